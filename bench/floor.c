@@ -1,15 +1,18 @@
 /*
- * bench/floor.c - what the kernel alone asks for the isolation of one `carrel run`, with nothing of Carrel in it.
+ * bench/floor.c - what the kernel alone asks for the isolation of one `carrel run`, with nothing of
+ * Carrel in it.
  *
  * Room: none (a measuring tool). Touches: everything a box is made of.
- * Theory: one static program that gets everything in advance (bench/run turns `carrel plan --json` into its
- * arguments) and then makes the same groups, namespaces, mounts, limits, Landlock rules and filter in the fewest and
- * cheapest system calls we know: one clone that shares memory, relative names, no checks of what is known, one process
- * less. It parses nothing, judges nothing, survives nothing: that is the difference that is measured against it.
+ * Theory: one static program that gets everything in advance (bench/run turns `carrel plan --json`
+ * into its arguments) and then makes the same groups, namespaces, mounts, limits, Landlock rules
+ * and filter in the fewest and cheapest system calls we know: one clone that shares memory,
+ * relative names, no checks of what is known, one process less. It parses nothing, judges nothing,
+ * survives nothing: that is the difference that is measured against it.
  *
- *     floor [mDIR] [lFILE=VALUE] [jDIR] [JDIR] [wFILE] [uID] [bFILE] [BDIR] [kFILE] [KDIR] [WDIR] -- /PROGRAM [ARGUMENT...]
- *       m make a group, l set a limit, j join (J: born in it), w read a counter at the end, u the outside id,
- *       b B bind read-only, k K hide in /proc, W bind writable at /workspace
+ *     floor [mDIR] [lFILE=VALUE] [jDIR] [JDIR] [wFILE] [uID] [bFILE] [BDIR] [kFILE] [KDIR] [WDIR]
+ * -- /PROGRAM [ARGUMENT...] m make a group, l set a limit, j join (J: born in it), w read a counter
+ * at the end, u the outside id, b B bind read-only, k K hide in /proc, W bind writable at
+ * /workspace
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,19 +37,38 @@
 
 #include "filter/filter.h"
 
-/* <sys/mount.h> and <linux/mount.h> contradict each other in some C libraries; these are the kernel's. */
-enum { READ_ONLY = 1, NO_SUID = 2, NO_DEV = 4, NO_EXEC = 8, REMOUNT = 32, BIND = 4096, RECURSIVE = 16384, PRIVATE = 1 << 18, DETACH = 2 };
+/* <sys/mount.h> and <linux/mount.h> contradict each other in some C libraries; these are the
+ * kernel's. */
+enum {
+        READ_ONLY = 1,
+        NO_SUID = 2,
+        NO_DEV = 4,
+        NO_EXEC = 8,
+        REMOUNT = 32,
+        BIND = 4096,
+        RECURSIVE = 16384,
+        PRIVATE = 1 << 18,
+        DETACH = 2
+};
 
-#define NEW_ALL (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define NEW_ALL \
+        (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
-struct clone_arguments { uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup; };
+struct clone_arguments {
+        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid,
+                set_tid_size, cgroup;
+};
 
 static char **items, **command;
 static int item_count, out_of[2], err_of[2], in_of[2], joins[8], join_count;
 static unsigned outside;
 static _Alignas(16) char box_stack[65536], payload_stack[65536];
 
-#define must(call) do { if ((long)(call) < 0) broken(#call); } while (0)
+#define must(call)                     \
+        do {                           \
+                if ((long)(call) < 0)  \
+                        broken(#call); \
+        } while (0)
 
 static _Noreturn void
 broken(const char *what)
@@ -58,7 +80,8 @@ broken(const char *what)
 }
 
 static long
-mount_call(const char *from, const char *to, const char *type, unsigned long flags, const char *options)
+mount_call(const char *from, const char *to, const char *type, unsigned long flags,
+           const char *options)
 {
         return syscall(SYS_mount, from, to, type, flags, options);
 }
@@ -130,19 +153,27 @@ make_parents(char *path)
 static void
 make_etc(void)
 {
-        static const struct { const char *path, *text; } files[] = {
-                { "etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n" },
+        static const struct {
+                const char *path, *text;
+        } files[] = {
+                { "etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:1000:1000:agent:/"
+                                "home/agent:/bin/sh\n" },
                 { "etc/group", "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n" },
-                { "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n" },
-                { "etc/hosts", "127.0.0.1 localhost carrel\n::1 localhost carrel\n" }, { "etc/resolv.conf", "# no way out\n" },
-                { "etc/hostname", "carrel\n" }, { "etc/machine-id", "00000000000000000000000000000000\n" },
+                { "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: "
+                                       "files\nprotocols: files\n" },
+                { "etc/hosts", "127.0.0.1 localhost carrel\n::1 localhost carrel\n" },
+                { "etc/resolv.conf", "# no way out\n" },
+                { "etc/hostname", "carrel\n" },
+                { "etc/machine-id", "00000000000000000000000000000000\n" },
                 { "etc/shells", "/bin/sh\n/bin/bash\n" },
-                { "etc/protocols", "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\n" }, { "etc/services", "ftp 21/tcp\nssh 22/tcp\nsmtp 25/tcp\n" },
+                { "etc/protocols", "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\n" },
+                { "etc/services", "ftp 21/tcp\nssh 22/tcp\nsmtp 25/tcp\n" },
         };
 
         must(mkdir("etc", 0755));
         for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-                must(put(files[i].path, O_CREAT | O_EXCL, 0444, files[i].text, strlen(files[i].text)));
+                must(put(files[i].path, O_CREAT | O_EXCL, 0444, files[i].text,
+                         strlen(files[i].text)));
         must(symlink("/proc/self/mounts", "etc/mtab"));
 }
 
@@ -150,10 +181,19 @@ static void
 make_links(void)
 {
         static const char *const links[][2] = {
-                { "usr/bin", "bin" }, { "usr/sbin", "sbin" }, { "usr/lib", "lib" }, { "usr/lib64", "lib64" }, { "usr/lib32", "lib32" },
-                { "/proc/self/fd", "dev/fd" }, { "/proc/self/fd/0", "dev/stdin" }, { "/proc/self/fd/1", "dev/stdout" },
-                { "/proc/self/fd/2", "dev/stderr" }, { "pts/ptmx", "dev/ptmx" },
-                { "urandom", "dev/random" }, { "../usr/lib/os-release", "etc/os-release" }, { "/usr/share/zoneinfo/Etc/UTC", "etc/localtime" },
+                { "usr/bin", "bin" },
+                { "usr/sbin", "sbin" },
+                { "usr/lib", "lib" },
+                { "usr/lib64", "lib64" },
+                { "usr/lib32", "lib32" },
+                { "/proc/self/fd", "dev/fd" },
+                { "/proc/self/fd/0", "dev/stdin" },
+                { "/proc/self/fd/1", "dev/stdout" },
+                { "/proc/self/fd/2", "dev/stderr" },
+                { "pts/ptmx", "dev/ptmx" },
+                { "urandom", "dev/random" },
+                { "../usr/lib/os-release", "etc/os-release" },
+                { "/usr/share/zoneinfo/Etc/UTC", "etc/localtime" },
         };
 
         for (size_t i = 0; i < sizeof links / sizeof *links; i++)
@@ -163,7 +203,8 @@ make_links(void)
 static void
 make_dev(void)
 {
-        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty" };
+        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full",
+                                               "/dev/urandom", "/dev/tty" };
 
         must(mkdir("dev", 0755));
         for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
@@ -171,14 +212,20 @@ make_dev(void)
                 bind_at(devices[i], devices[i] + 1, NO_SUID | NO_EXEC);
         }
         must(mkdir("dev/pts", 0755));
-        must(mount_call("devpts", "dev/pts", "devpts", NO_SUID | NO_EXEC, "newinstance,mode=0620,ptmxmode=0666,max=64"));
+        must(mount_call("devpts", "dev/pts", "devpts", NO_SUID | NO_EXEC,
+                        "newinstance,mode=0620,ptmxmode=0666,max=64"));
 }
 
 static void
 make_private(void)
 {
-        static const struct { const char *from, *to; unsigned mode; } places[] = {
-                { "home/tmp", "tmp", 01777 }, { "home/run", "run", 0755 }, { "home/shm", "dev/shm", 01777 },
+        static const struct {
+                const char *from, *to;
+                unsigned mode;
+        } places[] = {
+                { "home/tmp", "tmp", 01777 },
+                { "home/run", "run", 0755 },
+                { "home/shm", "dev/shm", 01777 },
                 { "home/agent", "home/agent", 0755 },
         };
 
@@ -186,7 +233,8 @@ make_private(void)
         must(mkdir("var", 0755));
         must(mkdir("home", 0755));
         must(mkdir("home/agent", 0755));
-        must(mount_call("tmpfs", "/sys", "tmpfs", NO_SUID | NO_DEV, "size=268435456,nr_inodes=65536,mode=0755"));
+        must(mount_call("tmpfs", "/sys", "tmpfs", NO_SUID | NO_DEV,
+                        "size=268435456,nr_inodes=65536,mode=0755"));
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
                 char from[32] = "/sys/";
 
@@ -206,9 +254,12 @@ make_item(char *item)
         if (kind == 'b' || kind == 'B') {
                 make_parents(path + 1);
                 must(kind == 'B' ? mkdir(path + 1, 0755) : mknod(path + 1, S_IFREG | 0444, 0));
-                bind_at(path, path + 1, READ_ONLY | NO_SUID | NO_DEV | (strncmp(path, "/etc", 4) == 0 ? (unsigned)NO_EXEC : 0u));
+                bind_at(path, path + 1,
+                        READ_ONLY | NO_SUID | NO_DEV |
+                                (strncmp(path, "/etc", 4) == 0 ? (unsigned)NO_EXEC : 0u));
         } else if (kind == 'k' || kind == 'K') {
-                bind_at(kind == 'k' ? "nothing" : "nowhere", path + 1, READ_ONLY | NO_SUID | NO_DEV | NO_EXEC);
+                bind_at(kind == 'k' ? "nothing" : "nowhere", path + 1,
+                        READ_ONLY | NO_SUID | NO_DEV | NO_EXEC);
         } else if (kind == 'W') {
                 must(mkdir("workspace", 0755));
                 bind_at(path, "workspace", NO_SUID | NO_DEV);
@@ -219,7 +270,8 @@ static void
 make_root(void)
 {
         must(mount_call(NULL, "/", NULL, RECURSIVE | PRIVATE, NULL));
-        must(mount_call("tmpfs", "/mnt", "tmpfs", NO_SUID | NO_DEV, "size=4194304,nr_inodes=65536,mode=0755"));
+        must(mount_call("tmpfs", "/mnt", "tmpfs", NO_SUID | NO_DEV,
+                        "size=4194304,nr_inodes=65536,mode=0755"));
         must(chdir("/mnt"));
         must(mknod("nothing", S_IFREG, 0));
         must(mkdir("nowhere", 0));
@@ -243,17 +295,30 @@ make_root(void)
 static void
 close_landlock(void)
 {
-        static const struct { const char *path; uint64_t access; } rules[] = {
-                { "/", 0xd }, { "/proc", 0x400e }, { "/tmp", 0x77bf }, { "/run", 0x77bf }, { "/dev/shm", 0x77bf },
-                { "/home/agent", 0x77bf }, { "/dev/null", 0xc006 }, { "/dev/zero", 0xc006 }, { "/dev/full", 0xc006 },
-                { "/dev/urandom", 0xc006 }, { "/dev/tty", 0xc006 }, { "/dev/pts", 0xc00e },
+        static const struct {
+                const char *path;
+                uint64_t access;
+        } rules[] = {
+                { "/", 0xd },
+                { "/proc", 0x400e },
+                { "/tmp", 0x77bf },
+                { "/run", 0x77bf },
+                { "/dev/shm", 0x77bf },
+                { "/home/agent", 0x77bf },
+                { "/dev/null", 0xc006 },
+                { "/dev/zero", 0xc006 },
+                { "/dev/full", 0xc006 },
+                { "/dev/urandom", 0xc006 },
+                { "/dev/tty", 0xc006 },
+                { "/dev/pts", 0xc00e },
         };
         const uint64_t handled[3] = { 0xffff, 0, 3 };
         int set = (int)syscall(SYS_landlock_create_ruleset, handled, sizeof handled, 0);
 
         must(set);
         for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-                struct landlock_path_beneath_attr rule = { rules[i].access, open(rules[i].path, O_PATH) };
+                struct landlock_path_beneath_attr rule = { rules[i].access,
+                                                           open(rules[i].path, O_PATH) };
 
                 must(syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &rule, 0));
                 (void)close(rule.parent_fd);
@@ -267,7 +332,8 @@ harden(void)
 {
         struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
         struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
-        struct sock_fprog filter = { filter_default.count, (struct sock_filter *)(uintptr_t)filter_default.steps };
+        struct sock_fprog filter = { filter_default.count,
+                                     (struct sock_filter *)(uintptr_t)filter_default.steps };
 
         must(setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }));
         must(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 1024, 1024 }));
@@ -286,7 +352,8 @@ harden(void)
 static int
 payload(void *unused)
 {
-        static char path[] = "PATH=/usr/bin:/bin", home[] = "HOME=/home/agent", lang[] = "LANG=C.UTF-8";
+        static char path[] = "PATH=/usr/bin:/bin", home[] = "HOME=/home/agent",
+                    lang[] = "LANG=C.UTF-8";
         static char *environment[] = { path, home, lang, NULL };
 
         (void)unused;
@@ -316,23 +383,31 @@ box(void)
         must(put("/proc/sys/user/max_user_namespaces", 0, 0, "0", 1));
         make_root();
         harden();
-        pid = clone(payload, payload_stack + sizeof payload_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+        pid = clone(payload, payload_stack + sizeof payload_stack, CLONE_VM | CLONE_VFORK | SIGCHLD,
+                    NULL);
         must(pid);
         must(waitpid(pid, &status, 0));
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-/* clone3 with a stack of its own and shared memory: libc has no wrapper, and the child may not return. */
+/* clone3 with a stack of its own and shared memory: libc has no wrapper, and the child may not
+ * return. */
 static long
 clone_box(int group)
 {
-        struct clone_arguments arguments = { .flags = NEW_ALL | CLONE_VM | (group >= 0 ? 0x200000000ULL : 0), .exit_signal = SIGCHLD,
-                                             .stack = (uintptr_t)box_stack, .stack_size = sizeof box_stack,
+        struct clone_arguments arguments = { .flags = NEW_ALL | CLONE_VM |
+                                                      (group >= 0 ? 0x200000000ULL : 0),
+                                             .exit_signal = SIGCHLD,
+                                             .stack = (uintptr_t)box_stack,
+                                             .stack_size = sizeof box_stack,
                                              .cgroup = group >= 0 ? (uint64_t)group : 0 };
         long result;
 
-        __asm__ volatile("syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\tcall *%%rdx\n1:"
-                         : "=a"(result) : "0"(SYS_clone3), "D"(&arguments), "S"(sizeof arguments), "d"(box) : "rcx", "r11", "memory");
+        __asm__ volatile(
+                "syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\tcall *%%rdx\n1:"
+                : "=a"(result)
+                : "0"(SYS_clone3), "D"(&arguments), "S"(sizeof arguments), "d"(box)
+                : "rcx", "r11", "memory");
         return result;
 }
 
@@ -375,7 +450,8 @@ finish_groups(void)
                         (void)close(fd);
                 }
         for (int i = item_count; i-- > 0;)
-                while (items[i][0] == 'm' && rmdir(items[i] + 1) < 0)      /* the kernel counts a process a moment longer */
+                while (items[i][0] == 'm' &&
+                       rmdir(items[i] + 1) < 0) /* the kernel counts a process a moment longer */
                         must(errno == EBUSY ? sched_yield() : -1);
 }
 
@@ -412,7 +488,8 @@ main(int argc, char **argv)
                 must(syscall(SYS_setgroups, 0, NULL));
                 must(syscall(SYS_setresgid, -1, outside, -1));
                 must(syscall(SYS_setresuid, -1, outside, -1));
-                must(syscall(SYS_capget, &head, data));        /* the right to be born in root's group, with borrowed ids */
+                must(syscall(SYS_capget, &head,
+                             data)); /* the right to be born in root's group, with borrowed ids */
                 data[0].effective |= 1u << CAP_DAC_OVERRIDE;
                 must(syscall(SYS_capset, &head, data));
         }
@@ -425,7 +502,8 @@ main(int argc, char **argv)
         relay(out_of[0], 1);
         relay(err_of[0], 2);
         must(waitpid((pid_t)pid, &status, 0));
-        if (getuid() == 0) {           /* only now: a change of ids makes the memory that is shared with the box undumpable */
+        if (getuid() == 0) { /* only now: a change of ids makes the memory that is shared with the
+                                box undumpable */
                 must(syscall(SYS_setresuid, -1, 0, -1));
                 must(syscall(SYS_setresgid, -1, 0, -1));
         }

@@ -1,20 +1,23 @@
 /*
- * bench/live.c - what one command in a living sandbox costs: bare, at its box, through the keeper, over HTTP.
+ * bench/live.c - what one command in a living sandbox costs: bare, at its box, through the keeper,
+ * over HTTP.
  *
  * Room: none (a measuring tool). Touches: processes, sockets.
- * Theory: every mode runs the same program the same number of times, one after the other, and waits for its end and for the end of its
- * output; a line with each time in microseconds goes to standard output. The bare mode is the floor: a pid 1 of its own
- * in namespaces of its own, told over a socket what to start, with one pipe for the output, and nothing of Carrel in it.
+ * Theory: every mode runs the same program the same number of times, one after the other, and waits
+ * for its end and for the end of its output; a line with each time in microseconds goes to standard
+ * output. The bare mode is the floor: a pid 1 of its own in namespaces of its own, told over a
+ * socket what to start, with one pipe for the output, and nothing of Carrel in it.
  *
  *     live bare COUNT PROGRAM
- *     live rested COUNT PROGRAM                the same, each after as long a pause as pool and client make
- *     live box SOCKET COUNT PROGRAM            the box's own socket: what the keeper pays
+ *     live rested COUNT PROGRAM                the same, each after as long a pause as pool and
+ * client make live box SOCKET COUNT PROGRAM            the box's own socket: what the keeper pays
  *     live keeper SOCKET ID COUNT PROGRAM      a call, as the command line makes it
- *     live later SOCKET ID COUNT PROGRAM       the same, each after a fifth of a second in which nothing happens
- *     live http SOCKET ID COUNT PROGRAM        the same over HTTP/1.1, one connection kept
- *     live pool SOCKET COUNT                   create, from the pool, and `true` in it: two calls of a client that is connected
- *     live client SOCKET COUNT                 the same by a process that is started for it, until it has ended
- *     live flood SOCKET ID BYTES               bytes a second from `head -c BYTES /dev/zero` to this process
+ *     live later SOCKET ID COUNT PROGRAM       the same, each after a fifth of a second in which
+ * nothing happens live http SOCKET ID COUNT PROGRAM        the same over HTTP/1.1, one connection
+ * kept live pool SOCKET COUNT                   create, from the pool, and `true` in it: two calls
+ * of a client that is connected live client SOCKET COUNT                 the same by a process that
+ * is started for it, until it has ended live flood SOCKET ID BYTES               bytes a second
+ * from `head -c BYTES /dev/zero` to this process
  */
 #include <errno.h>
 #include <sched.h>
@@ -70,7 +73,9 @@ connect_to(const char *path, int type)
         return fd;
 }
 
-/* -- bare -------------------------------------------------------------------------------------------------------- */
+/* -- bare
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 static char *program[2];
 static _Alignas(16) char stack[STACK];
@@ -83,7 +88,8 @@ start_program(void *pipe_end)
         _exit(127);
 }
 
-/* pid 1 of the bare box: a datagram with a descriptor begins a command, a datagram with its status ends it. */
+/* pid 1 of the bare box: a datagram with a descriptor begins a command, a datagram with its status
+ * ends it. */
 static _Noreturn void
 bare_guest(int control)
 {
@@ -94,7 +100,8 @@ bare_guest(int control)
 
                 if (wire_receive(control, 1, &m, body, sizeof body) <= 0)
                         _exit(0);
-                pid = clone(start_program, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &m.fds[0]);
+                pid = clone(start_program, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD,
+                            &m.fds[0]);
                 wire_message_close(&m);
                 (void)waitpid(pid, &status, 0);
                 if (status != 0)
@@ -111,8 +118,10 @@ bare_begin(void)
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 broken("socketpair");
-        pid = syscall(SYS_clone, (geteuid() == 0 ? 0L : (long)CLONE_NEWUSER) | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-                      SIGCHLD, NULL, NULL, NULL, NULL);
+        pid = syscall(SYS_clone,
+                      (geteuid() == 0 ? 0L : (long)CLONE_NEWUSER) | CLONE_NEWPID | CLONE_NEWNS |
+                              CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | SIGCHLD,
+                      NULL, NULL, NULL, NULL);
         if (pid < 0)
                 broken("clone");
         if (pid == 0) {
@@ -141,7 +150,9 @@ bare_once(int control)
         (void)close(ends[0]);
 }
 
-/* -- the channel --------------------------------------------------------------------------------------------------- */
+/* -- the channel
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void
 read_all(int fd, void *out, size_t len)
@@ -178,29 +189,39 @@ channel_drain(int channel)
         }
 }
 
-/* -- at the box ---------------------------------------------------------------------------------------------------- */
+/* -- at the box
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void
 box_once(int box)
 {
-        struct { struct wire_box_exec box; struct wire_exec exec; char strings[512]; } call;
+        struct {
+                struct wire_box_exec box;
+                struct wire_exec exec;
+                char strings[512];
+        } call;
         struct wire_message m;
         size_t len = strlen(program[0]) + 1;
         int pair[2], ends = 0;
 
         memset(&call, 0, sizeof call);
-        call.box = (struct wire_box_exec){ .flags = BOX_EXEC_NO_STDIN, .deadline_ms = UINT64_MAX, .timeout_ms = UINT64_MAX, .cpu_ms = UINT64_MAX,
+        call.box = (struct wire_box_exec){ .flags = BOX_EXEC_NO_STDIN,
+                                           .deadline_ms = UINT64_MAX,
+                                           .timeout_ms = UINT64_MAX,
+                                           .cpu_ms = UINT64_MAX,
                                            .output_bytes = UINT64_MAX };
         call.exec = (struct wire_exec){ .argc = 1, .strings_len = (uint32_t)len + 2 };
         memcpy(call.strings, program[0], len);
         memcpy(call.strings + len, "/", 2);
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ||
-            wire_send(box, WIRE_BOX_EXEC, &call, sizeof call.box + sizeof call.exec + len + 2, &pair[1], 1) < 0)
+            wire_send(box, WIRE_BOX_EXEC, &call, sizeof call.box + sizeof call.exec + len + 2,
+                      &pair[1], 1) < 0)
                 broken("sending to the box");
         (void)close(pair[1]);
         (void)channel_drain(pair[0]);
         (void)close(pair[0]);
-        while (ends == 0) {                    /* the keeper receives it too */
+        while (ends == 0) { /* the keeper receives it too */
                 if (wire_receive(box, 1, &m, body, sizeof body) != 1)
                         broken("the box");
                 ends = m.kind == WIRE_BOX_FINISHED;
@@ -222,7 +243,8 @@ box_begin(const char *path)
         return box;
 }
 
-/* -- through the keeper -------------------------------------------------------------------------------------------- */
+/* -- through the keeper
+ * -------------------------------------------------------------------------------------------- */
 
 static int
 call_exec(int keeper, const char *id, int argc, const char *const *argv, int is_lossless)
@@ -238,7 +260,8 @@ call_exec(int keeper, const char *id, int argc, const char *const *argv, int is_
         for (int i = 0; i < argc; i++)
                 record_text(&w, FIELD_ARGV, argv[i]);
         record_bool(&w, FIELD_LOSSLESS, is_lossless);
-        if (wire_send(keeper, WIRE_CALL, body, sizeof head + w.len, NULL, 0) < 0 || wire_receive(keeper, 1, &m, body, sizeof body) != 1)
+        if (wire_send(keeper, WIRE_CALL, body, sizeof head + w.len, NULL, 0) < 0 ||
+            wire_receive(keeper, 1, &m, body, sizeof body) != 1)
                 broken("the keeper");
         memcpy(&reply, body, sizeof reply);
         if (m.kind != WIRE_REPLY || (reply.flags & REPLY_ERROR) != 0 || m.fd_count != 1)
@@ -268,7 +291,8 @@ flood(const char *path, const char *id, const char *count)
         (void)printf("%.0f\n", (double)got / ((double)(now_ns() - start) / 1e9));
 }
 
-/* -- a sandbox from the pool ---------------------------------------------------------------------------------------- */
+/* -- a sandbox from the pool
+ * ---------------------------------------------------------------------------------------- */
 
 /* One call with at most one text field; the answer lies in `body`. */
 static void
@@ -283,7 +307,8 @@ call_simple(int keeper, uint16_t op, uint16_t tag, const char *text, struct reco
         record_init(&w, body + sizeof head, sizeof body - sizeof head);
         if (text)
                 record_text(&w, tag, text);
-        if (wire_send(keeper, WIRE_CALL, body, sizeof head + w.len, NULL, 0) < 0 || wire_receive(keeper, 1, &m, body, sizeof body) != 1)
+        if (wire_send(keeper, WIRE_CALL, body, sizeof head + w.len, NULL, 0) < 0 ||
+            wire_receive(keeper, 1, &m, body, sizeof body) != 1)
                 broken("the keeper");
         memcpy(&reply, body, sizeof reply);
         if (m.kind != WIRE_REPLY || (reply.flags & REPLY_ERROR) != 0)
@@ -317,7 +342,8 @@ pool_once(int keeper, char id[64])
         (void)close(channel);
 }
 
-/* What a client is: a process that connects, asks, and ends; it says the id for the one that clears up. */
+/* What a client is: a process that connects, asks, and ends; it says the id for the one that clears
+ * up. */
 static void
 client_once(const char *socket_path)
 {
@@ -330,13 +356,15 @@ client_once(const char *socket_path)
 static void
 client_start(const char *socket_path, char id[64])
 {
-        char *argv[] = { (char *)(uintptr_t)"live", (char *)(uintptr_t)"once", (char *)(uintptr_t)socket_path, NULL };
+        char *argv[] = { (char *)(uintptr_t) "live", (char *)(uintptr_t) "once",
+                         (char *)(uintptr_t)socket_path, NULL };
         posix_spawn_file_actions_t actions;
         int ends[2], status = 1;
         ssize_t len;
         pid_t pid;
 
-        if (pipe(ends) < 0 || posix_spawn_file_actions_init(&actions) != 0 || posix_spawn_file_actions_adddup2(&actions, ends[1], 1) != 0 ||
+        if (pipe(ends) < 0 || posix_spawn_file_actions_init(&actions) != 0 ||
+            posix_spawn_file_actions_adddup2(&actions, ends[1], 1) != 0 ||
             posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, (char *[]){ NULL }) != 0)
                 broken("a client");
         (void)waitpid(pid, &status, 0);
@@ -370,7 +398,9 @@ pool(const char *socket_path, int count, int is_process)
         }
 }
 
-/* -- over HTTP ------------------------------------------------------------------------------------------------------ */
+/* -- over HTTP
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void
 http_once(int http, const char *id)
@@ -380,8 +410,11 @@ http_once(int http, const char *id)
         int said;
 
         (void)snprintf(json, sizeof json, "{\"argv\":[\"%s\"]}", program[0]);
-        said = snprintf(body, sizeof body, "POST /v1/sandboxes/%s/execs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                        "Content-Length: %zu\r\n\r\n%s", id, strlen(json), json);
+        said = snprintf(body, sizeof body,
+                        "POST /v1/sandboxes/%s/execs HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                        "application/json\r\n"
+                        "Content-Length: %zu\r\n\r\n%s",
+                        id, strlen(json), json);
         if (write(http, body, (size_t)said) != said)
                 broken("writing a request");
         for (;;) {
@@ -426,8 +459,10 @@ main(int argc, char **argv)
                 fd = bare_begin();
         else if (strcmp(mode, "box") == 0 && argc > 2)
                 fd = box_begin(argv[at++]);
-        else if (argc > 3 && (strcmp(mode, "keeper") == 0 || strcmp(mode, "later") == 0 || strcmp(mode, "http") == 0))
-                fd = connect_to(argv[at++], mode[0] == 'h' ? SOCK_STREAM : SOCK_SEQPACKET), id = argv[at++];
+        else if (argc > 3 && (strcmp(mode, "keeper") == 0 || strcmp(mode, "later") == 0 ||
+                              strcmp(mode, "http") == 0))
+                fd = connect_to(argv[at++], mode[0] == 'h' ? SOCK_STREAM : SOCK_SEQPACKET),
+                id = argv[at++];
         if (fd < 0 || argc != at + 2) {
                 (void)fputs("usage: see the head of bench/live.c\n", stderr);
                 return 2;

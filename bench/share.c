@@ -2,8 +2,10 @@
  * bench/share.c - what a further wall takes of memory: in the gate, and of the kernel.
  *
  * Room: none (a measuring tool). Touches: namespaces, processes, sockets.
- * Theory: COUNT network namespaces are made first, since every sandbox has one with or without a wall; then each is given its wall, and one gate is handed all of them, as
- * the daemon does it. What the kernel holds for itself is read from /proc/meminfo, so other work on the machine is seen in it: measure more than once.
+ * Theory: COUNT network namespaces are made first, since every sandbox has one with or without a
+ * wall; then each is given its wall, and one gate is handed all of them, as the daemon does it.
+ * What the kernel holds for itself is read from /proc/meminfo, so other work on the machine is seen
+ * in it: measure more than once.
  *
  *     share GATE COUNT          prints `namespace`, `kernel` and `gate` in MiB a wall
  */
@@ -61,7 +63,7 @@ kernel_kib(void)
 {
         static const char *const names[] = { "Slab", "KernelStack", "PageTables", "Percpu", NULL };
 
-        (void)nanosleep(&(struct timespec){ 0, 300000000 }, NULL);     /* what is freed late is freed */
+        (void)nanosleep(&(struct timespec){ 0, 300000000 }, NULL); /* what is freed late is freed */
         return sum_kib("/proc/meminfo", names);
 }
 
@@ -129,21 +131,25 @@ configure(int control)
 static void
 make_wall(int control, int i)
 {
-        static const char *const allow[] = { "api.example.com", "*.example.org", "github.com", "pypi.org", "db.example.com:5432" };
+        static const char *const allow[] = { "api.example.com", "*.example.org", "github.com",
+                                             "pypi.org", "db.example.com:5432" };
         struct wire_gate_policy head = { .wall = (uint32_t)i + 1, .generation = 1, .id = "share" };
         struct wire_gate_added added;
         struct wire_message m;
         int pair[2], fds[1 + WALL_FIXED];
         size_t len;
 
-        if (setns(namespaces[i], CLONE_NEWNET) < 0 || wall_open(&(struct wall_wanted){ .ports = NULL }, sockets[i]) < 0)
+        if (setns(namespaces[i], CLONE_NEWNET) < 0 ||
+            wall_open(&(struct wall_wanted){ .ports = NULL }, sockets[i]) < 0)
                 broken("a wall");
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 broken("a link");
         fds[0] = pair[1];
         memcpy(fds + 1, sockets[i], WALL_FIXED * sizeof(int));
-        len = wire_gate_policy(body, sizeof body, &head, allow, sizeof allow / sizeof *allow, NULL, 0, NULL, 0);
-        if (wire_send(control, WIRE_GATE_ADD, body, len, fds, 1 + WALL_FIXED) < 0 || wire_receive(control, 1, &m, &added, sizeof added) != 1 || added.sys != 0)
+        len = wire_gate_policy(body, sizeof body, &head, allow, sizeof allow / sizeof *allow, NULL,
+                               0, NULL, 0);
+        if (wire_send(control, WIRE_GATE_ADD, body, len, fds, 1 + WALL_FIXED) < 0 ||
+            wire_receive(control, 1, &m, &added, sizeof added) != 1 || added.sys != 0)
                 broken("adding a wall");
         links[i] = pair[0];
         (void)close(pair[1]);
@@ -167,14 +173,15 @@ main(int argc, char **argv)
         at[0] = kernel_kib();
         for (int i = 0; i < count; i++)
                 make_namespace(&namespaces[i]);
-        make_wall(control, count - 1);         /* what the first wall alone brings is none of the others' */
+        make_wall(control, count - 1); /* what the first wall alone brings is none of the others' */
         own[0] = gate_kib(gate);
         at[1] = kernel_kib();
         for (int i = 0; i < count - 1; i++)
                 make_wall(control, i);
         at[2] = kernel_kib();
         own[1] = gate_kib(gate);
-        (void)printf("namespace %.4f\nkernel %.4f\ngate %.4f\n", (at[1] - at[0]) / count / 1024, (at[2] - at[1]) / (count - 1) / 1024, (own[1] - own[0]) / (count - 1) / 1024);
+        (void)printf("namespace %.4f\nkernel %.4f\ngate %.4f\n", (at[1] - at[0]) / count / 1024,
+                     (at[2] - at[1]) / (count - 1) / 1024, (own[1] - own[0]) / (count - 1) / 1024);
         (void)kill(gate, SIGKILL);
         (void)waitpid(gate, NULL, 0);
         return 0;

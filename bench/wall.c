@@ -2,14 +2,17 @@
  * bench/wall.c - the two ends of a connection, to measure what stands between them.
  *
  * Room: none (a measuring tool). Touches: sockets.
- * Theory: the same server and client, whichever program relays the bytes. Nothing is allocated during a measurement: connections are in a table by their
- * descriptor. A client of `latency` and `rate` sends a TLS greeting (so that who looks at greetings has one to look at), the server answers 64 bytes and ends first, so
- * that no port of the client's or of a proxy's stays taken. `bulk` asks for bytes without end.
+ * Theory: the same server and client, whichever program relays the bytes. Nothing is allocated
+ * during a measurement: connections are in a table by their descriptor. A client of `latency` and
+ * `rate` sends a TLS greeting (so that who looks at greetings has one to look at), the server
+ * answers 64 bytes and ends first, so that no port of the client's or of a proxy's stays taken.
+ * `bulk` asks for bytes without end.
  *
  *     wall serve ADDRESS PORT...
- *     wall latency ADDRESS PORT COUNT [TARGET]       one after the other, each to its answer: the lowest tenth and the median, in microseconds
- *     wall rate ADDRESS PORT SECONDS [TARGET]        16 at once: connections a second
- *     wall bulk ADDRESS PORT SECONDS COUNT [TARGET]  on COUNT connections: bytes a second
+ *     wall latency ADDRESS PORT COUNT [TARGET]       one after the other, each to its answer: the
+ * lowest tenth and the median, in microseconds wall rate ADDRESS PORT SECONDS [TARGET]        16 at
+ * once: connections a second wall bulk ADDRESS PORT SECONDS COUNT [TARGET]  on COUNT connections:
+ * bytes a second
  *
  * With TARGET (HOST:PORT) each connection begins with `CONNECT TARGET`.
  */
@@ -28,13 +31,24 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FDS_MAX = 65536, AT_ONCE = 16, ANSWER = 64, CHUNK = 256 * 1024, BATCH = 64, LATENCIES_MAX = 100000 };
+enum {
+        FDS_MAX = 65536,
+        AT_ONCE = 16,
+        ANSWER = 64,
+        CHUNK = 256 * 1024,
+        BATCH = 64,
+        LATENCIES_MAX = 100000
+};
 
-/* A greeting of TLS 1.2 as a client sends one, for origin.test; its first byte is 22. Only its server name and its lengths say anything. */
+/* A greeting of TLS 1.2 as a client sends one, for origin.test; its first byte is 22. Only its
+ * server name and its lengths say anything. */
 static const unsigned char greeting[] = {
-        0x16, 0x03, 0x01, 0x00, 0x47, 0x01, 0x00, 0x00, 0x43, 0x03, 0x03, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
-        29, 30, 31, 32, 0x00, 0x00, 0x02, 0x13, 0x01, 0x01, 0x00, 0x00, 0x18, 0x00, 0x00, 0x00, 0x10, 0x00, 0x0e, 0x00, 0x00, 0x0b, 'o', 'r', 'i', 'g', 'i', 'n', '.', 't', 'e',
-        's', 't', 0x00, 0x17, 0x00, 0x00,
+        0x16, 0x03, 0x01, 0x00, 0x47, 0x01, 0x00, 0x00, 0x43, 0x03, 0x03, 1,    2,
+        3,    4,    5,    6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
+        16,   17,   18,   19,   20,   21,   22,   23,   24,   25,   26,   27,   28,
+        29,   30,   31,   32,   0x00, 0x00, 0x02, 0x13, 0x01, 0x01, 0x00, 0x00, 0x18,
+        0x00, 0x00, 0x00, 0x10, 0x00, 0x0e, 0x00, 0x00, 0x0b, 'o',  'r',  'i',  'g',
+        'i',  'n',  '.',  't',  'e',  's',  't',  0x00, 0x17, 0x00, 0x00,
 };
 static const char want_bulk[] = "bulk";
 
@@ -84,12 +98,15 @@ drop(int fd)
 static void
 read_address(const char *address, const char *port)
 {
-        where = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)strtoul(port, NULL, 10)) };
+        where = (struct sockaddr_in){ .sin_family = AF_INET,
+                                      .sin_port = htons((uint16_t)strtoul(port, NULL, 10)) };
         if (inet_pton(AF_INET, address, &where.sin_addr) != 1)
                 broken(address);
 }
 
-/* -- the server --------------------------------------------------------------------------------------------------- */
+/* -- the server
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void
 begin_listening(const char *address, const char *port)
@@ -97,7 +114,8 @@ begin_listening(const char *address, const char *port)
         int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
         read_address(address, port);
-        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 || bind(fd, (const struct sockaddr *)&where, sizeof where) < 0 || listen(fd, 4096) < 0)
+        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
+            bind(fd, (const struct sockaddr *)&where, sizeof where) < 0 || listen(fd, 4096) < 0)
                 broken("listening");
         phases[fd] = LISTENS;
         watch(EPOLL_CTL_ADD, fd, EPOLLIN);
@@ -136,7 +154,8 @@ hear(int fd)
                 watch(EPOLL_CTL_MOD, fd, EPOLLOUT);
         } else if (phases[fd] == ASKED) {
                 phases[fd] = ANSWERED;
-                if (send(fd, chunk + CHUNK / 2, ANSWER, MSG_NOSIGNAL) != ANSWER || shutdown(fd, SHUT_WR) < 0)
+                if (send(fd, chunk + CHUNK / 2, ANSWER, MSG_NOSIGNAL) != ANSWER ||
+                    shutdown(fd, SHUT_WR) < 0)
                         drop(fd);
         }
 }
@@ -144,7 +163,8 @@ hear(int fd)
 static void
 pour(int fd)
 {
-        if (send(fd, chunk, sizeof chunk, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN && errno != EINTR)
+        if (send(fd, chunk, sizeof chunk, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN &&
+            errno != EINTR)
                 drop(fd);
 }
 
@@ -167,7 +187,9 @@ serve(void)
         }
 }
 
-/* -- the client ------------------------------------------------------------------------------------------------------ */
+/* -- the client
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static int
 client_begin(void)
@@ -196,7 +218,8 @@ static void
 ask(int fd, bool is_bulk)
 {
         phases[fd] = is_bulk ? DRINKS : WAITS;
-        say(fd, is_bulk ? (const void *)want_bulk : (const void *)greeting, is_bulk ? sizeof want_bulk : sizeof greeting);
+        say(fd, is_bulk ? (const void *)want_bulk : (const void *)greeting,
+            is_bulk ? sizeof want_bulk : sizeof greeting);
 }
 
 static void
@@ -283,7 +306,8 @@ latency(int count)
 
                 (void)client_begin();
                 while (!is_over)
-                        is_over = epoll_wait(poller, events, 1, -1) == 1 && client_event(events[0].data.fd, false);
+                        is_over = epoll_wait(poller, events, 1, -1) == 1 &&
+                                  client_event(events[0].data.fd, false);
                 latencies[i] = (double)(now_ns() - start) / 1e3;
         }
         qsort(latencies, (size_t)count, sizeof *latencies, compare);
@@ -314,7 +338,8 @@ rate(double seconds)
 static void
 bulk(double seconds, int connections)
 {
-        uint64_t start = now_ns(), from = start + (uint64_t)(seconds * 2e8), until = start + (uint64_t)(seconds * 1e9), now = start, total = 0;
+        uint64_t start = now_ns(), from = start + (uint64_t)(seconds * 2e8),
+                 until = start + (uint64_t)(seconds * 1e9), now = start, total = 0;
 
         for (int i = 0; i < connections; i++)
                 (void)client_begin();
@@ -368,7 +393,8 @@ main(int argc, char **argv)
         if (mode[0] != '\0')
                 read_address(argv[2], argv[3]);
         if (target)
-                (void)snprintf(ask_proxy, sizeof ask_proxy, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, target);
+                (void)snprintf(ask_proxy, sizeof ask_proxy,
+                               "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, target);
         if (strcmp(mode, "latency") == 0)
                 latency((int)strtol(argv[4], NULL, 10));
         else if (strcmp(mode, "rate") == 0)

@@ -1,8 +1,10 @@
 /*
- * fuzz/box.c - any keeper, any caller and any command, in any order, against the parts of a box process.
+ * fuzz/box.c - any keeper, any caller and any command, in any order, against the parts of a box
+ * process.
  *
- * The bytes are a script: each step is an opcode, a number and, for some, a run of bytes. Pid 1 is this file. Beyond not crashing: what a caller is sent is a
- * stream of whole frames in order, with at most one end, which channel_reader_next() holds.
+ * The bytes are a script: each step is an opcode, a number and, for some, a run of bytes. Pid 1 is
+ * this file. Beyond not crashing: what a caller is sent is a stream of whole frames in order, with
+ * at most one end, which channel_reader_next() holds.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -61,7 +63,7 @@ begin(void)
         if (directory < 0) {
                 struct sigaction ignored = { .sa_handler = SIG_IGN };
 
-                must(sigaction(SIGPIPE, &ignored, NULL) == 0);         /* blocked in a box process */
+                must(sigaction(SIGPIPE, &ignored, NULL) == 0); /* blocked in a box process */
                 must(mkdtemp(name) != NULL);
                 directory = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 must(directory >= 0 && atexit(remove_directory) == 0);
@@ -76,7 +78,7 @@ begin(void)
         b.groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
         b.deadline.due_ms = b.floor.due_ms = b.late.due_ms = tick.due_ms = LOOP_NEVER;
         b.protocol = BOX_PROTOCOL;
-        b.has_guest = b.has_maker = 1;         /* a maker that is asked to kill, and is slow */
+        b.has_guest = b.has_maker = 1; /* a maker that is asked to kill, and is slow */
         pair_open(SOCK_SEQPACKET, maker);
         b.maker.fd = maker[0];
         (void)journal_open(&b.journal, directory, b.protocol);
@@ -137,11 +139,14 @@ listen_all(void)
         for (int i = 0; i < CALLERS; i++) {
                 const unsigned char *at = body;
                 struct channel_piece piece;
-                ssize_t got = callers[i].fd >= 0 ? recv(callers[i].fd, body, sizeof body, MSG_DONTWAIT) : -1;
+                ssize_t got = callers[i].fd >= 0
+                                      ? recv(callers[i].fd, body, sizeof body, MSG_DONTWAIT)
+                                      : -1;
                 size_t len = got > 0 ? (size_t)got : 0;
                 int result = 1;
 
-                while (len > 0 && (result = channel_reader_next(&callers[i].reader, &at, &len, &piece)) == 1)
+                while (len > 0 &&
+                       (result = channel_reader_next(&callers[i].reader, &at, &len, &piece)) == 1)
                         continue;
                 must(result >= 0);
                 if (got == 0) {
@@ -150,7 +155,8 @@ listen_all(void)
                 }
         }
         while (wire_receive(guest, 0, &m, body, sizeof body) == 1) {
-                for (size_t i = 1; m.kind == WIRE_EXEC && i < m.fd_count && i < 3; i++)      /* its standard output and error */
+                for (size_t i = 1; m.kind == WIRE_EXEC && i < m.fd_count && i < 3;
+                     i++) /* its standard output and error */
                         for (int p = 0; p < PIPES; p++)
                                 if (pipes[p] < 0) {
                                         pipes[p] = m.fds[i];
@@ -189,10 +195,17 @@ new_caller(unsigned number)
 static void
 ask_exec(unsigned number, const uint8_t *bytes, size_t len)
 {
-        static _Alignas(8) unsigned char body[sizeof(struct wire_box_exec) + sizeof(struct wire_exec) + 64];
-        struct wire_box_exec ask = { .flags = number & 31u, .exec = number % 3 == 0 ? 0 : number % EXECS, .deadline_ms = BOX_NEVER, .timeout_ms = number & 32u ? 0 : BOX_NEVER,
-                                     .cpu_ms = BOX_NEVER, .output_bytes = number & 64u ? 1000 : BOX_NEVER };
-        struct wire_exec wire = { .argc = 1, .flags = number & 128u ? WIRE_EXEC_TTY : 0u, .strings_len = (uint32_t)(len < 60 ? len : 60) + 1 };
+        static _Alignas(
+                8) unsigned char body[sizeof(struct wire_box_exec) + sizeof(struct wire_exec) + 64];
+        struct wire_box_exec ask = { .flags = number & 31u,
+                                     .exec = number % 3 == 0 ? 0 : number % EXECS,
+                                     .deadline_ms = BOX_NEVER,
+                                     .timeout_ms = number & 32u ? 0 : BOX_NEVER,
+                                     .cpu_ms = BOX_NEVER,
+                                     .output_bytes = number & 64u ? 1000 : BOX_NEVER };
+        struct wire_exec wire = { .argc = 1,
+                                  .flags = number & 128u ? WIRE_EXEC_TTY : 0u,
+                                  .strings_len = (uint32_t)(len < 60 ? len : 60) + 1 };
         int fd = new_caller(number);
 
         ask.key[0] = number & 8u ? (char)('a' + number % 3) : '\0';
@@ -202,7 +215,8 @@ ask_exec(unsigned number, const uint8_t *bytes, size_t len)
         if (len > 0)
                 memcpy(body + sizeof ask + sizeof wire, bytes, len < 60 ? len : 60);
         if (keeper >= 0)
-                (void)wire_send(keeper, WIRE_BOX_EXEC, body, sizeof ask + sizeof wire + wire.strings_len, &fd, 1);
+                (void)wire_send(keeper, WIRE_BOX_EXEC, body,
+                                sizeof ask + sizeof wire + wire.strings_len, &fd, 1);
         (void)close(fd);
 }
 
@@ -229,31 +243,48 @@ guest_says(unsigned number)
         else if ((number & 48u) == 16)
                 exec_started(x, 7, -1);
         else
-                exec_ended(x, &(struct wire_exec_ended){ .exec = x->number, .code = number & 64u ? CLD_EXITED : CLD_KILLED, .status = 9 });
+                exec_ended(x, &(struct wire_exec_ended){ .exec = x->number,
+                                                         .code = number & 64u ? CLD_EXITED
+                                                                              : CLD_KILLED,
+                                                         .status = 9 });
 }
 
 static void
 step(unsigned op, unsigned number, const uint8_t *bytes, size_t len)
 {
         switch (op % 9) {
-        case 0: ask_exec(number, bytes, len); break;
-        case 1: ask_attach(number); break;
-        case 2: guest_says(number); break;
+        case 0:
+                ask_exec(number, bytes, len);
+                break;
+        case 1:
+                ask_attach(number);
+                break;
+        case 2:
+                guest_says(number);
+                break;
         case 3:
                 if (callers[number % CALLERS].fd >= 0)
-                        (void)send(callers[number % CALLERS].fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+                        (void)send(callers[number % CALLERS].fd, bytes, len,
+                                   MSG_DONTWAIT | MSG_NOSIGNAL);
                 break;
-        case 4: close_one(&callers[number % CALLERS].fd); break;
+        case 4:
+                close_one(&callers[number % CALLERS].fd);
+                break;
         case 5:
                 for (int i = 0; pipes[number % PIPES] >= 0 && i < 1 + (int)(number / PIPES); i++)
                         (void)!write(pipes[number % PIPES], bytes, len);
                 break;
-        case 6: close_one(&pipes[number % PIPES]); break;
+        case 6:
+                close_one(&pipes[number % PIPES]);
+                break;
         case 7:
                 if (keeper >= 0)
-                        (void)wire_send(keeper, (uint16_t)(WIRE_BOX_HELLO + number % 20), bytes, len, NULL, 0);
+                        (void)wire_send(keeper, (uint16_t)(WIRE_BOX_HELLO + number % 20), bytes,
+                                        len, NULL, 0);
                 break;
-        default: listen_all(); break;
+        default:
+                listen_all();
+                break;
         }
 }
 

@@ -1,8 +1,9 @@
 /*
  * fuzz/channel.c - any bytes as a channel, in either direction, cut anywhere.
  *
- * Beyond not crashing: however a stream is cut, the same pieces come out up to the same end; no piece lies outside what was fed or is
- * longer than a frame; offsets never go back; after a malformed frame nothing is given.
+ * Beyond not crashing: however a stream is cut, the same pieces come out up to the same end; no
+ * piece lies outside what was fed or is longer than a frame; offsets never go back; after a
+ * malformed frame nothing is given.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +14,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* What a whole reading came to: its result, and a sum over all that was given. */
-struct sum { int result; uint64_t bytes, kinds, mix, next[2]; };
+struct sum {
+        int result;
+        uint64_t bytes, kinds, mix, next[2];
+};
 
 static void
 must(int holds)
@@ -26,7 +30,8 @@ static void
 add(struct sum *s, const struct channel_piece *p, const unsigned char *fed, size_t fed_len)
 {
         const unsigned char *bytes = p->bytes;
-        int is_bulk = p->kind == CHANNEL_STDOUT || p->kind == CHANNEL_STDERR || p->kind == CHANNEL_STDIN;
+        int is_bulk =
+                p->kind == CHANNEL_STDOUT || p->kind == CHANNEL_STDERR || p->kind == CHANNEL_STDIN;
 
         must(p->len <= CHANNEL_FRAME_MAX);
         if (is_bulk) {
@@ -49,7 +54,8 @@ read_in_steps(const uint8_t *data, size_t len, size_t step, enum channel_side si
 {
         struct channel_reader r;
         struct sum s = { 0 };
-        unsigned char *copy = malloc(len);      /* of exactly its length: a sanitizer sees one too many */
+        unsigned char *copy =
+                malloc(len); /* of exactly its length: a sanitizer sees one too many */
 
         must(copy != NULL);
         memcpy(copy, data, len);
@@ -88,7 +94,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         step = (size_t)data[1] % 40 + 1;
         whole = read_in_steps(data + 2, len - 2, len, side);
         cut = read_in_steps(data + 2, len - 2, step, side);
-        must(whole.result == cut.result && whole.bytes == cut.bytes && whole.kinds == cut.kinds && whole.mix == cut.mix);
+        must(whole.result == cut.result && whole.bytes == cut.bytes && whole.kinds == cut.kinds &&
+             whole.mix == cut.mix);
         must(whole.next[0] == cut.next[0] && whole.next[1] == cut.next[1]);
         return 0;
 }

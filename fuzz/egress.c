@@ -1,8 +1,8 @@
 /*
  * fuzz/egress.c - any text as an entry of network.egress: a canonical host and ports, or a reason.
  *
- * What is accepted must read back as itself, cover itself, and permit its own host where it is no wildcard: a matcher and
- * a dialer that saw two different hosts in one entry would be a way out.
+ * What is accepted must read back as itself, cover itself, and permit its own host where it is no
+ * wildcard: a matcher and a dialer that saw two different hosts in one entry would be a way out.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ entry_check(const struct spec_egress *entry)
 {
         char again[EGRESS_HOST_MAX + 1];
 
-        must(strlen(entry->host) <= EGRESS_HOST_MAX && entry->port_count >= 1 && entry->port_count <= 2);
+        must(strlen(entry->host) <= EGRESS_HOST_MAX && entry->port_count >= 1 &&
+             entry->port_count <= 2);
         must(strspn(entry->host, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == strlen(entry->host));
         must(egress_host_read(entry->host, again) && strcmp(again, entry->host) == 0);
         must(egress_covers(entry, entry));

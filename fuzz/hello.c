@@ -1,8 +1,8 @@
 /*
  * fuzz/hello.c - any bytes as the beginning of a TLS connection.
  *
- * Beyond not crashing: byte by byte the verdict is the same as in one piece; once told it stays; a name holds only what names are made of; and
- * nothing is waited for beyond the bound.
+ * Beyond not crashing: byte by byte the verdict is the same as in one piece; once told it stays; a
+ * name holds only what names are made of; and nothing is waited for beyond the bound.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,8 +37,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         must((greeting == GREETING_TLS) == (verdict != HELLO_NOT_TLS) || len < 2);
         must(greeting != GREETING_MORE || len < GREETING_MAX);
         if (verdict == HELLO_TLS) {
-                must(strcmp(whole.name, pieces.name) == 0 && whole.has_ech == pieces.has_ech && whole.alpn_len == pieces.alpn_len);
-                must(strspn(whole.name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == strlen(whole.name) && strlen(whole.name) <= HELLO_NAME_MAX);
+                must(strcmp(whole.name, pieces.name) == 0 && whole.has_ech == pieces.has_ech &&
+                     whole.alpn_len == pieces.alpn_len);
+                must(strspn(whole.name,
+                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") ==
+                             strlen(whole.name) &&
+                     strlen(whole.name) <= HELLO_NAME_MAX);
                 (void)hello_offers(&whole, "h2");
                 must(hello_read(&whole, data, len) == HELLO_TLS);
         }

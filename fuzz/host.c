@@ -1,8 +1,9 @@
 /*
  * fuzz/host.c - any text as a host name, through every reader that it meets on its way out.
  *
- * What egress_host_read() accepts no reader of addresses takes for an address, and it goes through the bytes of a DNS question, of the C
- * library and Carrel's own, unchanged. What it gives is judged as what it was given; a name out of a question is judged as its text.
+ * What egress_host_read() accepts no reader of addresses takes for an address, and it goes through
+ * the bytes of a DNS question, of the C library and Carrel's own, unchanged. What it gives is
+ * judged as what it was given; a name out of a question is judged as its text.
  */
 #include <arpa/inet.h>
 #include <arpa/nameser.h>
@@ -29,7 +30,8 @@ must(int holds)
 }
 
 static const struct spec_egress list[] = {
-        { .host = "a.test", .ports = { 80, 443 }, .port_count = 2 }, { .host = "b.test", .is_wildcard = true, .ports = { 5432 }, .port_count = 1 },
+        { .host = "a.test", .ports = { 80, 443 }, .port_count = 2 },
+        { .host = "b.test", .is_wildcard = true, .ports = { 5432 }, .port_count = 1 },
 };
 static struct egress_policy policy = { .allow = list, .allow_count = 2 };
 
@@ -38,10 +40,12 @@ address_check(const char *text)
 {
         struct egress_network n;
         uint8_t want[16] = { [10] = 0xff, [11] = 0xff };
-        int is_wanted = strchr(text, ':') ? inet_pton(AF_INET6, text, want) : inet_pton(AF_INET, text, want + 12);
+        int is_wanted = strchr(text, ':') ? inet_pton(AF_INET6, text, want)
+                                          : inet_pton(AF_INET, text, want + 12);
 
         if (!strchr(text, '/'))
-                must(egress_network_read(text, &n) == (is_wanted == 1) && (is_wanted != 1 || memcmp(n.base.bytes, want, 16) == 0));
+                must(egress_network_read(text, &n) == (is_wanted == 1) &&
+                     (is_wanted != 1 || memcmp(n.base.bytes, want, 16) == 0));
 }
 
 static void
@@ -65,13 +69,16 @@ name_check(const char *text, const char *host)
         struct authority a;
         struct admit_decision given, canonical;
 
-        must(egress_host_read(host, again) && strcmp(again, host) == 0 && strlen(host) <= EGRESS_HOST_MAX);
-        must(inet_aton(host, &four) == 0 && inet_aton(text, &four) == 0 && inet_pton(AF_INET6, host, &six) == 0);
+        must(egress_host_read(host, again) && strcmp(again, host) == 0 &&
+             strlen(host) <= EGRESS_HOST_MAX);
+        must(inet_aton(host, &four) == 0 && inet_aton(text, &four) == 0 &&
+             inet_pton(AF_INET6, host, &six) == 0);
         must(authority_read(text, strlen(text), &a) && strcmp(a.host, text) == 0 && a.port == 0);
         wire_check(host);
         admit_explain(&policy, text, &given);
         admit_explain(&policy, host, &canonical);
-        must(given.denial == canonical.denial && given.entry == canonical.entry && strcmp(given.host.text, host) == 0);
+        must(given.denial == canonical.denial && given.entry == canonical.entry &&
+             strcmp(given.host.text, host) == 0);
         must((given.denial == DENIAL_NONE) == egress_allows(list, 2, text, 0));
 }
 
@@ -88,7 +95,7 @@ question_check(const uint8_t *bytes, size_t len)
         must(at <= len && at <= DNS_WIRE_NAME_MAX);
         must(dns_name_write(text, again) == at && memcmp(again, bytes, at) == 0);
         if (egress_host_read(text, host))
-                must(strcasecmp(text, host) == 0);     /* no final dot comes out of a question */
+                must(strcasecmp(text, host) == 0); /* no final dot comes out of a question */
 }
 
 static void
@@ -97,7 +104,8 @@ words_check(const char *text)
         char sentence[300];
 
         for (int d = DENIAL_NONE; d < DENIAL_MAX; d++) {
-                size_t len = denial_text((enum denial)d, text, 443, text, sentence, sizeof sentence);
+                size_t len =
+                        denial_text((enum denial)d, text, 443, text, sentence, sizeof sentence);
 
                 must(len == strlen(sentence) && len < sizeof sentence);
                 for (size_t i = 0; i < len; i++)

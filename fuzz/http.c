@@ -1,8 +1,10 @@
 /*
- * fuzz/http.c - any bytes as a connection's requests, as a request for a port, and as a server's answer.
+ * fuzz/http.c - any bytes as a connection's requests, as a request for a port, and as a server's
+ * answer.
  *
- * Beyond not crashing: what http_head.h lets through the parser reads as well, or it is refused; both end a message at the same byte,
- * however the bytes were cut; and a head that is rewritten for the other side passes it again, with the same framing.
+ * Beyond not crashing: what http_head.h lets through the parser reads as well, or it is refused;
+ * both end a message at the same byte, however the bytes were cut; and a head that is rewritten for
+ * the other side passes it again, with the same framing.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,7 +35,8 @@ count(void *data, const char *bytes, size_t len)
 
 /* Reads the body in steps. Answers how many bytes were the message's; -1: refused, or not whole. */
 static long
-read_body(const struct http_head *h, struct reader *r, const char *bytes, size_t len, size_t step, size_t *carried)
+read_body(const struct http_head *h, struct reader *r, const char *bytes, size_t len, size_t step,
+          size_t *carried)
 {
         struct http_body b;
         struct error e;
@@ -43,7 +46,8 @@ read_body(const struct http_head *h, struct reader *r, const char *bytes, size_t
         while (at < len && !b.is_over) {
                 size_t most = len - at < step ? len - at : step;
 
-                if (http_body_take(&b, bytes + at, most, &taken, &e) < 0 || reader_body(r, bytes + at, taken, count, carried, &e) < 0)
+                if (http_body_take(&b, bytes + at, most, &taken, &e) < 0 ||
+                    reader_body(r, bytes + at, taken, count, carried, &e) < 0)
                         return -1;
                 must(taken <= most);
                 at += taken;
@@ -55,7 +59,8 @@ read_body(const struct http_head *h, struct reader *r, const char *bytes, size_t
 
 /* One message at the front. Answers its length; 0: none that is whole and well-formed. */
 static size_t
-take(const char *bytes, size_t len, unsigned methods, size_t step, struct http_head *h, char **ret_head)
+take(const char *bytes, size_t len, unsigned methods, size_t step, struct http_head *h,
+     char **ret_head)
 {
         size_t at = 0, head_len = 0, carried = 0;
         struct reader r;
@@ -68,7 +73,7 @@ take(const char *bytes, size_t len, unsigned methods, size_t step, struct http_h
         must(head_len <= len && head_len <= HTTP_HEAD_MAX);
         *ret_head = malloc(head_len);
         must(*ret_head != NULL);
-        memcpy(*ret_head, bytes, head_len);            /* exactly as long: a sanitizer sees a byte too many */
+        memcpy(*ret_head, bytes, head_len); /* exactly as long: a sanitizer sees a byte too many */
         if (http_head_read(*ret_head, head_len, methods, h, &e) < 0)
                 return 0;
         reader_init(&r, methods == 0, 0);
@@ -97,9 +102,12 @@ pass_on(const struct http_head *h)
         if (out.len <= HTTP_HEAD_MAX && http_head_scan(out.at, out.len, &at, &len, &e) >= 0) {
                 must(len == out.len);
                 if (http_head_read(out.at, out.len, HTTP_METHODS_PROXY, &again, &e) == 0)
-                        must(again.framing == h->framing && again.length == h->length && again.method == h->method && !http_head_find(&again, "x-carrel-token"));
+                        must(again.framing == h->framing && again.length == h->length &&
+                             again.method == h->method &&
+                             !http_head_find(&again, "x-carrel-token"));
                 else
-                        must(e.code == ERROR_HEADERS_TOO_LARGE || e.code == ERROR_TARGET_TOO_LONG);      /* ours were added to it */
+                        must(e.code == ERROR_HEADERS_TOO_LARGE ||
+                             e.code == ERROR_TARGET_TOO_LONG); /* ours were added to it */
         }
         bytes_fini(&out);
 }
@@ -118,7 +126,9 @@ give_back(const struct http_head *h)
         if (out.len <= HTTP_HEAD_MAX && http_head_scan(out.at, out.len, &at, &len, &e) == 1) {
                 must(len == out.len);
                 if (http_head_read(out.at, out.len, 0, &again, &e) == 0)
-                        must(again.status == h->status && (again.framing == HTTP_CHUNKED) == is_chunked && (again.is_last || h->status == 101));
+                        must(again.status == h->status &&
+                             (again.framing == HTTP_CHUNKED) == is_chunked &&
+                             (again.is_last || h->status == 101));
                 else
                         must(e.code == ERROR_HEADERS_TOO_LARGE);
         }
@@ -161,7 +171,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                 used = take(bytes + at, len - at, HTTP_METHODS_PROXY, len, &h, &head);
                 must(used <= len - at);
                 if (used > 0) {
-                        must(take(bytes + at, len - at, HTTP_METHODS_PROXY, 1, &other, &other_head) == used);
+                        must(take(bytes + at, len - at, HTTP_METHODS_PROXY, 1, &other,
+                                  &other_head) == used);
                         free(other_head);
                         pass_on(&h);
                         judge(&h);

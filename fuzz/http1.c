@@ -1,8 +1,9 @@
 /*
  * fuzz/http1.c - any bytes as what a client sends on a plain HTTP/1 connection.
  *
- * Beyond not crashing: byte by byte the same requests are reported, the same bytes pass, and the same error ends it; nothing of a request passes
- * before leave was given; and no reported request is for another host than the Host in its bytes.
+ * Beyond not crashing: byte by byte the same requests are reported, the same bytes pass, and the
+ * same error ends it; nothing of a request passes before leave was given; and no reported request
+ * is for another host than the Host in its bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,7 +21,12 @@ must(int holds)
                 abort();
 }
 
-struct seen { size_t passed, requests; enum http1_verdict end; uint32_t hash; char reason[48]; };
+struct seen {
+        size_t passed, requests;
+        enum http1_verdict end;
+        uint32_t hash;
+        char reason[48];
+};
 
 static void
 mix(struct seen *s, const void *bytes, size_t len)
@@ -38,7 +44,8 @@ request_check(const struct http1_request *r, const char *head, size_t len)
         must(end != NULL && r->host.host[0] != '\0');
         must(memmem(head, (size_t)(end - head), r->host.host, strlen(r->host.host)) != NULL);
         if (r->form == HTTP1_ABSOLUTE)
-                must(strcasecmp(r->host.host, r->target.host) == 0 && r->host.port == r->target.port);
+                must(strcasecmp(r->host.host, r->target.host) == 0 &&
+                     r->host.port == r->target.port);
 }
 
 static struct seen
@@ -64,7 +71,9 @@ carry(const char *bytes, size_t len, size_t step)
                         }
                         if (s.end == HTTP1_MORE)
                                 break;
-                        must(http1_take(&j, bytes + s.passed, there - s.passed, &pass, &e) == s.end && pass == 0);
+                        must(http1_take(&j, bytes + s.passed, there - s.passed, &pass, &e) ==
+                                     s.end &&
+                             pass == 0);
                         if (s.end == HTTP1_WAITING) {
                                 http1_switched(&j, len % 2 == 0);
                                 continue;
@@ -75,7 +84,7 @@ carry(const char *bytes, size_t len, size_t step)
                         mix(&s, &j.request.form, sizeof j.request.form);
                         mix(&s, &j.request.upgrade, sizeof j.request.upgrade);
                         if (j.request.form == HTTP1_AUTHORITY)
-                                return s;              /* refused, or the caller's */
+                                return s; /* refused, or the caller's */
                         http1_permit(&j);
                 }
                 must(there - s.passed < HTTP1_HEAD_MAX);
@@ -86,9 +95,11 @@ carry(const char *bytes, size_t len, size_t step)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-        struct seen whole = carry((const char *)data, len, len + 1), pieces = carry((const char *)data, len, 1);
+        struct seen whole = carry((const char *)data, len, len + 1),
+                    pieces = carry((const char *)data, len, 1);
 
-        must(whole.passed == pieces.passed && whole.requests == pieces.requests && whole.end == pieces.end && whole.hash == pieces.hash);
+        must(whole.passed == pieces.passed && whole.requests == pieces.requests &&
+             whole.end == pieces.end && whole.hash == pieces.hash);
         must(strcmp(whole.reason, pieces.reason) == 0);
         (void)http1_answer_status((const char *)data, len);
         return 0;

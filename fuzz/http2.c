@@ -1,8 +1,10 @@
 /*
- * fuzz/http2.c - any bytes as what a client sends on a cleartext HTTP/2 connection, behind its preface.
+ * fuzz/http2.c - any bytes as what a client sends on a cleartext HTTP/2 connection, behind its
+ * preface.
  *
- * Beyond not crashing: byte by byte the same requests are reported, the same bytes pass, and the same error ends it; nothing of a request passes
- * before leave was given; and nghttp2's own server, given the bytes that passed, sees no request for another host than those that were reported.
+ * Beyond not crashing: byte by byte the same requests are reported, the same bytes pass, and the
+ * same error ends it; nothing of a request passes before leave was given; and nghttp2's own server,
+ * given the bytes that passed, sees no request for another host than those that were reported.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdint.h>
@@ -23,7 +25,12 @@ must(int holds)
                 abort();
 }
 
-struct seen { size_t passed, requests; enum http2_verdict end; char reason[48]; struct http2_request told[REQUESTS_MAX]; };
+struct seen {
+        size_t passed, requests;
+        enum http2_verdict end;
+        char reason[48];
+        struct http2_request told[REQUESTS_MAX];
+};
 
 static void
 carry(const uint8_t *bytes, size_t len, size_t step, struct seen *s)
@@ -43,7 +50,9 @@ carry(const uint8_t *bytes, size_t len, size_t step, struct seen *s)
                         s->passed += pass;
                         if (s->end != HTTP2_REQUEST || s->requests == REQUESTS_MAX)
                                 break;
-                        must(http2_take(j, bytes + s->passed, there - s->passed, &pass, &e) == HTTP2_REQUEST && pass == 0);
+                        must(http2_take(j, bytes + s->passed, there - s->passed, &pass, &e) ==
+                                     HTTP2_REQUEST &&
+                             pass == 0);
                         s->told[s->requests++] = *http2_request(j);
                         http2_permit(j);
                 }
@@ -54,20 +63,26 @@ carry(const uint8_t *bytes, size_t len, size_t step, struct seen *s)
         http2_free(j);
 }
 
-/* -- the server ----------------------------------------------------------------------------------------------------- */
+/* -- the server
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static int
-on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t name_len, const uint8_t *value, size_t len, uint8_t flags, void *data)
+on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+          size_t name_len, const uint8_t *value, size_t len, uint8_t flags, void *data)
 {
         const struct seen *s = data;
-        int is_host = (name_len == 10 && memcmp(name, ":authority", 10) == 0) || (name_len == 4 && memcmp(name, "host", 4) == 0);
+        int is_host = (name_len == 10 && memcmp(name, ":authority", 10) == 0) ||
+                      (name_len == 4 && memcmp(name, "host", 4) == 0);
 
         if (!is_host || frame->hd.type != NGHTTP2_HEADERS)
                 return 0;
         for (size_t i = 0; i < s->requests; i++) {
                 size_t host = strlen(s->told[i].host.host);
 
-                if (s->told[i].stream == (uint32_t)frame->hd.stream_id && len >= host && strncasecmp(s->told[i].host.host, (const char *)value, host) == 0 && (len == host || value[host] == ':'))
+                if (s->told[i].stream == (uint32_t)frame->hd.stream_id && len >= host &&
+                    strncasecmp(s->told[i].host.host, (const char *)value, host) == 0 &&
+                    (len == host || value[host] == ':'))
                         return 0;
         }
         must(0);
@@ -110,9 +125,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         memcpy(bytes + sizeof preface - 1, data, len);
         carry(bytes, all, all, &whole);
         carry(bytes, all, 1, &pieces);
-        must(whole.passed == pieces.passed && whole.requests == pieces.requests && whole.end == pieces.end && strcmp(whole.reason, pieces.reason) == 0);
+        must(whole.passed == pieces.passed && whole.requests == pieces.requests &&
+             whole.end == pieces.end && strcmp(whole.reason, pieces.reason) == 0);
         for (size_t i = 0; i < whole.requests; i++)
-                must(strcmp(whole.told[i].host.host, pieces.told[i].host.host) == 0 && whole.told[i].stream == pieces.told[i].stream);
+                must(strcmp(whole.told[i].host.host, pieces.told[i].host.host) == 0 &&
+                     whole.told[i].stream == pieces.told[i].stream);
         serve(bytes, &whole);
         free(bytes);
         return 0;

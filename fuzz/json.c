@@ -1,8 +1,8 @@
 /*
  * fuzz/json.c - any bytes as JSON, and any bytes as a JSON string.
  *
- * Beyond not crashing: what was read is written, read again and written again to the same text; places lie inside the
- * input; and the same bytes written as a string are JSON, whatever they are.
+ * Beyond not crashing: what was read is written, read again and written again to the same text;
+ * places lie inside the input; and the same bytes written as a string are JSON, whatever they are.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,9 @@
 enum { MEMORY_MAX = 64 << 20 };
 
 /* Wide, for what is read again: escapes make a text longer than it was. */
-static const struct text_limits wide = { .bytes_max = 8u << 20, .depth_max = 32, .nodes_max = 16384 };
+static const struct text_limits wide = { .bytes_max = 8u << 20,
+                                         .depth_max = 32,
+                                         .nodes_max = 16384 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -33,7 +35,8 @@ places_check(const struct node *n, size_t len)
                 must(strlen(n->text) == n->len);
                 return;
         }
-        node_each(child, n) {
+        node_each(child, n)
+        {
                 must((child->key != NULL) == (n->kind == NODE_MAP));
                 places_check(child, len);
         }
@@ -66,8 +69,9 @@ string_check(struct arena *arena, const char *bytes, size_t len)
 
         json_init(&w, false);
         json_bytes(&w, bytes, len);
-        if (!memchr(bytes, '\0', len))      /* a NUL is written, and refused when read */
-                must(json_read(arena, w.text, w.len, &wide, &again, &e) == 0 && again->kind == NODE_STRING);
+        if (!memchr(bytes, '\0', len)) /* a NUL is written, and refused when read */
+                must(json_read(arena, w.text, w.len, &wide, &again, &e) == 0 &&
+                     again->kind == NODE_STRING);
         json_fini(&w);
 }
 

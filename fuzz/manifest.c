@@ -1,9 +1,9 @@
 /*
- * fuzz/manifest.c - any bytes as a manifest, on every surface: what is read keeps manifest.h's promises, and what is
- * refused says why and leaves a finding.
+ * fuzz/manifest.c - any bytes as a manifest, on every surface: what is read keeps manifest.h's
+ * promises, and what is refused says why and leaves a finding.
  *
- * The first byte is not spent on choosing: each input is read as a standalone file, a parent and a block, in YAML and
- * in JSON, so that seeds are ordinary files.
+ * The first byte is not spent on choosing: each input is read as a standalone file, a parent and a
+ * block, in YAML and in JSON, so that seeds are ordinary files.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -53,7 +53,8 @@ read_once(const char *bytes, size_t len, enum manifest_kind kind, enum manifest_
         if (manifest_read(&arena, bytes, len, kind, syntax, &m, &findings, &e) == 0)
                 accepted_check(&m, &findings);
         else
-                must(e.code != ERROR_NONE && e.message[0] != '\0' && findings.error_count == 1 && !m.root);
+                must(e.code != ERROR_NONE && e.message[0] != '\0' && findings.error_count == 1 &&
+                     !m.root);
         arena_fini(&arena);
 }
 

@@ -1,8 +1,10 @@
 /*
- * fuzz/mcp.c - any bytes as a message of the Model Context Protocol, and whatever order a backend may answer its calls in.
+ * fuzz/mcp.c - any bytes as a message of the Model Context Protocol, and whatever order a backend
+ * may answer its calls in.
  *
- * The first bytes choose transport, headers and what becomes of each call; the rest is the message. Beyond not crashing: one message has one
- * answer, an answer that has bytes is JSON with an id or an error, and what ended has no call left open.
+ * The first bytes choose transport, headers and what becomes of each call; the rest is the message.
+ * Beyond not crashing: one message has one answer, an answer that has bytes is JSON with an id or
+ * an error, and what ended has no call left open.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,13 +28,14 @@ must(int holds)
 }
 
 static int
-begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op, struct record_writer *w, struct error *e)
+begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op,
+      struct record_writer *w, struct error *e)
 {
         struct record r = { w->bytes, w->len };
 
         (void)who;
         must(!w->is_broken && record_check(&r) == 0);
-        if (op == OP_CLIENT_HEARD)             /* the server's own, which ends without it */
+        if (op == OP_CLIENT_HEARD) /* the server's own, which ends without it */
                 return -1;
         for (size_t i = 0; i < OPEN_MAX; i++) {
                 if (open_calls[i])
@@ -84,8 +87,10 @@ on_answer(struct mcp_sink *s, int status, const char *json, size_t len)
         if (len == 0)
                 return;
         arena_init(&arena, 256u << 20);
-        must(json_read(&arena, json, len, &limits, &root, &e) == 0 && memchr(json, '\n', len) == NULL);
-        must(node_find(root, "id") && (node_find(root, "result") != NULL) != (node_find(root, "error") != NULL));
+        must(json_read(&arena, json, len, &limits, &root, &e) == 0 &&
+             memchr(json, '\n', len) == NULL);
+        must(node_find(root, "id") &&
+             (node_find(root, "result") != NULL) != (node_find(root, "error") != NULL));
         arena_fini(&arena);
 }
 
@@ -135,7 +140,11 @@ happen(struct mcp_call *c, uint8_t what)
                 reply(c, what);
                 break;
         case 1:
-                (void)fail(&e, what & 8 ? ERROR_NOT_FOUND : what & 16 ? ERROR_EXISTS : ERROR_READ_ONLY, "no");
+                (void)fail(&e,
+                           what & 8    ? ERROR_NOT_FOUND
+                           : what & 16 ? ERROR_EXISTS
+                                       : ERROR_READ_ONLY,
+                           "no");
                 let_go(c)->ops->refused(c, &e);
                 break;
         case 2:
@@ -145,7 +154,8 @@ happen(struct mcp_call *c, uint8_t what)
                 c->ops->output(c, 1 + (what >> 7), "\xc3\xa4\xf0\x9f\x98x\n\n", (what >> 3) % 9);
                 break;
         case 4:
-                let_go(c)->ops->ended(c, &(struct channel_end){ .word = what >> 3, .exit_code = what });
+                let_go(c)->ops->ended(
+                        c, &(struct channel_end){ .word = what >> 3, .exit_code = what });
                 break;
         case 5:
                 let_go(c)->ops->lost(c);
@@ -168,7 +178,8 @@ come_round(struct loop_timer *t)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-        static const char *const versions[] = { NULL, "2026-07-28", "2025-11-25", "x" }, *const methods[] = { NULL, "tools/call", "tools/list", "x" };
+        static const char *const versions[] = { NULL, "2026-07-28", "2025-11-25", "x" },
+                                 *const methods[] = { NULL, "tools/call", "tools/list", "x" };
         struct mcp_backend backend = { begin, send_frame, end };
         struct mcp_sink sink = { on_answer, on_notify, is_full };
         struct loop_timer now = { .due_ms = LOOP_NEVER };
@@ -183,8 +194,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         must(loop_new(&loop) == 0);
         server = mcp_server_new(loop, &backend, "0");
         must(server != NULL);
-        ask = (struct mcp_ask){ .headers = { data[0] & 1, versions[data[0] >> 1 & 3], methods[data[0] >> 3 & 3], data[0] & 32 ? "exec" : NULL },
-                                .sandbox = data[0] & 64 ? "box" : NULL, .context_key = data[0] & 128 ? "key" : NULL, .flags = data[1] & 31 };
+        ask = (struct mcp_ask){ .headers = { data[0] & 1, versions[data[0] >> 1 & 3],
+                                             methods[data[0] >> 3 & 3],
+                                             data[0] & 32 ? "exec" : NULL },
+                                .sandbox = data[0] & 64 ? "box" : NULL,
+                                .context_key = data[0] & 128 ? "key" : NULL,
+                                .flags = data[1] & 31 };
         request = mcp_receive(server, &ask, (const char *)data + HEAD, len - HEAD, &sink);
         must((request == NULL) == (answers == 1));
         for (size_t step = 0; step < STEPS && answers == 0; step++)

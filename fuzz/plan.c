@@ -1,8 +1,10 @@
 /*
- * fuzz/plan.c - any bytes as a packed plan: refused, or a list of steps that can be walked to its last string.
+ * fuzz/plan.c - any bytes as a packed plan: refused, or a list of steps that can be walked to its
+ * last string.
  *
- * The maker has privileges and believes this reader. Beyond not crashing: every step of an accepted plan is known, its source
- * and its phase are in bounds, its strings end where they say; and the steps, packed again, read back the same.
+ * The maker has privileges and believes this reader. Beyond not crashing: every step of an accepted
+ * plan is known, its source and its phase are in bounds, its strings end where they say; and the
+ * steps, packed again, read back the same.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,9 +30,11 @@ steps_check(const struct plan_view *view, struct step *ret)
         for (uint32_t i = 0; i < view->step_count; i++) {
                 struct step s = plan_view_step(view, i);
 
-                must(s.op < STEP_MAX && s.source >= STEP_NO_SOURCE && s.source < (int)view->source_count);
+                must(s.op < STEP_MAX && s.source >= STEP_NO_SOURCE &&
+                     s.source < (int)view->source_count);
                 must(step_phase_of(s.op) >= phase && step_name(s.op)[0] != '\0');
-                must(strlen(s.path) < view->strings_len && s.text_len < view->strings_len && s.text[s.text_len] == '\0');
+                must(strlen(s.path) < view->strings_len && s.text_len < view->strings_len &&
+                     s.text[s.text_len] == '\0');
                 phase = step_phase_of(s.op);
                 ret[i] = s;
         }
@@ -39,8 +43,9 @@ steps_check(const struct plan_view *view, struct step *ret)
 static int
 is_same(const struct step *a, const struct step *b)
 {
-        return a->op == b->op && a->flags == b->flags && a->source == b->source && a->number == b->number && a->number2 == b->number2 &&
-               a->text_len == b->text_len && strcmp(a->path, b->path) == 0 && memcmp(a->text, b->text, a->text_len) == 0;
+        return a->op == b->op && a->flags == b->flags && a->source == b->source &&
+               a->number == b->number && a->number2 == b->number2 && a->text_len == b->text_len &&
+               strcmp(a->path, b->path) == 0 && memcmp(a->text, b->text, a->text_len) == 0;
 }
 
 static void
@@ -50,12 +55,13 @@ round_trip_check(const struct step *steps, const struct plan_view *view)
         struct plan_view again;
         void *bytes;
 
-        if (len == 0)                          /* shared strings are written out: it may be too long by then */
+        if (len == 0) /* shared strings are written out: it may be too long by then */
                 return;
         bytes = malloc(len);
         must(bytes != NULL);
         plan_pack(steps, view->step_count, view->source_count, bytes);
-        must(plan_unpack(bytes, len, &again) == 0 && again.step_count == view->step_count && again.source_count == view->source_count);
+        must(plan_unpack(bytes, len, &again) == 0 && again.step_count == view->step_count &&
+             again.source_count == view->source_count);
         for (uint32_t i = 0; i < view->step_count; i++) {
                 struct step s = plan_view_step(&again, i);
 
@@ -69,7 +75,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
         static struct step steps[PLAN_STEPS_MAX];
         struct plan_view view;
-        void *bytes = malloc(len + (len == 0));        /* exactly as long, and aligned as the maker's own */
+        void *bytes =
+                malloc(len + (len == 0)); /* exactly as long, and aligned as the maker's own */
 
         must(bytes != NULL);
         if (len > 0)

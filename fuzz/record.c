@@ -1,8 +1,9 @@
 /*
  * fuzz/record.c - any bytes as a call to the keeper, and any bytes as a packed tree.
  *
- * Beyond not crashing: what record_check() lets pass can be walked to its end by every reader, what operation_check() lets
- * pass has its required fields, and a tree that was unpacked packs into bytes that unpack into the same.
+ * Beyond not crashing: what record_check() lets pass can be walked to its end by every reader, what
+ * operation_check() lets pass has its required fields, and a tree that was unpacked packs into
+ * bytes that unpack into the same.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -75,7 +76,8 @@ tree_try(const uint8_t *data, size_t len)
                 packed = malloc(packed_len);
                 must(packed != NULL);
                 tree_pack(root, packed);
-                must(tree_unpack(&arena, packed, packed_len, &text_limits_manifest, &again, &e) == 0);
+                must(tree_unpack(&arena, packed, packed_len, &text_limits_manifest, &again, &e) ==
+                     0);
                 must(tree_pack_len(again) == packed_len);
                 free(packed);
         }

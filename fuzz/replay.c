@@ -1,8 +1,8 @@
 /*
  * fuzz/replay.c - runs a fuzz target once over each of its seeds. Prints TAP.
  *
- * usage: seeds-NOUN FOLDER. Needs no fuzzing engine, so every build of the unit tests has it. A target that finds something aborts,
- * and the seed named on the last line is the one.
+ * usage: seeds-NOUN FOLDER. Needs no fuzzing engine, so every build of the unit tests has it. A
+ * target that finds something aborts, and the seed named on the last line is the one.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -11,7 +11,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Gives the bytes of a file and their count; the caller frees them. NULL where it cannot be read. */
+/* Gives the bytes of a file and their count; the caller frees them. NULL where it cannot be read.
+ */
 static uint8_t *
 read_seed(const char *folder, const char *name, size_t *ret_len)
 {

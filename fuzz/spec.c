@@ -1,9 +1,11 @@
 /*
- * fuzz/spec.c - any bytes as a sandbox block: a spec that keeps its promises, or errors that say where and why.
+ * fuzz/spec.c - any bytes as a sandbox block: a spec that keeps its promises, or errors that say
+ * where and why.
  *
- * The first byte chooses the surface and the kind of file. Beyond not crashing: what is accepted is whole and writes as
- * JSON; what is refused names a code, a reason and a place; no sentence and no path holds a word with the shape of a
- * credential; the rest of the bytes, read as a reference, stays inside its workspace.
+ * The first byte chooses the surface and the kind of file. Beyond not crashing: what is accepted is
+ * whole and writes as JSON; what is refused names a code, a reason and a place; no sentence and no
+ * path holds a word with the shape of a credential; the rest of the bytes, read as a reference,
+ * stays inside its workspace.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -31,7 +33,8 @@ findings_check(const struct findings *findings)
 {
         for (const struct finding *f = findings->errors; f; f = f->next) {
                 must(f->error.code != ERROR_NONE && f->error.message[0] != '\0');
-                must(!credential_shape_find(f->error.path) && !credential_shape_find(f->error.message));
+                must(!credential_shape_find(f->error.path) &&
+                     !credential_shape_find(f->error.message));
                 must(f->error.reason[0] != '\0' || f->error.code == ERROR_NO_MEMORY);
         }
         for (const struct warning *w = findings->warnings; w; w = w->next)
@@ -46,12 +49,14 @@ spec_check(const struct spec *spec)
         must(spec->provider && spec->config && spec->shell && spec->block_path);
         must(spec->limits.timeout_ms >= 1 && spec->limits.timeout_ms <= 9007199254740991);
         for (size_t i = 0; i < spec->egress_count; i++)
-                must(egress_allows(spec->egress, spec->egress_count, spec->egress[i].host, spec->egress[i].ports[0]) ||
+                must(egress_allows(spec->egress, spec->egress_count, spec->egress[i].host,
+                                   spec->egress[i].ports[0]) ||
                      spec->egress[i].is_wildcard);
         for (size_t i = 0; i < spec->mount_count; i++) {
                 const char *at = spec->mounts[i].at;
 
-                must(at[0] == '/' && at[1] != '\0' && !strstr(at, "//") && !strstr(at, "/../") && !strstr(at, "/./"));
+                must(at[0] == '/' && at[1] != '\0' && !strstr(at, "//") && !strstr(at, "/../") &&
+                     !strstr(at, "/./"));
                 for (size_t k = 0; k < i; k++)
                         must(strcmp(at, spec->mounts[k].at) != 0);
         }
@@ -78,7 +83,8 @@ reference_check(struct arena *arena, const uint8_t *data, size_t len)
         }
         if (r.kind == REFERENCE_SLUG)
                 return;
-        must(r.path[0] != '\0' && r.path[0] != '/' && strcmp(r.path, "..") != 0 && strncmp(r.path, "../", 3) != 0);
+        must(r.path[0] != '\0' && r.path[0] != '/' && strcmp(r.path, "..") != 0 &&
+             strncmp(r.path, "../", 3) != 0);
         must(!strstr(r.path, "/../") && !strstr(r.path, "//"));
         must(r.kind == REFERENCE_PATH || (!strchr(r.sibling, '/') && strcmp(r.sibling, "..") != 0));
 }
@@ -99,7 +105,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         arena_init(&arena, MEMORY_MAX);
         findings_init(&findings, &arena);
         reference_check(&arena, data + 1, len - 1);
-        if (yaml_read(&arena, (const char *)data + 1, len - 1, 1, &text_limits_manifest, &m.block, &e) == 0) {
+        if (yaml_read(&arena, (const char *)data + 1, len - 1, 1, &text_limits_manifest, &m.block,
+                      &e) == 0) {
                 if (spec_read(&arena, &m, &spec, &findings, &e) == 0)
                         spec_check(spec);
                 findings_check(&findings);

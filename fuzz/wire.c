@@ -1,8 +1,9 @@
 /*
  * fuzz/wire.c - any bytes as a message, and any bytes as a command for pid 1 of a box.
  *
- * The bytes go through a socket pair as one datagram, and what arrives is taken apart. Beyond not crashing: a message has a
- * known kind and the length that was sent; a command has its strings, all of them, one behind the other, and no byte more.
+ * The bytes go through a socket pair as one datagram, and what arrives is taken apart. Beyond not
+ * crashing: a message has a known kind and the length that was sent; a command has its strings, all
+ * of them, one behind the other, and no byte more.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -73,7 +74,8 @@ message_check(const uint8_t *data, size_t len)
         got = wire_receive(pair[1], 0, &m, body, sizeof body);
         if (got <= 0)
                 return;
-        must(m.kind > 0 && m.kind < WIRE_KIND_MAX && m.len == len - sizeof(struct wire_head) && m.fd_count == 0);
+        must(m.kind > 0 && m.kind < WIRE_KIND_MAX && m.len == len - sizeof(struct wire_head) &&
+             m.fd_count == 0);
         must(memcmp(body, data + sizeof(struct wire_head), m.len) == 0);
         if (m.kind == WIRE_EXEC)
                 command_check(data + sizeof(struct wire_head), m.len);

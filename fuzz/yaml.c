@@ -1,7 +1,9 @@
 /*
- * fuzz/yaml.c - any bytes as YAML: a tree, or an error with its code and sentence, and nothing else.
+ * fuzz/yaml.c - any bytes as YAML: a tree, or an error with its code and sentence, and nothing
+ * else.
  *
- * Beyond not crashing: the tree keeps to the limits, places lie inside the input, and what is refused says why.
+ * Beyond not crashing: the tree keeps to the limits, places lie inside the input, and what is
+ * refused says why.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,7 +34,8 @@ tree_check(const struct node *n, unsigned depth, size_t len)
                 must(strlen(n->text) == n->len);
                 return count;
         }
-        node_each(child, n) {
+        node_each(child, n)
+        {
                 must((child->key != NULL) == (n->kind == NODE_MAP));
                 must(!child->key || node_find(n, child->key) == child);
                 count += tree_check(child, depth + 1, len);

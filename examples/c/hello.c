@@ -19,9 +19,13 @@ static int
 run_hello(struct carrel *c, const char *id)
 {
         static const char script[] = "echo \"hello, $WHO\"\n";
-        const struct carrel_file file = { .path = "hello.sh", .bytes = script, .len = strlen(script), .mode = -1 };
+        const struct carrel_file file = {
+                .path = "hello.sh", .bytes = script, .len = strlen(script), .mode = -1
+        };
         const char *argv[] = { "sh", "hello.sh" }, *env[] = { "WHO=world" };
-        const struct carrel_command command = { .argv = argv, .argc = 2, .env = env, .env_count = 1, .timeout_ms = 5000 };
+        const struct carrel_command command = {
+                .argv = argv, .argc = 2, .env = env, .env_count = 1, .timeout_ms = 5000
+        };
         struct carrel_result *result;
         struct carrel_error e;
         int status;
@@ -30,7 +34,8 @@ run_hello(struct carrel *c, const char *id)
                 return failed("writing hello.sh", &e);
         if (carrel_run(c, id, &command, 0, NULL, NULL, &result, &e) < 0)
                 return failed("running it", &e);
-        printf("%s(%s, exit status %d)\n", result->out, result->end.outcome, result->end.exit_status);
+        printf("%s(%s, exit status %d)\n", result->out, result->end.outcome,
+               result->end.exit_status);
         status = result->end.exit_status;
         carrel_free(result);
         return status;
@@ -39,7 +44,9 @@ run_hello(struct carrel *c, const char *id)
 int
 main(void)
 {
-        const struct carrel_config config = { .timeout_ms = 60000 };   /* no manifest: no network, no mounts */
+        const struct carrel_config config = {
+                .timeout_ms = 60000
+        }; /* no manifest: no network, no mounts */
         struct carrel_sandbox *sandbox;
         struct carrel_error e;
         struct carrel *c;

@@ -10,8 +10,10 @@
 #include "api/operation.h"
 
 static const enum record_type record_types[] = {
-        [FIELD_TYPE_TEXT] = RECORD_TEXT, [FIELD_TYPE_UINT] = RECORD_UINT, [FIELD_TYPE_INT] = RECORD_INT, [FIELD_TYPE_BOOL] = RECORD_BOOL,
-        [FIELD_TYPE_BYTES] = RECORD_BYTES, [FIELD_TYPE_NESTED] = RECORD_NESTED, [FIELD_TYPE_TREE] = RECORD_TREE, [FIELD_TYPE_JSON] = RECORD_JSON,
+        [FIELD_TYPE_TEXT] = RECORD_TEXT,   [FIELD_TYPE_UINT] = RECORD_UINT,
+        [FIELD_TYPE_INT] = RECORD_INT,     [FIELD_TYPE_BOOL] = RECORD_BOOL,
+        [FIELD_TYPE_BYTES] = RECORD_BYTES, [FIELD_TYPE_NESTED] = RECORD_NESTED,
+        [FIELD_TYPE_TREE] = RECORD_TREE,   [FIELD_TYPE_JSON] = RECORD_JSON,
 };
 
 static const struct api_param *
@@ -28,27 +30,36 @@ api_number_wrong(const struct api_param *p, const char *reason, const char *give
 {
         const char *name = api_field(p->tag)->name;
 
-        return fail_at(e, ERROR_INVALID_ARGUMENT, name, reason, "%s must be a whole number, %" PRIu64 " to %" PRIu64 ", not %.40s", name, p->min, p->max, given);
+        return fail_at(e, ERROR_INVALID_ARGUMENT, name, reason,
+                       "%s must be a whole number, %" PRIu64 " to %" PRIu64 ", not %.40s", name,
+                       p->min, p->max, given);
 }
 
 static int
-check_bounds(const struct api_field *f, const struct api_param *p, const struct record_entry *entry, struct error *e)
+check_bounds(const struct api_field *f, const struct api_param *p, const struct record_entry *entry,
+             struct error *e)
 {
-        uint64_t value = f->type == FIELD_TYPE_UINT ? *(const uint64_t *)entry->value
-                         : f->type == FIELD_TYPE_INT ? (uint64_t)*(const int64_t *)entry->value
-                         : f->type == FIELD_TYPE_TEXT || f->type == FIELD_TYPE_JSON ? entry->len - 1 : entry->len;
+        uint64_t value = f->type == FIELD_TYPE_UINT  ? *(const uint64_t *)entry->value
+                         : f->type == FIELD_TYPE_INT ? (uint64_t) * (const int64_t *)entry->value
+                         : f->type == FIELD_TYPE_TEXT || f->type == FIELD_TYPE_JSON ? entry->len - 1
+                                                                                    : entry->len;
         char given[24];
 
-        if ((p->min == 0 && p->max == 0) || f->type == FIELD_TYPE_BOOL || (value >= p->min && value <= p->max))
+        if ((p->min == 0 && p->max == 0) || f->type == FIELD_TYPE_BOOL ||
+            (value >= p->min && value <= p->max))
                 return 0;
         if (f->type != FIELD_TYPE_UINT && f->type != FIELD_TYPE_INT)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "range", "%s must have %" PRIu64 " to %" PRIu64 " bytes, not %" PRIu64, f->name, p->min, p->max, value);
-        (void)snprintf(given, sizeof given, f->type == FIELD_TYPE_INT ? "%" PRId64 : "%" PRIu64, value);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "range",
+                               "%s must have %" PRIu64 " to %" PRIu64 " bytes, not %" PRIu64,
+                               f->name, p->min, p->max, value);
+        (void)snprintf(given, sizeof given, f->type == FIELD_TYPE_INT ? "%" PRId64 : "%" PRIu64,
+                       value);
         return api_number_wrong(p, "range", given, e);
 }
 
 static int
-check_entry(const struct operation *o, const struct record_entry *entry, int is_door, struct error *e)
+check_entry(const struct operation *o, const struct record_entry *entry, int is_door,
+            struct error *e)
 {
         const struct api_field *f = api_field(entry->tag);
         const struct api_param *p = find_param(o, entry->tag);
@@ -56,9 +67,11 @@ check_entry(const struct operation *o, const struct record_entry *entry, int is_
         if (is_door && (entry->tag == FIELD_UID || (entry->tag == FIELD_TOKEN && !p)))
                 return 0;
         if (!f || !p || ((p->flags & PARAM_DOOR_ONLY) != 0 && !is_door))
-                return fail_at(e, ERROR_INVALID_ARGUMENT, f ? f->name : "", "unknown_field", "%s takes no %s", o->name, f ? f->name : "such field");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, f ? f->name : "", "unknown_field",
+                               "%s takes no %s", o->name, f ? f->name : "such field");
         if (entry->type != record_types[f->type])
-                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s is of another type", f->name);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s is of another type",
+                               f->name);
         return check_bounds(f, p, entry, e);
 }
 
@@ -72,10 +85,12 @@ check_presence(const struct operation *o, const struct record *r, struct error *
                 while (record_next(r, &at, &entry) > 0)
                         count += entry.tag == o->params[i].tag;
                 if (count == 0 && (o->params[i].flags & PARAM_REQUIRED) != 0)
-                        return fail_at(e, ERROR_INVALID_ARGUMENT, api_field(o->params[i].tag)->name, "missing", "%s needs %s", o->name,
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, api_field(o->params[i].tag)->name,
+                                       "missing", "%s needs %s", o->name,
                                        api_field(o->params[i].tag)->name);
                 if (count > 1 && (o->params[i].flags & PARAM_REPEATED) == 0)
-                        return fail_at(e, ERROR_INVALID_ARGUMENT, api_field(o->params[i].tag)->name, "repeated", "%s stands more than once",
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, api_field(o->params[i].tag)->name,
+                                       "repeated", "%s stands more than once",
                                        api_field(o->params[i].tag)->name);
         }
         return 0;

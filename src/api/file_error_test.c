@@ -11,10 +11,22 @@
 static void
 each_errno_has_its_code(void **state)
 {
-        static const struct { int sys; const char *wire; int http; } cases[] = {
-                { ENOENT, "file_not_found", 404 }, { EEXIST, "file_exists", 409 }, { EISDIR, "not_a_file", 422 }, { ENOTDIR, "not_a_directory", 422 },
-                { EROFS, "sandbox_mount_read_only", 403 }, { ENOSPC, "storage_full", 507 }, { EDQUOT, "storage_full", 507 },
-                { EACCES, "permission_denied", 403 }, { EFBIG, "file_too_large", 413 }, { ENAMETOOLONG, "path_too_long", 422 }, { 250, "sandbox_backend_failed", 500 },
+        static const struct {
+                int sys;
+                const char *wire;
+                int http;
+        } cases[] = {
+                { ENOENT, "file_not_found", 404 },
+                { EEXIST, "file_exists", 409 },
+                { EISDIR, "not_a_file", 422 },
+                { ENOTDIR, "not_a_directory", 422 },
+                { EROFS, "sandbox_mount_read_only", 403 },
+                { ENOSPC, "storage_full", 507 },
+                { EDQUOT, "storage_full", 507 },
+                { EACCES, "permission_denied", 403 },
+                { EFBIG, "file_too_large", 413 },
+                { ENAMETOOLONG, "path_too_long", 422 },
+                { 250, "sandbox_backend_failed", 500 },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -30,8 +42,13 @@ each_errno_has_its_code(void **state)
 static void
 each_other_ending_has_its_code(void **state)
 {
-        static const struct { const char *outcome, *wire; } cases[] = {
-                { "killed", "canceled" }, { "timed_out", "sandbox_timeout" }, { "oom_killed", "sandbox_oom" }, { "lost", "sandbox_backend_failed" },
+        static const struct {
+                const char *outcome, *wire;
+        } cases[] = {
+                { "killed", "canceled" },
+                { "timed_out", "sandbox_timeout" },
+                { "oom_killed", "sandbox_oom" },
+                { "lost", "sandbox_backend_failed" },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -46,7 +63,8 @@ each_other_ending_has_its_code(void **state)
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(each_errno_has_its_code), cmocka_unit_test(each_other_ending_has_its_code) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(each_errno_has_its_code),
+                                            cmocka_unit_test(each_other_ending_has_its_code) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

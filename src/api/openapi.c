@@ -14,15 +14,19 @@
 #include "api/query.h"
 #include "base/numbers.h"
 
-/* -- one route --------------------------------------------------------------------------------------------------------------- */
+/* -- one route
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 static void
-write_parameter(struct json_writer *w, const char *where, const struct api_field *f, const struct api_param *p)
+write_parameter(struct json_writer *w, const char *where, const struct api_field *f,
+                const struct api_param *p)
 {
         json_open_map(w);
         json_member_text(w, "name", f->name);
         json_member_text(w, "in", where);
-        json_member_bool(w, "required", strcmp(where, "path") == 0 || (p && (p->flags & PARAM_REQUIRED) != 0));
+        json_member_bool(w, "required",
+                         strcmp(where, "path") == 0 || (p && (p->flags & PARAM_REQUIRED) != 0));
         json_member_text(w, "description", f->help);
         json_key(w, "schema");
         json_open_map(w);
@@ -87,7 +91,9 @@ write_parameters(struct json_writer *w, const struct operation *o)
                 const struct api_field *f = api_field(o->params[i].tag);
 
                 if ((o->params[i].flags & (PARAM_IN_PATH | PARAM_IN_QUERY)) != 0)
-                        write_parameter(w, (o->params[i].flags & PARAM_IN_PATH) != 0 ? "path" : "query", f, &o->params[i]);
+                        write_parameter(
+                                w, (o->params[i].flags & PARAM_IN_PATH) != 0 ? "path" : "query", f,
+                                &o->params[i]);
         }
         write_queries(w, o->method, o->route);
         for (size_t i = 0; i < o->param_count; i++)
@@ -100,7 +106,11 @@ write_parameters(struct json_writer *w, const struct operation *o)
          * without the header
          */
         if (o->code == OP_EXEC_ATTACH)
-                write_header(w, "Last-Event-ID", "For text/event-stream: continue after the event with this id. It replaces stdout_offset and stderr_offset. After `end` the answer is 204.", 64);
+                write_header(
+                        w, "Last-Event-ID",
+                        "For text/event-stream: continue after the event with this id. It replaces "
+                        "stdout_offset and stderr_offset. After `end` the answer is 204.",
+                        64);
         json_close_list(w);
 }
 
@@ -156,7 +166,8 @@ status_of(const struct operation *o)
                 return "200";
         if (o->result_count == 0)
                 return "204";
-        return o->code == OP_CREATE || o->code == OP_CLAIM || o->code == OP_TOKEN_CREATE ? "201" : "200";
+        return o->code == OP_CREATE || o->code == OP_CLAIM || o->code == OP_TOKEN_CREATE ? "201"
+                                                                                         : "200";
 }
 
 static void
@@ -171,7 +182,8 @@ write_answers(struct json_writer *w, const struct operation *o)
                 if (o->code == OP_FILE_READ || o->code == OP_EXEC_ATTACH)
                         write_content(w, "application/octet-stream", NULL);
                 if (o->code == OP_WATCH || o->code == OP_EXEC || o->code == OP_EXEC_ATTACH)
-                        write_content(w, "text/event-stream", o->code == OP_WATCH ? "Event" : "ExecStream");
+                        write_content(w, "text/event-stream",
+                                      o->code == OP_WATCH ? "Event" : "ExecStream");
                 if (o->result_count > 0 && o->code != OP_WATCH)
                         write_result(w, o);
                 json_close_map(w);
@@ -196,7 +208,8 @@ write_body(struct json_writer *w, const struct operation *o)
 
         for (size_t i = 0; i < o->param_count; i++) {
                 has_body |= openapi_is_in_body(&o->params[i]);
-                is_required |= openapi_is_in_body(&o->params[i]) && (o->params[i].flags & PARAM_REQUIRED) != 0;
+                is_required |= openapi_is_in_body(&o->params[i]) &&
+                               (o->params[i].flags & PARAM_REQUIRED) != 0;
         }
         if (!has_body)
                 return;
@@ -242,17 +255,26 @@ write_operation(struct json_writer *w, const struct operation *o)
 
 /* -- routes without an operation ----------------------------------------------------------- */
 
-static const struct { const char *route, *method, *id, *help, *body, *status; } extra[] = {
-        { "/v1/sandboxes/{id}/files", "PUT", "file.put", "Writes one file from the raw body.", "application/octet-stream", "204" },
-        { "/v1/sandboxes/{id}/execs/{exec}/stdin", "POST", "exec.stdin", "Writes the raw body to standard input.", "application/octet-stream", "204" },
-        { "/v1/sandboxes/{id}/execs/{exec}/resize", "POST", "exec.resize", "Changes the terminal's size: {rows, columns}.", "application/json", "204" },
+static const struct {
+        const char *route, *method, *id, *help, *body, *status;
+} extra[] = {
+        { "/v1/sandboxes/{id}/files", "PUT", "file.put", "Writes one file from the raw body.",
+          "application/octet-stream", "204" },
+        { "/v1/sandboxes/{id}/execs/{exec}/stdin", "POST", "exec.stdin",
+          "Writes the raw body to standard input.", "application/octet-stream", "204" },
+        { "/v1/sandboxes/{id}/execs/{exec}/resize", "POST", "exec.resize",
+          "Changes the terminal's size: {rows, columns}.", "application/json", "204" },
         { "/v1/openapi.json", "GET", "openapi", "This document.", NULL, "200" },
         { "/healthz", "GET", "health", "Is the door open? Needs no credential.", NULL, "204" },
 };
 
 /* The parameters of these routes, in the form that operations use. */
-static const struct api_param extra_params[] = { { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 }, { FIELD_EXEC, PARAM_REQUIRED | PARAM_IN_PATH, NUMBER_EXEC } };
-static const struct api_param sides[] = { { FIELD_ROWS, PARAM_REQUIRED, NUMBER_TERMINAL_SIDE }, { FIELD_COLUMNS, PARAM_REQUIRED, NUMBER_TERMINAL_SIDE } };
+static const struct api_param extra_params[] = {
+        { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 },
+        { FIELD_EXEC, PARAM_REQUIRED | PARAM_IN_PATH, NUMBER_EXEC }
+};
+static const struct api_param sides[] = { { FIELD_ROWS, PARAM_REQUIRED, NUMBER_TERMINAL_SIDE },
+                                          { FIELD_COLUMNS, PARAM_REQUIRED, NUMBER_TERMINAL_SIDE } };
 
 static void
 write_extra_body(struct json_writer *w, const char *type)
@@ -280,7 +302,8 @@ write_extra_answers(struct json_writer *w, size_t i)
 {
         json_key(w, "responses");
         json_open_map(w);
-        open_answer(w, extra[i].status, strcmp(extra[i].status, "204") == 0 ? "Done." : "The document.");
+        open_answer(w, extra[i].status,
+                    strcmp(extra[i].status, "204") == 0 ? "Done." : "The document.");
         if (strcmp(extra[i].status, "204") != 0) {
                 json_key(w, "content");
                 json_open_map(w);
@@ -312,7 +335,8 @@ write_extra(struct json_writer *w, size_t i)
         json_open_list(w);
         for (size_t p = 0; p < sizeof extra_params / sizeof *extra_params; p++)
                 if (strstr(extra[i].route, extra_params[p].tag == FIELD_ID ? "{id}" : "{exec}"))
-                        write_parameter(w, "path", api_field(extra_params[p].tag), &extra_params[p]);
+                        write_parameter(w, "path", api_field(extra_params[p].tag),
+                                        &extra_params[p]);
         write_queries(w, extra[i].method, extra[i].route);
         if (strcmp(extra[i].id, "file.put") == 0)
                 write_key_header(w);
@@ -387,9 +411,14 @@ write_paths(struct json_writer *w)
         json_close_map(w);
 }
 
-/* -- the rest of the document --------------------------------------------------------------------------------------------------- */
+/* -- the rest of the document
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-static const struct { int status; const char *code; } codes[] = {
+static const struct {
+        int status;
+        const char *code;
+} codes[] = {
 #define ERROR_CODE(name, wire, http, exit_status, hint) { (http), (wire) },
 #include "base/error_codes.def"
 #undef ERROR_CODE
@@ -409,9 +438,11 @@ write_refusal(struct json_writer *w, const char *name, const char *help, int fir
                         if (codes[i].status != status || len >= sizeof text - 1)
                                 continue;
                         if (between)
-                                len += (size_t)snprintf(text + len, sizeof text - len, ", %s", codes[i].code);
+                                len += (size_t)snprintf(text + len, sizeof text - len, ", %s",
+                                                        codes[i].code);
                         else
-                                len += (size_t)snprintf(text + len, sizeof text - len, " %d: %s", status, codes[i].code);
+                                len += (size_t)snprintf(text + len, sizeof text - len, " %d: %s",
+                                                        status, codes[i].code);
                         between = ",";
                 }
                 if (between && len < sizeof text - 1)
@@ -434,7 +465,9 @@ write_info(struct json_writer *w, const char *version)
         json_open_map(w);
         json_member_text(w, "title", "Carrel");
         json_member_text(w, "version", version);
-        json_member_text(w, "summary", "Sandboxes for agents: declare one, run commands in it, move files, reach its ports.");
+        json_member_text(w, "summary",
+                         "Sandboxes for agents: declare one, run commands in it, move files, reach "
+                         "its ports.");
         json_key(w, "license");
         json_open_map(w);
         json_member_text(w, "name", "Apache License 2.0");
@@ -450,7 +483,10 @@ write_servers(struct json_writer *w)
         json_open_list(w);
         json_open_map(w);
         json_member_text(w, "url", "http://127.0.0.1:{port}");
-        json_member_text(w, "description", "As `carrel serve --listen 127.0.0.1:PORT` was started. Without --listen the daemon answers on the unix socket carrel.sock in its state directory.");
+        json_member_text(
+                w, "description",
+                "As `carrel serve --listen 127.0.0.1:PORT` was started. Without --listen the "
+                "daemon answers on the unix socket carrel.sock in its state directory.");
         json_key(w, "variables");
         json_open_map(w);
         json_key(w, "port");
@@ -488,7 +524,8 @@ openapi_write(struct json_writer *w, const char *version)
         json_open_map(w);
         json_member_text(w, "type", "http");
         json_member_text(w, "scheme", "bearer");
-        json_member_text(w, "description", "Over TCP. On the unix socket the peer is known by its user id.");
+        json_member_text(w, "description",
+                         "Over TCP. On the unix socket the peer is known by its user id.");
         json_close_map(w);
         json_close_map(w);
         json_key(w, "responses");

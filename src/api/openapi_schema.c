@@ -55,10 +55,16 @@ openapi_words(struct json_writer *w, const char *const *words)
 static void
 write_enum(struct json_writer *w, const struct api_field *f)
 {
-        static const struct { uint16_t tag; const char *words[9]; } rows[] = {
-                { FIELD_STATUS, { "pending", "running", "paused", "stopping", "stopped", "failed" } },
+        static const struct {
+                uint16_t tag;
+                const char *words[9];
+        } rows[] = {
+                { FIELD_STATUS,
+                  { "pending", "running", "paused", "stopping", "stopped", "failed" } },
                 { FIELD_STATE, { "starting", "running", "ended", "failed" } },
-                { FIELD_OUTCOME, { "exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost" } },
+                { FIELD_OUTCOME,
+                  { "exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed",
+                    "policy_killed", "lost" } },
                 { FIELD_KIND, { "file", "directory", "link", "fifo", "socket", "device" } },
                 { FIELD_SCOPE, { "all", "read" } },
                 { FIELD_TIMEOUT_BY, { "call", "manifest", "host" } },
@@ -73,7 +79,8 @@ void
 openapi_type(struct json_writer *w, const struct api_field *f)
 {
         static const char *const names[] = {
-                [FIELD_TYPE_TEXT] = "string", [FIELD_TYPE_UINT] = "integer", [FIELD_TYPE_INT] = "integer", [FIELD_TYPE_BOOL] = "boolean",
+                [FIELD_TYPE_TEXT] = "string",  [FIELD_TYPE_UINT] = "integer",
+                [FIELD_TYPE_INT] = "integer",  [FIELD_TYPE_BOOL] = "boolean",
                 [FIELD_TYPE_BYTES] = "string", [FIELD_TYPE_NESTED] = "object",
         };
 
@@ -89,34 +96,55 @@ openapi_type(struct json_writer *w, const struct api_field *f)
         write_enum(w, f);
 }
 
-/* -- answers with a name ------------------------------------------------------------------------------------------------------- */
+/* -- answers with a name
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 #define ANY 0, 0
-#define COUNT(a) (sizeof (a) / sizeof *(a))
+#define COUNT(a) (sizeof(a) / sizeof *(a))
 
 /* Records that no operation returns on their own. */
 static const struct api_param warning_members[] = {
-        { FIELD_CODE, PARAM_REQUIRED, ANY }, { FIELD_AT_PATH, 0, ANY }, { FIELD_MESSAGE, PARAM_REQUIRED, ANY }, { FIELD_LINE, 0, ANY }, { FIELD_COLUMN, 0, ANY },
+        { FIELD_CODE, PARAM_REQUIRED, ANY },
+        { FIELD_AT_PATH, 0, ANY },
+        { FIELD_MESSAGE, PARAM_REQUIRED, ANY },
+        { FIELD_LINE, 0, ANY },
+        { FIELD_COLUMN, 0, ANY },
 };
 static const struct api_param denial_members[] = {
-        { FIELD_EXEC, 0, ANY }, { FIELD_AT, 0, ANY }, { FIELD_REASON, PARAM_REQUIRED, ANY }, { FIELD_HOST, PARAM_REQUIRED, ANY }, { FIELD_PORT, 0, ANY }, { FIELD_ADDRESS, 0, ANY },
-        { FIELD_SAID, 0, ANY }, { FIELD_COUNT, PARAM_REQUIRED, ANY }, { FIELD_MESSAGE, PARAM_REQUIRED, ANY },
+        { FIELD_EXEC, 0, ANY },
+        { FIELD_AT, 0, ANY },
+        { FIELD_REASON, PARAM_REQUIRED, ANY },
+        { FIELD_HOST, PARAM_REQUIRED, ANY },
+        { FIELD_PORT, 0, ANY },
+        { FIELD_ADDRESS, 0, ANY },
+        { FIELD_SAID, 0, ANY },
+        { FIELD_COUNT, PARAM_REQUIRED, ANY },
+        { FIELD_MESSAGE, PARAM_REQUIRED, ANY },
 };
 
 static const struct component {
         const char *name;
-        enum operation_code code;              /* the operation that returns one; 0: `members` */
-        const struct api_param *members;  size_t count;
+        enum operation_code code; /* the operation that returns one; 0: `members` */
+        const struct api_param *members;
+        size_t count;
 } components[] = {
-        { "Sandbox", OP_GET, NULL, 0 }, { "Exec", OP_EXEC_GET, NULL, 0 }, { "FileEntry", OP_FILE_STAT, NULL, 0 }, { "Token", OP_TOKEN_CREATE, NULL, 0 }, { "Volume", OP_VOLUME_CREATE, NULL, 0 },
-        { "Event", OP_WATCH, NULL, 0 }, { "Warning", OP_MAX, warning_members, COUNT(warning_members) }, { "Denial", OP_MAX, denial_members, COUNT(denial_members) },
+        { "Sandbox", OP_GET, NULL, 0 },
+        { "Exec", OP_EXEC_GET, NULL, 0 },
+        { "FileEntry", OP_FILE_STAT, NULL, 0 },
+        { "Token", OP_TOKEN_CREATE, NULL, 0 },
+        { "Volume", OP_VOLUME_CREATE, NULL, 0 },
+        { "Event", OP_WATCH, NULL, 0 },
+        { "Warning", OP_MAX, warning_members, COUNT(warning_members) },
+        { "Denial", OP_MAX, denial_members, COUNT(denial_members) },
 };
 
 static const char *
 component_of(const struct operation *o)
 {
         for (size_t i = 0; i < COUNT(components); i++)
-                if (components[i].code != OP_MAX && operation(components[i].code)->results == o->results)
+                if (components[i].code != OP_MAX &&
+                    operation(components[i].code)->results == o->results)
                         return components[i].name;
         return NULL;
 }
@@ -129,8 +157,13 @@ item_of(const struct operation *o, uint16_t tag)
                 return tag == FIELD_WARNINGS ? "Warning" : "Denial";
         if (tag != FIELD_ITEMS || !o)
                 return NULL;
-        return o->code == OP_LIST ? "Sandbox" : o->code == OP_EXEC_LIST ? "Exec" : o->code == OP_FILE_LIST ? "FileEntry" : o->code == OP_TOKEN_LIST ? "Token" : o->code == OP_VOLUME_LIST ? "Volume"
-               : o->code == OP_DENIALS ? "Denial" : NULL;
+        return o->code == OP_LIST          ? "Sandbox"
+               : o->code == OP_EXEC_LIST   ? "Exec"
+               : o->code == OP_FILE_LIST   ? "FileEntry"
+               : o->code == OP_TOKEN_LIST  ? "Token"
+               : o->code == OP_VOLUME_LIST ? "Volume"
+               : o->code == OP_DENIALS     ? "Denial"
+                                           : NULL;
 }
 
 void
@@ -145,7 +178,8 @@ openapi_ref(struct json_writer *w, const char *kind, const char *name)
 }
 
 static void
-write_field(struct json_writer *w, const struct operation *o, const struct api_param *p, int is_answer)
+write_field(struct json_writer *w, const struct operation *o, const struct api_param *p,
+            int is_answer)
 {
         const struct api_field *f = api_field(p->tag);
         int is_list = (p->flags & PARAM_REPEATED) != 0;
@@ -197,11 +231,13 @@ write_encoding(struct json_writer *w, const char *other, const char *help)
 static bool
 is_always(const struct api_param *p, int is_answer)
 {
-        return (p->flags & PARAM_REQUIRED) != 0 || (is_answer && (p->flags & PARAM_REPEATED) != 0 && (p->flags & PARAM_SPARSE) == 0);
+        return (p->flags & PARAM_REQUIRED) != 0 ||
+               (is_answer && (p->flags & PARAM_REPEATED) != 0 && (p->flags & PARAM_SPARSE) == 0);
 }
 
 static void
-write_object(struct json_writer *w, const struct operation *of, const struct api_param *params, size_t count, int is_answer)
+write_object(struct json_writer *w, const struct operation *of, const struct api_param *params,
+             size_t count, int is_answer)
 {
         int has_bytes = 0, has_required = 0;
 
@@ -219,18 +255,22 @@ write_object(struct json_writer *w, const struct operation *of, const struct api
         }
         if (is_answer && of && of->code == OP_FILE_LIST) {
                 json_key(w, "truncated");
-                openapi_simple(w, "boolean", "true: there is more than is listed (at most 100,000 entries); ask with `limit`. Absent otherwise.");
+                openapi_simple(w, "boolean",
+                               "true: there is more than is listed (at most 100,000 entries); ask "
+                               "with `limit`. Absent otherwise.");
         }
         if (has_bytes) {
                 json_key(w, "encoding");
-                write_encoding(w, is_answer ? NULL : "utf-8", "base64: values that are bytes are written so.");
+                write_encoding(w, is_answer ? NULL : "utf-8",
+                               "base64: values that are bytes are written so.");
         }
         json_close_map(w);
         if (has_required) {
                 json_key(w, "required");
                 json_open_list(w);
                 for (size_t i = 0; i < count; i++)
-                        if (is_always(&params[i], is_answer) && (is_answer || openapi_is_in_body(&params[i])))
+                        if (is_always(&params[i], is_answer) &&
+                            (is_answer || openapi_is_in_body(&params[i])))
                                 json_text(w, api_field(params[i].tag)->name);
                 json_close_list(w);
         }
@@ -284,7 +324,9 @@ openapi_batch(struct json_writer *w)
         json_close_map(w);
 }
 
-/* -- whole records -------------------------------------------------------------------------------------------------------------- */
+/* -- whole records
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 void
 openapi_result(struct json_writer *w, const struct operation *o)
@@ -309,7 +351,9 @@ openapi_members(struct json_writer *w, const struct api_param *params, size_t co
         write_object(w, NULL, params, count, 0);
 }
 
-/* -- components ------------------------------------------------------------------------------------------------------------------- */
+/* -- components
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Stable codes, for programs. */
 static void
@@ -317,7 +361,8 @@ write_codes(struct json_writer *w)
 {
         json_open_map(w);
         json_member_text(w, "type", "string");
-        json_member_text(w, "description", "Stable, for programs; docs/ERRORS.md says what each means.");
+        json_member_text(w, "description",
+                         "Stable, for programs; docs/ERRORS.md says what each means.");
         json_key(w, "enum");
         json_open_list(w);
 #define ERROR_CODE(name, wire, http, exit_status, hint) json_text(w, wire);
@@ -330,10 +375,15 @@ write_codes(struct json_writer *w)
 static void
 write_problem(struct json_writer *w)
 {
-        static const struct { const char *name, *type, *help; } members[] = {
-                { "path", "string", "Place in the caller's own input, slash-separated." }, { "line", "integer", "Line in that input." },
-                { "column", "integer", "Column in that input." }, { "reason", "string", "A word that narrows the code." },
-                { "message", "string", "One sentence." }, { "hint", "string", "What to do next." },
+        static const struct {
+                const char *name, *type, *help;
+        } members[] = {
+                { "path", "string", "Place in the caller's own input, slash-separated." },
+                { "line", "integer", "Line in that input." },
+                { "column", "integer", "Column in that input." },
+                { "reason", "string", "A word that narrows the code." },
+                { "message", "string", "One sentence." },
+                { "hint", "string", "What to do next." },
         };
         static const char *const always[] = { "code", "message", "hint" };
 
@@ -375,7 +425,8 @@ write_error(struct json_writer *w)
 
 /* Two required members, and what one event of a stream means by them. */
 static void
-write_pair(struct json_writer *w, const char *help, const char *first, const char *first_type, const char *second, const char *second_type, int has_encoding)
+write_pair(struct json_writer *w, const char *help, const char *first, const char *first_type,
+           const char *second, const char *second_type, int has_encoding)
 {
         json_open_map(w);
         json_member_text(w, "type", "object");
@@ -405,7 +456,9 @@ write_stream(struct json_writer *w)
         static const char *const names[] = { "ExecStarted", "ExecOutput", "Exec", "Problem" };
 
         json_open_map(w);
-        json_member_text(w, "description", "The data of one event. `started`: ExecStarted; `stdout` and `stderr`: ExecOutput; last comes `end`: Exec, or `error`: Problem.");
+        json_member_text(w, "description",
+                         "The data of one event. `started`: ExecStarted; `stdout` and `stderr`: "
+                         "ExecOutput; last comes `end`: Exec, or `error`: Problem.");
         json_key(w, "anyOf");
         json_open_list(w);
         for (size_t i = 0; i < COUNT(names); i++)
@@ -419,15 +472,18 @@ openapi_schemas(struct json_writer *w)
 {
         json_open_map(w);
         for (size_t i = 0; i < COUNT(components); i++) {
-                const struct operation *o = components[i].code == OP_MAX ? NULL : operation(components[i].code);
+                const struct operation *o =
+                        components[i].code == OP_MAX ? NULL : operation(components[i].code);
 
                 json_key(w, components[i].name);
-                write_object(w, o, o ? o->results : components[i].members, o ? o->result_count : components[i].count, 1);
+                write_object(w, o, o ? o->results : components[i].members,
+                             o ? o->result_count : components[i].count, 1);
         }
         json_key(w, "ExecStarted");
         write_pair(w, "The command runs.", "exec", "integer", "pid", "integer", 0);
         json_key(w, "ExecOutput");
-        write_pair(w, "A piece of its output, and the number of bytes of that stream before it.", "offset", "integer", "data", "string", 1);
+        write_pair(w, "A piece of its output, and the number of bytes of that stream before it.",
+                   "offset", "integer", "data", "string", 1);
         json_key(w, "ExecStream");
         write_stream(w);
         json_key(w, "Problem");

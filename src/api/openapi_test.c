@@ -11,7 +11,9 @@
 static void
 every_operation_stands_in_it(void **state)
 {
-        const struct text_limits wide = { .bytes_max = 4 << 20, .depth_max = 32, .nodes_max = 100000 };
+        const struct text_limits wide = { .bytes_max = 4 << 20,
+                                          .depth_max = 32,
+                                          .nodes_max = 100000 };
         const struct node *root, *paths;
         const struct operation *o;
         struct json_writer w;
@@ -34,7 +36,9 @@ every_operation_stands_in_it(void **state)
                         continue;
                 for (size_t i = 0; i < sizeof method - 1 && o->method[i]; i++)
                         method[i] = (char)(o->method[i] | 0x20);
-                if (!node_is_text(node_find(node_find(node_find(paths, o->route), method), "operationId"), o->name))
+                if (!node_is_text(
+                            node_find(node_find(node_find(paths, o->route), method), "operationId"),
+                            o->name))
                         fail_msg("%s %s", o->method, o->route);
         }
         arena_fini(&arena);
@@ -46,12 +50,23 @@ static void
 what_it_says_is_so(void **state)
 {
         static const char *const parts[] = {
-                "{\"name\":\"wait\",\"in\":\"query\",\"required\":false,\"description\":\"true: answer when it has ended.\",\"schema\":{\"type\":\"boolean\"}}",
-                "{\"name\":\"stream\",\"in\":\"query\",\"required\":false,", "\"enum\":[\"stdout\",\"stderr\"]", "\"enum\":[\"starting\",\"running\",\"ended\",\"failed\"]",
-                "\"201\":{\"description\":\"With background: it was started.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Exec\"}",
-                "\"identifier\":\"Apache-2.0\"", "\"servers\":[{\"url\":\"http://127.0.0.1:{port}\"", "\"4XX\":{\"$ref\":\"#/components/responses/Refused\"}",
-                "404: sandbox_not_configured, sandbox_not_found,", "\"text/event-stream\":{\"schema\":{\"$ref\":\"#/components/schemas/ExecStream\"}", "\"required\":[\"exec\",\"state\"]",
-                "{\"name\":\"Idempotency-Key\",\"in\":\"header\",", "{\"name\":\"mode\",\"in\":\"query\",\"required\":false,", "{\"name\":\"path\",\"in\":\"query\",\"required\":true,",
+                "{\"name\":\"wait\",\"in\":\"query\",\"required\":false,\"description\":\"true: "
+                "answer when it has ended.\",\"schema\":{\"type\":\"boolean\"}}",
+                "{\"name\":\"stream\",\"in\":\"query\",\"required\":false,",
+                "\"enum\":[\"stdout\",\"stderr\"]",
+                "\"enum\":[\"starting\",\"running\",\"ended\",\"failed\"]",
+                "\"201\":{\"description\":\"With background: it was "
+                "started.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/"
+                "schemas/Exec\"}",
+                "\"identifier\":\"Apache-2.0\"",
+                "\"servers\":[{\"url\":\"http://127.0.0.1:{port}\"",
+                "\"4XX\":{\"$ref\":\"#/components/responses/Refused\"}",
+                "404: sandbox_not_configured, sandbox_not_found,",
+                "\"text/event-stream\":{\"schema\":{\"$ref\":\"#/components/schemas/ExecStream\"}",
+                "\"required\":[\"exec\",\"state\"]",
+                "{\"name\":\"Idempotency-Key\",\"in\":\"header\",",
+                "{\"name\":\"mode\",\"in\":\"query\",\"required\":false,",
+                "{\"name\":\"path\",\"in\":\"query\",\"required\":true,",
                 "\"truncated\":{\"type\":\"boolean\",",
         };
         struct json_writer w;
@@ -68,7 +83,8 @@ what_it_says_is_so(void **state)
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(every_operation_stands_in_it), cmocka_unit_test(what_it_says_is_so) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(every_operation_stands_in_it),
+                                            cmocka_unit_test(what_it_says_is_so) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,16 @@
 #include "base/error.h"
 #include "wire/record.h"
 
-enum field_type { FIELD_TYPE_TEXT, FIELD_TYPE_UINT, FIELD_TYPE_INT, FIELD_TYPE_BOOL, FIELD_TYPE_BYTES, FIELD_TYPE_NESTED, FIELD_TYPE_TREE, FIELD_TYPE_JSON };
+enum field_type {
+        FIELD_TYPE_TEXT,
+        FIELD_TYPE_UINT,
+        FIELD_TYPE_INT,
+        FIELD_TYPE_BOOL,
+        FIELD_TYPE_BYTES,
+        FIELD_TYPE_NESTED,
+        FIELD_TYPE_TREE,
+        FIELD_TYPE_JSON
+};
 
 enum field_tag {
 #define FIELD(number, name, json, type, help) FIELD_##name = (number),
@@ -24,7 +33,7 @@ enum field_tag {
 
 struct api_field {
         uint16_t tag;
-        const char *name;              /* in JSON */
+        const char *name; /* in JSON */
         enum field_type type;
         const char *help;
 };
@@ -34,51 +43,92 @@ const struct api_field *api_field(uint16_t tag);
 const struct api_field *api_field_find(const char *name);
 
 enum operation_code {
-        OP_CREATE = 1, OP_CLAIM, OP_GET, OP_LIST, OP_STOP, OP_EXTEND, OP_PAUSE, OP_RESUME, OP_URL, OP_INSTRUCTIONS, OP_EVENT,
-        OP_TASK_BEGIN, OP_TASK_END,
-        OP_EXEC, OP_EXEC_LIST, OP_EXEC_GET, OP_EXEC_ATTACH, OP_EXEC_SIGNAL, OP_EXEC_KILL,
-        OP_FILE_READ, OP_FILE_WRITE, OP_FILE_LIST, OP_FILE_STAT, OP_FILE_MKDIR, OP_FILE_MOVE, OP_FILE_REMOVE,
-        OP_PORT_CONNECT, OP_TOKEN_CREATE, OP_TOKEN_LIST, OP_TOKEN_REVOKE, OP_INFO, OP_WATCH, OP_CALLER,
-        OP_DENIALS, OP_NETWORK, OP_CLIENT_HEARD,
-        OP_VOLUME_CREATE, OP_VOLUME_LIST, OP_VOLUME_REMOVE,
+        OP_CREATE = 1,
+        OP_CLAIM,
+        OP_GET,
+        OP_LIST,
+        OP_STOP,
+        OP_EXTEND,
+        OP_PAUSE,
+        OP_RESUME,
+        OP_URL,
+        OP_INSTRUCTIONS,
+        OP_EVENT,
+        OP_TASK_BEGIN,
+        OP_TASK_END,
+        OP_EXEC,
+        OP_EXEC_LIST,
+        OP_EXEC_GET,
+        OP_EXEC_ATTACH,
+        OP_EXEC_SIGNAL,
+        OP_EXEC_KILL,
+        OP_FILE_READ,
+        OP_FILE_WRITE,
+        OP_FILE_LIST,
+        OP_FILE_STAT,
+        OP_FILE_MKDIR,
+        OP_FILE_MOVE,
+        OP_FILE_REMOVE,
+        OP_PORT_CONNECT,
+        OP_TOKEN_CREATE,
+        OP_TOKEN_LIST,
+        OP_TOKEN_REVOKE,
+        OP_INFO,
+        OP_WATCH,
+        OP_CALLER,
+        OP_DENIALS,
+        OP_NETWORK,
+        OP_CLIENT_HEARD,
+        OP_VOLUME_CREATE,
+        OP_VOLUME_LIST,
+        OP_VOLUME_REMOVE,
         OP_MAX
 };
 
 enum param_flag {
-        PARAM_REQUIRED = 1u << 0, PARAM_REPEATED = 1u << 1,
+        PARAM_REQUIRED = 1u << 0,
+        PARAM_REPEATED = 1u << 1,
         /* where REST carries it; default: in the body */
-        PARAM_IN_PATH = 1u << 2, PARAM_IN_QUERY = 1u << 3,
+        PARAM_IN_PATH = 1u << 2,
+        PARAM_IN_QUERY = 1u << 3,
         /* set by the door; clients cannot set it */
         PARAM_DOOR_ONLY = 1u << 4,
         /* for a list in an answer: omitted if empty */
         PARAM_SPARSE = 1u << 5,
-        PARAM_IN_HEADER = 1u << 6,                             /* REST carries it in a header: Last-Event-ID */
+        PARAM_IN_HEADER = 1u << 6, /* REST carries it in a header: Last-Event-ID */
         PARAM_PLACES = PARAM_IN_PATH | PARAM_IN_QUERY | PARAM_IN_HEADER,
 };
 
-struct api_param { uint16_t tag; uint16_t flags; uint64_t min, max; /* of a UINT; for a TEXT its length in bytes; 0, 0: the bounds of the type */ };
+struct api_param {
+        uint16_t tag;
+        uint16_t flags;
+        uint64_t min,
+                max; /* of a UINT; for a TEXT its length in bytes; 0, 0: the bounds of the type */
+};
 
 enum operation_flag {
         /* changes nothing: allowed with a token of scope "read" if CONTEXT is also set */
         OPERATION_READ = 1u << 0,
         /* get and list: the only operations that a read-only token allows */
         OPERATION_CONTEXT = 1u << 1,
-        OPERATION_CHANNEL = 1u << 2,   /* its reply carries a channel (wire/channel.h) */
-        OPERATION_SOCKET = 1u << 3,    /* its reply carries a connected socket */
-        OPERATION_EVENTS = 1u << 4,    /* its reply is followed by events until it is cancelled */
-        OPERATION_ADMIN = 1u << 5,     /* only for the user that runs the daemon */
-        OPERATION_INTERNAL = 1u << 6,  /* used by the door itself: has no route */
+        OPERATION_CHANNEL = 1u << 2,  /* its reply carries a channel (wire/channel.h) */
+        OPERATION_SOCKET = 1u << 3,   /* its reply carries a connected socket */
+        OPERATION_EVENTS = 1u << 4,   /* its reply is followed by events until it is cancelled */
+        OPERATION_ADMIN = 1u << 5,    /* only for the user that runs the daemon */
+        OPERATION_INTERNAL = 1u << 6, /* used by the door itself: has no route */
         OPERATION_IDEMPOTENT = 1u << 7,
 };
 
 struct operation {
         enum operation_code code;
-        const char *name;              /* "create", "exec.start" */
-        const char *method, *route;    /* "POST", "/v1/sandboxes/{id}/execs" */
+        const char *name;           /* "create", "exec.start" */
+        const char *method, *route; /* "POST", "/v1/sandboxes/{id}/execs" */
         unsigned flags;
-        const struct api_param *params;   size_t param_count;
-        const struct api_param *results;  size_t result_count;
-        const char *help;              /* one sentence */
+        const struct api_param *params;
+        size_t param_count;
+        const struct api_param *results;
+        size_t result_count;
+        const char *help; /* one sentence */
 };
 
 /* Returns the operation with this code or name, or NULL. */
@@ -93,13 +143,15 @@ const struct operation *operation_next(size_t *at);
  * All required entries must be present, and only repeated ones may occur twice. Errors:
  * ERROR_INVALID_ARGUMENT with the field's name as the place. Pure.
  */
-int operation_check(const struct operation *o, const struct record *r, int is_door, struct error *e);
+int operation_check(const struct operation *o, const struct record *r, int is_door,
+                    struct error *e);
 
 /*
  * Writes the error for a value that is not a number, or is out of bounds. It has the parameter's
  * name as the place, both bounds, and `given` as the caller wrote it. Always returns -1.
  */
-int api_number_wrong(const struct api_param *p, const char *reason, const char *given, struct error *e);
+int api_number_wrong(const struct api_param *p, const char *reason, const char *given,
+                     struct error *e);
 
 /* Writes an error as a record, and reads it back. Never fails: text that does not fit is cut. */
 void api_error_write(struct record_writer *w, const struct error *e);

@@ -25,9 +25,9 @@ every_row_names_known_fields_once(void **state)
 
                         assert_non_null(f);
                         if ((o->params[i].flags & PARAM_IN_PATH) != 0) {
-                                char hole[64] = "{";
+                                char hole[64];
 
-                                strcat(strcat(hole, f->name), "}");   /* taste: both are short constants */
+                                snprintf(hole, sizeof hole, "{%s}", f->name);
                                 assert_non_null(strstr(o->route, hole));
                         }
                         for (size_t j = 0; j < i; j++)
@@ -61,7 +61,8 @@ every_number_of_a_call_has_both_ends(void **state)
 }
 
 static int
-check_one(enum operation_code code, void (*write)(struct record_writer *w), int is_door, struct error *e)
+check_one(enum operation_code code, void (*write)(struct record_writer *w), int is_door,
+          struct error *e)
 {
         struct record_writer w;
         struct record r;
@@ -72,26 +73,71 @@ check_one(enum operation_code code, void (*write)(struct record_writer *w), int 
         return operation_check(operation(code), &r, is_door, e);
 }
 
-static void good_url(struct record_writer *w) { record_text(w, FIELD_ID, "abc"); record_uint(w, FIELD_PORT, 80); }
-static void no_port(struct record_writer *w) { record_text(w, FIELD_ID, "abc"); }
-static void port_too_large(struct record_writer *w) { record_text(w, FIELD_ID, "abc"); record_uint(w, FIELD_PORT, 65536); }
-static void port_twice(struct record_writer *w) { good_url(w); record_uint(w, FIELD_PORT, 81); }
-static void port_as_text(struct record_writer *w) { record_text(w, FIELD_ID, "abc"); record_text(w, FIELD_PORT, "80"); }
-static void foreign_field(struct record_writer *w) { good_url(w); record_text(w, FIELD_CWD, "/"); }
-static void door_field(struct record_writer *w) { good_url(w); record_uint(w, FIELD_UID, 0); }
+static void
+good_url(struct record_writer *w)
+{
+        record_text(w, FIELD_ID, "abc");
+        record_uint(w, FIELD_PORT, 80);
+}
+static void
+no_port(struct record_writer *w)
+{
+        record_text(w, FIELD_ID, "abc");
+}
+static void
+port_too_large(struct record_writer *w)
+{
+        record_text(w, FIELD_ID, "abc");
+        record_uint(w, FIELD_PORT, 65536);
+}
+static void
+port_twice(struct record_writer *w)
+{
+        good_url(w);
+        record_uint(w, FIELD_PORT, 81);
+}
+static void
+port_as_text(struct record_writer *w)
+{
+        record_text(w, FIELD_ID, "abc");
+        record_text(w, FIELD_PORT, "80");
+}
+static void
+foreign_field(struct record_writer *w)
+{
+        good_url(w);
+        record_text(w, FIELD_CWD, "/");
+}
+static void
+door_field(struct record_writer *w)
+{
+        good_url(w);
+        record_uint(w, FIELD_UID, 0);
+}
 
 static void
 calls_are_held_to_their_row(void **state)
 {
-        static const struct { const char *reason; void (*write)(struct record_writer *w); int is_door, result; } rows[] = {
-                { "", good_url, 0, 0 }, { "missing", no_port, 0, -1 }, { "range", port_too_large, 0, -1 }, { "repeated", port_twice, 0, -1 },
-                { "type", port_as_text, 0, -1 }, { "unknown_field", foreign_field, 0, -1 }, { "unknown_field", door_field, 0, -1 }, { "", door_field, 1, 0 },
+        static const struct {
+                const char *reason;
+                void (*write)(struct record_writer *w);
+                int is_door, result;
+        } rows[] = {
+                { "", good_url, 0, 0 },
+                { "missing", no_port, 0, -1 },
+                { "range", port_too_large, 0, -1 },
+                { "repeated", port_twice, 0, -1 },
+                { "type", port_as_text, 0, -1 },
+                { "unknown_field", foreign_field, 0, -1 },
+                { "unknown_field", door_field, 0, -1 },
+                { "", door_field, 1, 0 },
         };
 
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
                 struct error e = { .code = ERROR_NONE };
 
-                assert_int_equal(check_one(OP_URL, rows[i].write, rows[i].is_door, &e), rows[i].result);
+                assert_int_equal(check_one(OP_URL, rows[i].write, rows[i].is_door, &e),
+                                 rows[i].result);
                 if (rows[i].result < 0)
                         assert_string_equal(e.reason, rows[i].reason);
         }

@@ -7,6 +7,9 @@
 #include <sys/types.h>
 
 /* `token` NULL: a unix peer, identified by its uid. */
-struct api_peer { uid_t uid; const char *token; };
+struct api_peer {
+        uid_t uid;
+        const char *token;
+};
 
 #endif

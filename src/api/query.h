@@ -15,7 +15,7 @@ struct api_query {
         const char *method, *route;
         const char *name;
         enum api_query_kind kind;
-        const char *words[4];          /* API_QUERY_WORD: the allowed words, ended by NULL */
+        const char *words[4]; /* API_QUERY_WORD: the allowed words, ended by NULL */
         int is_required;
         const char *help;
 };

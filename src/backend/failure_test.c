@@ -1,4 +1,5 @@
-/* backend/failure_test.c - a step that failed, in words: what backend/backend.h promises of them. */
+/* backend/failure_test.c - a step that failed, in words: what backend/backend.h promises of them.
+ */
 #include "backend/backend.h"
 #include "base/unit.h"
 
@@ -60,13 +61,18 @@ every_failure_names_its_step_and_its_reason(void **state)
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 const struct failure_case *c = &cases[i];
-                const struct step s = { .op = c->op, .source = STEP_NO_SOURCE, .path = "/place/of/it", .text = "", .why = "" };
+                const struct step s = { .op = c->op,
+                                        .source = STEP_NO_SOURCE,
+                                        .path = "/place/of/it",
+                                        .text = "",
+                                        .why = "" };
                 const struct plan plan = plan_of(&s);
                 struct error e = { .code = ERROR_NONE };
 
                 assert_int_equal(backend_step_failed(&e, &plan, 0, c->sys), -1);
                 if (e.code != c->code || strcmp(e.reason, c->reason) != 0)
-                        fail_msg("%s, %d: %s %s", step_name(c->op), c->sys, error_wire_name(e.code), e.reason);
+                        fail_msg("%s, %d: %s %s", step_name(c->op), c->sys, error_wire_name(e.code),
+                                 e.reason);
                 assert_int_equal(e.sys, c->sys);
                 assert_non_null(strstr(e.message, step_name(c->op)));
                 assert_non_null(strstr(e.message, "/place/of/it"));
@@ -80,14 +86,19 @@ every_step_fails_in_words(void **state)
 {
         (void)state;
         for (int op = 0; op < STEP_MAX; op++) {
-                const struct step s = { .op = (enum step_op)op, .source = STEP_NO_SOURCE, .path = "/p", .text = "", .why = "" };
+                const struct step s = { .op = (enum step_op)op,
+                                        .source = STEP_NO_SOURCE,
+                                        .path = "/p",
+                                        .text = "",
+                                        .why = "" };
                 const struct plan plan = plan_of(&s);
 
                 for (int sys = 0; sys < 140; sys++) {
                         struct error e = { .code = ERROR_NONE };
 
                         assert_int_equal(backend_step_failed(&e, &plan, 0, sys), -1);
-                        assert_true(e.code != ERROR_NONE && e.message[0] != '\0' && error_hint_text(&e)[0] != '\0');
+                        assert_true(e.code != ERROR_NONE && e.message[0] != '\0' &&
+                                    error_hint_text(&e)[0] != '\0');
                         assert_int_equal(e.sys, sys);
                 }
         }
@@ -97,7 +108,9 @@ static void
 a_long_path_is_cut_not_spilt(void **state)
 {
         static char path[4000];
-        const struct step s = { .op = STEP_BIND, .source = STEP_NO_SOURCE, .path = path, .text = "", .why = "" };
+        const struct step s = {
+                .op = STEP_BIND, .source = STEP_NO_SOURCE, .path = path, .text = "", .why = ""
+        };
         const struct plan plan = plan_of(&s);
         struct error e;
 
@@ -112,7 +125,9 @@ static void
 a_step_that_is_not_in_the_plan_is_a_broken_protocol(void **state)
 {
         static const size_t strangers[] = { 1, 2, UINT32_MAX, SIZE_MAX };
-        const struct step s = { .op = STEP_SPAWN, .source = STEP_NO_SOURCE, .path = "", .text = "", .why = "" };
+        const struct step s = {
+                .op = STEP_SPAWN, .source = STEP_NO_SOURCE, .path = "", .text = "", .why = ""
+        };
         const struct plan plan = plan_of(&s), empty = { .id = "0123456789abcdef" };
         struct error e;
 

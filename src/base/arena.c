@@ -2,9 +2,10 @@
  * base/arena.c - memory for trees that live and die together.
  *
  * Room: base (words). Touches: mem.
- * Theory: a list of chunks, the newest first; each allocation is cut from the newest or opens another.
- * A first chunk may be lent (a program's own zeroed memory: nothing to ask the kernel for, and no page touched unused).
- * Chunks start small, because a sandbox file is a few hundred bytes and an untouched page costs nothing.
+ * Theory: a list of chunks, the newest first; each allocation is cut from the newest or opens
+ * another. A first chunk may be lent (a program's own zeroed memory: nothing to ask the kernel for,
+ * and no page touched unused). Chunks start small, because a sandbox file is a few hundred bytes
+ * and an untouched page costs nothing.
  */
 #include "base/arena.h"
 

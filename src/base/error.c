@@ -20,7 +20,8 @@ struct code_row {
 
 static const struct code_row rows[ERROR_MAX] = {
         [ERROR_NONE] = { "none", 200, 0, "" },
-#define ERROR_CODE(name, wire, http, exit_status, hint) [ERROR_##name] = { wire, http, exit_status, hint },
+#define ERROR_CODE(name, wire, http, exit_status, hint) \
+        [ERROR_##name] = { wire, http, exit_status, hint },
 #include "base/error_codes.def"
 #undef ERROR_CODE
 };
@@ -64,12 +65,14 @@ fail_sys(struct error *e, enum error_code code, int sys, const char *fmt, ...)
         used = strlen(e->message);
         (void)snprintf(e->message + used, sizeof e->message - used, ": %s", strerror(sys));
         if (sys == EMFILE)
-                error_hint(e, "This process may open too few files. Raise the limit in the shell that starts it: ulimit -n 1024");
+                error_hint(e, "This process may open too few files. Raise the limit in the shell "
+                              "that starts it: ulimit -n 1024");
         return -1;
 }
 
 int
-fail_at(struct error *e, enum error_code code, const char *path, const char *reason, const char *fmt, ...)
+fail_at(struct error *e, enum error_code code, const char *path, const char *reason,
+        const char *fmt, ...)
 {
         va_list ap;
 

@@ -1,10 +1,11 @@
 /*
  * base/error.h - how a function says why it could not.
  *
- * A function that can fail returns int (0 or -1) and takes `struct error *e` last. The error sits on
- * the caller's stack and is written only on failure; nothing is allocated. `return fail(e, ...)` is the
- * whole idiom. The code is stable and for programs, the sentence is for people, the path is the place
- * in the caller's own input ("network/egress/2"), line and column where that input is a file.
+ * A function that can fail returns int (0 or -1) and takes `struct error *e` last. The error sits
+ * on the caller's stack and is written only on failure; nothing is allocated. `return fail(e, ...)`
+ * is the whole idiom. The code is stable and for programs, the sentence is for people, the path is
+ * the place in the caller's own input ("network/egress/2"), line and column where that input is a
+ * file.
  */
 #ifndef CARREL_BASE_ERROR_H
 #define CARREL_BASE_ERROR_H
@@ -21,20 +22,21 @@ enum error_code {
 
 struct error {
         enum error_code code;
-        int sys;              /* errno behind it, 0 if none */
-        unsigned line;        /* 1-based; 0 where there is no file */
-        unsigned column;      /* 1-based, in bytes; 0 where there is no file */
-        char path[256];       /* slash-separated place in the input; "" if none */
-        char reason[48];      /* machine word that narrows the code ("unknown_field"); "" if none */
-        char message[512];    /* one sentence, no final newline */
-        char hint[512];       /* what to do next; "" means the code's own hint */
+        int sys;           /* errno behind it, 0 if none */
+        unsigned line;     /* 1-based; 0 where there is no file */
+        unsigned column;   /* 1-based, in bytes; 0 where there is no file */
+        char path[256];    /* slash-separated place in the input; "" if none */
+        char reason[48];   /* machine word that narrows the code ("unknown_field"); "" if none */
+        char message[512]; /* one sentence, no final newline */
+        char hint[512];    /* what to do next; "" means the code's own hint */
 };
 
 /* Writes code and sentence; clears every other member. Always returns -1. */
 int fail(struct error *e, enum error_code code, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* As fail(), and keeps errno: the sentence ends in ": <strerror>". `sys` is an errno value (positive). */
+/* As fail(), and keeps errno: the sentence ends in ": <strerror>". `sys` is an errno value
+ * (positive). */
 int fail_sys(struct error *e, enum error_code code, int sys, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
 

@@ -88,9 +88,12 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(writes_code_and_sentence), cmocka_unit_test(keeps_errno_and_says_it),
-                cmocka_unit_test(wraps_from_outside_in),    cmocka_unit_test(cuts_long_sentences),
-                cmocka_unit_test(every_code_has_its_facts), cmocka_unit_test(prefers_its_own_hint),
+                cmocka_unit_test(writes_code_and_sentence),
+                cmocka_unit_test(keeps_errno_and_says_it),
+                cmocka_unit_test(wraps_from_outside_in),
+                cmocka_unit_test(cuts_long_sentences),
+                cmocka_unit_test(every_code_has_its_facts),
+                cmocka_unit_test(prefers_its_own_hint),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,14 +38,15 @@ is_accepted(const struct findings *f, const char *name)
         const char *tail = strchr(name, ':');
 
         for (size_t i = 0; i < f->accepted_count; i++)
-                if (strcmp(f->accepted[i], name) == 0 || (tail && strcmp(f->accepted[i], tail + 1) == 0))
+                if (strcmp(f->accepted[i], name) == 0 ||
+                    (tail && strcmp(f->accepted[i], tail + 1) == 0))
                         return true;
         return false;
 }
 
 void
-findings_warn(struct findings *f, const char *name, const char *path, unsigned line, unsigned column,
-              const char *fmt, ...)
+findings_warn(struct findings *f, const char *name, const char *path, unsigned line,
+              unsigned column, const char *fmt, ...)
 {
         struct warning *added;
         char text[512];
@@ -79,6 +80,7 @@ findings_verdict(const struct findings *f, struct error *e)
         if (f->errors)
                 *e = f->errors->error;
         else
-                (void)fail(e, ERROR_NO_MEMORY, "the input has errors, and there was no memory to keep them");
+                (void)fail(e, ERROR_NO_MEMORY,
+                           "the input has errors, and there was no memory to keep them");
         return -1;
 }

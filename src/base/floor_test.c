@@ -7,7 +7,11 @@
 static void
 keeps_a_part_of_bytes_and_of_inodes(void **state)
 {
-        static const struct { const char *what; uint64_t mib, free_mib, files, free_files; bool is_passed; } rows[] = {
+        static const struct {
+                const char *what;
+                uint64_t mib, free_mib, files, free_files;
+                bool is_passed;
+        } rows[] = {
                 { "empty", 10000, 10000, 600000, 600000, false },
                 { "large, at the floor", 10000, 32, 600000, 600000, false },
                 { "large, below the floor", 10000, 31, 600000, 600000, true },

@@ -1,9 +1,11 @@
 /*
- * base/fortify.c - the entry points that a distribution's hardened static libraries ask of their C library.
+ * base/fortify.c - the entry points that a distribution's hardened static libraries ask of their C
+ * library.
  *
  * Room: base (words). Touches: nothing.
- * Theory: Debian's libyaml.a, libjansson.a, libsqlite3.a, libsodium.a and libcares.a are compiled with _FORTIFY_SOURCE for glibc, which replaces
- * snprintf and others by a checked form. musl has no such name. The check is kept: a length larger than the object ends the program.
+ * Theory: Debian's libyaml.a, libjansson.a, libsqlite3.a, libsodium.a and libcares.a are compiled
+ * with _FORTIFY_SOURCE for glibc, which replaces snprintf and others by a checked form. musl has no
+ * such name. The check is kept: a length larger than the object ends the program.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -12,7 +14,8 @@
 #include <string.h>
 #include <sys/select.h>
 
-int __vsnprintf_chk(char *out, size_t len, int flag, size_t object_len, const char *fmt, va_list ap);
+int __vsnprintf_chk(char *out, size_t len, int flag, size_t object_len, const char *fmt,
+                    va_list ap);
 int __snprintf_chk(char *out, size_t len, int flag, size_t object_len, const char *fmt, ...);
 char *__strncpy_chk(char *out, const char *text, size_t len, size_t object_len);
 void *__memcpy_chk(void *out, const void *bytes, size_t len, size_t object_len);
@@ -27,7 +30,7 @@ __strncpy_chk(char *out, const char *text, size_t len, size_t object_len)
 {
         if (len > object_len)
                 abort();
-        return strncpy(out, text, len);   /* taste: it is strncpy that the library asked for */
+        return strncpy(out, text, len); /* taste: it is strncpy that the library asked for */
 }
 
 void *

@@ -5,12 +5,31 @@
 static void
 is_one_name_of_a_directory(void **state)
 {
-        static const struct { const char *text; bool is_valid; } rows[] = {
-                { "a", true }, { "npm-cache", true }, { "1.2_x", true }, { "abcdef", true }, { "0123456789abcdeg", true },
+        static const struct {
+                const char *text;
+                bool is_valid;
+        } rows[] = {
+                { "a", true },
+                { "npm-cache", true },
+                { "1.2_x", true },
+                { "abcdef", true },
+                { "0123456789abcdeg", true },
                 { "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", true },
-                { "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0", false }, { "0123456789abcdef", false },
-                { "", false }, { ".", false }, { "..", false }, { ".a", false }, { "-a", false }, { "_a", false }, { "a/b", false }, { "A", false },
-                { "a b", false }, { "a:b", false }, { "a\nb", false }, { "../a", false }, { "\xc3\xa4", false },
+                { "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0", false },
+                { "0123456789abcdef", false },
+                { "", false },
+                { ".", false },
+                { "..", false },
+                { ".a", false },
+                { "-a", false },
+                { "_a", false },
+                { "a/b", false },
+                { "A", false },
+                { "a b", false },
+                { "a:b", false },
+                { "a\nb", false },
+                { "../a", false },
+                { "\xc3\xa4", false },
         };
 
         (void)state;

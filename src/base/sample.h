@@ -1,5 +1,6 @@
 /*
- * base/sample.h - a few of many, each with the same chance, without knowing how many there are (Vitter's algorithm R).
+ * base/sample.h - a few of many, each with the same chance, without knowing how many there are
+ * (Vitter's algorithm R).
  */
 #ifndef CARREL_BASE_SAMPLE_H
 #define CARREL_BASE_SAMPLE_H
@@ -25,7 +26,9 @@ sample_place(size_t seen, size_t room, uint64_t *state)
         if (seen < room)
                 return seen;
         *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        return room > 0 && (*state >> 33) % (seen + 1) < room ? (size_t)((*state >> 33) % (seen + 1)) : room;
+        return room > 0 && (*state >> 33) % (seen + 1) < room
+                       ? (size_t)((*state >> 33) % (seen + 1))
+                       : room;
 }
 
 #endif

@@ -12,10 +12,10 @@
 #undef fail_msg
 
 /* Ends a test with a sentence: which row of a table went wrong. */
-#define fail_msg(...) \
-        do { \
-                print_error(__VA_ARGS__); \
-                print_error("\n"); \
+#define fail_msg(...)                      \
+        do {                               \
+                print_error(__VA_ARGS__);  \
+                print_error("\n");         \
                 _fail(__FILE__, __LINE__); \
         } while (0)
 

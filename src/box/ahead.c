@@ -19,7 +19,8 @@ enum { QUIET_MS = 5, SHORT_MS = 100 /* of memory */ };
 static int
 may_have_one(const struct box *b)
 {
-        return b->state == BOX_RUNNING && b->is_ready && !b->is_freezing && b->groups.work >= 0 && b->spare_idle_ms > 0;
+        return b->state == BOX_RUNNING && b->is_ready && !b->is_freezing && b->groups.work >= 0 &&
+               b->spare_idle_ms > 0;
 }
 
 /*
@@ -63,7 +64,7 @@ look(struct loop_timer *t)
         if (!may_have_one(b))
                 return;
         if (!b->ahead.group && b->starting > 0)
-                return;                        /* ordered after that start is reported */
+                return; /* ordered after that start is reported */
         if (!b->ahead.group && now < last + QUIET_MS) {
                 (void)loop_timer_set(b->loop, t, last + QUIET_MS, look);
                 return;

@@ -33,8 +33,9 @@ static struct box box;
 /* -- the end ----------------------------------------------------------------------------------- */
 
 static const uint32_t words[] = {
-        [BOX_GONE_STOPPED] = OUTCOME_KILLED, [BOX_GONE_DEADLINE] = OUTCOME_TIMED_OUT, [BOX_GONE_OOM] = OUTCOME_OOM_KILLED,
-        [BOX_GONE_POLICY] = OUTCOME_POLICY_KILLED, [BOX_GONE_DIED] = OUTCOME_LOST, [BOX_GONE_MAKE_FAILED] = OUTCOME_LOST,
+        [BOX_GONE_STOPPED] = OUTCOME_KILLED, [BOX_GONE_DEADLINE] = OUTCOME_TIMED_OUT,
+        [BOX_GONE_OOM] = OUTCOME_OOM_KILLED, [BOX_GONE_POLICY] = OUTCOME_POLICY_KILLED,
+        [BOX_GONE_DIED] = OUTCOME_LOST,      [BOX_GONE_MAKE_FAILED] = OUTCOME_LOST,
         [BOX_GONE_STUCK] = OUTCOME_LOST,
 };
 
@@ -47,7 +48,9 @@ box_word(const struct box *b)
 static void
 journal_gone(struct box *b)
 {
-        struct wire_box_listed listed = { .state = b->gone.cause, .failed = { b->gone.failed.step, b->gone.failed.sys, 0 } };
+        struct wire_box_listed listed = {
+                .state = b->gone.cause, .failed = { b->gone.failed.step, b->gone.failed.sys, 0 }
+        };
 
         listed.end.cpu_ms = b->gone.cpu_ns / 1000000;
         (void)journal_append(&b->journal, WIRE_BOX_GONE, 0, &listed);
@@ -121,7 +124,8 @@ box_end(struct box *b, enum box_gone cause)
 /* -- pid 1 ------------------------------------------------------------------------------------- */
 
 void
-box_say_guest(struct box *b, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count)
+box_say_guest(struct box *b, uint16_t kind, const void *body, size_t len, const int *fds,
+              size_t fd_count)
 {
         if (!b->has_guest)
                 return;
@@ -199,7 +203,8 @@ obey_guest(struct box *b, struct wire_message *m, const void *body)
                 keeper_connected(b, &answer, take_fd(m));
         } else if (m->kind == WIRE_IDLE && m->len == 0) {
                 quiet_heard(b);
-        } else if (m->kind == WIRE_WALL || m->kind == WIRE_WALL_LISTENED || m->kind == WIRE_WALL_DENIED) {
+        } else if (m->kind == WIRE_WALL || m->kind == WIRE_WALL_LISTENED ||
+                   m->kind == WIRE_WALL_DENIED) {
                 if (wall_hear(b, m, body) < 0)
                         box_end(b, BOX_GONE_DIED);
         } else if (m->len >= sizeof(struct wire_exec_number)) {
@@ -218,8 +223,8 @@ hear_guest(struct box *b)
         if (got == -EAGAIN)
                 return 0;
         if (got == -EMFILE && (m.kind == WIRE_CONNECTED || m.kind == WIRE_WALL_LISTENED))
-                got = 1;                       /* no free descriptor for its sockets: the requester
-                                                * gets an error */
+                got = 1; /* no free descriptor for its sockets: the requester
+                          * gets an error */
         if (got <= 0)
                 return -1;
         obey_guest(b, &m, body);
@@ -305,7 +310,10 @@ be_ended(struct box *b, const void *body)
                 b->gone.oom_kills = ended.oom_kills;
         }
         if (b->state < BOX_ENDING || b->gone.cause == BOX_GONE_DIED)
-                b->gone.cause = b->has_failed ? BOX_GONE_MAKE_FAILED : b->gone.oom_kills > b->oom_seen ? BOX_GONE_OOM : b->is_stuck ? BOX_GONE_POLICY : BOX_GONE_DIED;
+                b->gone.cause = b->has_failed                     ? BOX_GONE_MAKE_FAILED
+                                : b->gone.oom_kills > b->oom_seen ? BOX_GONE_OOM
+                                : b->is_stuck                     ? BOX_GONE_POLICY
+                                                                  : BOX_GONE_DIED;
         be_over(b);
 }
 
@@ -334,7 +342,7 @@ hear_maker(struct box *b)
 
                 b->is_stuck = b->is_stuck || kept->what == KEPT_STUCK;
                 if (kept->what == KEPT_STRICT) {
-                        box_end(b, BOX_GONE_POLICY);   /* the maker kills it as well */
+                        box_end(b, BOX_GONE_POLICY); /* the maker kills it as well */
                         b->gone.cause = BOX_GONE_POLICY;
                 }
                 keeper_say_all(b, WIRE_BOX_KEPT, kept, sizeof *kept);
@@ -358,7 +366,7 @@ maker_ready(struct loop_watch *w, uint32_t events)
         box_hear_guest(b);
         if (b->state < BOX_ENDING)
                 b->gone.cause = BOX_GONE_DIED;
-        lose_guest(b);                                 /* this makes pid 1 end */
+        lose_guest(b); /* this makes pid 1 end */
         be_over(b);
 }
 
@@ -400,7 +408,8 @@ listener_ready(struct loop_watch *w, uint32_t events)
 }
 
 static int
-watch(struct box *b, struct loop_watch *w, int fd, void (*ready)(struct loop_watch *w, uint32_t events))
+watch(struct box *b, struct loop_watch *w, int fd,
+      void (*ready)(struct loop_watch *w, uint32_t events))
 {
         if (fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
                 return -errno;
@@ -420,7 +429,8 @@ begin(struct box *b, const struct box_start *start)
         b->has_guest = b->has_maker = 1;
         b->oom_counter = b->cpu_counter = b->pids_counter = -1;
         b->groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
-        b->deadline.due_ms = b->floor.due_ms = b->late.due_ms = b->hush.due_ms = b->deaf.due_ms = b->ahead.timer.due_ms = b->quiet.due_ms = LOOP_NEVER;
+        b->deadline.due_ms = b->floor.due_ms = b->late.due_ms = b->hush.due_ms = b->deaf.due_ms =
+                b->ahead.timer.due_ms = b->quiet.due_ms = LOOP_NEVER;
         b->listening = start->listener;
         b->spare_idle_ms = start->spare_idle_ms;
         b->overdue_ms = start->overdue_ms;

@@ -19,17 +19,18 @@ enum {
 /* What a box starts with. The box takes all descriptors. */
 struct box_start {
         struct wire_box_begin begin;
-        int maker;                     /* seqpacket, to the maker, like a keeper's */
-        int guest;                     /* seqpacket, to pid 1 */
-        int listener;                  /* seqpacket, for later keepers */
-        int keeper;                    /* seqpacket, the first */
-        int directory;                 /* of its state */
+        int maker;     /* seqpacket, to the maker, like a keeper's */
+        int guest;     /* seqpacket, to pid 1 */
+        int listener;  /* seqpacket, for later keepers */
+        int keeper;    /* seqpacket, the first */
+        int directory; /* of its state */
         /* writable sources whose free space is monitored */
-        const int *floors;  size_t floor_count;
-        uint32_t protocol;             /* BOX_PROTOCOL; tests set an older one */
-        uint64_t spare_idle_ms;        /* BOX_SPARE_IDLE_MS; tests set another value; 0: no spare */
-        uint64_t overdue_ms;           /* BOX_OVERDUE_MS; tests set another value */
-        unsigned has_no_groups;        /* tests only */
+        const int *floors;
+        size_t floor_count;
+        uint32_t protocol;      /* BOX_PROTOCOL; tests set an older one */
+        uint64_t spare_idle_ms; /* BOX_SPARE_IDLE_MS; tests set another value; 0: no spare */
+        uint64_t overdue_ms;    /* BOX_OVERDUE_MS; tests set another value */
+        unsigned has_no_groups; /* tests only */
 };
 
 /* Serves until the box has ended and its end was reported. */

@@ -134,7 +134,8 @@ keep_rest(struct channel *c, const struct parcel *p, size_t sent)
                 size_t skip = sent < p->pieces[i].iov_len ? sent : p->pieces[i].iov_len;
 
                 sent -= skip;
-                memcpy(c->rest + at, (const unsigned char *)p->pieces[i].iov_base + skip, p->pieces[i].iov_len - skip);
+                memcpy(c->rest + at, (const unsigned char *)p->pieces[i].iov_base + skip,
+                       p->pieces[i].iov_len - skip);
                 at += p->pieces[i].iov_len - skip;
         }
         return 0;
@@ -145,7 +146,8 @@ static int
 send_rest(struct channel *c)
 {
         while (c->rest) {
-                ssize_t sent = send(c->fd, c->rest + c->rest_at, c->rest_len - c->rest_at, MSG_DONTWAIT | MSG_NOSIGNAL);
+                ssize_t sent = send(c->fd, c->rest + c->rest_at, c->rest_len - c->rest_at,
+                                    MSG_DONTWAIT | MSG_NOSIGNAL);
 
                 if (sent < 0 && errno == EINTR)
                         continue;
@@ -190,7 +192,7 @@ say(struct channel *c)
                         return 1;
                 result = send_parcel(c, &p);
         }
-        return result > 0 ? 0 : result;        /* others get a turn before the rest */
+        return result > 0 ? 0 : result; /* others get a turn before the rest */
 }
 
 /* -- the end ----------------------------------------------------------------------------------- */
@@ -222,7 +224,8 @@ done(struct channel *c)
         if (leaves_alone && handover_keep(c))
                 return;
         channel_free(c);
-        if (leaves_alone && !x->is_over && (x->flags & BOX_EXEC_BACKGROUND) == 0 && !handover_has_owner(x)) {
+        if (leaves_alone && !x->is_over && (x->flags & BOX_EXEC_BACKGROUND) == 0 &&
+            !handover_has_owner(x)) {
                 /* an exec that still waited is freed by this */
                 exec_kill(x, OUTCOME_KILLED);
         } else if (x->is_over && (x->flags & BOX_EXEC_QUIET) != 0 && !x->channels) {
@@ -249,7 +252,9 @@ obey(struct channel *c)
 
                 memcpy(&number, c->body, sizeof number);
                 if (!x->is_over && x->is_sent)
-                        box_say_guest(x->box, WIRE_SIGNAL, &(struct wire_exec_number){ x->number, number.number }, sizeof(struct wire_exec_number), NULL, 0);
+                        box_say_guest(x->box, WIRE_SIGNAL,
+                                      &(struct wire_exec_number){ x->number, number.number },
+                                      sizeof(struct wire_exec_number), NULL, 0);
         } else if (c->head.kind == CHANNEL_RESIZE && c->head.len == sizeof(struct wire_size)) {
                 struct wire_size size;
                 struct winsize window;
@@ -291,13 +296,16 @@ take(struct channel *c, const unsigned char *bytes, size_t len)
                 size_t part;
 
                 if (c->head_got < sizeof c->head) {
-                        part = len < sizeof c->head - c->head_got ? len : sizeof c->head - c->head_got;
+                        part = len < sizeof c->head - c->head_got ? len
+                                                                  : sizeof c->head - c->head_got;
                         memcpy((unsigned char *)&c->head + c->head_got, bytes, part);
                         c->head_got += part;
                         if (c->head_got == sizeof c->head) {
                                 c->body_left = c->head.len;
                                 c->body_got = 0;
-                                if (c->head.kind < CHANNEL_STDIN || c->head.kind >= CHANNEL_KIND_MAX || c->head.len > CHANNEL_FRAME_MAX ||
+                                if (c->head.kind < CHANNEL_STDIN ||
+                                    c->head.kind >= CHANNEL_KIND_MAX ||
+                                    c->head.len > CHANNEL_FRAME_MAX ||
                                     (c->head.kind != CHANNEL_STDIN && c->head.len > sizeof c->body))
                                         return -1;
                         }
@@ -384,13 +392,14 @@ ready(struct loop_watch *w, uint32_t events)
         struct channel *c = box_holder(w, struct channel, watch);
 
         if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !may_speak(c)) {
-                if (c->is_owner && !c->is_detached && (c->exec->flags & BOX_EXEC_BACKGROUND) == 0 && !handover_says_detach(c)) {
+                if (c->is_owner && !c->is_detached && (c->exec->flags & BOX_EXEC_BACKGROUND) == 0 &&
+                    !handover_says_detach(c)) {
                         /* no caller waits for the exec any more, even if it could read more
                          * input */
                         done(c);
                         return;
                 }
-                c->is_hung = 1;                /* input sent before it left is read later */
+                c->is_hung = 1; /* input sent before it left is read later */
                 loop_watch_remove(&c->watch);
                 return;
         }
@@ -472,7 +481,8 @@ channel_push_all(struct exec *x)
 }
 
 void
-channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossless, uint64_t out_offset, uint64_t err_offset)
+channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossless,
+             uint64_t out_offset, uint64_t err_offset)
 {
         struct channel *c = calloc(1, sizeof *c), **at = &x->channels;
 
@@ -480,8 +490,17 @@ channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossle
                 (void)close(take_fd);
                 return;
         }
-        *c = (struct channel){ .exec = x, .fd = take_fd, .at = { out_offset, err_offset }, .is_owner = of == CHANNEL_OF_OWNER, .is_repeat = of != CHANNEL_OF_OTHERS,
-                               .by = x->box->speaker, .patience = { .due_ms = LOOP_NEVER }, .says_whole = (of == CHANNEL_OF_SAME_CALL || of == CHANNEL_OF_OWNER) && (x->wire_flags & WIRE_EXEC_TTY) == 0, .is_lossless = is_lossless != 0 };
+        *c = (struct channel){ .exec = x,
+                               .fd = take_fd,
+                               .at = { out_offset, err_offset },
+                               .is_owner = of == CHANNEL_OF_OWNER,
+                               .is_repeat = of != CHANNEL_OF_OTHERS,
+                               .by = x->box->speaker,
+                               .patience = { .due_ms = LOOP_NEVER },
+                               .says_whole =
+                                       (of == CHANNEL_OF_SAME_CALL || of == CHANNEL_OF_OWNER) &&
+                                       (x->wire_flags & WIRE_EXEC_TTY) == 0,
+                               .is_lossless = is_lossless != 0 };
         while (*at)
                 at = &(*at)->next;
         *at = c;

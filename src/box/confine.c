@@ -23,13 +23,26 @@
 
 enum { CAPABILITY_LAST = 63 };
 enum {
-        FS_WRITE_FILE = 1 << 1, FS_READ_FILE = 1 << 2, FS_READ_DIR = 1 << 3, FS_REMOVE_DIR = 1 << 4, FS_REMOVE_FILE = 1 << 5,
-        FS_MAKE_DIR = 1 << 7, FS_MAKE_REG = 1 << 8, FS_REFER = 1 << 13, FS_TRUNCATE = 1 << 14, FS_IOCTL_DEV = 1 << 15,
+        FS_WRITE_FILE = 1 << 1,
+        FS_READ_FILE = 1 << 2,
+        FS_READ_DIR = 1 << 3,
+        FS_REMOVE_DIR = 1 << 4,
+        FS_REMOVE_FILE = 1 << 5,
+        FS_MAKE_DIR = 1 << 7,
+        FS_MAKE_REG = 1 << 8,
+        FS_REFER = 1 << 13,
+        FS_TRUNCATE = 1 << 14,
+        FS_IOCTL_DEV = 1 << 15,
 };
 enum { NET_ALL = 3, SCOPE_ALL = 3, RULE_PATH_BENEATH = 1, ASK_VERSION = 1 };
 
-struct ruleset { uint64_t fs, net, scoped; };
-struct path_rule { uint64_t access; int32_t parent; } __attribute__((packed));
+struct ruleset {
+        uint64_t fs, net, scoped;
+};
+struct path_rule {
+        uint64_t access;
+        int32_t parent;
+} __attribute__((packed));
 
 int
 confine_privileges(void)
@@ -70,14 +83,26 @@ confine_files(int directory, int group)
 
         if (abi < 1)
                 return 0;
-        handled |= (abi >= 2 ? FS_REFER : 0u) | (abi >= 3 ? FS_TRUNCATE : 0u) | (abi >= 5 ? FS_IOCTL_DEV : 0u);
+        handled |= (abi >= 2 ? FS_REFER : 0u) | (abi >= 3 ? FS_TRUNCATE : 0u) |
+                   (abi >= 5 ? FS_IOCTL_DEV : 0u);
         set.fs = handled;
-        rules = (int)syscall(SYS_landlock_create_ruleset, &set, abi >= 6 ? sizeof set : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t), 0);
+        rules = (int)syscall(SYS_landlock_create_ruleset, &set,
+                             abi >= 6   ? sizeof set
+                             : abi >= 4 ? 2 * sizeof(uint64_t)
+                                        : sizeof(uint64_t),
+                             0);
         if (rules < 0)
                 return -errno;
-        result = allow(rules, (FS_WRITE_FILE | FS_READ_FILE | FS_READ_DIR | FS_REMOVE_FILE | FS_MAKE_REG | FS_TRUNCATE) & handled, directory);
+        result = allow(rules,
+                       (FS_WRITE_FILE | FS_READ_FILE | FS_READ_DIR | FS_REMOVE_FILE | FS_MAKE_REG |
+                        FS_TRUNCATE) &
+                               handled,
+                       directory);
         if (result == 0)
-                result = allow(rules, FS_WRITE_FILE | FS_READ_FILE | FS_READ_DIR | FS_MAKE_DIR | FS_REMOVE_DIR, group);
+                result = allow(rules,
+                               FS_WRITE_FILE | FS_READ_FILE | FS_READ_DIR | FS_MAKE_DIR |
+                                       FS_REMOVE_DIR,
+                               group);
         if (result == 0 && syscall(SYS_landlock_restrict_self, rules, 0) < 0)
                 result = -errno;
         (void)close(rules);

@@ -25,7 +25,7 @@
 #include "box/state.h"
 #include "event/outcome.h"
 
-static const uint32_t UNDECIDED = UINT32_MAX;     /* an outcome */
+static const uint32_t UNDECIDED = UINT32_MAX; /* an outcome */
 
 /* -- the table --------------------------------------------------------------------------------- */
 
@@ -56,7 +56,12 @@ exec_add(struct box *b)
 
         if (!x)
                 return NULL;
-        *x = (struct exec){ .box = b, .next = b->execs, .state = BOX_EXEC_STARTING, .word = UNDECIDED, .in = { .fd = -1 }, .theirs = { -1, -1, -1 },
+        *x = (struct exec){ .box = b,
+                            .next = b->execs,
+                            .state = BOX_EXEC_STARTING,
+                            .word = UNDECIDED,
+                            .in = { .fd = -1 },
+                            .theirs = { -1, -1, -1 },
                             .out = { { .fd = -1, .exec = x }, { .fd = -1, .exec = x } } };
         x->timer.due_ms = LOOP_NEVER;
         if (b->execs)
@@ -170,13 +175,16 @@ shorten_journal(struct box *b)
         struct wire_box_listed listed;
         int result = 0;
 
-        if (b->journal.len < JOURNAL_LONG || b->journal.len < 4 * (b->kept + b->running + 1ull) * sizeof(struct box_journal) ||
+        if (b->journal.len < JOURNAL_LONG ||
+            b->journal.len < 4 * (b->kept + b->running + 1ull) * sizeof(struct box_journal) ||
             journal_begin_anew(&b->journal, &anew, b->protocol) < 0)
                 return;
         for (struct exec *x = b->oldest; x && result == 0; x = x->previous)
                 if ((x->flags & BOX_EXEC_QUIET) == 0 && x->state != BOX_EXEC_STARTING) {
                         exec_list(x, &listed);
-                        result = journal_append(&anew, x->is_over ? WIRE_BOX_FINISHED : WIRE_BOX_STARTED, x->number, &listed);
+                        result = journal_append(&anew,
+                                                x->is_over ? WIRE_BOX_FINISHED : WIRE_BOX_STARTED,
+                                                x->number, &listed);
                 }
         if (result < 0 || journal_end_anew(&b->journal, &anew) < 0)
                 journal_close(&anew);
@@ -214,7 +222,8 @@ describe(struct exec *x, const struct wire_exec *wire)
         const char *at = (const char *)(wire + 1), *last = at + wire->strings_len;
         size_t len = 0;
 
-        for (uint32_t i = 0; i < wire->argc && at < last && len + 1 < sizeof x->command; i++, at++) {
+        for (uint32_t i = 0; i < wire->argc && at < last && len + 1 < sizeof x->command;
+             i++, at++) {
                 if (i > 0)
                         x->command[len++] = ' ';
                 for (; at < last && *at != '\0' && len + 1 < sizeof x->command; at++)
@@ -232,7 +241,8 @@ is_sound(const void *bytes, size_t len)
         if (len <= sizeof wire)
                 return 0;
         memcpy(&wire, bytes, sizeof wire);
-        return wire.strings_len == len - sizeof wire && wire.argc > 0 && ((const char *)bytes)[len - 1] == '\0';
+        return wire.strings_len == len - sizeof wire && wire.argc > 0 &&
+               ((const char *)bytes)[len - 1] == '\0';
 }
 
 /* The box's ends are non-blocking; the command's ends are as a program expects them. */
@@ -241,7 +251,9 @@ open_pipe(int ret[2], int ours)
 {
         if (pipe2(ret, O_CLOEXEC) < 0)
                 return -errno;
-        return fcntl(ret[ours], F_SETFL, O_NONBLOCK | (ours == 1 ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
+        return fcntl(ret[ours], F_SETFL, O_NONBLOCK | (ours == 1 ? O_WRONLY : O_RDONLY)) < 0
+                       ? -errno
+                       : 0;
 }
 
 /*
@@ -302,10 +314,11 @@ send_to_guest(struct exec *x, struct wire_exec *wire, size_t len)
         if (result == 0)
                 result = quiet_end(b);
         if (result < 0) {
-                exec_failed(x, &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
+                exec_failed(x,
+                            &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
                 return;
         }
-        while (count < 3 && x->theirs[count] >= 0) {   /* a terminal has none */
+        while (count < 3 && x->theirs[count] >= 0) { /* a terminal has none */
                 fds[count] = x->theirs[count];
                 count++;
         }
@@ -347,7 +360,7 @@ exec_send_waiting(struct box *b)
                 if (!wire)
                         continue;
                 x->waiting = NULL;
-                send_to_guest(x, wire, len);   /* may fail, and free a quiet exec */
+                send_to_guest(x, wire, len); /* may fail, and free a quiet exec */
                 explicit_bzero(wire, len);
                 free(wire);
         }
@@ -378,7 +391,8 @@ fill(struct exec *x, const struct wire_box_exec *ask, const struct wire_exec *wi
 }
 
 void
-exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t len, int take_channel)
+exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t len,
+           int take_channel)
 {
         struct exec *x = exec_find_key(b, ask->key);
         struct wire_exec *wire = bytes;
@@ -386,18 +400,22 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
 
         if (x) {
                 if (take_channel >= 0)
-                        channel_open(x, take_channel, CHANNEL_OF_OWNER, ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
+                        channel_open(x, take_channel, CHANNEL_OF_OWNER,
+                                     ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
                 return;
         }
-        x = !is_sound(bytes, len) || (ask->exec != 0 && exec_find(b, ask->exec)) ? NULL : exec_add(b);
+        x = !is_sound(bytes, len) || (ask->exec != 0 && exec_find(b, ask->exec)) ? NULL
+                                                                                 : exec_add(b);
         if (!x) {
-                channel_refuse(take_channel, &(struct wire_exec_failed){ ask->exec, EINVAL, WIRE_STAGE_PREPARE });
+                channel_refuse(take_channel,
+                               &(struct wire_exec_failed){ ask->exec, EINVAL, WIRE_STAGE_PREPARE });
                 return;
         }
         fill(x, ask, wire);
         b->starting++;
         if (take_channel >= 0)
-                channel_open(x, take_channel, CHANNEL_OF_OWNER, ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
+                channel_open(x, take_channel, CHANNEL_OF_OWNER, ask->flags & BOX_EXEC_LOSSLESS, 0,
+                             0);
         else
                 x->flags |= BOX_EXEC_BACKGROUND;
         if (b->state >= BOX_ENDING) {
@@ -410,12 +428,13 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
         else if ((wire->flags & WIRE_EXEC_TTY) == 0)
                 result = open_streams(x);
         if (result < 0) {
-                exec_failed(x, &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
+                exec_failed(x,
+                            &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
                 return;
         }
         wire->exec = x->number;
         wire->spare = 0;
-        wire->flags &= (uint32_t)~(WIRE_EXEC_LAST | WIRE_EXEC_GROUP | WIRE_EXEC_TREE);
+        wire->flags &= (uint32_t) ~(WIRE_EXEC_LAST | WIRE_EXEC_GROUP | WIRE_EXEC_TREE);
         if (b->state == BOX_MAKING || b->is_freezing)
                 keep_waiting(x, wire, len);
         else
@@ -467,7 +486,8 @@ let_go(struct exec *x)
         if (x->group && (x->flags & BOX_EXEC_KILL_REST) != 0)
                 (void)groups_kill(&b->groups, x->group);
         else if (x->is_tree && (x->flags & BOX_EXEC_KILL_REST) != 0 && b->state == BOX_RUNNING)
-                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ x->number, SIGKILL }, sizeof(struct wire_exec_number), NULL, 0);
+                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ x->number, SIGKILL },
+                              sizeof(struct wire_exec_number), NULL, 0);
         if (x->group && groups_give_empty(&b->groups, x->group))
                 x->group = NULL;
 }
@@ -526,7 +546,8 @@ static void end_with(struct exec *x, const struct wire_exec_ended *ended);
 void
 exec_failed(struct exec *x, const struct wire_exec_failed *failed)
 {
-        unsigned is_its_own = failed->stage == WIRE_STAGE_LOOKUP || failed->stage == WIRE_STAGE_DIRECTORY;
+        unsigned is_its_own =
+                failed->stage == WIRE_STAGE_LOOKUP || failed->stage == WIRE_STAGE_DIRECTORY;
 
         if (x->state != BOX_EXEC_STARTING)
                 return;
@@ -553,7 +574,8 @@ exec_failed(struct exec *x, const struct wire_exec_failed *failed)
 static unsigned
 was_short_of_memory(const struct exec *x, const struct wire_exec_ended *ended)
 {
-        unsigned was_killed = ended->code != CLD_EXITED ? ended->status == SIGKILL : ended->status == 128 + SIGKILL;
+        unsigned was_killed = ended->code != CLD_EXITED ? ended->status == SIGKILL
+                                                        : ended->status == 128 + SIGKILL;
 
         return x->oom_own > 0 || (was_killed && x->box->oom_seen > x->oom_kills_before);
 }
@@ -596,7 +618,9 @@ denied_count(struct exec *x)
 static uint16_t
 limits_reached(const struct exec *x, const struct wire_exec_ended *ended)
 {
-        unsigned reached = (ended && ended->is_disk_full ? OUTCOME_DISK : 0u) | (limits_pids_refused(x->box) > x->pids_refused_before ? OUTCOME_PIDS : 0u);
+        unsigned reached =
+                (ended && ended->is_disk_full ? OUTCOME_DISK : 0u) |
+                (limits_pids_refused(x->box) > x->pids_refused_before ? OUTCOME_PIDS : 0u);
 
         return (uint16_t)reached;
 }
@@ -608,7 +632,7 @@ end_with(struct exec *x, const struct wire_exec_ended *ended)
 
         if (x->state != BOX_EXEC_RUNNING && x->state != BOX_EXEC_STARTING)
                 return;
-        x->end.denied = denied_count(x);       /* before its group is returned */
+        x->end.denied = denied_count(x); /* before its group is returned */
         x->end.reached = limits_reached(x, ended);
         /* before reading its CPU time, which then cannot grow */
         x->is_alone = x->group && groups_is_empty(&x->box->groups, x->group);
@@ -623,7 +647,10 @@ end_with(struct exec *x, const struct wire_exec_ended *ended)
         ahead_want(x->box);
         x->state = BOX_EXEC_ENDED;
         x->end.duration_ms = loop_now_ms() - x->started_ms;
-        x->end.cpu_ms = (group_us != BOX_NEVER ? group_us : ended ? ended->user_us + ended->system_us : 0) / 1000;
+        x->end.cpu_ms = (group_us != BOX_NEVER ? group_us
+                         : ended               ? ended->user_us + ended->system_us
+                                               : 0) /
+                        1000;
         x->end.memory_peak_kb = ended ? ended->max_rss_kb : 0;
         output_finish(x);
         x->end.stdout_bytes = output_bytes(&x->out[0]);
@@ -663,9 +690,11 @@ exec_kill(struct exec *x, uint32_t word)
         /* sent first: a command killed before it has begun must not be started again, in a group
          * that may be frozen */
         if (x->group && x->state == BOX_EXEC_STARTING)
-                box_say_guest(b, WIRE_SIGNAL, &(struct wire_exec_number){ x->number, SIGKILL }, sizeof(struct wire_exec_number), NULL, 0);
+                box_say_guest(b, WIRE_SIGNAL, &(struct wire_exec_number){ x->number, SIGKILL },
+                              sizeof(struct wire_exec_number), NULL, 0);
         if (x->group)
                 (void)groups_kill(&b->groups, x->group);
         else if (x->is_tree && b->state == BOX_RUNNING)
-                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ x->number, SIGKILL }, sizeof(struct wire_exec_number), NULL, 0);
+                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ x->number, SIGKILL },
+                              sizeof(struct wire_exec_number), NULL, 0);
 }

@@ -1,8 +1,8 @@
 /*
  * box/exec_test.c - the table of execs: what is found, reported and freed. The test acts as pid 1.
  */
-#include "box/state.h"
 #include "base/unit.h"
+#include "box/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,8 @@ set_up(void **state)
         b.deadline.due_ms = b.floor.due_ms = b.late.due_ms = LOOP_NEVER;
         b.protocol = 2;
         b.has_guest = 1;
-        if (journal_open(&b.journal, b.directory, 2) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        if (journal_open(&b.journal, b.directory, 2) < 0 ||
+            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 return -1;
         queue_init(&b.to_guest, pair[0]);
         b.guest.fd = -1;
@@ -69,7 +70,12 @@ ask(uint32_t number, uint32_t flags, const char *key)
 {
         static _Alignas(8) unsigned char bytes[256];
         struct wire_exec wire = { .argc = 2, .strings_len = sizeof "echo\0a\033b\0/" };
-        struct wire_box_exec what = { .flags = flags, .exec = number, .deadline_ms = BOX_NEVER, .timeout_ms = BOX_NEVER, .cpu_ms = BOX_NEVER, .output_bytes = BOX_NEVER };
+        struct wire_box_exec what = { .flags = flags,
+                                      .exec = number,
+                                      .deadline_ms = BOX_NEVER,
+                                      .timeout_ms = BOX_NEVER,
+                                      .cpu_ms = BOX_NEVER,
+                                      .output_bytes = BOX_NEVER };
         int pair[2];
 
         (void)snprintf(what.key, sizeof what.key, "%s", key);
@@ -106,7 +112,8 @@ let_go(const int fds[3])
 static void
 ended(uint32_t number, int code, int status)
 {
-        exec_ended(exec_find(&b, number), &(struct wire_exec_ended){ .exec = number, .code = code, .status = status });
+        exec_ended(exec_find(&b, number),
+                   &(struct wire_exec_ended){ .exec = number, .code = code, .status = status });
 }
 
 /* Reads frames until the end and returns it; `text` collects both streams. */
@@ -118,9 +125,11 @@ end_of(int channel, char *text, size_t room)
         unsigned char body[4096];
         size_t used = 0;
 
-        while (recv(channel, &head, sizeof head, MSG_WAITALL | MSG_DONTWAIT) == (ssize_t)sizeof head) {
+        while (recv(channel, &head, sizeof head, MSG_WAITALL | MSG_DONTWAIT) ==
+               (ssize_t)sizeof head) {
                 assert_true(head.len <= sizeof body);
-                assert_int_equal(recv(channel, body, head.len, MSG_WAITALL | MSG_DONTWAIT), head.len);
+                assert_int_equal(recv(channel, body, head.len, MSG_WAITALL | MSG_DONTWAIT),
+                                 head.len);
                 if (head.kind == CHANNEL_END)
                         memcpy(&end, body, sizeof end);
                 else if (head.kind != CHANNEL_STARTED && used + head.len < room) {
@@ -133,13 +142,19 @@ end_of(int channel, char *text, size_t room)
         return end;
 }
 
-static const struct { const char *what; int code, status; uint32_t killed, word; int exit_code, signal; } ends[] = {
+static const struct {
+        const char *what;
+        int code, status;
+        uint32_t killed, word;
+        int exit_code, signal;
+} ends[] = {
         { "by itself", CLD_EXITED, 3, UINT32_MAX, OUTCOME_EXITED, 3, 0 },
         { "by a signal", CLD_KILLED, 15, UINT32_MAX, OUTCOME_SIGNALED, -1, 15 },
         { "with a core", CLD_DUMPED, 11, UINT32_MAX, OUTCOME_SIGNALED, -1, 11 },
         { "killed on request", CLD_KILLED, 9, OUTCOME_KILLED, OUTCOME_KILLED, -1, 0 },
         { "out of time", CLD_KILLED, 9, OUTCOME_TIMED_OUT, OUTCOME_TIMED_OUT, -1, 0 },
-        { "ended by itself while it was killed", CLD_EXITED, 0, OUTCOME_CPU_LIMIT, OUTCOME_CPU_LIMIT, -1, 0 },
+        { "ended by itself while it was killed", CLD_EXITED, 0, OUTCOME_CPU_LIMIT,
+          OUTCOME_CPU_LIMIT, -1, 0 },
 };
 
 static void
@@ -169,14 +184,18 @@ each_end_has_one_word(void **state)
                 ended(number, ends[i].code, ends[i].status);
                 end = end_of(channel, text, sizeof text);
                 assert_string_equal(text, "outerr");
-                if (end.word != ends[i].word || end.exit_code != ends[i].exit_code || end.signal != ends[i].signal)
-                        fail_msg("%s: %u, %d, %d", ends[i].what, end.word, end.exit_code, end.signal);
-                assert_true(end.stdout_bytes == 3 && end.stderr_bytes == 3 && end.dropped_bytes == 0);
+                if (end.word != ends[i].word || end.exit_code != ends[i].exit_code ||
+                    end.signal != ends[i].signal)
+                        fail_msg("%s: %u, %d, %d", ends[i].what, end.word, end.exit_code,
+                                 end.signal);
+                assert_true(end.stdout_bytes == 3 && end.stderr_bytes == 3 &&
+                            end.dropped_bytes == 0);
                 let_go(fds);
         }
         assert_int_equal(b.running, 0);
         assert_int_equal(b.starting, 0);
-        assert_int_equal(b.journal.len, (1 + 2 * sizeof ends / sizeof *ends) * sizeof(struct box_journal));
+        assert_int_equal(b.journal.len,
+                         (1 + 2 * sizeof ends / sizeof *ends) * sizeof(struct box_journal));
 }
 
 static void
@@ -207,7 +226,8 @@ a_key_that_was_used_starts_nothing(void **state)
 static void
 say(int channel, const char *text)
 {
-        struct channel_frame head = { text ? CHANNEL_STDIN : CHANNEL_STDIN_END, text ? (uint32_t)strlen(text) : 0, 0 };
+        struct channel_frame head = { text ? CHANNEL_STDIN : CHANNEL_STDIN_END,
+                                      text ? (uint32_t)strlen(text) : 0, 0 };
 
         assert_int_equal(send(channel, &head, sizeof head, 0), sizeof head);
         if (text)
@@ -336,8 +356,14 @@ a_long_journal_is_written_anew_with_what_is_kept(void **state)
 static void
 an_end_of_the_box_is_told_as_one(void **state)
 {
-        static const struct { uint32_t stage; int sys, has_failed; } starts[] = {
-                { WIRE_STAGE_SPAWN, ECANCELED, 0 }, { WIRE_STAGE_PREPARE, ENODEV, 0 }, { WIRE_STAGE_TERMINAL, EIO, 0 }, { WIRE_STAGE_LOOKUP, ENOENT, 1 },
+        static const struct {
+                uint32_t stage;
+                int sys, has_failed;
+        } starts[] = {
+                { WIRE_STAGE_SPAWN, ECANCELED, 0 },
+                { WIRE_STAGE_PREPARE, ENODEV, 0 },
+                { WIRE_STAGE_TERMINAL, EIO, 0 },
+                { WIRE_STAGE_LOOKUP, ENOENT, 1 },
         };
         char text[64];
 
@@ -350,13 +376,18 @@ an_end_of_the_box_is_told_as_one(void **state)
                 b.state = BOX_ENDING;
                 b.gone.cause = BOX_GONE_STOPPED;
                 if (i < sizeof starts / sizeof *starts) {
-                        exec_failed(exec_find(&b, i + 1), &(struct wire_exec_failed){ i + 1, starts[i].sys, starts[i].stage });
+                        exec_failed(exec_find(&b, i + 1),
+                                    &(struct wire_exec_failed){ i + 1, starts[i].sys,
+                                                                starts[i].stage });
                 } else {
                         exec_started(exec_find(&b, i + 1), 5, -1);
                         ended(i + 1, CLD_KILLED, 9);
                 }
                 end = end_of(channel, text, sizeof text);
-                assert_int_equal(end.word, i < sizeof starts / sizeof *starts && starts[i].has_failed ? OUTCOME_MAX : OUTCOME_KILLED);
+                assert_int_equal(end.word,
+                                 i < sizeof starts / sizeof *starts && starts[i].has_failed
+                                         ? OUTCOME_MAX
+                                         : OUTCOME_KILLED);
                 b.state = BOX_RUNNING;
                 let_go(fds);
         }
@@ -368,14 +399,21 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(each_end_has_one_word, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(an_end_of_the_box_is_told_as_one, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_key_that_was_used_starts_nothing, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(one_key_has_one_input_whoever_says_it, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_number_that_is_taken_or_a_torn_message_is_refused, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(an_end_of_the_box_is_told_as_one, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(a_key_that_was_used_starts_nothing, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(one_key_has_one_input_whoever_says_it, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(a_number_that_is_taken_or_a_torn_message_is_refused,
+                                                set_up, tear_down),
                 cmocka_unit_test_setup_teardown(people_read_no_control_bytes, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(only_so_many_finished_ones_are_kept, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_quiet_one_is_forgotten_at_once, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_long_journal_is_written_anew_with_what_is_kept, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(only_so_many_finished_ones_are_kept, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(a_quiet_one_is_forgotten_at_once, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(a_long_journal_is_written_anew_with_what_is_kept,
+                                                set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_ROOM = 48, TEXT_ROOM = 1024, LOOKS = 4, KEPT_OPEN = 16 /* groups whose files stay open: usually as many as run at once */ };
+enum {
+        NAME_ROOM = 48,
+        TEXT_ROOM = 1024,
+        LOOKS = 4,
+        KEPT_OPEN = 16 /* groups whose files stay open: usually as many as run at once */
+};
 
 static int
 write_file(int directory, const char *name, const char *value)
@@ -74,7 +79,8 @@ groups_open(struct groups *g, int take_root)
                 return -ENOENT;
         if (mkdirat(take_root, "work", 0755) < 0 && errno != EEXIST)
                 result = -errno;
-        if (result == 0 && (g->work = openat(take_root, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+        if (result == 0 && (g->work = openat(take_root, "work",
+                                             O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
                 result = -errno;
         /* Without cgroup.kill (before Linux 5.14) pid 1 kills a tree, and a group would only hinder
          * it. */
@@ -139,7 +145,8 @@ take_left(struct groups *g)
 {
         struct group **at = &g->left;
 
-        for (unsigned looks = g->made < GROUPS_MAX ? LOOKS : GROUPS_MAX; *at && looks > 0; looks--) {
+        for (unsigned looks = g->made < GROUPS_MAX ? LOOKS : GROUPS_MAX; *at && looks > 0;
+             looks--) {
                 struct group *one = *at;
 
                 if (groups_is_empty(g, one)) {
@@ -166,7 +173,8 @@ make(struct groups *g)
         }
         one->members = openat(g->work, name_of(name, one, "cgroup.procs"), O_WRONLY | O_CLOEXEC);
         if (one->number < KEPT_OPEN) {
-                one->events = openat(g->work, name_of(name, one, "cgroup.events"), O_RDONLY | O_CLOEXEC);
+                one->events =
+                        openat(g->work, name_of(name, one, "cgroup.events"), O_RDONLY | O_CLOEXEC);
                 one->used = openat(g->work, name_of(name, one, "cpu.stat"), O_RDONLY | O_CLOEXEC);
         }
         g->made++;
@@ -223,7 +231,7 @@ groups_give(struct groups *g, struct group *take)
 
         if (groups_give_empty(g, take))
                 return;
-        while (*list)                          /* append: the oldest is most likely to be empty */
+        while (*list) /* append: the oldest is most likely to be empty */
                 list = &(*list)->next;
         take->next = NULL;
         *list = take;
@@ -247,7 +255,9 @@ uint64_t
 groups_cpu_us(const struct groups *g, struct group *of)
 {
         char name[NAME_ROOM];
-        uint64_t used = of->used >= 0 ? read_key(of->used, "usage_usec") : read_key_of(g->work, name_of(name, of, "cpu.stat"), "usage_usec");
+        uint64_t used = of->used >= 0
+                                ? read_key(of->used, "usage_usec")
+                                : read_key_of(g->work, name_of(name, of, "cpu.stat"), "usage_usec");
 
         of->cpu_seen_us = used == UINT64_MAX ? 0 : used;
         return used == UINT64_MAX || used < of->cpu_before_us ? used : used - of->cpu_before_us;
@@ -262,7 +272,8 @@ groups_box_cpu_us(const struct groups *g)
 int
 groups_freeze(const struct groups *g, int is_wanted)
 {
-        return g->can_freeze ? write_file(g->work, "cgroup.freeze", is_wanted ? "1" : "0") : -ENOTSUP;
+        return g->can_freeze ? write_file(g->work, "cgroup.freeze", is_wanted ? "1" : "0")
+                             : -ENOTSUP;
 }
 
 int

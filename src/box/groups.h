@@ -20,19 +20,19 @@ enum { GROUPS_MAX = 2048 };
 struct group {
         struct group *next;
         unsigned number;
-        int members;                   /* its cgroup.procs, open while the group is owned; -1: could
-                                        * not be opened */
-        int events, used;              /* cgroup.events and cpu.stat, open for the first few groups;
-                                        * else -1 */
-        uint64_t cpu_before_us;        /* used by earlier execs of this group */
-        uint64_t cpu_seen_us;          /* at the last read */
+        int members;            /* its cgroup.procs, open while the group is owned; -1: could
+                                 * not be opened */
+        int events, used;       /* cgroup.events and cpu.stat, open for the first few groups;
+                                 * else -1 */
+        uint64_t cpu_before_us; /* used by earlier execs of this group */
+        uint64_t cpu_seen_us;   /* at the last read */
 };
 
 struct groups {
-        int root, work, events;        /* directories, and cgroup.events of `work`; -1: no groups,
-                                        * and nothing below works */
-        struct group *idle, *left;     /* empty groups, and groups with a live process of an ended
-                                        * exec */
+        int root, work, events;    /* directories, and cgroup.events of `work`; -1: no groups,
+                                    * and nothing below works */
+        struct group *idle, *left; /* empty groups, and groups with a live process of an ended
+                                    * exec */
         unsigned made;
         unsigned can_freeze;
 };

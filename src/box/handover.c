@@ -29,7 +29,8 @@ may_be_called_again(const struct channel *c)
 {
         const struct exec *x = c->exec;
 
-        return c->is_owner && !c->is_handed && x->key[0] != '\0' && (x->flags & BOX_EXEC_BACKGROUND) == 0 && !x->is_over &&
+        return c->is_owner && !c->is_handed && x->key[0] != '\0' &&
+               (x->flags & BOX_EXEC_BACKGROUND) == 0 && !x->is_over &&
                x->box->protocol >= BOX_PROTOCOL_HANDED && x->box->state < BOX_ENDING;
 }
 
@@ -74,13 +75,13 @@ handover_keep(struct channel *c)
         char byte;
 
         if (c->is_kept) {
-                close_end(c);                          /* now all its input is read */
+                close_end(c); /* now all its input is read */
                 return 1;
         }
         if (!may_be_called_again(c))
                 return 0;
         for (struct channel *other = x->channels; other; other = other->next)
-                if (other != c && other->is_repeat) {  /* the repeat came before this event */
+                if (other != c && other->is_repeat) { /* the repeat came before this event */
                         other->is_owner = 1;
                         return 0;
                 }
@@ -95,7 +96,7 @@ handover_keep(struct channel *c)
                 close_end(c);
         } else {
                 loop_watch_remove(&c->watch);
-                c->is_hung = 1;                        /* read when there is room */
+                c->is_hung = 1; /* read when there is room */
         }
         return 1;
 }

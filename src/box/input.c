@@ -106,7 +106,8 @@ input_put(struct exec *x, const unsigned char *bytes, size_t len)
         memcpy(larger + x->in.len, bytes + given, len - given);
         x->in.bytes = larger;
         x->in.len += len - given;
-        if (!x->in.watch.loop && loop_watch_add(x->box->loop, &x->in.watch, x->in.fd, EPOLLOUT, ready) < 0)
+        if (!x->in.watch.loop &&
+            loop_watch_add(x->box->loop, &x->in.watch, x->in.fd, EPOLLOUT, ready) < 0)
                 input_close(x);
 }
 

@@ -21,7 +21,10 @@ open_as(struct journal *j, int directory, const char *name, uint32_t protocol)
 {
         int result;
 
-        *j = (struct journal){ .directory = directory, .fd = openat(directory, name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600) };
+        *j = (struct journal){ .directory = directory,
+                               .fd = openat(directory, name,
+                                            O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                                            0600) };
         if (j->fd < 0)
                 return -errno;
         result = journal_append(j, 0, protocol, NULL);
@@ -45,15 +48,16 @@ journal_close(struct journal *j)
 }
 
 int
-journal_append(struct journal *j, uint32_t kind, uint32_t exec, const struct wire_box_listed *listed)
+journal_append(struct journal *j, uint32_t kind, uint32_t exec,
+               const struct wire_box_listed *listed)
 {
         struct box_journal entry;
         ssize_t written;
 
         if (j->fd < 0)
                 return -EBADF;
-        memset(&entry, 0, sizeof entry);       /* padding too, so that no stack content is written
-                                                * to the file */
+        memset(&entry, 0, sizeof entry); /* padding too, so that no stack content is written
+                                          * to the file */
         entry.kind = kind;
         entry.exec = exec;
         if (listed)

@@ -11,12 +11,12 @@
 #include "wire/box.h"
 
 struct journal {
-        int directory, fd;             /* the directory is borrowed; fd -1: no journal, and nothing
-                                        * is written */
-        uint64_t len;                  /* bytes of complete entries */
+        int directory, fd; /* the directory is borrowed; fd -1: no journal, and nothing
+                            * is written */
+        uint64_t len;      /* bytes of complete entries */
 };
 
-enum { JOURNAL_LONG = 1 << 20 };       /* bytes beyond which it is rewritten */
+enum { JOURNAL_LONG = 1 << 20 }; /* bytes beyond which it is rewritten */
 
 /* Creates the file with its first entry. 0 or -errno; after an error, later calls do nothing. */
 int journal_open(struct journal *j, int directory, uint32_t protocol);
@@ -26,7 +26,8 @@ void journal_close(struct journal *j);
  * Appends one entry with one write. Truncates a partial one, so the file always ends with a
  * complete entry. 0 or -errno.
  */
-int journal_append(struct journal *j, uint32_t kind, uint32_t exec, const struct wire_box_listed *listed);
+int journal_append(struct journal *j, uint32_t kind, uint32_t exec,
+                   const struct wire_box_listed *listed);
 
 /*
  * Rewrites the journal under another name: begin, append the entries to keep, end. `end` replaces

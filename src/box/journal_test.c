@@ -1,6 +1,6 @@
 /* box/journal_test.c - box/journal.h: complete entries, in order, whatever happens to a write. */
-#include "box/journal.h"
 #include "base/unit.h"
+#include "box/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -52,7 +52,8 @@ keeper_close(struct keeper *k)
 void
 keeper_watch(struct keeper *k)
 {
-        (void)loop_watch_change(&k->watch, (queue_is_full(&k->queue) ? 0u : (uint32_t)EPOLLIN) | (k->queue.first ? (uint32_t)EPOLLOUT : 0u));
+        (void)loop_watch_change(&k->watch, (queue_is_full(&k->queue) ? 0u : (uint32_t)EPOLLIN) |
+                                                   (k->queue.first ? (uint32_t)EPOLLOUT : 0u));
 }
 
 /*
@@ -60,7 +61,8 @@ keeper_watch(struct keeper *k)
  * loop.
  */
 static void
-say(struct keeper *k, uint16_t kind, const void *bytes, size_t len, const int *take_fds, size_t fd_count)
+say(struct keeper *k, uint16_t kind, const void *bytes, size_t len, const int *take_fds,
+    size_t fd_count)
 {
         if (queue_send(&k->queue, kind, bytes, len, take_fds, fd_count) < 0)
                 (void)shutdown(k->queue.fd, SHUT_RDWR);
@@ -84,9 +86,14 @@ static void
 say_hello(struct keeper *k)
 {
         struct box *b = k->box;
-        struct wire_box_hello hello = { .protocol = b->protocol, .pid = getpid(), .started_ms = b->started_ms, .deadline_ms = b->begin.deadline_ms,
-                                        .is_ready = b->is_ready && b->state == BOX_RUNNING, .is_frozen = b->is_frozen,
-                                        .can_freeze = b->groups.can_freeze, .has_groups = b->groups.work >= 0 };
+        struct wire_box_hello hello = { .protocol = b->protocol,
+                                        .pid = getpid(),
+                                        .started_ms = b->started_ms,
+                                        .deadline_ms = b->begin.deadline_ms,
+                                        .is_ready = b->is_ready && b->state == BOX_RUNNING,
+                                        .is_frozen = b->is_frozen,
+                                        .can_freeze = b->groups.can_freeze,
+                                        .has_groups = b->groups.work >= 0 };
 
         memcpy(hello.id, b->begin.id, sizeof hello.id);
         say(k, WIRE_BOX_HELLO, &hello, sizeof hello, NULL, 0);
@@ -136,7 +143,7 @@ serve_exec(struct keeper *k, struct wire_message *m)
         memcpy(&ask, body, sizeof ask);
         ask.key[sizeof ask.key - 1] = ask.task[sizeof ask.task - 1] = '\0';
         exec_start(k->box, &ask, body + sizeof ask, m->len - sizeof ask, take_fd(m));
-        explicit_bzero(body, m->len);          /* the environment may contain secrets */
+        explicit_bzero(body, m->len); /* the environment may contain secrets */
 }
 
 static enum channel_of
@@ -159,7 +166,8 @@ serve_attach(struct keeper *k, struct wire_message *m)
         if (fd < 0)
                 return;
         if (x)
-                channel_open(x, fd, channel_of(ask.flags), ask.flags & BOX_EXEC_LOSSLESS, ask.stdout_offset, ask.stderr_offset);
+                channel_open(x, fd, channel_of(ask.flags), ask.flags & BOX_EXEC_LOSSLESS,
+                             ask.stdout_offset, ask.stderr_offset);
         else
                 (void)close(fd);
 }
@@ -195,10 +203,11 @@ static void
 kill_forgotten(struct box *b)
 {
         (void)groups_kill_all(&b->groups);
-        ahead_drop(b);                         /* that also killed the spare */
+        ahead_drop(b); /* that also killed the spare */
         ahead_want(b);
         if (b->state == BOX_RUNNING && b->groups.work < 0)
-                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ 0, SIGKILL }, sizeof(struct wire_exec_number), NULL, 0);
+                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ 0, SIGKILL },
+                              sizeof(struct wire_exec_number), NULL, 0);
 }
 
 static void
@@ -215,7 +224,8 @@ serve_kill(struct keeper *k, struct wire_message *m)
         b->busy++;
         for (struct exec *x = b->execs, *next; x; x = next) {
                 next = x->next;
-                if (ask.exec != 0 ? x->number == ask.exec : ask.task[0] == '\0' || strcmp(x->task, ask.task) == 0)
+                if (ask.exec != 0 ? x->number == ask.exec
+                                  : ask.task[0] == '\0' || strcmp(x->task, ask.task) == 0)
                         exec_kill(x, ask.word);
         }
         b->busy--;
@@ -230,8 +240,8 @@ serve_list(struct keeper *k, struct wire_message *m)
         static const struct wire_box_listed none;
 
         (void)m;
-        wall_say_denials(k, 1);                /* a keeper that asks about an exec gets its
-                                                * refusals */
+        wall_say_denials(k, 1); /* a keeper that asks about an exec gets its
+                                 * refusals */
         say_list(k);
         say(k, WIRE_BOX_LISTED, &none, sizeof none, NULL, 0);
 }
@@ -246,7 +256,8 @@ serve_connect(struct keeper *k, struct wire_message *m)
         (void)m;
         memcpy(&ask, body, sizeof ask);
         if (b->state != BOX_RUNNING || c->keeper) {
-                struct wire_connected no = { ask.request, b->state != BOX_RUNNING ? ESRCH : EAGAIN };
+                struct wire_connected no = { ask.request,
+                                             b->state != BOX_RUNNING ? ESRCH : EAGAIN };
 
                 say(k, WIRE_BOX_CONNECTED, &no, sizeof no, NULL, 0);
                 return;
@@ -260,7 +271,8 @@ void
 keeper_connected(struct box *b, const struct wire_connected *answer, int take_socket)
 {
         struct connect *c = &b->connects[answer->request % CONNECTS_MAX];
-        struct wire_connected said = { c->asked, answer->sys == 0 && take_socket < 0 ? EMFILE : answer->sys };
+        struct wire_connected said = { c->asked,
+                                       answer->sys == 0 && take_socket < 0 ? EMFILE : answer->sys };
 
         if (!c->keeper || c->request != answer->request) {
                 if (take_socket >= 0)
@@ -319,15 +331,21 @@ serve_wall(struct keeper *k, struct wire_message *m)
 }
 
 static const struct row rows[] = {
-        { WIRE_BOX_EXEC, sizeof(struct wire_box_exec) + sizeof(struct wire_exec), WIRE_BODY_MAX, serve_exec },
-        { WIRE_BOX_ATTACH, sizeof(struct wire_box_attach), sizeof(struct wire_box_attach), serve_attach },
-        { WIRE_BOX_HANDED, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number), serve_handed },
-        { WIRE_BOX_SIGNAL, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number), serve_signal },
+        { WIRE_BOX_EXEC, sizeof(struct wire_box_exec) + sizeof(struct wire_exec), WIRE_BODY_MAX,
+          serve_exec },
+        { WIRE_BOX_ATTACH, sizeof(struct wire_box_attach), sizeof(struct wire_box_attach),
+          serve_attach },
+        { WIRE_BOX_HANDED, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number),
+          serve_handed },
+        { WIRE_BOX_SIGNAL, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number),
+          serve_signal },
         { WIRE_BOX_KILL, sizeof(struct wire_box_kill), sizeof(struct wire_box_kill), serve_kill },
         { WIRE_BOX_LIST, 0, 0, serve_list },
-        { WIRE_BOX_CONNECT, sizeof(struct wire_connect), sizeof(struct wire_connect), serve_connect },
+        { WIRE_BOX_CONNECT, sizeof(struct wire_connect), sizeof(struct wire_connect),
+          serve_connect },
         { WIRE_BOX_FREEZE, sizeof(struct wire_number), sizeof(struct wire_number), serve_freeze },
-        { WIRE_BOX_DEADLINE, sizeof(struct wire_box_deadline), sizeof(struct wire_box_deadline), serve_deadline },
+        { WIRE_BOX_DEADLINE, sizeof(struct wire_box_deadline), sizeof(struct wire_box_deadline),
+          serve_deadline },
         { WIRE_BOX_STOP, 0, 0, serve_stop },
         { WIRE_BOX_USAGE, 0, 0, serve_usage },
         { WIRE_BOX_WALL, 0, 0, serve_wall },

@@ -14,7 +14,13 @@
 #include "box/state.h"
 #include "event/outcome.h"
 
-enum { FLOOR_LOOK_MS = 250, OVERDUE_LOOK_MS = 100, HUSH_MS = 50 /* of each OVERDUE_LOOK_MS */, CPU_LOOK_MIN_MS = 2, TEXT_ROOM = 512 };
+enum {
+        FLOOR_LOOK_MS = 250,
+        OVERDUE_LOOK_MS = 100,
+        HUSH_MS = 50 /* of each OVERDUE_LOOK_MS */,
+        CPU_LOOK_MIN_MS = 2,
+        TEXT_ROOM = 512
+};
 
 static uint64_t
 earlier(uint64_t a, uint64_t b)
@@ -34,22 +40,27 @@ static uint64_t
 span_ends(const struct exec *x)
 {
         if (x->timeout_ms == BOX_NEVER || x->box->is_freezing)
-                return BOX_NEVER;              /* set again when it is thawed */
-        return after(after(x->begun_ms, x->timeout_ms), box_frozen_ms(x->box) - x->frozen_before_ms);
+                return BOX_NEVER; /* set again when it is thawed */
+        return after(after(x->begun_ms, x->timeout_ms),
+                     box_frozen_ms(x->box) - x->frozen_before_ms);
 }
 
 /* The earliest time at which it could have used its CPU time: with every processor busy. */
 static uint64_t
 next_cpu_look(const struct exec *x, uint64_t now, unsigned *ret_is_used)
 {
-        uint64_t used = x->cpu_ms != BOX_NEVER && x->group ? groups_cpu_us(&x->box->groups, x->group) : BOX_NEVER;
+        uint64_t used = x->cpu_ms != BOX_NEVER && x->group
+                                ? groups_cpu_us(&x->box->groups, x->group)
+                                : BOX_NEVER;
         uint64_t left;
 
         *ret_is_used = 0;
         if (used == BOX_NEVER)
                 return BOX_NEVER;
         *ret_is_used = used / 1000 >= x->cpu_ms;
-        left = *ret_is_used ? 0 : (x->cpu_ms - used / 1000) / (x->box->begin.cpu_count > 0 ? x->box->begin.cpu_count : 1);
+        left = *ret_is_used ? 0
+                            : (x->cpu_ms - used / 1000) /
+                                      (x->box->begin.cpu_count > 0 ? x->box->begin.cpu_count : 1);
         return now + (left < CPU_LOOK_MIN_MS ? CPU_LOOK_MIN_MS : left);
 }
 
@@ -68,7 +79,8 @@ look(struct loop_timer *t)
         else if (is_used)
                 exec_kill(x, OUTCOME_CPU_LIMIT);
         else
-                (void)loop_timer_set(x->box->loop, t, earlier(earlier(x->deadline_ms, span_ends(x)), cpu), look);
+                (void)loop_timer_set(x->box->loop, t,
+                                     earlier(earlier(x->deadline_ms, span_ends(x)), cpu), look);
 }
 
 static void look_at_overdue(struct loop_timer *t);
@@ -89,7 +101,9 @@ go_on(struct loop_timer *t)
 static void
 hush(struct box *b)
 {
-        if (b->hush.index != 0 || b->is_freezing || !b->groups.can_freeze || b->state != BOX_RUNNING || loop_timer_set(b->loop, &b->hush, loop_now_ms() + HUSH_MS, go_on) < 0)
+        if (b->hush.index != 0 || b->is_freezing || !b->groups.can_freeze ||
+            b->state != BOX_RUNNING ||
+            loop_timer_set(b->loop, &b->hush, loop_now_ms() + HUSH_MS, go_on) < 0)
                 return;
         if (groups_freeze(&b->groups, 1) < 0)
                 loop_timer_remove(&b->hush);
@@ -99,7 +113,9 @@ static void
 look_again(struct exec *x)
 {
         x->looked_ms = loop_now_ms();
-        (void)loop_timer_set(x->box->loop, &x->timer, after(x->looked_ms, earlier(x->overdue_left_ms, OVERDUE_LOOK_MS)), look_at_overdue);
+        (void)loop_timer_set(x->box->loop, &x->timer,
+                             after(x->looked_ms, earlier(x->overdue_left_ms, OVERDUE_LOOK_MS)),
+                             look_at_overdue);
 }
 
 /*
@@ -158,7 +174,8 @@ void
 limits_watch(struct exec *x)
 {
         unsigned is_used;
-        uint64_t due = earlier(earlier(x->deadline_ms, span_ends(x)), next_cpu_look(x, loop_now_ms(), &is_used));
+        uint64_t due = earlier(earlier(x->deadline_ms, span_ends(x)),
+                               next_cpu_look(x, loop_now_ms(), &is_used));
 
         if (!x->is_over && x->is_sent && !x->is_overdue)
                 (void)loop_timer_set(x->box->loop, &x->timer, due, look);
@@ -207,7 +224,8 @@ void
 limits_floor(struct box *b)
 {
         if (b->floor_count > 0 && b->floor.index == 0)
-                (void)loop_timer_set(b->loop, &b->floor, loop_now_ms() + FLOOR_LOOK_MS, look_at_floor);
+                (void)loop_timer_set(b->loop, &b->floor, loop_now_ms() + FLOOR_LOOK_MS,
+                                     look_at_floor);
 }
 
 /* The number after `key `, or of the whole file with ""; UINT64_MAX if not found. */
@@ -239,7 +257,8 @@ limits_take_counter(struct box *b, int take_fd)
                 b->oom_counter = take_fd;
         } else if (b->pids_counter < 0 && read_counter(take_fd, "max") != UINT64_MAX) {
                 b->pids_counter = take_fd;
-        } else if (b->cpu_counter < 0 && (read_counter(take_fd, "usage_usec") != UINT64_MAX || read_counter(take_fd, "") != UINT64_MAX)) {
+        } else if (b->cpu_counter < 0 && (read_counter(take_fd, "usage_usec") != UINT64_MAX ||
+                                          read_counter(take_fd, "") != UINT64_MAX)) {
                 b->cpu_is_stat = read_counter(take_fd, "") == UINT64_MAX;
                 b->cpu_counter = take_fd;
         } else {

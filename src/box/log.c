@@ -15,13 +15,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static uint64_t filed;                 /* bytes of mapped files: other sandboxes use the same
-                                        * disk */
+static uint64_t filed; /* bytes of mapped files: other sandboxes use the same
+                        * disk */
 
 void
 log_init(struct log *l, uint64_t keep, int directory)
 {
-        *l = (struct log){ .keep = keep < LOG_FIRST ? LOG_FIRST : keep > SIZE_MAX / 2 ? SIZE_MAX / 2 : (size_t)keep, .directory = directory };
+        *l = (struct log){ .keep = keep < LOG_FIRST      ? LOG_FIRST
+                                   : keep > SIZE_MAX / 2 ? SIZE_MAX / 2
+                                                         : (size_t)keep,
+                           .directory = directory };
 }
 
 static void
@@ -101,7 +104,8 @@ grow(struct log *l, size_t room)
         filed += is_mapped ? room : 0;
         larger = (struct log){ .bytes = bytes, .room = room };
         for (uint64_t at = l->first; at < l->end;) {
-                struct iovec from = piece(l, at, (size_t)(l->end - at)), to = piece(&larger, at, from.iov_len);
+                struct iovec from = piece(l, at, (size_t)(l->end - at)),
+                             to = piece(&larger, at, from.iov_len);
 
                 memcpy(to.iov_base, from.iov_base, to.iov_len);
                 at += to.iov_len;
@@ -162,7 +166,8 @@ log_free_behind(const struct log *l, uint64_t offset)
 }
 
 int
-log_peek(const struct log *l, uint64_t offset, size_t most, struct iovec pieces[2], uint64_t *ret_offset)
+log_peek(const struct log *l, uint64_t offset, size_t most, struct iovec pieces[2],
+         uint64_t *ret_offset)
 {
         uint64_t at = offset > l->first ? offset : l->first;
         size_t len;
@@ -198,10 +203,12 @@ log_shrink(struct log *l)
                 return;
         count = log_peek(l, l->first, len, pieces, &at);
         for (int i = 0; i < count; i++) {
-                size_t to = (size_t)(at % len), first = pieces[i].iov_len < len - to ? pieces[i].iov_len : len - to;
+                size_t to = (size_t)(at % len),
+                       first = pieces[i].iov_len < len - to ? pieces[i].iov_len : len - to;
 
                 memcpy(bytes + to, pieces[i].iov_base, first);
-                memcpy(bytes, (unsigned char *)pieces[i].iov_base + first, pieces[i].iov_len - first);
+                memcpy(bytes, (unsigned char *)pieces[i].iov_base + first,
+                       pieces[i].iov_len - first);
                 at += pieces[i].iov_len;
         }
         free(l->bytes);

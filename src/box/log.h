@@ -15,17 +15,18 @@
 #include <sys/uio.h>
 
 enum {
-        LOG_FIRST = 4096, LOG_HEAP_MAX = 64 * 1024,
+        LOG_FIRST = 4096,
+        LOG_HEAP_MAX = 64 * 1024,
         /* bytes of all files of this process together; beyond this a stream keeps LOG_HEAP_MAX */
         LOG_FILES_MAX = 256 << 20,
 };
 
 struct log {
         unsigned char *bytes;
-        size_t room;                   /* bytes in the ring now */
-        size_t keep;                   /* maximum size, at least LOG_FIRST */
-        uint64_t first, end;           /* offsets of the oldest byte kept, and past the newest */
-        int directory;                 /* for the file, borrowed; -1: heap only */
+        size_t room;         /* bytes in the ring now */
+        size_t keep;         /* maximum size, at least LOG_FIRST */
+        uint64_t first, end; /* offsets of the oldest byte kept, and past the newest */
+        int directory;       /* for the file, borrowed; -1: heap only */
         unsigned is_mapped;
 };
 
@@ -51,7 +52,8 @@ size_t log_free_behind(const struct log *l, uint64_t offset);
  * Bytes kept from `offset` on (or from the oldest byte), at most `most`. Returns the count of
  * pieces; 0: no bytes. `ret_offset`: of the first byte.
  */
-int log_peek(const struct log *l, uint64_t offset, size_t most, struct iovec pieces[2], uint64_t *ret_offset);
+int log_peek(const struct log *l, uint64_t offset, size_t most, struct iovec pieces[2],
+             uint64_t *ret_offset);
 
 /* Frees what a finished stream does not need. */
 void log_shrink(struct log *l);

@@ -1,6 +1,6 @@
 /* box/log_test.c - box/log.h: every byte has its offset, and only the oldest are dropped. */
-#include "box/log.h"
 #include "base/unit.h"
+#include "box/log.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ remove_directory(void **state)
 {
         (void)state;
         (void)close(directory);
-        return rmdir(directory_name);          /* a log leaves no file name behind */
+        return rmdir(directory_name); /* a log leaves no file name behind */
 }
 
 /* The byte with this offset, the same for every writer. */
@@ -69,7 +69,8 @@ is_whole(const struct log *l, uint64_t from)
                 for (int i = 0; i < count; i++)
                         for (size_t k = 0; k < pieces[i].iov_len; k++, from++)
                                 if (((const unsigned char *)pieces[i].iov_base)[k] != byte_at(from))
-                                        fail_msg("byte %llu is another one", (unsigned long long)from);
+                                        fail_msg("byte %llu is another one",
+                                                 (unsigned long long)from);
         }
         assert_int_equal(from > l->end ? from : l->end, from);
 }
@@ -86,14 +87,38 @@ struct log_row {
 static const struct log_row rows[] = {
         { "nothing takes no memory", 1 << 20, { 0 }, 0, 0, 0, 0 },
         { "a line takes one page", 1 << 20, { 6 }, 0, 6, LOG_FIRST, 0 },
-        { "a page and a byte take two", 1 << 20, { LOG_FIRST, 1 }, 0, LOG_FIRST + 1, 2 * LOG_FIRST, 0 },
-        { "all that the heap may hold", 1 << 20, { LOG_HEAP_MAX }, 0, LOG_HEAP_MAX, LOG_HEAP_MAX, 0 },
+        { "a page and a byte take two",
+          1 << 20,
+          { LOG_FIRST, 1 },
+          0,
+          LOG_FIRST + 1,
+          2 * LOG_FIRST,
+          0 },
+        { "all that the heap may hold",
+          1 << 20,
+          { LOG_HEAP_MAX },
+          0,
+          LOG_HEAP_MAX,
+          LOG_HEAP_MAX,
+          0 },
         { "one more is a file", 1 << 20, { LOG_HEAP_MAX, 1 }, 0, LOG_HEAP_MAX + 1, 1 << 20, 1 },
-        { "a full file forgets its oldest", 1 << 20, { 1 << 20, 5000 }, 5000, (1 << 20) + 5000, 1 << 20, 1 },
+        { "a full file forgets its oldest",
+          1 << 20,
+          { 1 << 20, 5000 },
+          5000,
+          (1 << 20) + 5000,
+          1 << 20,
+          1 },
         { "a small one forgets on the heap", 10000, { 9000, 2000 }, 1000, 11000, 10000, 0 },
         { "less than a page is a page", 1, { 3000, 3000 }, 6000 - LOG_FIRST, 6000, LOG_FIRST, 0 },
         { "more at once than it keeps", 5000, { 17000 }, 12000, 17000, 5000, 0 },
-        { "round and round", 5000, { 4999, 4999, 4999, 4999, 4999, 4999 }, 6 * 4999 - 5000, 6 * 4999, 5000, 0 },
+        { "round and round",
+          5000,
+          { 4999, 4999, 4999, 4999, 4999, 4999 },
+          6 * 4999 - 5000,
+          6 * 4999,
+          5000,
+          0 },
 };
 
 static void
@@ -106,8 +131,11 @@ only_the_oldest_bytes_are_forgotten(void **state)
                 log_init(&l, rows[i].keep, directory);
                 for (size_t p = 0; p < 6 && rows[i].parts[p] > 0; p++)
                         put(&l, rows[i].parts[p]);
-                if (l.first != rows[i].first || l.end != rows[i].end || l.room != rows[i].room || l.is_mapped != rows[i].is_mapped)
-                        fail_msg("%s: %llu to %llu in %zu, mapped %u", rows[i].what, (unsigned long long)l.first, (unsigned long long)l.end, l.room, l.is_mapped);
+                if (l.first != rows[i].first || l.end != rows[i].end || l.room != rows[i].room ||
+                    l.is_mapped != rows[i].is_mapped)
+                        fail_msg("%s: %llu to %llu in %zu, mapped %u", rows[i].what,
+                                 (unsigned long long)l.first, (unsigned long long)l.end, l.room,
+                                 l.is_mapped);
                 is_whole(&l, 0);
                 is_whole(&l, l.first + (l.end - l.first) / 2);
                 log_fini(&l);
@@ -175,9 +203,17 @@ room_behind_a_reader_is_what_may_still_come(void **state)
 static void
 what_was_not_needed_is_given_back(void **state)
 {
-        static const struct { uint64_t keep; size_t parts[2], room; } ends[] = {
-                { 1 << 20, { 0 }, 0 }, { 1 << 20, { 10 }, 10 }, { 1 << 20, { 4000, 4000 }, 8192 }, { 1 << 20, { 8192, 9 }, 16384 }, { 1 << 20, { 8000, 200 }, 16384 },
-                { 4096, { 4096, 100 }, 4096 }, { 1 << 20, { 70000 }, 1 << 20 },
+        static const struct {
+                uint64_t keep;
+                size_t parts[2], room;
+        } ends[] = {
+                { 1 << 20, { 0 }, 0 },
+                { 1 << 20, { 10 }, 10 },
+                { 1 << 20, { 4000, 4000 }, 8192 },
+                { 1 << 20, { 8192, 9 }, 16384 },
+                { 1 << 20, { 8000, 200 }, 16384 },
+                { 4096, { 4096, 100 }, 4096 },
+                { 1 << 20, { 70000 }, 1 << 20 },
         };
 
         (void)state;
@@ -238,7 +274,8 @@ main(void)
                 cmocka_unit_test(every_byte_stays_at_its_offset),
                 cmocka_unit_test(without_a_directory_it_stays_on_the_heap),
                 cmocka_unit_test(room_behind_a_reader_is_what_may_still_come),
-                cmocka_unit_test(what_was_not_needed_is_given_back), cmocka_unit_test(files_are_bounded),
+                cmocka_unit_test(what_was_not_needed_is_given_back),
+                cmocka_unit_test(files_are_bounded),
         };
 
         return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -18,7 +18,14 @@
 
 #include "box/state.h"
 
-enum { PIPE_LEN = 1 << 20, PIPE_FIRST = 64 * 1024, TERMINAL_MOST = 256 * 1024, NOTHING_ROOM = 16 * 1024, FEW = 256, PAUSE_MS = 10 };
+enum {
+        PIPE_LEN = 1 << 20,
+        PIPE_FIRST = 64 * 1024,
+        TERMINAL_MOST = 256 * 1024,
+        NOTHING_ROOM = 16 * 1024,
+        FEW = 256,
+        PAUSE_MS = 10
+};
 
 uint64_t
 output_bytes(const struct output *o)
@@ -111,7 +118,8 @@ read_few(struct output *o, size_t most)
         if (got <= 0)
                 return got < 0 ? -errno : 0;
         while (at < (size_t)got) {
-                size_t len = log_space(&o->log, (size_t)got - at, pieces) > 0 ? pieces[0].iov_len : 0;
+                size_t len =
+                        log_space(&o->log, (size_t)got - at, pieces) > 0 ? pieces[0].iov_len : 0;
 
                 if (len == 0) {
                         o->beyond += (uint64_t)got - at;
@@ -131,7 +139,7 @@ read_much(struct output *o, size_t want)
         int count = log_space(&o->log, want, pieces);
         ssize_t got;
 
-        if (count == 0) {                              /* no memory: at least count the bytes */
+        if (count == 0) { /* no memory: at least count the bytes */
                 got = read_into_nothing(o, want);
                 o->beyond += got > 0 ? (uint64_t)got : 0;
                 return got;
@@ -186,7 +194,7 @@ pause_reading(struct output *o)
         struct exec *x = o->exec;
 
         loop_watch_remove(&o->watch);
-        if (x->timer.index == 0)               /* after the end it has no other use */
+        if (x->timer.index == 0) /* after the end it has no other use */
                 (void)loop_timer_set(x->box->loop, &x->timer, loop_now_ms() + PAUSE_MS, resume);
 }
 
@@ -194,7 +202,9 @@ static void
 read_rest(struct output *o)
 {
         size_t most = allowed(o);
-        ssize_t got = o->left == 0 ? read_into_nothing(o, NOTHING_ROOM) : most > 0 ? read_some(o, most < o->left ? most : (size_t)o->left) : -EAGAIN;
+        ssize_t got = o->left == 0 ? read_into_nothing(o, NOTHING_ROOM)
+                      : most > 0   ? read_some(o, most < o->left ? most : (size_t)o->left)
+                                   : -EAGAIN;
 
         if (o->left > 0 && got > 0)
                 o->left -= (uint64_t)got < o->left ? (uint64_t)got : o->left;
@@ -218,7 +228,7 @@ ready(struct loop_watch *w, uint32_t events)
 
                 read_rest(o);
                 if (was_left)
-                        channel_push_all(x);   /* this may be the last data */
+                        channel_push_all(x); /* this may be the last data */
                 return;
         }
         most = allowed(o);

@@ -58,7 +58,9 @@ queue_fini(struct queue *q)
 static int
 keep(struct queue *q, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count)
 {
-        struct queue_item *item = q->bytes + len > QUEUE_MAX || fd_count > QUEUE_FDS_MAX ? NULL : malloc(sizeof *item + len);
+        struct queue_item *item = q->bytes + len > QUEUE_MAX || fd_count > QUEUE_FDS_MAX
+                                          ? NULL
+                                          : malloc(sizeof *item + len);
 
         if (!item)
                 return -ENOBUFS;
@@ -89,11 +91,13 @@ queue_is_full(const struct queue *q)
 static int
 is_for_later(int result)
 {
-        return result == -EAGAIN || result == -ENOBUFS || result == -ENOMEM || result == -ETOOMANYREFS;
+        return result == -EAGAIN || result == -ENOBUFS || result == -ENOMEM ||
+               result == -ETOOMANYREFS;
 }
 
 int
-queue_send(struct queue *q, uint16_t kind, const void *body, size_t len, const int *take_fds, size_t fd_count)
+queue_send(struct queue *q, uint16_t kind, const void *body, size_t len, const int *take_fds,
+           size_t fd_count)
 {
         int result = q->first ? -EAGAIN : wire_send(q->fd, kind, body, len, take_fds, fd_count);
 
@@ -107,7 +111,8 @@ queue_send(struct queue *q, uint16_t kind, const void *body, size_t len, const i
 }
 
 int
-queue_lend(struct queue *q, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count)
+queue_lend(struct queue *q, uint16_t kind, const void *body, size_t len, const int *fds,
+           size_t fd_count)
 {
         int result = q->first ? -EAGAIN : wire_send(q->fd, kind, body, len, fds, fd_count);
         int copies[QUEUE_FDS_MAX];
@@ -115,7 +120,8 @@ queue_lend(struct queue *q, uint16_t kind, const void *body, size_t len, const i
 
         if (!is_for_later(result))
                 return result;
-        for (result = fd_count > QUEUE_FDS_MAX ? -ENOBUFS : 0; result == 0 && count < fd_count; count++)
+        for (result = fd_count > QUEUE_FDS_MAX ? -ENOBUFS : 0; result == 0 && count < fd_count;
+             count++)
                 if ((copies[count] = fcntl(fds[count], F_DUPFD_CLOEXEC, 3)) < 0)
                         result = -ENOBUFS;
         if (result == 0)
@@ -129,7 +135,8 @@ int
 queue_flush(struct queue *q)
 {
         while (q->first) {
-                int result = wire_send(q->fd, q->first->kind, q->first->body, q->first->len, q->first->fds, q->first->fd_count);
+                int result = wire_send(q->fd, q->first->kind, q->first->body, q->first->len,
+                                       q->first->fds, q->first->fd_count);
 
                 if (is_for_later(result))
                         return 0;

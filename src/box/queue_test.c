@@ -1,6 +1,6 @@
 /* box/queue_test.c - box/queue.h: everything in order, no blocking, no descriptor left open. */
-#include "box/queue.h"
 #include "base/unit.h"
+#include "box/queue.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +98,7 @@ what_is_lent_stays_the_lenders(void **state)
         }
         assert_true(is_open(theirs));
         while (wire_receive(theirs, 0, &m, body, sizeof body) == 1) {
-                assert_int_equal(m.fd_count, 1);       /* also of messages that had to wait */
+                assert_int_equal(m.fd_count, 1); /* also of messages that had to wait */
                 wire_message_close(&m);
                 assert_int_equal(queue_flush(&q), 0);
                 seen++;
@@ -142,7 +142,8 @@ sends_too_many(void)
         struct wire_message m;
         uint32_t number = 0;
 
-        if ((geteuid() == 0 && setresuid(65533, 65533, 65533) < 0) || setrlimit(RLIMIT_NOFILE, &few) < 0)
+        if ((geteuid() == 0 && setresuid(65533, 65533, 65533) < 0) ||
+            setrlimit(RLIMIT_NOFILE, &few) < 0)
                 return 1;
         for (int i = 0; i < 80; i++)
                 if (queue_lend(&q, WIRE_BOX_LISTED, &number, sizeof number, &theirs, 1) < 0)
@@ -177,11 +178,14 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(what_does_not_fit_waits_and_comes_in_order, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(what_does_not_fit_waits_and_comes_in_order, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(what_is_lent_stays_the_lenders, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(who_never_listens_costs_so_much_and_no_more, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(who_never_listens_costs_so_much_and_no_more, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(who_is_gone_is_told_apart, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(too_many_descriptors_on_their_way_wait, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(too_many_descriptors_on_their_way_wait, set_up,
+                                                tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,8 @@ say(struct box *b, int is_busy)
         (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
         order.sec = now.tv_sec;
         order.nsec = (uint32_t)now.tv_nsec;
-        result = b->has_maker ? wire_send(b->maker.fd, WIRE_BUSY, &order, sizeof order, NULL, 0) : -EPIPE;
+        result = b->has_maker ? wire_send(b->maker.fd, WIRE_BUSY, &order, sizeof order, NULL, 0)
+                              : -EPIPE;
         if (result == 0)
                 b->is_busy = (unsigned)is_busy;
         return result;
@@ -66,7 +67,8 @@ on_look(struct loop_timer *t)
 void
 quiet_look(struct box *b)
 {
-        if (b->is_busy && b->running + b->starting == 0 && b->state == BOX_RUNNING && b->quiet.index == 0 && (b->groups.work >= 0 || b->is_idle))
+        if (b->is_busy && b->running + b->starting == 0 && b->state == BOX_RUNNING &&
+            b->quiet.index == 0 && (b->groups.work >= 0 || b->is_idle))
                 (void)loop_timer_set(b->loop, &b->quiet, loop_now_ms() + b->quiet_ms, on_look);
 }
 

@@ -22,101 +22,106 @@
 #include "wire/message.h"
 
 #define BOX_NEVER UINT64_MAX
-#define box_holder(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+#define box_holder(pointer, type, member) \
+        ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 enum {
-        EXECS_MAX = 4096,              /* running at once */
-        EXECS_KEPT_MAX = 256,          /* finished ones that are kept */
-        EXECS_LINGERING_MAX = 256,     /* finished ones whose pipes a process still holds */
-        KEEPERS_MAX = 16, CONNECTS_MAX = 256, FLOORS_MAX = 160, COUNTERS_MAX = 8,
-        INPUT_MAX = 64 * 1024,         /* bytes of queued standard input */
+        EXECS_MAX = 4096,          /* running at once */
+        EXECS_KEPT_MAX = 256,      /* finished ones that are kept */
+        EXECS_LINGERING_MAX = 256, /* finished ones whose pipes a process still holds */
+        KEEPERS_MAX = 16,
+        CONNECTS_MAX = 256,
+        FLOORS_MAX = 160,
+        COUNTERS_MAX = 8,
+        INPUT_MAX = 64 * 1024, /* bytes of queued standard input */
         /* bytes read from a pipe at a time; also the largest frame */
         CHUNK = 128 * 1024,
 };
-#define LOGS_KEPT_MAX (64ull << 20)    /* bytes of the logs of finished execs, together */
+#define LOGS_KEPT_MAX (64ull << 20) /* bytes of the logs of finished execs, together */
 
 struct box;
 struct exec;
 
-struct output {                        /* one of an exec's two streams */
+struct output { /* one of an exec's two streams */
         /* not watched while a reader that must lose nothing is a whole log behind */
         struct loop_watch watch;
-        int fd;                        /* owned; -1 after its end */
+        int fd; /* owned; -1 after its end */
         struct exec *exec;
         struct log log;
-        uint64_t beyond;               /* bytes past the output limit, dropped */
+        uint64_t beyond; /* bytes past the output limit, dropped */
         /* after the end: bytes of the command still in the pipe, for readers that must lose
          * nothing */
         uint64_t left;
-        unsigned is_full_twice;        /* reads that filled their buffer: the pipe may be larger */
+        unsigned is_full_twice; /* reads that filled their buffer: the pipe may be larger */
 };
 
-struct input {                         /* an exec's standard input */
-        struct loop_watch watch;       /* while bytes are queued */
-        int fd;                        /* owned, -1 once it is closed */
+struct input {                   /* an exec's standard input */
+        struct loop_watch watch; /* while bytes are queued */
+        int fd;                  /* owned, -1 once it is closed */
         unsigned char *bytes;
         size_t at, len;
         unsigned wants_end;
 };
 
 struct channel {
-        struct channel *next;          /* the exec's next channel */
+        struct channel *next; /* the exec's next channel */
         struct exec *exec;
-        struct loop_watch watch;       /* fd: owned */
+        struct loop_watch watch; /* fd: owned */
         int fd;
-        uint64_t at[2];                /* the next byte of each stream */
+        uint64_t at[2]; /* the next byte of each stream */
         uint64_t missed;
-        uint64_t said;                 /* of a channel that sends the whole input: bytes so far */
-        unsigned char *rest;           /* bytes that the socket did not take */
+        uint64_t said;       /* of a channel that sends the whole input: bytes so far */
+        unsigned char *rest; /* bytes that the socket did not take */
         size_t rest_at, rest_len;
-        struct channel_frame head;     /* of the incoming frame */
+        struct channel_frame head; /* of the incoming frame */
         size_t head_got, body_got, body_left;
-        unsigned char body[16];        /* of a small frame */
-        uint64_t by;                   /* number of the keeper that brought it */
-        struct loop_timer patience;    /* while is_kept */
-        unsigned is_handed : 1;        /* its caller has the other end */
-        unsigned is_repeat : 1;        /* of a call that was made again */
+        unsigned char body[16];     /* of a small frame */
+        uint64_t by;                /* number of the keeper that brought it */
+        struct loop_timer patience; /* while is_kept */
+        unsigned is_handed : 1;     /* its caller has the other end */
+        unsigned is_repeat : 1;     /* of a call that was made again */
         /* the other end closed before a caller had it: kept for a repeat of the call; fd may be
          * -1 */
         unsigned is_kept : 1;
-        unsigned is_owner : 1, says_whole : 1, is_lossless : 1, is_detached : 1, said_started : 1, said_end : 1, is_hung : 1, is_deaf : 1, is_broken : 1;
+        unsigned is_owner : 1, says_whole : 1, is_lossless : 1, is_detached : 1, said_started : 1,
+                said_end : 1, is_hung : 1, is_deaf : 1, is_broken : 1;
 };
 
 struct exec {
         struct box *box;
-        struct exec *next, *previous;  /* newest first */
+        struct exec *next, *previous; /* newest first */
         uint32_t number, flags, wire_flags, state;
         int32_t pid;
-        uint32_t word;                 /* end state decided before its end; UINT32_MAX: none */
+        uint32_t word; /* end state decided before its end; UINT32_MAX: none */
         char key[BOX_KEY_LEN], task[BOX_KEY_LEN], command[128];
         uint64_t begun_ms, started_ms, deadline_ms, timeout_ms, frozen_before_ms, cpu_ms, budget;
-        uint64_t pids_refused_before;  /* as of its begin */
-        uint64_t oom_kills_before, oom_own;    /* as of its begin; kills that are certainly of its
-                                                * own processes */
+        uint64_t pids_refused_before;       /* as of its begin */
+        uint64_t oom_kills_before, oom_own; /* as of its begin; kills that are certainly of its
+                                             * own processes */
         /* after a kill: remaining time to wait for its end, counted only while the box could run;
          * and the time of the last look */
         uint64_t overdue_left_ms, looked_ms;
         struct loop_timer timer;
         struct output out[2];
         struct input in;
-        uint64_t heard;                /* bytes of the call's input: several channels with one key
-                                        * send the same bytes */
+        uint64_t heard; /* bytes of the call's input: several channels with one key
+                         * send the same bytes */
         /* the command's ends of its pipes, or -1: 0 is kept until it is sent, 1 and 2 until the end
          * of the exec */
         int theirs[3];
         struct group *group;
-        struct channel *channels;      /* oldest first */
+        struct channel *channels; /* oldest first */
         struct channel_end end;
         struct wire_exec_failed failed;
-        uint64_t lingers;              /* order of lingering execs, as a count; 0: not lingering */
-        uint64_t kept_bytes;           /* of its logs, after its end */
+        uint64_t lingers;    /* order of lingering execs, as a count; 0: not lingering */
+        uint64_t kept_bytes; /* of its logs, after its end */
         unsigned is_sent : 1, is_over : 1, is_tree : 1;
         /* killed; its end is waited for only a moment longer */
         unsigned is_overdue : 1;
         /* ended without a live process left: no other process holds its pipes */
         unsigned is_alone : 1;
-        void *waiting;                 /* the message for pid 1, while the box is starting or
-                                        * frozen */
+        void *waiting; /* the message for pid 1, while the box is starting or
+                        * frozen */
         size_t waiting_len;
 };
 
@@ -126,23 +131,23 @@ struct keeper {
         uint64_t number;
         struct loop_watch watch;
         struct queue queue;
-        unsigned wants_frozen;         /* an answer to FREEZE is owed */
-        uint64_t said_refusals;        /* version of its last report of refusals
-                                        * (hold/refusals.h) */
+        unsigned wants_frozen;  /* an answer to FREEZE is owed */
+        uint64_t said_refusals; /* version of its last report of refusals
+                                 * (hold/refusals.h) */
 };
 
-struct ahead {                         /* a child of pid 1 that is ready to become the next command
-                                        * (ahead.c) */
-        struct group *group;           /* the group that it is in; NULL: no spare */
-        uint32_t number;               /* of the last one */
-        uint64_t last_ms;              /* when the last exec began; 0: never */
-        uint64_t kills;                /* out-of-memory kills, as of the last request for a spare */
+struct ahead {               /* a child of pid 1 that is ready to become the next command
+                              * (ahead.c) */
+        struct group *group; /* the group that it is in; NULL: no spare */
+        uint32_t number;     /* of the last one */
+        uint64_t last_ms;    /* when the last exec began; 0: never */
+        uint64_t kills;      /* out-of-memory kills, as of the last request for a spare */
         struct loop_timer timer;
 };
 
-struct connect {                       /* a port inside that a keeper requested */
+struct connect { /* a port inside that a keeper requested */
         struct keeper *keeper;
-        uint32_t request, asked;       /* of the box; of the keeper */
+        uint32_t request, asked; /* of the box; of the keeper */
 };
 
 enum box_state { BOX_MAKING, BOX_RUNNING, BOX_ENDING, BOX_OVER };
@@ -153,7 +158,8 @@ struct box {
         enum box_state state;
         /* is_freezing: requested, and not thawed since. is_stuck: a name could not be moved
          * away. */
-        unsigned is_ready, has_begun, has_guest, has_maker, is_freezing, is_frozen, has_failed, is_stuck;
+        unsigned is_ready, has_begun, has_guest, has_maker, is_freezing, is_frozen, has_failed,
+                is_stuck;
         uint32_t protocol;
         uint64_t started_ms, frozen_ms, frozen_since_ms;
         int directory;
@@ -172,31 +178,32 @@ struct box {
         struct wire_box_gone gone;
         struct loop_timer deadline, floor, late, deaf, hush;
         struct ahead ahead;
-        unsigned is_busy, is_idle;     /* as last reported to the maker; as last reported by pid
-                                        * 1 */
+        unsigned is_busy, is_idle; /* as last reported to the maker; as last reported by pid
+                                    * 1 */
         struct loop_timer quiet;
-        uint64_t quiet_ms;             /* until the next look */
+        uint64_t quiet_ms; /* until the next look */
         /* after this idle time since the last exec no spare is kept; 0: never a spare */
         uint64_t spare_idle_ms;
-        uint64_t overdue_ms;           /* time that a killed exec may take to end */
+        uint64_t overdue_ms; /* time that a killed exec may take to end */
         int listening;
         int floors[FLOORS_MAX];
         size_t floor_count;
-        int pids_counter;              /* pids.events, -1: none */
-        int oom_counter;               /* memory.events or memory.oom_control, -1: none */
-        uint64_t oom_seen;             /* kills that are assigned to an exec, or cannot be */
-        int cpu_counter, cpu_is_stat;  /* if no v2 group counts */
+        int pids_counter;             /* pids.events, -1: none */
+        int oom_counter;              /* memory.events or memory.oom_control, -1: none */
+        uint64_t oom_seen;            /* kills that are assigned to an exec, or cannot be */
+        int cpu_counter, cpu_is_stat; /* if no v2 group counts */
         struct connect connects[CONNECTS_MAX];
         uint32_t last_connect;
-        struct hold wall;              /* used only if there is a wall */
-        struct loop_watch link;        /* to the gate */
+        struct hold wall;       /* used only if there is a wall */
+        struct loop_watch link; /* to the gate */
 };
 
 /* -- box.c: the box itself --------------------------------------------------------------------- */
 /* starts the end; the first cause counts */
 void box_end(struct box *b, enum box_gone cause);
 /* `fds` are borrowed */
-void box_say_guest(struct box *b, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count);
+void box_say_guest(struct box *b, uint16_t kind, const void *body, size_t len, const int *fds,
+                   size_t fd_count);
 /* the end state of execs that end with the box */
 uint32_t box_word(const struct box *b);
 /* handles all messages of pid 1 so far; execs may be freed afterwards */
@@ -210,7 +217,8 @@ struct exec *exec_find_key(struct box *b, const char *key);
 /* zeroed, the caller sets its number; NULL: no memory */
 struct exec *exec_add(struct box *b);
 void exec_free(struct exec *x);
-void exec_start(struct box *b, const struct wire_box_exec *ask, void *wire, size_t wire_len, int take_channel);
+void exec_start(struct box *b, const struct wire_box_exec *ask, void *wire, size_t wire_len,
+                int take_channel);
 void exec_started(struct exec *x, int32_t pid, int take_master);
 void exec_failed(struct exec *x, const struct wire_exec_failed *failed);
 void exec_ended(struct exec *x, const struct wire_exec_ended *ended);
@@ -221,12 +229,12 @@ void exec_kill(struct exec *x, uint32_t word);
 void exec_send_waiting(struct box *b);
 void exec_list(const struct exec *x, struct wire_box_listed *ret);
 void exec_prune(struct box *b);
-uint64_t box_frozen_ms(const struct box *b);                   /* total until now */
+uint64_t box_frozen_ms(const struct box *b); /* total until now */
 
 /* -- limits.c ---------------------------------------------------------------------------------- */
 /* it was killed: if it does not end, the box ends */
 void limits_overdue(struct exec *x);
-void limits_watch(struct exec *x);                             /* sets the exec's timer */
+void limits_watch(struct exec *x); /* sets the exec's timer */
 void limits_deadline(struct box *b, uint64_t deadline_ms);
 /* checks free space while an exec runs */
 void limits_floor(struct box *b);
@@ -277,7 +285,8 @@ void input_close(struct exec *x);
 enum channel_of { CHANNEL_OF_OTHERS, CHANNEL_OF_SAME_CALL, CHANNEL_OF_REPEAT, CHANNEL_OF_OWNER };
 
 /* -- channel.c --------------------------------------------------------------------------------- */
-void channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossless, uint64_t out_offset, uint64_t err_offset);
+void channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossless,
+                  uint64_t out_offset, uint64_t err_offset);
 void channel_refuse(int take_fd, const struct wire_exec_failed *failed);
 /* sends what can be sent; may end the channel */
 void channel_push(struct channel *c);
@@ -314,7 +323,7 @@ void wall_init(struct box *b);
  * protocol
  */
 int wall_hear(struct box *b, struct wire_message *m, const void *body);
-void wall_hand_out(struct keeper *k);                          /* answers WIRE_BOX_WALL */
+void wall_hand_out(struct keeper *k); /* answers WIRE_BOX_WALL */
 /* sends what changed since the last report; unless `always`, only if nothing is queued */
 void wall_say_denials(struct keeper *k, int always);
 /* handles what the gate has reported so far; returns how many refusals this exec had */

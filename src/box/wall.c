@@ -37,7 +37,8 @@ ask_guest(void *data, const struct wire_wall_listen *wanted)
 static bool
 ran_at(const struct exec *x, uint64_t at_ms)
 {
-        return (x->flags & BOX_EXEC_QUIET) == 0 && x->is_sent && x->begun_ms <= at_ms && (!x->is_over || x->started_ms + x->end.duration_ms >= at_ms);
+        return (x->flags & BOX_EXEC_QUIET) == 0 && x->is_sent && x->begun_ms <= at_ms &&
+               (!x->is_over || x->started_ms + x->end.duration_ms >= at_ms);
 }
 
 static bool
@@ -49,14 +50,16 @@ is_group_of(const struct box *b, const struct exec *x, uint64_t cgroup)
         if (!x->group)
                 return false;
         (void)snprintf(name, sizeof name, "g%u", x->group->number);
-        return fstatat(b->groups.work, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && found.st_ino == cgroup;
+        return fstatat(b->groups.work, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+               found.st_ino == cgroup;
 }
 
 static uint32_t
 find_by_group(const struct box *b, const struct wire_wall_denied *d)
 {
         for (const struct exec *x = b->execs; x; x = x->next)
-                if ((x->flags & BOX_EXEC_QUIET) == 0 && x->begun_ms <= d->at_ms && is_group_of(b, x, d->cgroup))
+                if ((x->flags & BOX_EXEC_QUIET) == 0 && x->begun_ms <= d->at_ms &&
+                    is_group_of(b, x, d->cgroup))
                         return x->number;
         return 0;
 }
@@ -83,7 +86,9 @@ find_alone(const struct box *b, uint64_t at_ms)
         uint32_t alone = 0, count = 0;
 
         for (const struct exec *x = b->execs; x && count < 2; x = x->next)
-                if (ran_at(x, at_ms) || (x->is_over && x->group && x->begun_ms <= at_ms && (x->flags & BOX_EXEC_QUIET) == 0 && !groups_is_empty(&b->groups, x->group))) {
+                if (ran_at(x, at_ms) ||
+                    (x->is_over && x->group && x->begun_ms <= at_ms &&
+                     (x->flags & BOX_EXEC_QUIET) == 0 && !groups_is_empty(&b->groups, x->group))) {
                         alone = x->number;
                         count++;
                 }
@@ -95,7 +100,8 @@ find_exec(void *data, const struct wire_wall_denied *d)
 {
         const struct box *b = data;
 
-        return b->groups.work >= 0 && d->cgroup != 0 ? find_by_group(b, d) : find_alone(b, d->at_ms);
+        return b->groups.work >= 0 && d->cgroup != 0 ? find_by_group(b, d)
+                                                     : find_alone(b, d->at_ms);
 }
 
 void
@@ -124,7 +130,11 @@ say_denial(struct keeper *k, const struct hold_denial *d)
 static void
 say_refused(struct keeper *k, const struct refused *of, size_t at)
 {
-        struct wire_box_refused said = { .total = k->box->wall.refusals.total, .more = of->more, .exec = of->exec, .kept = (uint32_t)of->count, .at = (uint32_t)at };
+        struct wire_box_refused said = { .total = k->box->wall.refusals.total,
+                                         .more = of->more,
+                                         .exec = of->exec,
+                                         .kept = (uint32_t)of->count,
+                                         .at = (uint32_t)at };
 
         if (k->box->protocol < BOX_PROTOCOL_REFUSED)
                 return;
@@ -265,24 +275,35 @@ void
 wall_hand_out(struct keeper *k)
 {
         struct box *b = k->box;
-        struct { struct wire_box_walled head; struct wall_listener listeners[HOLD_LISTENERS_MAX]; } told = { .head = { .sys = ENOENT } };
+        struct {
+                struct wire_box_walled head;
+                struct wall_listener listeners[HOLD_LISTENERS_MAX];
+        } told = { .head = { .sys = ENOENT } };
         int fds[HOLD_FDS_MAX + 1];
         size_t fd_count, count = 0;
-        int result = b->wall.socket_count == 0 || b->state >= BOX_ENDING ? -ENOENT : k->queue.first ? -EAGAIN : 0;
+        int result = b->wall.socket_count == 0 || b->state >= BOX_ENDING ? -ENOENT
+                     : k->queue.first                                    ? -EAGAIN
+                                                                         : 0;
 
         if (b->protocol < PROTOCOL)
                 return;
         if (result == 0) {
-                hear_all(b);                   /* the last messages of the previous gate */
+                hear_all(b); /* the last messages of the previous gate */
                 loop_watch_remove(&b->link);
                 result = hold_link(&b->wall, fds, &fd_count, told.listeners, &count);
         }
         if (result == 0) {
-                told.head = (struct wire_box_walled){ 0, (uint16_t)count, (uint16_t)(b->wall.is_routed ? hold_stock(&b->wall) + 1 : 0) };
-                result = wire_send(k->queue.fd, WIRE_BOX_WALLED, &told, sizeof told.head + count * sizeof *told.listeners, fds, fd_count);
+                told.head = (struct wire_box_walled){
+                        0, (uint16_t)count,
+                        (uint16_t)(b->wall.is_routed ? hold_stock(&b->wall) + 1 : 0)
+                };
+                result =
+                        wire_send(k->queue.fd, WIRE_BOX_WALLED, &told,
+                                  sizeof told.head + count * sizeof *told.listeners, fds, fd_count);
                 (void)close(fds[0]);
                 if (result == 0)
-                        result = loop_watch_add(b->loop, &b->link, b->wall.link, events_of(b), link_ready);
+                        result = loop_watch_add(b->loop, &b->link, b->wall.link, events_of(b),
+                                                link_ready);
                 if (result < 0)
                         hold_unlink(&b->wall);
         }

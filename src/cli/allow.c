@@ -31,7 +31,10 @@
 
 enum { ARENA_MAX = 32 << 20, FILE_MAX = 1024 * 1024, VALUES_MAX = 64, FORMS_MAX = 2 };
 
-struct done { const char *text; bool is_new; };
+struct done {
+        const char *text;
+        bool is_new;
+};
 
 struct allowing {
         struct done done[VALUES_MAX * FORMS_MAX];
@@ -40,13 +43,18 @@ struct allowing {
         bool is_machines, is_json;
         size_t count;
         struct arena arena;
-        const char *path;              /* of the host file */
+        const char *path; /* of the host file */
 };
 
 /* What is written for one value: a link is permitted by both its names. */
-struct forms { const char *items[FORMS_MAX]; size_t count; };
+struct forms {
+        const char *items[FORMS_MAX];
+        size_t count;
+};
 
-/* -- values ----------------------------------------------------------------------------------------------------------- */
+/* -- values
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 /* A mount of the home directory would include the keys in it. */
 static int
@@ -54,12 +62,15 @@ refuse_wide(const char *path, struct error *e)
 {
         const char *home = getenv("HOME");
         char *real = home ? realpath(home, NULL) : NULL;
-        bool is_wide = strcmp(path, "/") == 0 || (real && strcmp(real, "/") != 0 && host_path_is_below(&(struct spec_names){ &path, 1 }, real));
+        bool is_wide = strcmp(path, "/") == 0 ||
+                       (real && strcmp(real, "/") != 0 &&
+                        host_path_is_below(&(struct spec_names){ &path, 1 }, real));
 
         free(real);
         if (!is_wide)
                 return 0;
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "VALUE", "too_wide", "%.200s holds your whole home directory, with keys and tokens", path);
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "VALUE", "too_wide",
+                      "%.200s holds your whole home directory, with keys and tokens", path);
         error_hint(e, "Name the directory below it that is needed.");
         return -1;
 }
@@ -74,7 +85,8 @@ read_directory(struct arena *arena, const char *word, struct forms *ret, struct 
                 int sys = real ? ENOTDIR : errno;
 
                 free(real);
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, sys, "%.200s is not a directory that can be permitted", word);
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, sys,
+                               "%.200s is not a directory that can be permitted", word);
                 error_hint(e, "Name a directory that exists.");
                 return -1;
         }
@@ -82,7 +94,8 @@ read_directory(struct arena *arena, const char *word, struct forms *ret, struct 
         free(real);
         if (!ret->items[0])
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
-        if (host_path_is_below(&(struct spec_names){ &word, 1 }, word) && strcmp(word, ret->items[0]) != 0)
+        if (host_path_is_below(&(struct spec_names){ &word, 1 }, word) &&
+            strcmp(word, ret->items[0]) != 0)
                 ret->items[ret->count++] = word;
         return refuse_wide(ret->items[0], e);
 }
@@ -101,7 +114,8 @@ may_be_private(struct arena *arena, const char *host)
 
         if (egress_is_private_name(host) || !strchr(host, '.'))
                 return true;
-        return ref_file_read(arena, HOSTS_PLACE, HOSTS_TEXT_MAX, NULL, &text, &len, &e) == 0 && hosts_read(arena, text, len, &hosts) == 0 && hosts_find(&hosts, host, NULL, 0) > 0;
+        return ref_file_read(arena, HOSTS_PLACE, HOSTS_TEXT_MAX, NULL, &text, &len, &e) == 0 &&
+               hosts_read(arena, text, len, &hosts) == 0 && hosts_find(&hosts, host, NULL, 0) > 0;
 }
 
 static int
@@ -112,8 +126,10 @@ read_name(struct arena *arena, const char *word, struct forms *ret, struct error
         if (egress_read(arena, word, &entry, e) < 0)
                 return error_wrap(e, "%.200s", word);
         if (!may_be_private(arena, entry.host)) {
-                (void)fail_at(e, ERROR_INVALID_ARGUMENT, "VALUE", "public_name", "%.200s needs no permission of the host: it is a public name", word);
-                error_hint(e, "Add it to network.egress in SANDBOX.md. If it leads to a private address, write it into private_names of the host file by hand.");
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, "VALUE", "public_name",
+                              "%.200s needs no permission of the host: it is a public name", word);
+                error_hint(e, "Add it to network.egress in SANDBOX.md. If it leads to a private "
+                              "address, write it into private_names of the host file by hand.");
                 return -1;
         }
         ret->items[ret->count++] = word;
@@ -125,7 +141,8 @@ read_host_port(struct arena *arena, const char *word, struct forms *ret, struct 
 {
         uint64_t port;
 
-        if (value_number_read(VALUE_HOST_PORT, (struct value_place){ "allow", "host-port" }, word, &port, e) < 0)
+        if (value_number_read(VALUE_HOST_PORT, (struct value_place){ "allow", "host-port" }, word,
+                              &port, e) < 0)
                 return -1;
         ret->items[ret->count++] = arena_format(arena, "%u", (unsigned)port);
         return ret->items[0] ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a port");
@@ -155,24 +172,32 @@ find_kind(const char *name, const struct kind **ret, struct error *e)
                 (void)nearest_try(&n, kinds[i].name, kinds[i].name);
         }
         (void)fail(e, ERROR_INVALID_ARGUMENT, "allow: \"%.60s\" cannot be permitted", name);
-        error_hint(e, "%s%s%sIt is one of tool, mount, name and host-port, as in: carrel allow tool ~/.nvm", n.found ? "Did you mean " : "", n.found ? n.found : "", n.found ? "? " : "");
+        error_hint(e,
+                   "%s%s%sIt is one of tool, mount, name and host-port, as in: carrel allow tool "
+                   "~/.nvm",
+                   n.found ? "Did you mean " : "", n.found ? n.found : "", n.found ? "? " : "");
         return -1;
 }
 
-/* -- the file --------------------------------------------------------------------------------------------------------- */
+/* -- the file
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static int
 choose_file(struct allowing *a, struct error *e)
 {
         char *real;
 
-        a->path = a->host_file ? a->host_file : a->is_machines ? HOST_FILE_MACHINE : host_file_users_place(&a->arena);
+        a->path = a->host_file     ? a->host_file
+                  : a->is_machines ? HOST_FILE_MACHINE
+                                   : host_file_users_place(&a->arena);
         if (!a->path) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "neither HOME nor XDG_CONFIG_HOME says where your host file is");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "neither HOME nor XDG_CONFIG_HOME says where your host file is");
                 error_hint(e, "Name it: carrel allow --host FILE ...");
                 return -1;
         }
-        real = realpath(a->path, NULL);        /* a link stays a link: its target is changed */
+        real = realpath(a->path, NULL); /* a link stays a link: its target is changed */
         if (real)
                 a->path = arena_text(&a->arena, real);
         free(real);
@@ -195,10 +220,12 @@ make_directories(struct allowing *a, struct error *e)
 {
         char *path = arena_text(&a->arena, a->path);
 
-        for (char *slash = path ? strchr(path + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
+        for (char *slash = path ? strchr(path + 1, '/') : NULL; slash;
+             slash = strchr(slash + 1, '/')) {
                 *slash = '\0';
                 if (mkdir(path, a->is_machines ? 0755 : 0700) < 0 && errno != EEXIST)
-                        return fail_sys(e, ERROR_FILE_UNREADABLE, errno, "making the directory %.200s", path);
+                        return fail_sys(e, ERROR_FILE_UNREADABLE, errno,
+                                        "making the directory %.200s", path);
                 *slash = '/';
         }
         return path ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a path");
@@ -231,14 +258,18 @@ replace_file(struct allowing *a, const char *text, struct error *e)
                 return -1;
         (void)stat(a->path, &st);
         fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd < 0 || fchown(fd, st.st_uid, st.st_gid) < 0 || fchmod(fd, st.st_mode & 07777) < 0 || write_whole(fd, text, strlen(text)) < 0 || fsync(fd) < 0
-            || rename(fresh, a->path) < 0) {
+        if (fd < 0 || fchown(fd, st.st_uid, st.st_gid) < 0 || fchmod(fd, st.st_mode & 07777) < 0 ||
+            write_whole(fd, text, strlen(text)) < 0 || fsync(fd) < 0 ||
+            rename(fresh, a->path) < 0) {
                 int sys = errno;
 
                 if (fd >= 0)
                         (void)unlink(fresh);
                 (void)fail_sys(e, ERROR_FILE_UNREADABLE, sys, "writing %.200s", a->path);
-                error_hint(e, a->is_machines ? "The machine's host file is root's: run it with sudo." : "Make the file and its directory yours, or name another with --host FILE.");
+                error_hint(e, a->is_machines
+                                      ? "The machine's host file is root's: run it with sudo."
+                                      : "Make the file and its directory yours, or name another "
+                                        "with --host FILE.");
                 return -1;
         }
         return 0;
@@ -255,13 +286,18 @@ check_rules(struct allowing *a, const char *text, struct error *e)
         const struct node *root;
         struct host_rules *rules;
 
-        return yaml_read(&a->arena, text, strlen(text), 1, &limits, &root, e) < 0 ? -1 : host_rules_read(&a->arena, root, "", &rules, e);
+        return yaml_read(&a->arena, text, strlen(text), 1, &limits, &root, e) < 0
+                       ? -1
+                       : host_rules_read(&a->arena, root, "", &rules, e);
 }
 
-/* -- all -------------------------------------------------------------------------------------------------------------- */
+/* -- all
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static int
-allow_value(struct allowing *a, const struct kind *kind, const char *word, const char **text, bool *is_changed, struct error *e)
+allow_value(struct allowing *a, const struct kind *kind, const char *word, const char **text,
+            bool *is_changed, struct error *e)
 {
         struct forms forms = { .count = 0 };
 
@@ -270,7 +306,8 @@ allow_value(struct allowing *a, const struct kind *kind, const char *word, const
         for (size_t i = 0; i < forms.count; i++) {
                 bool is_new;
 
-                if (host_edit_add(&a->arena, *text, strlen(*text), kind->list, forms.items[i], kind->is_number, text, &is_new, e) < 0)
+                if (host_edit_add(&a->arena, *text, strlen(*text), kind->list, forms.items[i],
+                                  kind->is_number, text, &is_new, e) < 0)
                         return -1;
                 *is_changed = *is_changed || is_new;
                 a->done[a->done_count++] = (struct done){ forms.items[i], is_new };
@@ -283,7 +320,8 @@ print_done(const struct allowing *a, const struct kind *kind)
 {
         for (size_t i = 0; i < a->done_count; i++) {
                 print_escaped(stdout, a->path, false);
-                (void)printf(": %s %s: ", a->done[i].is_new ? "added to" : "already in", kind->list);
+                (void)printf(": %s %s: ", a->done[i].is_new ? "added to" : "already in",
+                             kind->list);
                 print_escaped(stdout, a->done[i].text, false);
                 (void)fputc('\n', stdout);
         }
@@ -298,11 +336,14 @@ allow(struct allowing *a, struct error *e)
         size_t len;
 
         if (a->count < 2) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "allow needs to know what to permit: tool, mount, name or host-port, and its value");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "allow needs to know what to permit: tool, mount, name or host-port, "
+                           "and its value");
                 error_hint(e, "For example: carrel allow tool ~/.nvm");
                 return -1;
         }
-        if (find_kind(a->words[0], &kind, e) < 0 || choose_file(a, e) < 0 || read_file(a, &text, &len, e) < 0)
+        if (find_kind(a->words[0], &kind, e) < 0 || choose_file(a, e) < 0 ||
+            read_file(a, &text, &len, e) < 0)
                 return -1;
         if (strlen(text) != len)
                 return fail(e, ERROR_MANIFEST_SYNTAX, "%.200s holds a NUL byte", a->path);
@@ -333,11 +374,14 @@ int
 cmd_allow(int argc, char **argv)
 {
         static struct allowing a;
-        const struct option_row rows[] = { { "--host", &a.host_file, NULL }, { "--machine", NULL, &a.is_machines }, { "--json", NULL, &a.is_json } };
+        const struct option_row rows[] = { { "--host", &a.host_file, NULL },
+                                           { "--machine", NULL, &a.is_machines },
+                                           { "--json", NULL, &a.is_json } };
         struct error e;
         int status = 0;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof rows[0], a.words, 1 + VALUES_MAX, &a.count, &e) < 0)
+        if (options_read(argc, argv, rows, sizeof rows / sizeof rows[0], a.words, 1 + VALUES_MAX,
+                         &a.count, &e) < 0)
                 return print_failure(NULL, &e, a.is_json);
         arena_init(&a.arena, ARENA_MAX);
         if (allow(&a, &e) < 0)

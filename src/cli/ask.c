@@ -18,18 +18,21 @@
 
 enum { MINUTE_MS = 60000, HOUR_MS = 3600000 };
 
-/* -- the call -------------------------------------------------------------------------------------------------- */
+/* -- the call
+ * --------------------------------------------------------------------------------------------------
+ */
 
 int
-ask_read(struct ask *a, int argc, char **argv, const struct option_row *rows, size_t row_count, size_t words_min, size_t words_max,
-         const char *what, struct error *e)
+ask_read(struct ask *a, int argc, char **argv, const struct option_row *rows, size_t row_count,
+         size_t words_min, size_t words_max, const char *what, struct error *e)
 {
         if (options_read(argc, argv, rows, row_count, a->words, words_max, &a->word_count, e) < 0)
                 return -1;
         if (a->word_count >= words_min)
                 return 0;
         (void)fail(e, ERROR_INVALID_ARGUMENT, "%.32s needs %s", argv[0], what);
-        error_hint(e, "For example: %s. `carrel %.32s --help` shows the rest.", command_find(argv[0])->example, argv[0]);
+        error_hint(e, "For example: %s. `carrel %.32s --help` shows the rest.",
+                   command_find(argv[0])->example, argv[0]);
         return -1;
 }
 
@@ -58,7 +61,10 @@ ask_wrong(const struct ask *a, const struct error *e)
 int
 ask_failed(const struct ask *a, const char *file, const struct carrel_error *e)
 {
-        struct error own = { .code = error_code_find(e->code), .sys = e->sys, .line = e->line, .column = e->column };
+        struct error own = { .code = error_code_find(e->code),
+                             .sys = e->sys,
+                             .line = e->line,
+                             .column = e->column };
 
         if (own.code == ERROR_NONE)
                 own.code = ERROR_PROTOCOL;
@@ -77,14 +83,17 @@ ask_no_sandbox(const struct ask *a, const char *id)
         struct error e;
 
         /* carrel_get() only says that it does not exist; this says why */
-        if (carrel_exec_list(a->c, id, &execs, &said) < 0 && strcmp(said.code, error_wire_name(ERROR_NOT_FOUND)) == 0)
+        if (carrel_exec_list(a->c, id, &execs, &said) < 0 &&
+            strcmp(said.code, error_wire_name(ERROR_NOT_FOUND)) == 0)
                 return ask_failed(a, NULL, &said);
         carrel_free(execs);
         (void)fail_at(&e, ERROR_NOT_FOUND, "id", NULL, "there is no sandbox %.64s", id);
         return ask_wrong(a, &e);
 }
 
-/* -- JSON ------------------------------------------------------------------------------------------------------ */
+/* -- JSON
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void
 member_uint(struct json_writer *w, const char *key, uint64_t value)
@@ -223,7 +232,9 @@ json_exec(struct json_writer *w, const struct carrel_exec_info *x)
         json_close_map(w);
 }
 
-/* -- for people ------------------------------------------------------------------------------------------------ */
+/* -- for people
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void
 print_line(const char *label, const char *text)
@@ -239,7 +250,9 @@ void
 print_sandbox_warnings(const struct ask *a, const struct carrel_sandbox *s)
 {
         for (size_t i = 0; i < s->warning_count && !a->is_json; i++) {
-                struct warning warning = { s->warnings[i].code, s->warnings[i].path, s->warnings[i].message, 0, 0, NULL };
+                struct warning warning = {
+                        s->warnings[i].code, s->warnings[i].path, s->warnings[i].message, 0, 0, NULL
+                };
 
                 if (!print_is_remark(warning.name))
                         print_warning(stderr, "carrel", &warning);
@@ -271,8 +284,11 @@ print_text(const struct carrel_sandbox *s)
         print_line("workspace", s->workspace);
         print_line("owner", s->owner);
         print_line("age", span_text(span_since(s->created_at_ms), age));
-        print_line("left", s->remaining_ms == CARREL_NONE ? "no end" : span_text(s->remaining_ms, left));
-        print_line("deleted in", s->delete_at_ms == CARREL_NONE ? NULL : span_text(span_until(s->delete_at_ms), left));
+        print_line("left",
+                   s->remaining_ms == CARREL_NONE ? "no end" : span_text(s->remaining_ms, left));
+        print_line("deleted in", s->delete_at_ms == CARREL_NONE
+                                         ? NULL
+                                         : span_text(span_until(s->delete_at_ms), left));
         print_ports(s);
         print_line("metadata", s->metadata);
         if (s->is_read_only)
@@ -301,21 +317,30 @@ append_rest(char *out, uint64_t rest_ms, uint64_t unit_ms)
         size_t len = strlen(out);
 
         if (rest_ms >= unit)
-                (void)snprintf(out + len, SPAN_TEXT - len, " %" PRIu64 " %s", rest_ms / unit, unit == HOUR_MS ? "h" : "min");
+                (void)snprintf(out + len, SPAN_TEXT - len, " %" PRIu64 " %s", rest_ms / unit,
+                               unit == HOUR_MS ? "h" : "min");
 }
 
 const char *
 span_text(uint64_t ms, char *out)
 {
-        static const struct { uint64_t below, unit; const char *name; } rows[] = {
-                { 1000, 1, "ms" }, { 120000, 1000, "s" }, { 7200000, 60000, "min" }, { 172800000, 3600000, "h" }, { UINT64_MAX, 86400000, "d" },
+        static const struct {
+                uint64_t below, unit;
+                const char *name;
+        } rows[] = {
+                { 1000, 1, "ms" },
+                { 120000, 1000, "s" },
+                { 7200000, 60000, "min" },
+                { 172800000, 3600000, "h" },
+                { UINT64_MAX, 86400000, "d" },
         };
         size_t i = 0;
 
         while (ms >= rows[i].below && i + 1 < sizeof rows / sizeof *rows)
                 i++;
         (void)snprintf(out, SPAN_TEXT, "%" PRIu64 " %s", ms / rows[i].unit, rows[i].name);
-        if (rows[i].unit >= HOUR_MS)                   /* "2 h" of 2 h 59 min would hide the hour that `carrel extend` adds */
+        if (rows[i].unit >=
+            HOUR_MS) /* "2 h" of 2 h 59 min would hide the hour that `carrel extend` adds */
                 append_rest(out, ms % rows[i].unit, rows[i].unit);
         return out;
 }
@@ -336,7 +361,9 @@ span_until(uint64_t moment_ms)
         return moment_ms > now ? moment_ms - now : 0;
 }
 
-/* -- tables ---------------------------------------------------------------------------------------------------- */
+/* -- tables
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* Columns of a text as print_escaped() shows it: approximate for wide characters. */
 static size_t

@@ -17,21 +17,26 @@
 enum { ASK_WORDS_MAX = 2, SPAN_TEXT = 24 };
 
 struct ask {
-        const char *state;                     /* --state, or NULL */
+        const char *state; /* --state, or NULL */
         bool is_json;
-        const char *words[ASK_WORDS_MAX];  size_t word_count;
-        struct carrel *c;                      /* after ask_open() */
+        const char *words[ASK_WORDS_MAX];
+        size_t word_count;
+        struct carrel *c; /* after ask_open() */
 };
 
 /* The option rows that every such command has. */
-#define ASK_ROWS(a) { "--state", &(a)->state, NULL }, { "--json", NULL, &(a)->is_json }
+#define ASK_ROWS(a)                           \
+        { "--state", &(a)->state, NULL },     \
+        {                                     \
+                "--json", NULL, &(a)->is_json \
+        }
 
 /*
  * Reads options and `words_min` to `words_max` words. `what` names a missing word in the message
  * ("the id of a sandbox").
  */
-int ask_read(struct ask *a, int argc, char **argv, const struct option_row *rows, size_t row_count, size_t words_min, size_t words_max,
-             const char *what, struct error *e);
+int ask_read(struct ask *a, int argc, char **argv, const struct option_row *rows, size_t row_count,
+             size_t words_min, size_t words_max, const char *what, struct error *e);
 
 /* Connects to the daemon. Returns 0, or the exit status after printing the error. */
 int ask_open(struct ask *a);
@@ -64,7 +69,8 @@ int print_sandbox(const struct ask *a, const struct carrel_sandbox *s);
  */
 void print_sandbox_warnings(const struct ask *a, const struct carrel_sandbox *s);
 
-/* Writes "350 ms", "12 s", "5 min", "3 h 20 min" or "2 d 5 h" to `out` (SPAN_TEXT bytes) and returns it. */
+/* Writes "350 ms", "12 s", "5 min", "3 h 20 min" or "2 d 5 h" to `out` (SPAN_TEXT bytes) and
+ * returns it. */
 const char *span_text(uint64_t ms, char *out);
 
 /* Milliseconds since, or until, a time of the real-time clock; 0 if it is on the other side. */
@@ -76,7 +82,9 @@ uint64_t span_until(uint64_t moment_ms);
 enum { TABLE_COLUMNS_MAX = 8 };
 
 /* Cells are escaped. Call once with `out` NULL for each row, then again with a stream. */
-struct table { size_t widths[TABLE_COLUMNS_MAX]; };
+struct table {
+        size_t widths[TABLE_COLUMNS_MAX];
+};
 void table_row(struct table *t, FILE *out, const char *const *cells, size_t count);
 
 #endif

@@ -20,7 +20,8 @@
  * Main screen; cursor shown; no mouse reports, no bracketed paste; normal keys; normal characters
  * and colours.
  */
-static const char usual_modes[] = "\033[?1047l\033[?25h\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l\033[?1l\033>\033(B\033[0m";
+static const char usual_modes[] = "\033[?1047l\033[?25h\033[?1000l\033[?1002l\033[?1003l\033[?"
+                                  "1006l\033[?2004l\033[?1l\033>\033(B\033[0m";
 
 void
 print_back(const char *sandbox, bool was_cut)
@@ -28,7 +29,9 @@ print_back(const char *sandbox, bool was_cut)
         const char *term = getenv("TERM");
 
         if (was_cut && isatty(STDERR_FILENO))
-                (void)fprintf(stderr, "%s\n", term && *term != '\0' && strcmp(term, "dumb") != 0 ? usual_modes : "");
+                (void)fprintf(stderr, "%s\n",
+                              term && *term != '\0' && strcmp(term, "dumb") != 0 ? usual_modes
+                                                                                 : "");
         (void)fputs("carrel: ", stderr);
         if (sandbox) {
                 (void)fputs("you have left the sandbox ", stderr);

@@ -11,13 +11,13 @@
 #include "base/scoped.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "cli/options.h"
 #include "cli/value.h"
 #include "clock/clock.h"
+#include "host/facts.h"
 #include "prepare/host.h"
 #include "prepare/host_file.h"
-#include "cli/options.h"
 #include "prepare/verdict.h"
-#include "host/facts.h"
 #include "ref/file.h"
 #include "ref/places.h"
 
@@ -33,18 +33,21 @@ static int
 read_arguments(int argc, char **argv, struct checking *c, struct error *e)
 {
         const struct option_row rows[] = {
-                { "--stage", &c->stage_name, NULL }, { "--host", &c->host_name, NULL },
-                { "--workspace", &c->workspace, NULL }, { "-w", &c->workspace, NULL }, { "--json", NULL, &c->is_json },
+                { "--stage", &c->stage_name, NULL },    { "--host", &c->host_name, NULL },
+                { "--workspace", &c->workspace, NULL }, { "-w", &c->workspace, NULL },
+                { "--json", NULL, &c->is_json },
         };
         size_t count;
         int stage = VERDICT_AUTHORISE;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof rows[0], &c->file, 1, &count, e) < 0)
+        if (options_read(argc, argv, rows, sizeof rows / sizeof rows[0], &c->file, 1, &count, e) <
+            0)
                 return -1;
         if (c->stage_name)
                 stage = verdict_stage_find(c->stage_name);
         if (stage < 0)
-                return value_wrong(VALUE_STAGE, (struct value_place){ "check", "--stage" }, c->stage_name, e);
+                return value_wrong(VALUE_STAGE, (struct value_place){ "check", "--stage" },
+                                   c->stage_name, e);
         c->stage = (enum verdict_stage)stage;
         return 0;
 }
@@ -107,14 +110,17 @@ print_text(const struct checking *c, const struct ref_manifest_file *file, const
         print_findings(stdout, file->name, findings);
         print_escaped(stdout, file->name, false);
         if (findings->error_count > 0)
-                (void)printf(": %zu error%s", findings->error_count, findings->error_count == 1 ? "" : "s");
+                (void)printf(": %zu error%s", findings->error_count,
+                             findings->error_count == 1 ? "" : "s");
         else if (c->stage == VERDICT_AUTHORISE)
                 (void)printf(": OK");
         else
                 (void)printf(": OK up to the stage %s", verdict_stage_name(c->stage));
         if (warnings > 0)
                 (void)printf(", %zu warning%s", warnings, warnings == 1 ? "" : "s");
-        (void)printf("%s\n", findings->error_count == 0 && v->written.form == MANIFEST_NONE ? "; it declares no sandbox, so no command may run" : "");
+        (void)printf("%s\n", findings->error_count == 0 && v->written.form == MANIFEST_NONE
+                                     ? "; it declares no sandbox, so no command may run"
+                                     : "");
 }
 
 static int
@@ -150,8 +156,8 @@ load_host(struct arena *arena, const struct checking *c, struct host_file *ret, 
 
 /* From resolve on, the host's rules and the start directory of references are needed. */
 static int
-check_with_host(struct arena *arena, const struct checking *c, const struct ref_manifest_file *file, const char *workspace,
-                int *ret_status, const char **ret_about, struct error *e)
+check_with_host(struct arena *arena, const struct checking *c, const struct ref_manifest_file *file,
+                const char *workspace, int *ret_status, const char **ret_about, struct error *e)
 {
         scoped_fd int dir = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct ref_places places;
@@ -165,14 +171,16 @@ check_with_host(struct arena *arena, const struct checking *c, const struct ref_
                 return -1;
         }
         places = (struct ref_places){ .workspace = dir, .host = rules.tree };
-        host = (struct verdict_host){ rules.rules, ref_places_reader(&places), (int64_t)(clock_wall_ms() / 1000) };
+        host = (struct verdict_host){ rules.rules, ref_places_reader(&places),
+                                      (int64_t)(clock_wall_ms() / 1000) };
         *ret_status = judge_and_print(arena, c, file, &host, e);
         return 0;
 }
 
 /* A host file by itself: --host names one, and there is no manifest. */
 static int
-check_host_alone(struct arena *arena, const struct checking *c, const char **ret_about, struct error *e)
+check_host_alone(struct arena *arena, const struct checking *c, const char **ret_about,
+                 struct error *e)
 {
         struct host_file rules;
         struct json_writer w;
@@ -190,20 +198,26 @@ check_host_alone(struct arena *arena, const struct checking *c, const char **ret
         json_member_bool(&w, "ok", true);
         json_member_text(&w, "file", c->host_name);
         json_close_map(&w);
-        return json_print(&w, stdout) == 0 ? 0 : fail(e, ERROR_STORAGE_FULL, "standard output could not be written");
+        return json_print(&w, stdout) == 0
+                       ? 0
+                       : fail(e, ERROR_STORAGE_FULL, "standard output could not be written");
 }
 
 /* Up to validate only the manifest itself is opened (AIP-36 rule 5). */
 static int
-check(struct arena *arena, const struct checking *c, int *ret_status, const char **ret_about, struct error *e)
+check(struct arena *arena, const struct checking *c, int *ret_status, const char **ret_about,
+      struct error *e)
 {
         const char *workspace = workspace_of(arena, c);
         struct ref_manifest_file file;
 
         if (!workspace)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
-        if ((c->file ? ref_manifest_open(arena, c->file, NULL, &file, e) : ref_manifest_find(arena, workspace, NULL, &file, e)) < 0)
-                return c->host_name && !c->file && !c->workspace && e->code == ERROR_NOT_CONFIGURED ? check_host_alone(arena, c, ret_about, e) : -1;
+        if ((c->file ? ref_manifest_open(arena, c->file, NULL, &file, e)
+                     : ref_manifest_find(arena, workspace, NULL, &file, e)) < 0)
+                return c->host_name && !c->file && !c->workspace && e->code == ERROR_NOT_CONFIGURED
+                               ? check_host_alone(arena, c, ret_about, e)
+                               : -1;
         if (c->stage >= VERDICT_RESOLVE)
                 return check_with_host(arena, c, &file, workspace, ret_status, ret_about, e);
         *ret_status = judge_and_print(arena, c, &file, NULL, e);
@@ -214,7 +228,7 @@ int
 cmd_check(int argc, char **argv)
 {
         struct checking c = { .file = NULL };
-        const char *about;             /* the file that an error is about */
+        const char *about; /* the file that an error is about */
         struct arena arena;
         struct error e;
         int status = 0;

@@ -13,10 +13,10 @@
 
 struct command {
         const char *name;
-        const char *help;               /* one line */
-        const char *usage;              /* the text after "carrel NAME" */
-        const char *options;            /* one line each, or "" */
-        const char *example;            /* a command line that works as written */
+        const char *help;    /* one line */
+        const char *usage;   /* the text after "carrel NAME" */
+        const char *options; /* one line each, or "" */
+        const char *example; /* a command line that works as written */
         int (*run)(int argc, char **argv);
 };
 

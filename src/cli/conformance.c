@@ -32,15 +32,17 @@ static const struct text_limits case_limits = { CASES_BYTES_MAX, 64, 400000 };
 struct outcome {
         struct arena *arena;
         struct findings findings;
-        struct error error;             /* code ERROR_NONE: success */
-        const struct node *norm;        /* NULL if missing */
+        struct error error;      /* code ERROR_NONE: success */
+        const struct node *norm; /* NULL if missing */
         bool is_skipped;
-        char why[1024];                 /* the difference; "" if none */
+        char why[1024]; /* the difference; "" if none */
 };
 
-/* ---- the host of a case ------------------------------------------------------------------------------ */
+/* ---- the host of a case
+ * ------------------------------------------------------------------------------ */
 
-static const struct node *lay_over(struct arena *arena, const struct node *base, const struct node *over, int depth);
+static const struct node *lay_over(struct arena *arena, const struct node *base,
+                                   const struct node *over, int depth);
 
 static struct node *
 copy_member(struct arena *arena, const struct node *n, const char *key)
@@ -68,9 +70,12 @@ merge_maps(struct arena *arena, const struct node *base, const struct node *over
         merged->len = 0;
         end = &merged->first;
         for (int pass = 0; pass < 2; pass++)
-                node_each(member, pass == 0 ? base : over) {
+                node_each(member, pass == 0 ? base : over)
+                {
                         const struct node *other = node_find(pass == 0 ? over : base, member->key);
-                        const struct node *value = pass == 0 && other ? lay_over(arena, member, other, depth + 1) : member;
+                        const struct node *value =
+                                pass == 0 && other ? lay_over(arena, member, other, depth + 1)
+                                                   : member;
                         struct node *copy;
 
                         if (pass == 1 && other)
@@ -88,14 +93,15 @@ merge_maps(struct arena *arena, const struct node *base, const struct node *over
 static const struct node *
 lay_over(struct arena *arena, const struct node *base, const struct node *over, int depth)
 {
-        if (!base || !over || base->kind != NODE_MAP || over->kind != NODE_MAP || depth > OVER_DEPTH_MAX)
+        if (!base || !over || base->kind != NODE_MAP || over->kind != NODE_MAP ||
+            depth > OVER_DEPTH_MAX)
                 return over ? over : base;
         return merge_maps(arena, base, over, depth);
 }
 
 static int
-host_of(struct arena *arena, const struct node *defaults, const struct node *own, struct ref_places *places,
-        struct verdict_host *ret, struct error *e)
+host_of(struct arena *arena, const struct node *defaults, const struct node *own,
+        struct ref_places *places, struct verdict_host *ret, struct error *e)
 {
         static const struct node empty = { .kind = NODE_MAP };
         const struct node *tree = lay_over(arena, defaults ? defaults : &empty, own, 0);
@@ -107,19 +113,21 @@ host_of(struct arena *arena, const struct node *defaults, const struct node *own
         ret->now_s = (int64_t)(clock_wall_ms() / 1000);
         if (host_rules_read(arena, tree, "operator://unnamed", &ret->rules, e) < 0)
                 return error_wrap(e, "the host of this case");
-        ret->rules->usage = (struct grant_usage){ 0, 0, 0 };     /* nothing has been used before a case */
+        ret->rules->usage =
+                (struct grant_usage){ 0, 0, 0 }; /* nothing has been used before a case */
         return 0;
 }
 
-/* ---- comparing --------------------------------------------------------------------------------------- */
+/* ---- comparing
+ * --------------------------------------------------------------------------------------- */
 
 static void
 differ(struct outcome *o, const char *what, const char *wanted, const char *got)
 {
         size_t used = strlen(o->why);
 
-        (void)snprintf(o->why + used, sizeof o->why - used, "%s%s: wanted %.160s, got %.160s", used ? "; " : "", what,
-                       *wanted ? wanted : "none", *got ? got : "none");
+        (void)snprintf(o->why + used, sizeof o->why - used, "%s%s: wanted %.160s, got %.160s",
+                       used ? "; " : "", what, *wanted ? wanted : "none", *got ? got : "none");
 }
 
 static const char *
@@ -131,7 +139,8 @@ text_of(const struct node *n)
 static bool
 scalars_agree(const struct node *wanted, const struct node *got)
 {
-        if ((wanted->kind == NODE_INT || wanted->kind == NODE_FLOAT) && (got->kind == NODE_INT || got->kind == NODE_FLOAT))
+        if ((wanted->kind == NODE_INT || wanted->kind == NODE_FLOAT) &&
+            (got->kind == NODE_INT || got->kind == NODE_FLOAT))
                 return wanted->real <= got->real && wanted->real >= got->real;
         if (wanted->kind != got->kind)
                 return false;
@@ -152,11 +161,12 @@ is_part(const struct node *wanted, const struct node *got, const char **ret_wher
         if (wanted->kind == NODE_MAP) {
                 if (got->kind != NODE_MAP)
                         return false;
-                node_each(member, wanted)
-                        if (!is_part(member, node_find(got, member->key), ret_where)) {
-                                *ret_where = **ret_where ? *ret_where : member->key;
-                                return false;
-                        }
+                node_each(member,
+                          wanted) if (!is_part(member, node_find(got, member->key), ret_where))
+                {
+                        *ret_where = **ret_where ? *ret_where : member->key;
+                        return false;
+                }
                 return true;
         }
         if (wanted->kind == NODE_LIST) {
@@ -193,7 +203,8 @@ join(char *text, size_t len, const char **words, size_t count)
         text[0] = '\0';
         qsort(words, count, sizeof *words, order_texts);
         for (size_t i = 0; i < count && used < len; i++)
-                used += (size_t)snprintf(text + used, len - used, "%s%s", i > 0 ? " " : "", words[i]);
+                used += (size_t)snprintf(text + used, len - used, "%s%s", i > 0 ? " " : "",
+                                         words[i]);
 }
 
 static void
@@ -205,9 +216,7 @@ compare_warnings(struct outcome *o, const struct node *wanted)
 
         if (!wanted || wanted->kind != NODE_LIST)
                 return;
-        node_each(item, wanted)
-                if (count < WARNINGS_MAX)
-                        names[count++] = text_of(item);
+        node_each(item, wanted) if (count < WARNINGS_MAX) names[count++] = text_of(item);
         join(want, sizeof want, names, count);
         count = 0;
         for (const struct warning *w = o->findings.warnings; w && count < WARNINGS_MAX; w = w->next)
@@ -237,16 +246,18 @@ compare(struct outcome *o, const struct node *expect)
         if (o->why[0] != '\0' && o->error.code != ERROR_NONE) {
                 size_t used = strlen(o->why);
 
-                (void)snprintf(o->why + used, sizeof o->why - used, " [%s: %.200s]", o->error.path, o->error.message);
+                (void)snprintf(o->why + used, sizeof o->why - used, " [%s: %.200s]", o->error.path,
+                               o->error.message);
         }
 }
 
-/* ---- the kinds --------------------------------------------------------------------------------------- */
+/* ---- the kinds
+ * --------------------------------------------------------------------------------------- */
 
 struct run {
         struct outcome *o;
-        const struct node *test;        /* the case */
-        const struct node *defaults;    /* default_host */
+        const struct node *test;     /* the case */
+        const struct node *defaults; /* default_host */
 };
 
 static int
@@ -268,7 +279,9 @@ run_manifest(struct run *r, enum manifest_kind kind, struct error *e)
         const struct node *in = node_find(r->test, "in");
         const struct node *stage_word = node_find(r->test, "stage");
         int stage = stage_word ? verdict_stage_find(text_of(stage_word)) : VERDICT_VALIDATE;
-        struct ref_manifest_file file = { .name = "in", .kind = kind, .bytes = text_of(in), .len = in ? in->len : 0 };
+        struct ref_manifest_file file = {
+                .name = "in", .kind = kind, .bytes = text_of(in), .len = in ? in->len : 0
+        };
         struct ref_places places;
         struct verdict_host host = { .rules = NULL };
         struct json_writer w;
@@ -276,9 +289,11 @@ run_manifest(struct run *r, enum manifest_kind kind, struct error *e)
 
         if (!in || in->kind != NODE_STRING || stage < 0)
                 return fail(e, ERROR_SCHEMA_INVALID, "a case has a text `in` and a known stage");
-        file.syntax = node_is_text(node_find(r->test, "surface"), "json") ? MANIFEST_JSON : MANIFEST_YAML;
-        if (host_of(r->o->arena, r->defaults, node_find(r->test, "host"), &places, &host, e) < 0
-            || verdict_reach(r->o->arena, &file, (enum verdict_stage)stage, &host, &v, &r->o->findings, e) < 0)
+        file.syntax =
+                node_is_text(node_find(r->test, "surface"), "json") ? MANIFEST_JSON : MANIFEST_YAML;
+        if (host_of(r->o->arena, r->defaults, node_find(r->test, "host"), &places, &host, e) < 0 ||
+            verdict_reach(r->o->arena, &file, (enum verdict_stage)stage, &host, &v, &r->o->findings,
+                          e) < 0)
                 return -1;
         if (stage == VERDICT_PARSE)
                 return 0;
@@ -287,28 +302,44 @@ run_manifest(struct run *r, enum manifest_kind kind, struct error *e)
         return read_norm(r->o, &w, e);
 }
 
-static int run_block(struct run *r, struct error *e) { return run_manifest(r, MANIFEST_BLOCK, e); }
-static int run_embed(struct run *r, struct error *e) { return run_manifest(r, MANIFEST_PARENT, e); }
-static int run_standalone(struct run *r, struct error *e) { return run_manifest(r, MANIFEST_STANDALONE, e); }
+static int
+run_block(struct run *r, struct error *e)
+{
+        return run_manifest(r, MANIFEST_BLOCK, e);
+}
+static int
+run_embed(struct run *r, struct error *e)
+{
+        return run_manifest(r, MANIFEST_PARENT, e);
+}
+static int
+run_standalone(struct run *r, struct error *e)
+{
+        return run_manifest(r, MANIFEST_STANDALONE, e);
+}
 
 static int
 run_match(struct run *r, struct error *e)
 {
         const struct node *in = node_find(r->test, "in");
-        const struct node *list = node_find(in, "egress"), *host = node_find(in, "host"), *port = node_find(in, "port");
-        struct spec_egress *entries = list ? arena_array(r->o->arena, struct spec_egress, list->len + 1) : NULL;
+        const struct node *list = node_find(in, "egress"), *host = node_find(in, "host"),
+                          *port = node_find(in, "port");
+        struct spec_egress *entries =
+                list ? arena_array(r->o->arena, struct spec_egress, list->len + 1) : NULL;
         struct json_writer w;
         size_t count = 0;
 
         if (!entries || !host || host->kind != NODE_STRING || list->kind != NODE_LIST)
-                return fail(e, ERROR_SCHEMA_INVALID, "a match case has a list `egress` and a `host`");
-        node_each(item, list)
-                if (egress_read(r->o->arena, text_of(item), &entries[count++], e) < 0)
-                        return -1;
+                return fail(e, ERROR_SCHEMA_INVALID,
+                            "a match case has a list `egress` and a `host`");
+        node_each(item, list) if (egress_read(r->o->arena, text_of(item), &entries[count++], e) <
+                                  0) return -1;
         json_init(&w, false);
         json_open_map(&w);
-        json_member_bool(&w, "allow", egress_allows(entries, count, host->text,
-                                                    port && port->kind == NODE_INT ? (uint16_t)port->integer : 0));
+        json_member_bool(
+                &w, "allow",
+                egress_allows(entries, count, host->text,
+                              port && port->kind == NODE_INT ? (uint16_t)port->integer : 0));
         json_close_map(&w);
         return read_norm(r->o, &w, e);
 }
@@ -338,7 +369,7 @@ static const struct {
         const char *kind;
         int (*run)(struct run *r, struct error *e);
 } kinds[] = {
-        { "block", run_block }, { "embed", run_embed }, { "standalone", run_standalone },
+        { "block", run_block }, { "embed", run_embed },       { "standalone", run_standalone },
         { "match", run_match }, { "register", run_register }, { "runtime", run_later },
 };
 
@@ -364,9 +395,12 @@ run_case(const struct node *test, const struct node *defaults, struct outcome *o
         differ(o, "kind", "one this program knows", word);
 }
 
-/* ---- printing ---------------------------------------------------------------------------------------- */
+/* ---- printing
+ * ---------------------------------------------------------------------------------------- */
 
-struct tally { size_t passed, failed, skipped; };
+struct tally {
+        size_t passed, failed, skipped;
+};
 
 struct printing {
         bool is_json;
@@ -387,7 +421,7 @@ print_tap(const struct printing *p, const struct node *test, const struct outcom
                 if (*c == '#' || *c == '\\')
                         (void)fputc('\\', stdout);
                 if ((unsigned char)*c >= 0x80)
-                        (void)fputc(*c, stdout);        /* the reader has checked that the file is UTF-8 */
+                        (void)fputc(*c, stdout); /* the reader has checked that the file is UTF-8 */
                 else
                         print_escaped(stdout, one, false);
         }
@@ -408,7 +442,10 @@ print_json_case(struct json_writer *w, const struct node *test, const struct out
 {
         json_open_map(w);
         json_member_text(w, "id", text_of(node_find(test, "id")));
-        json_member_text(w, "result", o->is_skipped ? "skipped" : o->why[0] != '\0' ? "failed" : "passed");
+        json_member_text(w, "result",
+                         o->is_skipped       ? "skipped"
+                         : o->why[0] != '\0' ? "failed"
+                                             : "passed");
         if (o->why[0] != '\0')
                 json_member_text(w, "why", o->why);
         json_close_map(w);
@@ -440,7 +477,8 @@ run_and_print(struct printing *p, const struct node *test, const struct node *de
 static int
 no_cases(struct error *e)
 {
-        (void)fail_at(e, ERROR_SCHEMA_INVALID, "cases", "missing", "a case file has a list of cases");
+        (void)fail_at(e, ERROR_SCHEMA_INVALID, "cases", "missing",
+                      "a case file has a list of cases");
         error_hint(e, "test/conform/aip36.yaml shows the form: cases: [{id, rule, in, expect}].");
         return -1;
 }
@@ -459,15 +497,15 @@ run_all(const struct node *root, bool is_json, struct error *e)
         json_open_list(&p.json);
         if (!is_json)
                 (void)printf("TAP version 14\n1..%zu\n", cases->len);
-        node_each(test, cases)
-                run_and_print(&p, test, node_find(root, "default_host"));
+        node_each(test, cases) run_and_print(&p, test, node_find(root, "default_host"));
         json_close_list(&p.json);
         json_member_int(&p.json, "passed", (int64_t)p.tally.passed);
         json_member_int(&p.json, "failed", (int64_t)p.tally.failed);
         json_member_int(&p.json, "skipped", (int64_t)p.tally.skipped);
         json_close_map(&p.json);
         if (!is_json)
-                (void)printf("# %zu passed, %zu failed, %zu skipped\n", p.tally.passed, p.tally.failed, p.tally.skipped);
+                (void)printf("# %zu passed, %zu failed, %zu skipped\n", p.tally.passed,
+                             p.tally.failed, p.tally.skipped);
         else if (json_print(&p.json, stdout) != 0)
                 return fail(e, ERROR_INTERNAL, "the result cannot be written");
         json_fini(&p.json);
@@ -481,8 +519,8 @@ conformance(struct arena *arena, const char *name, bool is_json, struct error *e
         const char *bytes;
         size_t len;
 
-        if (ref_file_read(arena, name, CASES_BYTES_MAX, NULL, &bytes, &len, e) < 0
-            || yaml_read(arena, bytes, len, 1, &case_limits, &root, e) < 0)
+        if (ref_file_read(arena, name, CASES_BYTES_MAX, NULL, &bytes, &len, e) < 0 ||
+            yaml_read(arena, bytes, len, 1, &case_limits, &root, e) < 0)
                 return -1;
         return run_all(root, is_json, e);
 }

@@ -23,7 +23,8 @@ cp_wrong(struct copying *c, int sys, const char *what, const char *path)
         struct error e;
 
         cp_progress_end(c);
-        (void)fail_sys(&e, sys == ENOSPC ? ERROR_STORAGE_FULL : ERROR_FILE_UNREADABLE, sys, "%s %.300s", what, path);
+        (void)fail_sys(&e, sys == ENOSPC ? ERROR_STORAGE_FULL : ERROR_FILE_UNREADABLE, sys,
+                       "%s %.300s", what, path);
         error_hint(&e, "This is about a path here, not in the sandbox.");
         return ask_wrong(&c->ask, &e);
 }
@@ -47,7 +48,8 @@ cp_progress(struct copying *c, uint64_t bytes)
         if (now - c->shown_ms < SHOW_EVERY_MS)
                 return;
         c->shown_ms = now;
-        (void)fprintf(stderr, "\r%" PRIu64 " file%s, %" PRIu64 " MiB ", c->files, c->files == 1 ? "" : "s", c->bytes >> 20);
+        (void)fprintf(stderr, "\r%" PRIu64 " file%s, %" PRIu64 " MiB ", c->files,
+                      c->files == 1 ? "" : "s", c->bytes >> 20);
         (void)fflush(stderr);
 }
 
@@ -82,7 +84,8 @@ cp_join(char *out, const char *a, const char *b)
         else if (*b == '\0')
                 used = snprintf(out, CP_PATH_MAX, "%.*s", (int)len, a);
         else
-                used = snprintf(out, CP_PATH_MAX, "%.*s%s%s", (int)len, a, a[len - 1] == '/' ? "" : "/", b);
+                used = snprintf(out, CP_PATH_MAX, "%.*s%s%s", (int)len, a,
+                                a[len - 1] == '/' ? "" : "/", b);
         return used < 0 || used >= CP_PATH_MAX ? -1 : 0;
 }
 
@@ -100,7 +103,9 @@ cp_base(char *out, const char *path, const char *fallback)
                 (void)snprintf(out, CP_PATH_MAX, "%s", fallback);
 }
 
-/* -- the command ----------------------------------------------------------------------------------------------- */
+/* -- the command
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /* The colon after an id; a local path that contains one is written ./a:b. */
 static const char *
@@ -118,8 +123,10 @@ read_words(struct copying *c, bool *ret_is_in, char *id, size_t id_room, struct 
         const char *word = from ? c->ask.words[0] : c->ask.words[1], *colon = from ? from : to;
 
         if (!from == !to) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, from ? "both paths are in a sandbox" : "neither path is in a sandbox");
-                error_hint(e, "One of the two is ID:PATH. A path here that holds a colon is written ./a:b.");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           from ? "both paths are in a sandbox" : "neither path is in a sandbox");
+                error_hint(e, "One of the two is ID:PATH. A path here that holds a colon is "
+                              "written ./a:b.");
                 return -1;
         }
         if ((size_t)(colon - word) >= id_room)
@@ -153,18 +160,22 @@ int
 cmd_cp(int argc, char **argv)
 {
         struct copying c = { .id = NULL };
-        bool is_whole = true;            /* -r has no effect: directories are always copied whole */
-        const struct option_row rows[] = { ASK_ROWS(&c.ask), { "-q", NULL, &c.is_quiet }, { "-r", NULL, &is_whole } };
+        bool is_whole = true; /* -r has no effect: directories are always copied whole */
+        const struct option_row rows[] = { ASK_ROWS(&c.ask),
+                                           { "-q", NULL, &c.is_quiet },
+                                           { "-r", NULL, &is_whole } };
         struct error e;
         char id[128];
         bool is_in = false;
         int status;
 
-        if (ask_read(&c.ask, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2, "two paths, one of them ID:PATH", &e) < 0 ||
+        if (ask_read(&c.ask, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2,
+                     "two paths, one of them ID:PATH", &e) < 0 ||
             read_words(&c, &is_in, id, sizeof id, &e) < 0)
                 return ask_wrong(&c.ask, &e);
         if (c.ask.is_json && !is_in && strcmp(c.here, "-") == 0) {
-                (void)fail(&e, ERROR_INVALID_ARGUMENT, "standard output cannot hold the file and a JSON object");
+                (void)fail(&e, ERROR_INVALID_ARGUMENT,
+                           "standard output cannot hold the file and a JSON object");
                 return ask_wrong(&c.ask, &e);
         }
         c.shows_progress = !c.is_quiet && !c.ask.is_json && isatty(STDERR_FILENO);

@@ -14,7 +14,8 @@ enum { CP_DEPTH_MAX = 200, CP_PATH_MAX = 4096, CP_BUFFER = 256 * 1024 };
 
 struct copying {
         struct ask ask;
-        const char *id, *inside, *here;        /* sandbox, path inside ("" for its working directory), path here or "-" */
+        const char *id, *inside,
+                *here; /* sandbox, path inside ("" for its working directory), path here or "-" */
         bool is_quiet, shows_progress;
         uint64_t files, bytes, left_out, shown_ms;
 };

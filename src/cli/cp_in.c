@@ -20,7 +20,12 @@
 enum { BATCH_FILES = 1000 };
 #define BATCH_BYTES (UINT64_C(256) << 20)
 
-struct batch { struct copying *c;  struct carrel_writer *w;  unsigned count;  uint64_t bytes; };
+struct batch {
+        struct copying *c;
+        struct carrel_writer *w;
+        unsigned count;
+        uint64_t bytes;
+};
 
 static int
 commit(struct batch *b)
@@ -43,7 +48,8 @@ begin_file(struct batch *b, const char *to, int mode, uint64_t len)
 
         if (status != 0)
                 return status;
-        if ((!b->w && carrel_writer_open(b->c->ask.c, b->c->id, NULL, &b->w, &e) < 0) || carrel_writer_file(b->w, to, mode, len, &e) < 0)
+        if ((!b->w && carrel_writer_open(b->c->ask.c, b->c->id, NULL, &b->w, &e) < 0) ||
+            carrel_writer_file(b->w, to, mode, len, &e) < 0)
                 return cp_failed(b->c, &e);
         b->count++;
         b->bytes += len;
@@ -67,7 +73,9 @@ send_bytes(struct batch *b, int fd, uint64_t len, const char *name)
                 if (got < 0 && errno == EINTR)
                         continue;
                 if (got <= 0)
-                        return cp_wrong(b->c, got < 0 ? errno : ESTALE, got < 0 ? "reading" : "while it was read, something cut", name);
+                        return cp_wrong(b->c, got < 0 ? errno : ESTALE,
+                                        got < 0 ? "reading" : "while it was read, something cut",
+                                        name);
                 if (carrel_writer_bytes(b->w, buffer, (size_t)got, &e) < 0)
                         return cp_failed(b->c, &e);
                 len -= (uint64_t)got;
@@ -89,7 +97,8 @@ make_directory(struct copying *c, const char *to, unsigned mode)
 {
         struct carrel_error e;
 
-        return carrel_mkdir(c->ask.c, c->id, to, (mode & 0777) | 0700, 1, &e) < 0 ? cp_failed(c, &e) : 0;
+        return carrel_mkdir(c->ask.c, c->id, to, (mode & 0777) | 0700, 1, &e) < 0 ? cp_failed(c, &e)
+                                                                                  : 0;
 }
 
 static int
@@ -145,19 +154,22 @@ static int
 send_directory(struct batch *b, int take_fd, const char *to, unsigned mode, int depth)
 {
         DIR *d = fdopendir(take_fd);
-        int status = depth > CP_DEPTH_MAX ? cp_wrong(b->c, ELOOP, "copying", to) : make_directory(b->c, to, mode);
+        int status = depth > CP_DEPTH_MAX ? cp_wrong(b->c, ELOOP, "copying", to)
+                                          : make_directory(b->c, to, mode);
         const struct dirent *entry;
         char path[CP_PATH_MAX];
 
         if (!d) {
                 (void)close(take_fd);
-                return status != 0 ? status : cp_wrong(b->c, errno, "reading the directory for", to);
+                return status != 0 ? status
+                                   : cp_wrong(b->c, errno, "reading the directory for", to);
         }
         while (status == 0 && (entry = readdir(d)) != NULL) {
                 if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
                         continue;
-                status = cp_join(path, to, entry->d_name) < 0 ? cp_wrong(b->c, ENAMETOOLONG, "copying", entry->d_name)
-                                                              : send_entry(b, dirfd(d), entry->d_name, path, depth);
+                status = cp_join(path, to, entry->d_name) < 0
+                                 ? cp_wrong(b->c, ENAMETOOLONG, "copying", entry->d_name)
+                                 : send_entry(b, dirfd(d), entry->d_name, path, depth);
         }
         (void)closedir(d);
         return status;
@@ -203,7 +215,8 @@ send_stdin(struct batch *b)
         while (spool && (got = fread(buffer, 1, sizeof buffer, stdin)) > 0)
                 if (fwrite(buffer, 1, got, spool) != got)
                         break;
-        if (!spool || got > 0 || ferror(stdin) || fflush(spool) != 0 || fstat(fileno(spool), &st) < 0 || lseek(fileno(spool), 0, SEEK_SET) < 0)
+        if (!spool || got > 0 || ferror(stdin) || fflush(spool) != 0 ||
+            fstat(fileno(spool), &st) < 0 || lseek(fileno(spool), 0, SEEK_SET) < 0)
                 status = cp_wrong(b->c, errno, "keeping standard input for", b->c->inside);
         else
                 status = begin_file(b, b->c->inside, -1, (uint64_t)st.st_size);
@@ -225,7 +238,8 @@ send_path(struct batch *b, const char *to)
         if (S_ISDIR(st.st_mode))
                 return send_directory(b, fd_take(&fd), to, st.st_mode, 0);
         if (!S_ISREG(st.st_mode))
-                return cp_wrong(b->c, EINVAL, "only files and directories are copied, not", b->c->here);
+                return cp_wrong(b->c, EINVAL, "only files and directories are copied, not",
+                                b->c->here);
         return send_file(b, fd, &st, to, b->c->here);
 }
 
@@ -237,7 +251,11 @@ copy_in(struct copying *c)
         int status;
 
         if (strcmp(c->here, "-") == 0) {
-                status = *c->inside == '\0' ? cp_wrong(c, EINVAL, "standard input needs the name of a file inside, not", c->id) : send_stdin(&b);
+                status = *c->inside == '\0'
+                                 ? cp_wrong(c, EINVAL,
+                                            "standard input needs the name of a file inside, not",
+                                            c->id)
+                                 : send_stdin(&b);
         } else {
                 status = choose_target(c, to);
                 if (status == 0)

@@ -19,7 +19,9 @@
 
 enum { PART_MAX = 1000 /* entries requested at once */ };
 
-/* -- bytes ----------------------------------------------------------------------------------------------------- */
+/* -- bytes
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static int
 write_all(int fd, const char *bytes, size_t len)
@@ -80,7 +82,8 @@ replace_file(struct copying *c, struct carrel_reader *r, int dir, const char *na
         if (fd < 0)
                 return cp_wrong(c, errno, "making", name);
         status = take_bytes(c, r, fd, name);
-        if (status == 0 && (fchmod(fd, permitted_mode(about.mode)) < 0 || renameat(dir, beside, dir, name) < 0))
+        if (status == 0 &&
+            (fchmod(fd, permitted_mode(about.mode)) < 0 || renameat(dir, beside, dir, name) < 0))
                 status = cp_wrong(c, errno, "putting in place", name);
         if (status != 0)
                 (void)unlinkat(dir, beside, 0);
@@ -101,7 +104,9 @@ take_file(struct copying *c, const char *inside, int dir, const char *name)
         return status;
 }
 
-/* -- directories ----------------------------------------------------------------------------------------------- */
+/* -- directories
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /*
  * Does a link in a directory `depth` levels below the copy's root stay beneath that root? ".." is
@@ -132,13 +137,16 @@ stays_within(const char *target, int depth)
 static bool
 is_one_part(const char *name)
 {
-        return *name != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strchr(name, '/') == NULL;
+        return *name != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+               strchr(name, '/') == NULL;
 }
 
-static int take_directory(struct copying *c, const char *inside, int dir, const char *name, unsigned mode, int depth);
+static int take_directory(struct copying *c, const char *inside, int dir, const char *name,
+                          unsigned mode, int depth);
 
 static int
-take_link(struct copying *c, const char *inside, const struct carrel_entry *entry, int dir, int depth)
+take_link(struct copying *c, const char *inside, const struct carrel_entry *entry, int dir,
+          int depth)
 {
         if (!stays_within(entry->target, depth)) {
                 cp_leave_out(c, inside, "a link that leads out of what is copied");
@@ -153,7 +161,8 @@ take_link(struct copying *c, const char *inside, const struct carrel_entry *entr
 }
 
 static int
-take_entry(struct copying *c, const char *directory, const struct carrel_entry *entry, int dir, int depth)
+take_entry(struct copying *c, const char *directory, const struct carrel_entry *entry, int dir,
+           int depth)
 {
         char inside[CP_PATH_MAX];
 
@@ -189,7 +198,8 @@ take_parts(struct copying *c, const char *inside, int fd, int depth)
         int status = 0;
 
         do {
-                if (carrel_list_files_part(c->ask.c, c->id, inside, 1, PART_MAX, cursor, &part, &e) < 0) {
+                if (carrel_list_files_part(c->ask.c, c->id, inside, 1, PART_MAX, cursor, &part,
+                                           &e) < 0) {
                         carrel_free(before);
                         return cp_failed(c, &e);
                 }
@@ -204,7 +214,8 @@ take_parts(struct copying *c, const char *inside, int fd, int depth)
 }
 
 static int
-take_directory(struct copying *c, const char *inside, int dir, const char *name, unsigned mode, int depth)
+take_directory(struct copying *c, const char *inside, int dir, const char *name, unsigned mode,
+               int depth)
 {
         struct carrel_entries *all;
         struct carrel_error e;
@@ -289,7 +300,8 @@ to_path(struct copying *c, const char *inside, const char *to)
         if (stat(to, &st) == 0 && !S_ISREG(st.st_mode)) {
                 scoped_fd int fd = open(to, O_WRONLY | O_NOCTTY | O_CLOEXEC);
 
-                return fd < 0 ? cp_wrong(c, errno, "opening", to) : to_descriptor(c, inside, fd, to);
+                return fd < 0 ? cp_wrong(c, errno, "opening", to)
+                              : to_descriptor(c, inside, fd, to);
         }
         return take_file(c, inside, AT_FDCWD, to);
 }
@@ -300,7 +312,8 @@ to_name(struct copying *c, const char *inside, int dir, const char *name)
 {
         struct stat st;
 
-        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
+            !S_ISLNK(st.st_mode))
                 return cp_wrong(c, EEXIST, "replacing what is no file", name);
         return take_file(c, inside, dir, name);
 }
@@ -321,7 +334,8 @@ is_directory_inside(struct copying *c, const char *inside, int *ret_status)
         if (!entry)
                 return 0;
         is_directory = strcmp(entry->kind, "directory") == 0;
-        if (strcmp(entry->kind, "link") == 0 && carrel_list_files(c->ask.c, c->id, inside, 1, &all, NULL) == 0) {
+        if (strcmp(entry->kind, "link") == 0 &&
+            carrel_list_files(c->ask.c, c->id, inside, 1, &all, NULL) == 0) {
                 is_directory = 1;
                 carrel_free(all);
         }
@@ -338,7 +352,9 @@ copy_out(struct copying *c)
         int status = 0, is_directory;
 
         if (strcmp(c->here, "-") == 0)
-                return isatty(STDOUT_FILENO) ? to_terminal(c, inside) : to_descriptor(c, inside, STDOUT_FILENO, "standard output");
+                return isatty(STDOUT_FILENO)
+                               ? to_terminal(c, inside)
+                               : to_descriptor(c, inside, STDOUT_FILENO, "standard output");
         is_directory = is_directory_inside(c, inside, &status);
         if (is_directory < 0)
                 return status;
@@ -347,6 +363,8 @@ copy_out(struct copying *c)
          * link planted from inside. */
         dir = open(c->here, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (dir < 0)
-                return is_directory ? take_directory(c, inside, AT_FDCWD, c->here, 0755, 0) : to_path(c, inside, c->here);
-        return is_directory ? take_directory(c, inside, dir, base, 0755, 0) : to_name(c, inside, dir, base);
+                return is_directory ? take_directory(c, inside, AT_FDCWD, c->here, 0755, 0)
+                                    : to_path(c, inside, c->here);
+        return is_directory ? take_directory(c, inside, dir, base, 0755, 0)
+                            : to_name(c, inside, dir, base);
 }

@@ -36,7 +36,8 @@ print_lines(const struct carrel_denials *all)
         for (size_t i = 0; i < all->count; i++) {
                 const struct carrel_denial *d = &all->items[i];
 
-                (void)printf("%s ago", d->at_ms != 0 ? span_text(span_since(d->at_ms), age) : "some time");
+                (void)printf("%s ago",
+                             d->at_ms != 0 ? span_text(span_since(d->at_ms), age) : "some time");
                 if (d->exec != 0)
                         (void)printf(", exec %" PRIu32, d->exec);
                 if (d->count > 1)
@@ -46,7 +47,9 @@ print_lines(const struct carrel_denials *all)
                 (void)fputc('\n', stdout);
         }
         if (all->more > 0)
-                (void)printf("%" PRIu64 " more requests were refused, between the first %d and the last %d that are kept.\n", all->more, NUMBER_REFUSALS_FIRST, NUMBER_REFUSALS_LAST);
+                (void)printf("%" PRIu64 " more requests were refused, between the first %d and the "
+                             "last %d that are kept.\n",
+                             all->more, NUMBER_REFUSALS_FIRST, NUMBER_REFUSALS_LAST);
 }
 
 int
@@ -59,7 +62,8 @@ cmd_denials(int argc, char **argv)
         struct error e;
         int status = 0;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 1, "the id or name of a sandbox", &e) < 0)
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 1,
+                     "the id or name of a sandbox", &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)

@@ -17,12 +17,12 @@
 #include "cli/options.h"
 #include "cli/sheet.h"
 #include "egress/admit.h"
-#include "prepare/verdict.h"
 #include "event/outcome.h"
 #include "host/places.h"
 #include "plan/plan.h"
 #include "plan/protect.h"
 #include "policy/host_fields.h"
+#include "prepare/verdict.h"
 #include "spec/help.h"
 #include "spec/preset.h"
 #include "text/nearest.h"
@@ -36,7 +36,8 @@ columns(struct sheet *sheet, const char *const *heads)
         sheet->has_table = false;
 }
 
-/* -- the command line ----------------------------------------------------------------------------------------- */
+/* -- the command line
+ * ----------------------------------------------------------------------------------------- */
 
 /* "  -f FILE   text" lines, one row each. */
 static void
@@ -54,7 +55,8 @@ print_options(struct sheet *sheet, const char *options)
                 const char *cells[] = { left, right, NULL };
 
                 (void)snprintf(left, sizeof left, "%.*s", (int)(gap ? gap - term : 0), term);
-                (void)snprintf(right, sizeof right, "%.*s", (int)(end ? end - text : (long)strlen(text)), text);
+                (void)snprintf(right, sizeof right, "%.*s",
+                               (int)(end ? end - text : (long)strlen(text)), text);
                 sheet_row(sheet, cells);
                 options = end ? end + 1 : options + strlen(options);
         }
@@ -69,7 +71,8 @@ print_commands(struct sheet *sheet)
                 char line[TERM_MAX];
 
                 sheet_title(sheet, 2, c->name);
-                (void)snprintf(line, sizeof line, "`carrel %s`%s%s", c->name, *c->usage ? " " : "", c->usage);
+                (void)snprintf(line, sizeof line, "`carrel %s`%s%s", c->name, *c->usage ? " " : "",
+                               c->usage);
                 sheet_paragraph(sheet, line);
                 sheet_paragraph(sheet, c->help);
                 print_options(sheet, c->options);
@@ -84,11 +87,20 @@ print_statuses(struct sheet *sheet)
 {
         static const char *const heads[] = { "status", "meaning", NULL };
         static const char *const rows[][3] = {
-                { "0 to 123", "`run`, `exec` and `output --follow`: the command's own status; any other command: 0 is yes, or done", NULL },
-                { "124", "`run`, `exec`: the command ran into limits.timeout_ms or --timeout", NULL },
+                { "0 to 123",
+                  "`run`, `exec` and `output --follow`: the command's own status; any other "
+                  "command: 0 is yes, or done",
+                  NULL },
+                { "124", "`run`, `exec`: the command ran into limits.timeout_ms or --timeout",
+                  NULL },
                 { "125", "a failure of carrel itself, or of how it was called", NULL },
-                { "126", "refused: by the manifest, by the host's rules, or because this machine cannot enforce it", NULL },
-                { "127", "`run`, `exec`: there is no such command inside the sandbox; `cp`: no such file", NULL },
+                { "126",
+                  "refused: by the manifest, by the host's rules, or because this machine cannot "
+                  "enforce it",
+                  NULL },
+                { "127",
+                  "`run`, `exec`: there is no such command inside the sandbox; `cp`: no such file",
+                  NULL },
                 { "128 + N", "`run`, `exec`: signal N ended the command", NULL },
                 { "137", "`run`, `exec`: killed, because of a limit or on request", NULL },
         };
@@ -110,12 +122,14 @@ print_outcomes(struct sheet *sheet)
                 enum error_code code = outcome_error((enum outcome_word)word);
                 char number[NUMBER_MAX];
                 const char *cells[] = { outcome_name((enum outcome_word)word), number,
-                                        code == ERROR_NONE ? "" : error_wire_name(code), outcome_help((enum outcome_word)word), NULL };
+                                        code == ERROR_NONE ? "" : error_wire_name(code),
+                                        outcome_help((enum outcome_word)word), NULL };
 
                 if (status >= 0)
                         (void)snprintf(number, sizeof number, "%d", status);
                 else
-                        (void)snprintf(number, sizeof number, "%s", word == OUTCOME_SIGNALED ? "128 + the signal" : "its own");
+                        (void)snprintf(number, sizeof number, "%s",
+                                       word == OUTCOME_SIGNALED ? "128 + the signal" : "its own");
                 sheet_row(sheet, cells);
         }
         return 0;
@@ -132,7 +146,8 @@ print_denials(struct sheet *sheet)
                 char text[1024];
                 const char *cells[] = { denial_name((enum denial)d), text, NULL };
 
-                (void)denial_text((enum denial)d, "api.example.com", 443, "other.example.com", text, sizeof text);
+                (void)denial_text((enum denial)d, "api.example.com", 443, "other.example.com", text,
+                                  sizeof text);
                 sheet_row(sheet, cells);
         }
         return 0;
@@ -143,9 +158,14 @@ print_refusals(struct sheet *sheet)
 {
         static const char *const heads[] = { "listed", "of what was refused", NULL };
         static const char *const rows[][3] = {
-                { NUMBER_TEXT(NUMBER_REFUSALS_LISTED), "to one command: the first different things", NULL },
-                { NUMBER_TEXT(NUMBER_REFUSALS_HELD), "to all commands of a sandbox together: beyond, the list of the first one that has ended becomes a number", NULL },
-                { NUMBER_TEXT(NUMBER_REFUSALS_FIRST), "in a sandbox: the first different things", NULL },
+                { NUMBER_TEXT(NUMBER_REFUSALS_LISTED), "to one command: the first different things",
+                  NULL },
+                { NUMBER_TEXT(NUMBER_REFUSALS_HELD),
+                  "to all commands of a sandbox together: beyond, the list of the first one that "
+                  "has ended becomes a number",
+                  NULL },
+                { NUMBER_TEXT(NUMBER_REFUSALS_FIRST), "in a sandbox: the first different things",
+                  NULL },
                 { NUMBER_TEXT(NUMBER_REFUSALS_LAST), "in a sandbox: of the others the last", NULL },
         };
 
@@ -163,16 +183,20 @@ print_errors(struct sheet *sheet)
         columns(sheet, heads);
         for (int code = ERROR_NONE + 1; code < ERROR_MAX; code++) {
                 char status[NUMBER_MAX], http[NUMBER_MAX];
-                const char *cells[] = { error_wire_name((enum error_code)code), status, http, error_code_hint((enum error_code)code), NULL };
+                const char *cells[] = { error_wire_name((enum error_code)code), status, http,
+                                        error_code_hint((enum error_code)code), NULL };
 
-                (void)snprintf(status, sizeof status, sheet->is_man ? "exit %d" : "%d", error_exit_status((enum error_code)code));
-                (void)snprintf(http, sizeof http, sheet->is_man ? "HTTP %d" : "%d", error_http_status((enum error_code)code));
+                (void)snprintf(status, sizeof status, sheet->is_man ? "exit %d" : "%d",
+                               error_exit_status((enum error_code)code));
+                (void)snprintf(http, sizeof http, sheet->is_man ? "HTTP %d" : "%d",
+                               error_http_status((enum error_code)code));
                 sheet_row(sheet, cells);
         }
         return 0;
 }
 
-/* -- the manifest --------------------------------------------------------------------------------------------- */
+/* -- the manifest
+ * --------------------------------------------------------------------------------------------- */
 
 static void
 print_field(void *ctx, const struct spec_help_row *row)
@@ -213,16 +237,19 @@ static void
 print_host_field(void *ctx, const struct spec_help_row *row)
 {
         enum host_field field = host_field_find(row->path);
-        const char *cells[] = { row->path, row->value, field != HOST_FIELD_MAX && host_field_is_users(field) ? "yes" : "", row->meaning, NULL };
+        const char *cells[] = { row->path, row->value,
+                                field != HOST_FIELD_MAX && host_field_is_users(field) ? "yes" : "",
+                                row->meaning, NULL };
 
-        if (field != HOST_FIELD_MAX)           /* members of a map are in the schema */
+        if (field != HOST_FIELD_MAX) /* members of a map are in the schema */
                 sheet_row(ctx, cells);
 }
 
 static int
 print_host(struct sheet *sheet)
 {
-        static const char *const heads[] = { "field", "value", "in a user's file", "meaning", NULL };
+        static const char *const heads[] = { "field", "value", "in a user's file", "meaning",
+                                             NULL };
 
         columns(sheet, heads);
         spec_help_set_rows(&host_file_set, print_host_field, sheet);
@@ -243,7 +270,8 @@ print_presets(struct sheet *sheet)
                 for (size_t h = 0; preset->hosts[h]; h++) {
                         size_t used = strlen(hosts);
 
-                        (void)snprintf(hosts + used, sizeof hosts - used, "%s%s", h > 0 ? ", " : "", preset->hosts[h]);
+                        (void)snprintf(hosts + used, sizeof hosts - used, "%s%s", h > 0 ? ", " : "",
+                                       preset->hosts[h]);
                 }
                 sheet_row(sheet, cells);
         }
@@ -253,25 +281,45 @@ print_presets(struct sheet *sheet)
 static int
 print_protected(struct sheet *sheet)
 {
-        static const char *const heads[] = { "name", "program", "why", "where it exists", "where it does not", NULL };
+        static const char *const heads[] = {
+                "name", "program", "why", "where it exists", "where it does not", NULL
+        };
         size_t count;
         const struct protect_row *rows = protect_rows(&count);
 
         columns(sheet, heads);
         for (size_t i = 0; i < count; i++) {
-                bool is_ending = rows[i].path[0] == '*', may_be_made = (rows[i].flags & PROTECT_MAKE) != 0, is_judged = (rows[i].flags & PROTECT_JUDGE) != 0;
-                const char *cells[] = { rows[i].path, rows[i].program, rows[i].why,
-                                        may_be_made ? "as the rows below" : is_judged ? "settings that run nothing may be changed" : (rows[i].flags & PROTECT_ALWAYS) != 0 ? "read-only" : "read-only, or content if tracked",
-                                        may_be_made ? "may be made, reported" : is_ending ? "not guarded" : is_judged ? "may be made of such settings" : (rows[i].flags & PROTECT_DEEP) != 0 ? "moved away, below the top too" : "moved away", NULL };
+                bool is_ending = rows[i].path[0] == '*',
+                     may_be_made = (rows[i].flags & PROTECT_MAKE) != 0,
+                     is_judged = (rows[i].flags & PROTECT_JUDGE) != 0;
+                const char *cells[] = { rows[i].path,
+                                        rows[i].program,
+                                        rows[i].why,
+                                        may_be_made ? "as the rows below"
+                                        : is_judged ? "settings that run nothing may be changed"
+                                        : (rows[i].flags & PROTECT_ALWAYS) != 0
+                                                ? "read-only"
+                                                : "read-only, or content if tracked",
+                                        may_be_made ? "may be made, reported"
+                                        : is_ending ? "not guarded"
+                                        : is_judged ? "may be made of such settings"
+                                        : (rows[i].flags & PROTECT_DEEP) != 0
+                                                ? "moved away, below the top too"
+                                                : "moved away",
+                                        NULL };
 
                 sheet_row(sheet, cells);
         }
         return 0;
 }
 
-/* -- the pools ------------------------------------------------------------------------------------------------ */
+/* -- the pools
+ * ------------------------------------------------------------------------------------------------
+ */
 
-static const struct { const char *resource, *v1, *v2, *none; } pools[] = {
+static const struct {
+        const char *resource, *v1, *v2, *none;
+} pools[] = {
 #define POOL(resource, v1, v2, none, test, limit) { resource, v1, v2, none },
 #include "plan/pools.def"
 #undef POOL
@@ -280,18 +328,22 @@ static const struct { const char *resource, *v1, *v2, *none; } pools[] = {
 static int
 print_pools(struct sheet *sheet)
 {
-        static const char *const heads[] = { "resource", "version 1 of control groups", "version 2", "without", NULL };
+        static const char *const heads[] = { "resource", "version 1 of control groups", "version 2",
+                                             "without", NULL };
 
         columns(sheet, heads);
         for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
-                const char *cells[] = { pools[i].resource, pools[i].v1, pools[i].v2, pools[i].none, NULL };
+                const char *cells[] = { pools[i].resource, pools[i].v1, pools[i].v2, pools[i].none,
+                                        NULL };
 
                 sheet_row(sheet, cells);
         }
         return 0;
 }
 
-/* -- the box -------------------------------------------------------------------------------------------------- */
+/* -- the box
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static const char manifest[] = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n";
 
@@ -301,9 +353,20 @@ make_host(struct host_facts *facts)
         size_t dirs, items;
         const struct place_row *dir = host_dir_rows(&dirs), *etc = host_etc_rows(&items);
 
-        *facts = (struct host_facts){ .landlock_abi = 6, .has_seccomp = true, .has_user_ns = true, .has_openat2 = true,
-                                      .has_clone3 = true, .has_mount_api = true, .has_idmap = true, .has_pidfd = true,
-                                      .has_close_range = true, .has_wall = true, .cpu_count = 1, .cpus = { "0", "0", "0" }, .uid = 1000, .gid = 1000 };
+        *facts = (struct host_facts){ .landlock_abi = 6,
+                                      .has_seccomp = true,
+                                      .has_user_ns = true,
+                                      .has_openat2 = true,
+                                      .has_clone3 = true,
+                                      .has_mount_api = true,
+                                      .has_idmap = true,
+                                      .has_pidfd = true,
+                                      .has_close_range = true,
+                                      .has_wall = true,
+                                      .cpu_count = 1,
+                                      .cpus = { "0", "0", "0" },
+                                      .uid = 1000,
+                                      .gid = 1000 };
         for (; facts->dir_count < dirs && facts->dir_count < HOST_DIRS_MAX; facts->dir_count++)
                 facts->dirs[facts->dir_count].path = dir[facts->dir_count].path;
         for (; facts->etc_count < items && facts->etc_count < HOST_ETC_MAX; facts->etc_count++)
@@ -313,9 +376,14 @@ make_host(struct host_facts *facts)
 static int
 make_plan(struct arena *arena, const struct plan **ret, struct error *e)
 {
-        struct ref_manifest_file file = { .name = "SANDBOX.md", .bytes = manifest, .len = sizeof manifest - 1,
-                                          .kind = MANIFEST_STANDALONE, .syntax = MANIFEST_YAML };
-        struct plan_request request = { .id = "0000000000000000", .outside_uid = 1000, .outside_gid = 1000, .gitconfig = "" };
+        struct ref_manifest_file file = { .name = "SANDBOX.md",
+                                          .bytes = manifest,
+                                          .len = sizeof manifest - 1,
+                                          .kind = MANIFEST_STANDALONE,
+                                          .syntax = MANIFEST_YAML };
+        struct plan_request request = {
+                .id = "0000000000000000", .outside_uid = 1000, .outside_gid = 1000, .gitconfig = ""
+        };
         struct findings findings;
         struct host_facts facts;
         struct verdict v;
@@ -336,7 +404,15 @@ is_below(const char *path, const char *dir)
 }
 
 /* What a box contains by default, in groups; a step belongs to the first group that takes it. */
-enum group { GROUP_PROGRAMS, GROUP_ETC_MADE, GROUP_ETC_SHOWN, GROUP_PRIVATE, GROUP_DEVICES, GROUP_HIDDEN, GROUP_MAX };
+enum group {
+        GROUP_PROGRAMS,
+        GROUP_ETC_MADE,
+        GROUP_ETC_SHOWN,
+        GROUP_PRIVATE,
+        GROUP_DEVICES,
+        GROUP_HIDDEN,
+        GROUP_MAX
+};
 
 static const char *const group_titles[GROUP_MAX] = {
         [GROUP_PROGRAMS] = "Of the host, read-only, where it exists",
@@ -351,15 +427,23 @@ static enum group
 group_of(const struct step *s)
 {
         switch (s->op) {
-        case STEP_BIND:    return is_below(s->path, "/etc") ? GROUP_ETC_SHOWN : GROUP_PROGRAMS;
-        case STEP_PRIVATE: return GROUP_PRIVATE;
-        case STEP_LINK:    return is_below(s->path, "/var") ? GROUP_PRIVATE : GROUP_MAX;       /* /var/tmp is /tmp */
-        case STEP_FILE:    return is_below(s->path, "/etc") || is_below(s->path, "/sys") ? GROUP_ETC_MADE : GROUP_MAX;
+        case STEP_BIND:
+                return is_below(s->path, "/etc") ? GROUP_ETC_SHOWN : GROUP_PROGRAMS;
+        case STEP_PRIVATE:
+                return GROUP_PRIVATE;
+        case STEP_LINK:
+                return is_below(s->path, "/var") ? GROUP_PRIVATE : GROUP_MAX; /* /var/tmp is /tmp */
+        case STEP_FILE:
+                return is_below(s->path, "/etc") || is_below(s->path, "/sys") ? GROUP_ETC_MADE
+                                                                              : GROUP_MAX;
         case STEP_DEVICE:
-        case STEP_DEVPTS:  return GROUP_DEVICES;
+        case STEP_DEVPTS:
+                return GROUP_DEVICES;
         case STEP_MASK:
-        case STEP_FREEZE:  return GROUP_HIDDEN;
-        default:           return GROUP_MAX;
+        case STEP_FREEZE:
+                return GROUP_HIDDEN;
+        default:
+                return GROUP_MAX;
         }
 }
 
@@ -368,7 +452,8 @@ static const char *
 reason_of(const struct step *s)
 {
         size_t counts[2];
-        const struct place_row *tables[2] = { host_dir_rows(&counts[0]), host_etc_rows(&counts[1]) };
+        const struct place_row *tables[2] = { host_dir_rows(&counts[0]),
+                                              host_etc_rows(&counts[1]) };
 
         for (size_t t = 0; t < 2; t++)
                 for (size_t i = 0; i < counts[t]; i++)
@@ -399,7 +484,8 @@ print_group(struct sheet *sheet, const struct plan *plan, enum group group)
                         used = 0;
                 }
                 if (s)
-                        (void)snprintf(term + used, sizeof term - used, "%s%s", used > 0 ? ", " : "", s->path);
+                        (void)snprintf(term + used, sizeof term - used, "%s%s",
+                                       used > 0 ? ", " : "", s->path);
                 why = s ? reason_of(s) : NULL;
         }
         return has_rows;
@@ -421,7 +507,9 @@ print_box(struct sheet *sheet)
                 columns(sheet, heads);
                 /* otherwise a renamed step would be missing from the page unnoticed */
                 if (!print_group(sheet, plan, (enum group)group))
-                        result = fail(&e, ERROR_INTERNAL, "no step of the plan is listed under \"%s\"", group_titles[group]);
+                        result = fail(&e, ERROR_INTERNAL,
+                                      "no step of the plan is listed under \"%s\"",
+                                      group_titles[group]);
         }
         arena_fini(&arena);
         return result == 0 ? 0 : print_failure(NULL, &e, false);
@@ -430,19 +518,25 @@ print_box(struct sheet *sheet)
 static int
 print_steps(struct sheet *sheet)
 {
-        static const char *const heads[] = { "step", "phase", "arguments", "undo", "why it is safe", NULL };
+        static const char *const heads[] = { "step", "phase",          "arguments",
+                                             "undo", "why it is safe", NULL };
 
         columns(sheet, heads);
         for (int op = 0; op < STEP_MAX; op++) {
-                const char *cells[] = { step_name((enum step_op)op), step_phase_name(step_phase_of((enum step_op)op)),
-                                        step_arguments((enum step_op)op), step_undo((enum step_op)op), step_safe((enum step_op)op), NULL };
+                const char *cells[] = { step_name((enum step_op)op),
+                                        step_phase_name(step_phase_of((enum step_op)op)),
+                                        step_arguments((enum step_op)op),
+                                        step_undo((enum step_op)op),
+                                        step_safe((enum step_op)op),
+                                        NULL };
 
                 sheet_row(sheet, cells);
         }
         return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- */
+/* -------------------------------------------------------------------------------------------------------------
+ */
 
 static int print_parts(struct sheet *sheet);
 
@@ -502,7 +596,9 @@ cmd_docs(int argc, char **argv)
         n = nearest_begin(name);
         for (size_t i = 0; i < PART_COUNT; i++)
                 (void)nearest_try(&n, parts[i].name, parts[i].name);
-        (void)fail(&e, ERROR_INVALID_ARGUMENT, "the manual has no part called %.*s", PART_WORD_MAX, name);
-        error_hint(&e, "%s%s%s`carrel docs` lists the parts.", n.found ? "Did you mean " : "", n.found ? n.found : "", n.found ? "? " : "");
+        (void)fail(&e, ERROR_INVALID_ARGUMENT, "the manual has no part called %.*s", PART_WORD_MAX,
+                   name);
+        error_hint(&e, "%s%s%s`carrel docs` lists the parts.", n.found ? "Did you mean " : "",
+                   n.found ? n.found : "", n.found ? "? " : "");
         return print_failure(NULL, &e, false);
 }

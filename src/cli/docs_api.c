@@ -17,22 +17,28 @@
 enum { WORD_MAX = 64, LINE_MAX_LEN = 512 };
 
 static const char *const type_names[] = {
-        [FIELD_TYPE_TEXT] = "text", [FIELD_TYPE_UINT] = "number", [FIELD_TYPE_INT] = "number", [FIELD_TYPE_BOOL] = "boolean",
-        [FIELD_TYPE_BYTES] = "bytes", [FIELD_TYPE_NESTED] = "object", [FIELD_TYPE_TREE] = "object or text", [FIELD_TYPE_JSON] = "any JSON",
+        [FIELD_TYPE_TEXT] = "text",           [FIELD_TYPE_UINT] = "number",
+        [FIELD_TYPE_INT] = "number",          [FIELD_TYPE_BOOL] = "boolean",
+        [FIELD_TYPE_BYTES] = "bytes",         [FIELD_TYPE_NESTED] = "object",
+        [FIELD_TYPE_TREE] = "object or text", [FIELD_TYPE_JSON] = "any JSON",
 };
 
 /* "number, 1 to 65535; list; required" */
 static void
 describe(const struct api_field *f, const struct api_param *p, char *out, size_t room)
 {
-        const char *place = (p->flags & PARAM_IN_PATH) != 0 ? "; in the path" : (p->flags & PARAM_IN_QUERY) != 0 ? "; in the query"
-                            : (p->flags & PARAM_IN_HEADER) != 0 ? "; in the header Last-Event-ID" : "";
+        const char *place = (p->flags & PARAM_IN_PATH) != 0     ? "; in the path"
+                            : (p->flags & PARAM_IN_QUERY) != 0  ? "; in the query"
+                            : (p->flags & PARAM_IN_HEADER) != 0 ? "; in the header Last-Event-ID"
+                                                                : "";
         bool is_number = f->type == FIELD_TYPE_UINT || f->type == FIELD_TYPE_INT;
         char bounds[WORD_MAX] = "";
 
         if (p->max > 0)
-                (void)snprintf(bounds, sizeof bounds, ", %" PRIu64 " to %" PRIu64 "%s", p->min, p->max, is_number ? "" : " bytes");
-        (void)snprintf(out, room, "%s%s%s%s%s", type_names[f->type], bounds, (p->flags & PARAM_REPEATED) != 0 ? "; list" : "",
+                (void)snprintf(bounds, sizeof bounds, ", %" PRIu64 " to %" PRIu64 "%s", p->min,
+                               p->max, is_number ? "" : " bytes");
+        (void)snprintf(out, room, "%s%s%s%s%s", type_names[f->type], bounds,
+                       (p->flags & PARAM_REPEATED) != 0 ? "; list" : "",
                        (p->flags & PARAM_REQUIRED) != 0 ? "; required" : "", place);
 }
 
@@ -63,7 +69,8 @@ print_results(struct sheet *sheet, const struct operation *o)
         if (o->result_count == 0)
                 return;
         for (size_t i = 0; i < o->result_count; i++)
-                (void)snprintf(line + strlen(line), sizeof line - strlen(line), "%s `%s`", i > 0 ? "," : "", api_field(o->results[i].tag)->name);
+                (void)snprintf(line + strlen(line), sizeof line - strlen(line), "%s `%s`",
+                               i > 0 ? "," : "", api_field(o->results[i].tag)->name);
         sheet_paragraph(sheet, line);
 }
 

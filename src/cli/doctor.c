@@ -37,9 +37,12 @@ static const char *const headings[] = {
         [HOST_NEED_EXTRA] = "Optional (a fallback is used, or one feature is unavailable)",
 };
 
-static const char *const words[] = { [ATTEMPT_WORKS] = "yes", [ATTEMPT_FAILS] = "NO", [ATTEMPT_IDLE] = "-" };
+static const char *const words[] = {
+        [ATTEMPT_WORKS] = "yes", [ATTEMPT_FAILS] = "NO", [ATTEMPT_IDLE] = "-"
+};
 
-/* ---- for people ---------------------------------------------------------------------------------------- */
+/* ---- for people
+ * ---------------------------------------------------------------------------------------- */
 
 /* A fix command of several lines keeps its line breaks; each line is indented. */
 static void
@@ -61,10 +64,12 @@ print_mend(const char *mend, const struct paint *p)
 static void
 print_result(const struct host_try_result *r, const struct paint *p)
 {
-        const char *colour = r->result == ATTEMPT_WORKS ? p->good : r->result == ATTEMPT_FAILS ? p->bad : p->dim;
+        const char *colour = r->result == ATTEMPT_WORKS   ? p->good
+                             : r->result == ATTEMPT_FAILS ? p->bad
+                                                          : p->dim;
 
-        (void)printf("  %s%-3s%s %-17s %s%s%s\n", colour, words[r->result], p->off, r->row->name, p->dim, r->row->what_for,
-                     p->off);
+        (void)printf("  %s%-3s%s %-17s %s%s%s\n", colour, words[r->result], p->off, r->row->name,
+                     p->dim, r->row->what_for, p->off);
         if (r->result == ATTEMPT_WORKS)
                 return;
         (void)printf("      %s\n", r->detail);
@@ -75,14 +80,15 @@ print_result(const struct host_try_result *r, const struct paint *p)
 static void
 print_machine(const struct host_facts *facts, const struct host_report *report)
 {
-        (void)printf("Linux %s, %s, %u CPUs, %llu MiB; %s", facts->kernel, facts->machine, facts->cpu_count,
-                     (unsigned long long)facts->memory_mb,
+        (void)printf("Linux %s, %s, %u CPUs, %llu MiB; %s", facts->kernel, facts->machine,
+                     facts->cpu_count, (unsigned long long)facts->memory_mb,
                      facts->is_privileged ? "as root" : "as an ordinary user");
         if (report->container)
                 (void)printf("; marks of a container (%s)", report->container);
         (void)printf("\n");
         if (!facts->is_privileged && facts->extra_group_count > 0)
-                (void)printf("%u supplementary groups of yours cannot be dropped: files they may read stay readable.\n",
+                (void)printf("%u supplementary groups of yours cannot be dropped: files they may "
+                             "read stay readable.\n",
                              facts->extra_group_count);
 }
 
@@ -98,10 +104,12 @@ print_text(const struct host_facts *facts, const struct host_report *report)
                         if (report->results[i].row->need == need)
                                 print_result(&report->results[i], p);
         }
-        (void)printf("\n%sTier T1: %s%s%s\n", p->bold, report->is_t1 ? p->good : p->bad, report->why, p->off);
+        (void)printf("\n%sTier T1: %s%s%s\n", p->bold, report->is_t1 ? p->good : p->bad,
+                     report->why, p->off);
 }
 
-/* ---- for programs -------------------------------------------------------------------------------------- */
+/* ---- for programs
+ * -------------------------------------------------------------------------------------- */
 
 static void
 write_cgroup(struct json_writer *w, const struct cgroup_facts *c)
@@ -189,7 +197,8 @@ print_json(const struct host_facts *facts, const struct host_report *report)
         return result;
 }
 
-/* ---- the command --------------------------------------------------------------------------------------- */
+/* ---- the command
+ * --------------------------------------------------------------------------------------- */
 
 static int
 complain(const struct error *e)

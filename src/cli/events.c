@@ -101,7 +101,11 @@ follow(const struct ask *a, struct carrel_events *events, uint64_t until)
 
                 if (now >= until)
                         return 0;
-                got = carrel_events_next(events, until == UINT64_MAX ? -1 : until - now > 60000 ? 60000 : (int)(until - now), &event, &e);
+                got = carrel_events_next(events,
+                                         until == UINT64_MAX   ? -1
+                                         : until - now > 60000 ? 60000
+                                                               : (int)(until - now),
+                                         &event, &e);
                 if (got < 0)
                         return ask_failed(a, NULL, &e);
                 if (got > 0)
@@ -122,7 +126,8 @@ cmd_events(int argc, char **argv)
         uint64_t ms = 0;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 0, 1, "", &e) < 0 || value_duration_read((struct value_place){ "events", "--for" }, span, &ms, &e) < 0)
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 0, 1, "", &e) < 0 ||
+            value_duration_read((struct value_place){ "events", "--for" }, span, &ms, &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)

@@ -20,7 +20,13 @@
 #include "event/outcome.h"
 #include "sandbox/terminal.h"
 
-enum { STATUS_READER_GONE = 128 + 13, STATUS_TIMED_OUT = 124, CAPTURE_MAX = 1 << 20, FORWARD_MAX = 64 /* bytes of a value, as in carrel run */, FORWARD_ROOM = 72 };
+enum {
+        STATUS_READER_GONE = 128 + 13,
+        STATUS_TIMED_OUT = 124,
+        CAPTURE_MAX = 1 << 20,
+        FORWARD_MAX = 64 /* bytes of a value, as in carrel run */,
+        FORWARD_ROOM = 72
+};
 
 struct executing {
         struct ask ask;
@@ -46,8 +52,10 @@ forward_terminal(struct executing *x)
                 bool is_given = false;
 
                 for (size_t i = 0; i < x->env.count; i++)
-                        is_given = is_given || (strncmp(x->env.items[i], names[n], len) == 0 && x->env.items[i][len] == '=');
-                if (!value || value[0] == '\0' || is_given || x->env.count == OPTION_LIST_MAX || strlen(value) >= FORWARD_MAX)
+                        is_given = is_given || (strncmp(x->env.items[i], names[n], len) == 0 &&
+                                                x->env.items[i][len] == '=');
+                if (!value || value[0] == '\0' || is_given || x->env.count == OPTION_LIST_MAX ||
+                    strlen(value) >= FORWARD_MAX)
                         continue;
                 (void)snprintf(texts[n], FORWARD_ROOM, "%s=%.63s", names[n], value);
                 x->env.items[x->env.count++] = texts[n];
@@ -58,41 +66,70 @@ static int
 read_arguments(int argc, char **argv, struct executing *x, struct error *e)
 {
         const struct option_row rows[] = {
-                ASK_ROWS(&x->ask), { "-t", NULL, &x->has_terminal }, { "-d", NULL, &x->is_background }, { "--background", NULL, &x->is_background },
-                { "--cwd", &x->cwd, NULL }, { "-e", NULL, NULL, &x->env }, { "--timeout", &x->timeout, NULL }, { "--raw", NULL, &x->is_raw },
-                { "--no-input", NULL, &x->has_no_input }, { "--kill-rest", NULL, &x->kills_rest }, { "--wait-ports", NULL, &x->waits_ports },
+                ASK_ROWS(&x->ask),
+                { "-t", NULL, &x->has_terminal },
+                { "-d", NULL, &x->is_background },
+                { "--background", NULL, &x->is_background },
+                { "--cwd", &x->cwd, NULL },
+                { "-e", NULL, NULL, &x->env },
+                { "--timeout", &x->timeout, NULL },
+                { "--raw", NULL, &x->is_raw },
+                { "--no-input", NULL, &x->has_no_input },
+                { "--kill-rest", NULL, &x->kills_rest },
+                { "--wait-ports", NULL, &x->waits_ports },
                 { "--wait-timeout", &x->wait_timeout, NULL },
-                { "--task", &x->task, NULL }, { "--key", &x->key, NULL },
+                { "--task", &x->task, NULL },
+                { "--key", &x->key, NULL },
         };
         int rest;
 
-        if (options_read_command(argc, argv, rows, sizeof rows / sizeof *rows, x->ask.words, 1, &x->ask.word_count, &rest, e) < 0)
+        if (options_read_command(argc, argv, rows, sizeof rows / sizeof *rows, x->ask.words, 1,
+                                 &x->ask.word_count, &rest, e) < 0)
                 return -1;
         if (x->ask.word_count == 0 || rest == argc || argv[rest][0] == '\0') {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, x->ask.word_count == 0 ? "exec needs the id of a sandbox, and a command" : "there is no command to run");
-                error_hint(e, "For example: carrel exec %.64s -- python3 -V", x->ask.word_count == 0 ? "ID" : x->ask.words[0]);
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           x->ask.word_count == 0 ? "exec needs the id of a sandbox, and a command"
+                                                  : "there is no command to run");
+                error_hint(e, "For example: carrel exec %.64s -- python3 -V",
+                           x->ask.word_count == 0 ? "ID" : x->ask.words[0]);
                 return -1;
         }
         if (x->has_terminal)
                 forward_terminal(x);
-        x->command = (struct carrel_command){ .argv = (const char *const *)(argv + rest), .argc = (size_t)(argc - rest), .cwd = x->cwd,
-                                              .env = x->env.items, .env_count = x->env.count, .has_terminal = x->has_terminal, .is_background = x->is_background,
-                                              .is_lossless = !x->is_background, .kills_rest = x->kills_rest, .waits_ports = x->waits_ports, .task = x->task,
-                                              .key = x->key, .has_stdin = !x->is_background && !x->has_no_input };
+        x->command = (struct carrel_command){ .argv = (const char *const *)(argv + rest),
+                                              .argc = (size_t)(argc - rest),
+                                              .cwd = x->cwd,
+                                              .env = x->env.items,
+                                              .env_count = x->env.count,
+                                              .has_terminal = x->has_terminal,
+                                              .is_background = x->is_background,
+                                              .is_lossless = !x->is_background,
+                                              .kills_rest = x->kills_rest,
+                                              .waits_ports = x->waits_ports,
+                                              .task = x->task,
+                                              .key = x->key,
+                                              .has_stdin = !x->is_background && !x->has_no_input };
         for (size_t i = 0; i < x->env.count; i++)
-                if (value_variable_check((struct value_place){ "exec", "-e" }, x->env.items[i], e) < 0)
+                if (value_variable_check((struct value_place){ "exec", "-e" }, x->env.items[i], e) <
+                    0)
                         return -1;
-        if (value_duration_read((struct value_place){ "exec", "--wait-timeout" }, x->wait_timeout, &x->command.wait_ports_ms, e) < 0)
+        if (value_duration_read((struct value_place){ "exec", "--wait-timeout" }, x->wait_timeout,
+                                &x->command.wait_ports_ms, e) < 0)
                 return -1;
-        return value_duration_read((struct value_place){ "exec", "--timeout" }, x->timeout, &x->command.timeout_ms, e);
+        return value_duration_read((struct value_place){ "exec", "--timeout" }, x->timeout,
+                                   &x->command.timeout_ms, e);
 }
 
 static int
 check(const struct executing *x, struct error *e)
 {
-        const char *what = x->has_terminal && x->is_background ? "-t shows a terminal, and -d leaves it"
-                           : x->has_terminal && x->ask.is_json  ? "-t shows a terminal, and --json collects the output"
-                           : x->has_terminal && !isatty(STDIN_FILENO) ? "-t needs a terminal, but standard input is not one" : NULL;
+        const char *what = x->has_terminal && x->is_background
+                                   ? "-t shows a terminal, and -d leaves it"
+                           : x->has_terminal && x->ask.is_json
+                                   ? "-t shows a terminal, and --json collects the output"
+                           : x->has_terminal && !isatty(STDIN_FILENO)
+                                   ? "-t needs a terminal, but standard input is not one"
+                                   : NULL;
 
         if (what) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT, "%s", what);
@@ -100,35 +137,48 @@ check(const struct executing *x, struct error *e)
                 return -1;
         }
         if (x->has_terminal && x->waits_ports) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "-t shows a terminal until the command ends, and --wait-ports leaves it before");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "-t shows a terminal until the command ends, and --wait-ports leaves it "
+                           "before");
                 error_hint(e, "Leave out -t, or wait for the port in another terminal.");
                 return -1;
         }
         if (x->wait_timeout && !x->waits_ports) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "--wait-timeout limits the wait for a port, and --wait-ports is not given");
+                (void)fail(
+                        e, ERROR_INVALID_ARGUMENT,
+                        "--wait-timeout limits the wait for a port, and --wait-ports is not given");
                 error_hint(e, "Add --wait-ports, or use --timeout to limit the command.");
                 return -1;
         }
         return 0;
 }
 
-/* -- waiting for a port ---------------------------------------------------------------------------------------- */
+/* -- waiting for a port
+ * ---------------------------------------------------------------------------------------- */
 
 /* The wait is over; the command still runs. `port` 0: no port listened in time. */
 static int
 print_wait(const struct executing *x, uint32_t number, unsigned port)
 {
         if (port > 0) {
-                (void)fprintf(stderr, "carrel: port %u is listening; the command keeps running as exec %" PRIu32 "\n", port, number);
+                (void)fprintf(
+                        stderr,
+                        "carrel: port %u is listening; the command keeps running as exec %" PRIu32
+                        "\n",
+                        port, number);
                 return 0;
         }
-        (void)fprintf(stderr, "carrel: no declared port listened within %s; the command keeps running as exec %" PRIu32 "\n"
-                      "    Next: `carrel output %.64s %" PRIu32 "` shows what it printed, `carrel kill %.64s %" PRIu32 "` ends it\n",
+        (void)fprintf(stderr,
+                      "carrel: no declared port listened within %s; the command keeps running as "
+                      "exec %" PRIu32 "\n"
+                      "    Next: `carrel output %.64s %" PRIu32
+                      "` shows what it printed, `carrel kill %.64s %" PRIu32 "` ends it\n",
                       x->wait_timeout, number, x->ask.words[0], number, x->ask.words[0], number);
         return STATUS_TIMED_OUT;
 }
 
-/* -- in the background ----------------------------------------------------------------------------------------- */
+/* -- in the background
+ * ----------------------------------------------------------------------------------------- */
 
 /*
  * Waits until the command has started, so that a missing command is reported here. With
@@ -187,8 +237,11 @@ start_and_leave(struct executing *x)
         port = carrel_exec_port(exec);
         end = x->waits_ports ? carrel_exec_end(exec) : NULL;
         if (end) {
-                (void)fprintf(stderr, "carrel: exec %" PRIu32 " ended (%s, status %d) before a declared port listened\n"
-                              "    Next: `carrel output %.64s %" PRIu32 "` shows what it printed\n", number, end->outcome, end->exit_status, x->ask.words[0], number);
+                (void)fprintf(stderr,
+                              "carrel: exec %" PRIu32
+                              " ended (%s, status %d) before a declared port listened\n"
+                              "    Next: `carrel output %.64s %" PRIu32 "` shows what it printed\n",
+                              number, end->outcome, end->exit_status, x->ask.words[0], number);
                 waited = end->exit_status;
         } else if (x->waits_ports) {
                 waited = print_wait(x, number, port);
@@ -199,7 +252,8 @@ start_and_leave(struct executing *x)
         return status != 0 ? status : waited;
 }
 
-/* -- as one JSON object ---------------------------------------------------------------------------------------- */
+/* -- as one JSON object
+ * ---------------------------------------------------------------------------------------- */
 
 static void
 json_timed_out(struct json_writer *w, const struct carrel_result *r)
@@ -217,9 +271,16 @@ json_timed_out(struct json_writer *w, const struct carrel_result *r)
 static void
 json_result(struct json_writer *w, const struct carrel_result *r)
 {
-        struct { const char *name; uint64_t value; } numbers[] = {
-                { "duration_ms", r->end.duration_ms }, { "cpu_ms", r->end.cpu_ms }, { "memory_peak_kb", r->end.memory_peak_kb },
-                { "stdout_bytes", r->end.stdout_bytes }, { "stderr_bytes", r->end.stderr_bytes }, { "dropped_bytes", r->end.dropped_bytes },
+        struct {
+                const char *name;
+                uint64_t value;
+        } numbers[] = {
+                { "duration_ms", r->end.duration_ms },
+                { "cpu_ms", r->end.cpu_ms },
+                { "memory_peak_kb", r->end.memory_peak_kb },
+                { "stdout_bytes", r->end.stdout_bytes },
+                { "stderr_bytes", r->end.stderr_bytes },
+                { "dropped_bytes", r->end.dropped_bytes },
         };
 
         json_open_map(w);
@@ -261,18 +322,22 @@ run_to_json(struct executing *x)
         int status;
 
         x->command.has_stdin = 0;
-        if (carrel_run(x->ask.c, x->ask.words[0], &x->command, CAPTURE_MAX, NULL, NULL, &result, &e) < 0)
+        if (carrel_run(x->ask.c, x->ask.words[0], &x->command, CAPTURE_MAX, NULL, NULL, &result,
+                       &e) < 0)
                 return ask_failed(&x->ask, NULL, &e);
         json_init(&w, true);
         json_result(&w, result);
         status = json_print(&w, stdout);
         if (status == 0)
-                status = result->is_running ? print_wait(x, result->exec, result->port) : result->end.exit_status;
+                status = result->is_running ? print_wait(x, result->exec, result->port)
+                                            : result->end.exit_status;
         carrel_free(result);
         return status;
 }
 
-/* -- live ------------------------------------------------------------------------------------------------------ */
+/* -- live
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void
 print_refusal(const struct carrel_denial *d, uint32_t times)
@@ -304,29 +369,42 @@ print_denied(const struct executing *x, const struct live_options *o)
 {
         struct carrel_denials *all;
 
-        if (carrel_exec_end(o->x)->denied_count == 0 || carrel_exec_denials(x->ask.c, o->id, carrel_exec_number(o->x), &all, NULL) < 0)
+        if (carrel_exec_end(o->x)->denied_count == 0 ||
+            carrel_exec_denials(x->ask.c, o->id, carrel_exec_number(o->x), &all, NULL) < 0)
                 return;
         for (size_t i = 0; i < all->count; i++)
                 print_refusal(&all->items[i], all->items[i].count);
         if (all->more > 0)
-                (void)fprintf(stderr, "carrel: refused: %" PRIu64 " more requests; the last are in `carrel denials %s`\n", all->more, o->id);
+                (void)fprintf(stderr,
+                              "carrel: refused: %" PRIu64
+                              " more requests; the last are in `carrel denials %s`\n",
+                              all->more, o->id);
         carrel_free(all);
 }
 
 static int
 run_live(struct executing *x)
 {
-        struct live_options o = { .c = x->ask.c, .id = x->ask.words[0], .is_owner = true, .has_input = x->command.has_stdin != 0,
-                                  .has_terminal = x->has_terminal, .is_raw = x->is_raw, .refused = say_first, .stdout_end = CARREL_NONE, .stderr_end = CARREL_NONE };
+        struct live_options o = { .c = x->ask.c,
+                                  .id = x->ask.words[0],
+                                  .is_owner = true,
+                                  .has_input = x->command.has_stdin != 0,
+                                  .has_terminal = x->has_terminal,
+                                  .is_raw = x->is_raw,
+                                  .refused = say_first,
+                                  .stdout_end = CARREL_NONE,
+                                  .stderr_end = CARREL_NONE };
         enum live_result result;
         struct carrel_error e;
         int status = 137;
 
         if (x->has_terminal)
                 terminal_size(STDIN_FILENO, &x->command.rows, &x->command.columns);
-        if (isatty(STDERR_FILENO) && !x->has_terminal && carrel_watch(x->ask.c, o.id, &o.events, NULL) < 0)
+        if (isatty(STDERR_FILENO) && !x->has_terminal &&
+            carrel_watch(x->ask.c, o.id, &o.events, NULL) < 0)
                 o.events = NULL;
-        if (live_begin(&e) < 0 || carrel_exec(x->ask.c, x->ask.words[0], &x->command, &o.x, &e) < 0) {
+        if (live_begin(&e) < 0 ||
+            carrel_exec(x->ask.c, x->ask.words[0], &x->command, &o.x, &e) < 0) {
                 carrel_events_free(o.events);
                 return ask_failed(&x->ask, NULL, &e);
         }
@@ -350,7 +428,8 @@ run_live(struct executing *x)
         else if (result == LIVE_FAILED)
                 status = ask_failed(&x->ask, NULL, &e);
         if (x->has_terminal)
-                print_back(o.id, result != LIVE_ENDED || strcmp(carrel_exec_end(o.x)->outcome, "exited") != 0);
+                print_back(o.id, result != LIVE_ENDED ||
+                                         strcmp(carrel_exec_end(o.x)->outcome, "exited") != 0);
         carrel_exec_free(o.x);
         carrel_events_free(o.events);
         return status;
@@ -367,6 +446,8 @@ cmd_exec(int argc, char **argv)
                 return ask_wrong(&x.ask, &e);
         status = ask_open(&x.ask);
         if (status == 0)
-                status = x.is_background ? start_and_leave(&x) : x.ask.is_json ? run_to_json(&x) : run_live(&x);
+                status = x.is_background ? start_and_leave(&x)
+                         : x.ask.is_json ? run_to_json(&x)
+                                         : run_live(&x);
         return ask_close(&x.ask, status);
 }

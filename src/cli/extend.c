@@ -19,7 +19,8 @@ cmd_extend(int argc, char **argv)
         uint64_t ms;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2, "the id of a sandbox and how long: 10m", &e) < 0 ||
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2,
+                     "the id of a sandbox and how long: 10m", &e) < 0 ||
             value_duration_read((struct value_place){ "extend", NULL }, a.words[1], &ms, &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
@@ -29,7 +30,8 @@ cmd_extend(int argc, char **argv)
                 return ask_close(&a, ask_failed(&a, NULL, &failed));
         status = print_sandbox(&a, s);
         if (s->remaining_ms == CARREL_NONE)
-                (void)fprintf(stderr, "carrel: the sandbox %s has no end, so nothing was added\n", s->id);
+                (void)fprintf(stderr, "carrel: the sandbox %s has no end, so nothing was added\n",
+                              s->id);
         carrel_free(s);
         return ask_close(&a, status);
 }

@@ -15,7 +15,8 @@
 
 #include "event/outcome.h"
 
-static const char red[] = "\033[1;31m", yellow[] = "\033[1;33m", dim[] = "\033[2m", plain[] = "\033[0m";
+static const char red[] = "\033[1;31m", yellow[] = "\033[1;33m", dim[] = "\033[2m",
+                  plain[] = "\033[0m";
 
 bool
 print_wants_colour(FILE *out)
@@ -29,7 +30,11 @@ print_wants_colour(FILE *out)
 static size_t
 decode(const unsigned char *at, uint32_t *ret)
 {
-        size_t len = at[0] < 0x80 ? 1 : at[0] >= 0xf0 && at[0] < 0xf5 ? 4 : at[0] >= 0xe0 ? 3 : at[0] >= 0xc2 ? 2 : 0;
+        size_t len = at[0] < 0x80                    ? 1
+                     : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
+                     : at[0] >= 0xe0                 ? 3
+                     : at[0] >= 0xc2                 ? 2
+                                                     : 0;
         static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
         uint32_t value = len == 1 ? at[0] : len == 0 ? 0 : at[0] & (0xffu >> (len + 1));
 
@@ -50,9 +55,10 @@ decode(const unsigned char *at, uint32_t *ret)
 static bool
 is_treacherous(uint32_t c)
 {
-        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f)
-               || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb)
-               || (c >= 0xe0000 && c <= 0xe0fff);
+        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c ||
+               (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+               (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
+               (c >= 0xe0000 && c <= 0xe0fff);
 }
 
 void
@@ -142,8 +148,10 @@ print_warning(FILE *out, const char *file, const struct warning *w)
 /*
  * Remarks on spelling and form, and reminders of a field's meaning: they do not change the result.
  */
-static const char *const remarks[] = { "standalone_field_missing", "standalone_field_inline", "alias_spelling", "bare_block",
-                                       "policy_shorthand", "metadata_not_namespaced", "mount_uncapped" };
+static const char *const remarks[] = {
+        "standalone_field_missing", "standalone_field_inline", "alias_spelling", "bare_block",
+        "policy_shorthand",         "metadata_not_namespaced", "mount_uncapped"
+};
 
 bool
 print_is_remark(const char *name)
@@ -245,7 +253,9 @@ json_findings(struct json_writer *w, const struct findings *findings)
 int
 print_unwritten(int sys)
 {
-        (void)fprintf(stderr, "carrel: standard output could not be written%s%s\nNext: free some disk space, or write elsewhere.\n",
+        (void)fprintf(stderr,
+                      "carrel: standard output could not be written%s%s\nNext: free some disk "
+                      "space, or write elsewhere.\n",
                       sys != 0 ? ": " : "", sys != 0 ? strerror(sys) : "");
         return 125;
 }

@@ -44,7 +44,8 @@ void print_run_warnings(FILE *out, const char *file, const struct findings *find
  */
 void print_more_errors(FILE *out, const char *file, const struct findings *findings);
 
-/* {"code","path","line","column","reason","message","hint"} as a value; line and column 0 become null. */
+/* {"code","path","line","column","reason","message","hint"} as a value; line and column 0 become
+ * null. */
 void json_error(struct json_writer *w, const struct error *e);
 
 /* The members "errors" and "warnings" of an open map. */

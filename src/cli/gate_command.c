@@ -1,5 +1,6 @@
 /*
- * cli/gate_command.c - `carrel gate`: the wall alone, around any program; and `carrel gate explain`.
+ * cli/gate_command.c - `carrel gate`: the wall alone, around any program; and `carrel gate
+ * explain`.
  *
  * Room: cli (joining, program). Touches: fd (standard streams).
  */
@@ -26,14 +27,15 @@ struct asked {
         const char *policy, *host_file, *connections, *bytes_out, *bytes_in, *bandwidth;
         struct option_list resolvers, networks;
         bool is_json, is_routed;
-        const char *read;                      /* the file that is being read, for errors */
+        const char *read; /* the file that is being read, for errors */
         struct arena *arena;
 };
 
 static int
 wrong_option(struct error *e, const char *option, const char *text, const char *what)
 {
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, option, NULL, "%s: \"%.100s\" %s", option, text, what);
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, option, NULL, "%s: \"%.100s\" %s", option, text,
+                      what);
         error_hint(e, "`carrel gate --help` shows every option.");
         return -1;
 }
@@ -45,7 +47,8 @@ check_networks(const struct asked *a, struct error *e)
                 struct egress_network network;
 
                 if (!egress_network_read(a->networks.items[i], &network))
-                        return wrong_option(e, "--private-network", a->networks.items[i], "is no network: for example 10.0.0.0/8 or fd00::/8");
+                        return wrong_option(e, "--private-network", a->networks.items[i],
+                                            "is no network: for example 10.0.0.0/8 or fd00::/8");
         }
         return 0;
 }
@@ -55,7 +58,9 @@ check_resolvers(const struct asked *a, struct error *e)
 {
         for (size_t i = 0; i < a->resolvers.count; i++)
                 if (!host_resolver_check(a->resolvers.items[i]))
-                        return wrong_option(e, "--resolver", a->resolvers.items[i], "is no address and port: for example 192.0.2.1:53 or [2001:db8::1]:53");
+                        return wrong_option(e, "--resolver", a->resolvers.items[i],
+                                            "is no address and port: for example 192.0.2.1:53 or "
+                                            "[2001:db8::1]:53");
         return 0;
 }
 
@@ -76,7 +81,9 @@ add_networks(struct arena *arena, const struct asked *a, struct gate_list *list,
         return 0;
 }
 
-struct bounds { uint64_t min, max; };
+struct bounds {
+        uint64_t min, max;
+};
 
 static int
 read_number(const char *option, const char *text, struct bounds b, uint64_t *ret, struct error *e)
@@ -87,7 +94,8 @@ read_number(const char *option, const char *text, struct bounds b, uint64_t *ret
         *ret = 0;
         if (!text)
                 return 0;
-        (void)snprintf(allowed, sizeof allowed, "is no number from %llu to %llu", (unsigned long long)b.min, (unsigned long long)b.max);
+        (void)snprintf(allowed, sizeof allowed, "is no number from %llu to %llu",
+                       (unsigned long long)b.min, (unsigned long long)b.max);
         n = strtoull(text, &end, 10);
         if (text[0] < '0' || text[0] > '9' || *end != '\0' || n < b.min || n > b.max)
                 return wrong_option(e, option, text, allowed);
@@ -98,10 +106,12 @@ read_number(const char *option, const char *text, struct bounds b, uint64_t *ret
 static int
 read_caps(const struct asked *a, struct wire_gate_caps *ret, struct error *e)
 {
-        static const struct bounds most_connections = { NUMBER_CONNECTIONS }, most_bytes = { NUMBER_CAP_BYTES };
+        static const struct bounds most_connections = { NUMBER_CONNECTIONS },
+                                   most_bytes = { NUMBER_CAP_BYTES };
         uint64_t connections;
 
-        if (read_number("--connections", a->connections, most_connections, &connections, e) < 0 || read_number("--bytes-out", a->bytes_out, most_bytes, &ret->bytes_out, e) < 0 ||
+        if (read_number("--connections", a->connections, most_connections, &connections, e) < 0 ||
+            read_number("--bytes-out", a->bytes_out, most_bytes, &ret->bytes_out, e) < 0 ||
             read_number("--bytes-in", a->bytes_in, most_bytes, &ret->bytes_in, e) < 0 ||
             read_number("--bandwidth", a->bandwidth, most_bytes, &ret->bytes_per_second, e) < 0)
                 return -1;
@@ -113,9 +123,13 @@ read_caps(const struct asked *a, struct wire_gate_caps *ret, struct error *e)
 static void
 narrow_caps(struct wire_gate_caps *caps, const struct spec_egress_caps *most)
 {
-        struct spec_egress_caps asked = { .connections = caps->connections, .names = caps->names, .bytes_out = caps->bytes_out, .bytes_in = caps->bytes_in,
+        struct spec_egress_caps asked = { .connections = caps->connections,
+                                          .names = caps->names,
+                                          .bytes_out = caps->bytes_out,
+                                          .bytes_in = caps->bytes_in,
                                           .bytes_per_second = caps->bytes_per_second };
-        uint64_t *const values[] = { &asked.connections, &asked.names, &asked.bytes_out, &asked.bytes_in, &asked.bytes_per_second };
+        uint64_t *const values[] = { &asked.connections, &asked.names, &asked.bytes_out,
+                                     &asked.bytes_in, &asked.bytes_per_second };
 
         for (size_t i = 0; i < sizeof values / sizeof *values; i++)
                 if (*values[i] == 0)
@@ -130,8 +144,10 @@ get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct err
         struct wire_gate_caps caps = { 0 };
 
         if (!a->policy) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "which destinations may be reached is missing: --policy FILE");
-                error_hint(e, "For example: carrel gate --policy SANDBOX.md -- curl https://api.example.com");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "which destinations may be reached is missing: --policy FILE");
+                error_hint(e, "For example: carrel gate --policy SANDBOX.md -- curl "
+                              "https://api.example.com");
                 return -1;
         }
         if (check_networks(a, e) < 0 || check_resolvers(a, e) < 0 || read_caps(a, &caps, e) < 0)
@@ -142,7 +158,8 @@ get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct err
         a->read = NULL;
         ret->caps = caps;
         if (a->resolvers.count > 0)
-                ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)a->resolvers.items, a->resolvers.count };
+                ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)a->resolvers.items,
+                                                      a->resolvers.count };
         if (add_networks(arena, a, ret, e) < 0)
                 return -1;
         narrow_caps(&ret->caps, &ret->caps_max);
@@ -150,17 +167,22 @@ get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct err
         return 0;
 }
 
-/* -- explain ------------------------------------------------------------------------------------------------------------ */
+/* -- explain
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 /* Does this rule apply? For a name with a port, only the first one. */
 static bool
 is_rule_of(const struct egress_policy *p, const struct admit_decision *d, size_t i)
 {
-        return d->denial == DENIAL_NONE && (d->port != 0 ? (int)i == d->entry : egress_allows(&p->allow[i], 1, d->host.text, 0));
+        return d->denial == DENIAL_NONE &&
+               (d->port != 0 ? (int)i == d->entry
+                             : egress_allows(&p->allow[i], 1, d->host.text, 0));
 }
 
 static void
-print_rule(const struct egress_policy *p, const struct gate_list *list, const struct admit_decision *d, size_t i, const char *asked)
+print_rule(const struct egress_policy *p, const struct gate_list *list,
+           const struct admit_decision *d, size_t i, const char *asked)
 {
         const struct spec_egress *entry = &p->allow[i];
         uint16_t port = d->port != 0 ? d->port : entry->ports[0];
@@ -169,36 +191,47 @@ print_rule(const struct egress_policy *p, const struct gate_list *list, const st
         if (!is_rule_of(p, d, i))
                 return;
         if (d->port == 0)
-                (void)snprintf(ports, sizeof ports, entry->port_count == 1 ? " on port %u" : " on ports %u and %u", entry->ports[0], entry->ports[1]);
-        (void)printf("%s: allowed%s by network.egress/%zu, \"%s\" (%s:%u); %s%s\n", asked, ports, i, list->allow.items[i], list->file, entry->line,
-                     admit_needs_look(p, &d->host, port) ? "its TLS or HTTP must be for this name" : "any protocol passes",
-                     admit_may_be_private(p, &d->host, port) ? "; its addresses may be private ones" : "");
+                (void)snprintf(ports, sizeof ports,
+                               entry->port_count == 1 ? " on port %u" : " on ports %u and %u",
+                               entry->ports[0], entry->ports[1]);
+        (void)printf("%s: allowed%s by network.egress/%zu, \"%s\" (%s:%u); %s%s\n", asked, ports, i,
+                     list->allow.items[i], list->file, entry->line,
+                     admit_needs_look(p, &d->host, port) ? "its TLS or HTTP must be for this name"
+                                                         : "any protocol passes",
+                     admit_may_be_private(p, &d->host, port) ? "; its addresses may be private ones"
+                                                             : "");
 }
 
 /* The texts are written for sandboxes: here another file may hold the list. */
 static void
-write_refusal(enum denial reason, const char *host, unsigned port, const char *other, const char *file, char text[TEXT_MAX])
+write_refusal(enum denial reason, const char *host, unsigned port, const char *other,
+              const char *file, char text[TEXT_MAX])
 {
         static const char place[] = "network.egress in SANDBOX.md";
         char words[TEXT_MAX];
         char *at;
 
         (void)denial_text(reason, host, (uint16_t)port, other, text, TEXT_MAX);
-        at = file && !(strlen(file) > 3 && strcmp(file + strlen(file) - 3, ".md") == 0) ? strstr(text, place) : NULL;
+        at = file && !(strlen(file) > 3 && strcmp(file + strlen(file) - 3, ".md") == 0)
+                     ? strstr(text, place)
+                     : NULL;
         if (!at)
                 return;
-        (void)snprintf(words, sizeof words, "%.*s%.200s%s", (int)(at - text), text, file, at + strlen(place));
+        (void)snprintf(words, sizeof words, "%.*s%.200s%s", (int)(at - text), text, file,
+                       at + strlen(place));
         memcpy(text, words, sizeof words);
 }
 
 static void
-print_explained(const struct egress_policy *p, const struct gate_list *list, const struct admit_decision *d, const char *asked, bool is_json)
+print_explained(const struct egress_policy *p, const struct gate_list *list,
+                const struct admit_decision *d, const char *asked, bool is_json)
 {
         char text[TEXT_MAX] = "";
         struct json_writer w;
 
         if (d->denial != DENIAL_NONE)
-                write_refusal(d->denial, d->host.text[0] != '\0' ? d->host.text : asked, d->port, "", list->file, text);
+                write_refusal(d->denial, d->host.text[0] != '\0' ? d->host.text : asked, d->port,
+                              "", list->file, text);
         if (!is_json && d->denial == DENIAL_NONE) {
                 for (size_t i = 0; i < list->allow.count; i++)
                         print_rule(p, list, d, i, asked);
@@ -232,8 +265,11 @@ print_explained(const struct egress_policy *p, const struct gate_list *list, con
 static int
 explain(const struct gate_list *list, const char *asked, bool is_json)
 {
-        struct egress_policy policy = { .allow = list->entries, .allow_count = list->allow.count, .private_names = list->private_entries,
-                                        .private_count = list->private_names.count, .generation = 1 };
+        struct egress_policy policy = { .allow = list->entries,
+                                        .allow_count = list->allow.count,
+                                        .private_names = list->private_entries,
+                                        .private_count = list->private_names.count,
+                                        .generation = 1 };
         struct admit_decision decision = { .denial = DENIAL_FAILED, .entry = -1 };
         struct arena arena;
 
@@ -245,7 +281,9 @@ explain(const struct gate_list *list, const char *asked, bool is_json)
         return decision.denial == DENIAL_NONE ? 0 : 1;
 }
 
-/* -- what was refused ------------------------------------------------------------------------------------------------------ */
+/* -- what was refused
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static const char *
 who(const struct gate_denial *d)
@@ -269,9 +307,12 @@ report_words(const struct gate_report *r, const char *file)
                 (void)fputc('\n', stderr);
         }
         if (r->left_out > 0)
-                (void)fprintf(stderr, "carrel gate: refused %llu times more\n", (unsigned long long)r->left_out);
+                (void)fprintf(stderr, "carrel gate: refused %llu times more\n",
+                              (unsigned long long)r->left_out);
         if (r->is_broken)
-                (void)fputs("carrel gate: the gate could not be kept running; nothing passed from then on\n", stderr);
+                (void)fputs("carrel gate: the gate could not be kept running; nothing passed from "
+                            "then on\n",
+                            stderr);
 }
 
 static void
@@ -308,7 +349,9 @@ report_json(const struct gate_report *r, const char *file)
         (void)json_print(&w, stderr);
 }
 
-/* -- the command ------------------------------------------------------------------------------------------------------------ */
+/* -- the command
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 /* A socket of the outside network that the command inherits could connect to any address. */
 static int
@@ -322,8 +365,12 @@ check_streams(struct error *e)
 
                 if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain == AF_UNIX)
                         continue;
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "standard %s is a socket of the network outside, which would lead around the wall", names[fd]);
-                error_hint(e, "Put a pipe between, for example: ... | carrel gate --policy FILE -- COMMAND | ...");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "standard %s is a socket of the network outside, which would lead "
+                           "around the wall",
+                           names[fd]);
+                error_hint(e, "Put a pipe between, for example: ... | carrel gate --policy FILE -- "
+                              "COMMAND | ...");
                 return -1;
         }
         return 0;
@@ -341,9 +388,15 @@ static int
 gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *e)
 {
         const struct option_row rows[] = {
-                { "--policy", &a->policy, NULL, NULL }, { "--host", &a->host_file, NULL, NULL }, { "--resolver", NULL, NULL, &a->resolvers },
-                { "--private-network", NULL, NULL, &a->networks }, { "--json", NULL, &a->is_json, NULL }, { "--routed", NULL, &a->is_routed, NULL },
-                { "--connections", &a->connections, NULL, NULL }, { "--bytes-out", &a->bytes_out, NULL, NULL }, { "--bytes-in", &a->bytes_in, NULL, NULL },
+                { "--policy", &a->policy, NULL, NULL },
+                { "--host", &a->host_file, NULL, NULL },
+                { "--resolver", NULL, NULL, &a->resolvers },
+                { "--private-network", NULL, NULL, &a->networks },
+                { "--json", NULL, &a->is_json, NULL },
+                { "--routed", NULL, &a->is_routed, NULL },
+                { "--connections", &a->connections, NULL, NULL },
+                { "--bytes-out", &a->bytes_out, NULL, NULL },
+                { "--bytes-in", &a->bytes_in, NULL, NULL },
                 { "--bandwidth", &a->bandwidth, NULL, NULL },
         };
         const struct gate_again again = { read_again, a };
@@ -354,15 +407,20 @@ gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *
         size_t count = 0;
         int rest = argc;
 
-        if (options_read_command(argc, argv, rows, sizeof rows / sizeof *rows, words, 0, &count, &rest, e) < 0)
+        if (options_read_command(argc, argv, rows, sizeof rows / sizeof *rows, words, 0, &count,
+                                 &rest, e) < 0)
                 return -1;
-        explains = rest < argc && strcmp(argv[rest], "explain") == 0 && strcmp(argv[rest - 1], "--") != 0;
+        explains = rest < argc && strcmp(argv[rest], "explain") == 0 &&
+                   strcmp(argv[rest - 1], "--") != 0;
         if (explains)
-                argv[rest] = argv[0];          /* the words after it are options of `explain` */
-        if (explains && options_read(argc - rest, argv + rest, rows, sizeof rows / sizeof *rows, words, 1, &count, e) < 0)
+                argv[rest] = argv[0]; /* the words after it are options of `explain` */
+        if (explains && options_read(argc - rest, argv + rest, rows, sizeof rows / sizeof *rows,
+                                     words, 1, &count, e) < 0)
                 return -1;
         if (explains ? count == 0 : rest == argc) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, explains ? "explain needs a host name: HOST or HOST:PORT" : "there is no command to run");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           explains ? "explain needs a host name: HOST or HOST:PORT"
+                                    : "there is no command to run");
                 error_hint(e, "`carrel help gate` shows how it is used.");
                 return -1;
         }
@@ -370,7 +428,8 @@ gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *
                 return -1;
         if (explains)
                 return explain(&list, words[0], a->is_json);
-        if (check_streams(e) < 0 || ladder_descriptors(e) < 0 || gate_run(&list, &again, argv + rest, &report, e) < 0)
+        if (check_streams(e) < 0 || ladder_descriptors(e) < 0 ||
+            gate_run(&list, &again, argv + rest, &report, e) < 0)
                 return -1;
         if (a->is_json)
                 report_json(&report, list.file);

@@ -30,9 +30,19 @@
 #include "wire/gate.h"
 #include "wire/message.h"
 
-enum stage { STAGE_USER, STAGE_NET, STAGE_LOOPBACK, STAGE_WALL, STAGE_ROUTED, STAGE_PRIVILEGES, STAGE_DONE };
+enum stage {
+        STAGE_USER,
+        STAGE_NET,
+        STAGE_LOOPBACK,
+        STAGE_WALL,
+        STAGE_ROUTED,
+        STAGE_PRIVILEGES,
+        STAGE_DONE
+};
 
-struct told { int32_t stage, sys; };
+struct told {
+        int32_t stage, sys;
+};
 
 static int
 write_file(const char *path, const char *text)
@@ -104,7 +114,7 @@ open_listeners(const struct wire_wall_listen *ask, int *stock, size_t *stock_cou
         return result;
 }
 
-enum { SEND_TRIES = 5000 };    /* a little over a millisecond each */
+enum { SEND_TRIES = 5000 }; /* a little over a millisecond each */
 
 /*
  * The kernel limits descriptors in transit per user, for all of the user's processes together, and
@@ -139,9 +149,10 @@ serve(int link, int *stock, size_t stock_count)
                 if (answer.sys != 0)
                         count = 0;
                 result = send_in_time(link, WIRE_WALL_LISTENED, &answer, sizeof answer, fds, count);
-                if (result == -ETOOMANYREFS) {         /* it will be requested again */
+                if (result == -ETOOMANYREFS) { /* it will be requested again */
                         answer.sys = ETOOMANYREFS;
-                        result = wire_send(link, WIRE_WALL_LISTENED, &answer, sizeof answer, NULL, 0);
+                        result = wire_send(link, WIRE_WALL_LISTENED, &answer, sizeof answer, NULL,
+                                           0);
                 }
                 if (result < 0)
                         break;
@@ -157,7 +168,8 @@ drop_privileges(void)
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || syscall(SYS_capset, &head, none) < 0)
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+            syscall(SYS_capset, &head, none) < 0)
                 return -errno;
         return 0;
 }
@@ -169,7 +181,7 @@ be_inside(int link, const struct wall_wanted *wanted, bool needs_user)
         int fds[WALL_SOCKETS_MAX + 2], sockets[WALL_FDS_MAX], result;
         size_t count = 0, open_count = wall_count(wanted) - wanted->stock;
 
-        (void)setsid();                        /* keys typed at the terminal are for the command */
+        (void)setsid(); /* keys typed at the terminal are for the command */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         result = needs_user ? make_user(getuid(), getgid()) : 0;
         if (result < 0)
@@ -200,11 +212,18 @@ be_inside(int link, const struct wall_wanted *wanted, bool needs_user)
 static int
 explain(const struct told *told, struct error *e)
 {
-        static const char *const what[] = { [STAGE_USER] = "making a user namespace", [STAGE_NET] = "making a network namespace",
-                                            [STAGE_LOOPBACK] = "bringing up the loopback device", [STAGE_WALL] = "making the wall",
-                                            [STAGE_ROUTED] = "making the wall in a namespace of its own (--routed), which needs veth devices",
-                                            [STAGE_PRIVILEGES] = "giving up the namespace's privileges" };
-        enum stage stage = told->stage >= STAGE_USER && told->stage < STAGE_DONE ? (enum stage)told->stage : STAGE_WALL;
+        static const char *const what[] = { [STAGE_USER] = "making a user namespace",
+                                            [STAGE_NET] = "making a network namespace",
+                                            [STAGE_LOOPBACK] = "bringing up the loopback device",
+                                            [STAGE_WALL] = "making the wall",
+                                            [STAGE_ROUTED] =
+                                                    "making the wall in a namespace of its own "
+                                                    "(--routed), which needs veth devices",
+                                            [STAGE_PRIVILEGES] =
+                                                    "giving up the namespace's privileges" };
+        enum stage stage = told->stage >= STAGE_USER && told->stage < STAGE_DONE
+                                   ? (enum stage)told->stage
+                                   : STAGE_WALL;
 
         return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, told->sys, "%s", what[stage]);
 }
@@ -219,14 +238,17 @@ hear_first(struct gate_inside *ret, size_t expected, bool needs_user, struct err
         int result = wire_receive(ret->link, 1, &m, &told, sizeof told);
 
         if (result != 1)
-                return fail(e, ERROR_BACKEND_FAILED, "the process inside the wall ended before it was there");
+                return fail(e, ERROR_BACKEND_FAILED,
+                            "the process inside the wall ended before it was there");
         if (m.kind == WIRE_WALL && m.len == sizeof told && told.stage != STAGE_DONE) {
                 wire_message_close(&m);
                 return explain(&told, e);
         }
-        if (m.kind != WIRE_WALL || m.len != sizeof told || m.fd_count != expected + (needs_user ? 2 : 1)) {
+        if (m.kind != WIRE_WALL || m.len != sizeof told ||
+            m.fd_count != expected + (needs_user ? 2 : 1)) {
                 wire_message_close(&m);
-                return fail(e, ERROR_BACKEND_FAILED, "the process inside the wall spoke out of turn");
+                return fail(e, ERROR_BACKEND_FAILED,
+                            "the process inside the wall spoke out of turn");
         }
         ret->net = m.fds[at++];
         if (needs_user)
@@ -253,7 +275,8 @@ gate_inside_start(const struct wall_wanted *wanted, struct gate_inside *ret, str
         (void)close(ends[1]);
         ret->link = ends[0];
         if (ret->pid < 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "starting the process inside the wall");
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno,
+                                "starting the process inside the wall");
         return hear_first(ret, wall_count(wanted) - wanted->stock, needs_user, e);
 }
 
@@ -261,7 +284,8 @@ gate_inside_start(const struct wall_wanted *wanted, struct gate_inside *ret, str
 static int
 let_go_of_ways_out(void)
 {
-        static const int ways[] = { CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_SYS_PTRACE, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_BPF };
+        static const int ways[] = { CAP_SYS_ADMIN,  CAP_NET_ADMIN, CAP_SYS_PTRACE,
+                                    CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_BPF };
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
 
@@ -270,7 +294,7 @@ let_go_of_ways_out(void)
                 /* an older kernel may not know the newest */
                 (void)prctl(PR_CAPBSET_DROP, ways[i], 0, 0, 0);
                 if (prctl(PR_CAPBSET_READ, ways[i], 0, 0, 0) > 0)
-                        return -EPERM;         /* root's programs would gain it again */
+                        return -EPERM; /* root's programs would gain it again */
         }
         if (syscall(SYS_capget, &head, caps) < 0)
                 return -errno;

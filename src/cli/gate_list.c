@@ -29,7 +29,8 @@ ends_with(const char *text, const char *end)
 static int
 not_a_list(const struct node *n, struct error *e)
 {
-        (void)fail_at(e, ERROR_SCHEMA_INVALID, "network/egress", "type", "the destinations are a list, and this is %s", node_kind_name(n->kind));
+        (void)fail_at(e, ERROR_SCHEMA_INVALID, "network/egress", "type",
+                      "the destinations are a list, and this is %s", node_kind_name(n->kind));
         e->line = n->line;
         e->column = n->column;
         return -1;
@@ -54,13 +55,15 @@ find_list(const struct node *root, const struct node **ret, struct error *e)
                 *ret = node_find(network, "egress");
                 return 0;
         }
-        node_each(child, root)
-                if (strcmp(child->key, "egress") != 0) {
-                        (void)fail_at(e, ERROR_SCHEMA_INVALID, "", "unknown_field", "\"%.64s\" has no meaning here: a policy has `egress`, a list", child->key);
-                        e->line = child->key_line;
-                        e->column = child->key_column;
-                        return -1;
-                }
+        node_each(child, root) if (strcmp(child->key, "egress") != 0)
+        {
+                (void)fail_at(e, ERROR_SCHEMA_INVALID, "", "unknown_field",
+                              "\"%.64s\" has no meaning here: a policy has `egress`, a list",
+                              child->key);
+                e->line = child->key_line;
+                e->column = child->key_column;
+                return -1;
+        }
         *ret = node_find(root, "egress");
         return 0;
 }
@@ -73,10 +76,14 @@ read_manifest(struct arena *arena, const char *file, const struct node **ret, st
         struct manifest m;
 
         findings_init(&findings, arena);
-        if (ref_manifest_open(arena, file, NULL, &read, e) < 0 || manifest_read(arena, read.bytes, read.len, read.kind, read.syntax, &m, &findings, e) < 0)
+        if (ref_manifest_open(arena, file, NULL, &read, e) < 0 ||
+            manifest_read(arena, read.bytes, read.len, read.kind, read.syntax, &m, &findings, e) <
+                    0)
                 return -1;
         if (m.form == MANIFEST_REF || m.form == MANIFEST_FILE)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "sandbox", "ref", "this manifest refers to another (\"%.100s\"); pass that file", m.ref);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "sandbox", "ref",
+                               "this manifest refers to another (\"%.100s\"); pass that file",
+                               m.ref);
         *ret = node_find(node_find(m.block, "network"), "egress");
         return 0;
 }
@@ -92,8 +99,9 @@ read_tree(struct arena *arena, const char *file, const struct node **ret, struct
                 return read_manifest(arena, file, ret, e);
         if (ref_file_read(arena, file, REF_FILE_MAX, NULL, &bytes, &len, e) < 0)
                 return -1;
-        if (ends_with(file, ".json") ? json_read(arena, bytes, len, &text_limits_manifest, &root, e) < 0
-                                     : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &root, e) < 0)
+        if (ends_with(file, ".json")
+                    ? json_read(arena, bytes, len, &text_limits_manifest, &root, e) < 0
+                    : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &root, e) < 0)
                 return -1;
         return find_list(root, ret, e);
 }
@@ -101,12 +109,14 @@ read_tree(struct arena *arena, const char *file, const struct node **ret, struct
 static int
 too_many(size_t count, struct error *e)
 {
-        return fail_at(e, ERROR_QUOTA_EXCEEDED, "network/egress", "too_many", "%zu destinations; at most %d can be listed", count, GATE_ENTRIES_MAX);
+        return fail_at(e, ERROR_QUOTA_EXCEEDED, "network/egress", "too_many",
+                       "%zu destinations; at most %d can be listed", count, GATE_ENTRIES_MAX);
 }
 
 /* Adds a host: an entry, or one of a preset's. */
 static int
-add_entry(struct arena *arena, const char *text, const struct node *n, size_t item, struct gate_list *ret, struct error *e)
+add_entry(struct arena *arena, const char *text, const struct node *n, size_t item,
+          struct gate_list *ret, struct error *e)
 {
         struct spec_egress *entry = &ret->entries[ret->allow.count];
 
@@ -122,12 +132,15 @@ add_entry(struct arena *arena, const char *text, const struct node *n, size_t it
 }
 
 static int
-read_entry(struct arena *arena, const struct node *n, size_t item, struct gate_list *ret, struct error *e)
+read_entry(struct arena *arena, const struct node *n, size_t item, struct gate_list *ret,
+           struct error *e)
 {
         const struct egress_preset *preset;
 
         if (n->kind != NODE_STRING)
-                return fail_at(e, ERROR_SCHEMA_INVALID, "", "type", "each destination is a string, and this is %s", node_kind_name(n->kind));
+                return fail_at(e, ERROR_SCHEMA_INVALID, "", "type",
+                               "each destination is a string, and this is %s",
+                               node_kind_name(n->kind));
         if (!egress_preset_is(n->text))
                 return add_entry(arena, n->text, n, item, ret, e);
         if (egress_preset_find(n->text, &preset, e) < 0)
@@ -177,7 +190,8 @@ ask_host(const struct host_rules *rules, const struct gate_list *list, struct er
 
                 if (judged == HOST_DESTINATION_PERMITTED)
                         continue;
-                (void)fail_at(e, ERROR_EGRESS_NOT_PERMITTED, "", host_destination_reason(judged), "%s %s", egress_text(entry, text), host_destination_words(judged));
+                (void)fail_at(e, ERROR_EGRESS_NOT_PERMITTED, "", host_destination_reason(judged),
+                              "%s %s", egress_text(entry, text), host_destination_words(judged));
                 (void)snprintf(e->path, sizeof e->path, "network/egress/%zu", entry->item);
                 e->line = entry->line;
                 e->column = entry->column;
@@ -188,21 +202,28 @@ ask_host(const struct host_rules *rules, const struct gate_list *list, struct er
 
 /* Writes the host's private names as entries again, because the gate reads texts. */
 static int
-write_private(struct arena *arena, const struct host_rules *rules, struct gate_list *ret, struct error *e)
+write_private(struct arena *arena, const struct host_rules *rules, struct gate_list *ret,
+              struct error *e)
 {
         ret->private_entries = rules->private_names;
         ret->private_names.items = arena_array(arena, const char *, rules->private_name_count + 1);
-        for (size_t i = 0; ret->private_names.items && i < rules->private_name_count && i < GATE_ENTRIES_MAX; i++) {
+        for (size_t i = 0;
+             ret->private_names.items && i < rules->private_name_count && i < GATE_ENTRIES_MAX;
+             i++) {
                 char *text = arena_alloc(arena, EGRESS_TEXT_ROOM);
 
                 if (text)
-                        ret->private_names.items[ret->private_names.count++] = egress_text(&rules->private_names[i], text);
+                        ret->private_names.items[ret->private_names.count++] =
+                                egress_text(&rules->private_names[i], text);
         }
-        return arena_is_full(arena) ? fail(e, ERROR_NO_MEMORY, "no memory for the host's private names") : 0;
+        return arena_is_full(arena)
+                       ? fail(e, ERROR_NO_MEMORY, "no memory for the host's private names")
+                       : 0;
 }
 
 int
-gate_list_read(struct arena *arena, const char *file, const char *host_file, struct gate_list *ret, const char **ret_about, struct error *e)
+gate_list_read(struct arena *arena, const char *file, const char *host_file, struct gate_list *ret,
+               const char **ret_about, struct error *e)
 {
         static const struct host_ability none;
         const struct node *list = NULL;
@@ -216,8 +237,11 @@ gate_list_read(struct arena *arena, const char *file, const char *host_file, str
                 return -1;
         }
         *ret_about = file;
-        ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)host.rules->resolvers.items, host.rules->resolvers.count };
-        ret->networks = (struct gate_texts){ (const char **)(uintptr_t)host.rules->networks.items, host.rules->networks.count };
+        ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)host.rules->resolvers.items,
+                                              host.rules->resolvers.count };
+        ret->networks = (struct gate_texts){ (const char **)(uintptr_t)host.rules->networks.items,
+                                             host.rules->networks.count };
         ret->caps_max = host.rules->egress_caps;
-        return ask_host(host.rules, ret, e) < 0 || write_private(arena, host.rules, ret, e) < 0 ? -1 : 0;
+        return ask_host(host.rules, ret, e) < 0 || write_private(arena, host.rules, ret, e) < 0 ? -1
+                                                                                                : 0;
 }

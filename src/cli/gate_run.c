@@ -30,7 +30,14 @@
 #include "wire/gate.h"
 #include "wire/message.h"
 
-enum { RESTARTS_MAX = 50, GATE_FD = 3, LAST_WORDS_MS = 1500, START_MS = 10000, WALL_NUMBER = 1, DRAIN_MAX = 64 };
+enum {
+        RESTARTS_MAX = 50,
+        GATE_FD = 3,
+        LAST_WORDS_MS = 1500,
+        START_MS = 10000,
+        WALL_NUMBER = 1,
+        DRAIN_MAX = 64
+};
 
 struct run {
         struct gate_list list;
@@ -46,7 +53,9 @@ struct run {
         int signals;
 };
 
-/* -- the gate's process ------------------------------------------------------------------------------------------------ */
+/* -- the gate's process
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static _Noreturn void
 become_gate(int image, int control)
@@ -59,13 +68,16 @@ become_gate(int image, int control)
         static char *const environment[] = { NULL };
 #endif
         sigset_t nothing;
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC), away = fcntl(image, F_DUPFD_CLOEXEC, GATE_FD + 10), end = fcntl(control, F_DUPFD_CLOEXEC, GATE_FD + 10);
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC),
+            away = fcntl(image, F_DUPFD_CLOEXEC, GATE_FD + 10),
+            end = fcntl(control, F_DUPFD_CLOEXEC, GATE_FD + 10);
 
         (void)setsid();
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         (void)sigemptyset(&nothing);
         (void)sigprocmask(SIG_SETMASK, &nothing, NULL);
-        if (null < 0 || away < 0 || end < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(end, GATE_FD) < 0 || chdir("/") < 0)
+        if (null < 0 || away < 0 || end < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
+            dup2(end, GATE_FD) < 0 || chdir("/") < 0)
                 _exit(125);
         (void)syscall(SYS_execveat, away, "", argv, environment, AT_EMPTY_PATH);
         _exit(125);
@@ -99,7 +111,9 @@ static _Alignas(8) char body[GATE_POLICY_MAX];
 static int
 send_config(const struct run *r)
 {
-        size_t len = wire_gate_config(body, sizeof body, r->list.resolvers.items, r->list.resolvers.count, r->list.networks.items, r->list.networks.count);
+        size_t len = wire_gate_config(body, sizeof body, r->list.resolvers.items,
+                                      r->list.resolvers.count, r->list.networks.items,
+                                      r->list.networks.count);
 
         return len == 0 ? -E2BIG : wire_send(r->control, WIRE_GATE_CONFIG, body, len, NULL, 0);
 }
@@ -107,9 +121,13 @@ send_config(const struct run *r)
 static size_t
 write_list(const struct run *r, const struct wall_listener *listeners, size_t count)
 {
-        const struct wire_gate_policy head = { .wall = WALL_NUMBER, .generation = r->generation, .caps = r->list.caps, .id = "gate" };
+        const struct wire_gate_policy head = {
+                .wall = WALL_NUMBER, .generation = r->generation, .caps = r->list.caps, .id = "gate"
+        };
 
-        return wire_gate_policy(body, sizeof body, &head, r->list.allow.items, r->list.allow.count, r->list.private_names.items, r->list.private_names.count, listeners, count);
+        return wire_gate_policy(body, sizeof body, &head, r->list.allow.items, r->list.allow.count,
+                                r->list.private_names.items, r->list.private_names.count, listeners,
+                                count);
 }
 
 /* Sends only the list: a change of it. */
@@ -146,12 +164,15 @@ hear_added(const struct run *r, struct error *e)
         struct wire_gate_added added;
         struct wire_message m;
 
-        if (poll(&wait, 1, START_MS) != 1 || wire_receive(r->control, 0, &m, &added, sizeof added) != 1)
+        if (poll(&wait, 1, START_MS) != 1 ||
+            wire_receive(r->control, 0, &m, &added, sizeof added) != 1)
                 return fail(e, ERROR_BACKEND_FAILED, "the gate ended before it served");
         wire_message_close(&m);
         if (m.kind != WIRE_GATE_ADDED || m.len != sizeof added)
                 return fail(e, ERROR_BACKEND_FAILED, "the gate spoke out of turn");
-        return added.sys == 0 ? 0 : fail_sys(e, ERROR_BACKEND_FAILED, added.sys, "the gate does not serve this wall");
+        return added.sys == 0 ? 0
+                              : fail_sys(e, ERROR_BACKEND_FAILED, added.sys,
+                                         "the gate does not serve this wall");
 }
 
 static int
@@ -164,7 +185,9 @@ start_gate(struct run *r, struct error *e)
         result = send_config(r);
         if (result == 0)
                 result = send_wall(r);
-        return result == 0 ? hear_added(r, e) : fail_sys(e, ERROR_BACKEND_FAILED, -result, "telling the gate of its wall");
+        return result == 0
+                       ? hear_added(r, e)
+                       : fail_sys(e, ERROR_BACKEND_FAILED, -result, "telling the gate of its wall");
 }
 
 static void
@@ -190,7 +213,9 @@ ask_inside(void *data, const struct wire_wall_listen *wanted)
 {
         const struct run *r = data;
 
-        return r->inside.link < 0 ? -EPIPE : wire_send(r->inside.link, WIRE_WALL_LISTEN, wanted, sizeof *wanted, NULL, 0);
+        return r->inside.link < 0 ? -EPIPE
+                                  : wire_send(r->inside.link, WIRE_WALL_LISTEN, wanted,
+                                              sizeof *wanted, NULL, 0);
 }
 
 /* Called after the gate's last message. */
@@ -204,7 +229,10 @@ report_denials(struct run *r)
                 const struct wire_wall_denied *m = &of->items[i].d;
                 struct gate_denial *d = &report->denials[report->count++];
 
-                *d = (struct gate_denial){ .reason = m->reason, .count = of->items[i].count, .cgroup = m->cgroup, .port = m->port };
+                *d = (struct gate_denial){ .reason = m->reason,
+                                           .count = of->items[i].count,
+                                           .cgroup = m->cgroup,
+                                           .port = m->port };
                 memcpy(d->host, m->host, sizeof d->host - 1);
                 memcpy(d->other, m->other, sizeof d->other - 1);
                 (void)hold_address_text(m, d->address);
@@ -235,7 +263,7 @@ hear_inside(struct run *r)
                 wire_message_close(&m);
                 return;
         }
-        (void)close(r->inside.link);          /* from now on no new listeners; existing ones stay */
+        (void)close(r->inside.link); /* from now on no new listeners; existing ones stay */
         r->inside.link = -1;
 }
 
@@ -253,11 +281,15 @@ hear_control(const struct run *r)
                 return false;
         wire_message_close(&m);
         if (m.kind == WIRE_GATE_ADDED && m.len == sizeof added && added.sys != 0)
-                (void)fprintf(stderr, "carrel gate: the gate does not take the changed policy: %s\n", strerror(added.sys));
+                (void)fprintf(stderr,
+                              "carrel gate: the gate does not take the changed policy: %s\n",
+                              strerror(added.sys));
         return true;
 }
 
-/* -- the command -------------------------------------------------------------------------------------------------------------- */
+/* -- the command
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static _Noreturn void
 become_command(const struct run *r, char **argv, int told)
@@ -292,14 +324,22 @@ start_command(struct run *r, char **argv, struct error *e)
                         (void)waitpid(r->command, NULL, 0);
                 r->command = -1;
                 if (wrong < 0) {
-                        (void)fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, -wrong, "going behind the wall");
+                        (void)fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, -wrong,
+                                       "going behind the wall");
                         if (wrong == -EPERM)
-                                error_hint(e, "Root needs CAP_SETPCAP to give up what leads back out of the namespace: run this as an ordinary user, or use `carrel run`.");
+                                error_hint(e, "Root needs CAP_SETPCAP to give up what leads back "
+                                              "out of the namespace: run this as an ordinary user, "
+                                              "or use `carrel run`.");
                         return -1;
                 }
-                (void)fail_sys(e, wrong == ENOENT ? ERROR_COMMAND_NOT_FOUND : wrong == 0 ? ERROR_BACKEND_FAILED : ERROR_COMMAND_NOT_EXECUTABLE, wrong, "%.100s", argv[0]);
+                (void)fail_sys(e,
+                               wrong == ENOENT ? ERROR_COMMAND_NOT_FOUND
+                               : wrong == 0    ? ERROR_BACKEND_FAILED
+                                               : ERROR_COMMAND_NOT_EXECUTABLE,
+                               wrong, "%.100s", argv[0]);
                 if (wrong == ENOENT)
-                        error_hint(e, "Check the name, and PATH: no program of that name is there.");
+                        error_hint(e,
+                                   "Check the name, and PATH: no program of that name is there.");
                 return -1;
         }
         (void)close(told[0]);
@@ -386,7 +426,10 @@ hear_signal(struct run *r)
         if (s.ssi_signo == SIGUSR1 && is_from_outside(&s))
                 change(r);
         else if (s.ssi_signo == SIGUSR1)
-                (void)fputs("carrel gate: the policy stays as it was: who asked for it to be read again was not seen outside the wall. Send the signal from a shell there.\n", stderr);
+                (void)fputs("carrel gate: the policy stays as it was: who asked for it to be read "
+                            "again was not seen outside the wall. Send the signal from a shell "
+                            "there.\n",
+                            stderr);
         if (waitpid(r->command, &status, WNOHANG) != r->command)
                 return false;
         r->report->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -397,8 +440,10 @@ static void
 wait_for_command(struct run *r)
 {
         for (;;) {
-                struct pollfd wait[] = { { .fd = r->signals, .events = POLLIN }, { .fd = r->hold.link, .events = hold_events(&r->hold) },
-                                         { .fd = r->control, .events = POLLIN }, { .fd = r->inside.link, .events = POLLIN } };
+                struct pollfd wait[] = { { .fd = r->signals, .events = POLLIN },
+                                         { .fd = r->hold.link, .events = hold_events(&r->hold) },
+                                         { .fd = r->control, .events = POLLIN },
+                                         { .fd = r->inside.link, .events = POLLIN } };
 
                 if (poll(wait, sizeof wait / sizeof *wait, -1) < 0 && errno != EINTR)
                         return;
@@ -406,7 +451,8 @@ wait_for_command(struct run *r)
                         return;
                 if (wait[3].revents != 0)
                         hear_inside(r);
-                if ((wait[2].revents != 0 && !hear_control(r)) || (wait[1].revents != 0 && !hear_link(r)))
+                if ((wait[2].revents != 0 && !hear_control(r)) ||
+                    (wait[1].revents != 0 && !hear_link(r)))
                         replace_gate(r);
         }
 }
@@ -418,7 +464,8 @@ hear_last_words(struct run *r)
         struct wire_number wall = { WALL_NUMBER };
         struct pollfd wait = { .fd = r->hold.link, .events = POLLIN };
 
-        if (r->control < 0 || r->hold.link < 0 || wire_send(r->control, WIRE_GATE_DROP, &wall, sizeof wall, NULL, 0) < 0)
+        if (r->control < 0 || r->hold.link < 0 ||
+            wire_send(r->control, WIRE_GATE_DROP, &wall, sizeof wall, NULL, 0) < 0)
                 return;
         while (poll(&wait, 1, LAST_WORDS_MS) == 1)
                 if (!hear_link(r))
@@ -443,7 +490,9 @@ collect_ports(struct run *r, struct error *e)
                         if (is_there)
                                 continue;
                         if (r->port_count == WALL_PORTS_MAX)
-                                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d ports below 1024 are listed", WALL_PORTS_MAX);
+                                return fail(e, ERROR_QUOTA_EXCEEDED,
+                                            "more than %d ports below 1024 are listed",
+                                            WALL_PORTS_MAX);
                         r->ports[r->port_count++] = port;
                         has_ssh |= port == WALL_SSH;
                 }
@@ -475,7 +524,10 @@ static int
 take_wall(struct run *r, size_t stock, struct error *e)
 {
         struct wall_listener listeners[WALL_PORTS_MAX + 1] = { 0 };
-        struct wire_message m = { .kind = WIRE_WALL, .len = (r->port_count + (r->list.is_routed ? 1 : 0)) * sizeof *listeners, .fd_count = r->inside.socket_count };
+        struct wire_message m = { .kind = WIRE_WALL,
+                                  .len = (r->port_count + (r->list.is_routed ? 1 : 0)) *
+                                         sizeof *listeners,
+                                  .fd_count = r->inside.socket_count };
         int result;
 
         for (size_t i = 0; i < r->port_count; i++)
@@ -491,13 +543,16 @@ take_wall(struct run *r, size_t stock, struct error *e)
 static int
 run_all(struct run *r, char **argv, struct error *e)
 {
-        struct wall_wanted wanted = { .is_routed = r->list.is_routed, .stock = r->list.is_routed ? WALL_STOCK_MAX : 0 };
+        struct wall_wanted wanted = { .is_routed = r->list.is_routed,
+                                      .stock = r->list.is_routed ? WALL_STOCK_MAX : 0 };
 
         if (collect_ports(r, e) < 0)
                 return -1;
         wanted.ports = r->ports;
         wanted.port_count = r->port_count;
-        if (take_signals(r, e) < 0 || gate_inside_start(&wanted, &r->inside, e) < 0 || take_wall(r, wanted.stock, e) < 0 || start_gate(r, e) < 0 || start_command(r, argv, e) < 0)
+        if (take_signals(r, e) < 0 || gate_inside_start(&wanted, &r->inside, e) < 0 ||
+            take_wall(r, wanted.stock, e) < 0 || start_gate(r, e) < 0 ||
+            start_command(r, argv, e) < 0)
                 return -1;
         wait_for_command(r);
         hear_last_words(r);
@@ -505,19 +560,28 @@ run_all(struct run *r, char **argv, struct error *e)
 }
 
 int
-gate_run(const struct gate_list *list, const struct gate_again *again, char **argv, struct gate_report *ret, struct error *e)
+gate_run(const struct gate_list *list, const struct gate_again *again, char **argv,
+         struct gate_report *ret, struct error *e)
 {
         static struct run r;
         int result;
 
-        r = (struct run){ .list = *list, .again = again, .generation = 1, .report = ret, .gate = -1, .control = -1, .command = -1, .signals = -1, .inside = { .pid = -1, .link = -1 } };
+        r = (struct run){ .list = *list,
+                          .again = again,
+                          .generation = 1,
+                          .report = ret,
+                          .gate = -1,
+                          .control = -1,
+                          .command = -1,
+                          .signals = -1,
+                          .inside = { .pid = -1, .link = -1 } };
         hold_init(&r.hold, ask_inside, NULL, &r);
         refusals_init(&r.hold.refusals, GATE_DENIALS_MAX, GATE_DENIALS_MAX);
         result = run_all(&r, argv, e);
         report_denials(&r);
         forget_gate(&r);
         if (r.inside.link >= 0)
-                (void)close(r.inside.link);    /* closing it ends that process */
+                (void)close(r.inside.link); /* closing it ends that process */
         if (r.inside.pid > 0)
                 (void)waitpid(r.inside.pid, NULL, 0);
         hold_fini(&r.hold);

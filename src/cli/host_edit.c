@@ -15,7 +15,8 @@
 #include "text/yaml.h"
 
 static const struct text_limits limits = { 1024 * 1024, 32, 65536 };
-static const char head[] = "# Rules of this host for Carrel: docs/HOST.md. `carrel check --host FILE` checks this file.\n";
+static const char head[] = "# Rules of this host for Carrel: docs/HOST.md. `carrel check --host "
+                           "FILE` checks this file.\n";
 
 struct edit {
         struct arena *arena;
@@ -23,7 +24,7 @@ struct edit {
         size_t len;
         const struct node *root;
         struct node value;
-        const char *key, *quoted;               /* the value as JSON, which is YAML too */
+        const char *key, *quoted; /* the value as JSON, which is YAML too */
 };
 
 static const char *
@@ -68,7 +69,9 @@ insert(const struct edit *d, size_t at, const char *piece)
         return arena_format(d->arena, "%.*s%s%s", (int)at, d->text, piece, d->text + at);
 }
 
-/* -- the places ------------------------------------------------------------------------------------------------------- */
+/* -- the places
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 /* Adds a new key: at the front within braces, else at the end. */
 static const char *
@@ -77,8 +80,11 @@ add_key(const struct edit *d)
         bool ends_line = d->len == 0 || d->text[d->len - 1] == '\n';
 
         if (d->root && d->text[place(d, d->root->line, d->root->column)] == '{')
-                return insert(d, place(d, d->root->line, d->root->column) + 1, arena_format(d->arena, "\"%s\": [%s]%s", d->key, d->quoted, d->root->len > 0 ? ", " : ""));
-        return arena_format(d->arena, "%s%s%s%s:\n  - %s\n", d->len == 0 ? head : "", d->text, ends_line ? "" : "\n", d->key, d->quoted);
+                return insert(d, place(d, d->root->line, d->root->column) + 1,
+                              arena_format(d->arena, "\"%s\": [%s]%s", d->key, d->quoted,
+                                           d->root->len > 0 ? ", " : ""));
+        return arena_format(d->arena, "%s%s%s%s:\n  - %s\n", d->len == 0 ? head : "", d->text,
+                            ends_line ? "" : "\n", d->key, d->quoted);
 }
 
 static const char *
@@ -88,7 +94,8 @@ add_item(const struct edit *d, const struct node *list)
         const struct node *last = list->first;
 
         if (d->text[at] == '[')
-                return insert(d, at + 1, arena_format(d->arena, "%s%s", d->quoted, list->len > 0 ? ", " : ""));
+                return insert(d, at + 1,
+                              arena_format(d->arena, "%s%s", d->quoted, list->len > 0 ? ", " : ""));
         while (last && last->next)
                 last = last->next;
         if (!last)
@@ -98,10 +105,14 @@ add_item(const struct edit *d, const struct node *list)
         at = start + strspn(d->text + start, " ");
         if (d->text[at] != '-')
                 return NULL;
-        return insert(d, end, arena_format(d->arena, "%s%.*s- %s\n", d->text[end - 1] == '\n' ? "" : "\n", (int)(at - start), d->text + start, d->quoted));
+        return insert(d, end,
+                      arena_format(d->arena, "%s%.*s- %s\n", d->text[end - 1] == '\n' ? "" : "\n",
+                                   (int)(at - start), d->text + start, d->quoted));
 }
 
-/* -- before and after ------------------------------------------------------------------------------------------------- */
+/* -- before and after
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static bool
 is_same(const struct node *left, const struct node *right)
@@ -121,9 +132,7 @@ is_same(const struct node *left, const struct node *right)
 static bool
 has_value(const struct node *list, const struct node *value)
 {
-        node_each(item, list)
-                if (is_same(item, value))
-                        return true;
+        node_each(item, list) if (is_same(item, value)) return true;
         return false;
 }
 
@@ -133,9 +142,11 @@ is_one_more(const struct node *before, const struct node *after, const struct no
 {
         size_t others = 0;
 
-        if (!after || after->kind != NODE_LIST || !has_value(after, value) || after->len != (before ? before->len : 0) + 1)
+        if (!after || after->kind != NODE_LIST || !has_value(after, value) ||
+            after->len != (before ? before->len : 0) + 1)
                 return false;
-        node_each(item, after) {
+        node_each(item, after)
+        {
                 bool is_old = false;
 
                 for (const struct node *old = before ? before->first : NULL; old; old = old->next)
@@ -151,10 +162,12 @@ is_kept(const struct edit *d, const struct node *after)
         const struct node *list = d->root ? node_find(d->root, d->key) : NULL;
         size_t before_len = d->root ? d->root->len : 0;
 
-        if (after->kind != NODE_MAP || after->len != before_len + (list ? 0 : 1) || !is_one_more(list, node_find(after, d->key), &d->value))
+        if (after->kind != NODE_MAP || after->len != before_len + (list ? 0 : 1) ||
+            !is_one_more(list, node_find(after, d->key), &d->value))
                 return false;
         for (const struct node *old = d->root ? d->root->first : NULL; old; old = old->next)
-                if (old != list && (!node_find(after, old->key) || !is_same(old, node_find(after, old->key))))
+                if (old != list &&
+                    (!node_find(after, old->key) || !is_same(old, node_find(after, old->key))))
                         return false;
         return true;
 }
@@ -162,23 +175,32 @@ is_kept(const struct edit *d, const struct node *after)
 static int
 uneditable(const struct edit *d, struct error *e)
 {
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, d->key, "uneditable", "this file cannot be changed without losing something of it");
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, d->key, "uneditable",
+                      "this file cannot be changed without losing something of it");
         error_hint(e, "Add %.150s to the list %.40s by hand.", d->quoted, d->key);
         return -1;
 }
 
 int
-host_edit_add(struct arena *arena, const char *text, size_t len, const char *key, const char *value, bool is_number, const char **ret, bool *ret_is_changed, struct error *e)
+host_edit_add(struct arena *arena, const char *text, size_t len, const char *key, const char *value,
+              bool is_number, const char **ret, bool *ret_is_changed, struct error *e)
 {
-        struct edit d = { .arena = arena, .text = text, .len = len, .key = key, .quoted = is_number ? value : quote(arena, value),
-                          .value = { .kind = is_number ? NODE_INT : NODE_STRING, .text = value, .len = strlen(value) } };
+        struct edit d = { .arena = arena,
+                          .text = text,
+                          .len = len,
+                          .key = key,
+                          .quoted = is_number ? value : quote(arena, value),
+                          .value = { .kind = is_number ? NODE_INT : NODE_STRING,
+                                     .text = value,
+                                     .len = strlen(value) } };
         const struct node *list, *after;
         const char *edited;
         struct error again;
 
         if (!d.quoted)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a host file");
-        if (len > 0 && yaml_read(arena, text, len, 1, &limits, &d.root, e) < 0 && strcmp(e->reason, "empty") != 0)
+        if (len > 0 && yaml_read(arena, text, len, 1, &limits, &d.root, e) < 0 &&
+            strcmp(e->reason, "empty") != 0)
                 return -1;
         list = d.root ? node_find(d.root, key) : NULL;
         *ret = text;
@@ -188,8 +210,10 @@ host_edit_add(struct arena *arena, const char *text, size_t len, const char *key
         if ((d.root && d.root->kind != NODE_MAP) || (list && list->kind != NODE_LIST))
                 return uneditable(&d, e);
         edited = list ? add_item(&d, list) : add_key(&d);
-        if (!edited || yaml_read(arena, edited, strlen(edited), 1, &limits, &after, &again) < 0 || !is_kept(&d, after))
-                return arena_is_full(arena) ? fail(e, ERROR_NO_MEMORY, "no memory for a host file") : uneditable(&d, e);
+        if (!edited || yaml_read(arena, edited, strlen(edited), 1, &limits, &after, &again) < 0 ||
+            !is_kept(&d, after))
+                return arena_is_full(arena) ? fail(e, ERROR_NO_MEMORY, "no memory for a host file")
+                                            : uneditable(&d, e);
         *ret = edited;
         *ret_is_changed = true;
         return 0;

@@ -17,6 +17,8 @@
  * from the old one in that value only. The text is in `arena`. Errors: those of yaml_read();
  * ERROR_INVALID_ARGUMENT "uneditable" if no such edit was found; ERROR_NO_MEMORY.
  */
-int host_edit_add(struct arena *arena, const char *text, size_t len, const char *key, const char *value, bool is_number, const char **ret, bool *ret_is_changed, struct error *e);
+int host_edit_add(struct arena *arena, const char *text, size_t len, const char *key,
+                  const char *value, bool is_number, const char **ret, bool *ret_is_changed,
+                  struct error *e);
 
 #endif

@@ -23,7 +23,9 @@
  * Relative to the directory before `shims`: the programs of each version. The newest version that
  * has the program is used.
  */
-static const struct { const char *shims, *real; } managers[] = {
+static const struct {
+        const char *shims, *real;
+} managers[] = {
         { "/.cargo/bin", "/.rustup/toolchains/*/bin" },
         { "/.pyenv/shims", "/.pyenv/versions/*/bin" },
         { "/.rbenv/shims", "/.rbenv/versions/*/bin" },
@@ -63,11 +65,13 @@ look_behind(const char *program, char ret[PATH_MAX])
 
                 if (!ends_with(program, len, managers[i].shims))
                         continue;
-                (void)snprintf(pattern, sizeof pattern, "%.*s%s%s", (int)(len - shims), program, managers[i].real, slash);
+                (void)snprintf(pattern, sizeof pattern, "%.*s%s%s", (int)(len - shims), program,
+                               managers[i].real, slash);
                 if (glob(pattern, 0, NULL, &found) != 0)
                         return false;
                 for (size_t f = 0; f < found.gl_pathc; f++)
-                        if (access(found.gl_pathv[f], X_OK) == 0 && (!newest || strverscmp(found.gl_pathv[f], newest) > 0))
+                        if (access(found.gl_pathv[f], X_OK) == 0 &&
+                            (!newest || strverscmp(found.gl_pathv[f], newest) > 0))
                                 newest = found.gl_pathv[f];
                 (void)snprintf(ret, PATH_MAX, "%s", newest ? newest : "");
                 globfree(&found);
@@ -84,7 +88,8 @@ static void
 directory_of(const char *program, char ret[PATH_MAX])
 {
         const char *home = getenv("HOME");
-        size_t len = (size_t)(strrchr(program, '/') - program), up = ends_with(program, len, "/bin") ? len - 4 : len;
+        size_t len = (size_t)(strrchr(program, '/') - program),
+               up = ends_with(program, len, "/bin") ? len - 4 : len;
         bool is_home = home && strlen(home) == up && strncmp(home, program, up) == 0;
 
         for (size_t i = 0; i < sizeof private_parents / sizeof *private_parents; i++)
@@ -100,7 +105,8 @@ add(struct host_tool *tool, const char *program)
 
         directory_of(program, dir);
         for (size_t i = 0; i < tool->dir_count; i++)
-                if (host_path_is_below(&(struct spec_names){ &(const char *){ tool->dirs[i] }, 1 }, dir))
+                if (host_path_is_below(&(struct spec_names){ &(const char *){ tool->dirs[i] }, 1 },
+                                       dir))
                         return;
         if (tool->dir_count < HOST_TOOL_DIRS_MAX)
                 memcpy(tool->dirs[tool->dir_count++], dir, sizeof dir);
@@ -110,7 +116,7 @@ add(struct host_tool *tool, const char *program)
 static void
 find_directories(struct host_tool *tool)
 {
-        const char *program = tool->program;    /* lint: host_tool_find() has written it */
+        const char *program = tool->program; /* lint: host_tool_find() has written it */
         char behind[PATH_MAX];
         char *real;
 
@@ -119,7 +125,7 @@ find_directories(struct host_tool *tool)
                 program = behind;
         real = realpath(program, NULL);
         if (real && strcmp(strrchr(real, '/'), strrchr(program, '/')) == 0)
-                program = real;       /* PATH inside has this directory, and the name is the same */
+                program = real; /* PATH inside has this directory, and the name is the same */
         add(tool, program);
         if (real)
                 add(tool, real);
@@ -133,8 +139,10 @@ host_tool_find(const char *name, struct host_tool *ret)
         struct stat st;
 
         for (; path && *path != '\0'; path += strcspn(path, ":"), path += *path == ':') {
-                (void)snprintf(ret->program, sizeof ret->program, "%.*s/%s", (int)strcspn(path, ":"), path, name);
-                if (path[0] != '/' || access(ret->program, X_OK) < 0 || stat(ret->program, &st) < 0 || !S_ISREG(st.st_mode))
+                (void)snprintf(ret->program, sizeof ret->program, "%.*s/%s",
+                               (int)strcspn(path, ":"), path, name);
+                if (path[0] != '/' || access(ret->program, X_OK) < 0 ||
+                    stat(ret->program, &st) < 0 || !S_ISREG(st.st_mode))
                         continue;
                 find_directories(ret);
                 return true;
@@ -148,7 +156,8 @@ host_tool_is_shown(const struct host_tool *tool)
         static const char *const shown[] = { "/usr", "/bin", "/sbin", "/nix/store", "/gnu/store" };
 
         for (size_t i = 0; i < tool->dir_count; i++)
-                if (!host_path_is_below(&(struct spec_names){ shown, sizeof shown / sizeof *shown }, tool->dirs[i]))
+                if (!host_path_is_below(&(struct spec_names){ shown, sizeof shown / sizeof *shown },
+                                        tool->dirs[i]))
                         return false;
         return true;
 }
@@ -162,16 +171,23 @@ write_hint(const struct host_tool *tool, const struct host_rules *rules, struct 
                 const char *dir = tool->dirs[i];
                 size_t used = strlen(tools);
 
-                (void)snprintf(tools + used, sizeof tools - used, "%s\"%s\"", i > 0 ? ", " : "", dir);
+                (void)snprintf(tools + used, sizeof tools - used, "%s\"%s\"", i > 0 ? ", " : "",
+                               dir);
                 used = strlen(allow);
                 if (rules && !host_path_is_below(&rules->tool_roots, dir))
                         (void)snprintf(allow + used, sizeof allow - used, " %s", dir);
         }
         if (allow[0] != '\0')
-                error_hint(e, "The host has %.60s. Bring it in, read-only: run %.30s tool%s, and add to SANDBOX.md metadata: {carrel: {tools: [%s]}}", tool->program,
-                           rules->allow ? rules->allow : "carrel allow", allow, tools);
+                error_hint(e,
+                           "The host has %.60s. Bring it in, read-only: run %.30s tool%s, and add "
+                           "to SANDBOX.md metadata: {carrel: {tools: [%s]}}",
+                           tool->program, rules->allow ? rules->allow : "carrel allow", allow,
+                           tools);
         else
-                error_hint(e, "The host has %.60s. Bring it in, read-only: metadata: {carrel: {tools: [%s]}}", tool->program, tools);
+                error_hint(e,
+                           "The host has %.60s. Bring it in, read-only: metadata: {carrel: {tools: "
+                           "[%s]}}",
+                           tool->program, tools);
 }
 
 /*
@@ -191,7 +207,9 @@ similar_program(const char *name)
                 const struct dirent *entry;
 
                 while (dir && (entry = readdir(dir)) != NULL)
-                        if (strlen(entry->d_name) < sizeof found && strlen(entry->d_name) > 2 && nearest_try(&n, entry->d_name, found) && nearest_edits(name, entry->d_name) < edits) {
+                        if (strlen(entry->d_name) < sizeof found && strlen(entry->d_name) > 2 &&
+                            nearest_try(&n, entry->d_name, found) &&
+                            nearest_edits(name, entry->d_name) < edits) {
                                 edits = nearest_edits(name, entry->d_name);
                                 (void)snprintf(found, sizeof found, "%s", entry->d_name);
                         }
@@ -210,21 +228,28 @@ host_tool_hint(const char *name, const struct host_rules *rules, struct error *e
         if (e->code != ERROR_COMMAND_NOT_FOUND)
                 return;
         if (strpbrk(name, " \t") && access(name, F_OK) < 0) {
-                error_hint(e, "This looks like a line for a shell. Run: carrel run -- sh -c '%.150s'", name);
+                error_hint(e,
+                           "This looks like a line for a shell. Run: carrel run -- sh -c '%.150s'",
+                           name);
         } else if (strchr(name, '/') == NULL) {
                 if (host_tool_find(name, &tool)) {
                         if (host_tool_is_shown(&tool))
-                                error_hint(e, "It is %.100s, and PATH inside does not name that directory. Run: carrel run -- %.100s", tool.program, tool.program);
+                                error_hint(e,
+                                           "It is %.100s, and PATH inside does not name that "
+                                           "directory. Run: carrel run -- %.100s",
+                                           tool.program, tool.program);
                         else
                                 write_hint(&tool, rules, e);
                 } else if (!lookup_is_known(name) && (similar = similar_program(name)) != NULL) {
                         error_hint(e, "Did you mean %s?", similar);
                 }
-        } else if (name[0] == '/' && strlen(name) < sizeof tool.program && access(name, X_OK) == 0) {
+        } else if (name[0] == '/' && strlen(name) < sizeof tool.program &&
+                   access(name, X_OK) == 0) {
                 (void)snprintf(tool.program, sizeof tool.program, "%s", name);
                 find_directories(&tool);
                 write_hint(&tool, rules, e);
         } else if (name[0] != '/' && access(name, F_OK) == 0) {
-                error_hint(e, "This directory has it, and the sandbox does not: `carrel plan` shows which directories are mounted, and where.");
+                error_hint(e, "This directory has it, and the sandbox does not: `carrel plan` "
+                              "shows which directories are mounted, and where.");
         }
 }

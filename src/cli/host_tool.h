@@ -14,7 +14,7 @@
 enum { HOST_TOOL_DIRS_MAX = 2 };
 
 struct host_tool {
-        char program[PATH_MAX];                         /* absolute, as found through PATH */
+        char program[PATH_MAX]; /* absolute, as found through PATH */
         /* directories to mount for it, after following links and version-manager shims */
         char dirs[HOST_TOOL_DIRS_MAX][PATH_MAX];
         size_t dir_count;

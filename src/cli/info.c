@@ -44,7 +44,8 @@ daemon_info(const struct ask *a)
                 print_escaped(stdout, info->version, false);
                 (void)printf("\nstate      ");
                 print_escaped(stdout, carrel_state(a->c), false);
-                (void)printf("\nsandboxes  %" PRIu64 "\npool       %" PRIu64 "\nruntimes  ", info->sandboxes, info->pool);
+                (void)printf("\nsandboxes  %" PRIu64 "\npool       %" PRIu64 "\nruntimes  ",
+                             info->sandboxes, info->pool);
                 for (size_t i = 0; i < info->runtime_count; i++) {
                         (void)fputc(' ', stdout);
                         print_escaped(stdout, info->runtimes[i], false);
@@ -106,12 +107,15 @@ cmd_info(int argc, char **argv)
 
         result = ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 0, 1, "", &e);
         if (result == 0 && wants_words && a.word_count == 0)
-                result = fail(&e, ERROR_INVALID_ARGUMENT, "--instructions are those of one sandbox: name it");
+                result = fail(&e, ERROR_INVALID_ARGUMENT,
+                              "--instructions are those of one sandbox: name it");
         if (result < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)
                 return status;
-        status = a.word_count == 0 ? daemon_info(&a) : wants_words ? instructions(&a, a.words[0]) : sandbox_info(&a, a.words[0]);
+        status = a.word_count == 0 ? daemon_info(&a)
+                 : wants_words     ? instructions(&a, a.words[0])
+                                   : sandbox_info(&a, a.words[0]);
         return ask_close(&a, status);
 }

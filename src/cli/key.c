@@ -60,7 +60,8 @@ print_rows(const struct carrel_tokens *all, struct table *t, FILE *out)
         for (size_t i = 0; i < all->count; i++) {
                 const struct carrel_token *token = &all->items[i];
                 char age[SPAN_TEXT];
-                const char *cells[] = { token->id, token->owner ? token->owner : "-", token->scope ? token->scope : "-",
+                const char *cells[] = { token->id, token->owner ? token->owner : "-",
+                                        token->scope ? token->scope : "-",
                                         span_text(span_since(token->created_at_ms), age) };
 
                 table_row(t, out, cells, 4);
@@ -121,11 +122,18 @@ key_rm(const struct ask *a, const char *id)
 static int
 check_words(const struct ask *a, struct error *e)
 {
-        if (strcmp(a->words[0], "rm") == 0 ? a->word_count == 2 : a->word_count == 1 && (strcmp(a->words[0], "new") == 0 || strcmp(a->words[0], "ls") == 0))
+        if (strcmp(a->words[0], "rm") == 0
+                    ? a->word_count == 2
+                    : a->word_count == 1 &&
+                              (strcmp(a->words[0], "new") == 0 || strcmp(a->words[0], "ls") == 0))
                 return 0;
-        if (value_word_check(VALUE_KEY_ACTION, (struct value_place){ "key", NULL }, a->words[0], e) < 0)
+        if (value_word_check(VALUE_KEY_ACTION, (struct value_place){ "key", NULL }, a->words[0],
+                             e) < 0)
                 return -1;
-        (void)fail(e, ERROR_INVALID_ARGUMENT, a->word_count == 1 ? "key rm needs the id of a token" : "key %s takes nothing more", a->words[0]);
+        (void)fail(e, ERROR_INVALID_ARGUMENT,
+                   a->word_count == 1 ? "key rm needs the id of a token"
+                                      : "key %s takes nothing more",
+                   a->words[0]);
         error_hint(e, "For example: carrel key rm TOKEN-ID. `carrel key ls` shows the ids.");
         return -1;
 }
@@ -135,16 +143,22 @@ cmd_key(int argc, char **argv)
 {
         struct ask a = { .state = NULL };
         const char *owner = NULL, *scope = NULL;
-        const struct option_row rows[] = { ASK_ROWS(&a), { "--owner", &owner, NULL }, { "--scope", &scope, NULL } };
+        const struct option_row rows[] = { ASK_ROWS(&a),
+                                           { "--owner", &owner, NULL },
+                                           { "--scope", &scope, NULL } };
         struct error e;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 2, "to know what to do: new, ls or rm", &e) < 0 || check_words(&a, &e) < 0 ||
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 2,
+                     "to know what to do: new, ls or rm", &e) < 0 ||
+            check_words(&a, &e) < 0 ||
             value_word_check(VALUE_SCOPE, (struct value_place){ "key", "--scope" }, scope, &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)
                 return status;
-        status = strcmp(a.words[0], "new") == 0 ? key_new(&a, owner, scope) : strcmp(a.words[0], "ls") == 0 ? key_ls(&a) : key_rm(&a, a.words[1]);
+        status = strcmp(a.words[0], "new") == 0  ? key_new(&a, owner, scope)
+                 : strcmp(a.words[0], "ls") == 0 ? key_ls(&a)
+                                                 : key_rm(&a, a.words[1]);
         return ask_close(&a, status);
 }

@@ -15,9 +15,14 @@
 
 enum { END_WAIT_MS = 10000 };
 
-static const struct { const char *name; int number; } signals[] = {
-        { "HUP", SIGHUP }, { "INT", SIGINT }, { "QUIT", SIGQUIT }, { "KILL", SIGKILL }, { "TERM", SIGTERM }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 },
-        { "STOP", SIGSTOP }, { "CONT", SIGCONT }, { "ALRM", SIGALRM }, { "WINCH", SIGWINCH }, { "PIPE", SIGPIPE }, { "ABRT", SIGABRT },
+static const struct {
+        const char *name;
+        int number;
+} signals[] = {
+        { "HUP", SIGHUP },   { "INT", SIGINT },   { "QUIT", SIGQUIT },   { "KILL", SIGKILL },
+        { "TERM", SIGTERM }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 },   { "STOP", SIGSTOP },
+        { "CONT", SIGCONT }, { "ALRM", SIGALRM }, { "WINCH", SIGWINCH }, { "PIPE", SIGPIPE },
+        { "ABRT", SIGABRT },
 };
 
 static int
@@ -31,7 +36,8 @@ signal_read(const char *text, int *ret, struct error *e)
                         *ret = signals[i].number;
                         return 0;
                 }
-        if (value_number_read(VALUE_SIGNAL, (struct value_place){ "kill", "-s" }, text, &number, e) < 0)
+        if (value_number_read(VALUE_SIGNAL, (struct value_place){ "kill", "-s" }, text, &number,
+                              e) < 0)
                 return -1;
         *ret = (int)number;
         return 0;
@@ -43,7 +49,10 @@ print_answer(const struct ask *a, int ran, bool is_late)
         struct json_writer w;
 
         if (!a->is_json) {
-                (void)puts(!ran ? "it had ended already" : is_late ? "SIGKILL was sent to all its processes, and some have not ended yet" : "killed, with every process it had started");
+                (void)puts(!ran      ? "it had ended already"
+                           : is_late ? "SIGKILL was sent to all its processes, and some have not "
+                                       "ended yet"
+                                     : "killed, with every process it had started");
                 return 0;
         }
         json_init(&w, true);
@@ -63,7 +72,8 @@ watch(const struct ask *a, uint32_t exec)
 
         if (carrel_exec_get(a->c, a->words[0], exec, &info, &ignored) < 0 || !info)
                 return NULL;
-        if (!info->has_end && carrel_attach(a->c, a->words[0], exec, info->end.stdout_bytes, info->end.stderr_bytes, 0, &x, &ignored) < 0)
+        if (!info->has_end && carrel_attach(a->c, a->words[0], exec, info->end.stdout_bytes,
+                                            info->end.stderr_bytes, 0, &x, &ignored) < 0)
                 x = NULL;
         carrel_free(info);
         return x;
@@ -80,7 +90,8 @@ wait_for_end(struct carrel_exec *x)
         struct carrel_error ignored;
         struct carrel_piece p;
 
-        while ((now = clock_boot_ms()) < until && carrel_exec_read(x, (int)(until - now), &p, &ignored) > 0)
+        while ((now = clock_boot_ms()) < until &&
+               carrel_exec_read(x, (int)(until - now), &p, &ignored) > 0)
                 if (p.kind == CARREL_END)
                         return true;
         return false;
@@ -110,7 +121,9 @@ signal_exec(const struct ask *a, uint32_t exec, int signal)
 {
         struct carrel_error failed;
 
-        return carrel_signal(a->c, a->words[0], exec, signal, &failed) < 0 ? ask_failed(a, NULL, &failed) : 0;
+        return carrel_signal(a->c, a->words[0], exec, signal, &failed) < 0
+                       ? ask_failed(a, NULL, &failed)
+                       : 0;
 }
 
 int
@@ -123,11 +136,15 @@ cmd_kill(int argc, char **argv)
         uint64_t exec;
         int status, signal = 0;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2, "the id of a sandbox and the number of an exec", &e) < 0 ||
-            value_number_read(VALUE_EXEC, (struct value_place){ "kill", NULL }, a.words[1], &exec, &e) < 0 || (name && signal_read(name, &signal, &e) < 0))
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2,
+                     "the id of a sandbox and the number of an exec", &e) < 0 ||
+            value_number_read(VALUE_EXEC, (struct value_place){ "kill", NULL }, a.words[1], &exec,
+                              &e) < 0 ||
+            (name && signal_read(name, &signal, &e) < 0))
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)
                 return status;
-        return ask_close(&a, signal > 0 ? signal_exec(&a, (uint32_t)exec, signal) : kill_exec(&a, (uint32_t)exec));
+        return ask_close(&a, signal > 0 ? signal_exec(&a, (uint32_t)exec, signal)
+                                        : kill_exec(&a, (uint32_t)exec));
 }

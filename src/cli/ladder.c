@@ -61,7 +61,9 @@ drop_privileges(struct error *e)
         struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
         /* One capability stays: reading other users' directories; otherwise `sudo carrel run`
          * could not read a user's workspace. */
-        struct __user_cap_data_struct look[2] = { { 1u << CAP_DAC_READ_SEARCH, 1u << CAP_DAC_READ_SEARCH, 0 }, { 0, 0, 0 } };
+        struct __user_cap_data_struct look[2] = {
+                { 1u << CAP_DAC_READ_SEARCH, 1u << CAP_DAC_READ_SEARCH, 0 }, { 0, 0, 0 }
+        };
 
         /* With no_new_privs an executed program gains none, so the bounding set need not be
          * cleared. */
@@ -79,8 +81,9 @@ find_loader(struct dl_phdr_info *info, size_t size, void *ret_loader)
         (void)size;
         for (unsigned i = 0; i < info->dlpi_phnum; i++)
                 if (info->dlpi_phdr[i].p_type == PT_INTERP)
-                        *loader = (const char *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-        return 1;                              /* the first is the program itself */
+                        *loader = (const char *)(uintptr_t)(info->dlpi_addr +
+                                                            info->dlpi_phdr[i].p_vaddr);
+        return 1; /* the first is the program itself */
 }
 
 /*
@@ -91,7 +94,10 @@ find_loader(struct dl_phdr_info *info, size_t size, void *ret_loader)
 static int
 permit_loader(int rules)
 {
-        struct { uint64_t access; int32_t fd; } __attribute__((packed)) beneath = { MAY_EXECUTE, -1 };
+        struct {
+                uint64_t access;
+                int32_t fd;
+        } __attribute__((packed)) beneath = { MAY_EXECUTE, -1 };
         const char *loader = NULL;
         scoped_fd int fd = -1;
 
@@ -116,9 +122,13 @@ close_world(struct error *e)
                 handled |= DENY_TRUNCATE;
         if (abi > 0)
                 rules = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0);
-        if (rules < 0 || permit_loader(rules) < 0 || syscall(SYS_landlock_restrict_self, rules, 0) < 0) {
-                (void)fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, errno, "closing the world with Landlock before foreign text is read as root");
-                error_hint(e, "Run carrel as an ordinary user, or boot a kernel with Landlock switched on (lsm=landlock,...).");
+        if (rules < 0 || permit_loader(rules) < 0 ||
+            syscall(SYS_landlock_restrict_self, rules, 0) < 0) {
+                (void)fail_sys(
+                        e, ERROR_CAPABILITY_UNAVAILABLE, errno,
+                        "closing the world with Landlock before foreign text is read as root");
+                error_hint(e, "Run carrel as an ordinary user, or boot a kernel with Landlock "
+                              "switched on (lsm=landlock,...).");
                 return -1;
         }
         return 0;

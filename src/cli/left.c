@@ -17,25 +17,48 @@
 
 enum { COMMAND_ROOM = 8192 };
 
-static const struct { const char *word, *sentence; } words[KEPT_WHAT_MAX] = {
-        [KEPT_MOVED] = { "moved", "was made by the command and moved out of the workspace, because programs of the host act on it. Take it back with:" },
-        [KEPT_MADE] = { "made", "was made by the command. Programs of the host act on it: look at its configuration and hooks first." },
-        [KEPT_CHANGED] = { "changed", "was changed by the command. Programs of the host act on it: look at the change first." },
-        [KEPT_STUCK] = { "stuck", "was made by the command, could not be moved out of the workspace, and the command was killed. Programs of the host act on it." },
-        [KEPT_STRICT] = { "refused", "was made by the command, so the command was killed (metadata.carrel.protect: strict). It is now at" },
+static const struct {
+        const char *word, *sentence;
+} words[KEPT_WHAT_MAX] = {
+        [KEPT_MOVED] = { "moved", "was made by the command and moved out of the workspace, because "
+                                  "programs of the host act on it. Take it back with:" },
+        [KEPT_MADE] = { "made", "was made by the command. Programs of the host act on it: look at "
+                                "its configuration and hooks first." },
+        [KEPT_CHANGED] = { "changed", "was changed by the command. Programs of the host act on it: "
+                                      "look at the change first." },
+        [KEPT_STUCK] = { "stuck",
+                         "was made by the command, could not be moved out of the workspace, and "
+                         "the command was killed. Programs of the host act on it." },
+        [KEPT_STRICT] = { "refused", "was made by the command, so the command was killed "
+                                     "(metadata.carrel.protect: strict). It is now at" },
         [KEPT_RESTORED] = { "restored", "was changed by the command and put back as it was:" },
         [KEPT_REPOSITORY] = { "repository", "is a repository that the command made or changed." },
-        [KEPT_BARE] = { "bare-repository", "is a bare repository that the command made or changed." },
-        [KEPT_GITLINK] = { "gitlink", "was registered in the repository's index by the command (a gitlink), so that git status looks into it." },
-        [KEPT_SUBMODULE] = { "submodule", "is a submodule's repository that the command made or changed." },
-        [KEPT_GITFILE] = { "gitfile", "leads git to another repository, and was made or changed by the command." },
-        [KEPT_INDEX] = { "index-unread", "was changed by the command, and Carrel cannot read it: gitlinks in it were not compared." },
-        [KEPT_MORE] = { "more", "holds more repositories that the command made or changed than are reported here." },
-        [KEPT_BOUND] = { "bounded", "has more directories than Carrel searches for repositories and names that the command made or changed." },
-        [KEPT_CHANGED_BELOW] = { "changed", "was changed by the command. Programs of the host act on it: look at the change first." },
-        [KEPT_PACKAGES] = { "in-package", "was made by the command in an installed package, and left there. Programs of the host act on it when you enter or open that directory." },
-        [KEPT_WITHIN] = { "in-repository", "was made by the command in a repository within the workspace, and left there. Programs of the host act on it: look at it before you enter or open that directory." },
-        [KEPT_CLOSED] = { "closed", "is a directory that the command made or changed and that Carrel cannot list, so it was not searched for names that programs of the host act on." },
+        [KEPT_BARE] = { "bare-repository",
+                        "is a bare repository that the command made or changed." },
+        [KEPT_GITLINK] = { "gitlink", "was registered in the repository's index by the command (a "
+                                      "gitlink), so that git status looks into it." },
+        [KEPT_SUBMODULE] = { "submodule",
+                             "is a submodule's repository that the command made or changed." },
+        [KEPT_GITFILE] = { "gitfile", "leads git to another repository, and was made or changed by "
+                                      "the command." },
+        [KEPT_INDEX] = { "index-unread", "was changed by the command, and Carrel cannot read it: "
+                                         "gitlinks in it were not compared." },
+        [KEPT_MORE] = { "more", "holds more repositories that the command made or changed than are "
+                                "reported here." },
+        [KEPT_BOUND] = { "bounded", "has more directories than Carrel searches for repositories "
+                                    "and names that the command made or changed." },
+        [KEPT_CHANGED_BELOW] = { "changed", "was changed by the command. Programs of the host act "
+                                            "on it: look at the change first." },
+        [KEPT_PACKAGES] = { "in-package", "was made by the command in an installed package, and "
+                                          "left there. Programs of the host act on it when you "
+                                          "enter or open that directory." },
+        [KEPT_WITHIN] = { "in-repository",
+                          "was made by the command in a repository within the workspace, and left "
+                          "there. Programs of the host act on it: look at it before you enter or "
+                          "open that directory." },
+        [KEPT_CLOSED] = { "closed", "is a directory that the command made or changed and that "
+                                    "Carrel cannot list, so it was not searched for names that "
+                                    "programs of the host act on." },
 };
 
 static bool
@@ -57,7 +80,9 @@ effect_of(const struct run_kept *k)
         return k->key[0] != '\0' ? git_config_effect(k->key) : "it cannot be read to its end";
 }
 
-/* -- commands ---------------------------------------------------------------------------------------------------- */
+/* -- commands
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void
 add(char *command, const char *text)
@@ -120,7 +145,9 @@ add_look(char *command, const struct run_kept *k)
         add_quoted(command, k->name, part);
 }
 
-/* -- for programs ------------------------------------------------------------------------------------------------ */
+/* -- for programs
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void
 write_runs(struct json_writer *out, const char *runs)
@@ -192,7 +219,9 @@ left_write_json(struct json_writer *w, const struct run_result *r)
         json_close_list(w);
 }
 
-/* -- for people -------------------------------------------------------------------------------------------------- */
+/* -- for people
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void
 print_runs(const char *runs)

@@ -32,12 +32,12 @@ struct live {
         struct terminal_mode mode;
         bool input_is_open, is_over, is_stopped, is_left, was_killed, has_said_refusal;
         unsigned strikes;
-        uint64_t grace_ms;             /* time of the kill; UINT64_MAX: none */
+        uint64_t grace_ms; /* time of the kill; UINT64_MAX: none */
         size_t in_start, in_end;
         char in[INPUT_ROOM];
 };
 
-static int signals = -1;               /* one per process: a signal has one receiver */
+static int signals = -1; /* one per process: a signal has one receiver */
 
 static const int heard[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 
@@ -55,26 +55,31 @@ live_begin(struct carrel_error *e)
                 signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         if (signals >= 0)
                 return 0;
-        *e = (struct carrel_error){ .code = "internal_error", .message = "signals cannot be heard here", .exit_status = 125 };
+        *e = (struct carrel_error){ .code = "internal_error",
+                                    .message = "signals cannot be heard here",
+                                    .exit_status = 125 };
         return -1;
 }
 
-/* -- signals --------------------------------------------------------------------------------------------------- */
+/* -- signals
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void
 end_it(struct live *l)
 {
         carrel_set_timeout(l->o->c, CALL_MS);
-        if (l->was_killed || carrel_kill(l->o->c, l->o->id, carrel_exec_number(l->o->x), NULL, NULL) < 0)
-                l->is_stopped = true;          /* without its caller the tree is killed too */
+        if (l->was_killed ||
+            carrel_kill(l->o->c, l->o->id, carrel_exec_number(l->o->x), NULL, NULL) < 0)
+                l->is_stopped = true; /* without its caller the tree is killed too */
         l->was_killed = true;
-        l->grace_ms = clock_boot_ms() + LAST_MS;      /* for a reader that does not read the rest */
+        l->grace_ms = clock_boot_ms() + LAST_MS; /* for a reader that does not read the rest */
 }
 
 static void
 strike(struct live *l, int number)
 {
-        if (l->is_over) {                      /* only a blocked reader remains */
+        if (l->is_over) { /* only a blocked reader remains */
                 l->out.is_gone = l->err.is_gone = true;
                 return;
         }
@@ -114,13 +119,16 @@ hear_signals(struct live *l)
         }
 }
 
-/* -- input ----------------------------------------------------------------------------------------------------- */
+/* -- input
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void
 give_input(struct live *l)
 {
         while (l->in_start < l->in_end) {
-                long taken = carrel_exec_write(l->o->x, l->in + l->in_start, l->in_end - l->in_start, NULL);
+                long taken = carrel_exec_write(l->o->x, l->in + l->in_start,
+                                               l->in_end - l->in_start, NULL);
 
                 if (taken <= 0)
                         return;
@@ -146,7 +154,9 @@ take_input(struct live *l)
         give_input(l);
 }
 
-/* -- output ---------------------------------------------------------------------------------------------------- */
+/* -- output
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static bool
 is_busy(const struct live *l)
@@ -157,7 +167,8 @@ is_busy(const struct live *l)
 static bool
 has_reached(const struct live *l)
 {
-        return l->o->stdout_end != CARREL_NONE && carrel_exec_offset(l->o->x, CARREL_STDOUT) >= l->o->stdout_end &&
+        return l->o->stdout_end != CARREL_NONE &&
+               carrel_exec_offset(l->o->x, CARREL_STDOUT) >= l->o->stdout_end &&
                carrel_exec_offset(l->o->x, CARREL_STDERR) >= l->o->stderr_end;
 }
 
@@ -200,7 +211,9 @@ take_output(struct live *l, struct carrel_error *e)
         return 0;
 }
 
-/* -- all of it ------------------------------------------------------------------------------------------------- */
+/* -- all of it
+ * -------------------------------------------------------------------------------------------------
+ */
 
 enum { ON_SIGNAL, ON_CHANNEL, ON_INPUT, ON_OUT, ON_ERR, ON_EVENTS, ON_MAX };
 
@@ -213,11 +226,15 @@ wait_for(struct live *l, struct pollfd *fds)
         if (l->in_start < l->in_end)
                 wanted |= POLLOUT;
         fds[ON_SIGNAL] = (struct pollfd){ signals, POLLIN, 0 };
-        fds[ON_CHANNEL] = (struct pollfd){ is_busy(l) || l->is_over ? -1 : carrel_exec_fd(l->o->x), wanted, 0 };
+        fds[ON_CHANNEL] = (struct pollfd){ is_busy(l) || l->is_over ? -1 : carrel_exec_fd(l->o->x),
+                                           wanted, 0 };
         fds[ON_INPUT] = (struct pollfd){ reads ? STDIN_FILENO : -1, POLLIN, 0 };
         fds[ON_OUT] = sink_poll(&l->out);
         fds[ON_ERR] = sink_poll(&l->err);
-        fds[ON_EVENTS] = (struct pollfd){ l->o->events && !l->has_said_refusal ? carrel_events_fd(l->o->events) : -1, POLLIN, 0 };
+        fds[ON_EVENTS] = (struct pollfd){ l->o->events && !l->has_said_refusal
+                                                  ? carrel_events_fd(l->o->events)
+                                                  : -1,
+                                          POLLIN, 0 };
         return clock_poll(fds, ON_MAX, l->grace_ms);
 }
 
@@ -228,8 +245,10 @@ hear_events(struct live *l)
         struct carrel_event event;
         int got;
 
-        while (!l->has_said_refusal && (got = carrel_events_next(l->o->events, 0, &event, NULL)) != 0) {
-                bool is_ours = got > 0 && event.exec == carrel_exec_number(l->o->x) && strcmp(event.event, "egress-denied") == 0;
+        while (!l->has_said_refusal &&
+               (got = carrel_events_next(l->o->events, 0, &event, NULL)) != 0) {
+                bool is_ours = got > 0 && event.exec == carrel_exec_number(l->o->x) &&
+                               strcmp(event.event, "egress-denied") == 0;
 
                 l->has_said_refusal = got < 0 || is_ours;
                 if (is_ours)
@@ -267,7 +286,9 @@ follow(struct live *l, struct carrel_error *e)
                 if (l->out.error != 0)
                         return LIVE_UNWRITTEN;
                 if (l->is_over && !is_busy(l))
-                        return carrel_exec_end(l->o->x) ? LIVE_ENDED : l->is_left ? LIVE_PORT : LIVE_STOPPED;
+                        return carrel_exec_end(l->o->x) ? LIVE_ENDED
+                               : l->is_left             ? LIVE_PORT
+                                                        : LIVE_STOPPED;
                 if (l->is_stopped && !l->is_over)
                         return LIVE_STOPPED;
                 if (l->out.is_gone)
@@ -279,7 +300,7 @@ follow(struct live *l, struct carrel_error *e)
 enum live_result
 live_follow(const struct live_options *o, struct carrel_error *e)
 {
-        static struct live l;          /* large; one per process, as its standard streams are */
+        static struct live l; /* large; one per process, as its standard streams are */
         enum live_result result;
 
         l.o = o;
@@ -322,8 +343,11 @@ live_print_end(const struct carrel_exec *x)
         const struct carrel_end *end = carrel_exec_end(x);
 
         if (end->dropped_bytes > 0)
-                (void)fprintf(stderr, "carrel: %llu bytes of output were discarded: limits.output_bytes was reached, the output was not read, or the daemon's disk is full\n",
-                              (unsigned long long)end->dropped_bytes);
+                (void)fprintf(
+                        stderr,
+                        "carrel: %llu bytes of output were discarded: limits.output_bytes was "
+                        "reached, the output was not read, or the daemon's disk is full\n",
+                        (unsigned long long)end->dropped_bytes);
         print_limits_reached(end->limits_reached);
         if (strcmp(end->outcome, outcome_name(OUTCOME_TIMED_OUT)) == 0)
                 print_timed_out(x);
@@ -334,10 +358,12 @@ live_print_end(const struct carrel_exec *x)
                 if (strcmp(end->outcome, outcome_name((enum outcome_word)word)) != 0)
                         continue;
                 if (code == ERROR_NONE) {
-                        (void)fprintf(stderr, "carrel: the command was ended: %s\n", outcome_help((enum outcome_word)word));
+                        (void)fprintf(stderr, "carrel: the command was ended: %s\n",
+                                      outcome_help((enum outcome_word)word));
                         return;
                 }
-                (void)fail(&e, code, "the command was ended: %s", outcome_help((enum outcome_word)word));
+                (void)fail(&e, code, "the command was ended: %s",
+                           outcome_help((enum outcome_word)word));
                 print_error(stderr, "carrel", &e);
         }
 }

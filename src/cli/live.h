@@ -13,8 +13,8 @@
 
 struct live_options {
         struct carrel *c;
-        const char *id;                /* of the sandbox */
-        struct carrel_exec *x;         /* borrowed */
+        const char *id;        /* of the sandbox */
+        struct carrel_exec *x; /* borrowed */
         /* Signals are sent to the command, and input too if has_input. If false, the first
          * signal ends the watching. */
         bool is_owner;
@@ -22,18 +22,18 @@ struct live_options {
         /* the sandbox's, borrowed: the first refusal is reported when it happens; NULL: not
          * reported */
         struct carrel_events *events;
-        void (*refused)(const struct live_options *o);  /* with `events`: reports it; called once */
+        void (*refused)(const struct live_options *o); /* with `events`: reports it; called once */
         /* stop when both are reached; CARREL_NONE: stop when the command ends */
         uint64_t stdout_end, stderr_end;
 };
 
 enum live_result {
-        LIVE_FAILED = -1,              /* the error is set */
-        LIVE_ENDED,                    /* carrel_exec_end() has the result */
-        LIVE_STOPPED,                  /* offsets reached, or watching ended */
+        LIVE_FAILED = -1, /* the error is set */
+        LIVE_ENDED,       /* carrel_exec_end() has the result */
+        LIVE_STOPPED,     /* offsets reached, or watching ended */
         /* the wait for a port is over: carrel_exec_port() has the result; the command still runs */
         LIVE_PORT,
-        LIVE_READER_GONE,              /* standard output's reader is gone */
+        LIVE_READER_GONE, /* standard output's reader is gone */
         /* standard output could not be written for another reason, which was printed on standard
          * error */
         LIVE_UNWRITTEN,

@@ -16,9 +16,16 @@ print_rows(const struct carrel_sandboxes *all, struct table *t, FILE *out)
         for (size_t i = 0; i < all->count; i++) {
                 const struct carrel_sandbox *s = &all->items[i];
                 char age[SPAN_TEXT], left[SPAN_TEXT];
-                const char *cells[] = { s->id, s->name ? s->name : "-", s->status, span_text(span_since(s->created_at_ms), age),
-                                        s->remaining_ms == CARREL_NONE ? "-" : span_text(s->remaining_ms, left),
-                                        s->runtime ? s->runtime : s->provider ? s->provider : "-" };
+                const char *cells[] = { s->id,
+                                        s->name ? s->name : "-",
+                                        s->status,
+                                        span_text(span_since(s->created_at_ms), age),
+                                        s->remaining_ms == CARREL_NONE
+                                                ? "-"
+                                                : span_text(s->remaining_ms, left),
+                                        s->runtime    ? s->runtime
+                                        : s->provider ? s->provider
+                                                      : "-" };
 
                 table_row(t, out, cells, 6);
         }

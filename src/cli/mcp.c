@@ -1,12 +1,14 @@
 /*
- * cli/mcp.c - `carrel mcp`: one agent's server of the Model Context Protocol, on standard input and output.
+ * cli/mcp.c - `carrel mcp`: one agent's server of the Model Context Protocol, on standard input and
+ * output.
  *
  * Room: cli (joining, program). Touches: fd, the manifest its options name, processes it starts.
- * Knows options, and how the manifest is read. Knows nothing of the protocol: that is carrel-door, which is executed with a socket to the keeper
- * and the manifest as sealed bytes, and can open no file.
- * Theory: where a daemon answers, it is used. Where none does, and none was named, one is started for this agent alone, in a directory that is removed
- * with it. A warden waits at the end of a pipe that only this process and the server hold: whichever way they end, the daemon ends after
- * them, when its sandboxes were stopped.
+ * Knows options, and how the manifest is read. Knows nothing of the protocol: that is carrel-door,
+ * which is executed with a socket to the keeper and the manifest as sealed bytes, and can open no
+ * file. Theory: where a daemon answers, it is used. Where none does, and none was named, one is
+ * started for this agent alone, in a directory that is removed with it. A warden waits at the end
+ * of a pipe that only this process and the server hold: whichever way they end, the daemon ends
+ * after them, when its sandboxes were stopped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,64 +28,85 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/value.h"
-#include "clock/clock.h"
-#include "image/memory_file.h"
 #include "base/scoped.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/ladder.h"
 #include "cli/options.h"
+#include "cli/value.h"
+#include "clock/clock.h"
 #include "daemon/state.h"
 #include "image/image.h"
+#include "image/memory_file.h"
 #include "ref/file.h"
 #include "text/tree_pack.h"
 #include "wire/trust.h"
 
-enum { ARENA_MAX = 16 << 20, WORDS_MAX = 32 + 2 * REF_READS_MAX, PATIENCE_MS = 20000, STEP_MS = 10 };
+enum {
+        ARENA_MAX = 16 << 20,
+        WORDS_MAX = 32 + 2 * REF_READS_MAX,
+        PATIENCE_MS = 20000,
+        STEP_MS = 10
+};
 
 struct mcp {
-        const char *manifest, *workspace, *state, *sandbox, *runtime, *cache_key, *context_key, *names, *instructions;
+        const char *manifest, *workspace, *state, *sandbox, *runtime, *cache_key, *context_key,
+                *names, *instructions;
         bool is_dynamic, keeps_background, manages;
         struct arena arena;
-        const char *name;              /* of the manifest, for people; NULL: no manifest */
-        struct ref_reads reads;    /* files that were read for it: read-only in every new sandbox */
-        char directory[PATH_MAX];      /* the workspace */
+        const char *name;         /* of the manifest, for people; NULL: no manifest */
+        struct ref_reads reads;   /* files that were read for it: read-only in every new sandbox */
+        char directory[PATH_MAX]; /* the workspace */
         int manifest_fd, keeper_fd;
-        const char *daemon_state;      /* of the daemon that answered */
-        char private_state[64];        /* of a private daemon; "": another daemon is used */
-        pid_t warden;                  /* the process that ends the private daemon; 0: none */
-        int lifeline;                  /* open as long as the private daemon must live */
+        const char *daemon_state; /* of the daemon that answered */
+        char private_state[64];   /* of a private daemon; "": another daemon is used */
+        pid_t warden;             /* the process that ends the private daemon; 0: none */
+        int lifeline;             /* open as long as the private daemon must live */
 };
 
 static int
 read_arguments(int argc, char **argv, struct mcp *m, struct error *e)
 {
         const struct option_row rows[] = {
-                { "-f", &m->manifest, NULL }, { "-w", &m->workspace, NULL }, { "--state", &m->state, NULL }, { "--sandbox", &m->sandbox, NULL },
-                { "--runtime", &m->runtime, NULL }, { "--cache-key", &m->cache_key, NULL }, { "--context-key", &m->context_key, NULL },
-                { "--tool-names", &m->names, NULL }, { "--instructions", &m->instructions, NULL }, { "--context", NULL, &m->is_dynamic },
-                { "--keep-background", NULL, &m->keeps_background }, { "--manage", NULL, &m->manages },
+                { "-f", &m->manifest, NULL },
+                { "-w", &m->workspace, NULL },
+                { "--state", &m->state, NULL },
+                { "--sandbox", &m->sandbox, NULL },
+                { "--runtime", &m->runtime, NULL },
+                { "--cache-key", &m->cache_key, NULL },
+                { "--context-key", &m->context_key, NULL },
+                { "--tool-names", &m->names, NULL },
+                { "--instructions", &m->instructions, NULL },
+                { "--context", NULL, &m->is_dynamic },
+                { "--keep-background", NULL, &m->keeps_background },
+                { "--manage", NULL, &m->manages },
         };
         size_t count;
 
         if (options_read(argc, argv, rows, sizeof rows / sizeof rows[0], NULL, 0, &count, e) < 0)
                 return -1;
-        if (value_word_check(VALUE_TOOL_NAMES, (struct value_place){ "mcp", "--tool-names" }, m->names, e) < 0 ||
-            value_word_check(VALUE_INSTRUCTIONS, (struct value_place){ "mcp", "--instructions" }, m->instructions, e) < 0)
+        if (value_word_check(VALUE_TOOL_NAMES, (struct value_place){ "mcp", "--tool-names" },
+                             m->names, e) < 0 ||
+            value_word_check(VALUE_INSTRUCTIONS, (struct value_place){ "mcp", "--instructions" },
+                             m->instructions, e) < 0)
                 return -1;
         if (m->sandbox && (m->manifest || m->is_dynamic || m->cache_key || m->context_key))
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "--sandbox", NULL, "--sandbox names one that is there: -f, --context, --context-key and --cache-key make others");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "--sandbox", NULL,
+                               "--sandbox names one that is there: -f, --context, --context-key "
+                               "and --cache-key make others");
         return 0;
 }
 
-/* -- the manifest ---------------------------------------------------------------------------------------------------------- */
+/* -- the manifest
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static int
 find_workspace(struct mcp *m, struct error *e)
 {
         const char *slash = m->manifest ? strrchr(m->manifest, '/') : NULL;
-        char *beside = slash ? arena_copy(&m->arena, m->manifest, (size_t)(slash - m->manifest) + 1) : NULL;
+        char *beside = slash ? arena_copy(&m->arena, m->manifest, (size_t)(slash - m->manifest) + 1)
+                             : NULL;
         const char *path = m->workspace ? m->workspace : beside ? beside : ".";
 
         if (!realpath(path, m->directory))
@@ -102,7 +125,8 @@ seal(struct mcp *m, const struct node *root, struct error *e)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for the manifest");
         tree_pack(root, bytes);
         if (fd < 0 || write(fd, bytes, len) != (ssize_t)len || memory_file_seal(fd) < 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a memory file for the manifest");
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno,
+                                "making a memory file for the manifest");
         m->manifest_fd = fd_take(&fd);
         return 0;
 }
@@ -118,17 +142,21 @@ load_manifest(struct mcp *m, struct error *e)
 
         if (m->sandbox)
                 return 0;
-        result = m->manifest ? ref_manifest_open(&m->arena, m->manifest, &m->reads, &file, e) : ref_manifest_find(&m->arena, m->directory, &m->reads, &file, e);
+        result = m->manifest ? ref_manifest_open(&m->arena, m->manifest, &m->reads, &file, e)
+                             : ref_manifest_find(&m->arena, m->directory, &m->reads, &file, e);
         if (result < 0)
                 return !m->manifest && e->code == ERROR_NOT_CONFIGURED ? 0 : -1;
         findings_init(&findings, &m->arena);
         m->name = file.name;
-        if (manifest_read(&m->arena, file.bytes, file.len, file.kind, file.syntax, &manifest, &findings, e) < 0)
+        if (manifest_read(&m->arena, file.bytes, file.len, file.kind, file.syntax, &manifest,
+                          &findings, e) < 0)
                 return -1;
         return seal(m, manifest.root, e);
 }
 
-/* -- the daemon -------------------------------------------------------------------------------------------------------------- */
+/* -- the daemon
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static int
 connect_keeper(const char *state)
@@ -139,7 +167,9 @@ connect_keeper(const char *state)
         if (fd < 0)
                 return -1;
         errno = ENAMETOOLONG;
-        if (snprintf(to.sun_path, sizeof to.sun_path, "%s/keeper.sock", state) < (int)sizeof to.sun_path && connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
+        if (snprintf(to.sun_path, sizeof to.sun_path, "%s/keeper.sock", state) <
+                    (int)sizeof to.sun_path &&
+            connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
                 return fd;
         sys = errno;
         (void)close(fd);
@@ -150,12 +180,14 @@ connect_keeper(const char *state)
 static _Noreturn void
 become_daemon(const struct mcp *m, pid_t parent, int null)
 {
-        char *argv[] = { (char *)(uintptr_t)"carrel", (char *)(uintptr_t)"serve", (char *)(uintptr_t)"--state", (char *)(uintptr_t)m->private_state, NULL };
+        char *argv[] = { (char *)(uintptr_t) "carrel", (char *)(uintptr_t) "serve",
+                         (char *)(uintptr_t) "--state", (char *)(uintptr_t)m->private_state, NULL };
         sigset_t nothing;
 
         (void)sigemptyset(&nothing);
         (void)sigprocmask(SIG_SETMASK, &nothing, NULL);
-        if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 || getppid() != parent || dup2(null, 0) < 0 || dup2(2, 1) < 0)
+        if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 || getppid() != parent ||
+            dup2(null, 0) < 0 || dup2(2, 1) < 0)
                 _exit(125);
         (void)execv("/proc/self/exe", argv);
         _exit(125);
@@ -172,11 +204,14 @@ await_daemon(struct mcp *m, struct error *e)
                         return 0;
                 if (waitpid(m->warden, NULL, WNOHANG) == m->warden) {
                         m->warden = 0;
-                        return fail(e, ERROR_UNAVAILABLE, "the daemon that was started for this agent ended at once; its words stand above");
+                        return fail(e, ERROR_UNAVAILABLE,
+                                    "the daemon that was started for this agent ended at once; its "
+                                    "words stand above");
                 }
                 (void)nanosleep(&step, NULL);
         }
-        return fail(e, ERROR_UNAVAILABLE, "the daemon that was started for this agent does not answer");
+        return fail(e, ERROR_UNAVAILABLE,
+                    "the daemon that was started for this agent does not answer");
 }
 
 static int
@@ -220,12 +255,16 @@ start_daemon(struct mcp *m, struct error *e)
         const char *runtime = getenv("XDG_RUNTIME_DIR");
         int ends[2];
 
-        if (snprintf(m->private_state, sizeof m->private_state, "%s/carrel-mcp-XXXXXX", runtime && strlen(runtime) < 40 && access(runtime, W_OK) == 0 ? runtime : "/tmp") < 0 ||
+        if (snprintf(m->private_state, sizeof m->private_state, "%s/carrel-mcp-XXXXXX",
+                     runtime && strlen(runtime) < 40 && access(runtime, W_OK) == 0 ? runtime
+                                                                                   : "/tmp") < 0 ||
             !mkdtemp(m->private_state)) {
                 m->private_state[0] = '\0';
-                return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "a directory for a daemon of this agent's own");
+                return fail_sys(e, ERROR_STATE_UNUSABLE, errno,
+                                "a directory for a daemon of this agent's own");
         }
-        (void)fprintf(stderr, "carrel mcp: no daemon answers, so one is started for this agent; it ends with it\n");
+        (void)fprintf(stderr, "carrel mcp: no daemon answers, so one is started for this agent; it "
+                              "ends with it\n");
         if (pipe2(ends, O_CLOEXEC) < 0 || (m->warden = fork()) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "starting a daemon");
         if (m->warden == 0) {
@@ -249,17 +288,22 @@ reach_daemon(struct mcp *m, struct error *e)
         if (m->keeper_fd >= 0)
                 return trust_check(m->keeper_fd, state, e);
         if ((m->state || getenv("CARREL_STATE")) && errno == EACCES) {
-                (void)fail_sys(e, ERROR_DAEMON_UNREACHABLE, errno, "reaching the daemon in %.200s", state);
-                error_hint(e, "That daemon is another user's: run as that user, or name a state directory of your own with --state DIR.");
+                (void)fail_sys(e, ERROR_DAEMON_UNREACHABLE, errno, "reaching the daemon in %.200s",
+                               state);
+                error_hint(e, "That daemon is another user's: run as that user, or name a state "
+                              "directory of your own with --state DIR.");
                 return -1;
         }
         if (m->state || getenv("CARREL_STATE")) {
-                (void)fail_at(e, ERROR_DAEMON_UNREACHABLE, NULL, "not_running", "no daemon answers in %.200s", state);
-                error_hint(e, "Start one with `carrel serve --state %.150s`, and leave it running.", state);
+                (void)fail_at(e, ERROR_DAEMON_UNREACHABLE, NULL, "not_running",
+                              "no daemon answers in %.200s", state);
+                error_hint(e, "Start one with `carrel serve --state %.150s`, and leave it running.",
+                           state);
                 return -1;
         }
         if (m->sandbox)
-                return fail(e, ERROR_DAEMON_UNREACHABLE, "no daemon answers, so there is no sandbox %.64s", m->sandbox);
+                return fail(e, ERROR_DAEMON_UNREACHABLE,
+                            "no daemon answers, so there is no sandbox %.64s", m->sandbox);
         return start_daemon(m, e);
 }
 
@@ -272,7 +316,9 @@ end_daemon(struct mcp *m)
                 (void)waitpid(m->warden, NULL, 0);
 }
 
-/* -- the server ---------------------------------------------------------------------------------------------------------------- */
+/* -- the server
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static char *
 number(struct mcp *m, int fd)
@@ -283,9 +329,13 @@ number(struct mcp *m, int fd)
 static size_t
 write_words(struct mcp *m, char **words)
 {
-        const struct { const char *name, *value; bool flag; } rows[] = {
+        const struct {
+                const char *name, *value;
+                bool flag;
+        } rows[] = {
                 { "--keeper-fd", number(m, m->keeper_fd), false },
-                { "--keeper-path", arena_format(&m->arena, "%s/keeper.sock", m->daemon_state), false },
+                { "--keeper-path", arena_format(&m->arena, "%s/keeper.sock", m->daemon_state),
+                  false },
                 { "--manifest-fd", m->manifest_fd >= 0 ? number(m, m->manifest_fd) : NULL, false },
                 { "--manifest-name", m->name, false },
                 { "--workspace", m->directory, false },
@@ -302,8 +352,8 @@ write_words(struct mcp *m, char **words)
         };
         size_t count = 0;
 
-        words[count++] = (char *)(uintptr_t)"carrel-door";
-        words[count++] = (char *)(uintptr_t)"mcp";
+        words[count++] = (char *)(uintptr_t) "carrel-door";
+        words[count++] = (char *)(uintptr_t) "mcp";
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
                 if (!rows[i].value && !rows[i].flag)
                         continue;
@@ -312,8 +362,9 @@ write_words(struct mcp *m, char **words)
                         words[count++] = (char *)(uintptr_t)rows[i].value;
         }
         for (size_t i = 0; i < m->reads.count; i++) {
-                words[count++] = (char *)(uintptr_t)"--read";
-                words[count++] = (char *)(uintptr_t)ref_reads_below(m->reads.paths[i], m->directory);
+                words[count++] = (char *)(uintptr_t) "--read";
+                words[count++] =
+                        (char *)(uintptr_t)ref_reads_below(m->reads.paths[i], m->directory);
         }
         words[count] = NULL;
         return count;
@@ -347,7 +398,8 @@ run_server(struct mcp *m, const sigset_t *set, struct error *e)
 
                 (void)sigemptyset(&nothing);
                 (void)sigprocmask(SIG_SETMASK, &nothing, NULL);
-                if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) == 0 && getppid() == parent && fcntl(m->lifeline, F_SETFD, 0) == 0)
+                if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) == 0 && getppid() == parent &&
+                    fcntl(m->lifeline, F_SETFD, 0) == 0)
                         (void)become_server(m, e);
                 _exit(125);
         }
@@ -388,7 +440,8 @@ cmd_mcp(int argc, char **argv)
         int status;
 
         arena_init(&m.arena, ARENA_MAX);
-        if (ladder_descriptors(&e) < 0 || read_arguments(argc, argv, &m, &e) < 0 || find_workspace(&m, &e) < 0 || load_manifest(&m, &e) < 0)
+        if (ladder_descriptors(&e) < 0 || read_arguments(argc, argv, &m, &e) < 0 ||
+            find_workspace(&m, &e) < 0 || load_manifest(&m, &e) < 0)
                 status = -1;
         else
                 status = serve(&m, &e);

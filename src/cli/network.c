@@ -27,22 +27,26 @@ cmd_network(int argc, char **argv)
         struct ask a = { .state = NULL };
         static struct option_list allowed;
         bool is_none = false;
-        const struct option_row rows[] = { ASK_ROWS(&a), { "--allow", NULL, NULL, &allowed }, { "--none", NULL, &is_none, NULL } };
-        const char *words[1 + HOSTS_MAX + OPTION_LIST_MAX], *id;       /* the id, then hosts */
+        const struct option_row rows[] = { ASK_ROWS(&a),
+                                           { "--allow", NULL, NULL, &allowed },
+                                           { "--none", NULL, &is_none, NULL } };
+        const char *words[1 + HOSTS_MAX + OPTION_LIST_MAX], *id; /* the id, then hosts */
         struct carrel_error failed;
         struct carrel_sandbox *s;
         struct error e;
         size_t count;
         int status;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, words, 1 + HOSTS_MAX, &count, &e) < 0)
+        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, words, 1 + HOSTS_MAX, &count,
+                         &e) < 0)
                 return ask_wrong(&a, &e);
         if (count == 0 || (count > 1 && allowed.count == 0) || (allowed.count > 0) == is_none) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT, "%s",
                            count == 0   ? "network needs the id or name of a sandbox"
                            : count == 1 ? "network needs either --allow HOST... or --none"
                                         : "allowed hosts follow --allow");
-                error_hint(&e, "For example: carrel network demo --allow api.example.com github.com:22; or --none, to allow no host.");
+                error_hint(&e, "For example: carrel network demo --allow api.example.com "
+                               "github.com:22; or --none, to allow no host.");
                 return ask_wrong(&a, &e);
         }
         id = words[0];

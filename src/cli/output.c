@@ -27,16 +27,23 @@ static int
 read_arguments(int argc, char **argv, struct showing *s, struct error *e)
 {
         const struct option_row rows[] = {
-                ASK_ROWS(&s->ask), { "--follow", NULL, &s->is_followed }, { "--offset", &s->offset, NULL },
-                { "--stderr-offset", &s->err_offset, NULL }, { "--raw", NULL, &s->is_raw },
+                ASK_ROWS(&s->ask),
+                { "--follow", NULL, &s->is_followed },
+                { "--offset", &s->offset, NULL },
+                { "--stderr-offset", &s->err_offset, NULL },
+                { "--raw", NULL, &s->is_raw },
         };
 
-        if (ask_read(&s->ask, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2, "the id of a sandbox and the number of an exec", e) < 0 ||
-            value_number_read(VALUE_EXEC, (struct value_place){ "output", NULL }, s->ask.words[1], &s->exec, e) < 0)
+        if (ask_read(&s->ask, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2,
+                     "the id of a sandbox and the number of an exec", e) < 0 ||
+            value_number_read(VALUE_EXEC, (struct value_place){ "output", NULL }, s->ask.words[1],
+                              &s->exec, e) < 0)
                 return -1;
-        if (value_number_read(VALUE_OFFSET, (struct value_place){ "output", "--offset" }, s->offset, &s->from, e) < 0)
+        if (value_number_read(VALUE_OFFSET, (struct value_place){ "output", "--offset" }, s->offset,
+                              &s->from, e) < 0)
                 return -1;
-        return value_number_read(VALUE_OFFSET, (struct value_place){ "output", "--stderr-offset" }, s->err_offset, &s->err_from, e);
+        return value_number_read(VALUE_OFFSET, (struct value_place){ "output", "--stderr-offset" },
+                                 s->err_offset, &s->err_from, e);
 }
 
 static int
@@ -44,7 +51,9 @@ no_exec(const struct showing *s)
 {
         struct error e;
 
-        (void)fail_at(&e, ERROR_EXEC_NOT_FOUND, "exec", NULL, "there is no exec %" PRIu64 " in the sandbox %.64s", s->exec, s->ask.words[0]);
+        (void)fail_at(&e, ERROR_EXEC_NOT_FOUND, "exec", NULL,
+                      "there is no exec %" PRIu64 " in the sandbox %.64s", s->exec,
+                      s->ask.words[0]);
         return ask_wrong(&s->ask, &e);
 }
 
@@ -52,7 +61,9 @@ static void
 say_dropped(const char *stream, uint64_t from, uint64_t kept)
 {
         if (kept > from)
-                (void)fprintf(stderr, "carrel: %" PRIu64 " bytes of %s from there on are no longer kept\n", kept - from, stream);
+                (void)fprintf(stderr,
+                              "carrel: %" PRIu64 " bytes of %s from there on are no longer kept\n",
+                              kept - from, stream);
 }
 
 static uint64_t
@@ -61,28 +72,37 @@ later(uint64_t a, uint64_t b)
         return a > b ? a : b;
 }
 
-/* -- live ------------------------------------------------------------------------------------------------------ */
+/* -- live
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static int
 show(const struct showing *s, const struct carrel_exec_info *info)
 {
-        struct live_options o = { .c = s->ask.c, .id = s->ask.words[0], .is_raw = s->is_raw,
-                                  .stdout_end = s->is_followed ? CARREL_NONE : info->end.stdout_bytes, .stderr_end = s->is_followed ? CARREL_NONE : info->end.stderr_bytes };
+        struct live_options o = { .c = s->ask.c,
+                                  .id = s->ask.words[0],
+                                  .is_raw = s->is_raw,
+                                  .stdout_end =
+                                          s->is_followed ? CARREL_NONE : info->end.stdout_bytes,
+                                  .stderr_end =
+                                          s->is_followed ? CARREL_NONE : info->end.stderr_bytes };
         enum live_result result;
         struct carrel_error e;
         int status = 0;
 
         say_dropped("standard output", s->from, info->stdout_offset);
         say_dropped("standard error", s->err_from, info->stderr_offset);
-        if (live_begin(&e) < 0 || carrel_attach(s->ask.c, s->ask.words[0], (uint32_t)s->exec, later(s->from, info->stdout_offset),
-                                                later(s->err_from, info->stderr_offset), 0, &o.x, &e) < 0)
+        if (live_begin(&e) < 0 ||
+            carrel_attach(s->ask.c, s->ask.words[0], (uint32_t)s->exec,
+                          later(s->from, info->stdout_offset),
+                          later(s->err_from, info->stderr_offset), 0, &o.x, &e) < 0)
                 return ask_failed(&s->ask, NULL, &e);
         result = live_follow(&o, &e);
         if (result == LIVE_ENDED && s->is_followed) {
                 live_print_end(o.x);
                 status = carrel_exec_end(o.x)->exit_status;
         }
-        (void)carrel_exec_detach(o.x, NULL);   /* a watcher that leaves ends nothing */
+        (void)carrel_exec_detach(o.x, NULL); /* a watcher that leaves ends nothing */
         if (result == LIVE_READER_GONE)
                 return STATUS_READER_GONE;
         if (result == LIVE_UNWRITTEN)
@@ -90,9 +110,13 @@ show(const struct showing *s, const struct carrel_exec_info *info)
         return result == LIVE_FAILED ? ask_failed(&s->ask, NULL, &e) : status;
 }
 
-/* -- as one JSON object ---------------------------------------------------------------------------------------- */
+/* -- as one JSON object
+ * ---------------------------------------------------------------------------------------- */
 
-struct collected { char *bytes; size_t len; };
+struct collected {
+        char *bytes;
+        size_t len;
+};
 
 static int
 collect(struct collected *c, const struct carrel_piece *p)
@@ -108,7 +132,8 @@ collect(struct collected *c, const struct carrel_piece *p)
 }
 
 static int
-gather(const struct showing *s, const struct carrel_exec_info *info, struct carrel_exec *x, struct collected *out, struct carrel_error *e)
+gather(const struct showing *s, const struct carrel_exec_info *info, struct carrel_exec *x,
+       struct collected *out, struct carrel_error *e)
 {
         struct carrel_piece p;
         int got;
@@ -118,8 +143,11 @@ gather(const struct showing *s, const struct carrel_exec_info *info, struct carr
                 got = carrel_exec_read(x, -1, &p, e);
                 if (got <= 0)
                         return got;
-                if ((p.kind == CARREL_STDOUT || p.kind == CARREL_STDERR) && collect(&out[p.kind == CARREL_STDERR], &p) < 0) {
-                        *e = (struct carrel_error){ .code = "no_memory", .message = "no memory for the output", .exit_status = 125 };
+                if ((p.kind == CARREL_STDOUT || p.kind == CARREL_STDERR) &&
+                    collect(&out[p.kind == CARREL_STDERR], &p) < 0) {
+                        *e = (struct carrel_error){ .code = "no_memory",
+                                                    .message = "no memory for the output",
+                                                    .exit_status = 125 };
                         return -1;
                 }
         }
@@ -153,21 +181,23 @@ show_json(const struct showing *s, const struct carrel_exec_info *info)
         struct carrel_error e;
         int status;
 
-        if (carrel_attach(s->ask.c, s->ask.words[0], (uint32_t)s->exec, later(s->from, info->stdout_offset), later(s->err_from, info->stderr_offset),
-                          0, &x, &e) < 0)
+        if (carrel_attach(s->ask.c, s->ask.words[0], (uint32_t)s->exec,
+                          later(s->from, info->stdout_offset),
+                          later(s->err_from, info->stderr_offset), 0, &x, &e) < 0)
                 return ask_failed(&s->ask, NULL, &e);
         if (gather(s, info, x, out, &e) < 0) {
                 status = ask_failed(&s->ask, NULL, &e);
         } else {
                 if (s->is_followed)
-                        (void)carrel_exec_get(s->ask.c, s->ask.words[0], (uint32_t)s->exec, &later_info, &e);
+                        (void)carrel_exec_get(s->ask.c, s->ask.words[0], (uint32_t)s->exec,
+                                              &later_info, &e);
                 status = print_json(later_info ? later_info : info, out);
         }
         (void)carrel_exec_detach(x, NULL);
         carrel_free(later_info);
         free(out[0].bytes);
         free(out[1].bytes);
-        return status;                         /* lint: out[] is freed, both of it */
+        return status; /* lint: out[] is freed, both of it */
 }
 
 int

@@ -16,9 +16,15 @@
 
 enum kind { KIND_SIZE, KIND_TASKS, KIND_TEXT };
 
-static const struct row { const char *option, *path; enum kind kind; } rows[] = {
-        { "--memory", "limits/memory_mb", KIND_SIZE }, { "--disk", "metadata/carrel/limits/disk_mb", KIND_SIZE },
-        { "--pids", "metadata/carrel/limits/pids", KIND_TASKS }, { "--allow", "network/egress", KIND_TEXT }, { "-v", "mounts", KIND_TEXT },
+static const struct row {
+        const char *option, *path;
+        enum kind kind;
+} rows[] = {
+        { "--memory", "limits/memory_mb", KIND_SIZE },
+        { "--disk", "metadata/carrel/limits/disk_mb", KIND_SIZE },
+        { "--pids", "metadata/carrel/limits/pids", KIND_TASKS },
+        { "--allow", "network/egress", KIND_TEXT },
+        { "-v", "mounts", KIND_TEXT },
 };
 
 static const struct row *
@@ -37,7 +43,8 @@ override_is_option(const char *option, size_t len)
 }
 
 int
-override_add(struct override_set *set, const char *command, const char *option, const char *value, struct error *e)
+override_add(struct override_set *set, const char *command, const char *option, const char *value,
+             struct error *e)
 {
         const struct row *row = find_row(option, strlen(option));
         struct value_place at = { command, option };
@@ -47,14 +54,16 @@ override_add(struct override_set *set, const char *command, const char *option, 
 
         if (!row)
                 return fail(e, ERROR_INTERNAL, "%.32s sets nothing", option);
-        if ((row->kind == KIND_SIZE && value_size_read(at, value, &number, e) < 0) || (row->kind == KIND_TASKS && value_number_read(VALUE_TASKS, at, value, &number, e) < 0))
+        if ((row->kind == KIND_SIZE && value_size_read(at, value, &number, e) < 0) ||
+            (row->kind == KIND_TASKS && value_number_read(VALUE_TASKS, at, value, &number, e) < 0))
                 return -1;
         if (row->kind == KIND_TEXT)
                 len = snprintf(set->text + set->used, room, "%s=%s", row->path, value);
         else
                 len = snprintf(set->text + set->used, room, "%s=%" PRIu64, row->path, number);
         if (set->count == MANIFEST_OVERRIDES_MAX || len < 0 || (size_t)len >= room)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, option, NULL, "there are too many options like %s", option);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, option, NULL,
+                               "there are too many options like %s", option);
         set->items[set->count] = set->text + set->used;
         set->options[set->count++] = row->option;
         set->used += (size_t)len + 1;
@@ -62,13 +71,14 @@ override_add(struct override_set *set, const char *command, const char *option, 
 }
 
 bool
-override_explain(const struct override_set *set, const char *path, unsigned line, char *message, size_t room)
+override_explain(const struct override_set *set, const char *path, unsigned line, char *message,
+                 size_t room)
 {
         for (size_t i = 0; i < set->count && line == 0; i++) {
                 const struct row *row = find_row(set->options[i], strlen(set->options[i]));
                 size_t len, name, had = strlen(message);
 
-                if (!row)                      /* each has a row; only an analyzer doubts it */
+                if (!row) /* each has a row; only an analyzer doubts it */
                         continue;
                 len = strlen(row->path);
                 name = strlen(row->option) + 2;

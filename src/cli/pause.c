@@ -6,7 +6,8 @@
 #include "cli/ask.h"
 #include "cli/commands.h"
 
-typedef int change_fn(struct carrel *c, const char *id, struct carrel_sandbox **ret, struct carrel_error *e);
+typedef int change_fn(struct carrel *c, const char *id, struct carrel_sandbox **ret,
+                      struct carrel_error *e);
 
 static int
 change(int argc, char **argv, change_fn *call)
@@ -18,7 +19,8 @@ change(int argc, char **argv, change_fn *call)
         struct error e;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 1, "the id or name of a sandbox", &e) < 0)
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 1,
+                     "the id or name of a sandbox", &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)

@@ -64,7 +64,9 @@ cmd_plan(int argc, char **argv)
 
         if (prepare_options_read(argc, argv, &o, &e) < 0)
                 return print_failure(NULL, &e, o.is_json);
-        status = run_way_init(&w, &e) < 0 || prepare(&o, &w, &e) < 0 ? print_failure(w.file_name, &e, o.is_json) : print_plan(&w, o.is_json, has_steps);
+        status = run_way_init(&w, &e) < 0 || prepare(&o, &w, &e) < 0
+                         ? print_failure(w.file_name, &e, o.is_json)
+                         : print_plan(&w, o.is_json, has_steps);
         if (!o.is_json) {
                 print_more_errors(stderr, w.file_name, &w.p.findings);
                 print_run_warnings(stderr, w.file_name, &w.p.findings);

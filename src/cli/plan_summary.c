@@ -27,7 +27,9 @@ print_volume(FILE *out, const struct run_way *w, size_t i)
 {
         const struct plan_source *source = &w->p.sources->items[i];
 
-        (void)fprintf(out, "  the volume %s, %s", source->volume, source->is_unmade ? "which is kept; created when the command starts" : "which is kept");
+        (void)fprintf(out, "  the volume %s, %s", source->volume,
+                      source->is_unmade ? "which is kept; created when the command starts"
+                                        : "which is kept");
 }
 
 static bool
@@ -54,7 +56,10 @@ print_mount(FILE *out, const struct run_way *w, size_t i)
         }
         if (w->p.sources->items[i].volume)
                 print_volume(out, w, i);
-        (void)fputs(m->is_tool ? "  read-only, a tool\n" : m->is_read_only ? "  read-only\n" : "\n", out);
+        (void)fputs(m->is_tool        ? "  read-only, a tool\n"
+                    : m->is_read_only ? "  read-only\n"
+                                      : "\n",
+                    out);
 }
 
 static void
@@ -65,15 +70,20 @@ print_files(FILE *out, const struct run_way *w)
         for (size_t i = 0; i < w->p.sources->count; i++)
                 print_mount(out, w, i);
         topic(out, "writes");
-        (void)fprintf(out, "/tmp, %s/run and /dev/shm: private, gone with the sandbox\n", is_home_mounted(w) ? "" : PLAN_HOME ", ");
+        (void)fprintf(out, "/tmp, %s/run and /dev/shm: private, gone with the sandbox\n",
+                      is_home_mounted(w) ? "" : PLAN_HOME ", ");
         topic(out, "");
         if (w->p.plan->is_on_image)
-                (void)fprintf(out, "/tmp%s: on an image of fixed size on the host's disk; /run and /dev/shm are memory, and count against memory_mb\n", is_home_mounted(w) ? "" : " and " PLAN_HOME);
+                (void)fprintf(out,
+                              "/tmp%s: on an image of fixed size on the host's disk; /run and "
+                              "/dev/shm are memory, and count against memory_mb\n",
+                              is_home_mounted(w) ? "" : " and " PLAN_HOME);
         else
                 (void)fputs("they are memory: what they hold counts against memory_mb\n", out);
         if (w->p.why_no_image) {
                 topic(out, "");
-                (void)fprintf(out, "cannot use an image on the host's disk: %s\n", w->p.why_no_image);
+                (void)fprintf(out, "cannot use an image on the host's disk: %s\n",
+                              w->p.why_no_image);
         }
 }
 
@@ -89,14 +99,17 @@ print_network(FILE *out, const struct spec *spec)
                 if (i > 0)
                         topic(out, "");
                 (void)fputs(egress_text(&spec->egress[i], text), out);
-                for (size_t p = 0; p < spec->egress[i].port_count && spec->egress[i].port_count > 1; p++)
-                        (void)fprintf(out, "%s%u", p > 0 ? ", " : "  ports ", spec->egress[i].ports[p]);
+                for (size_t p = 0; p < spec->egress[i].port_count && spec->egress[i].port_count > 1;
+                     p++)
+                        (void)fprintf(out, "%s%u", p > 0 ? ", " : "  ports ",
+                                      spec->egress[i].ports[p]);
                 (void)fputc('\n', out);
         }
 }
 
 static void
-print_names(FILE *out, const char *word, const struct spec_secret_name *names, size_t count, const char *what)
+print_names(FILE *out, const char *word, const struct spec_secret_name *names, size_t count,
+            const char *what)
 {
         if (count == 0)
                 return;
@@ -156,7 +169,8 @@ plan_summary_print(FILE *out, const struct run_way *w)
         (void)fputs(": a command\n", out);
         print_files(out, w);
         print_network(out, spec);
-        print_names(out, "is given", spec->env.passthrough, spec->env.passthrough_count, "from your environment");
+        print_names(out, "is given", spec->env.passthrough, spec->env.passthrough_count,
+                    "from your environment");
         print_names(out, "is given", spec->env.auth, spec->env.auth_count, "secrets");
         print_limits(out, w);
 }

@@ -27,12 +27,14 @@
 /* Static memory that is enough for most runs: it saves about 40 page faults and 30 system calls. */
 enum { FIRST_LEN = 1 << 20 };
 
-/* -- options -------------------------------------------------------------------------------------------------- */
+/* -- options
+ * --------------------------------------------------------------------------------------------------
+ */
 
 enum word_kind { WORD_TEXT, WORD_FLAG, WORD_LIST, WORD_OVERRIDE };
 
 struct word_row {
-        const char *name, *other;      /* "--file", "-f" */
+        const char *name, *other; /* "--file", "-f" */
         size_t offset;
         enum word_kind kind;
 };
@@ -58,7 +60,8 @@ find_word(const char *arg, size_t len)
 {
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
                 if ((strlen(words[i].name) == len && strncmp(arg, words[i].name, len) == 0) ||
-                    (words[i].other && strlen(words[i].other) == len && strncmp(arg, words[i].other, len) == 0))
+                    (words[i].other && strlen(words[i].other) == len &&
+                     strncmp(arg, words[i].other, len) == 0))
                         return &words[i];
         return NULL;
 }
@@ -69,7 +72,8 @@ nearest_word(const char *arg, size_t len)
         char name[NEAREST_WORD_MAX + 2];
         struct nearest n;
 
-        (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), arg);
+        (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name),
+                       arg);
         n = nearest_begin(name);
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
                 (void)nearest_try(&n, words[i].name, words[i].name);
@@ -82,7 +86,8 @@ add_extra(struct prepare_options *o, const char *command, const char *text, stru
         if (value_variable_check((struct value_place){ command, "-e" }, text, e) < 0)
                 return -1;
         if (o->extra_count == PREPARE_EXTRA_MAX)
-                return fail(e, ERROR_INVALID_ARGUMENT, "more than %d -e options", PREPARE_EXTRA_MAX);
+                return fail(e, ERROR_INVALID_ARGUMENT, "more than %d -e options",
+                            PREPARE_EXTRA_MAX);
         o->extra[o->extra_count++] = text;
         return 0;
 }
@@ -98,7 +103,10 @@ read_option(char **argv, int argc, int *at, struct prepare_options *o, struct er
         const char *value = equals ? equals + 1 : NULL;
 
         if (!row) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: unknown option \"%.100s\"; put -- before a command that starts with a dash", argv[0], arg);
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "%.64s: unknown option \"%.100s\"; put -- before a command that starts "
+                           "with a dash",
+                           argv[0], arg);
                 option_unknown_hint(e, argv[0], arg, nearest_word(arg, len));
                 return -1;
         }
@@ -128,7 +136,8 @@ prepare_options_read(int argc, char **argv, struct prepare_options *ret, struct 
         while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--") != 0)
                 if (read_option(argv, argc, &at, ret, e) < 0)
                         return -1;
-        if (value_duration_read((struct value_place){ argv[0], "--timeout" }, ret->timeout, &ret->timeout_ms, e) < 0)
+        if (value_duration_read((struct value_place){ argv[0], "--timeout" }, ret->timeout,
+                                &ret->timeout_ms, e) < 0)
                 return -1;
         if (at < argc && strcmp(argv[at], "--") == 0)
                 at++;
@@ -137,17 +146,41 @@ prepare_options_read(int argc, char **argv, struct prepare_options *ret, struct 
         return 0;
 }
 
-/* -- the way -------------------------------------------------------------------------------------------------- */
+/* -- the way
+ * --------------------------------------------------------------------------------------------------
+ */
 
 #ifdef CARREL_TEST_LAYERS
-static const struct { const char *name; uint32_t layer; } layers[] = {
-        { "filter", LAYER_FILTER }, { "landlock", LAYER_LANDLOCK }, { "caps", LAYER_CAPS }, { "no_new_privs", LAYER_NO_NEW_PRIVS },
-        { "mask", LAYER_MASK }, { "read_only", LAYER_READ_ONLY }, { "net", LAYER_NET }, { "pid", LAYER_PID }, { "ipc", LAYER_IPC },
-        { "uts", LAYER_UTS }, { "cgroup_ns", LAYER_CGROUP_NS }, { "limits", LAYER_LIMITS }, { "rlimits", LAYER_RLIMITS },
-        { "hide", LAYER_HIDE }, { "protect", LAYER_PROTECT }, { "overlay", LAYER_OVERLAY }, { "user_ns", LAYER_USER_NS },
-        { "nosuid", LAYER_NOSUID }, { "nodev", LAYER_NODEV }, { "size", LAYER_SIZE }, { "reset", LAYER_RESET },
-        { "close_fds", LAYER_CLOSE_FDS }, { "env", LAYER_ENV }, { "seal", LAYER_SEAL },
-        { "identity", LAYER_IDENTITY }, { "private_tmp", LAYER_PRIVATE_TMP },
+static const struct {
+        const char *name;
+        uint32_t layer;
+} layers[] = {
+        { "filter", LAYER_FILTER },
+        { "landlock", LAYER_LANDLOCK },
+        { "caps", LAYER_CAPS },
+        { "no_new_privs", LAYER_NO_NEW_PRIVS },
+        { "mask", LAYER_MASK },
+        { "read_only", LAYER_READ_ONLY },
+        { "net", LAYER_NET },
+        { "pid", LAYER_PID },
+        { "ipc", LAYER_IPC },
+        { "uts", LAYER_UTS },
+        { "cgroup_ns", LAYER_CGROUP_NS },
+        { "limits", LAYER_LIMITS },
+        { "rlimits", LAYER_RLIMITS },
+        { "hide", LAYER_HIDE },
+        { "protect", LAYER_PROTECT },
+        { "overlay", LAYER_OVERLAY },
+        { "user_ns", LAYER_USER_NS },
+        { "nosuid", LAYER_NOSUID },
+        { "nodev", LAYER_NODEV },
+        { "size", LAYER_SIZE },
+        { "reset", LAYER_RESET },
+        { "close_fds", LAYER_CLOSE_FDS },
+        { "env", LAYER_ENV },
+        { "seal", LAYER_SEAL },
+        { "identity", LAYER_IDENTITY },
+        { "private_tmp", LAYER_PRIVATE_TMP },
 };
 
 static uint32_t
@@ -188,7 +221,8 @@ static int
 find_manifest(const struct prepare_options *o, struct run_way *w, struct error *e)
 {
         int result = o->file ? ref_manifest_open(&w->p.arena, o->file, &w->reads, &w->manifest, e)
-                             : ref_manifest_find(&w->p.arena, o->workspace ? o->workspace : ".", &w->reads, &w->manifest, e);
+                             : ref_manifest_find(&w->p.arena, o->workspace ? o->workspace : ".",
+                                                 &w->reads, &w->manifest, e);
 
         w->file_name = result == 0 ? w->manifest.name : o->file;
         return result;
@@ -202,25 +236,33 @@ static const char *
 workspace_path(const struct prepare_options *o, struct run_way *w, struct error *e)
 {
         const char *slash = o->file ? strrchr(o->file, '/') : NULL;
-        const char *named = o->workspace ? o->workspace : !slash ? "." : arena_copy(&w->p.arena, o->file, (size_t)(slash - o->file) + 1);
+        const char *named =
+                o->workspace ? o->workspace
+                : !slash     ? "."
+                             : arena_copy(&w->p.arena, o->file, (size_t)(slash - o->file) + 1);
         char *real = named ? realpath(named, NULL) : NULL;
         const char *copy = real ? arena_text(&w->p.arena, real) : NULL;
 
         free(real);
         if (!copy)
-                (void)fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace %.200s", named ? named : "");
+                (void)fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace %.200s",
+                               named ? named : "");
         return copy;
 }
 
 static int
-judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t now_s, struct error *e)
+judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t now_s,
+      struct error *e)
 {
         struct host_ability real = prepare_planned_ability(&w->host.facts, false);
         struct ref_places places = { .workspace = workspace, .reads = &w->reads };
-        struct verdict_host host = { .now_s = now_s, .overrides = o->overrides.items, .override_count = o->overrides.count };
+        struct verdict_host host = { .now_s = now_s,
+                                     .overrides = o->overrides.items,
+                                     .override_count = o->overrides.count };
         struct host_file file;
 
-        if (host_file_load(&w->p.arena, o->host_file, &real, HOST_FILE_BOUND, &w->reads, &file, e) < 0) {
+        if (host_file_load(&w->p.arena, o->host_file, &real, HOST_FILE_BOUND, &w->reads, &file, e) <
+            0) {
                 w->file_name = file.name;
                 return -1;
         }
@@ -228,13 +270,16 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
         places.host = file.tree;
         host.rules = file.rules;
         host.reader = ref_places_reader(&places);
-        if (verdict_reach(&w->p.arena, &w->manifest, VERDICT_AUTHORISE, &host, &w->verdict, &w->p.findings, e) < 0) {
-                if (override_explain(&o->overrides, e->path, e->line, e->message, sizeof e->message))
+        if (verdict_reach(&w->p.arena, &w->manifest, VERDICT_AUTHORISE, &host, &w->verdict,
+                          &w->p.findings, e) < 0) {
+                if (override_explain(&o->overrides, e->path, e->line, e->message,
+                                     sizeof e->message))
                         w->file_name = NULL;
                 return -1;
         }
         if (w->verdict.written.form == MANIFEST_NONE)
-                return fail(e, ERROR_NOT_CONFIGURED, "%s declares no sandbox, so no command may run", w->manifest.name);
+                return fail(e, ERROR_NOT_CONFIGURED,
+                            "%s declares no sandbox, so no command may run", w->manifest.name);
         return 0;
 }
 
@@ -246,7 +291,8 @@ keeping(struct arena *arena)
 
         if (state && state[0] == '/')
                 return arena_format(arena, "%s/carrel/kept", state);
-        return home && home[0] == '/' ? arena_format(arena, "%s/.local/state/carrel/kept", home) : NULL;
+        return home && home[0] == '/' ? arena_format(arena, "%s/.local/state/carrel/kept", home)
+                                      : NULL;
 }
 
 int
@@ -268,14 +314,19 @@ run_way_init(struct run_way *w, struct error *e)
 static int
 choose_time(const struct prepare_options *o, struct run_way *w, struct error *e)
 {
-        return time_allowed_choose(&w->verdict.allowed->limits, o->timeout_ms > 0 ? o->timeout_ms : SPEC_UNSET,
-                                   o->wants_terminal ? SPEC_UNSET : TIME_ALLOWED_RUN_MS, &w->limit, e);
+        return time_allowed_choose(
+                &w->verdict.allowed->limits, o->timeout_ms > 0 ? o->timeout_ms : SPEC_UNSET,
+                o->wants_terminal ? SPEC_UNSET : TIME_ALLOWED_RUN_MS, &w->limit, e);
 }
 
 int
 prepare(const struct prepare_options *options, struct run_way *ret, struct error *e)
 {
-        struct prepare_request request = { .id = ret->id, .owner = ret->owner, .caller_uid = PREPARE_UID_ANY, .now_s = (int64_t)(clock_wall_ms() / 1000), .layers_off = ret->layers_off };
+        struct prepare_request request = { .id = ret->id,
+                                           .owner = ret->owner,
+                                           .caller_uid = PREPARE_UID_ANY,
+                                           .now_s = (int64_t)(clock_wall_ms() / 1000),
+                                           .layers_off = ret->layers_off };
         scoped_fd int workspace_fd = -1;
 
         if (make_id(ret->id, e) < 0 || find_manifest(options, ret, e) < 0)
@@ -285,11 +336,13 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
                 return -1;
         workspace_fd = open(request.workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (workspace_fd < 0)
-                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "opening the workspace %.200s", request.workspace);
+                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "opening the workspace %.200s",
+                                request.workspace);
         if (judge(options, ret, workspace_fd, request.now_s, e) < 0)
                 return -1;
         if (ret->verdict.allowed->is_read_only)
-                return fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "%s says read_only: true, so no command may run", ret->file_name);
+                return fail_at(e, ERROR_READ_ONLY, "read_only", NULL,
+                               "%s says read_only: true, so no command may run", ret->file_name);
         if (choose_time(options, ret, e) < 0)
                 return -1;
         request.keeping = keeping(&ret->p.arena);

@@ -2,7 +2,8 @@
  * cli/prepare.h - the path that `carrel run` and `carrel plan` share: from the command line to a
  * plan.
  *
- *     options -> facts of the host -> manifest -> verdict (parse, validate, resolve, authorise) -> sources -> plan
+ *     options -> facts of the host -> manifest -> verdict (parse, validate, resolve, authorise) ->
+ * sources -> plan
  */
 #ifndef CARREL_CLI_PREPARE_H
 #define CARREL_CLI_PREPARE_H
@@ -21,23 +22,25 @@ enum { PREPARE_EXTRA_MAX = 256 };
 
 struct prepare_options {
         const char *file, *workspace, *host_file, *timeout;
-        const char *extra[PREPARE_EXTRA_MAX];  size_t extra_count;     /* -e NAME=value */
-        struct override_set overrides;                            /* --memory and similar options */
-        uint64_t timeout_ms;                                           /* 0: not given */
+        const char *extra[PREPARE_EXTRA_MAX];
+        size_t extra_count;            /* -e NAME=value */
+        struct override_set overrides; /* --memory and similar options */
+        uint64_t timeout_ms;           /* 0: not given */
         bool wants_terminal, is_json, is_raw;
-        char **command;  int command_count;                        /* the words after the options */
+        char **command;
+        int command_count; /* the words after the options */
 };
 
 struct run_way {
         struct prepare_host host;
         struct prepared p;
         struct ref_manifest_file manifest;
-        struct ref_reads reads;                /* every file that was read to judge */
+        struct ref_reads reads; /* every file that was read to judge */
         struct verdict verdict;
-        const char *file_name;                 /* for messages */
-        struct time_limit limit;               /* the command's time limit; set by prepare() */
-        uint32_t layers_off;                   /* 0 in the shipped program */
-        char id[17], owner[16];                /* "uid:1000": the owner of its volumes */
+        const char *file_name;   /* for messages */
+        struct time_limit limit; /* the command's time limit; set by prepare() */
+        uint32_t layers_off;     /* 0 in the shipped program */
+        char id[17], owner[16];  /* "uid:1000": the owner of its volumes */
 };
 
 /*

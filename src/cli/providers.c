@@ -8,10 +8,10 @@
  */
 #include "cli/commands.h"
 #include "cli/finding_print.h"
-#include "prepare/host.h"
-#include "prepare/host_file.h"
 #include "cli/options.h"
 #include "host/facts.h"
+#include "prepare/host.h"
+#include "prepare/host_file.h"
 
 enum { PROVIDERS_ARENA_MAX = 16 << 20 };
 
@@ -55,7 +55,8 @@ print_as_json(const struct host_rules *rules)
 }
 
 static void
-print_abilities(const struct host_provider *p, size_t first, size_t last, bool wanted, const char *label)
+print_abilities(const struct host_provider *p, size_t first, size_t last, bool wanted,
+                const char *label)
 {
         bool is_first = true;
 
@@ -73,13 +74,17 @@ static int
 print_as_text(const struct host_rules *rules)
 {
         /* lint: rules are there where load() succeeded */
-        (void)printf("Manifests are %s on this host.\n", rules->is_trusted ? "trusted" : "not trusted");
+        (void)printf("Manifests are %s on this host.\n",
+                     rules->is_trusted ? "trusted" : "not trusted");
         for (size_t i = 0; i < rules->providers.count; i++) {
                 const struct host_provider *p = &rules->providers.items[i];
 
-                (void)printf("\n%s  (tier %s, egress %s%s)\n", p->id, p->can.tier ? p->can.tier : "not stated",
+                (void)printf("\n%s  (tier %s, egress %s%s)\n", p->id,
+                             p->can.tier ? p->can.tier : "not stated",
                              host_egress_name(p->can.egress),
-                             rules->is_trusted || p->can.is_isolated ? "" : "; refused, because it does not isolate");
+                             rules->is_trusted || p->can.is_isolated
+                                     ? ""
+                                     : "; refused, because it does not isolate");
                 print_abilities(p, 0, FIRST_LIMIT, true, "  can:            ");
                 print_abilities(p, FIRST_LIMIT, SIZE_MAX, true, "  enforces:       ");
                 print_abilities(p, FIRST_LIMIT, SIZE_MAX, false, "  cannot enforce: ");
@@ -108,7 +113,8 @@ cmd_providers(int argc, char **argv)
 {
         const char *host_name = NULL;
         bool is_json = false;
-        const struct option_row rows[] = { { "--host", &host_name, NULL }, { "--json", NULL, &is_json } };
+        const struct option_row rows[] = { { "--host", &host_name, NULL },
+                                           { "--json", NULL, &is_json } };
         struct host_file host = { .rules = NULL };
         struct arena arena;
         struct error e;

@@ -29,18 +29,27 @@ state_text(const struct carrel_exec_info *x, char *out)
 static void
 print_rows(const struct carrel_execs *all, struct table *t, FILE *out)
 {
-        static const char *const heads[] = { "EXEC", "STATE", "STARTED", "TOOK", "OUTPUT", "COMMAND" };
+        static const char *const heads[] = {
+                "EXEC", "STATE", "STARTED", "TOOK", "OUTPUT", "COMMAND"
+        };
 
         table_row(t, out, heads, 6);
         for (size_t i = 0; i < all->count; i++) {
                 const struct carrel_exec_info *x = &all->items[i];
-                char number[CELL], state[CELL], age[SPAN_TEXT], ago[SPAN_TEXT + 4], took[SPAN_TEXT], bytes[CELL];
-                const char *cells[] = { number, state_text(x, state), ago, x->has_end ? span_text(x->end.duration_ms, took) : "-", bytes,
-                                        x->command ? x->command : "-" };
+                char number[CELL], state[CELL], age[SPAN_TEXT], ago[SPAN_TEXT + 4], took[SPAN_TEXT],
+                        bytes[CELL];
+                const char *cells[] = {
+                        number, state_text(x, state),
+                        ago,    x->has_end ? span_text(x->end.duration_ms, took) : "-",
+                        bytes,  x->command ? x->command : "-"
+                };
 
-                (void)snprintf(number, sizeof number, "%" PRIu32 "%s", x->exec, x->is_background ? "&" : "");
-                (void)snprintf(ago, sizeof ago, "%s ago", span_text(span_since(x->started_at_ms), age));
-                (void)snprintf(bytes, sizeof bytes, "%" PRIu64, x->end.stdout_bytes + x->end.stderr_bytes);
+                (void)snprintf(number, sizeof number, "%" PRIu32 "%s", x->exec,
+                               x->is_background ? "&" : "");
+                (void)snprintf(ago, sizeof ago, "%s ago",
+                               span_text(span_since(x->started_at_ms), age));
+                (void)snprintf(bytes, sizeof bytes, "%" PRIu64,
+                               x->end.stdout_bytes + x->end.stderr_bytes);
                 table_row(t, out, cells, 6);
         }
 }
@@ -72,7 +81,8 @@ cmd_ps(int argc, char **argv)
         struct error e;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 1, "the id or name of a sandbox", &e) < 0)
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 1,
+                     "the id or name of a sandbox", &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)

@@ -33,9 +33,13 @@
 extern char **environ;
 
 static int
-make_environment(struct run_way *w, const struct prepare_options *o, struct environment *ret, struct error *e)
+make_environment(struct run_way *w, const struct prepare_options *o, struct environment *ret,
+                 struct error *e)
 {
-        struct prepare_command command = { .has_terminal = o->wants_terminal, .env = o->extra, .env_count = o->extra_count, .host = environ,
+        struct prepare_command command = { .has_terminal = o->wants_terminal,
+                                           .env = o->extra,
+                                           .env_count = o->extra_count,
+                                           .host = environ,
                                            .program = o->command[0],
                                            .keeps_all = (w->layers_off & LAYER_ENV) != 0 };
         struct secret_values *secrets;
@@ -54,7 +58,9 @@ make_environment(struct run_way *w, const struct prepare_options *o, struct envi
         return result;
 }
 
-/* -- endings ------------------------------------------------------------------------------------------------------ */
+/* -- endings
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void
 print_json(const struct run_way *w, const struct run_result *r)
@@ -73,13 +79,15 @@ print_json(const struct run_way *w, const struct run_result *r)
         json_member_bool(&out, "truncated", r->out_dropped + r->err_dropped > 0);
         wall_write_json(&out, r);
         left_write_json(&out, r);
-        if (code != ERROR_NONE && !(r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0)) {
+        if (code != ERROR_NONE &&
+            !(r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0)) {
                 struct error e;
 
                 if (r->outcome.word == OUTCOME_TIMED_OUT)
                         time_limit_passed(&w->limit, &e);
                 else
-                        (void)fail(&e, code, "the command ended as %s", outcome_name(r->outcome.word));
+                        (void)fail(&e, code, "the command ended as %s",
+                                   outcome_name(r->outcome.word));
                 json_key(&out, "error");
                 json_error(&out, &e);
         }
@@ -94,9 +102,12 @@ print_ending(const struct run_way *w, const struct run_result *r)
 {
         static const char *const sentences[OUTCOME_MAX] = {
                 [OUTCOME_OOM_KILLED] = "the command ran into limits.memory_mb and was killed",
-                [OUTCOME_CPU_LIMIT] = "the command ran into limits.cpu_ms; its whole process tree was killed",
+                [OUTCOME_CPU_LIMIT] =
+                        "the command ran into limits.cpu_ms; its whole process tree was killed",
                 [OUTCOME_KILLED] = "the command was killed",
-                [OUTCOME_POLICY_KILLED] = "the disk behind a writable mount, or behind the private places, was nearly full, of bytes or of inodes (df -i); the process tree was killed",
+                [OUTCOME_POLICY_KILLED] =
+                        "the disk behind a writable mount, or behind the private places, was "
+                        "nearly full, of bytes or of inodes (df -i); the process tree was killed",
                 [OUTCOME_LOST] = "the end of the command was not seen",
         };
         bool is_strict = r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0;
@@ -106,11 +117,14 @@ print_ending(const struct run_way *w, const struct run_result *r)
         wall_print(r);
         left_print(r);
         if (r->outcome.dropped_bytes > 0)
-                (void)fprintf(stderr, "carrel: %llu bytes of output were discarded: limits.output_bytes was reached, or the output was not read\n",
+                (void)fprintf(stderr,
+                              "carrel: %llu bytes of output were discarded: limits.output_bytes "
+                              "was reached, or the output was not read\n",
                               (unsigned long long)r->outcome.dropped_bytes);
         print_limits_reached(r->outcome.reached);
         if (is_strict)
-                sentence = "the command made a name that programs of the host act on; its whole process tree was killed";
+                sentence = "the command made a name that programs of the host act on; its whole "
+                           "process tree was killed";
         if (r->outcome.word == OUTCOME_TIMED_OUT) {
                 time_limit_passed(&w->limit, &e);
                 print_error(stderr, "carrel", &e);
@@ -130,14 +144,29 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
 {
         struct environment env;
         struct run_options options = {
-                .backend = &backend_ns, .plan = w->p.plan, .sources = w->p.sources->fds,
-                .argv = (const char *const *)o->command, .argc = (size_t)o->command_count,
-                .envp = env.items, .cwd = w->p.plan->cwd, .wants_terminal = o->wants_terminal, .captures = o->is_json,
-                .escapes = !o->is_raw, .in = STDIN_FILENO, .out = STDOUT_FILENO, .err = STDERR_FILENO,
-                .cpu_ms = w->p.spec->limits.cpu_ms, .output_bytes = w->p.spec->limits.output_bytes, .cpu_count = w->host.facts.cpu_count,
-                .floors = w->p.sources->writable, .floor_count = sources_floors(w->p.sources), .floor_mb = w->p.plan->disk_floor_mb,
+                .backend = &backend_ns,
+                .plan = w->p.plan,
+                .sources = w->p.sources->fds,
+                .argv = (const char *const *)o->command,
+                .argc = (size_t)o->command_count,
+                .envp = env.items,
+                .cwd = w->p.plan->cwd,
+                .wants_terminal = o->wants_terminal,
+                .captures = o->is_json,
+                .escapes = !o->is_raw,
+                .in = STDIN_FILENO,
+                .out = STDOUT_FILENO,
+                .err = STDERR_FILENO,
+                .cpu_ms = w->p.spec->limits.cpu_ms,
+                .output_bytes = w->p.spec->limits.output_bytes,
+                .cpu_count = w->host.facts.cpu_count,
+                .floors = w->p.sources->writable,
+                .floor_count = sources_floors(w->p.sources),
+                .floor_mb = w->p.plan->disk_floor_mb,
                 .layers_off = w->layers_off,
-                .refused = isatty(STDERR_FILENO) && !o->wants_terminal && !o->is_json ? wall_print_first : NULL,
+                .refused = isatty(STDERR_FILENO) && !o->wants_terminal && !o->is_json
+                                   ? wall_print_first
+                                   : NULL,
         };
 
         options.timeout_ms = w->limit.ms;
@@ -158,12 +187,15 @@ checked(int argc, char **argv, struct prepare_options *o, struct error *e)
         if (prepare_options_read(argc, argv, o, e) < 0)
                 return -1;
         if (o->command_count == 0 || o->command[0][0] == '\0') {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, o->command_count == 0 ? "there is no command to run" : "the command's name is empty");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           o->command_count == 0 ? "there is no command to run"
+                                                 : "the command's name is empty");
                 error_hint(e, "For example: carrel run -- python3 agent.py");
                 return -1;
         }
         if (o->wants_terminal && !isatty(STDIN_FILENO)) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "-t needs a terminal, but standard input is not one");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "-t needs a terminal, but standard input is not one");
                 error_hint(e, "Leave out -t where input or output is a pipe.");
                 return -1;
         }
@@ -179,7 +211,8 @@ print_warnings(const struct run_way *w, const struct prepare_options *o)
 
 /* Everything up to the plan. */
 static int
-get_ready(struct run_way *w, const struct prepare_options *o, int argc, char **argv, struct error *e)
+get_ready(struct run_way *w, const struct prepare_options *o, int argc, char **argv,
+          struct error *e)
 {
         if (run_way_init(w, e) < 0)
                 return -1;
@@ -196,7 +229,7 @@ int
 cmd_run(int argc, char **argv)
 {
         struct prepare_options o;
-        static struct run_way w;               /* large, and zero if never written */
+        static struct run_way w; /* large, and zero if never written */
         struct run_result result;
         struct error e;
         int status;
@@ -223,7 +256,8 @@ cmd_run(int argc, char **argv)
                 else
                         print_ending(&w, &result);
                 status = outcome_status(&result.outcome);
-                if (result.out_error != 0 && print_unwritten(result.out_error) != 0 && (status == 0 || status == 128 + SIGPIPE))
+                if (result.out_error != 0 && print_unwritten(result.out_error) != 0 &&
+                    (status == 0 || status == 128 + SIGPIPE))
                         /* the command succeeded, but part of its output could not be written */
                         status = 125;
                 if (o.wants_terminal && !o.is_json)

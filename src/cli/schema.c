@@ -4,11 +4,11 @@
  * Room: cli (joining, program). Touches: fd (standard output).
  * Theory: the schema is printed from the same tables of fields that the reader decodes by.
  */
+#include "spec/schema.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
 #include "policy/host_fields.h"
-#include "spec/schema.h"
 
 int
 cmd_schema(int argc, char **argv)

@@ -26,8 +26,9 @@ wants_group(const struct spec *spec)
 {
         const struct spec_limits *l = &spec->limits;
 
-        return l->memory_mb != SPEC_UNSET || l->cpu_ms != SPEC_UNSET || l->cpu_millicores != SPEC_UNSET ||
-               l->io_read_bps != SPEC_UNSET || l->io_write_bps != SPEC_UNSET;
+        return l->memory_mb != SPEC_UNSET || l->cpu_ms != SPEC_UNSET ||
+               l->cpu_millicores != SPEC_UNSET || l->io_read_bps != SPEC_UNSET ||
+               l->io_write_bps != SPEC_UNSET;
 }
 
 static bool
@@ -42,7 +43,9 @@ manager_answers(void)
         const char *runtime = getenv("XDG_RUNTIME_DIR");
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         scoped_fd int fd = -1;
-        int len = runtime ? snprintf(address.sun_path, sizeof address.sun_path, "%s/systemd/private", runtime) : -1;
+        int len = runtime ? snprintf(address.sun_path, sizeof address.sun_path,
+                                     "%s/systemd/private", runtime)
+                          : -1;
 
         if (len < 0 || (size_t)len >= sizeof address.sun_path)
                 return false;
@@ -53,7 +56,9 @@ manager_answers(void)
 static void
 execute_in_scope(int argc, char **argv)
 {
-        static const char *const words[WORDS] = { "systemd-run", "--user", "--scope", "--quiet", "--collect", "-p", "Delegate=yes", "--" };
+        static const char *const words[WORDS] = { "systemd-run",  "--user",    "--scope",
+                                                  "--quiet",      "--collect", "-p",
+                                                  "Delegate=yes", "--" };
         const char **all = calloc((size_t)argc + WORDS + 2, sizeof *all);
         char self[4096];
         ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -67,14 +72,14 @@ execute_in_scope(int argc, char **argv)
         all[WORDS] = self;
         memcpy(all + WORDS + 1, argv, (size_t)argc * sizeof *argv);
         (void)execvp(all[0], (char *const *)(uintptr_t)all);
-        free(all);                      /* no systemd-run: the warnings apply, as without systemd */
+        free(all); /* no systemd-run: the warnings apply, as without systemd */
 }
 
 static bool
 may_ask(const struct host_facts *facts)
 {
-        return !facts->is_privileged && !getenv("CARREL_IN_SCOPE") && !has_group(facts) && access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 &&
-               manager_answers();
+        return !facts->is_privileged && !getenv("CARREL_IN_SCOPE") && !has_group(facts) &&
+               access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 && manager_answers();
 }
 
 void
@@ -92,7 +97,8 @@ scope_enter_for_daemon(int argc, char **argv)
 
         /* A service gets its group from its unit, and its descriptors and process id are bound
          * to it. */
-        if (facts && !getenv("LISTEN_FDS") && !getenv("NOTIFY_SOCKET") && host_facts_read(facts, &e) == 0 && may_ask(facts))
+        if (facts && !getenv("LISTEN_FDS") && !getenv("NOTIFY_SOCKET") &&
+            host_facts_read(facts, &e) == 0 && may_ask(facts))
                 execute_in_scope(argc, argv);
         free(facts);
         (void)unsetenv("CARREL_IN_SCOPE");

@@ -20,7 +20,10 @@ extern char **environ;
 
 enum { ARENA_MAX = 16 << 20 };
 
-static struct { int fd; pid_t pid; } asker = { -1, 0 };
+static struct {
+        int fd;
+        pid_t pid;
+} asker = { -1, 0 };
 
 /* Runs in the process that asks. It does not judge the host file, which is the operator's own. */
 static int
@@ -32,7 +35,8 @@ load(void *ctx, struct secret_sources *ret, struct error *e)
         struct host_file file;
 
         arena_init(&arena, ARENA_MAX);
-        if (host_file_load(&arena, ctx, &nothing, 0, NULL, &file, e) < 0 || secret_variables_take(&file.rules->sources, environ, &variables, e) < 0)
+        if (host_file_load(&arena, ctx, &nothing, 0, NULL, &file, e) < 0 ||
+            secret_variables_take(&file.rules->sources, environ, &variables, e) < 0)
                 return -1;
         *ret = (struct secret_sources){ file.rules->sources, file.rules->secrets_file, variables };
         return 0;
@@ -46,7 +50,7 @@ secret_asker_start(const char *host_file, struct error *e)
         int pair[2], result;
 
         if (geteuid() != 0 || (host_file ? !realpath(host_file, path) : !host_file_has_default()))
-                return 0;              /* this process reports the missing file when it reads it */
+                return 0; /* this process reports the missing file when it reads it */
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a pair of sockets");
         result = fetcher_start(load, host_file ? path : NULL, pair[1], &asker.pid, e);
@@ -59,7 +63,8 @@ secret_asker_start(const char *host_file, struct error *e)
 }
 
 static int
-fetch(void *ctx, const char *const *slugs, size_t count, struct secret_values *values, size_t *ret_failed, struct error *e)
+fetch(void *ctx, const char *const *slugs, size_t count, struct secret_values *values,
+      size_t *ret_failed, struct error *e)
 {
         (void)ctx;
         return fetcher_ask(asker.fd, slugs, count, values, ret_failed, e);

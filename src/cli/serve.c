@@ -2,7 +2,8 @@
  * cli/serve.c - `carrel serve`: the daemon, in the foreground.
  *
  * Room: cli (joining, program). Touches: fd (standard streams), the files its options name.
- * Knows options, and how the operator's files are read. Knows nothing of processes: that is the room daemon.
+ * Knows options, and how the operator's files are read. Knows nothing of processes: that is the
+ * room daemon.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,21 +33,28 @@
 enum { ARENA_MAX = 64 << 20, OPTIONS_ARENA_MAX = 1 << 20 };
 
 struct serving {
-        const char *state, *tcp, *ports, *host_file, *pool, *pool_manifest, *socket_mode, *delete_after;
+        const char *state, *tcp, *ports, *host_file, *pool, *pool_manifest, *socket_mode,
+                *delete_after;
         char delete_after_ms[24];
         bool is_json, wants_graph;
-        struct arena files;            /* the result of the last load() */
-        const char *about;             /* the file that is being read, for errors */
+        struct arena files; /* the result of the last load() */
+        const char *about;  /* the file that is being read, for errors */
 };
 
 static int
 read_arguments(int argc, char **argv, struct serving *s, struct error *e)
 {
         const struct option_row rows[] = {
-                { "--state", &s->state, NULL }, { "--listen", &s->tcp, NULL }, { "--ports", &s->ports, NULL }, { "--host", &s->host_file, NULL },
-                { "--pool", &s->pool, NULL }, { "--pool-manifest", &s->pool_manifest, NULL }, { "--socket-mode", &s->socket_mode, NULL },
+                { "--state", &s->state, NULL },
+                { "--listen", &s->tcp, NULL },
+                { "--ports", &s->ports, NULL },
+                { "--host", &s->host_file, NULL },
+                { "--pool", &s->pool, NULL },
+                { "--pool-manifest", &s->pool_manifest, NULL },
+                { "--socket-mode", &s->socket_mode, NULL },
                 { "--delete-after", &s->delete_after, NULL },
-                { "--json", NULL, &s->is_json }, { "--graph", NULL, &s->wants_graph },
+                { "--json", NULL, &s->is_json },
+                { "--graph", NULL, &s->wants_graph },
         };
         size_t count;
 
@@ -60,8 +68,10 @@ read_mode(const char *text, mode_t *ret, struct error *e)
         char *end;
         unsigned long mode = text ? strtoul(text, &end, 8) : 0600;
 
-        if (text && (*text < '0' || *text > '7' || *end != '\0' || (mode & ~0666ul) != 0 || (mode & 0600) != 0600))
-                return value_wrong(VALUE_MODE, (struct value_place){ "serve", "--socket-mode" }, text, e);
+        if (text && (*text < '0' || *text > '7' || *end != '\0' || (mode & ~0666ul) != 0 ||
+                     (mode & 0600) != 0600))
+                return value_wrong(VALUE_MODE, (struct value_place){ "serve", "--socket-mode" },
+                                   text, e);
         *ret = (mode_t)mode;
         return 0;
 }
@@ -71,10 +81,12 @@ check_pool(const struct serving *s, struct error *e)
 {
         uint64_t count = 0;
 
-        if (value_number_read(VALUE_POOL, (struct value_place){ "serve", "--pool" }, s->pool, &count, e) < 0)
+        if (value_number_read(VALUE_POOL, (struct value_place){ "serve", "--pool" }, s->pool,
+                              &count, e) < 0)
                 return -1;
         if (s->pool_manifest && count == 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "--pool-manifest", NULL, "--pool-manifest says what a pool is made of: add --pool N");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "--pool-manifest", NULL,
+                               "--pool-manifest says what a pool is made of: add --pool N");
         return 0;
 }
 
@@ -85,16 +97,19 @@ check_delete_after(struct serving *s, struct error *e)
 
         if (!s->delete_after)
                 return 0;
-        if (value_duration_read((struct value_place){ "serve", "--delete-after" }, s->delete_after, &ms, e) < 0)
+        if (value_duration_read((struct value_place){ "serve", "--delete-after" }, s->delete_after,
+                                &ms, e) < 0)
                 return -1;
         (void)snprintf(s->delete_after_ms, sizeof s->delete_after_ms, "%" PRIu64, ms);
         return 0;
 }
 
-/* -- the operator's files --------------------------------------------------------------------------------------------- */
+/* -- the operator's files
+ * --------------------------------------------------------------------------------------------- */
 
 static int
-list_host_ports(struct arena *arena, const struct host_rules *rules, struct launcher_files *ret, struct error *e)
+list_host_ports(struct arena *arena, const struct host_rules *rules, struct launcher_files *ret,
+                struct error *e)
 {
         uint16_t *ports = arena_array(arena, uint16_t, rules->host_port_count + 1);
 
@@ -121,16 +136,21 @@ load_host(struct serving *s, struct launcher_files *ret, struct error *e)
         if (host_facts_read(facts, e) < 0)
                 return -1;
         real = prepare_planned_ability(facts, true);
-        if (host_file_load(&s->files, s->host_file, &real, HOST_FILE_BOUND | HOST_FILE_SHARED, reads, &file, e) < 0) {
+        if (host_file_load(&s->files, s->host_file, &real, HOST_FILE_BOUND | HOST_FILE_SHARED,
+                           reads, &file, e) < 0) {
                 s->about = s->host_file;
                 return file.name ? error_wrap(e, "host file %.200s", file.name) : -1;
         }
         if (list_host_ports(&s->files, file.rules, ret, e) < 0)
                 return -1;
-        ret->secrets = (struct secret_sources){ file.rules->sources, file.rules->secrets_file, NULL };
+        ret->secrets =
+                (struct secret_sources){ file.rules->sources, file.rules->secrets_file, NULL };
         if (interpreters_look(&s->files, file.rules, &runtimes, e) < 0)
                 return -1;
-        return prepare_host_pack(&s->files, &(struct prepare_host_source){ file.tree, file.rules->allow, reads, &runtimes }, &ret->host, &ret->host_len, e);
+        return prepare_host_pack(
+                &s->files,
+                &(struct prepare_host_source){ file.tree, file.rules->allow, reads, &runtimes },
+                &ret->host, &ret->host_len, e);
 }
 
 static int
@@ -171,21 +191,25 @@ load(void *ctx, struct launcher_files *ret, struct error *e)
                 return 0;
         }
         arena_fini(&s->files);
-        s->files = before;             /* the old files stay in use */
+        s->files = before; /* the old files stay in use */
         return -1;
 }
 
-/* --------------------------------------------------------------------------------------------------------------------- */
+/* ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static int
 serve(struct serving *s, struct arena *arena, int *ret_status, struct error *e)
 {
-        struct launcher_options options = { .tcp = s->tcp, .ports = s->ports, .pool = s->pool, .load = load, .ctx = s };
+        struct launcher_options options = {
+                .tcp = s->tcp, .ports = s->ports, .pool = s->pool, .load = load, .ctx = s
+        };
 
         if (check_delete_after(s, e) < 0)
                 return -1;
         options.delete_after_ms = s->delete_after ? s->delete_after_ms : NULL;
-        if (read_mode(s->socket_mode, &options.socket_mode, e) < 0 || check_pool(s, e) < 0 || state_choose(arena, s->state, &options.state, e) < 0)
+        if (read_mode(s->socket_mode, &options.socket_mode, e) < 0 || check_pool(s, e) < 0 ||
+            state_choose(arena, s->state, &options.state, e) < 0)
                 return -1;
         log_json(s->is_json);
         return launcher_run(&options, ret_status, e);

@@ -45,7 +45,7 @@ sheet_title(struct sheet *sheet, int level, const char *text)
         for (int i = 0; i < level; i++)
                 (void)fputc('#', sheet->out);
         (void)fputc(' ', sheet->out);
-        for (; *text != '\0'; text++)           /* headings of a manual page have no markup */
+        for (; *text != '\0'; text++) /* headings of a manual page have no markup */
                 if (!sheet->is_man || *text != '`')
                         (void)fputc(*text, sheet->out);
         (void)fputs("\n\n", sheet->out);

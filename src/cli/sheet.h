@@ -12,8 +12,8 @@ enum { SHEET_CELLS_MAX = 5 };
 struct sheet {
         FILE *out;
         bool is_man;
-        const char *const *heads;       /* column names, ended by NULL; used by Markdown */
-        bool has_table;                 /* a table is open */
+        const char *const *heads; /* column names, ended by NULL; used by Markdown */
+        bool has_table;           /* a table is open */
 };
 
 /* Starts a section; `level` is 1 to 3. In `text`, words in `backquotes` are literal. */

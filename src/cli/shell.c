@@ -21,9 +21,9 @@ enum { NAME_ROOM = 64, NAME_PART = 40 };
 
 struct shell {
         struct ask ask;
-        const char *workspace;         /* -w, or NULL */
-        char path[PATH_MAX];           /* the workspace's real path */
-        char own[NAME_ROOM];           /* the name of its own sandbox */
+        const char *workspace; /* -w, or NULL */
+        char path[PATH_MAX];   /* the workspace's real path */
+        char own[NAME_ROOM];   /* the name of its own sandbox */
 };
 
 /*
@@ -46,14 +46,16 @@ name_workspace(const char *path, char ret[NAME_ROOM])
         }
         for (const unsigned char *c = (const unsigned char *)path; *c != '\0'; c++)
                 sum = (sum ^ *c) * 16777619u;
-        (void)snprintf(ret + len, NAME_ROOM - len, "%s%08x", len > 0 ? "-" : "workspace-", (unsigned)sum);
+        (void)snprintf(ret + len, NAME_ROOM - len, "%s%08x", len > 0 ? "-" : "workspace-",
+                       (unsigned)sum);
 }
 
 static int
 find_workspace(struct shell *s, struct error *e)
 {
         if (!realpath(s->workspace ? s->workspace : ".", s->path))
-                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace %.200s", s->workspace ? s->workspace : ".");
+                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace %.200s",
+                                s->workspace ? s->workspace : ".");
         name_workspace(s->path, s->own);
         return 0;
 }
@@ -84,8 +86,12 @@ create(struct shell *s, const char *name)
         if (carrel_create(s->ask.c, &config, &made, &e) < 0)
                 return ask_failed(&s->ask, "SANDBOX.md", &e);
         print_sandbox_warnings(&s->ask, made);
-        (void)fprintf(stderr, "carrel: created the sandbox %s%s. It stays until: carrel stop %s\n", name,
-                      is_mounted ? "" : ", which mounts nothing because there is no SANDBOX.md here (carrel init writes one)", name);
+        (void)fprintf(stderr, "carrel: created the sandbox %s%s. It stays until: carrel stop %s\n",
+                      name,
+                      is_mounted ? ""
+                                 : ", which mounts nothing because there is no SANDBOX.md here "
+                                   "(carrel init writes one)",
+                      name);
         carrel_free(made);
         return 0;
 }
@@ -113,7 +119,8 @@ users_shell(void)
 {
         const char *shell = getenv("SHELL");
 
-        if (shell && (strncmp(shell, "/bin/", 5) == 0 || strncmp(shell, "/usr/bin/", 9) == 0) && access(shell, X_OK) == 0)
+        if (shell && (strncmp(shell, "/bin/", 5) == 0 || strncmp(shell, "/usr/bin/", 9) == 0) &&
+            access(shell, X_OK) == 0)
                 return shell;
         return access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
 }
@@ -144,11 +151,14 @@ cmd_shell(int argc, char **argv)
         const char *name;
         int status;
 
-        if (ask_read(&s.ask, argc, argv, rows, sizeof rows / sizeof *rows, 0, 1, "", &e) < 0 || find_workspace(&s, &e) < 0)
+        if (ask_read(&s.ask, argc, argv, rows, sizeof rows / sizeof *rows, 0, 1, "", &e) < 0 ||
+            find_workspace(&s, &e) < 0)
                 return ask_wrong(&s.ask, &e);
         if (!isatty(STDIN_FILENO)) {
-                (void)fail(&e, ERROR_INVALID_ARGUMENT, "shell needs a terminal, but standard input is not one");
-                error_hint(&e, "Run a command without one: carrel exec NAME -- COMMAND, or carrel run -- COMMAND.");
+                (void)fail(&e, ERROR_INVALID_ARGUMENT,
+                           "shell needs a terminal, but standard input is not one");
+                error_hint(&e, "Run a command without one: carrel exec NAME -- COMMAND, or carrel "
+                               "run -- COMMAND.");
                 return ask_wrong(&s.ask, &e);
         }
         name = s.ask.word_count > 0 ? s.ask.words[0] : s.own;

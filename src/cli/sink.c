@@ -91,13 +91,17 @@ sink_poll(const struct sink *s)
 static ssize_t
 put_some(struct sink *s, const char *bytes, size_t len)
 {
-        ssize_t put = s->kind == SINK_SOCKET ? send(s->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL)
-                                             : write(s->fd, bytes, s->kind == SINK_CAREFUL && len > CAREFUL_WRITE ? CAREFUL_WRITE : len);
+        ssize_t put = s->kind == SINK_SOCKET
+                              ? send(s->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL)
+                              : write(s->fd, bytes,
+                                      s->kind == SINK_CAREFUL && len > CAREFUL_WRITE ? CAREFUL_WRITE
+                                                                                     : len);
 
         if (put >= 0 || errno == EAGAIN || errno == EINTR)
                 return put < 0 ? 0 : put;
         /* a closed terminal returns EIO */
-        if (errno != EPIPE && errno != ECONNRESET && errno != EBADF && (errno != EIO || s->kind == SINK_FILE))
+        if (errno != EPIPE && errno != ECONNRESET && errno != EBADF &&
+            (errno != EIO || s->kind == SINK_FILE))
                 s->error = errno;
         s->is_gone = true;
         return -1;

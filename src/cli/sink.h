@@ -11,17 +11,23 @@
 
 #include "text/visible.h"
 
-enum sink_kind { SINK_FILE /* never blocks */, SINK_NONBLOCKING, SINK_SOCKET, SINK_CAREFUL /* small writes, only when poll(2) reports room */ };
+enum sink_kind {
+        SINK_FILE /* never blocks */,
+        SINK_NONBLOCKING,
+        SINK_SOCKET,
+        SINK_CAREFUL /* small writes, only when poll(2) reports room */
+};
 enum { SINK_CHUNK = 16 * 1024 };
 
 struct sink {
         int fd;
         bool owns_fd, escapes, is_gone;
         enum sink_kind kind;
-        int error;     /* errno, if bytes were lost while the reader was still there: a full disk */
+        int error; /* errno, if bytes were lost while the reader was still there: a full disk */
         struct visible visible;
-        const char *at;  size_t left;          /* the caller's bytes that are not yet written */
-        size_t start, end;                     /* in `shown` */
+        const char *at;
+        size_t left;       /* the caller's bytes that are not yet written */
+        size_t start, end; /* in `shown` */
         char shown[VISIBLE_MAX * (SINK_CHUNK + VISIBLE_HELD_MAX)];
 };
 

@@ -37,7 +37,8 @@ cmd_stop(int argc, char **argv)
         size_t count;
         int status, existed;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, ids, STOP_MAX, &count, &e) < 0)
+        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, ids, STOP_MAX, &count, &e) <
+            0)
                 return ask_wrong(&a, &e);
         if (count == 0) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT, "stop needs the id or name of a sandbox");
@@ -48,7 +49,9 @@ cmd_stop(int argc, char **argv)
         for (size_t i = 0; i < count && status == 0; i++) {
                 struct carrel_error failed;
 
-                status = carrel_stop(a.c, ids[i], &existed, &failed) < 0 ? ask_failed(&a, NULL, &failed) : print_answer(&a, ids[i], existed);
+                status = carrel_stop(a.c, ids[i], &existed, &failed) < 0
+                                 ? ask_failed(&a, NULL, &failed)
+                                 : print_answer(&a, ids[i], existed);
         }
         return ask_close(&a, status);
 }

@@ -28,8 +28,13 @@ enum { DEADLINE_MS = 10000, WORDS_ROOM = 1024, NOT_FOUND = 127 };
 static const char manifest[] = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n";
 
 static const struct host_try row = {
-        "whole_sandbox", "every step of a run, one after the other", HOST_NEED_T1, NULL,
-        "see the step that fails with: carrel plan --steps; then report it with the output of carrel doctor --json", true,
+        "whole_sandbox",
+        "every step of a run, one after the other",
+        HOST_NEED_T1,
+        NULL,
+        "see the step that fails with: carrel plan --steps; then report it with the output of "
+        "carrel doctor --json",
+        true,
 };
 
 static _Noreturn void
@@ -64,7 +69,9 @@ hear(int fd, char *words, size_t room)
 
                 if (ready == 0 || (ready < 0 && errno != EINTR))
                         return false;
-                got = ready < 0 ? -1 : read(fd, fits ? words + used : rest, fits ? room - 1 - used : sizeof rest);
+                got = ready < 0 ? -1
+                                : read(fd, fits ? words + used : rest,
+                                       fits ? room - 1 - used : sizeof rest);
                 if (got == 0)
                         break;
                 if (got > 0 && fits)
@@ -80,11 +87,14 @@ tell(struct host_report *report, char *words)
 {
         static const char prefix[] = "carrel: error: ";
         char *sentence = strstr(words, prefix);
-        bool is_of_host = strstr(words, "\n    sandbox_backend_failed") || strstr(words, "\n    capability_unavailable");
+        bool is_of_host = strstr(words, "\n    sandbox_backend_failed") ||
+                          strstr(words, "\n    capability_unavailable");
 
         sentence = sentence ? sentence + sizeof prefix - 1 : words;
         sentence[strcspn(sentence, "\n")] = '\0';
-        host_report_add(report, &row, is_of_host || sentence[0] == '\0' ? ATTEMPT_FAILS : ATTEMPT_IDLE, sentence[0] ? sentence : "it ended without a word");
+        host_report_add(report, &row,
+                        is_of_host || sentence[0] == '\0' ? ATTEMPT_FAILS : ATTEMPT_IDLE,
+                        sentence[0] ? sentence : "it ended without a word");
 }
 
 void
@@ -98,11 +108,15 @@ trial_run(struct host_report *report)
         pid_t pid;
 
         if (!report->is_t1) {
-                host_report_add(report, &row, ATTEMPT_IDLE, "not tried: it needs what is missing above");
+                host_report_add(report, &row, ATTEMPT_IDLE,
+                                "not tried: it needs what is missing above");
                 return;
         }
-        if (file < 0 || write(file, manifest, sizeof manifest - 1) != (ssize_t)sizeof manifest - 1 || pipe2(ends, O_CLOEXEC) < 0) {
-                host_report_add(report, &row, ATTEMPT_FAILS, "no memory or no pipe for the attempt");
+        if (file < 0 ||
+            write(file, manifest, sizeof manifest - 1) != (ssize_t)sizeof manifest - 1 ||
+            pipe2(ends, O_CLOEXEC) < 0) {
+                host_report_add(report, &row, ATTEMPT_FAILS,
+                                "no memory or no pipe for the attempt");
                 return;
         }
         in = ends[0];
@@ -118,8 +132,10 @@ trial_run(struct host_report *report)
                 ;
         if (!is_heard)
                 host_report_add(report, &row, ATTEMPT_FAILS, "no answer before the deadline");
-        else if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == NOT_FOUND))
-                host_report_add(report, &row, ATTEMPT_WORKS, "made, with a command in it, and ended");
+        else if (WIFEXITED(status) &&
+                 (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == NOT_FOUND))
+                host_report_add(report, &row, ATTEMPT_WORKS,
+                                "made, with a command in it, and ended");
         else
                 tell(report, words);
 }

@@ -30,8 +30,12 @@ no_port(const struct ask *a)
 {
         struct error e;
 
-        (void)fail_at(&e, ERROR_NOT_FOUND, "port", NULL, "there is no sandbox %.64s with a port %.16s", a->words[0], a->words[1]);
-        error_hint(&e, "Ports are declared with `carrel create -p PORT`; `carrel info %.64s` shows them.", a->words[0]);
+        (void)fail_at(&e, ERROR_NOT_FOUND, "port", NULL,
+                      "there is no sandbox %.64s with a port %.16s", a->words[0], a->words[1]);
+        error_hint(
+                &e,
+                "Ports are declared with `carrel create -p PORT`; `carrel info %.64s` shows them.",
+                a->words[0]);
         return ask_wrong(a, &e);
 }
 
@@ -43,13 +47,16 @@ cmd_url(int argc, char **argv)
         const struct option_row rows[] = { ASK_ROWS(&a), { "--browser", NULL, &is_for_browser } };
         struct carrel_error failed;
         struct error e;
-        int (*get)(struct carrel *c, const char *id, unsigned port, char **ret, struct carrel_error *e);
+        int (*get)(struct carrel * c, const char *id, unsigned port, char **ret,
+                   struct carrel_error *e);
         uint64_t port;
         char *url;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2, "the id of a sandbox and a port", &e) < 0 ||
-            value_number_read(VALUE_PORT, (struct value_place){ "url", NULL }, a.words[1], &port, &e) < 0)
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2,
+                     "the id of a sandbox and a port", &e) < 0 ||
+            value_number_read(VALUE_PORT, (struct value_place){ "url", NULL }, a.words[1], &port,
+                              &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)

@@ -20,26 +20,100 @@ enum { HOUR_MS = 3600000 };
 static const struct kind {
         const char *noun, *allowed, *example;
         /* its bounds; for a duration in milliseconds */
-        struct number { uint64_t min, max; } number;
-        const char *words[5];                  /* the allowed words */
+        struct number {
+                uint64_t min, max;
+        } number;
+        const char *words[5]; /* the allowed words */
 } kinds[VALUE_COUNT] = {
-        [VALUE_DURATION] = { "duration", "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, seconds", "30s", { NUMBER_DURATION_MS }, { NULL } },
-        [VALUE_PORT] = { "port", "the port inside, from 1 to 65535; `carrel url` prints where it is reached", "3000", { NUMBER_PORT }, { NULL } },
-        [VALUE_HOST_PORT] = { "port", "a port of this machine's loopback, from 1 to 65535", "5432", { NUMBER_PORT }, { NULL } },
-        [VALUE_EXEC] = { "number of an exec", "what `carrel ps ID` shows: 1, 2 and so on", "1", { NUMBER_EXEC }, { NULL } },
-        [VALUE_OFFSET] = { "offset", "a number of bytes from 0 on", "4096", { NUMBER_BYTES }, { NULL } },
-        [VALUE_SIGNAL] = { "signal", "a name or a number, as TERM, INT, HUP or 15; without it the whole process tree is killed", "TERM", { NUMBER_SIGNAL }, { NULL } },
-        [VALUE_POOL] = { "number of boxes", "a number from 0 to 256", "4", { NUMBER_POOL }, { NULL } },
-        [VALUE_MODE] = { "mode of a socket", "an octal mode such as 0600 or 0660, with the owner's rights and no execute bits", "0660", { 0, 0 }, { NULL } },
-        [VALUE_VARIABLE] = { "variable", "NAME=value; the name has letters, digits and _", "LANG=C", { 0, 0 }, { NULL } },
-        [VALUE_STAGE] = { "stage", "parse, validate, resolve or authorise", "validate", { 0, 0 }, { "parse", "validate", "resolve", "authorise" } },
-        [VALUE_TOOL_NAMES] = { "set of names", "mastra or plain", "plain", { 0, 0 }, { "mastra", "plain" } },
-        [VALUE_INSTRUCTIONS] = { "way to get instructions", "resolve or placeholder", "resolve", { 0, 0 }, { "resolve", "placeholder" } },
-        [VALUE_SCOPE] = { "scope", "all, or read: get and list only", "read", { 0, 0 }, { "all", "read" } },
-        [VALUE_SIZE] = { "size", "a number and its unit, as 512m or 2g; without one, MiB", "2g", { 1, 1u << 30 }, { NULL } },
-        [VALUE_TASKS] = { "number of processes", "a number from 1 to 4194304", "500", { 1, 4194304 }, { NULL } },
-        [VALUE_KEY_ACTION] = { "action", "new, ls, or rm and the id of a token", "ls", { 0, 0 }, { "new", "ls", "rm" } },
-        [VALUE_VOLUME_ACTION] = { "action", "create, ls, rm or prune", "ls", { 0, 0 }, { "create", "ls", "rm", "prune" } },
+        [VALUE_DURATION] = { "duration",
+                             "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, "
+                             "seconds",
+                             "30s",
+                             { NUMBER_DURATION_MS },
+                             { NULL } },
+        [VALUE_PORT] = { "port",
+                         "the port inside, from 1 to 65535; `carrel url` prints where it is "
+                         "reached",
+                         "3000",
+                         { NUMBER_PORT },
+                         { NULL } },
+        [VALUE_HOST_PORT] = { "port",
+                              "a port of this machine's loopback, from 1 to 65535",
+                              "5432",
+                              { NUMBER_PORT },
+                              { NULL } },
+        [VALUE_EXEC] = { "number of an exec",
+                         "what `carrel ps ID` shows: 1, 2 and so on",
+                         "1",
+                         { NUMBER_EXEC },
+                         { NULL } },
+        [VALUE_OFFSET] = { "offset",
+                           "a number of bytes from 0 on",
+                           "4096",
+                           { NUMBER_BYTES },
+                           { NULL } },
+        [VALUE_SIGNAL] = { "signal",
+                           "a name or a number, as TERM, INT, HUP or 15; without it the whole "
+                           "process tree is killed",
+                           "TERM",
+                           { NUMBER_SIGNAL },
+                           { NULL } },
+        [VALUE_POOL] = { "number of boxes",
+                         "a number from 0 to 256",
+                         "4",
+                         { NUMBER_POOL },
+                         { NULL } },
+        [VALUE_MODE] = { "mode of a socket",
+                         "an octal mode such as 0600 or 0660, with the owner's rights and no "
+                         "execute bits",
+                         "0660",
+                         { 0, 0 },
+                         { NULL } },
+        [VALUE_VARIABLE] = { "variable",
+                             "NAME=value; the name has letters, digits and _",
+                             "LANG=C",
+                             { 0, 0 },
+                             { NULL } },
+        [VALUE_STAGE] = { "stage",
+                          "parse, validate, resolve or authorise",
+                          "validate",
+                          { 0, 0 },
+                          { "parse", "validate", "resolve", "authorise" } },
+        [VALUE_TOOL_NAMES] = { "set of names",
+                               "mastra or plain",
+                               "plain",
+                               { 0, 0 },
+                               { "mastra", "plain" } },
+        [VALUE_INSTRUCTIONS] = { "way to get instructions",
+                                 "resolve or placeholder",
+                                 "resolve",
+                                 { 0, 0 },
+                                 { "resolve", "placeholder" } },
+        [VALUE_SCOPE] = { "scope",
+                          "all, or read: get and list only",
+                          "read",
+                          { 0, 0 },
+                          { "all", "read" } },
+        [VALUE_SIZE] = { "size",
+                         "a number and its unit, as 512m or 2g; without one, MiB",
+                         "2g",
+                         { 1, 1u << 30 },
+                         { NULL } },
+        [VALUE_TASKS] = { "number of processes",
+                          "a number from 1 to 4194304",
+                          "500",
+                          { 1, 4194304 },
+                          { NULL } },
+        [VALUE_KEY_ACTION] = { "action",
+                               "new, ls, or rm and the id of a token",
+                               "ls",
+                               { 0, 0 },
+                               { "new", "ls", "rm" } },
+        [VALUE_VOLUME_ACTION] = { "action",
+                                  "create, ls, rm or prune",
+                                  "ls",
+                                  { 0, 0 },
+                                  { "create", "ls", "rm", "prune" } },
 };
 
 /* " (1 to 65535)"; "" if it is not a number. */
@@ -49,9 +123,11 @@ bounds_of(enum value_kind kind, char *out, size_t room)
         const struct number *n = &kinds[kind].number;
 
         if (kind == VALUE_DURATION)
-                (void)snprintf(out, room, " (%" PRIu64 "ms to %" PRIu64 "h)", n->min, n->max / HOUR_MS);
+                (void)snprintf(out, room, " (%" PRIu64 "ms to %" PRIu64 "h)", n->min,
+                               n->max / HOUR_MS);
         else
-                (void)snprintf(out, n->max > 0 ? room : 1, " (%" PRIu64 " to %" PRIu64 "%s)", n->min, n->max, kind == VALUE_SIZE ? " MiB" : "");
+                (void)snprintf(out, n->max > 0 ? room : 1, " (%" PRIu64 " to %" PRIu64 "%s)",
+                               n->min, n->max, kind == VALUE_SIZE ? " MiB" : "");
         return out;
 }
 
@@ -65,20 +141,28 @@ value_wrong(enum value_kind kind, struct value_place at, const char *text, struc
 
         for (size_t i = 0; k->words[i]; i++)
                 (void)nearest_try(&n, k->words[i], k->words[i]);
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, at.option, NULL, "%s: invalid %s \"%.64s\"%s", at.option ? at.option : at.command, k->noun, text, bounds_of(kind, bounds, sizeof bounds));
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, at.option, NULL, "%s: invalid %s \"%.64s\"%s",
+                      at.option ? at.option : at.command, k->noun, text,
+                      bounds_of(kind, bounds, sizeof bounds));
         if (n.found)
-                error_hint(e, "Did you mean %s? It is %s. `carrel %s --help` shows all.", n.found, k->allowed, at.command);
+                error_hint(e, "Did you mean %s? It is %s. `carrel %s --help` shows all.", n.found,
+                           k->allowed, at.command);
         else if (at.option)
-                error_hint(e, "It is %s. For example: %s %s. `carrel %s --help` shows all.", k->allowed, at.option, k->example, at.command);
+                error_hint(e, "It is %s. For example: %s %s. `carrel %s --help` shows all.",
+                           k->allowed, at.option, k->example, at.command);
         else
-                error_hint(e, "It is %s. For example: %s. `carrel %s --help` shows all.", k->allowed, c ? c->example : k->example, at.command);
+                error_hint(e, "It is %s. For example: %s. `carrel %s --help` shows all.",
+                           k->allowed, c ? c->example : k->example, at.command);
         return -1;
 }
 
 int
 value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, struct error *e)
 {
-        static const struct { const char *unit; uint64_t ms; } units[] = { { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", HOUR_MS } };
+        static const struct {
+                const char *unit;
+                uint64_t ms;
+        } units[] = { { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", HOUR_MS } };
         char *end;
         uint64_t number;
 
@@ -87,7 +171,8 @@ value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, s
         errno = 0;
         number = strtoull(text, &end, 10);
         for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-                if (text[0] >= '0' && text[0] <= '9' && errno == 0 && strcmp(end, units[i].unit) == 0 && number > 0 &&
+                if (text[0] >= '0' && text[0] <= '9' && errno == 0 &&
+                    strcmp(end, units[i].unit) == 0 && number > 0 &&
                     number <= kinds[VALUE_DURATION].number.max / units[i].ms) {
                         *ret_ms = number * units[i].ms;
                         return 0;
@@ -98,7 +183,10 @@ value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, s
 int
 value_size_read(struct value_place at, const char *text, uint64_t *ret_mib, struct error *e)
 {
-        static const struct { const char *unit; uint64_t mib; } units[] = { { "", 1 }, { "m", 1 }, { "M", 1 }, { "g", 1024 }, { "G", 1024 } };
+        static const struct {
+                const char *unit;
+                uint64_t mib;
+        } units[] = { { "", 1 }, { "m", 1 }, { "M", 1 }, { "g", 1024 }, { "G", 1024 } };
         const struct number *bounds = &kinds[VALUE_SIZE].number;
         char *end;
         uint64_t number;
@@ -106,7 +194,9 @@ value_size_read(struct value_place at, const char *text, uint64_t *ret_mib, stru
         errno = 0;
         number = strtoull(text, &end, 10);
         for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-                if (text[0] >= '0' && text[0] <= '9' && errno == 0 && strcmp(end, units[i].unit) == 0 && number >= bounds->min && number <= bounds->max / units[i].mib) {
+                if (text[0] >= '0' && text[0] <= '9' && errno == 0 &&
+                    strcmp(end, units[i].unit) == 0 && number >= bounds->min &&
+                    number <= bounds->max / units[i].mib) {
                         *ret_mib = number * units[i].mib;
                         return 0;
                 }
@@ -114,7 +204,8 @@ value_size_read(struct value_place at, const char *text, uint64_t *ret_mib, stru
 }
 
 int
-value_number_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret, struct error *e)
+value_number_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret,
+                  struct error *e)
 {
         uint64_t number;
         char *end;
@@ -123,7 +214,8 @@ value_number_read(enum value_kind kind, struct value_place at, const char *text,
                 return 0;
         errno = 0;
         number = strtoull(text, &end, 10);
-        if (text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' || number < kinds[kind].number.min || number > kinds[kind].number.max)
+        if (text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' ||
+            number < kinds[kind].number.min || number > kinds[kind].number.max)
                 return value_wrong(kind, at, text, e);
         *ret = number;
         return 0;
@@ -144,16 +236,23 @@ int
 value_variable_check(struct value_place at, const char *text, struct error *e)
 {
         size_t len = strcspn(text, "=");
-        int is_name = len > 0 && text[len] == '=' && (text[0] < '0' || text[0] > '9') &&
-                      strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len;
+        int is_name =
+                len > 0 && text[len] == '=' && (text[0] < '0' || text[0] > '9') &&
+                strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+                        len;
 
         char name[65];
 
         if (is_name)
                 return 0;
-        (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), text);     /* what follows the = may be a secret */
+        (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name),
+                       text); /* what follows the = may be a secret */
         (void)value_wrong(VALUE_VARIABLE, at, name, e);
-        if (text[len] == '\0' && len > 0 && len < sizeof name && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len && strspn(text, "0123456789") == 0)
-                error_hint(e, "It is NAME=value. To pass on your own value, write: %s %s=\"$%s\"", at.option ? at.option : "", name, name);
+        if (text[len] == '\0' && len > 0 && len < sizeof name &&
+            strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+                    len &&
+            strspn(text, "0123456789") == 0)
+                error_hint(e, "It is NAME=value. To pass on your own value, write: %s %s=\"$%s\"",
+                           at.option ? at.option : "", name, name);
         return -1;
 }

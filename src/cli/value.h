@@ -9,15 +9,33 @@
 #include "base/error.h"
 
 enum value_kind {
-        VALUE_DURATION, VALUE_PORT, VALUE_HOST_PORT, VALUE_EXEC, VALUE_OFFSET, VALUE_SIGNAL, VALUE_POOL, VALUE_MODE, VALUE_VARIABLE, VALUE_STAGE, VALUE_TOOL_NAMES,
-        VALUE_INSTRUCTIONS, VALUE_SCOPE, VALUE_KEY_ACTION, VALUE_VOLUME_ACTION, VALUE_SIZE, VALUE_TASKS, VALUE_COUNT
+        VALUE_DURATION,
+        VALUE_PORT,
+        VALUE_HOST_PORT,
+        VALUE_EXEC,
+        VALUE_OFFSET,
+        VALUE_SIGNAL,
+        VALUE_POOL,
+        VALUE_MODE,
+        VALUE_VARIABLE,
+        VALUE_STAGE,
+        VALUE_TOOL_NAMES,
+        VALUE_INSTRUCTIONS,
+        VALUE_SCOPE,
+        VALUE_KEY_ACTION,
+        VALUE_VOLUME_ACTION,
+        VALUE_SIZE,
+        VALUE_TASKS,
+        VALUE_COUNT
 };
 
 /*
  * Where a value appears: `carrel COMMAND OPTION value`; `option` NULL: a word without an option.
  * Both are borrowed.
  */
-struct value_place { const char *command, *option; };
+struct value_place {
+        const char *command, *option;
+};
 
 /*
  * ERROR_INVALID_ARGUMENT: names the place, the value, what is allowed, an example, and the help to
@@ -35,10 +53,12 @@ int value_duration_read(struct value_place at, const char *text, uint64_t *ret_m
 int value_size_read(struct value_place at, const char *text, uint64_t *ret_mib, struct error *e);
 
 /* Reads a number within the bounds of its kind. `text` NULL: the result is not changed. */
-int value_number_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret, struct error *e);
+int value_number_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret,
+                      struct error *e);
 
 /* Is it one of the words of its kind? `text` NULL: returns 0. */
-int value_word_check(enum value_kind kind, struct value_place at, const char *text, struct error *e);
+int value_word_check(enum value_kind kind, struct value_place at, const char *text,
+                     struct error *e);
 
 /* Is it NAME=value? */
 int value_variable_check(struct value_place at, const char *text, struct error *e);

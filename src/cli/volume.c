@@ -43,13 +43,17 @@ size_text(const struct volume_info *info, char out[SIZE_TEXT])
                 unit++;
         }
         if (unit == 0 || tenths >= 1000)
-                (void)snprintf(out, SIZE_TEXT, "%" PRIu64 " %s%s", tenths / 10, units[unit], info->is_partial ? "+" : "");
+                (void)snprintf(out, SIZE_TEXT, "%" PRIu64 " %s%s", tenths / 10, units[unit],
+                               info->is_partial ? "+" : "");
         else
-                (void)snprintf(out, SIZE_TEXT, "%" PRIu64 ".%" PRIu64 " %s%s", tenths / 10, tenths % 10, units[unit], info->is_partial ? "+" : "");
+                (void)snprintf(out, SIZE_TEXT, "%" PRIu64 ".%" PRIu64 " %s%s", tenths / 10,
+                               tenths % 10, units[unit], info->is_partial ? "+" : "");
         return out;
 }
 
-/* -- create and ls ------------------------------------------------------------------------------------------------------ */
+/* -- create and ls
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static int
 volume_make(struct asked *a)
@@ -101,7 +105,10 @@ print_rows(const struct volumes *v, struct table *t, FILE *out)
         for (size_t i = 0; i < v->count; i++) {
                 const struct volume_info *info = &v->items[i];
                 char size[SIZE_TEXT], files[SIZE_TEXT], age[SPAN_TEXT];
-                const char *cells[] = { info->name, size_text(info, size), files, info->users > 0 ? "now" : span_text(span_since(info->used_ms), age), info->users > 0 ? info->user : "-" };
+                const char *cells[] = { info->name, size_text(info, size), files,
+                                        info->users > 0 ? "now"
+                                                        : span_text(span_since(info->used_ms), age),
+                                        info->users > 0 ? info->user : "-" };
 
                 (void)snprintf(files, sizeof files, "%" PRIu64, info->files);
                 table_row(t, out, cells, 5);
@@ -133,7 +140,8 @@ volume_ls(struct asked *a)
         if (a->is_quiet)
                 return 0;
         if (a->v.count == 0)
-                (void)puts("No volumes. To create one: carrel volume create NAME, or carrel run -v NAME:PATH");
+                (void)puts("No volumes. To create one: carrel volume create NAME, or carrel run -v "
+                           "NAME:PATH");
         if (a->v.count > 0) {
                 print_rows(&a->v, &t, NULL);
                 print_rows(&a->v, &t, stdout);
@@ -141,7 +149,9 @@ volume_ls(struct asked *a)
         return 0;
 }
 
-/* -- rm and prune ------------------------------------------------------------------------------------------------------- */
+/* -- rm and prune
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 /* Erases removed volumes before the result is printed, so that their space is free. */
 static int
@@ -194,11 +204,15 @@ ask_whether(const struct asked *a, size_t count, const struct volume_info *all)
         struct error e;
 
         if (!isatty(STDIN_FILENO) || a->is_json) {
-                (void)fail(&e, ERROR_INVALID_ARGUMENT, "volume prune asks before it removes %zu volume%s, and standard input is not a terminal", count, count == 1 ? "" : "s");
+                (void)fail(&e, ERROR_INVALID_ARGUMENT,
+                           "volume prune asks before it removes %zu volume%s, and standard input "
+                           "is not a terminal",
+                           count, count == 1 ? "" : "s");
                 error_hint(&e, "To remove them without asking: carrel volume prune --force");
                 return failed(a, &e);
         }
-        (void)fprintf(stderr, "These volumes are not in use. They would be removed with their content:\n");
+        (void)fprintf(stderr,
+                      "These volumes are not in use. They would be removed with their content:\n");
         for (size_t i = 0; i < a->v.count; i++) {
                 char size[SIZE_TEXT];
 
@@ -242,19 +256,26 @@ volume_prune(struct asked *a)
         if (!a->is_json && status == 0) {
                 char size[SIZE_TEXT];
 
-                (void)fprintf(stderr, "carrel: %zu volume%s removed, %s\n", count, count == 1 ? "" : "s", size_text(&(struct volume_info){ .bytes = bytes }, size));
+                (void)fprintf(stderr, "carrel: %zu volume%s removed, %s\n", count,
+                              count == 1 ? "" : "s",
+                              size_text(&(struct volume_info){ .bytes = bytes }, size));
         }
         return status;
 }
 
-/* -- the command -------------------------------------------------------------------------------------------------------- */
+/* -- the command
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 static const struct action {
         const char *name;
         bool has_names;
         int (*run)(struct asked *a);
 } actions[] = {
-        { "create", true, volume_make }, { "ls", false, volume_ls }, { "rm", true, volume_rm }, { "prune", false, volume_prune },
+        { "create", true, volume_make },
+        { "ls", false, volume_ls },
+        { "rm", true, volume_rm },
+        { "prune", false, volume_prune },
 };
 
 static const struct action *
@@ -267,15 +288,24 @@ find_action(struct asked *a, struct error *e)
                         continue;
                 if (action->has_names ? a->word_count > 1 : a->word_count == 1)
                         return action;
-                (void)fail(e, ERROR_INVALID_ARGUMENT, action->has_names ? "volume %s needs the name of a volume" : "volume %s takes nothing more", action->name);
-                error_hint(e, "For example: carrel volume %s%s. `carrel volume --help` shows the rest.", action->name, action->has_names ? " npm-cache" : "");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           action->has_names ? "volume %s needs the name of a volume"
+                                             : "volume %s takes nothing more",
+                           action->name);
+                error_hint(
+                        e,
+                        "For example: carrel volume %s%s. `carrel volume --help` shows the rest.",
+                        action->name, action->has_names ? " npm-cache" : "");
                 return NULL;
         }
         if (a->word_count > 0) {
-                (void)value_word_check(VALUE_VOLUME_ACTION, (struct value_place){ "volume", NULL }, a->words[0], e);
+                (void)value_word_check(VALUE_VOLUME_ACTION, (struct value_place){ "volume", NULL },
+                                       a->words[0], e);
         } else {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "volume needs to know what to do: create, ls, rm or prune");
-                error_hint(e, "For example: carrel volume ls. `carrel volume --help` shows the rest.");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "volume needs to know what to do: create, ls, rm or prune");
+                error_hint(e,
+                           "For example: carrel volume ls. `carrel volume --help` shows the rest.");
         }
         return NULL;
 }
@@ -284,12 +314,17 @@ int
 cmd_volume(int argc, char **argv)
 {
         static struct asked a;
-        const struct option_row rows[] = { { "--state", &a.state, NULL }, { "--json", NULL, &a.is_json }, { "--force", NULL, &a.is_forced }, { "-f", NULL, &a.is_forced }, { "-q", NULL, &a.is_quiet } };
+        const struct option_row rows[] = { { "--state", &a.state, NULL },
+                                           { "--json", NULL, &a.is_json },
+                                           { "--force", NULL, &a.is_forced },
+                                           { "-f", NULL, &a.is_forced },
+                                           { "-q", NULL, &a.is_quiet } };
         const struct action *action;
         struct error e;
         int status;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, a.words, WORDS_MAX, &a.word_count, &e) < 0)
+        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, a.words, WORDS_MAX,
+                         &a.word_count, &e) < 0)
                 return failed(&a, &e);
         action = find_action(&a, &e);
         if (!action)

@@ -57,7 +57,8 @@ volumes_open(struct volumes *v, const char *state, struct error *e)
         *v = (struct volumes){ .most = VOLUME_NO_BOUND };
         arena_init(&v->arena, ARENA_MAX);
         (void)snprintf(owner, sizeof owner, "uid:%u", (unsigned)geteuid());
-        if (state_choose(&v->arena, state, &v->state, e) < 0 || volume_directory(v->state, owner, v->place, e) < 0)
+        if (state_choose(&v->arena, state, &v->state, e) < 0 ||
+            volume_directory(v->state, owner, v->place, e) < 0)
                 return -1;
         if (carrel_open(v->state, &v->c, &said) == 0)
                 return 0;
@@ -113,7 +114,8 @@ static int
 add(void *ctx, const struct volume_info *info)
 {
         struct volumes *v = ctx;
-        struct volume_info *items = v->count < ITEMS_MAX ? realloc(v->items, (v->count + 1) * sizeof *items) : NULL;
+        struct volume_info *items =
+                v->count < ITEMS_MAX ? realloc(v->items, (v->count + 1) * sizeof *items) : NULL;
 
         if (!items)
                 return -ENOMEM;
@@ -141,10 +143,15 @@ list_of_daemon(struct volumes *v, struct error *e)
                 return say(&said, e);
         for (size_t i = 0; i < all->count && result == 0; i++) {
                 const struct carrel_volume *from = &all->items[i];
-                struct volume_info info = { .bytes = from->size, .files = from->file_count, .is_partial = from->is_partial, .used_ms = from->used_at_ms, .users = from->used_by != NULL };
+                struct volume_info info = { .bytes = from->size,
+                                            .files = from->file_count,
+                                            .is_partial = from->is_partial,
+                                            .used_ms = from->used_at_ms,
+                                            .users = from->used_by != NULL };
 
                 (void)snprintf(info.name, sizeof info.name, "%s", from->name);
-                (void)snprintf(info.user, sizeof info.user, "%s", from->used_by ? from->used_by : "");
+                (void)snprintf(info.user, sizeof info.user, "%s",
+                               from->used_by ? from->used_by : "");
                 result = add(v, &info);
         }
         carrel_free(all);
@@ -168,7 +175,7 @@ volumes_sweep(struct volumes *v, struct error *e)
         int result;
 
         if (v->c)
-                return 0;                      /* the daemon erases, between other work */
+                return 0; /* the daemon erases, between other work */
         volume_sweep_init(&sweep);
         result = volume_sweep(&sweep, v->place, UINT64_MAX);
 

@@ -14,12 +14,13 @@
 #include "volume/volume.h"
 
 struct volumes {
-        struct carrel *c;       /* the daemon that has them; NULL: the directory is read directly */
+        struct carrel *c; /* the daemon that has them; NULL: the directory is read directly */
         struct arena arena;
-        const char *state;             /* the state directory; after volumes_open() */
-        char place[VOLUME_PATH_MAX];   /* the caller's volumes in it */
-        uint64_t most;                 /* how many volumes there may be; VOLUME_NO_BOUND */
-        struct volume_info *items;  size_t count;      /* after volumes_list(), by name */
+        const char *state;           /* the state directory; after volumes_open() */
+        char place[VOLUME_PATH_MAX]; /* the caller's volumes in it */
+        uint64_t most;               /* how many volumes there may be; VOLUME_NO_BOUND */
+        struct volume_info *items;
+        size_t count; /* after volumes_list(), by name */
 };
 
 /*

@@ -22,7 +22,7 @@ start_gate(int *ret_control, pid_t *ret_pid, struct error *e)
         static char name[] = "carrel-gate", option[] = "--keeper-fd", number[] = "3";
         char *argv[] = { name, option, number, NULL };
 #ifdef CARREL_TEST_LAYERS
-        char **envp = environ;                 /* tests use it to disable checks of the gate */
+        char **envp = environ; /* tests use it to disable checks of the gate */
 #else
         char *envp[] = { NULL };
 #endif
@@ -31,7 +31,8 @@ start_gate(int *ret_control, pid_t *ret_pid, struct error *e)
 }
 
 int
-wall_options(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *id, const struct run_wall_options **ret, struct error *e)
+wall_options(struct arena *arena, const struct spec *spec, const struct host_rules *rules,
+             const char *id, const struct run_wall_options **ret, struct error *e)
 {
         struct run_wall_options *o;
 
@@ -40,8 +41,12 @@ wall_options(struct arena *arena, const struct spec *spec, const struct host_rul
                 return 0;
         o = arena_new(arena, struct run_wall_options);
         if (o) {
-                o->allow = (struct spec_names){ egress_texts(arena, spec->egress, spec->egress_count), spec->egress_count };
-                o->private_names = (struct spec_names){ egress_texts(arena, rules->private_names, rules->private_name_count), rules->private_name_count };
+                o->allow =
+                        (struct spec_names){ egress_texts(arena, spec->egress, spec->egress_count),
+                                             spec->egress_count };
+                o->private_names = (struct spec_names){ egress_texts(arena, rules->private_names,
+                                                                     rules->private_name_count),
+                                                        rules->private_name_count };
         }
         if (!o || !o->allow.items || !o->private_names.items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the list of destinations");
@@ -54,7 +59,8 @@ wall_options(struct arena *arena, const struct spec *spec, const struct host_rul
         return 0;
 }
 
-/* -- what was refused ------------------------------------------------------------------------------------------- */
+/* -- what was refused
+ * ------------------------------------------------------------------------------------------- */
 
 static const char *
 explain(const struct wire_wall_denied *d, char text[TEXT_ROOM])
@@ -94,7 +100,8 @@ wall_print(const struct run_result *r)
         for (size_t i = 0; i < r->denial_count; i++)
                 print_one(&r->denials[i].d, r->denials[i].count);
         if (r->denied_more > 0)
-                (void)fprintf(stderr, "carrel: refused: %" PRIu64 " more requests\n", r->denied_more);
+                (void)fprintf(stderr, "carrel: refused: %" PRIu64 " more requests\n",
+                              r->denied_more);
 }
 
 void

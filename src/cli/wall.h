@@ -9,7 +9,8 @@
 #include "text/json.h"
 
 /* Gives the spec's list, in `arena`. *ret is NULL if the list is empty. Errors: ERROR_NO_MEMORY. */
-int wall_options(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *id, const struct run_wall_options **ret, struct error *e);
+int wall_options(struct arena *arena, const struct spec *spec, const struct host_rules *rules,
+                 const char *id, const struct run_wall_options **ret, struct error *e);
 
 /* Prints the first refusal on standard error while the command runs. */
 void wall_print_first(const struct hold_denial *first);

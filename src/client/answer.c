@@ -14,10 +14,13 @@
 
 #include "api/operation.h"
 
-/* -- memory ---------------------------------------------------------------------------------------------------- */
+/* -- memory
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 enum { HEAD = 64 };
-_Static_assert(sizeof(struct arena) <= HEAD && HEAD % _Alignof(max_align_t) == 0, "the hidden head has room for an arena");
+_Static_assert(sizeof(struct arena) <= HEAD && HEAD % _Alignof(max_align_t) == 0,
+               "the hidden head has room for an arena");
 
 void *
 answer_new(size_t len)
@@ -69,7 +72,9 @@ answer_check(const struct arena *a, struct error *e)
         return arena_is_full(a) ? fail(e, ERROR_NO_MEMORY, "no memory for the answer") : 0;
 }
 
-/* -- fields ---------------------------------------------------------------------------------------------------- */
+/* -- fields
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 const char *
 answer_text(struct arena *a, const struct record *r, uint16_t tag)
@@ -113,7 +118,7 @@ read_ports(struct arena *a, const struct record *r, struct carrel_sandbox *ret)
 
         while (ports && record_next(r, &at, &entry) > 0)
                 if (entry.tag == FIELD_PORTS && entry.type == RECORD_UINT)
-                        ports[i++] = (uint16_t)*(const uint64_t *)entry.value;
+                        ports[i++] = (uint16_t) * (const uint64_t *)entry.value;
         ret->ports = ports;
         ret->port_count = i;
 }
@@ -131,9 +136,11 @@ read_warnings(struct arena *a, const struct record *r, struct carrel_sandbox *re
                 if (entry.tag != FIELD_WARNINGS || entry.type != RECORD_NESTED)
                         continue;
                 warnings[i++] = (struct carrel_warning){
-                        .code = arena_text(a, record_get_text(&inner, FIELD_CODE, "")), .path = arena_text(a, record_get_text(&inner, FIELD_AT_PATH, "")),
+                        .code = arena_text(a, record_get_text(&inner, FIELD_CODE, "")),
+                        .path = arena_text(a, record_get_text(&inner, FIELD_AT_PATH, "")),
                         .message = arena_text(a, record_get_text(&inner, FIELD_MESSAGE, "")),
-                        .line = (unsigned)record_get_uint(&inner, FIELD_LINE, 0), .column = (unsigned)record_get_uint(&inner, FIELD_COLUMN, 0),
+                        .line = (unsigned)record_get_uint(&inner, FIELD_LINE, 0),
+                        .column = (unsigned)record_get_uint(&inner, FIELD_COLUMN, 0),
                 };
         }
         ret->warnings = warnings;
@@ -147,14 +154,23 @@ lacks(struct error *e, const char *what)
 }
 
 int
-answer_read_sandbox(struct arena *a, const struct record *r, struct carrel_sandbox *ret, struct error *e)
+answer_read_sandbox(struct arena *a, const struct record *r, struct carrel_sandbox *ret,
+                    struct error *e)
 {
         *ret = (struct carrel_sandbox){
-                .id = answer_text(a, r, FIELD_ID), .status = answer_text(a, r, FIELD_STATUS), .name = answer_text(a, r, FIELD_NAME),
-                .owner = answer_text(a, r, FIELD_OWNER), .provider = answer_text(a, r, FIELD_PROVIDER), .runtime = answer_text(a, r, FIELD_RUNTIME),
-                .workspace = answer_text(a, r, FIELD_WORKSPACE), .cause = answer_text(a, r, FIELD_CAUSE), .metadata = answer_text(a, r, FIELD_METADATA),
-                .created_at_ms = record_get_uint(r, FIELD_CREATED_AT, 0), .remaining_ms = record_get_uint(r, FIELD_TIMEOUT, CARREL_NONE),
-                .delete_at_ms = record_get_uint(r, FIELD_DELETE_AT, CARREL_NONE), .is_read_only = record_get_bool(r, FIELD_READ_ONLY, 0),
+                .id = answer_text(a, r, FIELD_ID),
+                .status = answer_text(a, r, FIELD_STATUS),
+                .name = answer_text(a, r, FIELD_NAME),
+                .owner = answer_text(a, r, FIELD_OWNER),
+                .provider = answer_text(a, r, FIELD_PROVIDER),
+                .runtime = answer_text(a, r, FIELD_RUNTIME),
+                .workspace = answer_text(a, r, FIELD_WORKSPACE),
+                .cause = answer_text(a, r, FIELD_CAUSE),
+                .metadata = answer_text(a, r, FIELD_METADATA),
+                .created_at_ms = record_get_uint(r, FIELD_CREATED_AT, 0),
+                .remaining_ms = record_get_uint(r, FIELD_TIMEOUT, CARREL_NONE),
+                .delete_at_ms = record_get_uint(r, FIELD_DELETE_AT, CARREL_NONE),
+                .is_read_only = record_get_bool(r, FIELD_READ_ONLY, 0),
         };
         if (ret->delete_at_ms == 0)
                 ret->delete_at_ms = CARREL_NONE;
@@ -178,10 +194,17 @@ find_outcome(const char *word)
 void
 answer_end(const struct outcome *o, struct carrel_end *ret)
 {
-        *ret = (struct carrel_end){ .outcome = outcome_name(o->word), .exit_code = o->word == OUTCOME_EXITED ? o->exit_code : -1,
-                                    .signal = o->word == OUTCOME_SIGNALED ? o->signal : 0, .exit_status = outcome_status(o), .duration_ms = o->duration_ms,
-                                    .cpu_ms = o->cpu_ms, .memory_peak_kb = o->memory_peak_kb, .stdout_bytes = o->stdout_bytes,
-                                    .stderr_bytes = o->stderr_bytes, .dropped_bytes = o->dropped_bytes, .limits_reached = o->reached };
+        *ret = (struct carrel_end){ .outcome = outcome_name(o->word),
+                                    .exit_code = o->word == OUTCOME_EXITED ? o->exit_code : -1,
+                                    .signal = o->word == OUTCOME_SIGNALED ? o->signal : 0,
+                                    .exit_status = outcome_status(o),
+                                    .duration_ms = o->duration_ms,
+                                    .cpu_ms = o->cpu_ms,
+                                    .memory_peak_kb = o->memory_peak_kb,
+                                    .stdout_bytes = o->stdout_bytes,
+                                    .stderr_bytes = o->stderr_bytes,
+                                    .dropped_bytes = o->dropped_bytes,
+                                    .limits_reached = o->reached };
 }
 
 static void
@@ -192,29 +215,43 @@ read_limits(const struct record *r, unsigned *reached)
         size_t at = 0;
 
         while (record_next(r, &at, &entry) > 0)
-                for (size_t i = 0; entry.tag == FIELD_LIMITS_REACHED && (l = outcome_limit_at(i)) != NULL; i++)
+                for (size_t i = 0;
+                     entry.tag == FIELD_LIMITS_REACHED && (l = outcome_limit_at(i)) != NULL; i++)
                         if (entry.type == RECORD_TEXT && strcmp(entry.value, l->name) == 0)
                                 *reached |= l->limit;
 }
 
 int
-answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_info *ret, struct error *e)
+answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_info *ret,
+                 struct error *e)
 {
         int word = find_outcome(record_get_text(r, FIELD_OUTCOME, NULL));
-        struct outcome o = { .word = word < 0 ? OUTCOME_LOST : (enum outcome_word)word, .exit_code = (int)record_get_int(r, FIELD_EXIT_CODE, -1),
-                             .signal = (int)record_get_int(r, FIELD_SIGNAL, 0), .duration_ms = record_get_uint(r, FIELD_DURATION, 0),
-                             .cpu_ms = record_get_uint(r, FIELD_CPU, 0), .memory_peak_kb = record_get_uint(r, FIELD_MEMORY_PEAK, 0),
-                             .stdout_bytes = record_get_uint(r, FIELD_STDOUT_BYTES, 0), .stderr_bytes = record_get_uint(r, FIELD_STDERR_BYTES, 0),
+        struct outcome o = { .word = word < 0 ? OUTCOME_LOST : (enum outcome_word)word,
+                             .exit_code = (int)record_get_int(r, FIELD_EXIT_CODE, -1),
+                             .signal = (int)record_get_int(r, FIELD_SIGNAL, 0),
+                             .duration_ms = record_get_uint(r, FIELD_DURATION, 0),
+                             .cpu_ms = record_get_uint(r, FIELD_CPU, 0),
+                             .memory_peak_kb = record_get_uint(r, FIELD_MEMORY_PEAK, 0),
+                             .stdout_bytes = record_get_uint(r, FIELD_STDOUT_BYTES, 0),
+                             .stderr_bytes = record_get_uint(r, FIELD_STDERR_BYTES, 0),
                              .dropped_bytes = record_get_uint(r, FIELD_DROPPED, 0) };
 
         read_limits(r, &o.reached);
         *ret = (struct carrel_exec_info){
-                .exec = (uint32_t)record_get_uint(r, FIELD_EXEC, 0), .state = answer_text(a, r, FIELD_STATE), .command = answer_text(a, r, FIELD_COMMAND),
-                .task = answer_text(a, r, FIELD_TASK), .key = answer_text(a, r, FIELD_KEY), .pid = (int)record_get_uint(r, FIELD_PID, 0),
-                .is_background = record_get_bool(r, FIELD_BACKGROUND, 0), .started_at_ms = record_get_uint(r, FIELD_STARTED_AT, 0),
-                .stdout_offset = record_get_uint(r, FIELD_STDOUT_OFFSET, 0), .stderr_offset = record_get_uint(r, FIELD_STDERR_OFFSET, 0),
-                .has_end = word >= 0, .port = (unsigned)record_get_uint(r, FIELD_PORT, 0),
-                .timeout_ms = record_get_uint(r, FIELD_TIMEOUT, 0), .timeout_by = answer_text(a, r, FIELD_TIMEOUT_BY),
+                .exec = (uint32_t)record_get_uint(r, FIELD_EXEC, 0),
+                .state = answer_text(a, r, FIELD_STATE),
+                .command = answer_text(a, r, FIELD_COMMAND),
+                .task = answer_text(a, r, FIELD_TASK),
+                .key = answer_text(a, r, FIELD_KEY),
+                .pid = (int)record_get_uint(r, FIELD_PID, 0),
+                .is_background = record_get_bool(r, FIELD_BACKGROUND, 0),
+                .started_at_ms = record_get_uint(r, FIELD_STARTED_AT, 0),
+                .stdout_offset = record_get_uint(r, FIELD_STDOUT_OFFSET, 0),
+                .stderr_offset = record_get_uint(r, FIELD_STDERR_OFFSET, 0),
+                .has_end = word >= 0,
+                .port = (unsigned)record_get_uint(r, FIELD_PORT, 0),
+                .timeout_ms = record_get_uint(r, FIELD_TIMEOUT, 0),
+                .timeout_by = answer_text(a, r, FIELD_TIMEOUT_BY),
         };
         answer_end(&o, &ret->end);
         if (word < 0)
@@ -231,27 +268,41 @@ answer_read_denial(struct arena *a, const struct record *r, void *ret, struct er
         uint64_t count = record_get_uint(r, FIELD_COUNT, 1);
 
         *d = (struct carrel_denial){
-                .at_ms = record_get_uint(r, FIELD_AT, 0), .exec = (uint32_t)record_get_uint(r, FIELD_EXEC, 0), .count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX,
-                .port = (unsigned)record_get_uint(r, FIELD_PORT, 0), .reason = answer_text(a, r, FIELD_REASON), .host = answer_text(a, r, FIELD_HOST),
-                .address = answer_text(a, r, FIELD_ADDRESS), .said = answer_text(a, r, FIELD_SAID), .message = answer_text(a, r, FIELD_MESSAGE),
+                .at_ms = record_get_uint(r, FIELD_AT, 0),
+                .exec = (uint32_t)record_get_uint(r, FIELD_EXEC, 0),
+                .count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX,
+                .port = (unsigned)record_get_uint(r, FIELD_PORT, 0),
+                .reason = answer_text(a, r, FIELD_REASON),
+                .host = answer_text(a, r, FIELD_HOST),
+                .address = answer_text(a, r, FIELD_ADDRESS),
+                .said = answer_text(a, r, FIELD_SAID),
+                .message = answer_text(a, r, FIELD_MESSAGE),
         };
         if (answer_check(a, e) < 0)
                 return -1;
-        return d->reason && d->message ? 0 : fail(e, ERROR_PROTOCOL, "the daemon's answer lacks why something was refused");
+        return d->reason && d->message
+                       ? 0
+                       : fail(e, ERROR_PROTOCOL,
+                              "the daemon's answer lacks why something was refused");
 }
 
 int
-answer_read_token(struct arena *a, const struct record *r, struct carrel_token *ret, struct error *e)
+answer_read_token(struct arena *a, const struct record *r, struct carrel_token *ret,
+                  struct error *e)
 {
-        *ret = (struct carrel_token){ .id = answer_text(a, r, FIELD_ID), .owner = answer_text(a, r, FIELD_OWNER), .scope = answer_text(a, r, FIELD_SCOPE),
-                                      .token = answer_text(a, r, FIELD_TOKEN), .created_at_ms = record_get_uint(r, FIELD_CREATED_AT, 0) };
+        *ret = (struct carrel_token){ .id = answer_text(a, r, FIELD_ID),
+                                      .owner = answer_text(a, r, FIELD_OWNER),
+                                      .scope = answer_text(a, r, FIELD_SCOPE),
+                                      .token = answer_text(a, r, FIELD_TOKEN),
+                                      .created_at_ms = record_get_uint(r, FIELD_CREATED_AT, 0) };
         if (answer_check(a, e) < 0)
                 return -1;
         return ret->id ? 0 : lacks(e, "the token's id");
 }
 
 int
-answer_read_list(struct arena *a, const struct record *r, uint16_t tag, size_t size, answer_read_fn *read, void *ret_items, size_t *ret_count, struct error *e)
+answer_read_list(struct arena *a, const struct record *r, uint16_t tag, size_t size,
+                 answer_read_fn *read, void *ret_items, size_t *ret_count, struct error *e)
 {
         size_t count = count_tag(r, tag, RECORD_NESTED), i = 0, at = 0;
         unsigned char *items = arena_alloc(a, (count + 1) * size);
@@ -262,7 +313,8 @@ answer_read_list(struct arena *a, const struct record *r, uint16_t tag, size_t s
         while (record_next(r, &at, &entry) > 0) {
                 struct record inner = { entry.value, entry.len };
 
-                if (entry.tag == tag && entry.type == RECORD_NESTED && read(a, &inner, items + i++ * size, e) < 0)
+                if (entry.tag == tag && entry.type == RECORD_NESTED &&
+                    read(a, &inner, items + i++ * size, e) < 0)
                         return -1;
         }
         *(void **)ret_items = items;
@@ -271,8 +323,8 @@ answer_read_list(struct arena *a, const struct record *r, uint16_t tag, size_t s
 }
 
 int
-answer_read_items(struct arena *a, const struct record *r, size_t size, answer_read_fn *read, void *ret_items, size_t *ret_count,
-                  struct error *e)
+answer_read_items(struct arena *a, const struct record *r, size_t size, answer_read_fn *read,
+                  void *ret_items, size_t *ret_count, struct error *e)
 {
         return answer_read_list(a, r, FIELD_ITEMS, size, read, ret_items, ret_count, e);
 }

@@ -16,7 +16,7 @@
 #include "event/outcome.h"
 #include "wire/record.h"
 
-enum { ANSWER_MAX = 256 << 20 };               /* bytes of one answer */
+enum { ANSWER_MAX = 256 << 20 }; /* bytes of one answer */
 
 /*
  * Gives a zeroed object of `len` bytes, or NULL if out of memory. answer_arena() returns its arena.
@@ -45,10 +45,14 @@ const char **answer_texts(struct arena *a, const struct record *r, uint16_t tag,
  * Reads a record into a struct whose texts are in the arena. Returns 0 or -1 (ERROR_PROTOCOL,
  * ERROR_NO_MEMORY).
  */
-int answer_read_sandbox(struct arena *a, const struct record *r, struct carrel_sandbox *ret, struct error *e);
-int answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_info *ret, struct error *e);
-int answer_read_denial(struct arena *a, const struct record *r, void *ret /* struct carrel_denial */, struct error *e);
-int answer_read_token(struct arena *a, const struct record *r, struct carrel_token *ret, struct error *e);
+int answer_read_sandbox(struct arena *a, const struct record *r, struct carrel_sandbox *ret,
+                        struct error *e);
+int answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_info *ret,
+                     struct error *e);
+int answer_read_denial(struct arena *a, const struct record *r,
+                       void *ret /* struct carrel_denial */, struct error *e);
+int answer_read_token(struct arena *a, const struct record *r, struct carrel_token *ret,
+                      struct error *e);
 
 /* Converts how a command ended into the library's public struct. */
 void answer_end(const struct outcome *o, struct carrel_end *ret);
@@ -61,10 +65,11 @@ int answer_check(const struct arena *a, struct error *e);
  * of one item in bytes. Errors: those of `read`; the error of a malformed record.
  */
 typedef int answer_read_fn(struct arena *a, const struct record *r, void *ret, struct error *e);
-int answer_read_items(struct arena *a, const struct record *r, size_t size, answer_read_fn *read, void *ret_items, size_t *ret_count,
-                      struct error *e);
+int answer_read_items(struct arena *a, const struct record *r, size_t size, answer_read_fn *read,
+                      void *ret_items, size_t *ret_count, struct error *e);
 
 /* As answer_read_items(), for entries with another tag. */
-int answer_read_list(struct arena *a, const struct record *r, uint16_t tag, size_t size, answer_read_fn *read, void *ret_items, size_t *ret_count, struct error *e);
+int answer_read_list(struct arena *a, const struct record *r, uint16_t tag, size_t size,
+                     answer_read_fn *read, void *ret_items, size_t *ret_count, struct error *e);
 
 #endif

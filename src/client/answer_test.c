@@ -31,7 +31,7 @@ sandbox(void)
         record_uint(&w, FIELD_PORTS, 80);
         record_text(&w, FIELD_PORTS, "not a port");
         record_uint(&w, FIELD_PORTS, 3000);
-        record_uint(&w, FIELD_NAME, 7);                /* wrong type: ignored */
+        record_uint(&w, FIELD_NAME, 7); /* wrong type: ignored */
         mark = record_open(&w, FIELD_WARNINGS);
         record_text(&w, FIELD_CODE, "limit_unenforceable");
         record_uint(&w, FIELD_LINE, 3);
@@ -83,9 +83,17 @@ what_must_be_there_is_asked_for(void **state)
 static void
 endings_are_told_as_a_shell_does(void **state)
 {
-        static const struct { struct outcome o; const char *word; int exit_code, signal, status; } cases[] = {
+        static const struct {
+                struct outcome o;
+                const char *word;
+                int exit_code, signal, status;
+        } cases[] = {
                 { { .word = OUTCOME_EXITED, .exit_code = 3 }, "exited", 3, 0, 3 },
-                { { .word = OUTCOME_SIGNALED, .exit_code = 9, .signal = 15 }, "signaled", -1, 15, 143 },
+                { { .word = OUTCOME_SIGNALED, .exit_code = 9, .signal = 15 },
+                  "signaled",
+                  -1,
+                  15,
+                  143 },
                 { { .word = OUTCOME_TIMED_OUT, .signal = 9 }, "timed_out", -1, 0, 124 },
                 { { .word = OUTCOME_OOM_KILLED }, "oom_killed", -1, 0, 137 },
                 { { .word = OUTCOME_LOST }, "lost", -1, 0, 125 },

@@ -1,10 +1,10 @@
 /*
  * client/connection.c - calls to the keeper, one at a time.
  *
- * Room: client (joining). Touches: one unix socket, the environment (path of the state directory), clock.
- * Theory: the keeper may restart at any moment, while its boxes keep running. A call that was not
- * sent is repeated. A call that was sent and not answered is repeated only if a second execution
- * does no harm: it only reads, is idempotent by nature, or has a key.
+ * Room: client (joining). Touches: one unix socket, the environment (path of the state directory),
+ * clock. Theory: the keeper may restart at any moment, while its boxes keep running. A call that
+ * was not sent is repeated. A call that was sent and not answered is repeated only if a second
+ * execution does no harm: it only reads, is idempotent by nature, or has a key.
  */
 #include "client/connection.h"
 
@@ -26,7 +26,8 @@
 
 enum { REPLY_MAX = 64 << 20, AGAIN_MS = 3000, PAUSE_MS = 20 };
 
-/* -- where the daemon is --------------------------------------------------------------------------------------- */
+/* -- where the daemon is
+ * --------------------------------------------------------------------------------------- */
 
 static char *
 join(const char *directory, const char *name)
@@ -43,7 +44,8 @@ join(const char *directory, const char *name)
 static char *
 default_state(void)
 {
-        const char *own = getenv("CARREL_STATE"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        const char *own = getenv("CARREL_STATE"), *xdg = getenv("XDG_STATE_HOME"),
+                   *home = getenv("HOME");
 
         if (own && *own != '\0')
                 return join(own, "");
@@ -58,14 +60,17 @@ static int
 unreachable(struct error *e, int sys, const char *state)
 {
         if (sys == ENOENT || sys == ECONNREFUSED) {
-                (void)fail_at(e, ERROR_DAEMON_UNREACHABLE, NULL, "not_running", "no daemon answers in %.300s", state);
-                error_hint(e, "Start one with `carrel serve --state %.150s`, and leave it running.", state);
+                (void)fail_at(e, ERROR_DAEMON_UNREACHABLE, NULL, "not_running",
+                              "no daemon answers in %.300s", state);
+                error_hint(e, "Start one with `carrel serve --state %.150s`, and leave it running.",
+                           state);
                 e->sys = sys;
                 return -1;
         }
         (void)fail_sys(e, ERROR_DAEMON_UNREACHABLE, sys, "reaching the daemon in %.300s", state);
         if (sys == EACCES || sys == EPERM)
-                error_hint(e, "That daemon is another user's: run as that user, or choose your own state directory with --state DIR or CARREL_STATE.");
+                error_hint(e, "That daemon is another user's: run as that user, or choose your own "
+                              "state directory with --state DIR or CARREL_STATE.");
         return -1;
 }
 
@@ -81,7 +86,10 @@ dial(const char *state, int *ret, struct error *e)
         int fd;
 
         if (len < 0 || (size_t)len >= sizeof address.sun_path) {
-                (void)fail(e, ERROR_DAEMON_UNREACHABLE, "the path of the state directory is longer than a socket's address may be: %.300s", state);
+                (void)fail(e, ERROR_DAEMON_UNREACHABLE,
+                           "the path of the state directory is longer than a socket's address may "
+                           "be: %.300s",
+                           state);
                 error_hint(e, "Choose a shorter one with --state DIR or CARREL_STATE.");
                 return -1;
         }
@@ -127,7 +135,9 @@ open_connection(const char *state, struct carrel **ret, struct error *e)
         if (!c)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a connection");
         if (c->state[0] == '\0') {
-                (void)fail(e, ERROR_DAEMON_UNREACHABLE, "nothing says where the daemon's state is: neither --state, CARREL_STATE, XDG_STATE_HOME nor HOME");
+                (void)fail(e, ERROR_DAEMON_UNREACHABLE,
+                           "nothing says where the daemon's state is: neither --state, "
+                           "CARREL_STATE, XDG_STATE_HOME nor HOME");
                 error_hint(e, "Name it with --state DIR or CARREL_STATE.");
                 carrel_close(c);
                 return -1;
@@ -187,7 +197,9 @@ carrel_set_timeout(struct carrel *c, unsigned timeout_ms)
         c->timeout_ms = timeout_ms;
 }
 
-/* -- a call ---------------------------------------------------------------------------------------------------- */
+/* -- a call
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 struct record_writer *
 connection_begin(struct carrel *c)
@@ -207,7 +219,8 @@ wait_for_reply(struct carrel *c, uint64_t until_ms, struct error *e)
                 if (got > 0)
                         return 0;
                 if (got == 0)
-                        return fail_at(e, ERROR_DAEMON_UNREACHABLE, NULL, "timeout", "the daemon did not answer within %u ms", c->timeout_ms);
+                        return fail_at(e, ERROR_DAEMON_UNREACHABLE, NULL, "timeout",
+                                       "the daemon did not answer within %u ms", c->timeout_ms);
                 if (errno != EINTR)
                         return fail_sys(e, ERROR_INTERNAL, errno, "waiting for the daemon");
         }
@@ -241,9 +254,12 @@ take_message(struct carrel *c, struct wire_message *m, int *fd, struct error *e)
         struct record part;
 
         if (m->kind != WIRE_REPLY || m->len < sizeof reply)
-                return m->kind == WIRE_EVENT ? 0 : fail(e, ERROR_PROTOCOL, "the daemon said something else than an answer");
+                return m->kind == WIRE_EVENT
+                               ? 0
+                               : fail(e, ERROR_PROTOCOL,
+                                      "the daemon said something else than an answer");
         memcpy(&reply, c->in, sizeof reply);
-        if (reply.serial != c->serial)         /* of a call that was abandoned */
+        if (reply.serial != c->serial) /* of a call that was abandoned */
                 return 0;
         part = (struct record){ c->in + sizeof reply, m->len - sizeof reply };
         if (record_check(&part) < 0)
@@ -268,7 +284,8 @@ static enum exchange
 exchange(struct carrel *c, int *fd, struct error *e)
 {
         uint64_t until = c->timeout_ms == 0 ? CARREL_NONE : clock_boot_ms() + c->timeout_ms;
-        int result = wire_send(c->socket, WIRE_CALL, c->out, sizeof(struct wire_call) + c->w.len, NULL, 0);
+        int result = wire_send(c->socket, WIRE_CALL, c->out, sizeof(struct wire_call) + c->w.len,
+                               NULL, 0);
 
         if (result == -EPIPE || result == -ECONNRESET || result == -ENOTCONN)
                 return NOT_SENT;
@@ -285,7 +302,9 @@ exchange(struct carrel *c, int *fd, struct error *e)
                 if (got == -EAGAIN)
                         continue;
                 if (got == -EPROTO)
-                        return (void)fail(e, ERROR_PROTOCOL, "the daemon does not speak this program's language"), REFUSED;
+                        return (void)fail(e, ERROR_PROTOCOL,
+                                          "the daemon does not speak this program's language"),
+                               REFUSED;
                 if (got <= 0)
                         return LOST;
                 result = take_message(c, &m, fd, e);
@@ -315,14 +334,18 @@ may_repeat(const struct operation *o, const struct record *r)
 {
         struct record_entry entry;
 
-        return (o->flags & (OPERATION_READ | OPERATION_IDEMPOTENT)) != 0 || record_find(r, FIELD_KEY, &entry);
+        return (o->flags & (OPERATION_READ | OPERATION_IDEMPOTENT)) != 0 ||
+               record_find(r, FIELD_KEY, &entry);
 }
 
 static int
 lost(const struct operation *o, struct error *e)
 {
-        (void)fail(e, ERROR_CONNECTION_LOST, "the daemon went away before it answered; whether %s was done is not known", o->name);
-        error_hint(e, "`carrel ls` and `carrel ps` show what there is. With an idempotency key the same call can be made again safely.");
+        (void)fail(e, ERROR_CONNECTION_LOST,
+                   "the daemon went away before it answered; whether %s was done is not known",
+                   o->name);
+        error_hint(e, "`carrel ls` and `carrel ps` show what there is. With an idempotency key the "
+                      "same call can be made again safely.");
         return -1;
 }
 
@@ -364,7 +387,8 @@ check_descriptor(const struct operation *o, int *fd, int *ret_fd, struct error *
                 return 0;
         }
         if (*fd < 0)
-                return fail(e, ERROR_PROTOCOL, "the daemon's answer to %s lacks its descriptor", o->name);
+                return fail(e, ERROR_PROTOCOL, "the daemon's answer to %s lacks its descriptor",
+                            o->name);
         *ret_fd = *fd;
         return 0;
 }
@@ -377,8 +401,10 @@ seal(struct carrel *c, const struct operation *o, struct error *e)
         struct record r = { c->out + sizeof head, c->w.len };
 
         if (c->w.is_broken) {
-                (void)fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "too_large", "the call is longer than %d bytes", WIRE_BODY_MAX);
-                error_hint(e, "Give large input through standard input or files, and keep manifests and environments short.");
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "too_large",
+                              "the call is longer than %d bytes", WIRE_BODY_MAX);
+                error_hint(e, "Give large input through standard input or files, and keep "
+                              "manifests and environments short.");
                 return -1;
         }
         memcpy(c->out, &head, sizeof head);
@@ -386,7 +412,8 @@ seal(struct carrel *c, const struct operation *o, struct error *e)
 }
 
 int
-connection_call(struct carrel *c, enum operation_code op, struct record *ret, int *ret_fd, struct error *e)
+connection_call(struct carrel *c, enum operation_code op, struct record *ret, int *ret_fd,
+                struct error *e)
 {
         const struct operation *o = operation(op);
         struct record r = { c->out + sizeof(struct wire_call), c->w.len };
@@ -437,7 +464,8 @@ connection_answer(struct carrel *c, struct record *ret, struct error *e)
                 if (got == -EAGAIN)
                         return 0;
                 if (got == -EPROTO)
-                        return fail(e, ERROR_PROTOCOL, "the daemon does not speak this program's language");
+                        return fail(e, ERROR_PROTOCOL,
+                                    "the daemon does not speak this program's language");
                 if (got <= 0) {
                         if (dial_again(c, e) < 0 || send_call(c, e) < 0)
                                 return -1;

@@ -13,13 +13,14 @@
 #include "wire/record.h"
 
 struct carrel {
-        int socket;                            /* -1: lost; the next call reconnects */
+        int socket; /* -1: lost; the next call reconnects */
         uint32_t serial;
-        unsigned timeout_ms;                   /* 0: no timeout */
+        unsigned timeout_ms; /* 0: no timeout */
         char *state;
-        struct record_writer w;                /* the call that is being written */
-        unsigned char *out, *in;               /* WIRE_BODY_MAX bytes each */
-        unsigned char *reply;  size_t reply_len, reply_room;   /* the record of the last answer */
+        struct record_writer w;  /* the call that is being written */
+        unsigned char *out, *in; /* WIRE_BODY_MAX bytes each */
+        unsigned char *reply;
+        size_t reply_len, reply_room; /* the record of the last answer */
 };
 
 /* Opens a second connection to the same daemon. Errors: as carrel_open(). */
@@ -35,7 +36,8 @@ struct record_writer *connection_begin(struct carrel *c);
  * operation may be repeated. Errors: the daemon's own; ERROR_DAEMON_UNREACHABLE, _CONNECTION_LOST,
  * _PROTOCOL, _INVALID_ARGUMENT (checked before the call is sent).
  */
-int connection_call(struct carrel *c, enum operation_code op, struct record *ret, int *ret_fd, struct error *e);
+int connection_call(struct carrel *c, enum operation_code op, struct record *ret, int *ret_fd,
+                    struct error *e);
 
 /*
  * connection_call() in two steps, for an operation that only reads and may take long.

@@ -27,7 +27,13 @@
 #include "wire/channel.h"
 #include "wire/message.h"
 
-enum { IN_ROOM = 512 * 1024, OUT_ROOM = 128 * 1024, CONTROL_ROOM = 4096, NAME_ROOM = 128, INPUT_AT_ONCE = 64 * 1024 };
+enum {
+        IN_ROOM = 512 * 1024,
+        OUT_ROOM = 128 * 1024,
+        CONTROL_ROOM = 4096,
+        NAME_ROOM = 128,
+        INPUT_AT_ONCE = 64 * 1024
+};
 
 struct carrel_exec {
         int socket;
@@ -38,7 +44,8 @@ struct carrel_exec {
         struct carrel_end end;
         struct time_limit time;
         struct channel_reader reader;
-        const unsigned char *at;  size_t left; /* of `in`, not read yet */
+        const unsigned char *at;
+        size_t left; /* of `in`, not read yet */
         uint64_t next[2];
         struct client_ports ports;
         size_t out_start, out_end;
@@ -47,10 +54,12 @@ struct carrel_exec {
         unsigned char in[IN_ROOM], out[OUT_ROOM];
 };
 
-/* -- beginning and end ----------------------------------------------------------------------------------------- */
+/* -- beginning and end
+ * ----------------------------------------------------------------------------------------- */
 
 int
-client_exec_take(int take_fd, uint32_t number, const char *name, struct carrel_exec **ret, struct error *e)
+client_exec_take(int take_fd, uint32_t number, const char *name, struct carrel_exec **ret,
+                 struct error *e)
 {
         struct carrel_exec *x = malloc(sizeof *x);
 
@@ -82,15 +91,26 @@ carrel_exec_free(struct carrel_exec *take_x)
 static void
 write_command(struct record_writer *w, const struct carrel_command *c)
 {
-        static const struct { uint16_t tag; size_t offset; } numbers[] = {
-                { FIELD_TIMEOUT, offsetof(struct carrel_command, timeout_ms) }, { FIELD_CPU, offsetof(struct carrel_command, cpu_ms) },
-                { FIELD_KEEP_BYTES, offsetof(struct carrel_command, keep_bytes) }, { FIELD_OUTPUT_BYTES, offsetof(struct carrel_command, output_bytes) },
+        static const struct {
+                uint16_t tag;
+                size_t offset;
+        } numbers[] = {
+                { FIELD_TIMEOUT, offsetof(struct carrel_command, timeout_ms) },
+                { FIELD_CPU, offsetof(struct carrel_command, cpu_ms) },
+                { FIELD_KEEP_BYTES, offsetof(struct carrel_command, keep_bytes) },
+                { FIELD_OUTPUT_BYTES, offsetof(struct carrel_command, output_bytes) },
                 { FIELD_WAIT_PORTS_MS, offsetof(struct carrel_command, wait_ports_ms) },
         };
-        static const struct { uint16_t tag; size_t offset; } flags[] = {
-                { FIELD_STDIN_OPEN, offsetof(struct carrel_command, has_stdin) }, { FIELD_TTY, offsetof(struct carrel_command, has_terminal) },
-                { FIELD_BACKGROUND, offsetof(struct carrel_command, is_background) }, { FIELD_LOSSLESS, offsetof(struct carrel_command, is_lossless) },
-                { FIELD_KILL_REST, offsetof(struct carrel_command, kills_rest) }, { FIELD_WAIT_PORTS, offsetof(struct carrel_command, waits_ports) },
+        static const struct {
+                uint16_t tag;
+                size_t offset;
+        } flags[] = {
+                { FIELD_STDIN_OPEN, offsetof(struct carrel_command, has_stdin) },
+                { FIELD_TTY, offsetof(struct carrel_command, has_terminal) },
+                { FIELD_BACKGROUND, offsetof(struct carrel_command, is_background) },
+                { FIELD_LOSSLESS, offsetof(struct carrel_command, is_lossless) },
+                { FIELD_KILL_REST, offsetof(struct carrel_command, kills_rest) },
+                { FIELD_WAIT_PORTS, offsetof(struct carrel_command, waits_ports) },
         };
 
         for (size_t i = 0; i < c->argc; i++)
@@ -101,7 +121,9 @@ write_command(struct record_writer *w, const struct carrel_command *c)
                 record_text(w, FIELD_ENV, c->env[i]);
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
                 if (*(const uint64_t *)(const void *)((const char *)c + numbers[i].offset) > 0)
-                        record_uint(w, numbers[i].tag, *(const uint64_t *)(const void *)((const char *)c + numbers[i].offset));
+                        record_uint(w, numbers[i].tag,
+                                    *(const uint64_t *)(const void *)((const char *)c +
+                                                                      numbers[i].offset));
         for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
                 if (*(const int *)(const void *)((const char *)c + flags[i].offset))
                         record_bool(w, flags[i].tag, 1);
@@ -119,12 +141,17 @@ static int
 check_command(const struct carrel_command *c, struct error *e)
 {
         if ((c->argc == 0) == (c->line == NULL))
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", NULL, "a command is argv or a line for the shell, one of the two");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", NULL,
+                               "a command is argv or a line for the shell, one of the two");
         for (size_t i = 0; i < c->argc; i++)
                 if (!c->argv[i])
-                        return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", NULL, "argument %zu of the command is NULL", i);
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", NULL,
+                                       "argument %zu of the command is NULL", i);
         if (c->input_len > INPUT_AT_ONCE)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "input", NULL, "input given at once has at most %d bytes; write the rest afterwards", INPUT_AT_ONCE);
+                return fail_at(
+                        e, ERROR_INVALID_ARGUMENT, "input", NULL,
+                        "input given at once has at most %d bytes; write the rest afterwards",
+                        INPUT_AT_ONCE);
         return 0;
 }
 
@@ -141,7 +168,8 @@ take_exec(struct carrel *c, enum operation_code op, const char *name, struct err
         if (connection_call(c, op, &r, &fd, e) < 0)
                 return NULL;
         number = record_get_uint(&r, FIELD_EXEC, 0);
-        time = (struct time_limit){ record_get_uint(&r, FIELD_TIMEOUT, 0), time_limit_find(record_get_text(&r, FIELD_TIMEOUT_BY, NULL)) };
+        time = (struct time_limit){ record_get_uint(&r, FIELD_TIMEOUT, 0),
+                                    time_limit_find(record_get_text(&r, FIELD_TIMEOUT_BY, NULL)) };
         has_ended = strcmp(record_get_text(&r, FIELD_STATE, ""), "ended") == 0;
         if (number == 0 || number > UINT32_MAX) {
                 (void)close(fd);
@@ -157,20 +185,25 @@ take_exec(struct carrel *c, enum operation_code op, const char *name, struct err
 
 /* The exec has started; `take_ports` is the connection for the wait, or NULL. */
 static int
-wait_for_port(struct carrel_exec *x, struct carrel *take_ports, const char *id, uint64_t limit_ms, struct error *e)
+wait_for_port(struct carrel_exec *x, struct carrel *take_ports, const char *id, uint64_t limit_ms,
+              struct error *e)
 {
-        return take_ports ? client_ports_begin(&x->ports, take_ports, id, x->number, limit_ms, x->socket, e) : 0;
+        return take_ports ? client_ports_begin(&x->ports, take_ports, id, x->number, limit_ms,
+                                               x->socket, e)
+                          : 0;
 }
 
 int
-carrel_exec(struct carrel *c, const char *id, const struct carrel_command *command, struct carrel_exec **ret, struct carrel_error *e)
+carrel_exec(struct carrel *c, const char *id, const struct carrel_command *command,
+            struct carrel_exec **ret, struct carrel_error *e)
 {
         struct record_writer *w = connection_begin(c);
         struct carrel *ports = NULL;
         struct carrel_exec *x;
         struct error inner;
 
-        if (check_command(command, &inner) < 0 || (command->waits_ports && connection_again(c, &ports, &inner) < 0))
+        if (check_command(command, &inner) < 0 ||
+            (command->waits_ports && connection_again(c, &ports, &inner) < 0))
                 return answer_fail(e, &inner);
         record_text(w, FIELD_ID, id);
         write_command(w, command);
@@ -189,8 +222,9 @@ carrel_exec(struct carrel *c, const char *id, const struct carrel_command *comma
 }
 
 int
-carrel_attach(struct carrel *c, const char *id, uint32_t exec, uint64_t stdout_offset, uint64_t stderr_offset, int is_lossless,
-              struct carrel_exec **ret, struct carrel_error *e)
+carrel_attach(struct carrel *c, const char *id, uint32_t exec, uint64_t stdout_offset,
+              uint64_t stderr_offset, int is_lossless, struct carrel_exec **ret,
+              struct carrel_error *e)
 {
         struct record_writer *w = connection_begin(c);
         struct error inner;
@@ -223,7 +257,8 @@ static void
 flush(struct carrel_exec *x)
 {
         while (x->out_start < x->out_end) {
-                ssize_t sent = send(x->socket, x->out + x->out_start, x->out_end - x->out_start, MSG_DONTWAIT | MSG_NOSIGNAL);
+                ssize_t sent = send(x->socket, x->out + x->out_start, x->out_end - x->out_start,
+                                    MSG_DONTWAIT | MSG_NOSIGNAL);
 
                 if (sent < 0 && errno == EINTR)
                         continue;
@@ -292,7 +327,8 @@ put_control(struct carrel_exec *x, uint32_t kind, const void *bytes, size_t len,
         if (x->is_gone)
                 return 0;
         if (out_room(x) < sizeof(struct channel_frame) + len)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "the sandbox does not take what is sent to the command");
+                return fail(e, ERROR_QUOTA_EXCEEDED,
+                            "the sandbox does not take what is sent to the command");
         put(x, kind, bytes, len);
         return 0;
 }
@@ -337,10 +373,13 @@ carrel_exec_signal(struct carrel_exec *x, int signal, struct carrel_error *e)
         struct error inner;
 
         if (signal < 1 || signal > SIGRTMAX) {
-                (void)fail_at(&inner, ERROR_INVALID_ARGUMENT, "signal", "range", "%d is no signal", signal);
+                (void)fail_at(&inner, ERROR_INVALID_ARGUMENT, "signal", "range", "%d is no signal",
+                              signal);
                 return answer_fail(e, &inner);
         }
-        return put_control(x, CHANNEL_SIGNAL, &number, sizeof number, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return put_control(x, CHANNEL_SIGNAL, &number, sizeof number, &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }
 
 int
@@ -349,7 +388,9 @@ carrel_exec_resize(struct carrel_exec *x, uint16_t rows, uint16_t columns, struc
         struct wire_size size = { rows, columns };
         struct error inner;
 
-        return put_control(x, CHANNEL_RESIZE, &size, sizeof size, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return put_control(x, CHANNEL_RESIZE, &size, sizeof size, &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }
 
 int
@@ -376,9 +417,12 @@ did_not_start(const struct carrel_exec *x, const struct wire_exec_failed *failed
         case WIRE_STAGE_LOOKUP:
                 return lookup_refuse(x->name, failed->sys, e);
         case WIRE_STAGE_DIRECTORY:
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "the working directory%s%s cannot be entered inside", x->cwd[0] != '\0' ? " " : "", x->cwd);
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys,
+                               "the working directory%s%s cannot be entered inside",
+                               x->cwd[0] != '\0' ? " " : "", x->cwd);
                 (void)memcpy(e->path, "cwd", sizeof "cwd");
-                error_hint(e, "The call's directory (--cwd), or else the manifest's config.cwd, must exist inside; a mount brings it in.");
+                error_hint(e, "The call's directory (--cwd), or else the manifest's config.cwd, "
+                              "must exist inside; a mount brings it in.");
                 return -1;
         case WIRE_STAGE_TERMINAL:
                 return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "opening a terminal inside");
@@ -390,10 +434,19 @@ did_not_start(const struct carrel_exec *x, const struct wire_exec_failed *failed
 static int
 take_end(struct carrel_exec *x, const struct channel_end *end, struct error *e)
 {
-        struct outcome o = { (enum outcome_word)end->word, end->exit_code, end->signal, end->duration_ms, end->cpu_ms, end->memory_peak_kb,
-                             end->stdout_bytes, end->stderr_bytes, end->dropped_bytes, end->reached };
+        struct outcome o = { (enum outcome_word)end->word,
+                             end->exit_code,
+                             end->signal,
+                             end->duration_ms,
+                             end->cpu_ms,
+                             end->memory_peak_kb,
+                             end->stdout_bytes,
+                             end->stderr_bytes,
+                             end->dropped_bytes,
+                             end->reached };
 
-        if (end->word >= OUTCOME_MAX || (end->word == OUTCOME_EXITED && (end->exit_code < 0 || end->exit_code > 255)))
+        if (end->word >= OUTCOME_MAX ||
+            (end->word == OUTCOME_EXITED && (end->exit_code < 0 || end->exit_code > 255)))
                 return fail(e, ERROR_PROTOCOL, "the sandbox reported an unknown outcome");
         answer_end(&o, &x->end);
         x->end.denied_count = end->denied;
@@ -402,7 +455,8 @@ take_end(struct carrel_exec *x, const struct channel_end *end, struct error *e)
 }
 
 static int
-take_piece(struct carrel_exec *x, const struct channel_piece *p, struct carrel_piece *ret, struct error *e)
+take_piece(struct carrel_exec *x, const struct channel_piece *p, struct carrel_piece *ret,
+           struct error *e)
 {
         *ret = (struct carrel_piece){ .bytes = p->bytes, .len = p->len, .offset = p->offset };
         x->is_heard = 1;
@@ -430,12 +484,16 @@ take_piece(struct carrel_exec *x, const struct channel_piece *p, struct carrel_p
 static int
 stream_is_over(struct carrel_exec *x, struct carrel_piece *ret, struct error *e)
 {
-        const struct channel_end lost = { .word = OUTCOME_LOST, .exit_code = -1, .stdout_bytes = x->next[0], .stderr_bytes = x->next[1] };
+        const struct channel_end lost = { .word = OUTCOME_LOST,
+                                          .exit_code = -1,
+                                          .stdout_bytes = x->next[0],
+                                          .stderr_bytes = x->next[1] };
 
         if (x->reader.is_over || x->has_end)
                 return 0;
         if (!x->is_heard && !x->is_own)
-                return fail(e, ERROR_EXEC_NOT_FOUND, "the sandbox knows no exec %u, or has ended", x->number);
+                return fail(e, ERROR_EXEC_NOT_FOUND, "the sandbox knows no exec %u, or has ended",
+                            x->number);
         *ret = (struct carrel_piece){ .kind = CARREL_END };
         return take_end(x, &lost, e);
 }
@@ -474,17 +532,21 @@ receive(struct carrel_exec *x, uint64_t until, struct error *e)
 int
 client_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret, struct error *e)
 {
-        uint64_t until = timeout_ms < 0 ? CLOCK_NEVER : timeout_ms == 0 ? 0 : clock_boot_ms() + (uint64_t)timeout_ms;
+        uint64_t until = timeout_ms < 0    ? CLOCK_NEVER
+                         : timeout_ms == 0 ? 0
+                                           : clock_boot_ms() + (uint64_t)timeout_ms;
 
         flush(x);
         for (;;) {
                 struct channel_piece piece;
-                int got = x->left > 0 ? channel_reader_next(&x->reader, &x->at, &x->left, &piece) : 0;
+                int got =
+                        x->left > 0 ? channel_reader_next(&x->reader, &x->at, &x->left, &piece) : 0;
 
                 if (got > 0)
                         return take_piece(x, &piece, ret, e);
                 if (got < 0)
-                        return fail(e, ERROR_PROTOCOL, "the sandbox sent a malformed message about the command");
+                        return fail(e, ERROR_PROTOCOL,
+                                    "the sandbox sent a malformed message about the command");
                 if (x->reader.is_over || x->has_end)
                         return 0;
                 got = receive(x, until, e);
@@ -498,7 +560,8 @@ client_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret
 }
 
 int
-carrel_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret, struct carrel_error *e)
+carrel_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret,
+                 struct carrel_error *e)
 {
         struct error inner;
         int got = client_exec_read(x, timeout_ms, ret, &inner);
@@ -506,7 +569,9 @@ carrel_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret
         return got < 0 ? answer_fail(e, &inner) : got;
 }
 
-/* -- facts ----------------------------------------------------------------------------------------------------- */
+/* -- facts
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 uint32_t
 carrel_exec_number(const struct carrel_exec *x)

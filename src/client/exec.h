@@ -15,10 +15,12 @@
  * Takes a channel that came with an operation's answer. `name` is the command's name for messages
  * (copied, may be NULL).
  */
-int client_exec_take(int take_fd, uint32_t number, const char *name, struct carrel_exec **ret, struct error *e);
+int client_exec_take(int take_fd, uint32_t number, const char *name, struct carrel_exec **ret,
+                     struct error *e);
 
 /* As the public functions of the same names, but errors are struct error. */
-int client_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret, struct error *e);
+int client_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret,
+                     struct error *e);
 long client_exec_write(struct carrel_exec *x, const void *bytes, size_t len);
 int client_exec_write_end(struct carrel_exec *x, struct error *e);
 

@@ -14,7 +14,11 @@
 #include "wire/channel.h"
 #include "wire/message.h"
 
-struct pair { struct carrel_exec *x; int box; struct channel_reader reader; };
+struct pair {
+        struct carrel_exec *x;
+        int box;
+        struct channel_reader reader;
+};
 
 static struct pair
 open_pair(const char *name)
@@ -63,9 +67,14 @@ output_and_its_end_arrive(void **state)
 static void
 what_went_wrong_has_its_code(void **state)
 {
-        static const struct { struct wire_exec_failed failed; const char *code; } cases[] = {
-                { { 3, ENOENT, WIRE_STAGE_LOOKUP }, "command_not_found" }, { { 3, EACCES, WIRE_STAGE_LOOKUP }, "command_not_executable" },
-                { { 3, ENOENT, WIRE_STAGE_DIRECTORY }, "invalid_argument" }, { { 3, ENOMEM, WIRE_STAGE_SPAWN }, "sandbox_backend_failed" },
+        static const struct {
+                struct wire_exec_failed failed;
+                const char *code;
+        } cases[] = {
+                { { 3, ENOENT, WIRE_STAGE_LOOKUP }, "command_not_found" },
+                { { 3, EACCES, WIRE_STAGE_LOOKUP }, "command_not_executable" },
+                { { 3, ENOENT, WIRE_STAGE_DIRECTORY }, "invalid_argument" },
+                { { 3, ENOMEM, WIRE_STAGE_SPAWN }, "sandbox_backend_failed" },
         };
         struct carrel_piece piece;
         struct carrel_error e;
@@ -73,7 +82,9 @@ what_went_wrong_has_its_code(void **state)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct pair p = open_pair("no-such-thing");
 
-                assert_int_equal(channel_send(p.box, CHANNEL_FAILED, &cases[i].failed, sizeof cases[i].failed, 0), 0);
+                assert_int_equal(channel_send(p.box, CHANNEL_FAILED, &cases[i].failed,
+                                              sizeof cases[i].failed, 0),
+                                 0);
                 assert_int_equal(carrel_exec_read(p.x, -1, &piece, &e), -1);
                 assert_string_equal(e.code, cases[i].code);
                 (void)close(p.box);
@@ -84,7 +95,13 @@ what_went_wrong_has_its_code(void **state)
 static void
 an_end_too_early_is_told(void **state)
 {
-        static const struct { const char *name; int is_heard; const char *bytes; size_t len; const char *code; } cases[] = {
+        static const struct {
+                const char *name;
+                int is_heard;
+                const char *bytes;
+                size_t len;
+                const char *code;
+        } cases[] = {
                 { "closed at once", 0, NULL, 0, "exec_not_found" },
                 { "closed after a start", 1, NULL, 0, "" },
                 { "closed within a frame", 1, "abc", 3, "" },
@@ -98,7 +115,9 @@ an_end_too_early_is_told(void **state)
                 struct carrel_error e = { .code = "" };
 
                 if (cases[i].is_heard)
-                        assert_int_equal(channel_send(p.box, CHANNEL_STARTED, &started, sizeof started, 0), 0);
+                        assert_int_equal(
+                                channel_send(p.box, CHANNEL_STARTED, &started, sizeof started, 0),
+                                0);
                 if (cases[i].len > 0)
                         assert_int_equal(write(p.box, cases[i].bytes, cases[i].len), cases[i].len);
                 (void)close(p.box);
@@ -117,7 +136,9 @@ an_end_too_early_is_told(void **state)
 static void
 an_ending_that_there_is_not_is_refused(void **state)
 {
-        static const struct channel_end ends[] = { { .word = OUTCOME_MAX }, { .word = OUTCOME_EXITED, .exit_code = 256 }, { .word = OUTCOME_EXITED, .exit_code = -1 } };
+        static const struct channel_end ends[] = { { .word = OUTCOME_MAX },
+                                                   { .word = OUTCOME_EXITED, .exit_code = 256 },
+                                                   { .word = OUTCOME_EXITED, .exit_code = -1 } };
 
         for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
                 struct pair p = open_pair("true");
@@ -169,13 +190,14 @@ input_never_waits_and_arrives_whole(void **state)
 
                 assert_true(taken >= 0);
                 at += (size_t)taken;
-                if (taken == 0) {              /* nothing has read so far: read now */
+                if (taken == 0) { /* nothing has read so far: read now */
                         struct pollfd fd = { carrel_exec_fd(p.x), carrel_exec_events(p.x), 0 };
                         struct channel_frame f;
                         static unsigned char body[CHANNEL_FRAME_MAX];
 
                         assert_int_equal(fd.events, POLLIN | POLLOUT);
-                        assert_int_equal(channel_receive(p.box, &p.reader, &f, body, sizeof body), 1);
+                        assert_int_equal(channel_receive(p.box, &p.reader, &f, body, sizeof body),
+                                         1);
                         memcpy(got + read_len, body, f.len);
                         read_len += f.len;
                 }

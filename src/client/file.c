@@ -19,7 +19,9 @@
 
 enum { LISTING_MAX = 64 << 20, READ_MAX = 64 << 20, OPERATION_FAILED = 255 };
 
-/* -- the stream ------------------------------------------------------------------------------------------------ */
+/* -- the stream
+ * ------------------------------------------------------------------------------------------------
+ */
 
 int
 file_stream_open(struct carrel *c, enum operation_code op, struct file_stream *ret, struct error *e)
@@ -45,16 +47,19 @@ how_it_ended(const struct file_stream *s, struct error *e)
         const struct carrel_end *end = carrel_exec_end(s->x);
 
         if (!end)
-                return fail(e, ERROR_CONNECTION_LOST, "the sandbox was lost before the file operation ended");
+                return fail(e, ERROR_CONNECTION_LOST,
+                            "the sandbox was lost before the file operation ended");
         if (end->exit_code == 0)
                 return 0;
         if (strcmp(end->outcome, "exited") != 0)
                 return file_ended_read(e, end->outcome);
-        return file_error_read(e, end->exit_code > 0 ? end->exit_code : OPERATION_FAILED, s->path, s->path_len);
+        return file_error_read(e, end->exit_code > 0 ? end->exit_code : OPERATION_FAILED, s->path,
+                               s->path_len);
 }
 
 int
-file_stream_next(struct file_stream *s, int timeout_ms, const void **ret_bytes, size_t *ret_len, struct error *e)
+file_stream_next(struct file_stream *s, int timeout_ms, const void **ret_bytes, size_t *ret_len,
+                 struct error *e)
 {
         for (;;) {
                 struct carrel_piece p;
@@ -67,7 +72,9 @@ file_stream_next(struct file_stream *s, int timeout_ms, const void **ret_bytes, 
                 if (got == 0 || p.kind == CARREL_END)
                         return how_it_ended(s, e);
                 if (p.kind == CARREL_STDERR) {
-                        size_t n = p.len < sizeof s->path - s->path_len ? p.len : sizeof s->path - s->path_len;
+                        size_t n = p.len < sizeof s->path - s->path_len
+                                           ? p.len
+                                           : sizeof s->path - s->path_len;
 
                         memcpy(s->path + s->path_len, p.bytes, n);
                         s->path_len += n;
@@ -75,7 +82,8 @@ file_stream_next(struct file_stream *s, int timeout_ms, const void **ret_bytes, 
                 if (p.kind != CARREL_STDOUT || p.len == 0)
                         continue;
                 if (p.offset != s->next)
-                        return fail(e, ERROR_PROTOCOL, "bytes of a file operation were lost on their way");
+                        return fail(e, ERROR_PROTOCOL,
+                                    "bytes of a file operation were lost on their way");
                 s->next += p.len;
                 *ret_bytes = p.bytes;
                 *ret_len = p.len;
@@ -95,7 +103,8 @@ collect(struct file_stream *s, size_t max, char **ret, size_t *ret_len, struct e
         while ((got = file_stream_next(s, -1, &bytes, &n, e)) == 1) {
                 if (n > max - len) {
                         free(all);
-                        return fail_at(e, ERROR_FILE_TOO_LARGE, "path", "too_large", "the answer is longer than %zu bytes", max);
+                        return fail_at(e, ERROR_FILE_TOO_LARGE, "path", "too_large",
+                                       "the answer is longer than %zu bytes", max);
                 }
                 if (len + n + 1 > room) {
                         room = room * 2 > len + n + 1 ? room * 2 : len + n + 1;
@@ -120,7 +129,8 @@ collect(struct file_stream *s, size_t max, char **ret, size_t *ret_len, struct e
         return 0;
 }
 
-/* -- calls that only end --------------------------------------------------------------------------------------- */
+/* -- calls that only end
+ * --------------------------------------------------------------------------------------- */
 
 static struct record_writer *
 begin_with_path(struct carrel *c, const char *id, const char *path)
@@ -149,7 +159,8 @@ call_and_wait(struct carrel *c, enum operation_code op, struct error *e)
 }
 
 int
-carrel_mkdir(struct carrel *c, const char *id, const char *path, unsigned mode, int with_parents, struct carrel_error *e)
+carrel_mkdir(struct carrel *c, const char *id, const char *path, unsigned mode, int with_parents,
+             struct carrel_error *e)
 {
         struct record_writer *w = begin_with_path(c, id, path);
         struct error inner;
@@ -161,7 +172,8 @@ carrel_mkdir(struct carrel *c, const char *id, const char *path, unsigned mode, 
 }
 
 int
-carrel_move(struct carrel *c, const char *id, const char *from, const char *to, struct carrel_error *e)
+carrel_move(struct carrel *c, const char *id, const char *from, const char *to,
+            struct carrel_error *e)
 {
         struct error inner;
 
@@ -170,7 +182,8 @@ carrel_move(struct carrel *c, const char *id, const char *from, const char *to, 
 }
 
 int
-carrel_remove(struct carrel *c, const char *id, const char *path, int is_recursive, int *ret_existed, struct carrel_error *e)
+carrel_remove(struct carrel *c, const char *id, const char *path, int is_recursive,
+              int *ret_existed, struct carrel_error *e)
 {
         struct record_writer *w = begin_with_path(c, id, path);
         struct error inner;
@@ -186,13 +199,18 @@ carrel_remove(struct carrel *c, const char *id, const char *path, int is_recursi
         return 0;
 }
 
-/* -- entries --------------------------------------------------------------------------------------------------- */
+/* -- entries
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static const char *
 kind_name(uint32_t kind)
 {
-        static const char *const names[] = { [FILE_REGULAR] = "file", [FILE_DIRECTORY] = "directory", [FILE_LINK] = "link", [FILE_FIFO] = "fifo",
-                                             [FILE_SOCKET] = "socket", [FILE_BLOCK] = "device", [FILE_CHARACTER] = "device" };
+        static const char *const names[] = {
+                [FILE_REGULAR] = "file",    [FILE_DIRECTORY] = "directory", [FILE_LINK] = "link",
+                [FILE_FIFO] = "fifo",       [FILE_SOCKET] = "socket",       [FILE_BLOCK] = "device",
+                [FILE_CHARACTER] = "device"
+        };
 
         return kind < sizeof names / sizeof *names ? names[kind] : NULL;
 }
@@ -208,7 +226,8 @@ milliseconds(int64_t ns)
  * there is no entry, because the list was cut.
  */
 static int
-read_entry(struct arena *a, const char *bytes, size_t len, size_t *at, struct carrel_entry *ret, int *is_more, struct error *e)
+read_entry(struct arena *a, const char *bytes, size_t len, size_t *at, struct carrel_entry *ret,
+           int *is_more, struct error *e)
 {
         struct file_entry f;
 
@@ -217,21 +236,32 @@ read_entry(struct arena *a, const char *bytes, size_t len, size_t *at, struct ca
         memcpy(&f, bytes + *at, sizeof f);
         *at += sizeof f;
         *is_more = f.kind == FILE_MORE;
-        if (f.path_len > (*is_more ? FILE_AFTER_MAX : FILE_PATH_MAX) || f.target_len > FILE_PATH_MAX || (size_t)f.path_len + f.target_len > len - *at ||
-            (!*is_more && (!kind_name(f.kind) || f.path_len == 0)) || memchr(bytes + *at, '\0', (size_t)f.path_len + f.target_len) != NULL)
+        if (f.path_len > (*is_more ? FILE_AFTER_MAX : FILE_PATH_MAX) ||
+            f.target_len > FILE_PATH_MAX || (size_t)f.path_len + f.target_len > len - *at ||
+            (!*is_more && (!kind_name(f.kind) || f.path_len == 0)) ||
+            memchr(bytes + *at, '\0', (size_t)f.path_len + f.target_len) != NULL)
                 return fail(e, ERROR_PROTOCOL, "the list of files is malformed");
-        *ret = (struct carrel_entry){ .path = arena_copy(a, bytes + *at, f.path_len), .kind = kind_name(f.kind),
-                                      .target = f.kind == FILE_LINK ? arena_copy(a, bytes + *at + f.path_len, f.target_len) : NULL, .size = f.size,
-                                      .modified_at_ms = milliseconds(f.mtime_ns), .mode = f.mode & 07777, .sys = f.sys };
+        *ret = (struct carrel_entry){ .path = arena_copy(a, bytes + *at, f.path_len),
+                                      .kind = kind_name(f.kind),
+                                      .target = f.kind == FILE_LINK
+                                                        ? arena_copy(a, bytes + *at + f.path_len,
+                                                                     f.target_len)
+                                                        : NULL,
+                                      .size = f.size,
+                                      .modified_at_ms = milliseconds(f.mtime_ns),
+                                      .mode = f.mode & 07777,
+                                      .sys = f.sys };
         *at += (size_t)f.path_len + f.target_len;
         return answer_check(a, e);
 }
 
 /* The largest possible number of entries: each has a path of one byte. */
 static int
-read_entries(struct arena *a, const char *bytes, size_t len, struct carrel_entries *ret, struct error *e)
+read_entries(struct arena *a, const char *bytes, size_t len, struct carrel_entries *ret,
+             struct error *e)
 {
-        struct carrel_entry *items = arena_array(a, struct carrel_entry, len / (sizeof(struct file_entry) + 1) + 1);
+        struct carrel_entry *items =
+                arena_array(a, struct carrel_entry, len / (sizeof(struct file_entry) + 1) + 1);
         size_t at = 0;
 
         ret->items = items;
@@ -269,7 +299,8 @@ list_files(struct carrel *c, struct carrel_entries **ret, struct error *e)
         if (collect_call(c, OP_FILE_LIST, &bytes, &len, e) < 0)
                 return -1;
         all = answer_new(sizeof *all);
-        result = all ? read_entries(answer_arena(all), bytes, len, all, e) : fail(e, ERROR_NO_MEMORY, "no memory for the list");
+        result = all ? read_entries(answer_arena(all), bytes, len, all, e)
+                     : fail(e, ERROR_NO_MEMORY, "no memory for the list");
         free(bytes);
         if (result < 0)
                 carrel_free(all);
@@ -279,7 +310,8 @@ list_files(struct carrel *c, struct carrel_entries **ret, struct error *e)
 }
 
 int
-carrel_list_files(struct carrel *c, const char *id, const char *path, unsigned depth, struct carrel_entries **ret, struct carrel_error *e)
+carrel_list_files(struct carrel *c, const char *id, const char *path, unsigned depth,
+                  struct carrel_entries **ret, struct carrel_error *e)
 {
         struct error inner;
 
@@ -288,7 +320,9 @@ carrel_list_files(struct carrel *c, const char *id, const char *path, unsigned d
 }
 
 int
-carrel_list_files_part(struct carrel *c, const char *id, const char *path, unsigned depth, unsigned limit, const char *cursor, struct carrel_entries **ret, struct carrel_error *e)
+carrel_list_files_part(struct carrel *c, const char *id, const char *path, unsigned depth,
+                       unsigned limit, const char *cursor, struct carrel_entries **ret,
+                       struct carrel_error *e)
 {
         struct record_writer *w = begin_with_path(c, id, path);
         struct error inner;
@@ -310,7 +344,8 @@ stat_file(struct carrel *c, struct carrel_entry **ret, struct error *e)
         if (collect_call(c, OP_FILE_STAT, &bytes, &len, e) < 0)
                 return -1;
         entry = answer_new(sizeof *entry);
-        result = entry ? read_entry(answer_arena(entry), bytes, len, &at, entry, &is_more, e) : fail(e, ERROR_NO_MEMORY, "no memory for the answer");
+        result = entry ? read_entry(answer_arena(entry), bytes, len, &at, entry, &is_more, e)
+                       : fail(e, ERROR_NO_MEMORY, "no memory for the answer");
         if (result == 0 && (is_more || at != len))
                 result = fail(e, ERROR_PROTOCOL, "the answer about a path is malformed");
         free(bytes);
@@ -322,7 +357,8 @@ stat_file(struct carrel *c, struct carrel_entry **ret, struct error *e)
 }
 
 int
-carrel_stat(struct carrel *c, const char *id, const char *path, struct carrel_entry **ret, struct carrel_error *e)
+carrel_stat(struct carrel *c, const char *id, const char *path, struct carrel_entry **ret,
+            struct carrel_error *e)
 {
         struct error inner;
 
@@ -335,10 +371,13 @@ carrel_stat(struct carrel *c, const char *id, const char *path, struct carrel_en
         return 0;
 }
 
-/* -- whole files ----------------------------------------------------------------------------------------------- */
+/* -- whole files
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int
-read_whole(struct carrel_reader *r, struct carrel_bytes **ret, uint64_t offset, uint64_t length, struct carrel_error *e)
+read_whole(struct carrel_reader *r, struct carrel_bytes **ret, uint64_t offset, uint64_t length,
+           struct carrel_error *e)
 {
         struct carrel_bytes *all = answer_new(sizeof *all);
         struct error inner;
@@ -349,14 +388,16 @@ read_whole(struct carrel_reader *r, struct carrel_bytes **ret, uint64_t offset, 
         int got;
 
         if (!all)
-                return (void)fail(&inner, ERROR_NO_MEMORY, "no memory for the file"), answer_fail(e, &inner);
+                return (void)fail(&inner, ERROR_NO_MEMORY, "no memory for the file"),
+                       answer_fail(e, &inner);
         carrel_reader_about(r, all);
         left = all->size > offset ? all->size - offset : 0;
         if (length > 0 && length < left)
                 left = length;
         to = left <= READ_MAX ? arena_alloc(answer_arena(all), left + 1) : NULL;
         if (!to)
-                (void)fail_at(&inner, left > READ_MAX ? ERROR_FILE_TOO_LARGE : ERROR_NO_MEMORY, "path", "too_large", "the file is too long to be read at once");
+                (void)fail_at(&inner, left > READ_MAX ? ERROR_FILE_TOO_LARGE : ERROR_NO_MEMORY,
+                              "path", "too_large", "the file is too long to be read at once");
         while ((got = to ? carrel_reader_next(r, &bytes, &n, e) : -1) == 1) {
                 /* impossible: a reader gives at most what it announced */
                 if (n > left)
@@ -375,8 +416,8 @@ read_whole(struct carrel_reader *r, struct carrel_bytes **ret, uint64_t offset, 
 }
 
 int
-carrel_read_file(struct carrel *c, const char *id, const char *path, uint64_t offset, uint64_t length, struct carrel_bytes **ret,
-                 struct carrel_error *e)
+carrel_read_file(struct carrel *c, const char *id, const char *path, uint64_t offset,
+                 uint64_t length, struct carrel_bytes **ret, struct carrel_error *e)
 {
         struct carrel_error inner;
         struct carrel_reader *r;
@@ -397,7 +438,8 @@ carrel_read_file(struct carrel *c, const char *id, const char *path, uint64_t of
 }
 
 int
-carrel_write_files(struct carrel *c, const char *id, const struct carrel_file *files, size_t count, const char *key, struct carrel_error *e)
+carrel_write_files(struct carrel *c, const char *id, const struct carrel_file *files, size_t count,
+                   const char *key, struct carrel_error *e)
 {
         struct carrel_writer *w;
         int result = 0;

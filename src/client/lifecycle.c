@@ -25,11 +25,13 @@ begin_with_id(struct carrel *c, const char *id)
         return w;
 }
 
-/* -- the three steps ------------------------------------------------------------------------------------------- */
+/* -- the three steps
+ * ------------------------------------------------------------------------------------------- */
 
 /* Makes the call, and reads a struct of `size` bytes; `ret` may be NULL. */
 static int
-call_struct(struct carrel *c, enum operation_code op, size_t size, answer_read_fn *read, void *ret, struct error *e)
+call_struct(struct carrel *c, enum operation_code op, size_t size, answer_read_fn *read, void *ret,
+            struct error *e)
 {
         struct record r;
         void *answer;
@@ -62,11 +64,14 @@ read_token(struct arena *a, const struct record *r, void *ret, struct error *e)
 }
 
 static int
-call_sandbox(struct carrel *c, enum operation_code op, struct carrel_sandbox **ret, struct carrel_error *e)
+call_sandbox(struct carrel *c, enum operation_code op, struct carrel_sandbox **ret,
+             struct carrel_error *e)
 {
         struct error inner;
 
-        return call_struct(c, op, sizeof(struct carrel_sandbox), read_sandbox, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return call_struct(c, op, sizeof(struct carrel_sandbox), read_sandbox, ret, &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }
 
 /*
@@ -109,7 +114,9 @@ call_text(struct carrel *c, enum operation_code op, uint16_t tag, char **ret, st
         return 0;
 }
 
-/* -- sandboxes ------------------------------------------------------------------------------------------------- */
+/* -- sandboxes
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void
 write_config(struct record_writer *w, const struct carrel_config *config)
@@ -147,7 +154,8 @@ check_metadata(struct arena *arena, const char *metadata, struct error *e)
 }
 
 static int
-call_config(struct carrel *c, enum operation_code op, const struct carrel_config *config, struct carrel_sandbox **ret, struct carrel_error *e)
+call_config(struct carrel *c, enum operation_code op, const struct carrel_config *config,
+            struct carrel_sandbox **ret, struct carrel_error *e)
 {
         struct record_writer *w = connection_begin(c);
         struct client_manifest manifest;
@@ -169,13 +177,15 @@ call_config(struct carrel *c, enum operation_code op, const struct carrel_config
 }
 
 int
-carrel_create(struct carrel *c, const struct carrel_config *config, struct carrel_sandbox **ret, struct carrel_error *e)
+carrel_create(struct carrel *c, const struct carrel_config *config, struct carrel_sandbox **ret,
+              struct carrel_error *e)
 {
         return call_config(c, OP_CREATE, config, ret, e);
 }
 
 int
-carrel_claim(struct carrel *c, const struct carrel_config *config, struct carrel_sandbox **ret, struct carrel_error *e)
+carrel_claim(struct carrel *c, const struct carrel_config *config, struct carrel_sandbox **ret,
+             struct carrel_error *e)
 {
         return call_config(c, OP_CLAIM, config, ret, e);
 }
@@ -199,7 +209,8 @@ read_sandboxes(struct arena *a, const struct record *r, void *ret, struct error 
 {
         struct carrel_sandboxes *all = ret;
 
-        return answer_read_items(a, r, sizeof *all->items, read_sandbox, &all->items, &all->count, e);
+        return answer_read_items(a, r, sizeof *all->items, read_sandbox, &all->items, &all->count,
+                                 e);
 }
 
 int
@@ -208,7 +219,10 @@ carrel_list(struct carrel *c, struct carrel_sandboxes **ret, struct carrel_error
         struct error inner;
 
         (void)connection_begin(c);
-        return call_struct(c, OP_LIST, sizeof(struct carrel_sandboxes), read_sandboxes, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return call_struct(c, OP_LIST, sizeof(struct carrel_sandboxes), read_sandboxes, ret,
+                           &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }
 
 int
@@ -219,8 +233,8 @@ carrel_stop(struct carrel *c, const char *id, int *ret_existed, struct carrel_er
 }
 
 int
-carrel_extend_timeout(struct carrel *c, const char *id, uint64_t duration_ms, const char *key, struct carrel_sandbox **ret,
-                      struct carrel_error *e)
+carrel_extend_timeout(struct carrel *c, const char *id, uint64_t duration_ms, const char *key,
+                      struct carrel_sandbox **ret, struct carrel_error *e)
 {
         struct record_writer *w = begin_with_id(c, id);
 
@@ -230,7 +244,8 @@ carrel_extend_timeout(struct carrel *c, const char *id, uint64_t duration_ms, co
 }
 
 int
-carrel_set_network(struct carrel *c, const char *id, const char *const *egress, size_t count, struct carrel_sandbox **ret, struct carrel_error *e)
+carrel_set_network(struct carrel *c, const char *id, const char *const *egress, size_t count,
+                   struct carrel_sandbox **ret, struct carrel_error *e)
 {
         struct record_writer *w = begin_with_id(c, id);
 
@@ -245,16 +260,21 @@ read_denials(struct arena *a, const struct record *r, void *ret, struct error *e
         struct carrel_denials *all = ret;
 
         all->more = record_get_uint(r, FIELD_DENIED_MORE, 0);
-        return answer_read_items(a, r, sizeof *all->items, answer_read_denial, &all->items, &all->count, e);
+        return answer_read_items(a, r, sizeof *all->items, answer_read_denial, &all->items,
+                                 &all->count, e);
 }
 
 int
-carrel_list_denials(struct carrel *c, const char *id, struct carrel_denials **ret, struct carrel_error *e)
+carrel_list_denials(struct carrel *c, const char *id, struct carrel_denials **ret,
+                    struct carrel_error *e)
 {
         struct error inner;
 
         (void)begin_with_id(c, id);
-        return call_struct(c, OP_DENIALS, sizeof(struct carrel_denials), read_denials, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return call_struct(c, OP_DENIALS, sizeof(struct carrel_denials), read_denials, ret,
+                           &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }
 
 static int
@@ -263,16 +283,21 @@ read_exec_denials(struct arena *a, const struct record *r, void *ret, struct err
         struct carrel_denials *all = ret;
 
         all->more = record_get_uint(r, FIELD_DENIED_MORE, 0);
-        return answer_read_list(a, r, FIELD_DENIED, sizeof *all->items, answer_read_denial, &all->items, &all->count, e);
+        return answer_read_list(a, r, FIELD_DENIED, sizeof *all->items, answer_read_denial,
+                                &all->items, &all->count, e);
 }
 
 int
-carrel_exec_denials(struct carrel *c, const char *id, uint32_t exec, struct carrel_denials **ret, struct carrel_error *e)
+carrel_exec_denials(struct carrel *c, const char *id, uint32_t exec, struct carrel_denials **ret,
+                    struct carrel_error *e)
 {
         struct error inner;
 
         record_uint(begin_with_id(c, id), FIELD_EXEC, exec);
-        return call_struct(c, OP_EXEC_GET, sizeof(struct carrel_denials), read_exec_denials, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return call_struct(c, OP_EXEC_GET, sizeof(struct carrel_denials), read_exec_denials, ret,
+                           &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }
 
 int
@@ -290,7 +315,8 @@ carrel_resume(struct carrel *c, const char *id, struct carrel_sandbox **ret, str
 }
 
 static int
-get_url(struct carrel *c, const char *id, unsigned port, uint16_t field, char **ret, struct carrel_error *e)
+get_url(struct carrel *c, const char *id, unsigned port, uint16_t field, char **ret,
+        struct carrel_error *e)
 {
         struct error inner;
 
@@ -310,7 +336,8 @@ carrel_get_url(struct carrel *c, const char *id, unsigned port, char **ret, stru
 }
 
 int
-carrel_get_browser_url(struct carrel *c, const char *id, unsigned port, char **ret, struct carrel_error *e)
+carrel_get_browser_url(struct carrel *c, const char *id, unsigned port, char **ret,
+                       struct carrel_error *e)
 {
         return get_url(c, id, port, FIELD_BROWSER_URL, ret, e);
 }
@@ -321,7 +348,8 @@ carrel_instructions(struct carrel *c, const char *id, char **ret, struct carrel_
         struct error inner;
 
         (void)begin_with_id(c, id);
-        return call_text(c, OP_INSTRUCTIONS, FIELD_TEXT, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return call_text(c, OP_INSTRUCTIONS, FIELD_TEXT, ret, &inner) < 0 ? answer_fail(e, &inner)
+                                                                          : 0;
 }
 
 int
@@ -331,37 +359,48 @@ carrel_notify(struct carrel *c, const char *id, const char *event, struct carrel
         return call_sandbox(c, OP_EVENT, NULL, e);
 }
 
-/* -- tasks ----------------------------------------------------------------------------------------------------- */
+/* -- tasks
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 int
-carrel_task_begin(struct carrel *c, const char *id, const char *task, uint64_t timeout_ms, struct carrel_error *e)
+carrel_task_begin(struct carrel *c, const char *id, const char *task, uint64_t timeout_ms,
+                  struct carrel_error *e)
 {
         struct record_writer *w = begin_with_id(c, id);
         struct error inner;
 
         record_text(w, FIELD_TASK, task);
         record_uint(w, FIELD_TIMEOUT, timeout_ms);
-        return connection_call(c, OP_TASK_BEGIN, NULL, NULL, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return connection_call(c, OP_TASK_BEGIN, NULL, NULL, &inner) < 0 ? answer_fail(e, &inner)
+                                                                         : 0;
 }
 
 int
-carrel_task_end(struct carrel *c, const char *id, const char *task, int *ret_existed, struct carrel_error *e)
+carrel_task_end(struct carrel *c, const char *id, const char *task, int *ret_existed,
+                struct carrel_error *e)
 {
         record_text(begin_with_id(c, id), FIELD_TASK, task);
         return call_existed(c, OP_TASK_END, ret_existed, e);
 }
 
-/* -- tokens ---------------------------------------------------------------------------------------------------- */
+/* -- tokens
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 int
-carrel_token_create(struct carrel *c, const char *owner, const char *scope, struct carrel_token **ret, struct carrel_error *e)
+carrel_token_create(struct carrel *c, const char *owner, const char *scope,
+                    struct carrel_token **ret, struct carrel_error *e)
 {
         struct record_writer *w = connection_begin(c);
         struct error inner;
 
         record_text(w, FIELD_OWNER, owner);
         record_text(w, FIELD_SCOPE, scope);
-        return call_struct(c, OP_TOKEN_CREATE, sizeof(struct carrel_token), read_token, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return call_struct(c, OP_TOKEN_CREATE, sizeof(struct carrel_token), read_token, ret,
+                           &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }
 
 static int
@@ -378,17 +417,23 @@ carrel_token_list(struct carrel *c, struct carrel_tokens **ret, struct carrel_er
         struct error inner;
 
         (void)connection_begin(c);
-        return call_struct(c, OP_TOKEN_LIST, sizeof(struct carrel_tokens), read_tokens, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return call_struct(c, OP_TOKEN_LIST, sizeof(struct carrel_tokens), read_tokens, ret,
+                           &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }
 
 int
-carrel_token_revoke(struct carrel *c, const char *token_id, int *ret_existed, struct carrel_error *e)
+carrel_token_revoke(struct carrel *c, const char *token_id, int *ret_existed,
+                    struct carrel_error *e)
 {
         (void)begin_with_id(c, token_id);
         return call_existed(c, OP_TOKEN_REVOKE, ret_existed, e);
 }
 
-/* -- volumes --------------------------------------------------------------------------------------------------- */
+/* -- volumes
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static int
 read_volume(struct arena *a, const struct record *r, void *ret, struct error *e)
@@ -403,7 +448,8 @@ read_volume(struct arena *a, const struct record *r, void *ret, struct error *e)
         volume->used_by = answer_text(a, r, FIELD_USED_BY);
         if (answer_check(a, e) < 0)
                 return -1;
-        return volume->name ? 0 : fail(e, ERROR_PROTOCOL, "the daemon's answer lacks a volume's name");
+        return volume->name ? 0
+                            : fail(e, ERROR_PROTOCOL, "the daemon's answer lacks a volume's name");
 }
 
 static int
@@ -411,16 +457,21 @@ read_volumes(struct arena *a, const struct record *r, void *ret, struct error *e
 {
         struct carrel_volumes *all = ret;
 
-        return answer_read_items(a, r, sizeof *all->items, read_volume, &all->items, &all->count, e);
+        return answer_read_items(a, r, sizeof *all->items, read_volume, &all->items, &all->count,
+                                 e);
 }
 
 int
-carrel_volume_create(struct carrel *c, const char *name, struct carrel_volume **ret, struct carrel_error *e)
+carrel_volume_create(struct carrel *c, const char *name, struct carrel_volume **ret,
+                     struct carrel_error *e)
 {
         struct error inner;
 
         record_text(connection_begin(c), FIELD_NAME, name);
-        return call_struct(c, OP_VOLUME_CREATE, sizeof(struct carrel_volume), read_volume, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return call_struct(c, OP_VOLUME_CREATE, sizeof(struct carrel_volume), read_volume, ret,
+                           &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }
 
 int
@@ -429,7 +480,10 @@ carrel_volume_list(struct carrel *c, struct carrel_volumes **ret, struct carrel_
         struct error inner;
 
         (void)connection_begin(c);
-        return call_struct(c, OP_VOLUME_LIST, sizeof(struct carrel_volumes), read_volumes, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return call_struct(c, OP_VOLUME_LIST, sizeof(struct carrel_volumes), read_volumes, ret,
+                           &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }
 
 int
@@ -439,7 +493,9 @@ carrel_volume_remove(struct carrel *c, const char *name, int *ret_existed, struc
         return call_existed(c, OP_VOLUME_REMOVE, ret_existed, e);
 }
 
-/* -- the daemon ------------------------------------------------------------------------------------------------ */
+/* -- the daemon
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int
 read_info(struct arena *a, const struct record *r, void *ret, struct error *e)
@@ -461,5 +517,7 @@ carrel_info(struct carrel *c, struct carrel_info **ret, struct carrel_error *e)
         struct error inner;
 
         (void)connection_begin(c);
-        return call_struct(c, OP_INFO, sizeof(struct carrel_info), read_info, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return call_struct(c, OP_INFO, sizeof(struct carrel_info), read_info, ret, &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
 }

@@ -57,9 +57,12 @@ directory_of(struct arena *arena, const char *path)
 }
 
 static int
-find_workspace(struct arena *arena, const struct carrel_config *config, const char **ret, struct error *e)
+find_workspace(struct arena *arena, const struct carrel_config *config, const char **ret,
+               struct error *e)
 {
-        const char *path = config->workspace ? config->workspace : config->manifest_file ? directory_of(arena, config->manifest_file) : NULL;
+        const char *path = config->workspace       ? config->workspace
+                           : config->manifest_file ? directory_of(arena, config->manifest_file)
+                                                   : NULL;
 
         *ret = NULL;
         return path ? real_path(arena, path, ret, e) : 0;
@@ -71,7 +74,11 @@ take_text(const char *text, struct ref_manifest_file *ret)
 {
         const char *first = text + strspn(text, " \t\r\n");
 
-        *ret = (struct ref_manifest_file){ .name = "manifest", .bytes = text, .len = strlen(text), .kind = MANIFEST_BLOCK, .syntax = MANIFEST_YAML };
+        *ret = (struct ref_manifest_file){ .name = "manifest",
+                                           .bytes = text,
+                                           .len = strlen(text),
+                                           .kind = MANIFEST_BLOCK,
+                                           .syntax = MANIFEST_YAML };
         if (*first == '{')
                 ret->syntax = MANIFEST_JSON;
         else if (strncmp(text, "---", 3) == 0)
@@ -83,10 +90,12 @@ take_text(const char *text, struct ref_manifest_file *ret)
  * error.
  */
 static int
-find_file(struct arena *arena, const struct carrel_config *config, const char *workspace, struct ref_reads *reads, struct ref_manifest_file *ret, struct error *e)
+find_file(struct arena *arena, const struct carrel_config *config, const char *workspace,
+          struct ref_reads *reads, struct ref_manifest_file *ret, struct error *e)
 {
         if (config->manifest_text && config->manifest_file)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "manifest", NULL, "a manifest is given as a file or as a text, not as both");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "manifest", NULL,
+                               "a manifest is given as a file or as a text, not as both");
         if (config->manifest_text) {
                 take_text(config->manifest_text, ret);
                 return 1;
@@ -119,7 +128,9 @@ map_of(struct arena *arena, const char *key, struct node *first)
         struct node *map = arena_new(arena, struct node);
 
         if (map && first)
-                *map = (struct node){ .kind = NODE_MAP, .key = key, .first = first, .len = first->next ? 2 : 1 };
+                *map = (struct node){
+                        .kind = NODE_MAP, .key = key, .first = first, .len = first->next ? 2 : 1
+                };
         return first ? map : NULL;
 }
 
@@ -146,30 +157,38 @@ tree_of(struct arena *arena, const struct manifest *written, const struct manife
 }
 
 static int
-resolve(struct arena *arena, const struct manifest *written, const char *workspace, struct ref_reads *reads, struct manifest *ret, struct findings *findings, struct error *e)
+resolve(struct arena *arena, const struct manifest *written, const char *workspace,
+        struct ref_reads *reads, struct manifest *ret, struct findings *findings, struct error *e)
 {
-        scoped_fd int directory = workspace ? open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+        scoped_fd int directory =
+                workspace ? open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
         struct ref_places places = { .workspace = directory, .reads = reads };
         struct ref_reader reader = ref_places_reader(&places);
 
         if (directory < 0)
-                return fail_at(e, ERROR_REF_UNRESOLVABLE, "sandbox/ref", "not_found", "\"%.200s\" needs a workspace, and this call has none", written->ref);
+                return fail_at(e, ERROR_REF_UNRESOLVABLE, "sandbox/ref", "not_found",
+                               "\"%.200s\" needs a workspace, and this call has none",
+                               written->ref);
         return ref_resolve(arena, written, &reader, ret, findings, e);
 }
 
 static int
-read_tree(struct arena *arena, const struct carrel_config *config, const struct ref_manifest_file *file, const char *workspace, struct ref_reads *reads, const struct node **ret, struct error *e)
+read_tree(struct arena *arena, const struct carrel_config *config,
+          const struct ref_manifest_file *file, const char *workspace, struct ref_reads *reads,
+          const struct node **ret, struct error *e)
 {
         struct manifest written, found;
         struct findings findings;
 
         findings_init(&findings, arena);
-        if (manifest_read(arena, file->bytes, file->len, file->kind, file->syntax, &written, &findings, e) < 0)
+        if (manifest_read(arena, file->bytes, file->len, file->kind, file->syntax, &written,
+                          &findings, e) < 0)
                 return -1;
         if (written.form == MANIFEST_NONE)
                 return fail(e, ERROR_NOT_CONFIGURED, "%.200s declares no sandbox", file->name);
         found = written;
-        if ((written.form == MANIFEST_REF || written.form == MANIFEST_FILE) && resolve(arena, &written, workspace, reads, &found, &findings, e) < 0)
+        if ((written.form == MANIFEST_REF || written.form == MANIFEST_FILE) &&
+            resolve(arena, &written, workspace, reads, &found, &findings, e) < 0)
                 return -1;
         if (manifest_override(arena, &found, config->overrides, config->override_count, e) < 0)
                 return -1;
@@ -179,7 +198,8 @@ read_tree(struct arena *arena, const struct carrel_config *config, const struct 
 
 /* For messages: the absolute path, if a file was named and the path is not too long. */
 static const char *
-name_of(struct arena *arena, const struct carrel_config *config, const struct ref_manifest_file *file, const char *workspace)
+name_of(struct arena *arena, const struct carrel_config *config,
+        const struct ref_manifest_file *file, const char *workspace)
 {
         char *real = config->manifest_text ? NULL : realpath(file->name, NULL);
         const char *name = real && strlen(real) <= NAME_MAX_BYTES ? arena_text(arena, real) : NULL;
@@ -187,20 +207,25 @@ name_of(struct arena *arena, const struct carrel_config *config, const struct re
 
         free(real);
         if (!name && workspace && !config->manifest_file && !config->manifest_text)
-                name = arena_format(arena, "%s/%s", workspace, strrchr(file->name, '/') ? strrchr(file->name, '/') + 1 : file->name);
+                name = arena_format(arena, "%s/%s", workspace,
+                                    strrchr(file->name, '/') ? strrchr(file->name, '/') + 1
+                                                             : file->name);
         if (!name || strlen(name) > NAME_MAX_BYTES)
                 name = file->name + (len > NAME_MAX_BYTES ? len - NAME_MAX_BYTES : 0);
         return name;
 }
 
 int
-client_manifest_read(struct arena *arena, const struct carrel_config *config, struct client_manifest *ret, struct error *e)
+client_manifest_read(struct arena *arena, const struct carrel_config *config,
+                     struct client_manifest *ret, struct error *e)
 {
         struct ref_manifest_file file = { .name = "manifest" };
         int found;
 
         *ret = (struct client_manifest){ .tree = NULL };
-        found = config->manifest_file || config->manifest_text ? find_file(arena, config, NULL, &ret->reads, &file, e) : 0;
+        found = config->manifest_file || config->manifest_text
+                        ? find_file(arena, config, NULL, &ret->reads, &file, e)
+                        : 0;
         if (found < 0 || find_workspace(arena, config, &ret->workspace, e) < 0)
                 return -1;
         if (found == 0)
@@ -216,7 +241,8 @@ client_manifest_read(struct arena *arena, const struct carrel_config *config, st
 }
 
 int
-client_manifest_write(struct arena *arena, const struct client_manifest *m, struct record_writer *w, struct error *e)
+client_manifest_write(struct arena *arena, const struct client_manifest *m, struct record_writer *w,
+                      struct error *e)
 {
         if (m->tree) {
                 size_t len = tree_pack_len(m->tree);

@@ -15,8 +15,8 @@
 struct client_manifest {
         /* the front matter or the block, with references resolved; NULL: the standard manifest */
         const struct node *tree;
-        const char *name;              /* for messages, at most 255 bytes; NULL if tree is NULL */
-        const char *workspace;         /* absolute path, or NULL */
+        const char *name;      /* for messages, at most 255 bytes; NULL if tree is NULL */
+        const char *workspace; /* absolute path, or NULL */
         /* files that were read for it: the daemon mounts them read-only inside */
         struct ref_reads reads;
 };
@@ -26,12 +26,14 @@ struct client_manifest {
  * WORKSPACE.md of its workspace, if one exists. The result is in `arena`. Errors: those of reading
  * and resolving a manifest; ERROR_WORKSPACE_NOT_FOUND.
  */
-int client_manifest_read(struct arena *arena, const struct carrel_config *config, struct client_manifest *ret, struct error *e);
+int client_manifest_read(struct arena *arena, const struct carrel_config *config,
+                         struct client_manifest *ret, struct error *e);
 
 /*
  * Writes those of FIELD_MANIFEST, FIELD_MANIFEST_NAME, FIELD_WORKSPACE and FIELD_READS that are
  * set. Errors: ERROR_NO_MEMORY.
  */
-int client_manifest_write(struct arena *arena, const struct client_manifest *m, struct record_writer *w, struct error *e);
+int client_manifest_write(struct arena *arena, const struct client_manifest *m,
+                          struct record_writer *w, struct error *e);
 
 #endif

@@ -14,7 +14,12 @@
 #include "base/unit.h"
 #include "text/tree_pack.h"
 
-struct room { struct arena arena; char top[64]; struct error e; struct client_manifest m; };
+struct room {
+        struct arena arena;
+        char top[64];
+        struct error e;
+        struct client_manifest m;
+};
 
 static struct room
 begin(void)
@@ -69,7 +74,9 @@ sent(struct room *r)
         record = (struct record){ bytes, w.len };
         assert_int_equal(record_find(&record, FIELD_MANIFEST, &entry), 1);
         assert_int_equal(entry.type, RECORD_TREE);
-        assert_int_equal(tree_unpack(&r->arena, entry.value, entry.len, &text_limits_manifest, &root, &r->e), 0);
+        assert_int_equal(
+                tree_unpack(&r->arena, entry.value, entry.len, &text_limits_manifest, &root, &r->e),
+                0);
         assert_non_null(record_get_text(&record, FIELD_MANIFEST_NAME, NULL));
         return root;
 }
@@ -78,8 +85,10 @@ static void
 texts_of_every_form_are_read(void **state)
 {
         static const char *const texts[] = {
-                "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\nwords for people\n", "provider: local\nconfig: {}\n",
-                "{\"provider\": \"local\", \"config\": {}}", "\n  {\"provider\": \"local\", \"config\": {}}\n",
+                "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\nwords for people\n",
+                "provider: local\nconfig: {}\n",
+                "{\"provider\": \"local\", \"config\": {}}",
+                "\n  {\"provider\": \"local\", \"config\": {}}\n",
         };
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -101,7 +110,7 @@ a_workspace_names_its_own(void **state)
         const struct node *provider;
 
         assert_int_equal(client_manifest_read(&r.arena, &config, &r.m, &r.e), 0);
-        assert_null(r.m.tree);                 /* no manifest: the standard one */
+        assert_null(r.m.tree); /* no manifest: the standard one */
         assert_string_equal(r.m.workspace, r.top);
         put(&r, "SANDBOX.md", "---\nschema: sandbox/v1\nconfig: {}\nprovider: local\n---\n");
         assert_int_equal(client_manifest_read(&r.arena, &config, &r.m, &r.e), 0);
@@ -124,28 +133,37 @@ a_reference_is_followed_and_its_parent_narrows(void **state)
         put(&r, "WORKSPACE.md", "---\nsandbox:\n  ref: ./small.SANDBOX.md\n---\n");
         assert_int_equal(client_manifest_read(&r.arena, &config, &r.m, &r.e), 0);
         assert_true(node_is_text(node_find(sent(&r), "provider"), "local"));
-        put(&r, "WORKSPACE.md", "---\nsandbox:\n  ref: ./small.SANDBOX.md\nrunner:\n  inline:\n    limits: {timeout_ms: 5}\n---\n");
+        put(&r, "WORKSPACE.md",
+            "---\nsandbox:\n  ref: ./small.SANDBOX.md\nrunner:\n  inline:\n    limits: "
+            "{timeout_ms: 5}\n---\n");
         assert_int_equal(client_manifest_read(&r.arena, &config, &r.m, &r.e), 0);
         root = sent(&r);
         block = node_find(node_find(root, "sandbox"), "inline");
         assert_true(node_is_text(node_find(block, "provider"), "local"));
-        assert_int_equal(node_find(node_find(node_find(root, "runner"), "limits"), "timeout_ms")->integer, 5);
+        assert_int_equal(
+                node_find(node_find(node_find(root, "runner"), "limits"), "timeout_ms")->integer,
+                5);
         finish(&r);
 }
 
 static void
 what_cannot_be_read_is_said(void **state)
 {
-        static const struct { const char *parent, *text; enum error_code code; } cases[] = {
+        static const struct {
+                const char *parent, *text;
+                enum error_code code;
+        } cases[] = {
                 { NULL, "---\nschema: [\n---\n", ERROR_MANIFEST_SYNTAX },
                 { NULL, "{\"a\": 1,}", ERROR_MANIFEST_SYNTAX },
                 { "---\nsandbox:\n  ref: ./none.SANDBOX.md\n---\n", NULL, ERROR_REF_UNRESOLVABLE },
-                { "---\nsandbox:\n  ref: ../../outside.SANDBOX.md\n---\n", NULL, ERROR_REF_UNRESOLVABLE },
+                { "---\nsandbox:\n  ref: ../../outside.SANDBOX.md\n---\n", NULL,
+                  ERROR_REF_UNRESOLVABLE },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct room r = begin();
-                struct carrel_config config = { .workspace = r.top, .manifest_text = cases[i].text };
+                struct carrel_config config = { .workspace = r.top,
+                                                .manifest_text = cases[i].text };
 
                 if (cases[i].parent)
                         put(&r, "WORKSPACE.md", cases[i].parent);
@@ -160,7 +178,8 @@ static void
 wrong_use_is_said(void **state)
 {
         struct room r = begin();
-        struct carrel_config both = { .manifest_text = "a", .manifest_file = "b" }, none = { .manifest_file = "/no/such/file" },
+        struct carrel_config both = { .manifest_text = "a", .manifest_file = "b" },
+                             none = { .manifest_file = "/no/such/file" },
                              nowhere = { .workspace = "/no/such/place" };
 
         assert_int_equal(client_manifest_read(&r.arena, &both, &r.m, &r.e), -1);

@@ -23,7 +23,7 @@ client_ports_init(struct client_ports *p)
 static void
 stop(struct client_ports *p)
 {
-        carrel_close(p->c);                    /* epoll removes a closed descriptor */
+        carrel_close(p->c); /* epoll removes a closed descriptor */
         p->c = NULL;
 }
 
@@ -42,11 +42,14 @@ add(const struct client_ports *p, int fd, struct error *e)
 {
         struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
-        return epoll_ctl(p->poll_fd, EPOLL_CTL_ADD, fd, &event) < 0 && errno != EEXIST ? fail_sys(e, ERROR_INTERNAL, errno, "waiting for a port") : 0;
+        return epoll_ctl(p->poll_fd, EPOLL_CTL_ADD, fd, &event) < 0 && errno != EEXIST
+                       ? fail_sys(e, ERROR_INTERNAL, errno, "waiting for a port")
+                       : 0;
 }
 
 int
-client_ports_begin(struct client_ports *p, struct carrel *take_c, const char *id, uint32_t exec, uint64_t limit_ms, int channel, struct error *e)
+client_ports_begin(struct client_ports *p, struct carrel *take_c, const char *id, uint32_t exec,
+                   uint64_t limit_ms, int channel, struct error *e)
 {
         struct record_writer *w = connection_begin(take_c);
 
@@ -59,13 +62,17 @@ client_ports_begin(struct client_ports *p, struct carrel *take_c, const char *id
         p->poll_fd = epoll_create1(EPOLL_CLOEXEC);
         if (p->poll_fd < 0)
                 return fail_sys(e, ERROR_INTERNAL, errno, "waiting for a port");
-        return connection_ask(p->c, OP_EXEC_GET, e) < 0 || add(p, p->c->socket, e) < 0 || add(p, channel, e) < 0 ? -1 : 0;
+        return connection_ask(p->c, OP_EXEC_GET, e) < 0 || add(p, p->c->socket, e) < 0 ||
+                               add(p, channel, e) < 0
+                       ? -1
+                       : 0;
 }
 
 void
 client_ports_want(const struct client_ports *p, int channel, bool writes)
 {
-        struct epoll_event event = { .events = writes ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.fd = channel };
+        struct epoll_event event = { .events = writes ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                                     .data.fd = channel };
 
         if (p->poll_fd >= 0)
                 (void)epoll_ctl(p->poll_fd, EPOLL_CTL_MOD, channel, &event);

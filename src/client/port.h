@@ -13,10 +13,10 @@
 #include "client/connection.h"
 
 struct client_ports {
-        struct carrel *c;              /* its own connection; NULL: no wait is running */
+        struct carrel *c; /* its own connection; NULL: no wait is running */
         /* readable when this connection or the exec's channel has data; -1: none */
         int poll_fd;
-        unsigned port;                 /* the port that listens; 0: none yet */
+        unsigned port; /* the port that listens; 0: none yet */
 };
 
 /* Sets the state in which no wait is running. */
@@ -27,7 +27,8 @@ void client_ports_init(struct client_ports *p);
  * longest wait (0: until the exec ends). `channel` is the exec's socket. Errors: those of
  * connection_ask(), ERROR_INTERNAL.
  */
-int client_ports_begin(struct client_ports *p, struct carrel *take_c, const char *id, uint32_t exec, uint64_t limit_ms, int channel, struct error *e);
+int client_ports_begin(struct client_ports *p, struct carrel *take_c, const char *id, uint32_t exec,
+                       uint64_t limit_ms, int channel, struct error *e);
 
 /* Sets whether poll_fd also becomes readable when the channel can be written. */
 void client_ports_want(const struct client_ports *p, int channel, bool writes);

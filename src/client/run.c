@@ -25,13 +25,20 @@ begin_with_exec(struct carrel *c, const char *id, uint32_t exec)
         record_uint(w, FIELD_EXEC, exec);
 }
 
-/* -- one call -------------------------------------------------------------------------------------------------- */
+/* -- one call
+ * --------------------------------------------------------------------------------------------------
+ */
 
-struct kept { char *bytes; size_t len, room; uint64_t lost, next; };
+struct kept {
+        char *bytes;
+        size_t len, room;
+        uint64_t lost, next;
+};
 
 struct running {
         struct carrel_exec *x;
-        const char *input;  size_t input_left;
+        const char *input;
+        size_t input_left;
         /* is_left: the wait for a port is over, and the command keeps running */
         int input_is_open, is_left;
         size_t keep_max;
@@ -48,7 +55,8 @@ keep(struct kept *k, const struct carrel_piece *p, size_t max, struct error *e)
         k->lost += p->offset - k->next + (p->len - n);
         k->next = p->offset + p->len;
         if (k->len + n + 1 > k->room) {
-                size_t room = k->room * 2 > k->len + n + FIRST_ROOM ? k->room * 2 : k->len + n + FIRST_ROOM;
+                size_t room = k->room * 2 > k->len + n + FIRST_ROOM ? k->room * 2
+                                                                    : k->len + n + FIRST_ROOM;
                 char *grown = realloc(k->bytes, room);
 
                 if (!grown)
@@ -58,7 +66,7 @@ keep(struct kept *k, const struct carrel_piece *p, size_t max, struct error *e)
         }
         if (n > 0)
                 memcpy(k->bytes + k->len, p->bytes, n);
-        k->len += n;                           /* lint: carrel_run() frees what both streams kept */
+        k->len += n; /* lint: carrel_run() frees what both streams kept */
         return 0;
 }
 
@@ -71,7 +79,8 @@ take_piece(struct running *r, const struct carrel_piece *p, struct error *e)
                 return 0;
         if (!r->output)
                 return keep(&r->kept[p->kind == CARREL_STDERR], p, r->keep_max, e);
-        return r->output(r->ctx, p) != 0 ? fail(e, ERROR_CANCELED, "the caller ended the command") : 0;
+        return r->output(r->ctx, p) != 0 ? fail(e, ERROR_CANCELED, "the caller ended the command")
+                                         : 0;
 }
 
 static int
@@ -123,11 +132,14 @@ make_result(struct running *r, struct carrel_result **ret, struct error *e)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the result");
         result->is_running = r->is_left;
         result->port = carrel_exec_port(r->x);
-        result->end = r->is_left ? (struct carrel_end){ .outcome = "", .exit_code = -1 } : *carrel_exec_end(r->x);
+        result->end = r->is_left ? (struct carrel_end){ .outcome = "", .exit_code = -1 }
+                                 : *carrel_exec_end(r->x);
         result->exec = carrel_exec_number(r->x);
         result->timeout_ms = carrel_exec_timeout(r->x, &result->timeout_by);
-        result->out = arena_copy(answer_arena(result), r->kept[0].len > 0 ? r->kept[0].bytes : "", r->kept[0].len);
-        result->err = arena_copy(answer_arena(result), r->kept[1].len > 0 ? r->kept[1].bytes : "", r->kept[1].len);
+        result->out = arena_copy(answer_arena(result), r->kept[0].len > 0 ? r->kept[0].bytes : "",
+                                 r->kept[0].len);
+        result->err = arena_copy(answer_arena(result), r->kept[1].len > 0 ? r->kept[1].bytes : "",
+                                 r->kept[1].len);
         result->out_len = r->kept[0].len;
         result->err_len = r->kept[1].len;
         result->out_lost = r->kept[0].lost;
@@ -149,18 +161,22 @@ add_denied(struct carrel *c, const char *id, struct carrel_result *result)
         struct error ignored;
 
         begin_with_exec(c, id, result->exec);
-        if (result->end.denied_count == 0 || connection_call(c, OP_EXEC_GET, &r, NULL, &ignored) < 0)
+        if (result->end.denied_count == 0 ||
+            connection_call(c, OP_EXEC_GET, &r, NULL, &ignored) < 0)
                 return;
-        if (answer_read_list(a, &r, FIELD_DENIED, sizeof *result->denied.items, answer_read_denial, &result->denied.items, &result->denied.count, &ignored) < 0)
+        if (answer_read_list(a, &r, FIELD_DENIED, sizeof *result->denied.items, answer_read_denial,
+                             &result->denied.items, &result->denied.count, &ignored) < 0)
                 result->denied = (struct carrel_denials){ .count = 0 };
         result->denied_more = result->denied.more = record_get_uint(&r, FIELD_DENIED_MORE, 0);
 }
 
 int
-carrel_run(struct carrel *c, const char *id, const struct carrel_command *command, size_t keep_max, carrel_output_fn *output, void *ctx,
-           struct carrel_result **ret, struct carrel_error *e)
+carrel_run(struct carrel *c, const char *id, const struct carrel_command *command, size_t keep_max,
+           carrel_output_fn *output, void *ctx, struct carrel_result **ret, struct carrel_error *e)
 {
-        struct running r = { .keep_max = keep_max > 0 ? keep_max : KEEP_DEFAULT, .output = output, .ctx = ctx };
+        struct running r = { .keep_max = keep_max > 0 ? keep_max : KEEP_DEFAULT,
+                             .output = output,
+                             .ctx = ctx };
         struct carrel_command own = *command;
         struct error inner;
         int result;
@@ -178,7 +194,7 @@ carrel_run(struct carrel *c, const char *id, const struct carrel_command *comman
         if (result == 0)
                 result = make_result(&r, ret, &inner);
         if (result == 0 && r.is_left)
-                (void)carrel_exec_detach(r.x, NULL);   /* an exec that has gone needs no detach */
+                (void)carrel_exec_detach(r.x, NULL); /* an exec that has gone needs no detach */
         else
                 carrel_exec_free(r.x);
         if (result == 0)
@@ -207,7 +223,8 @@ list(struct carrel *c, struct carrel_execs **ret, struct error *e)
         all = answer_new(sizeof *all);
         if (!all)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the answer");
-        if (answer_read_items(answer_arena(all), &r, sizeof *all->items, read_exec, &all->items, &all->count, e) < 0) {
+        if (answer_read_items(answer_arena(all), &r, sizeof *all->items, read_exec, &all->items,
+                              &all->count, e) < 0) {
                 carrel_free(all);
                 return -1;
         }
@@ -216,7 +233,8 @@ list(struct carrel *c, struct carrel_execs **ret, struct error *e)
 }
 
 int
-carrel_exec_list(struct carrel *c, const char *id, struct carrel_execs **ret, struct carrel_error *e)
+carrel_exec_list(struct carrel *c, const char *id, struct carrel_execs **ret,
+                 struct carrel_error *e)
 {
         struct error inner;
 
@@ -225,7 +243,8 @@ carrel_exec_list(struct carrel *c, const char *id, struct carrel_execs **ret, st
 }
 
 int
-carrel_exec_get(struct carrel *c, const char *id, uint32_t exec, struct carrel_exec_info **ret, struct carrel_error *e)
+carrel_exec_get(struct carrel *c, const char *id, uint32_t exec, struct carrel_exec_info **ret,
+                struct carrel_error *e)
 {
         struct carrel_exec_info *info;
         struct record r;
@@ -256,7 +275,8 @@ carrel_signal(struct carrel *c, const char *id, uint32_t exec, int signal, struc
 
         begin_with_exec(c, id, exec);
         record_int(&c->w, FIELD_SIGNAL, signal);
-        return connection_call(c, OP_EXEC_SIGNAL, NULL, NULL, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        return connection_call(c, OP_EXEC_SIGNAL, NULL, NULL, &inner) < 0 ? answer_fail(e, &inner)
+                                                                          : 0;
 }
 
 int

@@ -19,13 +19,15 @@
 
 enum { LAST_WORDS_MS = 2000 };
 
-/* -- out of a sandbox ------------------------------------------------------------------------------------------ */
+/* -- out of a sandbox
+ * ------------------------------------------------------------------------------------------ */
 
 struct carrel_reader {
         struct file_stream s;
         struct file_info info;
-        const unsigned char *bytes;  size_t len;       /* arrived with the info, not returned yet */
-        uint64_t left;                                 /* bytes that may still arrive */
+        const unsigned char *bytes;
+        size_t len;    /* arrived with the info, not returned yet */
+        uint64_t left; /* bytes that may still arrive */
 };
 
 /* The info comes first, possibly in several pieces. */
@@ -39,7 +41,9 @@ read_info(struct carrel_reader *r, uint64_t offset, uint64_t length, struct erro
                 int got = file_stream_next(&r->s, -1, &bytes, &n, e);
 
                 if (got <= 0)
-                        return got < 0 ? -1 : fail(e, ERROR_PROTOCOL, "a file came without its description");
+                        return got < 0 ? -1
+                                       : fail(e, ERROR_PROTOCOL,
+                                              "a file came without its description");
                 r->len = n < sizeof r->info - got_len ? n : sizeof r->info - got_len;
                 memcpy((unsigned char *)&r->info + got_len, bytes, r->len);
                 got_len += r->len;
@@ -49,12 +53,13 @@ read_info(struct carrel_reader *r, uint64_t offset, uint64_t length, struct erro
         r->left = r->info.size > offset ? r->info.size - offset : 0;
         if (length > 0 && length < r->left)
                 r->left = length;
-        return r->info.kind == FILE_REGULAR ? 0 : fail(e, ERROR_PROTOCOL, "a file came that is none");
+        return r->info.kind == FILE_REGULAR ? 0
+                                            : fail(e, ERROR_PROTOCOL, "a file came that is none");
 }
 
 int
-carrel_reader_open(struct carrel *c, const char *id, const char *path, uint64_t offset, uint64_t length, struct carrel_reader **ret,
-                   struct carrel_error *e)
+carrel_reader_open(struct carrel *c, const char *id, const char *path, uint64_t offset,
+                   uint64_t length, struct carrel_reader **ret, struct carrel_error *e)
 {
         struct record_writer *w = connection_begin(c);
         struct carrel_reader *r = calloc(1, sizeof *r);
@@ -68,7 +73,8 @@ carrel_reader_open(struct carrel *c, const char *id, const char *path, uint64_t 
                 record_uint(w, FIELD_LENGTH, length);
         if (!r)
                 (void)fail(&inner, ERROR_NO_MEMORY, "no memory for a reader");
-        else if (file_stream_open(c, OP_FILE_READ, &r->s, &inner) == 0 && read_info(r, offset, length, &inner) == 0) {
+        else if (file_stream_open(c, OP_FILE_READ, &r->s, &inner) == 0 &&
+                 read_info(r, offset, length, &inner) == 0) {
                 *ret = r;
                 return 0;
         }
@@ -79,12 +85,16 @@ carrel_reader_open(struct carrel *c, const char *id, const char *path, uint64_t 
 void
 carrel_reader_about(const struct carrel_reader *r, struct carrel_bytes *ret)
 {
-        *ret = (struct carrel_bytes){ .size = r->info.size, .modified_at_ms = r->info.mtime_ns > 0 ? (uint64_t)r->info.mtime_ns / 1000000 : 0,
-                                      .mode = r->info.mode & 07777 };
+        *ret = (struct carrel_bytes){
+                .size = r->info.size,
+                .modified_at_ms = r->info.mtime_ns > 0 ? (uint64_t)r->info.mtime_ns / 1000000 : 0,
+                .mode = r->info.mode & 07777
+        };
 }
 
 int
-carrel_reader_next(struct carrel_reader *r, const void **ret_bytes, size_t *ret_len, struct carrel_error *e)
+carrel_reader_next(struct carrel_reader *r, const void **ret_bytes, size_t *ret_len,
+                   struct carrel_error *e)
 {
         struct error inner;
         int got = 1;
@@ -112,18 +122,20 @@ carrel_reader_free(struct carrel_reader *take_r)
         free(take_r);
 }
 
-/* -- into a sandbox -------------------------------------------------------------------------------------------- */
+/* -- into a sandbox
+ * -------------------------------------------------------------------------------------------- */
 
 struct carrel_writer {
         struct file_stream s;
-        uint64_t left;                 /* bytes of the current file that are missing */
+        uint64_t left; /* bytes of the current file that are missing */
         size_t count;
         int is_over, is_committed;
-        struct error error;            /* the reason, if it ended without a commit */
+        struct error error; /* the reason, if it ended without a commit */
 };
 
 int
-carrel_writer_open(struct carrel *c, const char *id, const char *key, struct carrel_writer **ret, struct carrel_error *e)
+carrel_writer_open(struct carrel *c, const char *id, const char *key, struct carrel_writer **ret,
+                   struct carrel_error *e)
 {
         struct record_writer *record = connection_begin(c);
         struct carrel_writer *w = calloc(1, sizeof *w);
@@ -182,7 +194,8 @@ put(struct carrel_writer *w, const void *bytes, size_t len)
                         continue;
                 p.events = carrel_exec_events(w->s.x);
                 if (!w->is_over && poll(&p, 1, -1) < 0 && errno != EINTR)
-                        return fail_sys(&w->error, ERROR_INTERNAL, errno, "waiting for the sandbox");
+                        return fail_sys(&w->error, ERROR_INTERNAL, errno,
+                                        "waiting for the sandbox");
                 if (hear(w, 0) < 0)
                         return -1;
         }
@@ -199,10 +212,13 @@ wrong_use(struct carrel_error *e, const char *sentence)
 }
 
 int
-carrel_writer_file(struct carrel_writer *w, const char *path, int mode, uint64_t len, struct carrel_error *e)
+carrel_writer_file(struct carrel_writer *w, const char *path, int mode, uint64_t len,
+                   struct carrel_error *e)
 {
         size_t path_len = path ? strlen(path) : 0;
-        struct file_put head = { .len = len, .path_len = (uint32_t)path_len, .mode = mode >= 0 ? (uint32_t)mode & 07777 : 0,
+        struct file_put head = { .len = len,
+                                 .path_len = (uint32_t)path_len,
+                                 .mode = mode >= 0 ? (uint32_t)mode & 07777 : 0,
                                  .flags = mode >= 0 ? FILE_PUT_MODE : 0 };
 
         if (path_len == 0 || path_len > FILE_PATH_MAX)

@@ -17,8 +17,8 @@
 
 struct carrel_events {
         struct carrel *c;
-        struct arena arena;            /* of the last event */
-        bool is_over;                  /* that event was the last */
+        struct arena arena; /* of the last event */
+        bool is_over;       /* that event was the last */
 };
 
 enum { EVENT_MAX = 1 << 20 };
@@ -62,22 +62,31 @@ carrel_events_fd(const struct carrel_events *w)
 }
 
 static int
-read_event(struct carrel_events *w, const struct wire_message *m, struct carrel_event *ret, struct error *e)
+read_event(struct carrel_events *w, const struct wire_message *m, struct carrel_event *ret,
+           struct error *e)
 {
-        struct record r = { w->c->in + sizeof(struct wire_call), m->len - sizeof(struct wire_call) };
+        struct record r = { w->c->in + sizeof(struct wire_call),
+                            m->len - sizeof(struct wire_call) };
 
         if (m->len < sizeof(struct wire_call) || record_check(&r) < 0)
                 return fail(e, ERROR_PROTOCOL, "an event of the daemon is malformed");
         arena_fini(&w->arena);
         arena_init(&w->arena, EVENT_MAX);
         *ret = (struct carrel_event){
-                .event = answer_text(&w->arena, &r, FIELD_EVENT), .at_ms = record_get_uint(&r, FIELD_AT, 0), .id = answer_text(&w->arena, &r, FIELD_ID),
-                .status = answer_text(&w->arena, &r, FIELD_STATUS), .cause = answer_text(&w->arena, &r, FIELD_CAUSE),
-                .outcome = answer_text(&w->arena, &r, FIELD_OUTCOME), .exec = (uint32_t)record_get_uint(&r, FIELD_EXEC, 0),
+                .event = answer_text(&w->arena, &r, FIELD_EVENT),
+                .at_ms = record_get_uint(&r, FIELD_AT, 0),
+                .id = answer_text(&w->arena, &r, FIELD_ID),
+                .status = answer_text(&w->arena, &r, FIELD_STATUS),
+                .cause = answer_text(&w->arena, &r, FIELD_CAUSE),
+                .outcome = answer_text(&w->arena, &r, FIELD_OUTCOME),
+                .exec = (uint32_t)record_get_uint(&r, FIELD_EXEC, 0),
                 .exit_code = (int)record_get_int(&r, FIELD_EXIT_CODE, -1),
-                .slug = answer_text(&w->arena, &r, FIELD_SLUG), .actor = answer_text(&w->arena, &r, FIELD_ACTOR),
-                .purpose = answer_text(&w->arena, &r, FIELD_PURPOSE), .granted_by = answer_text(&w->arena, &r, FIELD_GRANTED_BY),
-                .host_path = answer_text(&w->arena, &r, FIELD_HOST_PATH), .kept_at = answer_text(&w->arena, &r, FIELD_KEPT_AT),
+                .slug = answer_text(&w->arena, &r, FIELD_SLUG),
+                .actor = answer_text(&w->arena, &r, FIELD_ACTOR),
+                .purpose = answer_text(&w->arena, &r, FIELD_PURPOSE),
+                .granted_by = answer_text(&w->arena, &r, FIELD_GRANTED_BY),
+                .host_path = answer_text(&w->arena, &r, FIELD_HOST_PATH),
+                .kept_at = answer_text(&w->arena, &r, FIELD_KEPT_AT),
                 .reason = answer_text(&w->arena, &r, FIELD_REASON),
         };
         if (answer_check(&w->arena, e) < 0)
@@ -92,7 +101,8 @@ next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret, struct e
         uint64_t until = timeout_ms < 0 ? CLOCK_NEVER : clock_boot_ms() + (uint64_t)timeout_ms;
 
         if (w->is_over)
-                return fail(e, ERROR_CONNECTION_LOST, "events came faster than they were read, and were lost");
+                return fail(e, ERROR_CONNECTION_LOST,
+                            "events came faster than they were read, and were lost");
         for (;;) {
                 struct wire_message m;
                 struct pollfd p = { w->c->socket, POLLIN, 0 };
@@ -105,16 +115,19 @@ next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret, struct e
                 if (got > 0)
                         continue;
                 if (got == 0)
-                        return fail(e, ERROR_CONNECTION_LOST, "the daemon went away; its events end here");
+                        return fail(e, ERROR_CONNECTION_LOST,
+                                    "the daemon went away; its events end here");
                 if (got != -EAGAIN)
-                        return fail(e, ERROR_PROTOCOL, "the daemon does not speak this program's language");
+                        return fail(e, ERROR_PROTOCOL,
+                                    "the daemon does not speak this program's language");
                 if (clock_poll(&p, 1, until) == 0)
                         return 0;
         }
 }
 
 int
-carrel_events_next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret, struct carrel_error *e)
+carrel_events_next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret,
+                   struct carrel_error *e)
 {
         struct error inner;
         int got = next(w, timeout_ms, ret, &inner);

@@ -1,16 +1,18 @@
 /*
  * clock/clock.c - what time it is, and waiting until then.
  *
- * Room: clock (words). Touches: clock, fd; in a build for tests the environment, one file and its mapping.
- * Theory: the test's file is mapped before main(), because a process that has closed the world can open nothing. The mapping is shared, so it outlives
- * forks and shows each change. Nothing wakes a process whose clock was moved: it waits in slices, so it sees that after one of them at the latest.
+ * Room: clock (words). Touches: clock, fd; in a build for tests the environment, one file and its
+ * mapping. Theory: the test's file is mapped before main(), because a process that has closed the
+ * world can open nothing. The mapping is shared, so it outlives forks and shows each change.
+ * Nothing wakes a process whose clock was moved: it waits in slices, so it sees that after one of
+ * them at the latest.
  */
 #include "clock/clock.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-enum { WAIT_MAX_MS = 60000 };          /* longer waits are taken in pieces: poll(2) counts in an int */
+enum { WAIT_MAX_MS = 60000 }; /* longer waits are taken in pieces: poll(2) counts in an int */
 
 static uint64_t
 read_clock(clockid_t clock)
@@ -40,7 +42,7 @@ clock_work_us(void)
 enum { BOOT, WALL, OFFSETS, SLICE_MS = 10, WORD_ROOM = 4096 };
 
 static const char variable[] = "CARREL_TEST_CLOCK";
-static const int64_t *offsets;         /* NULL: the real clocks */
+static const int64_t *offsets; /* NULL: the real clocks */
 static char word[WORD_ROOM];
 static char *environment[] = { NULL, NULL };
 
@@ -125,7 +127,9 @@ clock_poll(struct pollfd *fds, size_t count, uint64_t until_ms)
         for (;;) {
                 uint64_t now = until_ms == CLOCK_NEVER ? 0 : clock_boot_ms();
                 uint64_t left = now < until_ms ? until_ms - now : 0;
-                int span = until_ms == CLOCK_NEVER ? -1 : left > WAIT_MAX_MS ? WAIT_MAX_MS : (int)left;
+                int span = until_ms == CLOCK_NEVER ? -1
+                           : left > WAIT_MAX_MS    ? WAIT_MAX_MS
+                                                   : (int)left;
                 int got = poll(fds, count, clock_slice_ms(span));
 
                 if (got != 0 || left == 0)

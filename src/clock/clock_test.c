@@ -1,5 +1,6 @@
 /*
- * clock/clock_test.c - what the clock promises: it counts on, and a wait ends at its moment or when something is ready.
+ * clock/clock_test.c - what the clock promises: it counts on, and a wait ends at its moment or when
+ * something is ready.
  */
 #include "clock/clock.h"
 

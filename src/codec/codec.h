@@ -19,7 +19,10 @@ enum { PATH_WORDS_MAX = 4, PATH_WORD_ROOM = 256 };
 /* The values in a path for the names in braces of its route. */
 struct path_words {
         /* the name ends at "}" or NUL; the value is decoded */
-        struct { const char *name; char value[PATH_WORD_ROOM]; } list[PATH_WORDS_MAX];
+        struct {
+                const char *name;
+                char value[PATH_WORD_ROOM];
+        } list[PATH_WORDS_MAX];
         size_t count;
 };
 
@@ -35,8 +38,8 @@ struct codec_call {
         const char *const *query_names;
         const char *body;
         size_t body_len;
-        const char *key;                       /* of the header Idempotency-Key */
-        const char *last_event;                /* of the header Last-Event-ID */
+        const char *key;        /* of the header Idempotency-Key */
+        const char *last_event; /* of the header Last-Event-ID */
 };
 
 /*
@@ -45,23 +48,27 @@ struct codec_call {
  * place and unknown_field, type, range, missing, repeated, json, ...; those of a manifest's text;
  * ERROR_REQUEST_TOO_LARGE; ERROR_NO_MEMORY.
  */
-int codec_read(struct arena *arena, const struct codec_call *call, struct record_writer *w, const struct node **ret_body, struct error *e);
+int codec_read(struct arena *arena, const struct codec_call *call, struct record_writer *w,
+               const struct node **ret_body, struct error *e);
 
 /* Reads only a body: an object, with places for errors. "" gives an empty object. */
-int codec_body(struct arena *arena, const char *body, size_t len, const struct node **ret, struct error *e);
+int codec_body(struct arena *arena, const char *body, size_t len, const struct node **ret,
+               struct error *e);
 
 /*
  * Writes the object of a JSON body into a record. codec_read() uses it, and tools that have no path
  * or query.
  */
-int codec_members(struct arena *arena, const struct operation *o, const struct node *body, struct record_writer *w, struct error *e);
+int codec_members(struct arena *arena, const struct operation *o, const struct node *body,
+                  struct record_writer *w, struct error *e);
 
 /*
  * Checks the query of a route. It may hold names of the operation `o` (NULL: none) and of
  * api/query.h, each once and with an allowed value. Errors: ERROR_INVALID_ARGUMENT with the name as
  * the place, and unknown_field, repeated, type, value, missing or encoding.
  */
-int codec_query_check(const struct operation *o, const char *method, const char *route, const char *query, struct error *e);
+int codec_query_check(const struct operation *o, const char *method, const char *route,
+                      const char *query, struct error *e);
 
 /* Returns a query value, decoded into the arena. NULL if it is missing or badly encoded. */
 const char *codec_query(struct arena *arena, const char *query, const char *name);
@@ -74,19 +81,23 @@ const char *codec_query(struct arena *arena, const char *query, const char *name
 int codec_query_bool(const char *query, const char *name, bool *ret, struct error *e);
 
 /* Writes the members of an answer into an open map, in the order of the table. */
-void codec_write(struct json_writer *w, const struct operation *o, const struct record *r, int is_base64);
+void codec_write(struct json_writer *w, const struct operation *o, const struct record *r,
+                 int is_base64);
 
 /* Writes one entry as a member. */
-void codec_write_member(struct json_writer *w, const char *name, const struct record_entry *entry, int is_base64);
+void codec_write_member(struct json_writer *w, const char *name, const struct record_entry *entry,
+                        int is_base64);
 
 /* Writes the entries with this tag as one member that is a list. */
-void codec_write_list(struct json_writer *w, const char *name, uint16_t tag, const struct record *r, int is_base64);
+void codec_write_list(struct json_writer *w, const char *name, uint16_t tag, const struct record *r,
+                      int is_base64);
 
 /*
  * Writes the items of a list answer into an open list: each nested record of FIELD_ITEMS as an
  * object.
  */
-void codec_write_items(struct json_writer *w, const struct operation *o, const struct record *r, int is_base64);
+void codec_write_items(struct json_writer *w, const struct operation *o, const struct record *r,
+                       int is_base64);
 
 /* Writes every entry of a record in the record's own order (events, warnings) into an open map. */
 void codec_write_all(struct json_writer *w, const struct record *r, int is_base64);

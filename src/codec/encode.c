@@ -38,14 +38,21 @@ base64_write(const void *bytes, size_t len, char *out)
 static int
 digit_of(char c)
 {
-        return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : c >= '0' && c <= '9' ? c - '0' + 52 : c == '+' ? 62 : c == '/' ? 63 : -1;
+        return c >= 'A' && c <= 'Z'   ? c - 'A'
+               : c >= 'a' && c <= 'z' ? c - 'a' + 26
+               : c >= '0' && c <= '9' ? c - '0' + 52
+               : c == '+'             ? 62
+               : c == '/'             ? 63
+                                      : -1;
 }
 
 int
 base64_read(const char *text, size_t len, void *out, size_t *ret_len)
 {
         unsigned char *to = out;
-        size_t pad = len >= 2 && text[len - 2] == '=' && text[len - 1] == '=' ? 2 : len >= 1 && text[len - 1] == '=' ? 1 : 0;
+        size_t pad = len >= 2 && text[len - 2] == '=' && text[len - 1] == '=' ? 2
+                     : len >= 1 && text[len - 1] == '='                       ? 1
+                                                                              : 0;
 
         if (len % 4 != 0)
                 return -1;
@@ -70,7 +77,10 @@ base64_read(const char *text, size_t len, void *out, size_t *ret_len)
 static int
 hex_of(char c)
 {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
 }
 
 int
@@ -80,7 +90,8 @@ percent_read(const char *text, size_t len, int is_query, char *out, size_t *ret_
 
         for (size_t i = 0; i < len; i++) {
                 if (text[i] == '%') {
-                        int high = len - i > 2 ? hex_of(text[i + 1]) : -1, low = len - i > 2 ? hex_of(text[i + 2]) : -1;
+                        int high = len - i > 2 ? hex_of(text[i + 1]) : -1,
+                            low = len - i > 2 ? hex_of(text[i + 2]) : -1;
 
                         if (high < 0 || low < 0 || (high == 0 && low == 0))
                                 return -1;
@@ -116,7 +127,10 @@ encode_whole_len(const char *bytes, size_t len)
 {
         for (size_t back = 1; back <= 3 && back <= len; back++) {
                 unsigned char c = (unsigned char)bytes[len - back];
-                size_t want = c >= 0xf0 && c <= 0xf4 ? 4 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xc2 && c < 0xe0 ? 2 : 0;
+                size_t want = c >= 0xf0 && c <= 0xf4  ? 4
+                              : c >= 0xe0 && c < 0xf0 ? 3
+                              : c >= 0xc2 && c < 0xe0 ? 2
+                                                      : 0;
                 uint32_t point;
 
                 if ((c & 0xc0) == 0x80)
@@ -125,7 +139,9 @@ encode_whole_len(const char *bytes, size_t len)
                  * The last bytes may be the start of a valid character: they wait for the rest of
                  * it.
                  */
-                return want > back && utf8_next(bytes + len - back, back, &point) == back ? len - back : len;
+                return want > back && utf8_next(bytes + len - back, back, &point) == back
+                               ? len - back
+                               : len;
         }
         return len;
 }

@@ -27,7 +27,8 @@ int base64_read(const char *text, size_t len, void *out, size_t *ret_len);
 int percent_read(const char *text, size_t len, int is_query, char *out, size_t *ret_len);
 
 /* Writes a member whose value is bytes, as text or as base64. */
-void encode_member(struct json_writer *w, const char *key, const void *bytes, size_t len, int is_base64);
+void encode_member(struct json_writer *w, const char *key, const void *bytes, size_t len,
+                   int is_base64);
 
 /*
  * Returns how many of these bytes can be sent as text now: all but an incomplete character at the

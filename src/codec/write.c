@@ -11,13 +11,16 @@
 
 enum { METADATA_MEMORY = 4 << 20 };
 
-static const struct text_limits metadata_limits = { .bytes_max = 128 * 1024, .depth_max = 64, .nodes_max = 65536 };
+static const struct text_limits metadata_limits = { .bytes_max = 128 * 1024,
+                                                    .depth_max = 64,
+                                                    .nodes_max = 65536 };
 
 static int
 is_list(uint16_t tag)
 {
-        return tag == FIELD_ARGV || tag == FIELD_ENV || tag == FIELD_PORTS || tag == FIELD_RUNTIMES || tag == FIELD_WARNINGS || tag == FIELD_ITEMS || tag == FIELD_FILES ||
-               tag == FIELD_DENIED || tag == FIELD_LIMITS_REACHED;
+        return tag == FIELD_ARGV || tag == FIELD_ENV || tag == FIELD_PORTS ||
+               tag == FIELD_RUNTIMES || tag == FIELD_WARNINGS || tag == FIELD_ITEMS ||
+               tag == FIELD_FILES || tag == FIELD_DENIED || tag == FIELD_LIMITS_REACHED;
 }
 
 /*
@@ -71,7 +74,8 @@ write_value(struct json_writer *w, const struct record_entry *entry, int is_base
 }
 
 void
-codec_write_list(struct json_writer *w, const char *name, uint16_t tag, const struct record *r, int is_base64)
+codec_write_list(struct json_writer *w, const char *name, uint16_t tag, const struct record *r,
+                 int is_base64)
 {
         struct record_entry entry;
         size_t at = 0;
@@ -85,7 +89,8 @@ codec_write_list(struct json_writer *w, const char *name, uint16_t tag, const st
 }
 
 void
-codec_write_member(struct json_writer *w, const char *name, const struct record_entry *entry, int is_base64)
+codec_write_member(struct json_writer *w, const char *name, const struct record_entry *entry,
+                   int is_base64)
 {
         if (entry->type == RECORD_BYTES) {
                 encode_member(w, name, entry->value, entry->len, is_base64);
@@ -118,10 +123,15 @@ codec_write(struct json_writer *w, const struct operation *o, const struct recor
 }
 
 void
-codec_write_items(struct json_writer *w, const struct operation *o, const struct record *r, int is_base64)
+codec_write_items(struct json_writer *w, const struct operation *o, const struct record *r,
+                  int is_base64)
 {
         /* An item of a list has the members that the operation for one item returns. */
-        const struct operation *one = o->code == OP_LIST ? operation(OP_GET) : o->code == OP_EXEC_LIST ? operation(OP_EXEC_GET) : o->code == OP_TOKEN_LIST ? operation(OP_TOKEN_CREATE) : o->code == OP_VOLUME_LIST ? operation(OP_VOLUME_CREATE) : NULL;
+        const struct operation *one = o->code == OP_LIST          ? operation(OP_GET)
+                                      : o->code == OP_EXEC_LIST   ? operation(OP_EXEC_GET)
+                                      : o->code == OP_TOKEN_LIST  ? operation(OP_TOKEN_CREATE)
+                                      : o->code == OP_VOLUME_LIST ? operation(OP_VOLUME_CREATE)
+                                                                  : NULL;
         struct record_entry entry;
         size_t at = 0;
 

@@ -25,7 +25,8 @@ ask(int fd, const char *const *slugs, size_t count, struct error *e)
                 size_t len = strlen(slugs[i]) + 1;
 
                 if (count > SECRET_ASKED_MAX || len > sizeof body - at)
-                        return fail(e, ERROR_QUOTA_EXCEEDED, "a sandbox has at most %d secrets", SECRET_ASKED_MAX);
+                        return fail(e, ERROR_QUOTA_EXCEEDED, "a sandbox has at most %d secrets",
+                                    SECRET_ASKED_MAX);
                 memcpy(body + at, slugs[i], len);
                 at += len;
         }
@@ -50,7 +51,8 @@ cut_short(struct error *e)
 }
 
 static int
-read_answer(const unsigned char *body, size_t len, const char *const *slugs, size_t count, struct secret_values *values, size_t *ret_failed, struct error *e)
+read_answer(const unsigned char *body, size_t len, const char *const *slugs, size_t count,
+            struct secret_values *values, size_t *ret_failed, struct error *e)
 {
         struct wire_secret_told head;
         size_t at = sizeof head;
@@ -59,7 +61,8 @@ read_answer(const unsigned char *body, size_t len, const char *const *slugs, siz
                 return cut_short(e);
         memcpy(&head, body, sizeof head);
         if (head.code != ERROR_NONE) {
-                const char *reason = next_text(body, &at, len), *message = reason ? next_text(body, &at, len) : NULL;
+                const char *reason = next_text(body, &at, len),
+                           *message = reason ? next_text(body, &at, len) : NULL;
                 const char *hint = message ? next_text(body, &at, len) : NULL;
 
                 *ret_failed = head.index;
@@ -75,14 +78,16 @@ read_answer(const unsigned char *body, size_t len, const char *const *slugs, siz
                 *ret_failed = i;
                 if (!value)
                         return cut_short(e);
-                if (!secret_value_look(values, slugs[i]) && secret_values_add(values, slugs[i], value, strlen(value), "the fetcher", e) < 0)
+                if (!secret_value_look(values, slugs[i]) &&
+                    secret_values_add(values, slugs[i], value, strlen(value), "the fetcher", e) < 0)
                         return -1;
         }
         return 0;
 }
 
 int
-fetcher_ask(int fd, const char *const *slugs, size_t count, struct secret_values *values, size_t *ret_failed, struct error *e)
+fetcher_ask(int fd, const char *const *slugs, size_t count, struct secret_values *values,
+            size_t *ret_failed, struct error *e)
 {
         static _Alignas(8) unsigned char body[WIRE_BODY_MAX];
         struct wire_message m;
@@ -93,9 +98,12 @@ fetcher_ask(int fd, const char *const *slugs, size_t count, struct secret_values
                 return -1;
         result = wire_receive(fd, 1, &m, body, sizeof body);
         if (result <= 0)
-                return fail_sys(e, ERROR_UNAVAILABLE, result < 0 ? -result : EPIPE, "hearing about secrets");
+                return fail_sys(e, ERROR_UNAVAILABLE, result < 0 ? -result : EPIPE,
+                                "hearing about secrets");
         wire_message_close(&m);
-        result = m.kind == WIRE_SECRET_TOLD ? read_answer(body, m.len, slugs, count, values, ret_failed, e) : cut_short(e);
+        result = m.kind == WIRE_SECRET_TOLD
+                         ? read_answer(body, m.len, slugs, count, values, ret_failed, e)
+                         : cut_short(e);
         explicit_bzero(body, m.len);
         return result;
 }

@@ -14,12 +14,12 @@ enum { CHILD_FDS_MAX = 16, CHILD_WORDS_MAX = 24, CHILD_FD_FIRST = 3 };
 /* Descriptors, which become 3, 4, ... in the child, and the arguments of its command line. */
 struct child_request {
         enum graph_process process;
-        int fds[CHILD_FDS_MAX];        /* borrowed */
+        int fds[CHILD_FDS_MAX]; /* borrowed */
         size_t fd_count;
-        const char *words[CHILD_WORDS_MAX];    /* after program and role */
+        const char *words[CHILD_WORDS_MAX]; /* after program and role */
         size_t word_count;
-        bool is_without_role;          /* the same program, used for something else */
-        char *const *environment;      /* borrowed; NULL: empty */
+        bool is_without_role;     /* the same program, used for something else */
+        char *const *environment; /* borrowed; NULL: empty */
 };
 
 /*

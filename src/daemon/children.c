@@ -21,7 +21,7 @@
 enum { NUMBER_ROOM = 16, LINK_MAX = 32 };
 
 #ifdef CARREL_TEST_LAYERS
-static const bool tests_environment = true;    /* tests use it to make processes misbehave */
+static const bool tests_environment = true; /* tests use it to make processes misbehave */
 #else
 static const bool tests_environment = false;
 #endif
@@ -51,22 +51,28 @@ add_words(const struct children_given *g, struct child_request *r)
 }
 
 /* Both ends of the pair of each link that has one. */
-struct pairs { int ends[LINK_MAX][2]; };
+struct pairs {
+        int ends[LINK_MAX][2];
+};
 
 static void
-add_descriptors(const struct listeners *l, const struct pairs *pairs, struct child_request *r, char numbers[CHILD_FDS_MAX][NUMBER_ROOM])
+add_descriptors(const struct listeners *l, const struct pairs *pairs, struct child_request *r,
+                char numbers[CHILD_FDS_MAX][NUMBER_ROOM])
 {
         const struct graph_link_row *link;
 
         for (size_t i = 0; (link = graph_link_at(i)) != NULL; i++) {
                 bool is_from = link->from == r->process;
                 const char *option = is_from ? link->from_option : link->to_option;
-                int fd = link->slot == SLOT_PAIR || link->slot == SLOT_GATES ? pairs->ends[i][is_from ? 0 : 1] : l->fds[link->slot];
+                int fd = link->slot == SLOT_PAIR || link->slot == SLOT_GATES
+                                 ? pairs->ends[i][is_from ? 0 : 1]
+                                 : l->fds[link->slot];
 
                 if ((!is_from && link->to != r->process) || link->slot == SLOT_ELSEWHERE || fd < 0)
                         continue;
                 if (option) {
-                        (void)snprintf(numbers[r->fd_count], NUMBER_ROOM, "%d", CHILD_FD_FIRST + (int)r->fd_count);
+                        (void)snprintf(numbers[r->fd_count], NUMBER_ROOM, "%d",
+                                       CHILD_FD_FIRST + (int)r->fd_count);
                         say(r, option, numbers[r->fd_count]);
                 }
                 r->fds[r->fd_count++] = fd;
@@ -81,7 +87,8 @@ make_pairs(const struct children_given *g, struct pairs *pairs, struct error *e)
         for (size_t i = 0; i < LINK_MAX; i++)
                 pairs->ends[i][0] = pairs->ends[i][1] = -1;
         for (size_t i = 0; (link = graph_link_at(i)) != NULL; i++)
-                if ((link->slot == SLOT_PAIR || link->slot == SLOT_GATES) && (link->to != PROCESS_FETCHER || g->sources) &&
+                if ((link->slot == SLOT_PAIR || link->slot == SLOT_GATES) &&
+                    (link->to != PROCESS_FETCHER || g->sources) &&
                     socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pairs->ends[i]) < 0)
                         return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a pair of sockets");
         return 0;
@@ -119,7 +126,9 @@ keep_gates(struct children *c, struct pairs *pairs)
 int
 children_start_gate(struct children *c, struct error *e)
 {
-        struct child_request r = { .process = PROCESS_GATE, .environment = tests_environment ? environ : NULL, .fd_count = 1 };
+        struct child_request r = { .process = PROCESS_GATE,
+                                   .environment = tests_environment ? environ : NULL,
+                                   .fd_count = 1 };
         char number[NUMBER_ROOM];
         int pair[2], result;
 
@@ -147,15 +156,18 @@ children_close(struct children *c)
 /* -- all children ------------------------------------------------------------------------------ */
 
 int
-children_start(struct children *c, const struct children_given *g, const struct listeners *l, struct error *e)
+children_start(struct children *c, const struct children_given *g, const struct listeners *l,
+               struct error *e)
 {
         struct pairs pairs;
         int result = make_pairs(g, &pairs, e);
 
         for (int p = 0; p < PROCESS_CHILDREN && result == 0; p++) {
                 char numbers[CHILD_FDS_MAX][NUMBER_ROOM];
-                bool has_environment = tests_environment || graph_process((enum graph_process)p)->has_environment;
-                struct child_request r = { .process = (enum graph_process)p, .environment = has_environment ? environ : NULL };
+                bool has_environment =
+                        tests_environment || graph_process((enum graph_process)p)->has_environment;
+                struct child_request r = { .process = (enum graph_process)p,
+                                           .environment = has_environment ? environ : NULL };
 
                 /* the gate starts later, when the keeper can be sent its socket */
                 if (p == PROCESS_GATE)

@@ -13,14 +13,14 @@
 #include "secret/sources.h"
 
 struct children {
-        pid_t pids[PROCESS_CHILDREN];  /* 0: not running */
-        int gates;                     /* announces new gates to the keeper; -1: no keeper */
+        pid_t pids[PROCESS_CHILDREN]; /* 0: not running */
+        int gates;                    /* announces new gates to the keeper; -1: no keeper */
 };
 
 /* What the children are given besides descriptors. */
 struct children_given {
-        const char *state, *ingress;                   /* `ingress` may be "" */
-        const char *pool, *delete_after_ms;            /* or NULL */
+        const char *state, *ingress;        /* `ingress` may be "" */
+        const char *pool, *delete_after_ms; /* or NULL */
         /* sources of secrets; NULL: none, and no fetcher */
         int (*sources)(void *ctx, struct secret_sources *ret, struct error *e);
         void *ctx;
@@ -30,7 +30,8 @@ struct children_given {
  * Starts all but the gate in order, each with its descriptors. On failure `c` holds those that were
  * started. Errors: ERROR_BACKEND_FAILED and those of child_start().
  */
-int children_start(struct children *c, const struct children_given *given, const struct listeners *l, struct error *e);
+int children_start(struct children *c, const struct children_given *given,
+                   const struct listeners *l, struct error *e);
 
 /*
  * Starts a gate and announces it to the keeper, which then forgets its previous gate. Errors: those

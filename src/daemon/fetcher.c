@@ -36,10 +36,23 @@
 #define SYS_close_range 436
 #endif
 
-enum { SOCKET = 3, WORKERS_MAX = 64, BODY_ROOM = 64 * 1024, CAPABILITIES = 64, FD_LAST = 1024, BROKEN = 125 };
+enum {
+        SOCKET = 3,
+        WORKERS_MAX = 64,
+        BODY_ROOM = 64 * 1024,
+        CAPABILITIES = 64,
+        FD_LAST = 1024,
+        BROKEN = 125
+};
 
-struct origin { fetcher_load *load; void *ctx; };
-struct worker { pid_t pid; uint32_t serial; };
+struct origin {
+        fetcher_load *load;
+        void *ctx;
+};
+struct worker {
+        pid_t pid;
+        uint32_t serial;
+};
 
 /* -- answers ----------------------------------------------------------------------------------- */
 
@@ -55,7 +68,9 @@ put(unsigned char *body, size_t at, const char *text)
 static void
 tell_failure(uint32_t serial, size_t index, const struct error *e)
 {
-        struct wire_secret_told head = { .serial = serial, .code = (uint32_t)e->code, .index = (uint32_t)index };
+        struct wire_secret_told head = { .serial = serial,
+                                         .code = (uint32_t)e->code,
+                                         .index = (uint32_t)index };
         _Alignas(8) unsigned char body[sizeof head + sizeof *e];
         size_t at = sizeof head;
 
@@ -71,12 +86,14 @@ tell_died(uint32_t serial)
 {
         struct error e;
 
-        (void)fail_at(&e, ERROR_AUTH_UNRESOLVABLE, "", "not_found", "the process that asks the sources of secrets ended without an answer");
+        (void)fail_at(&e, ERROR_AUTH_UNRESOLVABLE, "", "not_found",
+                      "the process that asks the sources of secrets ended without an answer");
         tell_failure(serial, 0, &e);
 }
 
 static int
-tell_values(uint32_t serial, const char *const *slugs, size_t count, const struct secret_values *values)
+tell_values(uint32_t serial, const char *const *slugs, size_t count,
+            const struct secret_values *values)
 {
         static _Alignas(8) unsigned char body[WIRE_BODY_MAX];
         struct wire_secret_told head = { .serial = serial, .count = (uint32_t)count };
@@ -128,10 +145,11 @@ work(const struct origin *from, const unsigned char *body, size_t len, pid_t par
         int status = 1;
 
         memcpy(&ask, body, sizeof ask);
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || !values || ask.count > SECRET_ASKED_MAX ||
-            read_slugs(body, len, slugs, ask.count) < 0)
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || !values ||
+            ask.count > SECRET_ASKED_MAX || read_slugs(body, len, slugs, ask.count) < 0)
                 _exit(BROKEN);
-        if (from->load(from->ctx, &sources, &e) < 0 || secret_sources_fetch(&sources, slugs, ask.count, values, &failed, &e) < 0) {
+        if (from->load(from->ctx, &sources, &e) < 0 ||
+            secret_sources_fetch(&sources, slugs, ask.count, values, &failed, &e) < 0) {
                 tell_failure(ask.serial, failed, &e);
                 status = 0;
         } else if (tell_values(ask.serial, slugs, ask.count, values) == 0) {
@@ -187,13 +205,14 @@ find_place(struct worker workers[WORKERS_MAX])
 static void
 on_child(int number)
 {
-        (void)number;                  /* it only has to interrupt the wait */
+        (void)number; /* it only has to interrupt the wait */
 }
 
 static void
 hear_signals(sigset_t *ret_open)
 {
-        struct sigaction standard = { .sa_handler = SIG_DFL }, ignored = { .sa_handler = SIG_IGN }, child = { .sa_handler = on_child };
+        struct sigaction standard = { .sa_handler = SIG_DFL }, ignored = { .sa_handler = SIG_IGN },
+                         child = { .sa_handler = on_child };
         sigset_t blocked;
 
         for (int number = 1; number < 32; number++)
@@ -217,11 +236,14 @@ drop_privileges(void)
         struct rlimit no_core = { 0, 0 };
 
         for (unsigned long c = 0; geteuid() == 0 && c < CAPABILITIES; c++)
-                if (prctl(PR_CAPBSET_READ, c, 0, 0, 0) == 1 && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
+                if (prctl(PR_CAPBSET_READ, c, 0, 0, 0) == 1 &&
+                    prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
                         return -1;
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || (geteuid() == 0 && syscall(SYS_capset, &head, none) < 0))
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+            (geteuid() == 0 && syscall(SYS_capset, &head, none) < 0))
                 return -1;
-        return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0 ? -1 : 0;
+        return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0 ? -1
+                                                                                              : 0;
 }
 
 static int
@@ -229,7 +251,8 @@ take_descriptors(int fd)
 {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-        if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || (fd != SOCKET && dup2(fd, SOCKET) < 0) || fcntl(SOCKET, F_SETFD, FD_CLOEXEC) < 0)
+        if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
+            (fd != SOCKET && dup2(fd, SOCKET) < 0) || fcntl(SOCKET, F_SETFD, FD_CLOEXEC) < 0)
                 return -1;
         if (syscall(SYS_close_range, SOCKET + 1, ~0u, 0) < 0)
                 for (int other = SOCKET + 1; other < FD_LAST; other++)
@@ -284,7 +307,9 @@ fetcher_start(fetcher_load *load, void *ctx, int fd, pid_t *ret, struct error *e
         (void)setsid();
         hear_signals(&open_signals);
         if (chdir("/") < 0 || take_descriptors(fd) < 0 || drop_privileges() < 0) {
-                (void)fprintf(stderr, "carrel-fetcher: cannot drop privileges that it does not need: %s\n", strerror(errno));
+                (void)fprintf(stderr,
+                              "carrel-fetcher: cannot drop privileges that it does not need: %s\n",
+                              strerror(errno));
                 _exit(BROKEN);
         }
         serve(&from, &open_signals);

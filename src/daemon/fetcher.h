@@ -27,6 +27,7 @@ int fetcher_start(fetcher_load *load, void *ctx, int fd, pid_t *ret, struct erro
  * Requests values over the other end and blocks until they arrive. For a caller that can wait.
  * Results and errors: those of secret_sources_fetch(); also ERROR_PROTOCOL, ERROR_UNAVAILABLE.
  */
-int fetcher_ask(int fd, const char *const *slugs, size_t count, struct secret_values *values, size_t *ret_failed, struct error *e);
+int fetcher_ask(int fd, const char *const *slugs, size_t count, struct secret_values *values,
+                size_t *ret_failed, struct error *e);
 
 #endif

@@ -11,48 +11,86 @@
 #include "text/json.h"
 
 static const struct graph_process_row processes[PROCESS_MAX] = {
-        [PROCESS_SPAWNER] = { "spawner", "carrel-init", IMAGE_INIT, "spawner", false, true, "launcher", "as root: its privileges, for the makers it forks",
-                              "no text, no name, no file but a plan's", "forks a maker and a box for each sandbox" },
-        [PROCESS_KEEPER] = { "keeper", "carrel-keeper", IMAGE_KEEPER, NULL, true, false, "launcher", "as root: looking into directories (CAP_DAC_READ_SEARCH)",
-                             "Landlock: writes only to the state directory; its own system call filter; no privileges to gain",
+        [PROCESS_SPAWNER] = { "spawner", "carrel-init", IMAGE_INIT, "spawner", false, true,
+                              "launcher", "as root: its privileges, for the makers it forks",
+                              "no text, no name, no file but a plan's",
+                              "forks a maker and a box for each sandbox" },
+        [PROCESS_KEEPER] = { "keeper", "carrel-keeper", IMAGE_KEEPER, NULL, true, false, "launcher",
+                             "as root: looking into directories (CAP_DAC_READ_SEARCH)",
+                             "Landlock: writes only to the state directory; its own system call "
+                             "filter; no privileges to gain",
                              "state, policy, plans, timers" },
-        [PROCESS_DOOR] = { "door", "carrel-door", IMAGE_DOOR, NULL, false, false, "launcher", "none",
-                           "Landlock: no file at all; its own system call filter; no privileges to gain", "HTTP, MCP, the proxy to ports" },
-        [PROCESS_FETCHER] = { "fetcher", "carrel", IMAGE_MAX, NULL, false, false, "launcher", "none; as root: the user id that files of secrets belong to",
-                              "every descriptor but its socket; no privileges to gain; leaves no core", "asks the sources of secrets, each time in a process of its own; there where the host file names one" },
-        [PROCESS_GATE] = { "gate", "carrel-gate", IMAGE_GATE, NULL, false, false, "launcher", "none",
-                           "Landlock: no file at all, nothing to listen on; its own system call filter; no privileges to gain",
-                           "every connection out of a sandbox; when it ends it alone is started again, and what is asked for meanwhile waits" },
-        [PROCESS_LAUNCHER] = { "launcher", "carrel", IMAGE_MAX, NULL, true, false, "the operator or systemd", "as root: all, to start a spawner again",
-                               "holds listening sockets and children; reads the operator's own files at start and on SIGHUP, nothing else",
+        [PROCESS_DOOR] = { "door", "carrel-door", IMAGE_DOOR, NULL, false, false, "launcher",
+                           "none",
+                           "Landlock: no file at all; its own system call filter; no privileges to "
+                           "gain",
+                           "HTTP, MCP, the proxy to ports" },
+        [PROCESS_FETCHER] = { "fetcher", "carrel", IMAGE_MAX, NULL, false, false, "launcher",
+                              "none; as root: the user id that files of secrets belong to",
+                              "every descriptor but its socket; no privileges to gain; leaves no "
+                              "core",
+                              "asks the sources of secrets, each time in a process of its own; "
+                              "there where the host file names one" },
+        [PROCESS_GATE] = { "gate", "carrel-gate", IMAGE_GATE, NULL, false, false, "launcher",
+                           "none",
+                           "Landlock: no file at all, nothing to listen on; its own system call "
+                           "filter; no privileges to gain",
+                           "every connection out of a sandbox; when it ends it alone is started "
+                           "again, and what is asked for meanwhile waits" },
+        [PROCESS_LAUNCHER] = { "launcher", "carrel", IMAGE_MAX, NULL, true, false,
+                               "the operator or systemd", "as root: all, to start a spawner again",
+                               "holds listening sockets and children; reads the operator's own "
+                               "files at start and on SIGHUP, nothing else",
                                "starts the others, and starts them again" },
-        [PROCESS_BOX] = { "box", "carrel-init", IMAGE_INIT, NULL, false, false, "spawner", "none", "its own system call filter; no privileges to gain",
-                          "one sandbox: pipes, output, endings, deadlines; lives on without the others" },
-        [PROCESS_MAKER] = { "maker", "carrel-init", IMAGE_INIT, NULL, false, false, "spawner", "as root: what a plan's steps need", "a plan, nothing else",
+        [PROCESS_BOX] = { "box", "carrel-init", IMAGE_INIT, NULL, false, false, "spawner", "none",
+                          "its own system call filter; no privileges to gain",
+                          "one sandbox: pipes, output, endings, deadlines; lives on without the "
+                          "others" },
+        [PROCESS_MAKER] = { "maker", "carrel-init", IMAGE_INIT, NULL, false, false, "spawner",
+                            "as root: what a plan's steps need", "a plan, nothing else",
                             "does the steps, and undoes them when the box ends" },
-        [PROCESS_GUEST] = { "guest", "carrel-init", IMAGE_INIT, NULL, false, false, "maker", "none", "everything outside: it is pid 1 inside",
+        [PROCESS_GUEST] = { "guest", "carrel-init", IMAGE_INIT, NULL, false, false, "maker", "none",
+                            "everything outside: it is pid 1 inside",
                             "runs commands, reads and writes files, connects to ports inside" },
-        [PROCESS_CALLER] = { "caller", NULL, IMAGE_MAX, NULL, false, false, "anybody", "its own", "", "a command line, a program, an agent" },
+        [PROCESS_CALLER] = { "caller", NULL, IMAGE_MAX, NULL, false, false, "anybody", "its own",
+                             "", "a command line, a program, an agent" },
 };
 
 static const struct graph_link_row links[] = {
-        { PROCESS_KEEPER, PROCESS_SPAWNER, "--spawner-fd", NULL, SLOT_PAIR, "seqpacket pair", "make a box: its plan, its sources, its sockets" },
-        { PROCESS_KEEPER, PROCESS_DOOR, "--door-fd", "--keeper-fd", SLOT_PAIR, "seqpacket pair", "calls; the door may say whose they are" },
-        { PROCESS_KEEPER, PROCESS_FETCHER, "--fetcher-fd", NULL, SLOT_PAIR, "seqpacket pair", "names of secrets that were granted; values for one command" },
-        { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--gate-fd", SLOT_GATES, "seqpacket pair", "a gate was started: here is its control socket" },
-        { PROCESS_KEEPER, PROCESS_GATE, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair", "resolvers, lists; the walls of boxes, handed on" },
-        { PROCESS_BOX, PROCESS_GATE, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair", "names, listeners, what was refused" },
-        { PROCESS_CALLER, PROCESS_KEEPER, NULL, "--listen-fd", SLOT_KEEPER_SOCKET, "seqpacket socket", "calls; the kernel says whose they are" },
-        { PROCESS_CALLER, PROCESS_DOOR, NULL, "--http-fd", SLOT_HTTP_SOCKET, "stream socket", "HTTP; the kernel says whose it is" },
-        { PROCESS_CALLER, PROCESS_DOOR, NULL, "--tcp-fd", SLOT_TCP_SOCKET, "loopback TCP", "HTTP with a token" },
-        { PROCESS_CALLER, PROCESS_DOOR, NULL, "--ingress-fd", SLOT_INGRESS_SOCKET, "loopback TCP", "ports of sandboxes, with a token each" },
-        { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--host-fd", SLOT_HOST_FILE, "sealed memory", "the host's rules and templates" },
-        { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--pool-manifest-fd", SLOT_POOL_FILE, "sealed memory", "what the boxes of the pool are made of" },
-        { PROCESS_KEEPER, PROCESS_BOX, NULL, NULL, SLOT_ELSEWHERE, "seqpacket socket", "begin and end commands; a later keeper connects again" },
-        { PROCESS_CALLER, PROCESS_BOX, NULL, NULL, SLOT_ELSEWHERE, "stream pair", "output, input, signals, the one ending" },
-        { PROCESS_BOX, PROCESS_MAKER, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair", "the plan; it is made; it has ended" },
-        { PROCESS_BOX, PROCESS_GUEST, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair", "start, signals, endings; closed: the guest ends, and all inside" },
-        { PROCESS_DOOR, PROCESS_GUEST, NULL, NULL, SLOT_ELSEWHERE, "TCP inside", "a connection to a port, made inside and passed out" },
+        { PROCESS_KEEPER, PROCESS_SPAWNER, "--spawner-fd", NULL, SLOT_PAIR, "seqpacket pair",
+          "make a box: its plan, its sources, its sockets" },
+        { PROCESS_KEEPER, PROCESS_DOOR, "--door-fd", "--keeper-fd", SLOT_PAIR, "seqpacket pair",
+          "calls; the door may say whose they are" },
+        { PROCESS_KEEPER, PROCESS_FETCHER, "--fetcher-fd", NULL, SLOT_PAIR, "seqpacket pair",
+          "names of secrets that were granted; values for one command" },
+        { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--gate-fd", SLOT_GATES, "seqpacket pair",
+          "a gate was started: here is its control socket" },
+        { PROCESS_KEEPER, PROCESS_GATE, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair",
+          "resolvers, lists; the walls of boxes, handed on" },
+        { PROCESS_BOX, PROCESS_GATE, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair",
+          "names, listeners, what was refused" },
+        { PROCESS_CALLER, PROCESS_KEEPER, NULL, "--listen-fd", SLOT_KEEPER_SOCKET,
+          "seqpacket socket", "calls; the kernel says whose they are" },
+        { PROCESS_CALLER, PROCESS_DOOR, NULL, "--http-fd", SLOT_HTTP_SOCKET, "stream socket",
+          "HTTP; the kernel says whose it is" },
+        { PROCESS_CALLER, PROCESS_DOOR, NULL, "--tcp-fd", SLOT_TCP_SOCKET, "loopback TCP",
+          "HTTP with a token" },
+        { PROCESS_CALLER, PROCESS_DOOR, NULL, "--ingress-fd", SLOT_INGRESS_SOCKET, "loopback TCP",
+          "ports of sandboxes, with a token each" },
+        { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--host-fd", SLOT_HOST_FILE, "sealed memory",
+          "the host's rules and templates" },
+        { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--pool-manifest-fd", SLOT_POOL_FILE,
+          "sealed memory", "what the boxes of the pool are made of" },
+        { PROCESS_KEEPER, PROCESS_BOX, NULL, NULL, SLOT_ELSEWHERE, "seqpacket socket",
+          "begin and end commands; a later keeper connects again" },
+        { PROCESS_CALLER, PROCESS_BOX, NULL, NULL, SLOT_ELSEWHERE, "stream pair",
+          "output, input, signals, the one ending" },
+        { PROCESS_BOX, PROCESS_MAKER, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair",
+          "the plan; it is made; it has ended" },
+        { PROCESS_BOX, PROCESS_GUEST, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair",
+          "start, signals, endings; closed: the guest ends, and all inside" },
+        { PROCESS_DOOR, PROCESS_GUEST, NULL, NULL, SLOT_ELSEWHERE, "TCP inside",
+          "a connection to a port, made inside and passed out" },
 };
 
 const struct graph_process_row *
@@ -116,13 +154,16 @@ graph_print(FILE *out, bool is_json)
 
                 (void)fprintf(out, "%s: %s\n", row->name, row->purpose);
                 if (row->program)
-                        (void)fprintf(out, "  program  %s%s%s\n", row->program, row->role ? " " : "", row->role ? row->role : "");
-                (void)fprintf(out, "  started  by %s\n  keeps    %s\n", row->started_by, row->keeps);
+                        (void)fprintf(out, "  program  %s%s%s\n", row->program,
+                                      row->role ? " " : "", row->role ? row->role : "");
+                (void)fprintf(out, "  started  by %s\n  keeps    %s\n", row->started_by,
+                              row->keeps);
                 if (*row->closes != '\0')
                         (void)fprintf(out, "  closes   %s\n", row->closes);
         }
         (void)fputc('\n', out);
         for (size_t i = 0; i < sizeof links / sizeof *links; i++)
-                (void)fprintf(out, "%-8s -> %-8s  %-16s  %s\n", processes[links[i].from].name, processes[links[i].to].name, links[i].kind, links[i].says);
+                (void)fprintf(out, "%-8s -> %-8s  %-16s  %s\n", processes[links[i].from].name,
+                              processes[links[i].to].name, links[i].kind, links[i].says);
         return ferror(out) ? -1 : 0;
 }

@@ -13,18 +13,26 @@
 
 enum graph_process {
         /* the launcher's children, in start order */
-        PROCESS_SPAWNER, PROCESS_KEEPER, PROCESS_DOOR, PROCESS_FETCHER, PROCESS_GATE,
-        PROCESS_LAUNCHER, PROCESS_BOX, PROCESS_MAKER, PROCESS_GUEST, PROCESS_CALLER,
+        PROCESS_SPAWNER,
+        PROCESS_KEEPER,
+        PROCESS_DOOR,
+        PROCESS_FETCHER,
+        PROCESS_GATE,
+        PROCESS_LAUNCHER,
+        PROCESS_BOX,
+        PROCESS_MAKER,
+        PROCESS_GUEST,
+        PROCESS_CALLER,
         PROCESS_MAX,
         PROCESS_CHILDREN = PROCESS_LAUNCHER
 };
 
 struct graph_process_row {
-        const char *name;              /* as in documents and logs */
-        const char *program;           /* NULL: not a program of Carrel */
+        const char *name;    /* as in documents and logs */
+        const char *program; /* NULL: not a program of Carrel */
         /* the program the launcher starts; IMAGE_MAX: none, or a fork of the launcher */
         enum image image;
-        const char *role;              /* first argument, or NULL */
+        const char *role; /* first argument, or NULL */
         /* gets the operator's environment, without the launcher's own variables */
         bool has_environment;
         /* its children outlive the daemon, so they must not hold the daemon's standard error */
@@ -36,14 +44,18 @@ struct graph_process_row {
  * Descriptors that the launcher keeps for the next start of a process, or creates for each start.
  */
 enum graph_slot {
-        SLOT_PAIR,                     /* a new pair of sockets for the two processes */
+        SLOT_PAIR, /* a new pair of sockets for the two processes */
         /* listening; kept */
-        SLOT_KEEPER_SOCKET, SLOT_HTTP_SOCKET, SLOT_TCP_SOCKET, SLOT_INGRESS_SOCKET,
+        SLOT_KEEPER_SOCKET,
+        SLOT_HTTP_SOCKET,
+        SLOT_TCP_SOCKET,
+        SLOT_INGRESS_SOCKET,
         /* sealed memory; kept */
-        SLOT_HOST_FILE, SLOT_POOL_FILE,
+        SLOT_HOST_FILE,
+        SLOT_POOL_FILE,
         /* a pair, new with each keeper; the launcher keeps one end */
         SLOT_GATES,
-        SLOT_ELSEWHERE,                /* not created by the launcher; only for the printed graph */
+        SLOT_ELSEWHERE, /* not created by the launcher; only for the printed graph */
         SLOT_MAX
 };
 

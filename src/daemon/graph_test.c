@@ -12,9 +12,11 @@ every_process_says_what_it_is(void **state)
         for (int p = 0; p < PROCESS_MAX; p++) {
                 const struct graph_process_row *row = graph_process((enum graph_process)p);
 
-                assert_true(row->name && *row->name && row->purpose && *row->purpose && row->started_by && row->keeps && row->closes);
+                assert_true(row->name && *row->name && row->purpose && *row->purpose &&
+                            row->started_by && row->keeps && row->closes);
                 assert_int_equal(p < PROCESS_CHILDREN, strcmp(row->started_by, "launcher") == 0);
-                assert_true(p >= PROCESS_CHILDREN || (row->program && (row->image < IMAGE_MAX) == (p != PROCESS_FETCHER)));
+                assert_true(p >= PROCESS_CHILDREN ||
+                            (row->program && (row->image < IMAGE_MAX) == (p != PROCESS_FETCHER)));
         }
 }
 
@@ -27,7 +29,8 @@ every_descriptor_can_be_told(void **state)
 
         (void)state;
         for (size_t i = 0; (link = graph_link_at(i)) != NULL; i++) {
-                assert_true(link->kind && *link->kind && link->says && *link->says && link->from < PROCESS_MAX && link->to < PROCESS_MAX);
+                assert_true(link->kind && *link->kind && link->says && *link->says &&
+                            link->from < PROCESS_MAX && link->to < PROCESS_MAX);
                 if (link->slot == SLOT_ELSEWHERE)
                         continue;
                 assert_true(link->to < PROCESS_CHILDREN);

@@ -38,7 +38,6 @@
 #include <unistd.h>
 
 #include "api/operation.h"
-#include "image/memory_file.h"
 #include "base/scoped.h"
 #include "daemon/child.h"
 #include "daemon/children.h"
@@ -48,16 +47,28 @@
 #include "daemon/notify.h"
 #include "daemon/state.h"
 #include "host/facts.h"
+#include "image/memory_file.h"
 #include "loop/loop.h"
 #include "wire/call.h"
 
-enum { PATIENCE_MS = 3000, BACK_OFF_MS = 100, BACK_OFF_MAX_MS = 10000, LIVED_MS = 5000, FAILURES_MAX = 6, CONTINUED_MS = 1000, REFUSED = 126, BROKEN = 125, NUMBER_ROOM = 16,
-       FILES_LEAST = 96 /* minimum number of descriptors */ };
+enum {
+        PATIENCE_MS = 3000,
+        BACK_OFF_MS = 100,
+        BACK_OFF_MAX_MS = 10000,
+        LIVED_MS = 5000,
+        FAILURES_MAX = 6,
+        CONTINUED_MS = 1000,
+        REFUSED = 126,
+        BROKEN = 125,
+        NUMBER_ROOM = 16,
+        FILES_LEAST = 96 /* minimum number of descriptors */
+};
 
 enum phase { PHASE_STARTING, PHASE_READY, PHASE_CLEARING, PHASE_WAITING, PHASE_ENDING };
 
 struct launcher {
-        const uint16_t *host_ports;  size_t host_port_count; /* from the host file, as last read */
+        const uint16_t *host_ports;
+        size_t host_port_count; /* from the host file, as last read */
         const struct launcher_options *o;
         struct state state;
         struct listeners listeners;
@@ -125,15 +136,26 @@ take_secrets(struct launcher *l, const struct secret_sources *secrets, struct er
 static int
 check_own_ports(const struct launcher *l, const uint16_t *ports, size_t count, struct error *e)
 {
-        static const struct { enum graph_slot slot; const char *what, *option; } own[] = {
-                { SLOT_TCP_SOCKET, "its API", "--listen" }, { SLOT_INGRESS_SOCKET, "the ports of sandboxes", "--ports" },
+        static const struct {
+                enum graph_slot slot;
+                const char *what, *option;
+        } own[] = {
+                { SLOT_TCP_SOCKET, "its API", "--listen" },
+                { SLOT_INGRESS_SOCKET, "the ports of sandboxes", "--ports" },
         };
 
         for (size_t i = 0; i < count; i++)
                 for (size_t k = 0; k < sizeof own / sizeof *own; k++)
-                        if (l->listeners.fds[own[k].slot] >= 0 && listeners_port(&l->listeners, own[k].slot) == ports[i]) {
-                                (void)fail_at(e, ERROR_SCHEMA_INVALID, "host_ports", "own_port", "host_ports of the host file lists port %u, on which this daemon serves %s", ports[i], own[k].what);
-                                error_hint(e, "Remove %u from host_ports, or give the daemon another port with %s.", ports[i], own[k].option);
+                        if (l->listeners.fds[own[k].slot] >= 0 &&
+                            listeners_port(&l->listeners, own[k].slot) == ports[i]) {
+                                (void)fail_at(e, ERROR_SCHEMA_INVALID, "host_ports", "own_port",
+                                              "host_ports of the host file lists port %u, on which "
+                                              "this daemon serves %s",
+                                              ports[i], own[k].what);
+                                error_hint(e,
+                                           "Remove %u from host_ports, or give the daemon another "
+                                           "port with %s.",
+                                           ports[i], own[k].option);
                                 return -1;
                         }
         return 0;
@@ -146,7 +168,8 @@ load_files(struct launcher *l, struct error *e)
         scoped_fd int host = -1;
         scoped_fd int pool = -1;
 
-        if (l->o->load(l->o->ctx, &files, e) < 0 || memory_file("carrel-host", files.host, files.host_len, &host, e) < 0)
+        if (l->o->load(l->o->ctx, &files, e) < 0 ||
+            memory_file("carrel-host", files.host, files.host_len, &host, e) < 0)
                 return -1;
         if (check_own_ports(l, files.host_ports, files.host_port_count, e) < 0)
                 return -1;
@@ -176,11 +199,13 @@ listen_for_ports(struct launcher *l, struct error *e)
                 return 0;
         if (l->o->ports)
                 return listeners_tcp(&l->listeners, SLOT_INGRESS_SOCKET, "--ports", l->o->ports, e);
-        (void)snprintf(text, sizeof text, "127.0.0.1:%u", state_number_read(&l->state, "ingress.port") & 0xffff);
+        (void)snprintf(text, sizeof text, "127.0.0.1:%u",
+                       state_number_read(&l->state, "ingress.port") & 0xffff);
         if (listeners_tcp(&l->listeners, SLOT_INGRESS_SOCKET, "--ports", text, e) < 0 &&
             listeners_tcp(&l->listeners, SLOT_INGRESS_SOCKET, "--ports", "127.0.0.1:0", e) < 0)
                 return -1;
-        state_number_write(&l->state, "ingress.port", listeners_port(&l->listeners, SLOT_INGRESS_SOCKET));
+        state_number_write(&l->state, "ingress.port",
+                           listeners_port(&l->listeners, SLOT_INGRESS_SOCKET));
         return 0;
 }
 
@@ -189,10 +214,12 @@ listen_everywhere(struct launcher *l, struct error *e)
 {
         if (listeners_take(&l->listeners, e) < 0)
                 return -1;
-        if (listeners_unix(&l->listeners, SLOT_KEEPER_SOCKET, &l->state, l->o->socket_mode, e) < 0 ||
+        if (listeners_unix(&l->listeners, SLOT_KEEPER_SOCKET, &l->state, l->o->socket_mode, e) <
+                    0 ||
             listeners_unix(&l->listeners, SLOT_HTTP_SOCKET, &l->state, l->o->socket_mode, e) < 0)
                 return -1;
-        if (l->o->tcp && listeners_tcp(&l->listeners, SLOT_TCP_SOCKET, "--listen", l->o->tcp, e) < 0)
+        if (l->o->tcp &&
+            listeners_tcp(&l->listeners, SLOT_TCP_SOCKET, "--listen", l->o->tcp, e) < 0)
                 return -1;
         if (listen_for_ports(l, e) < 0)
                 return -1;
@@ -218,14 +245,19 @@ leave_group(const struct host_facts *facts)
         (void)snprintf(path, sizeof path, "%s/carrel-runtime/cgroup.procs", facts->cgroup.unified);
         fd = open(path, O_WRONLY | O_CLOEXEC);
         if (fd < 0 || write(fd, "0", 1) != 1)
-                log_say("warning", "the leaf control group %s could not be joined: limits may not be enforced", path);
+                log_say("warning",
+                        "the leaf control group %s could not be joined: limits may not be enforced",
+                        path);
 }
 
 /* Undoes what killed makers left, before anything is planned. */
 static void
 collect_leases(const struct launcher *l)
 {
-        struct child_request request = { .process = PROCESS_SPAWNER, .is_without_role = true, .words = { l->leases }, .word_count = 1 };
+        struct child_request request = { .process = PROCESS_SPAWNER,
+                                         .is_without_role = true,
+                                         .words = { l->leases },
+                                         .word_count = 1 };
         struct error e;
         pid_t pid;
 
@@ -266,7 +298,7 @@ start_gate(struct launcher *l)
         if (children_start_gate(&l->children, &e) == 0)
                 return;
         log_error("warning", &e);
-        if (e.code != ERROR_CAPABILITY_UNAVAILABLE)    /* this carrel was built without a gate */
+        if (e.code != ERROR_CAPABILITY_UNAVAILABLE) /* this carrel was built without a gate */
                 gate_died(l);
 }
 
@@ -275,7 +307,8 @@ start_gate_again(struct loop_timer *t)
 {
         struct launcher *l = (struct launcher *)((char *)t - offsetof(struct launcher, gate_again));
 
-        if ((l->phase == PHASE_STARTING || l->phase == PHASE_READY) && l->children.pids[PROCESS_GATE] == 0)
+        if ((l->phase == PHASE_STARTING || l->phase == PHASE_READY) &&
+            l->children.pids[PROCESS_GATE] == 0)
                 start_gate(l);
 }
 
@@ -285,9 +318,14 @@ gate_died(struct launcher *l)
 {
         uint64_t wait;
 
-        l->gate_failures = loop_now_ms() - l->gate_started_ms >= LIVED_MS ? 0 : l->gate_failures + 1;
-        wait = l->gate_failures == 0 ? 0 : (uint64_t)BACK_OFF_MS << (l->gate_failures < 8 ? l->gate_failures - 1 : 7);
-        (void)loop_timer_set(l->loop, &l->gate_again, loop_now_ms() + (wait < BACK_OFF_MAX_MS ? wait : BACK_OFF_MAX_MS), start_gate_again);
+        l->gate_failures =
+                loop_now_ms() - l->gate_started_ms >= LIVED_MS ? 0 : l->gate_failures + 1;
+        wait = l->gate_failures == 0
+                       ? 0
+                       : (uint64_t)BACK_OFF_MS << (l->gate_failures < 8 ? l->gate_failures - 1 : 7);
+        (void)loop_timer_set(l->loop, &l->gate_again,
+                             loop_now_ms() + (wait < BACK_OFF_MAX_MS ? wait : BACK_OFF_MAX_MS),
+                             start_gate_again);
 }
 
 /* -- starting all children --------------------------------------------------------------------- */
@@ -295,7 +333,12 @@ gate_died(struct launcher *l)
 static int
 start_children(struct launcher *l, struct error *e)
 {
-        const struct children_given given = { l->state.path, l->ingress, l->o->pool, l->o->delete_after_ms, has_fetcher(l) ? give_sources : NULL, l };
+        const struct children_given given = { l->state.path,
+                                              l->ingress,
+                                              l->o->pool,
+                                              l->o->delete_after_ms,
+                                              has_fetcher(l) ? give_sources : NULL,
+                                              l };
 
         if (children_start(&l->children, &given, &l->listeners, e) < 0)
                 return -1;
@@ -324,14 +367,19 @@ say_ready(struct launcher *l)
 
         listeners_url(&l->listeners, SLOT_TCP_SOCKET, tcp);
         if (!l->was_ready) {
-                log_say("serving", "serving %s%s", l->state.path, boxes > 0 ? ", with sandboxes from before" : "");
+                log_say("serving", "serving %s%s", l->state.path,
+                        boxes > 0 ? ", with sandboxes from before" : "");
                 log_say("listening", "HTTP and MCP on unix:%s/carrel.sock", l->state.path);
                 if (tcp[0] != '\0')
-                        log_say("listening", "HTTP and MCP on %s, with the token in %s/token", tcp, l->state.path);
+                        log_say("listening", "HTTP and MCP on %s, with the token in %s/token", tcp,
+                                l->state.path);
                 if (l->ingress[0] != '\0')
-                        log_say("listening", "ports of sandboxes on %s, each with a token of its own", l->ingress);
+                        log_say("listening",
+                                "ports of sandboxes on %s, each with a token of its own",
+                                l->ingress);
         }
-        log_say("ready", "ready; %u sandbox%s live%s", boxes, boxes == 1 ? "" : "es", boxes == 1 ? "s" : "");
+        log_say("ready", "ready; %u sandbox%s live%s", boxes, boxes == 1 ? "" : "es",
+                boxes == 1 ? "s" : "");
         (void)snprintf(status, sizeof status, "READY=1\nSTATUS=ready, %u boxes from before", boxes);
         notify(status);
         l->was_ready = true;
@@ -360,8 +408,11 @@ begin_probe(struct launcher *l)
         socklen_t len = sizeof address;
         scoped_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-        if (fd < 0 || getsockname(l->listeners.fds[SLOT_KEEPER_SOCKET], (struct sockaddr *)&address, &len) < 0 ||
-            connect(fd, (const struct sockaddr *)&address, len) < 0 || wire_send(fd, WIRE_CALL, &call, sizeof call, NULL, 0) < 0)
+        if (fd < 0 ||
+            getsockname(l->listeners.fds[SLOT_KEEPER_SOCKET], (struct sockaddr *)&address, &len) <
+                    0 ||
+            connect(fd, (const struct sockaddr *)&address, len) < 0 ||
+            wire_send(fd, WIRE_CALL, &call, sizeof call, NULL, 0) < 0)
                 return;
         if (loop_watch_add(l->loop, &l->probe, fd, EPOLLIN, probe_ready) == 0)
                 (void)fd_take(&fd);
@@ -394,7 +445,8 @@ clear(struct launcher *l, enum phase phase)
         l->phase = phase;
         children_signal(&l->children, SIGTERM);
         if (children_any(&l->children))
-                (void)loop_timer_set(l->loop, &l->hard, loop_now_ms() + PATIENCE_MS, out_of_patience);
+                (void)loop_timer_set(l->loop, &l->hard, loop_now_ms() + PATIENCE_MS,
+                                     out_of_patience);
 }
 
 static void
@@ -424,7 +476,9 @@ start_again(struct loop_timer *t)
 static void
 cleared(struct launcher *l)
 {
-        uint64_t wait = l->failures == 0 ? 0 : (uint64_t)BACK_OFF_MS << (l->failures < 8 ? l->failures - 1 : 7);
+        uint64_t wait = l->failures == 0
+                                ? 0
+                                : (uint64_t)BACK_OFF_MS << (l->failures < 8 ? l->failures - 1 : 7);
 
         loop_timer_remove(&l->hard);
         if (l->phase == PHASE_ENDING) {
@@ -438,7 +492,9 @@ cleared(struct launcher *l)
         }
         collect_leases(l);
         l->phase = PHASE_WAITING;
-        if (loop_timer_set(l->loop, &l->again, loop_now_ms() + (wait < BACK_OFF_MAX_MS ? wait : BACK_OFF_MAX_MS), start_again) < 0)
+        if (loop_timer_set(l->loop, &l->again,
+                           loop_now_ms() + (wait < BACK_OFF_MAX_MS ? wait : BACK_OFF_MAX_MS),
+                           start_again) < 0)
                 end(l, BROKEN);
 }
 
@@ -450,19 +506,24 @@ child_died(struct launcher *l, enum graph_process process, int status)
         l->children.pids[process] = 0;
         if (process == PROCESS_GATE) {
                 if (l->phase == PHASE_STARTING || l->phase == PHASE_READY) {
-                        log_say("restarting", "the gate ended (%s %d); starting it again, sandboxes live on, and what they ask for waits",
-                                WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+                        log_say("restarting",
+                                "the gate ended (%s %d); starting it again, sandboxes live on, and "
+                                "what they ask for waits",
+                                WIFSIGNALED(status) ? "signal" : "status",
+                                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
                         gate_died(l);
                 }
                 return;
         }
-        if (!l->was_ready && WIFEXITED(status) && WEXITSTATUS(status) >= BROKEN && WEXITSTATUS(status) <= REFUSED)
-                l->refusal = WEXITSTATUS(status);      /* the child has logged why */
+        if (!l->was_ready && WIFEXITED(status) && WEXITSTATUS(status) >= BROKEN &&
+            WEXITSTATUS(status) <= REFUSED)
+                l->refusal = WEXITSTATUS(status); /* the child has logged why */
         if (l->phase != PHASE_STARTING && l->phase != PHASE_READY)
                 return;
         l->failures = loop_now_ms() - l->started_ms >= LIVED_MS ? 0 : l->failures + 1;
         if (l->refusal == 0)
-                log_say("restarting", "the %s ended (%s %d); starting all again, sandboxes live on", name, WIFSIGNALED(status) ? "signal" : "status",
+                log_say("restarting", "the %s ended (%s %d); starting all again, sandboxes live on",
+                        name, WIFSIGNALED(status) ? "signal" : "status",
                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         notify("STATUS=restarting");
         clear(l, PHASE_CLEARING);
@@ -477,7 +538,10 @@ child_stopped(struct launcher *l, enum graph_process process)
         if (l->continued_ms != 0 && now - l->continued_ms < CONTINUED_MS)
                 return;
         l->continued_ms = now;
-        log_say("continued", "the %s was stopped by a signal, and was continued; to hold a part, stop this process (%ld) first", graph_process(process)->name, (long)getpid());
+        log_say("continued",
+                "the %s was stopped by a signal, and was continued; to hold a part, stop this "
+                "process (%ld) first",
+                graph_process(process)->name, (long)getpid());
 }
 
 static void
@@ -510,10 +574,11 @@ reload(struct launcher *l)
         if (l->phase == PHASE_ENDING)
                 return;
         if (load_files(l, &e) < 0) {
-                log_error("reload-failed", &e);        /* the old rules stay in force */
+                log_error("reload-failed", &e); /* the old rules stay in force */
                 return;
         }
-        log_say("reloading", "the host's rules were read again; starting all again, sandboxes live on");
+        log_say("reloading",
+                "the host's rules were read again; starting all again, sandboxes live on");
         l->failures = 0;
         if (l->phase == PHASE_STARTING || l->phase == PHASE_READY)
                 clear(l, PHASE_CLEARING);
@@ -525,12 +590,13 @@ stop(struct launcher *l)
         unsigned boxes = state_count_boxes(&l->state);
 
         if (l->phase == PHASE_ENDING) {
-                children_signal(&l->children, SIGKILL);           /* second request to stop */
+                children_signal(&l->children, SIGKILL); /* second request to stop */
                 return;
         }
         if (boxes > 0)
-                log_say("stopping", "stopping; %u sandbox%s on, and the next `carrel serve` finds %s", boxes, boxes == 1 ? " lives" : "es live",
-                        boxes == 1 ? "it" : "them");
+                log_say("stopping",
+                        "stopping; %u sandbox%s on, and the next `carrel serve` finds %s", boxes,
+                        boxes == 1 ? " lives" : "es live", boxes == 1 ? "it" : "them");
         else
                 log_say("stopping", "stopping; no sandbox lives");
         notify("STOPPING=1\nSTATUS=stopping");
@@ -586,7 +652,9 @@ check_descriptors(struct error *e)
 
         if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= FILES_LEAST)
                 return 0;
-        (void)fail(e, ERROR_QUOTA_EXCEEDED, "a process may open %llu files here, and each of Carrel's needs %d", (unsigned long long)files.rlim_max, FILES_LEAST);
+        (void)fail(e, ERROR_QUOTA_EXCEEDED,
+                   "a process may open %llu files here, and each of Carrel's needs %d",
+                   (unsigned long long)files.rlim_max, FILES_LEAST);
         error_hint(e, "Raise the hard limit: `ulimit -Hn`, or LimitNOFILE= of the unit.");
         return -1;
 }
@@ -600,10 +668,14 @@ check_leases(const char *directory, struct error *e)
 {
         struct stat found;
 
-        if (lstat(directory, &found) < 0 || (S_ISDIR(found.st_mode) && found.st_uid == geteuid() && (found.st_mode & 077) == 0))
+        if (lstat(directory, &found) < 0 ||
+            (S_ISDIR(found.st_mode) && found.st_uid == geteuid() && (found.st_mode & 077) == 0))
                 return 0;
-        (void)fail_at(e, ERROR_BACKEND_FAILED, NULL, "runtime_dir", "the runtime directory %.200s does not belong to the daemon's user alone", directory);
-        error_hint(e, "Remove it, or: chown %lu %.150s && chmod 700 %.150s", (unsigned long)geteuid(), directory, directory);
+        (void)fail_at(e, ERROR_BACKEND_FAILED, NULL, "runtime_dir",
+                      "the runtime directory %.200s does not belong to the daemon's user alone",
+                      directory);
+        error_hint(e, "Remove it, or: chown %lu %.150s && chmod 700 %.150s",
+                   (unsigned long)geteuid(), directory, directory);
         return -1;
 }
 
@@ -611,16 +683,19 @@ static int
 get_ready(struct launcher *l, struct error *e)
 {
         struct host_facts *facts = calloc(1, sizeof *facts);
-        int result = facts ? host_facts_read(facts, e) : fail(e, ERROR_NO_MEMORY, "no memory for the facts of this machine");
+        int result = facts ? host_facts_read(facts, e)
+                           : fail(e, ERROR_NO_MEMORY, "no memory for the facts of this machine");
 
         if (facts && result == 0) {
                 (void)snprintf(l->leases, sizeof l->leases, "%s", facts->runtime_dir);
                 leave_group(facts);
         }
         free(facts);
-        if (result < 0 || check_leases(l->leases, e) < 0 || check_descriptors(e) < 0 || state_open(l->o->state, l->o->socket_mode, &l->state, e) < 0 || load_files(l, e) < 0)
+        if (result < 0 || check_leases(l->leases, e) < 0 || check_descriptors(e) < 0 ||
+            state_open(l->o->state, l->o->socket_mode, &l->state, e) < 0 || load_files(l, e) < 0)
                 return -1;
-        if (listen_everywhere(l, e) < 0 || check_own_ports(l, l->host_ports, l->host_port_count, e) < 0 || watch_signals(l, e) < 0)
+        if (listen_everywhere(l, e) < 0 ||
+            check_own_ports(l, l->host_ports, l->host_port_count, e) < 0 || watch_signals(l, e) < 0)
                 return -1;
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "setting no_new_privs");
@@ -646,14 +721,20 @@ fini(struct launcher *l)
 int
 launcher_run(const struct launcher_options *options, int *ret_status, struct error *e)
 {
-        struct launcher l = { .o = options, .state = { .path = options->state, .fd = -1, .lock = -1 }, .signals = { .fd = -1 }, .probe = { .fd = -1 },
-                              .again = { .due_ms = LOOP_NEVER }, .hard = { .due_ms = LOOP_NEVER },
-                              .gate_again = { .due_ms = LOOP_NEVER }, .children = { .gates = -1 } };
+        struct launcher l = { .o = options,
+                              .state = { .path = options->state, .fd = -1, .lock = -1 },
+                              .signals = { .fd = -1 },
+                              .probe = { .fd = -1 },
+                              .again = { .due_ms = LOOP_NEVER },
+                              .hard = { .due_ms = LOOP_NEVER },
+                              .gate_again = { .due_ms = LOOP_NEVER },
+                              .children = { .gates = -1 } };
         int result;
 
         listeners_init(&l.listeners);
         notify_init();
-        result = loop_new(&l.loop) < 0 ? fail(e, ERROR_NO_MEMORY, "no memory for waiting") : get_ready(&l, e);
+        result = loop_new(&l.loop) < 0 ? fail(e, ERROR_NO_MEMORY, "no memory for waiting")
+                                       : get_ready(&l, e);
         if (result == 0) {
                 l.started_ms = loop_now_ms();
                 begin_probe(&l);

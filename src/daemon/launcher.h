@@ -14,23 +14,26 @@
 
 /* The files for the keeper, as packed bytes: the keeper does not parse text. */
 struct launcher_files {
-        const void *host;  size_t host_len;            /* prepare_host_pack() */
-        const void *pool;  size_t pool_len;            /* packed manifest; NULL: standard */
+        const void *host;
+        size_t host_len; /* prepare_host_pack() */
+        const void *pool;
+        size_t pool_len; /* packed manifest; NULL: standard */
         /* ports that sandboxes may request; the daemon must not use them itself */
-        const uint16_t *host_ports;  size_t host_port_count;
-        struct secret_sources secrets;                 /* asked by the fetcher; empty: no fetcher */
+        const uint16_t *host_ports;
+        size_t host_port_count;
+        struct secret_sources secrets; /* asked by the fetcher; empty: no fetcher */
 };
 
 struct launcher_options {
-        const char *state;             /* absolute directory */
-        mode_t socket_mode;            /* of the unix sockets: 0600, or open to more users */
-        const char *tcp;               /* "127.0.0.1:7070", or NULL: no TCP */
+        const char *state;  /* absolute directory */
+        mode_t socket_mode; /* of the unix sockets: 0600, or open to more users */
+        const char *tcp;    /* "127.0.0.1:7070", or NULL: no TCP */
         /*
          * "127.0.0.1:7071"; NULL: the same port as last time if it is free, else any free port;
          * "off": none
          */
         const char *ports;
-        const char *pool;              /* number of ready boxes, as text */
+        const char *pool; /* number of ready boxes, as text */
         /* default of scheduled deletion in ms, as text; NULL: none */
         const char *delete_after_ms;
         /* Reads the files; called again on SIGHUP. Its result stays valid until the next call. */

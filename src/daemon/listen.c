@@ -25,8 +25,12 @@
 
 enum { GIVEN_FIRST = 3, BACKLOG = 1024, NAME_ROOM = 64 };
 
-static const struct { const char *name; int type; } names[SLOT_MAX] = {
-        [SLOT_KEEPER_SOCKET] = { "keeper.sock", SOCK_SEQPACKET }, [SLOT_HTTP_SOCKET] = { "carrel.sock", SOCK_STREAM },
+static const struct {
+        const char *name;
+        int type;
+} names[SLOT_MAX] = {
+        [SLOT_KEEPER_SOCKET] = { "keeper.sock", SOCK_SEQPACKET },
+        [SLOT_HTTP_SOCKET] = { "carrel.sock", SOCK_STREAM },
 };
 
 union address {
@@ -74,10 +78,13 @@ slot_of(int fd, const char *name, size_t name_len)
         if (option_read(fd, SO_ACCEPTCONN) != 1)
                 return SLOT_MAX;
         if (domain == AF_UNIX)
-                return type == SOCK_STREAM ? SLOT_HTTP_SOCKET : type == SOCK_SEQPACKET ? SLOT_KEEPER_SOCKET : SLOT_MAX;
+                return type == SOCK_STREAM      ? SLOT_HTTP_SOCKET
+                       : type == SOCK_SEQPACKET ? SLOT_KEEPER_SOCKET
+                                                : SLOT_MAX;
         if (type != SOCK_STREAM || getsockname(fd, &a.any, &len) < 0 || !is_loopback(&a))
                 return SLOT_MAX;
-        return name_len == 7 && strncmp(name, "ingress", 7) == 0 ? SLOT_INGRESS_SOCKET : SLOT_TCP_SOCKET;
+        return name_len == 7 && strncmp(name, "ingress", 7) == 0 ? SLOT_INGRESS_SOCKET
+                                                                 : SLOT_TCP_SOCKET;
 }
 
 static int
@@ -86,9 +93,13 @@ take_one(struct listeners *l, int fd, const char *name, size_t name_len, struct 
         enum graph_slot slot = slot_of(fd, name, name_len);
 
         if (slot == SLOT_MAX || l->fds[slot] >= 0) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "descriptor %d (%.*s) of the service manager is %s", fd, (int)name_len, name,
-                           slot == SLOT_MAX ? "no listening unix or loopback TCP socket" : "a second socket for the same purpose");
-                error_hint(e, "Look at the ListenStream= and ListenSequentialPacket= lines of carrel.socket.");
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "descriptor %d (%.*s) of the service manager is %s", fd, (int)name_len,
+                           name,
+                           slot == SLOT_MAX ? "no listening unix or loopback TCP socket"
+                                            : "a second socket for the same purpose");
+                error_hint(e, "Look at the ListenStream= and ListenSequentialPacket= lines of "
+                              "carrel.socket.");
                 return -1;
         }
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -100,8 +111,11 @@ take_one(struct listeners *l, int fd, const char *name, size_t name_len, struct 
 int
 listeners_take(struct listeners *l, struct error *e)
 {
-        const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS"), *name = getenv("LISTEN_FDNAMES");
-        int number = pid && count && strtol(pid, NULL, 10) == (long)getpid() ? (int)strtol(count, NULL, 10) : 0;
+        const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS"),
+                   *name = getenv("LISTEN_FDNAMES");
+        int number = pid && count && strtol(pid, NULL, 10) == (long)getpid()
+                             ? (int)strtol(count, NULL, 10)
+                             : 0;
         int result = 0;
 
         for (int i = 0; i < number && result == 0; i++) {
@@ -126,17 +140,25 @@ clear_name(const struct state *state, const char *name, struct error *e)
         struct stat st;
 
         if (fstatat(state->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return errno == ENOENT ? 0 : fail_sys(e, ERROR_STATE_UNUSABLE, errno, "looking at %s", name);
+                return errno == ENOENT
+                               ? 0
+                               : fail_sys(e, ERROR_STATE_UNUSABLE, errno, "looking at %s", name);
         if (!S_ISSOCK(st.st_mode)) {
-                (void)fail_at(e, ERROR_STATE_UNUSABLE, "state", "not_socket", "%.200s/%s is there and is no socket", state->path, name);
-                error_hint(e, "Look at it and move it away; Carrel does not delete what it did not make.");
+                (void)fail_at(e, ERROR_STATE_UNUSABLE, "state", "not_socket",
+                              "%.200s/%s is there and is no socket", state->path, name);
+                error_hint(e, "Look at it and move it away; Carrel does not delete what it did not "
+                              "make.");
                 return -1;
         }
-        return unlinkat(state->fd, name, 0) == 0 ? 0 : fail_sys(e, ERROR_STATE_UNUSABLE, errno, "replacing the socket %s of a daemon that is gone", name);
+        return unlinkat(state->fd, name, 0) == 0
+                       ? 0
+                       : fail_sys(e, ERROR_STATE_UNUSABLE, errno,
+                                  "replacing the socket %s of a daemon that is gone", name);
 }
 
 int
-listeners_unix(struct listeners *l, enum graph_slot slot, const struct state *state, mode_t mode, struct error *e)
+listeners_unix(struct listeners *l, enum graph_slot slot, const struct state *state, mode_t mode,
+               struct error *e)
 {
         const char *name = names[slot].name;
         struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -151,12 +173,14 @@ listeners_unix(struct listeners *l, enum graph_slot slot, const struct state *st
         fd = socket(AF_UNIX, names[slot].type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a socket");
-        (void)snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%.32s", state->fd, name);
+        (void)snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%.32s",
+                       state->fd, name);
         before = umask((mode_t)(0777 & ~mode));
         result = bind(fd, (const struct sockaddr *)&address, sizeof address);
         (void)umask(before);
         if (result < 0 || listen(fd, BACKLOG) < 0)
-                return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "listening on %.200s/%s", state->path, name);
+                return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "listening on %.200s/%s",
+                                state->path, name);
         l->fds[slot] = fd_take(&fd);
         return 0;
 }
@@ -178,7 +202,8 @@ address_read(const char *text, union address *ret, socklen_t *ret_len)
                 return -1;
         memset(ret, 0, sizeof *ret);
         if (is_v6) {
-                ret->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
+                ret->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+                                                 .sin6_port = htons((uint16_t)port) };
                 *ret_len = sizeof ret->v6;
                 return inet_pton(AF_INET6, host, &ret->v6.sin6_addr) == 1 ? 0 : -1;
         }
@@ -188,7 +213,8 @@ address_read(const char *text, union address *ret, socklen_t *ret_len)
 }
 
 int
-listeners_tcp(struct listeners *l, enum graph_slot slot, const char *option, const char *text, struct error *e)
+listeners_tcp(struct listeners *l, enum graph_slot slot, const char *option, const char *text,
+              struct error *e)
 {
         scoped_fd int fd = -1;
         union address a;
@@ -198,14 +224,18 @@ listeners_tcp(struct listeners *l, enum graph_slot slot, const char *option, con
         if (l->fds[slot] >= 0)
                 return 0;
         if (address_read(text, &a, &len) < 0) {
-                bool is_port = strlen(text) <= 5 && text[0] >= '1' && text[0] <= '9' && strspn(text, "0123456789") == strlen(text);
+                bool is_port = strlen(text) <= 5 && text[0] >= '1' && text[0] <= '9' &&
+                               strspn(text, "0123456789") == strlen(text);
 
-                (void)fail_at(e, ERROR_INVALID_ARGUMENT, option, NULL, "%s needs ADDRESS:PORT, not \"%.64s\"", option, text);
-                error_hint(e, "For example: %s 127.0.0.1:%s, or %s [::1]:0 for a free port.", option, is_port ? text : "7070", option);
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, option, NULL,
+                              "%s needs ADDRESS:PORT, not \"%.64s\"", option, text);
+                error_hint(e, "For example: %s 127.0.0.1:%s, or %s [::1]:0 for a free port.",
+                           option, is_port ? text : "7070", option);
                 return -1;
         }
         if (!is_loopback(&a)) {
-                (void)fail_at(e, ERROR_INVALID_ARGUMENT, option, "not_loopback", "%s %.64s would be reached from other machines", option, text);
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, option, "not_loopback",
+                              "%s %.64s would be reached from other machines", option, text);
                 error_hint(e, "Listen on 127.0.0.1 and put a proxy that speaks TLS in front.");
                 return -1;
         }
@@ -232,7 +262,9 @@ listeners_port(const struct listeners *l, enum graph_slot slot)
 
         if (l->fds[slot] < 0 || getsockname(l->fds[slot], &a.any, &len) < 0)
                 return 0;
-        return a.any.sa_family == AF_INET6 ? ntohs(a.v6.sin6_port) : a.any.sa_family == AF_INET ? ntohs(a.v4.sin_port) : 0;
+        return a.any.sa_family == AF_INET6  ? ntohs(a.v6.sin6_port)
+               : a.any.sa_family == AF_INET ? ntohs(a.v4.sin_port)
+                                            : 0;
 }
 
 void
@@ -247,7 +279,8 @@ listeners_url(const struct listeners *l, enum graph_slot slot, char out[64])
                 return;
         if (a.any.sa_family == AF_INET6 && inet_ntop(AF_INET6, &a.v6.sin6_addr, host, sizeof host))
                 (void)snprintf(out, 64, "http://[%.40s]:%u", host, ntohs(a.v6.sin6_port));
-        else if (a.any.sa_family == AF_INET && inet_ntop(AF_INET, &a.v4.sin_addr, host, sizeof host))
+        else if (a.any.sa_family == AF_INET &&
+                 inet_ntop(AF_INET, &a.v4.sin_addr, host, sizeof host))
                 (void)snprintf(out, 64, "http://%.40s:%u", host, ntohs(a.v4.sin_port));
 }
 

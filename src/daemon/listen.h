@@ -12,7 +12,7 @@
 #include "daemon/state.h"
 
 struct listeners {
-        int fds[SLOT_MAX];             /* -1: none */
+        int fds[SLOT_MAX]; /* -1: none */
         /* from the service manager, so the daemon does not remove its name */
         bool is_given[SLOT_MAX];
 };
@@ -33,13 +33,15 @@ int listeners_take(struct listeners *l, struct error *e);
  * moment on. Replaces an existing socket: it is stale, because this process holds the lock. Refuses
  * any other file and never follows a link. Errors: ERROR_STATE_UNUSABLE "not_socket".
  */
-int listeners_unix(struct listeners *l, enum graph_slot slot, const struct state *state, mode_t mode, struct error *e);
+int listeners_unix(struct listeners *l, enum graph_slot slot, const struct state *state,
+                   mode_t mode, struct error *e);
 
 /*
  * Listens on "127.0.0.1:7070" or "[::1]:0". Loopback only. Errors: ERROR_INVALID_ARGUMENT with the
  * place `option`, or the error of bind(2).
  */
-int listeners_tcp(struct listeners *l, enum graph_slot slot, const char *option, const char *text, struct error *e);
+int listeners_tcp(struct listeners *l, enum graph_slot slot, const char *option, const char *text,
+                  struct error *e);
 
 /* "http://127.0.0.1:7070", or "" without a socket. */
 void listeners_url(const struct listeners *l, enum graph_slot slot, char out[64]);

@@ -22,7 +22,9 @@ make_place(struct place *p)
 {
         (void)snprintf(p->path, sizeof p->path, "/tmp/carrel-listen-XXXXXX");
         assert_non_null(mkdtemp(p->path));
-        p->state = (struct state){ .path = p->path, .fd = open(p->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .lock = -1 };
+        p->state = (struct state){ .path = p->path,
+                                   .fd = open(p->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                   .lock = -1 };
         assert_true(p->state.fd >= 0);
 }
 
@@ -88,11 +90,26 @@ a_stale_socket_is_replaced_and_nothing_else(void **state)
 static void
 listens_on_loopback_only(void **state)
 {
-        static const struct { const char *text, *reason; int result; } cases[] = {
-                { "127.0.0.1:0", "", 0 }, { "127.0.0.2:0", "", 0 }, { "0.0.0.0:0", "not_loopback", -1 }, { "192.0.2.1:80", "not_loopback", -1 },
-                { "[::]:0", "not_loopback", -1 }, { "[::ffff:127.0.0.1]:0", "not_loopback", -1 }, { "localhost:80", "", -1 }, { "127.0.0.1", "", -1 },
-                { "127.0.0.1:", "", -1 }, { "127.0.0.1:65536", "", -1 }, { "127.0.0.1:+1", "", -1 }, { "127.0.0.1:1x", "", -1 }, { ":80", "", -1 }, { "", "", -1 },
-                { "[::1:80", "", -1 }, { "[]:80", "", -1 },
+        static const struct {
+                const char *text, *reason;
+                int result;
+        } cases[] = {
+                { "127.0.0.1:0", "", 0 },
+                { "127.0.0.2:0", "", 0 },
+                { "0.0.0.0:0", "not_loopback", -1 },
+                { "192.0.2.1:80", "not_loopback", -1 },
+                { "[::]:0", "not_loopback", -1 },
+                { "[::ffff:127.0.0.1]:0", "not_loopback", -1 },
+                { "localhost:80", "", -1 },
+                { "127.0.0.1", "", -1 },
+                { "127.0.0.1:", "", -1 },
+                { "127.0.0.1:65536", "", -1 },
+                { "127.0.0.1:+1", "", -1 },
+                { "127.0.0.1:1x", "", -1 },
+                { ":80", "", -1 },
+                { "", "", -1 },
+                { "[::1:80", "", -1 },
+                { "[]:80", "", -1 },
         };
 
         (void)state;
@@ -103,7 +120,8 @@ listens_on_loopback_only(void **state)
                 char url[64];
 
                 listeners_init(&l);
-                assert_int_equal(listeners_tcp(&l, SLOT_TCP_SOCKET, "--listen", cases[i].text, &e), cases[i].result);
+                assert_int_equal(listeners_tcp(&l, SLOT_TCP_SOCKET, "--listen", cases[i].text, &e),
+                                 cases[i].result);
                 if (cases[i].result < 0) {
                         assert_int_equal(e.code, ERROR_INVALID_ARGUMENT);
                         assert_string_equal(e.reason, cases[i].reason);
@@ -120,11 +138,21 @@ listens_on_loopback_only(void **state)
 static void
 takes_what_is_handed_over(void **state)
 {
-        struct sockaddr_in any = { .sin_family = AF_INET }, loop = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        const struct { int domain, type; const struct sockaddr_in *bound; const char *name; enum graph_slot slot; } cases[] = {
-                { AF_UNIX, SOCK_STREAM, NULL, "", SLOT_HTTP_SOCKET }, { AF_UNIX, SOCK_SEQPACKET, NULL, "x", SLOT_KEEPER_SOCKET },
-                { AF_INET, SOCK_STREAM, &loop, "carrel.socket", SLOT_TCP_SOCKET }, { AF_INET, SOCK_STREAM, &loop, "ingress", SLOT_INGRESS_SOCKET },
-                { AF_INET, SOCK_STREAM, &any, "ingress", SLOT_MAX }, { AF_UNIX, SOCK_DGRAM, NULL, "", SLOT_MAX },
+        struct sockaddr_in any = { .sin_family = AF_INET },
+                           loop = { .sin_family = AF_INET,
+                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        const struct {
+                int domain, type;
+                const struct sockaddr_in *bound;
+                const char *name;
+                enum graph_slot slot;
+        } cases[] = {
+                { AF_UNIX, SOCK_STREAM, NULL, "", SLOT_HTTP_SOCKET },
+                { AF_UNIX, SOCK_SEQPACKET, NULL, "x", SLOT_KEEPER_SOCKET },
+                { AF_INET, SOCK_STREAM, &loop, "carrel.socket", SLOT_TCP_SOCKET },
+                { AF_INET, SOCK_STREAM, &loop, "ingress", SLOT_INGRESS_SOCKET },
+                { AF_INET, SOCK_STREAM, &any, "ingress", SLOT_MAX },
+                { AF_UNIX, SOCK_DGRAM, NULL, "", SLOT_MAX },
         };
         int kept = fcntl(3, F_DUPFD_CLOEXEC, 10);
 
@@ -138,16 +166,24 @@ takes_what_is_handed_over(void **state)
 
                 assert_true(fd >= 0);
                 if (cases[i].bound)
-                        assert_int_equal(bind(fd, (const struct sockaddr *)cases[i].bound, sizeof *cases[i].bound), 0);
+                        assert_int_equal(bind(fd, (const struct sockaddr *)cases[i].bound,
+                                              sizeof *cases[i].bound),
+                                         0);
                 else
-                        assert_int_equal(bind(fd, (const struct sockaddr *)&(struct { sa_family_t family; }){ AF_UNIX }, sizeof(sa_family_t)), 0);
+                        assert_int_equal(bind(fd, (const struct sockaddr *)&(struct {
+                                                      sa_family_t family;
+                                              }){ AF_UNIX },
+                                              sizeof(sa_family_t)),
+                                         0);
                 if (cases[i].type != SOCK_DGRAM)
                         assert_int_equal(listen(fd, 1), 0);
                 assert_int_equal(dup2(fd, 3), 3);
                 if (fd != 3)
                         assert_int_equal(close(fd), 0);
                 (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
-                assert_int_equal(setenv("LISTEN_PID", pid, 1) | setenv("LISTEN_FDS", "1", 1) | setenv("LISTEN_FDNAMES", cases[i].name, 1), 0);
+                assert_int_equal(setenv("LISTEN_PID", pid, 1) | setenv("LISTEN_FDS", "1", 1) |
+                                         setenv("LISTEN_FDNAMES", cases[i].name, 1),
+                                 0);
                 listeners_init(&l);
                 assert_int_equal(listeners_take(&l, &e), cases[i].slot == SLOT_MAX ? -1 : 0);
                 assert_null(getenv("LISTEN_FDS"));

@@ -62,5 +62,6 @@ log_error(const char *event, const struct error *e)
         if (speaks_json)
                 write_json(event, e->message, e);
         else
-                (void)fprintf(stderr, "carrel: %s (%s)\nNext: %s\n", e->message, error_wire_name(e->code), error_hint_text(e));
+                (void)fprintf(stderr, "carrel: %s (%s)\nNext: %s\n", e->message,
+                              error_wire_name(e->code), error_hint_text(e));
 }

@@ -24,7 +24,7 @@ notify_init(void)
 
         if (len > 1 && len < sizeof address.sun_path && (path[0] == '/' || path[0] == '@')) {
                 memcpy(address.sun_path, path, len);
-                if (path[0] == '@')            /* the abstract namespace */
+                if (path[0] == '@') /* the abstract namespace */
                         address.sun_path[0] = '\0';
                 address_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
         }
@@ -40,5 +40,6 @@ notify(const char *state)
                 return;
         fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd >= 0)
-                (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, address_len);
+                (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL,
+                             (const struct sockaddr *)&address, address_len);
 }

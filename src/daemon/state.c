@@ -27,14 +27,21 @@
 #include "clock/clock.h"
 #include "wire/message.h"
 
-enum { PATH_ROOM = 4096, SOCKET_PATH_MAX = 107, NUMBER_ROOM = 16, CALLS_AT_ONCE = 256, COUNT_PATIENCE_MS = 500 };
+enum {
+        PATH_ROOM = 4096,
+        SOCKET_PATH_MAX = 107,
+        NUMBER_ROOM = 16,
+        CALLS_AT_ONCE = 256,
+        COUNT_PATIENCE_MS = 500
+};
 
 /* -- choosing the directory -------------------------------------------------------------------- */
 
 static const char *
 from_environment(struct arena *arena)
 {
-        const char *named = getenv("CARREL_STATE"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        const char *named = getenv("CARREL_STATE"), *xdg = getenv("XDG_STATE_HOME"),
+                   *home = getenv("HOME");
 
         if (named && *named != '\0')
                 return arena_text(arena, named);
@@ -54,7 +61,9 @@ state_choose(struct arena *arena, const char *named, const char **ret, struct er
         size_t len;
 
         if (!path)
-                return fail(e, ERROR_STATE_UNUSABLE, "nothing says where to keep state: neither --state, CARREL_STATE, XDG_STATE_HOME nor HOME");
+                return fail(e, ERROR_STATE_UNUSABLE,
+                            "nothing says where to keep state: neither --state, CARREL_STATE, "
+                            "XDG_STATE_HOME nor HOME");
         if (path[0] != '/' && !getcwd(here, sizeof here))
                 return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "asking for the current directory");
         copy = path[0] == '/' ? arena_text(arena, path) : arena_format(arena, "%s/%s", here, path);
@@ -71,7 +80,8 @@ state_choose(struct arena *arena, const char *named, const char **ret, struct er
 static int
 refuse(struct error *e, const char *reason, const char *path, const char *what, const char *hint)
 {
-        (void)fail_at(e, ERROR_STATE_UNUSABLE, "state", reason, "the state directory %.200s %s", path, what);
+        (void)fail_at(e, ERROR_STATE_UNUSABLE, "state", reason, "the state directory %.200s %s",
+                      path, what);
         error_hint(e, "%s", hint);
         return -1;
 }
@@ -83,13 +93,16 @@ make_way(const char *path, struct error *e)
         char part[PATH_ROOM];
 
         if (strlen(path) >= sizeof part)
-                return refuse(e, "too_long", "of that name", "has a path that is too long", "Choose a shorter one with --state DIR.");
+                return refuse(e, "too_long", "of that name", "has a path that is too long",
+                              "Choose a shorter one with --state DIR.");
         for (const char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
                 size_t len = slash ? (size_t)(slash - path) : strlen(path);
 
                 (void)snprintf(part, sizeof part, "%.*s", (int)len, path);
-                if (mkdir(part, 0700) < 0 && errno != EEXIST && !(errno == EROFS && access(part, F_OK) == 0))
-                        return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "making the directory %.200s", part);
+                if (mkdir(part, 0700) < 0 && errno != EEXIST &&
+                    !(errno == EROFS && access(part, F_OK) == 0))
+                        return fail_sys(e, ERROR_STATE_UNUSABLE, errno,
+                                        "making the directory %.200s", part);
                 if (!slash)
                         return 0;
         }
@@ -99,7 +112,8 @@ make_way(const char *path, struct error *e)
 static mode_t
 allowed_mode(mode_t socket_mode)
 {
-        return (mode_t)(0700 | ((socket_mode & 0060) != 0 ? 0010 : 0) | ((socket_mode & 0006) != 0 ? 0001 : 0));
+        return (mode_t)(0700 | ((socket_mode & 0060) != 0 ? 0010 : 0) |
+                        ((socket_mode & 0006) != 0 ? 0001 : 0));
 }
 
 static int
@@ -111,34 +125,43 @@ look(int fd, const char *path, mode_t socket_mode, struct error *e)
         if (fstat(fd, &st) < 0)
                 return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "looking at %.200s", path);
         if (st.st_uid != geteuid())
-                return refuse(e, "owner", path, "belongs to somebody else", "Choose a directory of your own with --state DIR.");
+                return refuse(e, "owner", path, "belongs to somebody else",
+                              "Choose a directory of your own with --state DIR.");
         if ((st.st_mode & 07777 & ~(mode_t)(allowed | 02000)) != 0)
-                return refuse(e, "mode", path, "is open to others", "Close it, `chmod 700`, or choose another with --state DIR.");
-        return (st.st_mode & 0777) == allowed || fchmod(fd, allowed) == 0 ? 0
-               : fail_sys(e, ERROR_STATE_UNUSABLE, errno, "setting the mode of %.200s", path);
+                return refuse(e, "mode", path, "is open to others",
+                              "Close it, `chmod 700`, or choose another with --state DIR.");
+        return (st.st_mode & 0777) == allowed || fchmod(fd, allowed) == 0
+                       ? 0
+                       : fail_sys(e, ERROR_STATE_UNUSABLE, errno, "setting the mode of %.200s",
+                                  path);
 }
 
 static int
 take_lock(const struct state *s, int *ret, struct error *e)
 {
-        scoped_fd int fd = openat(s->fd, "serve.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+        scoped_fd int fd = openat(s->fd, "serve.lock",
+                                  O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
         char text[NUMBER_ROOM] = "";
         int len;
 
         if (fd < 0)
-                return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "opening the lock of %.200s", s->path);
+                return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "opening the lock of %.200s",
+                                s->path);
         if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
                 if (errno != EWOULDBLOCK)
                         return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "locking %.200s", s->path);
                 if (pread(fd, text, sizeof text - 1, 0) <= 0)
                         text[0] = '\0';
                 text[strspn(text, "0123456789")] = '\0';
-                (void)fail_at(e, ERROR_STATE_IN_USE, "state", "locked", "another daemon serves %.200s%s%s", s->path, *text != '\0' ? ": process " : "", text);
+                (void)fail_at(e, ERROR_STATE_IN_USE, "state", "locked",
+                              "another daemon serves %.200s%s%s", s->path,
+                              *text != '\0' ? ": process " : "", text);
                 return -1;
         }
         len = snprintf(text, sizeof text, "%d\n", (int)getpid());
         if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
-                return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "writing the lock of %.200s", s->path);
+                return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "writing the lock of %.200s",
+                                s->path);
         *ret = fd_take(&fd);
         return 0;
 }
@@ -150,7 +173,8 @@ state_open(const char *path, mode_t socket_mode, struct state *ret, struct error
         scoped_fd int fd = -1;
 
         if (strlen(path) + sizeof "/keeper.sock" - 1 > SOCKET_PATH_MAX)
-                return refuse(e, "too_long", path, "has a path too long for a socket in it", "Choose a shorter one with --state DIR.");
+                return refuse(e, "too_long", path, "has a path too long for a socket in it",
+                              "Choose a shorter one with --state DIR.");
         fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT) {
                 if (make_way(path, e) < 0)
@@ -162,10 +186,13 @@ state_open(const char *path, mode_t socket_mode, struct state *ret, struct error
                 int sys = errno;
 
                 if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
-                        return refuse(e, "symlink", path, "is a symbolic link", "Name the directory it leads to, with --state DIR.");
+                        return refuse(e, "symlink", path, "is a symbolic link",
+                                      "Name the directory it leads to, with --state DIR.");
                 if (sys == ENOTDIR)
-                        return refuse(e, "not_directory", path, "is no directory", "Choose another with --state DIR.");
-                return fail_sys(e, ERROR_STATE_UNUSABLE, sys, "opening the state directory %.200s", path);
+                        return refuse(e, "not_directory", path, "is no directory",
+                                      "Choose another with --state DIR.");
+                return fail_sys(e, ERROR_STATE_UNUSABLE, sys, "opening the state directory %.200s",
+                                path);
         }
         s.fd = fd;
         if (look(fd, path, socket_mode, e) < 0 || take_lock(&s, &s.lock, e) < 0)
@@ -193,9 +220,11 @@ call_box(int boxes, const char *id)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         scoped_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        int len = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%.64s/sock", boxes, id);
+        int len = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%.64s/sock",
+                           boxes, id);
 
-        if (fd < 0 || len <= 0 || (size_t)len >= sizeof address.sun_path || connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)
+        if (fd < 0 || len <= 0 || (size_t)len >= sizeof address.sun_path ||
+            connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)
                 return -1;
         return fd_take(&fd);
 }
@@ -216,7 +245,9 @@ hear(struct pollfd *take_calls, size_t count, uint64_t until_ms)
 
                         if (take_calls[i].fd < 0 || take_calls[i].revents == 0)
                                 continue;
-                        heard += recv(take_calls[i].fd, &head, sizeof head, MSG_DONTWAIT | MSG_TRUNC) >= (ssize_t)sizeof head && head.kind == WIRE_BOX_HELLO;
+                        heard += recv(take_calls[i].fd, &head, sizeof head,
+                                      MSG_DONTWAIT | MSG_TRUNC) >= (ssize_t)sizeof head &&
+                                 head.kind == WIRE_BOX_HELLO;
                         (void)close(take_calls[i].fd);
                         take_calls[i].fd = -1;
                         open--;
@@ -273,7 +304,9 @@ state_number_read(const struct state *s, const char *name)
 void
 state_number_write(const struct state *s, const char *name, unsigned number)
 {
-        scoped_fd int fd = openat(s->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+        scoped_fd int fd =
+                openat(s->fd, name,
+                       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
 
         if (fd >= 0)
                 (void)dprintf(fd, "%u\n", number);

@@ -10,9 +10,9 @@
 #include "base/error.h"
 
 struct state {
-        const char *path;              /* absolute, without a final slash */
-        int fd;                        /* the directory */
-        int lock;                      /* holds the lock while open */
+        const char *path; /* absolute, without a final slash */
+        int fd;           /* the directory */
+        int lock;         /* holds the lock while open */
 };
 
 /*

@@ -62,7 +62,9 @@ makes_it_closed_with_all_that_leads_to_it(void **state)
 static void
 is_passed_through_where_sockets_are_open(void **state)
 {
-        static const struct { mode_t socket, directory; } cases[] = { { 0660, 0710 }, { 0666, 0711 }, { 0640, 0710 }, { 0600, 0700 } };
+        static const struct {
+                mode_t socket, directory;
+        } cases[] = { { 0660, 0710 }, { 0666, 0711 }, { 0640, 0710 }, { 0600, 0700 } };
 
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -140,7 +142,8 @@ one_at_a_time_and_says_who(void **state)
 static pid_t
 answer_twice(int listener)
 {
-        const struct wire_head heads[] = { { WIRE_MAGIC, WIRE_VERSION, WIRE_BOX_HELLO }, { WIRE_MAGIC, WIRE_VERSION, WIRE_BOX_GONE } };
+        const struct wire_head heads[] = { { WIRE_MAGIC, WIRE_VERSION, WIRE_BOX_HELLO },
+                                           { WIRE_MAGIC, WIRE_VERSION, WIRE_BOX_GONE } };
         pid_t child = fork();
 
         for (size_t i = 0; child == 0 && i < 2; i++) {
@@ -209,9 +212,14 @@ keeps_a_number(void **state)
 static void
 is_chosen_by_the_first_who_says(void **state)
 {
-        static const struct { const char *named, *carrel, *xdg, *home, *ordinary, *root; } cases[] = {
-                { "/x//", "/y", NULL, NULL, "/x", "/x" }, { NULL, "/y", "/z", "/h", "/y", "/y" }, { NULL, NULL, "/z", "/h", "/z/carrel", "/var/lib/carrel" },
-                { NULL, NULL, NULL, "/h", "/h/.local/state/carrel", "/var/lib/carrel" }, { NULL, "", "z", "/h", "/h/.local/state/carrel", "/var/lib/carrel" },
+        static const struct {
+                const char *named, *carrel, *xdg, *home, *ordinary, *root;
+        } cases[] = {
+                { "/x//", "/y", NULL, NULL, "/x", "/x" },
+                { NULL, "/y", "/z", "/h", "/y", "/y" },
+                { NULL, NULL, "/z", "/h", "/z/carrel", "/var/lib/carrel" },
+                { NULL, NULL, NULL, "/h", "/h/.local/state/carrel", "/var/lib/carrel" },
+                { NULL, "", "z", "/h", "/h/.local/state/carrel", "/var/lib/carrel" },
         };
 
         (void)state;
@@ -221,8 +229,10 @@ is_chosen_by_the_first_who_says(void **state)
                 struct error e;
 
                 arena_init(&arena, 1 << 16);
-                cases[i].carrel ? setenv("CARREL_STATE", cases[i].carrel, 1) : unsetenv("CARREL_STATE");
-                cases[i].xdg ? setenv("XDG_STATE_HOME", cases[i].xdg, 1) : unsetenv("XDG_STATE_HOME");
+                cases[i].carrel ? setenv("CARREL_STATE", cases[i].carrel, 1)
+                                : unsetenv("CARREL_STATE");
+                cases[i].xdg ? setenv("XDG_STATE_HOME", cases[i].xdg, 1)
+                             : unsetenv("XDG_STATE_HOME");
                 cases[i].home ? setenv("HOME", cases[i].home, 1) : unsetenv("HOME");
                 assert_int_equal(state_choose(&arena, cases[i].named, &path, &e), 0);
                 assert_string_equal(path, geteuid() == 0 ? cases[i].root : cases[i].ordinary);

@@ -20,7 +20,8 @@ ask_record(void)
 }
 
 int
-ask_with(struct exchange *x, const struct operation *o, struct record_writer *w, struct keeper_call *c, struct error *e)
+ask_with(struct exchange *x, const struct operation *o, struct record_writer *w,
+         struct keeper_call *c, struct error *e)
 {
         keeper_identify(w, &x->peer);
         return keeper_call(x->keeper, c, o->code, w, e);
@@ -39,10 +40,17 @@ ask_read(const struct codec_call *call, struct record_writer *w, struct error *e
 }
 
 int
-ask(struct exchange *x, const struct route *r, const struct operation *o, const char *const *names, struct keeper_call *c, struct error *e)
+ask(struct exchange *x, const struct route *r, const struct operation *o, const char *const *names,
+    struct keeper_call *c, struct error *e)
 {
-        struct codec_call call = { .operation = o, .path = &r->path, .query = x->query, .query_names = names, .body = x->body, .body_len = x->body_len,
-                                   .key = exchange_header(x, "idempotency-key"), .last_event = exchange_header(x, "last-event-id") };
+        struct codec_call call = { .operation = o,
+                                   .path = &r->path,
+                                   .query = x->query,
+                                   .query_names = names,
+                                   .body = x->body,
+                                   .body_len = x->body_len,
+                                   .key = exchange_header(x, "idempotency-key"),
+                                   .last_event = exchange_header(x, "last-event-id") };
         struct record_writer w = ask_record();
 
         return ask_read(&call, &w, e) < 0 ? -1 : ask_with(x, o, &w, c, e);

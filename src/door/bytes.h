@@ -8,7 +8,10 @@
 #include <stddef.h>
 
 /* Zeroed: empty. The queued bytes are at + first, len. */
-struct bytes { char *at; size_t first, len, room; };
+struct bytes {
+        char *at;
+        size_t first, len, room;
+};
 
 /*
  * Returns room for `len` more bytes behind the queued ones, or NULL if out of memory. The caller

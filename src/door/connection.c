@@ -25,15 +25,21 @@
 #include "loop/later.h"
 
 enum {
-        IN_MAX = 64 * 1024,            /* bytes read ahead */
-        HEAD_MS = 10 * 1000, KEEP_MS = 75 * 1000, STALL_MS = 300 * 1000, LINGER_MS = 2 * 1000,
+        IN_MAX = 64 * 1024, /* bytes read ahead */
+        HEAD_MS = 10 * 1000,
+        KEEP_MS = 75 * 1000,
+        STALL_MS = 300 * 1000,
+        LINGER_MS = 2 * 1000,
 };
 
-#define OF(t, member) ((struct connection *)(void *)((char *)(t) - offsetof(struct connection, member)))
+#define OF(t, member) \
+        ((struct connection *)(void *)((char *)(t)-offsetof(struct connection, member)))
 
 static void process(struct connection *c);
 
-/* -- ends ---------------------------------------------------------------------------------------------------------------- */
+/* -- ends
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 bury(struct connection *c)
@@ -118,7 +124,8 @@ time_out(struct loop_timer *t)
 void
 connection_deadline(struct connection *c, uint64_t ms)
 {
-        (void)loop_timer_set(c->door->loop, &c->deadline, ms == 0 ? LOOP_NEVER : loop_now_ms() + ms, time_out);
+        (void)loop_timer_set(c->door->loop, &c->deadline, ms == 0 ? LOOP_NEVER : loop_now_ms() + ms,
+                             time_out);
 }
 
 void
@@ -160,7 +167,9 @@ connection_kick(struct connection *c)
                 (void)loop_timer_set(c->door->loop, &c->kick, 0, kicked);
 }
 
-/* -- out -------------------------------------------------------------------------------------------------------------------- */
+/* -- out
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 keep(struct connection *c, const void *bytes, size_t len)
@@ -188,7 +197,7 @@ connection_send(struct connection *c, const void *const *parts, const size_t *le
                 if (got > 0)
                         sent = (size_t)got;
                 else if (got < 0 && errno != EAGAIN && errno != EINTR)
-                        return;        /* the read side reports that the peer has closed */
+                        return; /* the read side reports that the peer has closed */
         }
         for (size_t i = 0; i < count && c->state != CONNECTION_DEAD; i++) {
                 size_t skip = sent < lens[i] ? sent : lens[i];
@@ -208,7 +217,8 @@ flush(struct connection *c)
         size_t before = c->out.len;
 
         while (c->out.len > 0) {
-                ssize_t sent = send(c->fd, c->out.at + c->out.first, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+                ssize_t sent = send(c->fd, c->out.at + c->out.first, c->out.len,
+                                    MSG_NOSIGNAL | MSG_DONTWAIT);
 
                 if (sent < 0 && errno == EINTR)
                         continue;
@@ -224,7 +234,8 @@ flush(struct connection *c)
         if (c->state == CONNECTION_WAIT || c->state == CONNECTION_FLUSH)
                 connection_deadline(c, c->out.len > 0 ? STALL_MS : 0);
         connection_watch(c);
-        if (before > 0 && c->out.len == 0 && c->is_held && !c->is_done && c->x.hooks && c->x.hooks->drained)
+        if (before > 0 && c->out.len == 0 && c->is_held && !c->is_done && c->x.hooks &&
+            c->x.hooks->drained)
                 c->x.hooks->drained(&c->x);
         if (c->state == CONNECTION_FLUSH)
                 process(c);
@@ -319,12 +330,15 @@ process(struct connection *c)
                 return;
         }
         /* The first byte of a head starts its deadline; later bytes do not extend it. */
-        if (c->state == CONNECTION_HEAD && had && c->in.len > 0 && c->deadline.due_ms > loop_now_ms() + HEAD_MS)
+        if (c->state == CONNECTION_HEAD && had && c->in.len > 0 &&
+            c->deadline.due_ms > loop_now_ms() + HEAD_MS)
                 connection_deadline(c, HEAD_MS);
-        if (c->is_eof && (c->state == CONNECTION_HEAD || (c->state == CONNECTION_BODY && !c->body.is_over)))
+        if (c->is_eof &&
+            (c->state == CONNECTION_HEAD || (c->state == CONNECTION_BODY && !c->body.is_over)))
                 /* lint: each end of a connection has its own reason */
                 connection_die(c);
-        else if (c->is_eof && c->state == CONNECTION_WAIT && !c->is_done && c->is_held && c->x.hooks && c->x.hooks->gone)
+        else if (c->is_eof && c->state == CONNECTION_WAIT && !c->is_done && c->is_held &&
+                 c->x.hooks && c->x.hooks->gone)
                 connection_die(c);
         else
                 connection_watch(c);
@@ -341,7 +355,8 @@ read_some(struct connection *c)
                 connection_die(c);
                 return;
         }
-        got = recv(c->fd, room, c->state == CONNECTION_LINGER ? sizeof thrown : IN_MAX, MSG_DONTWAIT);
+        got = recv(c->fd, room, c->state == CONNECTION_LINGER ? sizeof thrown : IN_MAX,
+                   MSG_DONTWAIT);
         if (got > 0 && c->state != CONNECTION_LINGER)
                 c->in.len += (size_t)got;
         else if (got == 0)
@@ -357,7 +372,8 @@ ready(struct loop_watch *w, uint32_t events)
 {
         struct connection *c = OF(w, watch);
 
-        int may_read = c->state == CONNECTION_HEAD || (c->state == CONNECTION_BODY && !c->is_body_paused);
+        int may_read =
+                c->state == CONNECTION_HEAD || (c->state == CONNECTION_BODY && !c->is_body_paused);
 
         if ((events & (EPOLLERR | EPOLLHUP)) != 0 && !may_read) {
                 connection_die(c);

@@ -14,11 +14,11 @@
 #include "proto/http_reader.h"
 
 enum connection_state {
-        CONNECTION_HEAD,       /* waits for a head */
-        CONNECTION_ASK,        /* waits until the keeper has named the token's owner */
-        CONNECTION_BODY,       /* reads a body; a streaming handler may hold the exchange */
-        CONNECTION_WAIT,       /* the handler has the exchange */
-        CONNECTION_FLUSH,      /* sends the answer */
+        CONNECTION_HEAD,  /* waits for a head */
+        CONNECTION_ASK,   /* waits until the keeper has named the token's owner */
+        CONNECTION_BODY,  /* reads a body; a streaming handler may hold the exchange */
+        CONNECTION_WAIT,  /* the handler has the exchange */
+        CONNECTION_FLUSH, /* sends the answer */
         /*
          * closed for writing; discards further input, so that the answer is not lost to a TCP reset
          */
@@ -31,8 +31,8 @@ enum connection_state {
 };
 
 struct connection {
-        struct exchange x;             /* must be first */
-        struct keeper_call who;        /* in the state ASK */
+        struct exchange x;      /* must be first */
+        struct keeper_call who; /* in the state ASK */
         struct crowd_member member;
         struct loop_watch watch;
         struct loop_timer deadline, kick, delay;
@@ -44,9 +44,9 @@ struct connection {
         uint64_t known;
         enum connection_state state;
         struct bytes in, out;
-        size_t scanned;                /* bytes of `in`, for http_head_scan() */
+        size_t scanned; /* bytes of `in`, for http_head_scan() */
         int is_eof, is_processing, has_served;
-        unsigned failures;             /* refused credentials */
+        unsigned failures; /* refused credentials */
         struct error *delayed;
         /* the request */
         char *head_bytes;
@@ -54,9 +54,9 @@ struct connection {
         struct http_body body;
         struct reader reader;
         struct route route;
-        char *whole;                   /* a body that is collected */
+        char *whole; /* a body that is collected */
         size_t whole_len, whole_room;
-        size_t kept_body;              /* bytes of it that its handler keeps */
+        size_t kept_body; /* bytes of it that its handler keeps */
         int is_held, is_body_paused, is_too_large;
         /* the answer */
         /* bytes collected for it; the bytes in `out` are counted separately */
@@ -71,7 +71,8 @@ struct connection {
 void connection_open(struct listener *l, int take_fd, int is_tcp);
 
 /* For exchange.c and request.c. */
-void connection_send(struct connection *c, const void *const *parts, const size_t *lens, size_t count);
+void connection_send(struct connection *c, const void *const *parts, const size_t *lens,
+                     size_t count);
 void connection_finished(struct connection *c);
 void connection_cut(struct connection *c);
 /* Out of memory: in the next turn the connection is cut, and its handler gets `gone`. */
@@ -81,6 +82,6 @@ void connection_kick(struct connection *c);
 void connection_die(struct connection *c);
 /* While there is no handler: sends the error, then closes. */
 void connection_refuse(struct connection *c, const struct error *e);
-void connection_deadline(struct connection *c, uint64_t ms);             /* 0: none */
+void connection_deadline(struct connection *c, uint64_t ms); /* 0: none */
 
 #endif

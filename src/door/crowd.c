@@ -22,7 +22,9 @@ struct crowd_owner {
         char name[NAME_MAX_LEN];
 };
 
-/* -- owners -------------------------------------------------------------------------------------------------------------- */
+/* -- owners
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static unsigned
 share_of(const struct crowd_owner *o)
@@ -62,7 +64,9 @@ owner_sweep(struct crowd *c, struct crowd_owner *o)
         free(o);
 }
 
-/* -- queues -------------------------------------------------------------------------------------------------------------- */
+/* -- queues
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 take_out(struct crowd_member *m)
@@ -114,17 +118,28 @@ weakest_of_greediest(const struct crowd *c)
         return found;
 }
 
-/* -- bytes --------------------------------------------------------------------------------------------------------------- */
+/* -- bytes
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 int
 crowd_too_much(enum crowd_use use, struct error *e)
 {
         if (use == CROWD_BODIES) {
-                (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "bodies", "your requests that are coming in hold more than %d MiB together", CROWD_BYTES_MAX >> 20);
-                error_hint(e, "Send fewer large bodies at the same time, and try again in %d s.", CROWD_RETRY_S);
+                (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "bodies",
+                              "your requests that are coming in hold more than %d MiB together",
+                              CROWD_BYTES_MAX >> 20);
+                error_hint(e, "Send fewer large bodies at the same time, and try again in %d s.",
+                           CROWD_RETRY_S);
         } else {
-                (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "answers", "your answers that are being collected, or were not read yet, hold more than %d MiB together", CROWD_ANSWERS_MAX >> 20);
-                error_hint(e, "Read the answers, or ask for less at the same time, and try again in %d s.", CROWD_RETRY_S);
+                (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "answers",
+                              "your answers that are being collected, or were not read yet, hold "
+                              "more than %d MiB together",
+                              CROWD_ANSWERS_MAX >> 20);
+                error_hint(e,
+                           "Read the answers, or ask for less at the same time, and try again in "
+                           "%d s.",
+                           CROWD_RETRY_S);
         }
         return -1;
 }
@@ -145,7 +160,8 @@ crowd_hold(struct crowd_member *m, enum crowd_use use, size_t len)
         if (!m->owner)
                 /* its connection is dead, and its bytes are freed in a moment */
                 return 0;
-        if (m->owner->bytes[use] + len > most || (use == CROWD_ANSWERS && m->crowd->answers + len > CROWD_ANSWERS_ALL_MAX))
+        if (m->owner->bytes[use] + len > most ||
+            (use == CROWD_ANSWERS && m->crowd->answers + len > CROWD_ANSWERS_ALL_MAX))
                 return -1;
         count(m, use, len);
         return 0;
@@ -161,7 +177,8 @@ crowd_owe(struct crowd_member *m, size_t len)
 int
 crowd_is_over(const struct crowd_member *m)
 {
-        return m->owner && (m->owner->bytes[CROWD_ANSWERS] >= CROWD_ANSWERS_MAX || m->crowd->answers >= CROWD_ANSWERS_ALL_MAX);
+        return m->owner && (m->owner->bytes[CROWD_ANSWERS] >= CROWD_ANSWERS_MAX ||
+                            m->crowd->answers >= CROWD_ANSWERS_ALL_MAX);
 }
 
 void
@@ -188,7 +205,9 @@ hold_nothing(struct crowd_member *m)
         crowd_hold_nothing(m, CROWD_ANSWERS);
 }
 
-/* -- places -------------------------------------------------------------------------------------------------------------- */
+/* -- places
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static int
 find_share(struct crowd_owner *o, const struct crowd_member *but, struct error *e)
@@ -202,8 +221,14 @@ find_share(struct crowd_owner *o, const struct crowd_member *but, struct error *
                 m->let_go(m);
                 return 0;
         }
-        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "connections", "you have %u connections here, each with a request that is not over: that is as many as one owner may have", o->count);
-        error_hint(e, "Let some requests and streams end, or use their connections again, and try again in %d s.", CROWD_RETRY_S);
+        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "connections",
+                      "you have %u connections here, each with a request that is not over: that is "
+                      "as many as one owner may have",
+                      o->count);
+        error_hint(e,
+                   "Let some requests and streams end, or use their connections again, and try "
+                   "again in %d s.",
+                   CROWD_RETRY_S);
         return -1;
 }
 
@@ -216,7 +241,8 @@ find_place(struct crowd *c, struct error *e)
                 return 0;
         m = weakest_of_greediest(c);
         if (!m)
-                return fail_at(e, ERROR_UNAVAILABLE, "", "connections", "all %d connections are in use", CROWD_MAX);
+                return fail_at(e, ERROR_UNAVAILABLE, "", "connections",
+                               "all %d connections are in use", CROWD_MAX);
         m->let_go(m);
         return 0;
 }
@@ -228,7 +254,8 @@ find_owner(struct crowd *c, const char *name, const struct crowd_member *but, st
         struct crowd_owner *o = owner_of(c, name);
 
         if (!o)
-                return fail(e, ERROR_NO_MEMORY, "there is no memory left for this connection"), NULL;
+                return fail(e, ERROR_NO_MEMORY, "there is no memory left for this connection"),
+                       NULL;
         if (find_share(o, but, e) == 0)
                 return o;
         owner_sweep(c, o);
@@ -236,7 +263,8 @@ find_owner(struct crowd *c, const char *name, const struct crowd_member *but, st
 }
 
 int
-crowd_join(struct crowd *c, struct crowd_member *m, const char *owner, void (*let_go)(struct crowd_member *m), struct error *e)
+crowd_join(struct crowd *c, struct crowd_member *m, const char *owner,
+           void (*let_go)(struct crowd_member *m), struct error *e)
 {
         struct crowd_owner *o;
 

@@ -14,14 +14,14 @@
 #include "base/error.h"
 
 enum {
-        CROWD_MAX = 1024,                      /* members */
-        CROWD_OWNER_MAX = CROWD_MAX / 4,       /* of one owner */
-        CROWD_NOBODY_MAX = 128,                /* whose owner is still unknown */
-        CROWD_BYTES_MAX = 16 << 20,            /* bytes of one owner's request bodies */
+        CROWD_MAX = 1024,                /* members */
+        CROWD_OWNER_MAX = CROWD_MAX / 4, /* of one owner */
+        CROWD_NOBODY_MAX = 128,          /* whose owner is still unknown */
+        CROWD_BYTES_MAX = 16 << 20,      /* bytes of one owner's request bodies */
         /* bytes of one owner's answers: those collected for them, and those that wait to be read */
         CROWD_ANSWERS_MAX = 32 << 20,
         CROWD_ANSWERS_ALL_MAX = 8 * CROWD_ANSWERS_MAX,
-        CROWD_RETRY_S = 1,                     /* seconds in Retry-After */
+        CROWD_RETRY_S = 1, /* seconds in Retry-After */
 };
 
 struct crowd_owner;
@@ -32,13 +32,13 @@ enum crowd_use { CROWD_BODIES, CROWD_ANSWERS, CROWD_USES };
 struct crowd {
         struct crowd_owner *owners;
         unsigned count;
-        size_t answers;                        /* bytes of all members */
+        size_t answers; /* bytes of all members */
 };
 
 struct crowd_member {
-        struct crowd *crowd;                   /* NULL: not a member */
+        struct crowd *crowd; /* NULL: not a member */
         struct crowd_owner *owner;
-        struct crowd_member *before, *behind;  /* of the same owner, ordered by waiting time */
+        struct crowd_member *before, *behind; /* of the same owner, ordered by waiting time */
         size_t bytes[CROWD_USES];
         /* no request head has arrived: the connection may be closed */
         int is_waiting;
@@ -52,7 +52,8 @@ struct crowd_member {
  * ERROR_QUOTA_EXCEEDED (the owner has too many busy connections), ERROR_UNAVAILABLE (all places are
  * busy), ERROR_NO_MEMORY.
  */
-int crowd_join(struct crowd *c, struct crowd_member *m, const char *owner, void (*let_go)(struct crowd_member *m), struct error *e);
+int crowd_join(struct crowd *c, struct crowd_member *m, const char *owner,
+               void (*let_go)(struct crowd_member *m), struct error *e);
 
 /* Sets the owner once it is known. On failure (the same errors) the owner does not change. */
 int crowd_name(struct crowd_member *m, const char *owner, struct error *e);

@@ -5,7 +5,10 @@
 
 #include "base/unit.h"
 
-struct guest { struct crowd_member member; int is_gone; };
+struct guest {
+        struct crowd_member member;
+        int is_gone;
+};
 
 static struct guest guests[CROWD_MAX + 1];
 
@@ -147,12 +150,13 @@ all_hold_so_much(void **state)
         for (size_t i = 0; i < 9; i++)
                 assert_int_equal(come(&c, i, names[i], 1), 0);
         for (size_t i = 0; i < 8; i++) {
-                assert_int_equal(crowd_hold(&guests[i].member, CROWD_ANSWERS, CROWD_ANSWERS_MAX), 0);
+                assert_int_equal(crowd_hold(&guests[i].member, CROWD_ANSWERS, CROWD_ANSWERS_MAX),
+                                 0);
                 assert_true(crowd_is_over(&guests[i].member));
         }
         assert_int_equal(crowd_hold(&guests[8].member, CROWD_ANSWERS, 1), -1);
         assert_int_equal(crowd_hold(&guests[8].member, CROWD_BODIES, CROWD_BYTES_MAX), 0);
-        crowd_owe(&guests[8].member, 7);       /* these bytes already exist */
+        crowd_owe(&guests[8].member, 7); /* these bytes already exist */
         assert_int_equal(c.answers, (size_t)CROWD_ANSWERS_ALL_MAX + 7);
         crowd_leave(&guests[0].member);
         assert_false(crowd_is_over(&guests[8].member));
@@ -164,9 +168,9 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(an_owner_has_his_share), cmocka_unit_test(nobody_gives_way), cmocka_unit_test(the_greediest_gives_way),
-                cmocka_unit_test(a_name_moves_a_member), cmocka_unit_test(an_owner_holds_so_much),
-                cmocka_unit_test(all_hold_so_much),
+                cmocka_unit_test(an_owner_has_his_share),  cmocka_unit_test(nobody_gives_way),
+                cmocka_unit_test(the_greediest_gives_way), cmocka_unit_test(a_name_moves_a_member),
+                cmocka_unit_test(an_owner_holds_so_much),  cmocka_unit_test(all_hold_so_much),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

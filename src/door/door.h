@@ -15,12 +15,12 @@ enum { BODIES_MAX = 64 << 20 /* bytes of all bodies that are being collected */ 
 struct door {
         struct loop *loop;
         struct keeper *keeper;
-        size_t body_bytes;             /* collected now */
+        size_t body_bytes; /* collected now */
 };
 
 /* A listening socket, and the function that gets its connections. */
 struct listener {
-        struct loop_watch watch;       /* must be first */
+        struct loop_watch watch; /* must be first */
         struct loop_timer again;
         struct door *door;
         int fd;
@@ -33,7 +33,8 @@ struct listener {
  * Starts to accept; the descriptor becomes non-blocking. If descriptors run out, the listener
  * pauses for a moment instead of spinning.
  */
-int listener_open(struct listener *l, struct door *d, int fd, void (*accepted)(struct listener *l, int take_fd), struct error *e);
+int listener_open(struct listener *l, struct door *d, int fd,
+                  void (*accepted)(struct listener *l, int take_fd), struct error *e);
 
 /* Sends the error that says why the connection is not accepted, and closes it. */
 void listener_turn_away(int take_fd, const struct error *e);

@@ -15,7 +15,11 @@
 #include "door/pour.h"
 
 enum { FAILURES_MAX = 5, DELAY_FIRST_MS = 200 };
-enum { BURST_MAX = 192 * 1024, BURST_LEAST = 16 * 1024, QUEUE_LEAST = 64 * 1024 /* queued bytes for a caller over its limit */ };
+enum {
+        BURST_MAX = 192 * 1024,
+        BURST_LEAST = 16 * 1024,
+        QUEUE_LEAST = 64 * 1024 /* queued bytes for a caller over its limit */
+};
 
 static struct connection *
 of(const struct exchange *x)
@@ -122,7 +126,9 @@ exchange_burst(const struct exchange *x)
         return crowd_is_over(&of(x)->member) ? BURST_LEAST : BURST_MAX;
 }
 
-/* -- the head ---------------------------------------------------------------------------------------------------------- */
+/* -- the head
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 void
 exchange_add(struct exchange *x, const char *name, const char *value)
@@ -143,13 +149,37 @@ exchange_add(struct exchange *x, const char *name, const char *value)
 static const char *
 reason_of(int status)
 {
-        static const struct { int status; const char *words; } rows[] = {
-                { 200, "OK" }, { 201, "Created" }, { 202, "Accepted" }, { 204, "No Content" }, { 206, "Partial Content" }, { 400, "Bad Request" },
-                { 401, "Unauthorized" }, { 403, "Forbidden" }, { 404, "Not Found" }, { 405, "Method Not Allowed" }, { 406, "Not Acceptable" },
-                { 408, "Request Timeout" }, { 409, "Conflict" }, { 413, "Content Too Large" }, { 414, "URI Too Long" },
-                { 415, "Unsupported Media Type" }, { 416, "Range Not Satisfiable" }, { 417, "Expectation Failed" }, { 422, "Unprocessable Content" },
-                { 429, "Too Many Requests" }, { 431, "Request Header Fields Too Large" }, { 500, "Internal Server Error" }, { 501, "Not Implemented" },
-                { 502, "Bad Gateway" }, { 503, "Service Unavailable" }, { 505, "HTTP Version Not Supported" }, { 507, "Insufficient Storage" },
+        static const struct {
+                int status;
+                const char *words;
+        } rows[] = {
+                { 200, "OK" },
+                { 201, "Created" },
+                { 202, "Accepted" },
+                { 204, "No Content" },
+                { 206, "Partial Content" },
+                { 400, "Bad Request" },
+                { 401, "Unauthorized" },
+                { 403, "Forbidden" },
+                { 404, "Not Found" },
+                { 405, "Method Not Allowed" },
+                { 406, "Not Acceptable" },
+                { 408, "Request Timeout" },
+                { 409, "Conflict" },
+                { 413, "Content Too Large" },
+                { 414, "URI Too Long" },
+                { 415, "Unsupported Media Type" },
+                { 416, "Range Not Satisfiable" },
+                { 417, "Expectation Failed" },
+                { 422, "Unprocessable Content" },
+                { 429, "Too Many Requests" },
+                { 431, "Request Header Fields Too Large" },
+                { 500, "Internal Server Error" },
+                { 501, "Not Implemented" },
+                { 502, "Bad Gateway" },
+                { 503, "Service Unavailable" },
+                { 505, "HTTP Version Not Supported" },
+                { 507, "Insufficient Storage" },
         };
 
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -166,7 +196,8 @@ has_no_body(int status)
 
 /* Writes the head into `room` bytes; `length` -1: unknown. */
 static size_t
-write_head(struct connection *c, char *out, size_t room, int status, const char *type, int64_t length)
+write_head(struct connection *c, char *out, size_t room, int status, const char *type,
+           int64_t length)
 {
         char framing[64] = "";
         int len;
@@ -180,10 +211,16 @@ write_head(struct connection *c, char *out, size_t room, int status, const char 
         if (c->is_chunked)
                 (void)snprintf(framing, sizeof framing, "Transfer-Encoding: chunked\r\n");
         else if (c->has_length)
-                (void)snprintf(framing, sizeof framing, "Content-Length: %lld\r\n", (long long)length);
-        len = snprintf(out, room, "HTTP/1.1 %d %s\r\n%s%s%s%s%.*s%sCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n", status, reason_of(status),
-                       type ? "Content-Type: " : "", type ? type : "", type ? "\r\n" : "", framing, (int)c->added_len, c->added,
-                       c->is_last ? "Connection: close\r\n" : c->head.minor == 0 ? "Connection: keep-alive\r\n" : "");
+                (void)snprintf(framing, sizeof framing, "Content-Length: %lld\r\n",
+                               (long long)length);
+        len = snprintf(out, room,
+                       "HTTP/1.1 %d %s\r\n%s%s%s%s%.*s%sCache-Control: "
+                       "no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n",
+                       status, reason_of(status), type ? "Content-Type: " : "", type ? type : "",
+                       type ? "\r\n" : "", framing, (int)c->added_len, c->added,
+                       c->is_last           ? "Connection: close\r\n"
+                       : c->head.minor == 0 ? "Connection: keep-alive\r\n"
+                                            : "");
         c->x.has_begun = 1;
         return len > 0 && (size_t)len < room ? (size_t)len : 0;
 }
@@ -233,10 +270,14 @@ exchange_json(struct exchange *x, int status, struct json_writer *take_w)
 static const char *
 hint_of(const struct error *e)
 {
-        static const struct { enum error_code code; const char *words; } rows[] = {
+        static const struct {
+                enum error_code code;
+                const char *words;
+        } rows[] = {
                 { ERROR_INVALID_ARGUMENT, "GET /v1/openapi.json lists what each route takes." },
                 { ERROR_NOT_FOUND, "GET /v1/sandboxes lists the sandboxes that exist." },
-                { ERROR_EXEC_NOT_FOUND, "GET /v1/sandboxes/ID/execs lists the execs of a sandbox." },
+                { ERROR_EXEC_NOT_FOUND,
+                  "GET /v1/sandboxes/ID/execs lists the execs of a sandbox." },
         };
         const char *hint = error_hint_text(e);
 
@@ -281,7 +322,8 @@ exchange_error_text(struct json_writer *ret_w, const struct error *e)
 int
 exchange_error_passes(const struct error *e)
 {
-        return e->code == ERROR_UNAVAILABLE || strcmp(e->reason, "connections") == 0 || strcmp(e->reason, "bodies") == 0 || strcmp(e->reason, "answers") == 0;
+        return e->code == ERROR_UNAVAILABLE || strcmp(e->reason, "connections") == 0 ||
+               strcmp(e->reason, "bodies") == 0 || strcmp(e->reason, "answers") == 0;
 }
 
 static void
@@ -294,14 +336,16 @@ answer_error(struct exchange *x, const struct error *e)
         if (exchange_error_passes(e))
                 exchange_add(x, "Retry-After", "1");
         exchange_error_text(&w, e);
-        exchange_answer(x, error_http_status(e->code), "application/json", w.text ? w.text : "", w.text ? w.len : 0);
+        exchange_answer(x, error_http_status(e->code), "application/json", w.text ? w.text : "",
+                        w.text ? w.len : 0);
         json_fini(&w);
 }
 
 static void
 answer_late(struct loop_timer *t)
 {
-        struct connection *c = (struct connection *)(void *)((char *)t - offsetof(struct connection, delay));
+        struct connection *c =
+                (struct connection *)(void *)((char *)t - offsetof(struct connection, delay));
 
         answer_error(&c->x, c->delayed);
 }
@@ -313,7 +357,8 @@ answer_late(struct loop_timer *t)
 static int
 delay(struct connection *c, const struct error *e)
 {
-        if (e->code != ERROR_UNAUTHENTICATED || c->state == CONNECTION_DEAD || !http_head_find(&c->head, "authorization"))
+        if (e->code != ERROR_UNAUTHENTICATED || c->state == CONNECTION_DEAD ||
+            !http_head_find(&c->head, "authorization"))
                 return 0;
         c->delayed = malloc(sizeof *e);
         if (!c->delayed)
@@ -323,7 +368,9 @@ delay(struct connection *c, const struct error *e)
         c->is_held = 0;
         if (++c->failures >= FAILURES_MAX)
                 c->is_last = 1;
-        return loop_timer_set(c->door->loop, &c->delay, loop_now_ms() + (UINT64_C(1) << c->failures) * DELAY_FIRST_MS / 2, answer_late) == 0;
+        return loop_timer_set(c->door->loop, &c->delay,
+                              loop_now_ms() + (UINT64_C(1) << c->failures) * DELAY_FIRST_MS / 2,
+                              answer_late) == 0;
 }
 
 void
@@ -335,7 +382,9 @@ exchange_fail(struct exchange *x, const struct error *e)
                 answer_error(x, e);
 }
 
-/* -- answers in parts ---------------------------------------------------------------------------------------------------------- */
+/* -- answers in parts
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 void
 exchange_begin(struct exchange *x, int status, const char *type, int64_t length)
@@ -352,7 +401,9 @@ exchange_begin(struct exchange *x, int status, const char *type, int64_t length)
 static size_t
 queued(const struct connection *c)
 {
-        return c->out.len > QUEUE_LEAST && c->out.len <= EXCHANGE_HIGH && crowd_is_over(&c->member) ? EXCHANGE_HIGH + 1 : c->out.len;
+        return c->out.len > QUEUE_LEAST && c->out.len <= EXCHANGE_HIGH && crowd_is_over(&c->member)
+                       ? EXCHANGE_HIGH + 1
+                       : c->out.len;
 }
 
 static size_t
@@ -395,13 +446,15 @@ exchange_event_id(struct exchange *x, const char *id)
         char text[80];
         int len = snprintf(text, sizeof text, "id: %s\n\n", id ? id : "");
 
-        return id && len > 0 && (size_t)len < sizeof text ? send_body(of(x), text, (size_t)len) : exchange_comment(x);
+        return id && len > 0 && (size_t)len < sizeof text ? send_body(of(x), text, (size_t)len)
+                                                          : exchange_comment(x);
 }
 
 size_t
 exchange_event(struct exchange *x, const char *event, const char *id, const char *data, size_t len)
 {
-        size_t room = len * 2 + (event ? strlen(event) : 0) + (id ? strlen(id) : 0) + 64, used = 0, waiting;
+        size_t room = len * 2 + (event ? strlen(event) : 0) + (id ? strlen(id) : 0) + 64, used = 0,
+               waiting;
         char *text;
 
         for (size_t i = 0; i < len; i++)

@@ -35,17 +35,17 @@ struct exchange_hooks {
 };
 
 struct exchange {
-        const char *method;            /* "GET", "POST", "PUT", "DELETE" */
-        const char *path;              /* as sent, without the query; starts with '/' */
-        const char *query;             /* as sent, after '?'; "" if there is no query */
-        const char *body;              /* the whole body; NUL-terminated; "" while it streams */
+        const char *method; /* "GET", "POST", "PUT", "DELETE" */
+        const char *path;   /* as sent, without the query; starts with '/' */
+        const char *query;  /* as sent, after '?'; "" if there is no query */
+        const char *body;   /* the whole body; NUL-terminated; "" while it streams */
         size_t body_len;
-        struct api_peer peer;       /* the caller */
+        struct api_peer peer; /* the caller */
         struct keeper *keeper;
         struct loop *loop;
-        void *state;                   /* owned by the handler */
+        void *state; /* owned by the handler */
         const struct exchange_hooks *hooks;
-        int has_begun;                 /* the head of the answer was written */
+        int has_begun; /* the head of the answer was written */
 };
 
 /*
@@ -82,7 +82,8 @@ int exchange_keep_body(struct exchange *x, size_t len, struct error *e);
 size_t exchange_burst(const struct exchange *x);
 
 /* Complete answers. `type` NULL with len 0: no content type. */
-void exchange_answer(struct exchange *x, int status, const char *type, const void *bytes, size_t len);
+void exchange_answer(struct exchange *x, int status, const char *type, const void *bytes,
+                     size_t len);
 /* Ends the writer too; a broken one becomes an error; a long one is sent by door/pour.h. */
 void exchange_json(struct exchange *x, int status, struct json_writer *take_w);
 /* Sends {"error":{...}} with the HTTP status of the code. */
@@ -96,7 +97,8 @@ void exchange_fail(struct exchange *x, const struct error *e);
 void exchange_begin(struct exchange *x, int status, const char *type, int64_t length);
 size_t exchange_write(struct exchange *x, const void *bytes, size_t len);
 /* Event and id may be NULL; data has one or more lines. */
-size_t exchange_event(struct exchange *x, const char *event, const char *id, const char *data, size_t len);
+size_t exchange_event(struct exchange *x, const char *event, const char *id, const char *data,
+                      size_t len);
 /* The id from which a client that had no event yet reconnects; NULL: a comment. */
 size_t exchange_event_id(struct exchange *x, const char *id);
 /* Keeps an idle stream open. */

@@ -16,7 +16,9 @@
 #include "event/lookup.h"
 #include "event/outcome.h"
 
-/* -- output ------------------------------------------------------------------------------------------------------------- */
+/* -- output
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Most bytes to keep while more arrive: a quarter more than the cap, so that bytes are moved
@@ -44,7 +46,8 @@ drop_first(struct capture *c, size_t len)
 static int
 grow(struct capture *c, size_t need)
 {
-        size_t room = c->room * 2 > CAPTURE_FREE ? c->room * 2 : CAPTURE_FREE, counted = c->room > CAPTURE_FREE ? c->room : CAPTURE_FREE;
+        size_t room = c->room * 2 > CAPTURE_FREE ? c->room * 2 : CAPTURE_FREE,
+               counted = c->room > CAPTURE_FREE ? c->room : CAPTURE_FREE;
         char *more;
 
         if (need <= c->room)
@@ -77,7 +80,7 @@ make_place(struct capture *c, size_t len)
         if (c->len + len <= most_of(c))
                 return 0;
         drop_first(c, c->len + len - skip - c->cap);
-        c->first += skip;              /* no earlier bytes are kept in this case */
+        c->first += skip; /* no earlier bytes are kept in this case */
         c->let_go += skip;
         return skip;
 }
@@ -124,14 +127,17 @@ trim(struct capture *c, int is_base64)
         size_t skip = c->len > c->cap ? c->len - c->cap : 0;
 
         if (!is_base64 && c->first + skip > 0)
-                for (int i = 0; i < 3 && skip < c->len && ((unsigned char)c->bytes[skip] & 0xc0) == 0x80; i++)
+                for (int i = 0;
+                     i < 3 && skip < c->len && ((unsigned char)c->bytes[skip] & 0xc0) == 0x80; i++)
                         skip++;
         if (skip == 0)
                 return;
         drop_first(c, skip);
 }
 
-/* -- members ------------------------------------------------------------------------------------------------------------- */
+/* -- members
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 int
 exec_view_keep(struct exec_view *v, const struct record *reply)
@@ -158,9 +164,16 @@ exec_view_fini(struct exec_view *v)
 static struct outcome
 outcome_of(const struct channel_end *end)
 {
-        return (struct outcome){ .word = end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST, .exit_code = end->exit_code, .signal = end->signal,
-                                 .duration_ms = end->duration_ms, .cpu_ms = end->cpu_ms, .memory_peak_kb = end->memory_peak_kb,
-                                 .stdout_bytes = end->stdout_bytes, .stderr_bytes = end->stderr_bytes, .dropped_bytes = end->dropped_bytes };
+        return (struct outcome){ .word = end->word < OUTCOME_MAX ? (enum outcome_word)end->word
+                                                                 : OUTCOME_LOST,
+                                 .exit_code = end->exit_code,
+                                 .signal = end->signal,
+                                 .duration_ms = end->duration_ms,
+                                 .cpu_ms = end->cpu_ms,
+                                 .memory_peak_kb = end->memory_peak_kb,
+                                 .stdout_bytes = end->stdout_bytes,
+                                 .stderr_bytes = end->stderr_bytes,
+                                 .dropped_bytes = end->dropped_bytes };
 }
 
 static void
@@ -175,9 +188,16 @@ static int
 write_ending(struct json_writer *w, uint16_t tag, const char *name, const struct exec_view *v)
 {
         struct outcome o = outcome_of(&v->end);
-        const struct { uint16_t tag; uint64_t value; } numbers[] = {
-                { FIELD_DURATION, o.duration_ms }, { FIELD_CPU, o.cpu_ms }, { FIELD_MEMORY_PEAK, o.memory_peak_kb }, { FIELD_STDOUT_BYTES, o.stdout_bytes },
-                { FIELD_STDERR_BYTES, o.stderr_bytes }, { FIELD_DROPPED, o.dropped_bytes + v->streams[0].let_go + v->streams[1].let_go },
+        const struct {
+                uint16_t tag;
+                uint64_t value;
+        } numbers[] = {
+                { FIELD_DURATION, o.duration_ms },
+                { FIELD_CPU, o.cpu_ms },
+                { FIELD_MEMORY_PEAK, o.memory_peak_kb },
+                { FIELD_STDOUT_BYTES, o.stdout_bytes },
+                { FIELD_STDERR_BYTES, o.stderr_bytes },
+                { FIELD_DROPPED, o.dropped_bytes + v->streams[0].let_go + v->streams[1].let_go },
         };
 
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -194,7 +214,8 @@ write_ending(struct json_writer *w, uint16_t tag, const char *name, const struct
                 json_member_int(w, name, outcome_status(&o));
         else if (tag == FIELD_SIGNAL && o.signal > 0)
                 json_member_int(w, name, o.signal);
-        return tag == FIELD_OUTCOME || tag == FIELD_EXIT_CODE || tag == FIELD_SIGNAL || tag == FIELD_LIMITS_REACHED;
+        return tag == FIELD_OUTCOME || tag == FIELD_EXIT_CODE || tag == FIELD_SIGNAL ||
+               tag == FIELD_LIMITS_REACHED;
 }
 
 /*
@@ -205,7 +226,8 @@ static uint64_t
 missing(const struct exec_view *v)
 {
         struct record reply = { v->reply, v->reply ? v->reply_len : 0 };
-        uint64_t gone = record_get_uint(&reply, FIELD_STDOUT_OFFSET, 0) + record_get_uint(&reply, FIELD_STDERR_OFFSET, 0);
+        uint64_t gone = record_get_uint(&reply, FIELD_STDOUT_OFFSET, 0) +
+                        record_get_uint(&reply, FIELD_STDERR_OFFSET, 0);
         uint64_t dropped = record_get_uint(&reply, FIELD_DROPPED, 0), here = 0;
 
         for (int i = 0; i < 2; i++)
@@ -214,24 +236,31 @@ missing(const struct exec_view *v)
 }
 
 /* The places in an answer into which the bytes of the streams are inserted later. */
-struct holes { struct pour_hole rows[POUR_HOLES]; size_t count; };
+struct holes {
+        struct pour_hole rows[POUR_HOLES];
+        size_t count;
+};
 
 /* Writes an empty string and notes the hole for its bytes, which are sent later. */
 static void
-leave_out(struct json_writer *w, const char *name, struct capture *out, struct holes *holes, int is_base64)
+leave_out(struct json_writer *w, const char *name, struct capture *out, struct holes *holes,
+          int is_base64)
 {
         json_key(w, name);
         json_raw(w, "\"\"", 2);
-        holes->rows[holes->count++] = (struct pour_hole){ w->len - 1, out->bytes, 0, out->len, is_base64 };
+        holes->rows[holes->count++] =
+                (struct pour_hole){ w->len - 1, out->bytes, 0, out->len, is_base64 };
         out->bytes = NULL;
 }
 
 /* Writes a member about its output. Returns 1 if it was written. */
 static int
-write_output(struct json_writer *w, uint16_t tag, const char *name, struct exec_view *v, struct holes *holes, int is_base64)
+write_output(struct json_writer *w, uint16_t tag, const char *name, struct exec_view *v,
+             struct holes *holes, int is_base64)
 {
         struct record reply = { v->reply, v->reply ? v->reply_len : 0 };
-        struct capture *out = &v->streams[tag == FIELD_STDERR || tag == FIELD_STDERR_OFFSET || tag == FIELD_STDERR_BYTES];
+        struct capture *out = &v->streams[tag == FIELD_STDERR || tag == FIELD_STDERR_OFFSET ||
+                                          tag == FIELD_STDERR_BYTES];
 
         if ((tag == FIELD_STDOUT || tag == FIELD_STDERR) && holes)
                 leave_out(w, name, out, holes, is_base64);
@@ -240,7 +269,8 @@ write_output(struct json_writer *w, uint16_t tag, const char *name, struct exec_
         else if (tag == FIELD_STDOUT_OFFSET || tag == FIELD_STDERR_OFFSET)
                 write_uint(w, name, out->first);
         else if (tag == FIELD_STDOUT_BYTES || tag == FIELD_STDERR_BYTES)
-                write_uint(w, name, out->len > 0 ? out->first + out->len : record_get_uint(&reply, tag, 0));
+                write_uint(w, name,
+                           out->len > 0 ? out->first + out->len : record_get_uint(&reply, tag, 0));
         else if (tag == FIELD_DROPPED)
                 write_uint(w, name, missing(v));
         else
@@ -249,7 +279,8 @@ write_output(struct json_writer *w, uint16_t tag, const char *name, struct exec_
 }
 
 static int
-write_known(struct json_writer *w, uint16_t tag, const char *name, struct exec_view *v, struct holes *holes, int is_base64)
+write_known(struct json_writer *w, uint16_t tag, const char *name, struct exec_view *v,
+            struct holes *holes, int is_base64)
 {
         struct record reply = { v->reply, v->reply ? v->reply_len : 0 };
         const char *known = record_get_text(&reply, FIELD_STATE, "");
@@ -262,9 +293,11 @@ write_known(struct json_writer *w, uint16_t tag, const char *name, struct exec_v
                 write_uint(w, name, v->port);
         else if (tag == FIELD_STATE && (v->is_started || v->is_ended))
                 /* the same call, repeated after the exec's end */
-                json_member_text(w, name, v->is_ended || strcmp(known, "ended") == 0 ? "ended" : "running");
+                json_member_text(w, name,
+                                 v->is_ended || strcmp(known, "ended") == 0 ? "ended" : "running");
         else
-                return (v->is_ended && write_ending(w, tag, name, v)) || (v->has_output && write_output(w, tag, name, v, holes, is_base64));
+                return (v->is_ended && write_ending(w, tag, name, v)) ||
+                       (v->has_output && write_output(w, tag, name, v, holes, is_base64));
         return 1;
 }
 
@@ -282,9 +315,11 @@ write_view(struct json_writer *w, struct exec_view *v, struct holes *holes, int 
         json_open_map(w);
         for (size_t i = 0; i < o->result_count; i++) {
                 const struct api_field *f = api_field(o->results[i].tag);
-                int is_output = f->tag == FIELD_STDOUT || f->tag == FIELD_STDERR || f->tag == FIELD_STDOUT_OFFSET || f->tag == FIELD_STDERR_OFFSET;
+                int is_output = f->tag == FIELD_STDOUT || f->tag == FIELD_STDERR ||
+                                f->tag == FIELD_STDOUT_OFFSET || f->tag == FIELD_STDERR_OFFSET;
 
-                if (write_known(w, f->tag, f->name, v, holes, is_base64) || (is_output && !v->has_output) || !record_find(&reply, f->tag, &entry))
+                if (write_known(w, f->tag, f->name, v, holes, is_base64) ||
+                    (is_output && !v->has_output) || !record_find(&reply, f->tag, &entry))
                         continue;
                 if ((o->results[i].flags & PARAM_REPEATED) != 0)
                         codec_write_list(w, f->name, f->tag, &reply, is_base64);
@@ -318,7 +353,8 @@ exec_view_answer(struct exchange *x, int status, struct exec_view *v, int is_bas
 }
 
 int
-exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *name, const char *cwd)
+exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *name,
+                 const char *cwd)
 {
         switch (failed->stage) {
         case WIRE_STAGE_LOOKUP:
@@ -326,12 +362,19 @@ exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const c
                 (void)memcpy(e->path, "argv/0", sizeof "argv/0");
                 return -1;
         case WIRE_STAGE_DIRECTORY:
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "the command's working directory (cwd)%s%.200s cannot be entered", cwd && *cwd ? " " : "", cwd ? cwd : "");
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys,
+                               "the command's working directory (cwd)%s%.200s cannot be entered",
+                               cwd && *cwd ? " " : "", cwd ? cwd : "");
                 (void)memcpy(e->path, "cwd", sizeof "cwd");
                 return -1;
         case WIRE_STAGE_TERMINAL:
-                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "making a terminal for the command");
+                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys,
+                                "making a terminal for the command");
         default:
-                return fail_sys(e, failed->sys == EAGAIN || failed->sys == ENOMEM ? ERROR_QUOTA_EXCEEDED : ERROR_BACKEND_FAILED, failed->sys, "starting the command");
+                return fail_sys(e,
+                                failed->sys == EAGAIN || failed->sys == ENOMEM
+                                        ? ERROR_QUOTA_EXCEEDED
+                                        : ERROR_BACKEND_FAILED,
+                                failed->sys, "starting the command");
         }
 }

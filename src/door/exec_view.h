@@ -37,10 +37,10 @@ void capture_add(struct capture *c, const void *bytes, size_t len, uint64_t offs
 void capture_fini(struct capture *c);
 
 struct exec_view {
-        unsigned char *reply;          /* a copy of the keeper's record, or NULL */
+        unsigned char *reply; /* a copy of the keeper's record, or NULL */
         size_t reply_len;
         int is_started, is_ended, has_output;
-        uint64_t port;                 /* the port that was waited for and listens; 0: none */
+        uint64_t port; /* the port that was waited for and listens; 0: none */
         struct channel_started started;
         struct channel_end end;
         struct capture streams[2];
@@ -66,6 +66,7 @@ void exec_view_answer(struct exchange *x, int status, struct exec_view *v, int i
  * Writes why a command did not start, as an error. `name` (argv[0]) and `cwd`: the program and
  * directory that the call named, or NULL. Always returns -1.
  */
-int exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *name, const char *cwd);
+int exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *name,
+                     const char *cwd);
 
 #endif

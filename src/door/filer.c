@@ -46,7 +46,9 @@ filer_fail(struct filer *f, const struct error *e)
         filer_end(f);
 }
 
-/* -- the channel ------------------------------------------------------------------------------------------------------- */
+/* -- the channel
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static struct filer *
 of(struct follow *follow)
@@ -97,13 +99,17 @@ on_end(struct follow *follow, const struct channel_end *end)
         if (end->word == OUTCOME_EXITED && end->exit_code == 0) {
                 f->ops->done(f);
                 filer_end(f);
-        } else if (end->word == OUTCOME_EXITED && f->ops->refused && f->ops->refused(f, end->exit_code)) {
+        } else if (end->word == OUTCOME_EXITED && f->ops->refused &&
+                   f->ops->refused(f, end->exit_code)) {
                 filer_end(f);
         } else {
                 if (end->word == OUTCOME_EXITED)
                         (void)file_error_read(&e, end->exit_code, f->failed_path, f->failed_len);
                 else
-                        (void)file_ended_read(&e, outcome_name(end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST));
+                        (void)file_ended_read(&e,
+                                              outcome_name(end->word < OUTCOME_MAX
+                                                                   ? (enum outcome_word)end->word
+                                                                   : OUTCOME_LOST));
                 filer_fail(f, &e);
         }
 }
@@ -113,7 +119,8 @@ on_lost(struct follow *follow)
 {
         struct error e;
 
-        (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost", "the sandbox ended before the file operation did");
+        (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost",
+                      "the sandbox ended before the file operation did");
         filer_fail(of(follow), &e);
 }
 
@@ -124,9 +131,16 @@ on_writable(struct follow *follow)
                 of(follow)->ops->writable(of(follow));
 }
 
-static const struct follow_ops follow_ops = { .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .writable = on_writable, .room = room_for_output };
+static const struct follow_ops follow_ops = { .failed = on_failed,
+                                              .output = on_output,
+                                              .ended = on_end,
+                                              .lost = on_lost,
+                                              .writable = on_writable,
+                                              .room = room_for_output };
 
-/* -- the keeper ----------------------------------------------------------------------------------------------------------- */
+/* -- the keeper
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static void
 replied(struct keeper_call *c, const struct keeper_reply *r)
@@ -155,7 +169,8 @@ replied(struct keeper_call *c, const struct keeper_reply *r)
 }
 
 struct filer *
-filer_new(struct exchange *x, size_t len, const struct filer_ops *ops, const struct exchange_hooks *hooks)
+filer_new(struct exchange *x, size_t len, const struct filer_ops *ops,
+          const struct exchange_hooks *hooks)
 {
         struct filer *f = later_new(x->loop, len);
 

@@ -26,12 +26,12 @@ struct filer_ops {
 };
 
 struct filer {
-        struct keeper_call call;       /* must be first */
+        struct keeper_call call; /* must be first */
         struct follow follow;
         struct exchange *x;
         const struct filer_ops *ops;
         int is_base64, is_over;
-        char failed_path[512];         /* what the operation wrote to stderr */
+        char failed_path[512]; /* what the operation wrote to stderr */
         size_t failed_len;
 };
 
@@ -39,7 +39,8 @@ struct filer {
  * Gives a filer of `len` bytes (its own struct first) that holds the exchange. NULL if out of
  * memory, which was answered.
  */
-struct filer *filer_new(struct exchange *x, size_t len, const struct filer_ops *ops, const struct exchange_hooks *hooks);
+struct filer *filer_new(struct exchange *x, size_t len, const struct filer_ops *ops,
+                        const struct exchange_hooks *hooks);
 
 /* Ends the filer without an answer: cancels, closes, frees. Also for hooks->gone. */
 void filer_end(struct filer *f);

@@ -24,7 +24,9 @@ static void
 watch_for(struct follow *f)
 {
         if (f->is_open)
-                (void)loop_watch_change(&f->watch, (f->is_paused ? 0u : (uint32_t)EPOLLIN) | (f->out_len > 0 ? (uint32_t)EPOLLOUT : 0u));
+                (void)loop_watch_change(&f->watch,
+                                        (f->is_paused ? 0u : (uint32_t)EPOLLIN) |
+                                                (f->out_len > 0 ? (uint32_t)EPOLLOUT : 0u));
 }
 
 void
@@ -40,7 +42,9 @@ follow_close(struct follow *f)
         f->out_at = f->out_len = f->out_room = 0;
 }
 
-/* -- from the box ------------------------------------------------------------------------------------------------------ */
+/* -- from the box
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void
 lose(struct follow *f)
@@ -61,7 +65,8 @@ tell(struct follow *f, const struct channel_piece *p)
         case CHANNEL_STDOUT:
         case CHANNEL_STDERR:
                 if (f->ops->output)
-                        f->ops->output(f, p->kind == CHANNEL_STDOUT ? 1 : 2, p->bytes, p->len, p->offset);
+                        f->ops->output(f, p->kind == CHANNEL_STDOUT ? 1 : 2, p->bytes, p->len,
+                                       p->offset);
                 break;
         case CHANNEL_FAILED:
                 follow_close(f);
@@ -94,13 +99,16 @@ take(struct follow *f, size_t got)
                 lose(f);
 }
 
-/* -- to the box -------------------------------------------------------------------------------------------------------- */
+/* -- to the box
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 static void
 flush(struct follow *f)
 {
         while (f->out_len > 0) {
-                ssize_t sent = send(f->fd, f->out + f->out_at, f->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+                ssize_t sent =
+                        send(f->fd, f->out + f->out_at, f->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
                 if (sent < 0 && errno == EINTR)
                         continue;
@@ -191,7 +199,9 @@ follow_pending(const struct follow *f)
         return f->out_len;
 }
 
-/* -- following ---------------------------------------------------------------------------------------------------------- */
+/* -- following
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void
 ready(struct loop_watch *w, uint32_t events)
@@ -210,7 +220,8 @@ ready(struct loop_watch *w, uint32_t events)
                         loop_watch_remove(&f->watch);
                 return;
         }
-        for (int turns = f->ops->quiet ? QUIET_TURNS : 1; turns > 0 && f->is_open && !f->is_paused; turns--) {
+        for (int turns = f->ops->quiet ? QUIET_TURNS : 1; turns > 0 && f->is_open && !f->is_paused;
+             turns--) {
                 size_t room = f->ops->room ? f->ops->room(f) : READ_MAX;
 
                 got = recv(f->fd, buffer, room < READ_MAX ? room : READ_MAX, MSG_DONTWAIT);
@@ -228,12 +239,14 @@ ready(struct loop_watch *w, uint32_t events)
          * Further bytes are read in the next turn. If nothing is left, no event would come, so
          * `quiet` is called now.
          */
-        if (f->is_open && !f->is_paused && f->ops->quiet && recv(f->fd, buffer, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN)
+        if (f->is_open && !f->is_paused && f->ops->quiet &&
+            recv(f->fd, buffer, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN)
                 f->ops->quiet(f);
 }
 
 int
-follow_open(struct follow *f, struct loop *l, int take_fd, const struct follow_ops *ops, void *state)
+follow_open(struct follow *f, struct loop *l, int take_fd, const struct follow_ops *ops,
+            void *state)
 {
         int flags = fcntl(take_fd, F_GETFL), room = FOLLOW_BURST;
 
@@ -244,7 +257,8 @@ follow_open(struct follow *f, struct loop *l, int take_fd, const struct follow_o
         f->state = state;
         channel_reader_init(&f->reader, CHANNEL_FROM_BOX);
         (void)setsockopt(take_fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-        if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 || loop_watch_add(l, &f->watch, take_fd, EPOLLIN, ready) < 0) {
+        if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+            loop_watch_add(l, &f->watch, take_fd, EPOLLIN, ready) < 0) {
                 (void)close(take_fd);
                 return -1;
         }

@@ -17,15 +17,16 @@
 
 struct follow;
 
-struct follow_ops {            /* NULL: not used */
+struct follow_ops { /* NULL: not used */
         void (*started)(struct follow *f, const struct channel_started *s);
         void (*failed)(struct follow *f, const struct wire_exec_failed *failed);
         /* stream is 1 or 2. After follow_pause(), at most FOLLOW_BURST more bytes are passed. */
-        void (*output)(struct follow *f, int stream, const void *bytes, size_t len, uint64_t offset);
+        void (*output)(struct follow *f, int stream, const void *bytes, size_t len,
+                       uint64_t offset);
         void (*ended)(struct follow *f, const struct channel_end *end);
         /* the box or its channel closed; how the exec ended is not known here */
         void (*lost)(struct follow *f);
-        void (*quiet)(struct follow *f);               /* all received bytes were passed on */
+        void (*quiet)(struct follow *f); /* all received bytes were passed on */
         /* how many bytes to read at once; NULL: as many as are there */
         size_t (*room)(struct follow *f);
         /* the queued frames were sent, after follow_pending() was not 0 */
@@ -35,13 +36,13 @@ struct follow_ops {            /* NULL: not used */
 enum { FOLLOW_BURST = 512 * 1024 };
 
 struct follow {
-        struct loop_watch watch;       /* must be first */
+        struct loop_watch watch; /* must be first */
         int fd;
         struct loop *loop;
         const struct follow_ops *ops;
-        void *state;                   /* owned by the caller */
+        void *state; /* owned by the caller */
         struct channel_reader reader;
-        unsigned char *out;            /* frames that wait to be sent */
+        unsigned char *out; /* frames that wait to be sent */
         size_t out_at, out_len, out_room;
         int is_paused, is_open;
 };
@@ -50,7 +51,8 @@ struct follow {
  * Takes the descriptor, which becomes non-blocking. Returns 0, or -1 if out of memory (the
  * descriptor is closed).
  */
-int follow_open(struct follow *f, struct loop *l, int take_fd, const struct follow_ops *ops, void *state);
+int follow_open(struct follow *f, struct loop *l, int take_fd, const struct follow_ops *ops,
+                void *state);
 
 /*
  * Closes without DETACH, which kills a foreground exec. Accepts a closed or never opened follower.

@@ -30,17 +30,24 @@
 #include "loop/later.h"
 
 enum {
-        HEAD_MS = 10 * 1000, KEEP_MS = 75 * 1000, CONNECT_MS = 30 * 1000, WRONG_TOKEN_MS = 200, IDLE_MS = 600 * 1000, LINGER_MS = 2 * 1000,
+        HEAD_MS = 10 * 1000,
+        KEEP_MS = 75 * 1000,
+        CONNECT_MS = 30 * 1000,
+        WRONG_TOKEN_MS = 200,
+        IDLE_MS = 600 * 1000,
+        LINGER_MS = 2 * 1000,
 };
 
 /* lint: `side` is the name of a member */
-#define OF(w, side) ((struct proxy *)(void *)((char *)(w) - offsetof(struct proxy, side.watch)))
+#define OF(w, side) ((struct proxy *)(void *)((char *)(w)-offsetof(struct proxy, side.watch)))
 
 static void pump(struct proxy *p);
 static void client_ready(struct loop_watch *w, uint32_t events);
 static void server_ready(struct loop_watch *w, uint32_t events);
 
-/* -- ends --------------------------------------------------------------------------------------------------------------------- */
+/* -- ends
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 forget_request(struct proxy *p)
@@ -81,7 +88,9 @@ time_out(struct loop_timer *t)
         if (p->has_wrong_token)
                 (void)ingress_no_token(&e, "token", "this is no token of a port");
         else
-                (void)fail_at(&e, ERROR_UNAVAILABLE, "port", "asleep", "the sandbox of this port did not come up in %d s", CONNECT_MS / 1000);
+                (void)fail_at(&e, ERROR_UNAVAILABLE, "port", "asleep",
+                              "the sandbox of this port did not come up in %d s",
+                              CONNECT_MS / 1000);
         proxy_deadline(p, LINGER_MS);
         proxy_refuse(p, &e);
         pump(p);
@@ -107,8 +116,11 @@ proxy_refuse(struct proxy *p, const struct error *e)
                 return;
         }
         exchange_error_text(&w, e);
-        (void)snprintf(head, sizeof head, "HTTP/1.1 %d Refused\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%sCache-Control: no-store\r\nConnection: close\r\n\r\n",
-                       error_http_status(e->code), w.len, exchange_error_passes(e) ? "Retry-After: 1\r\n" : "");
+        (void)snprintf(head, sizeof head,
+                       "HTTP/1.1 %d Refused\r\nContent-Type: application/json\r\nContent-Length: "
+                       "%zu\r\n%sCache-Control: no-store\r\nConnection: close\r\n\r\n",
+                       error_http_status(e->code), w.len,
+                       exchange_error_passes(e) ? "Retry-After: 1\r\n" : "");
         p->closes = 1;
         p->state = PROXY_FLUSH;
         if (bytes_text(&p->client.out, head) < 0 || bytes_put(&p->client.out, w.text, w.len) < 0)
@@ -135,7 +147,9 @@ request_piece(void *data, const char *bytes, size_t len)
                 p->server.is_shut = 1;
 }
 
-/* -- requests --------------------------------------------------------------------------------------------------------------------- */
+/* -- requests
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 told(struct keeper_call *c, const struct record *fields)
@@ -190,7 +204,8 @@ connected(struct keeper_call *c, const struct keeper_reply *r)
         }
         fd = r->fds[0];
         r->fds[0] = -1;
-        if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 || loop_watch_add(p->door->loop, &p->server.watch, fd, EPOLLIN, server_ready) < 0) {
+        if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ||
+            loop_watch_add(p->door->loop, &p->server.watch, fd, EPOLLIN, server_ready) < 0) {
                 (void)close(fd);
                 (void)proxy_no_memory(p);
                 pump(p);
@@ -228,7 +243,10 @@ on_head(struct proxy *p)
 {
         struct error e;
         size_t len;
-        int found = p->client.in.len == 0 ? 0 : http_head_scan(p->client.in.at + p->client.in.first, p->client.in.len, &p->client.scanned, &len, &e);
+        int found = p->client.in.len == 0
+                            ? 0
+                            : http_head_scan(p->client.in.at + p->client.in.first, p->client.in.len,
+                                             &p->client.scanned, &len, &e);
 
         if (found == 0)
                 return 0;
@@ -240,14 +258,17 @@ on_head(struct proxy *p)
                         return proxy_no_memory(p);
                 reader_init(&p->request_reader, 0, 0);
         }
-        if (found < 0 || http_head_read(p->request_bytes, len, HTTP_METHODS_PROXY, &p->request, &e) < 0 ||
-            reader_head(&p->request_reader, p->request_bytes, &p->request, &e) < 0 || ingress_find(&p->request, &p->target, &e) < 0) {
+        if (found < 0 ||
+            http_head_read(p->request_bytes, len, HTTP_METHODS_PROXY, &p->request, &e) < 0 ||
+            reader_head(&p->request_reader, p->request_bytes, &p->request, &e) < 0 ||
+            ingress_find(&p->request, &p->target, &e) < 0) {
                 proxy_refuse(p, &e);
                 return 1;
         }
         p->closes = p->request.is_last;
         http_body_init(&p->request_body, &p->request);
-        if (p->request.wants_continue && bytes_text(&p->client.out, "HTTP/1.1 100 Continue\r\n\r\n") < 0)
+        if (p->request.wants_continue &&
+            bytes_text(&p->client.out, "HTTP/1.1 100 Continue\r\n\r\n") < 0)
                 return proxy_no_memory(p);
         return begin_connect(p);
 }
@@ -261,13 +282,16 @@ pass_request(struct proxy *p)
 
         if (p->request_body.is_over || p->client.in.len == 0 || p->server.out.len >= SIDE_HIGH)
                 return 0;
-        if (http_body_take(&p->request_body, p->client.in.at + p->client.in.first, p->client.in.len, &taken, &e) < 0 ||
-            reader_body(&p->request_reader, p->client.in.at + p->client.in.first, taken, request_piece, p, &e) < 0) {
+        if (http_body_take(&p->request_body, p->client.in.at + p->client.in.first, p->client.in.len,
+                           &taken, &e) < 0 ||
+            reader_body(&p->request_reader, p->client.in.at + p->client.in.first, taken,
+                        request_piece, p, &e) < 0) {
                 proxy_refuse(p, &e);
                 return 1;
         }
         bytes_drop(&p->client.in, taken);
-        if (p->request_body.is_over && p->is_asked_in_chunks && bytes_text(&p->server.out, "0\r\n\r\n") < 0)
+        if (p->request_body.is_over && p->is_asked_in_chunks &&
+            bytes_text(&p->server.out, "0\r\n\r\n") < 0)
                 return proxy_no_memory(p);
         if (p->server.is_shut || p->request_body.is_over != p->request_reader.is_complete) {
                 proxy_die(p);
@@ -276,7 +300,9 @@ pass_request(struct proxy *p)
         return taken > 0;
 }
 
-/* -- tunnels ----------------------------------------------------------------------------------------------------------------------- */
+/* -- tunnels
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 static int
 tunnel(struct proxy *p, struct side *from, struct side *to)
@@ -333,7 +359,8 @@ step(struct proxy *p)
         case PROXY_EXCHANGE:
                 return pass_request(p) + (p->state == PROXY_EXCHANGE ? proxy_pass_answer(p) : 0);
         case PROXY_TUNNEL:
-                return tunnel(p, &p->client, &p->server) + (p->state == PROXY_TUNNEL ? tunnel(p, &p->server, &p->client) : 0);
+                return tunnel(p, &p->client, &p->server) +
+                       (p->state == PROXY_TUNNEL ? tunnel(p, &p->server, &p->client) : 0);
         case PROXY_FLUSH:
                 return on_flush(p);
         case PROXY_LINGER:
@@ -406,7 +433,7 @@ client_ready(struct loop_watch *w, uint32_t events)
                 /* The first byte of a head starts its deadline; later bytes do not extend it. */
                 if (p->state == PROXY_HEAD && got > 0 && !had)
                         proxy_deadline(p, HEAD_MS);
-        /* lint: two reasons with the same result */
+                /* lint: two reasons with the same result */
         } else if ((events & EPOLLRDHUP) != 0 && p->client.in.len >= SIDE_HIGH) {
                 p->client.is_eof = 1;
         } else if ((events & EPOLLRDHUP) != 0 && p->state == PROXY_CONNECT) {
@@ -462,7 +489,8 @@ ingress_open(struct listener *l, int take_fd)
                 later_free(p);
                 return;
         }
-        if (loop_watch_add(d->loop, &p->client.watch, take_fd, EPOLLIN | EPOLLRDHUP, client_ready) < 0) {
+        if (loop_watch_add(d->loop, &p->client.watch, take_fd, EPOLLIN | EPOLLRDHUP, client_ready) <
+            0) {
                 proxy_die(p);
                 return;
         }

@@ -16,11 +16,11 @@ struct ingress_target {
         char token[INGRESS_TOKEN_MAX + 1];
         /* the token is in the path: it is added to redirects in answers */
         int is_prefix;
-        struct http_text path;         /* the path for the server inside; borrowed from the head */
+        struct http_text path; /* the path for the server inside; borrowed from the head */
         int wants_upgrade;
         /* our host name for the server inside (X-Forwarded-Host); "" if it is too long */
         char called[INGRESS_HOST_MAX + 1];
-        unsigned port;                 /* the port inside; 0: not known yet */
+        unsigned port; /* the port inside; 0: not known yet */
 };
 
 /*
@@ -38,7 +38,8 @@ int ingress_no_token(struct error *e, const char *reason, const char *sentence);
  * fields are added. With the token in the path, only cookies that were set through that token are
  * passed. Returns -1 if out of memory.
  */
-int ingress_write_request(const struct http_head *h, const struct ingress_target *t, struct bytes *out);
+int ingress_write_request(const struct http_head *h, const struct ingress_target *t,
+                          struct bytes *out);
 
 /*
  * Writes the head for the client. `is_chunked`: the body is sent in chunks; `closes`: the
@@ -47,6 +48,7 @@ int ingress_write_request(const struct http_head *h, const struct ingress_target
  * Location with a host name that the server takes for its own leads through the proxy again.
  * Returns -1 if out of memory.
  */
-int ingress_write_answer(const struct http_head *h, const struct ingress_target *t, int is_chunked, int closes, struct bytes *out);
+int ingress_write_answer(const struct http_head *h, const struct ingress_target *t, int is_chunked,
+                         int closes, struct bytes *out);
 
 #endif

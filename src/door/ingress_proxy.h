@@ -13,10 +13,18 @@
 
 enum { PROXY_TUNNEL_MS = 3600 * 1000 };
 
-enum proxy_state { PROXY_HEAD, PROXY_CONNECT, PROXY_EXCHANGE, PROXY_TUNNEL, PROXY_FLUSH, PROXY_LINGER, PROXY_DEAD };
+enum proxy_state {
+        PROXY_HEAD,
+        PROXY_CONNECT,
+        PROXY_EXCHANGE,
+        PROXY_TUNNEL,
+        PROXY_FLUSH,
+        PROXY_LINGER,
+        PROXY_DEAD
+};
 
 struct proxy {
-        struct keeper_call call;       /* must be first */
+        struct keeper_call call; /* must be first */
         struct crowd_member member;
         struct side client, server;
         struct loop_timer deadline;

@@ -32,7 +32,8 @@ int
 side_flush(struct side *s)
 {
         while (s->fd >= 0 && s->out.len > 0) {
-                ssize_t sent = send(s->fd, s->out.at + s->out.first, s->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+                ssize_t sent = send(s->fd, s->out.at + s->out.first, s->out.len,
+                                    MSG_NOSIGNAL | MSG_DONTWAIT);
 
                 if (sent < 0 && errno == EINTR)
                         continue;
@@ -66,7 +67,8 @@ side_read(struct side *s)
  * turn.
  */
 void
-side_watch(struct loop *l, struct side *s, int may_read, int wants_end, void (*ready)(struct loop_watch *w, uint32_t events))
+side_watch(struct loop *l, struct side *s, int may_read, int wants_end,
+           void (*ready)(struct loop_watch *w, uint32_t events))
 {
         uint32_t events = s->out.len > 0 ? EPOLLOUT : 0;
 
@@ -76,7 +78,8 @@ side_watch(struct loop *l, struct side *s, int may_read, int wants_end, void (*r
                 events |= EPOLLIN | EPOLLRDHUP;
         else if (!s->is_eof && wants_end)
                 events |= EPOLLRDHUP;
-        if (s->watch.fd < 0 && events != 0 && loop_watch_add(l, &s->watch, s->fd, events, ready) < 0)
+        if (s->watch.fd < 0 && events != 0 &&
+            loop_watch_add(l, &s->watch, s->fd, events, ready) < 0)
                 s->is_eof = 1;
         else
                 (void)loop_watch_change(&s->watch, events);

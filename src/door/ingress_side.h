@@ -11,7 +11,7 @@ enum { SIDE_HIGH = 256 * 1024 /* queued bytes above which reading pauses */ };
 
 struct side {
         struct loop_watch watch;
-        int fd;                        /* -1: none */
+        int fd; /* -1: none */
         struct bytes in, out;
         size_t scanned;
         int is_eof, is_shut;
@@ -30,7 +30,8 @@ int side_read(struct side *s);
  * Waits for input if `may_read`, for room if bytes wait to be sent, and for the end if `wants_end`.
  * While input is not to be read, it is not polled, and neither is its end.
  */
-void side_watch(struct loop *l, struct side *s, int may_read, int wants_end, void (*ready)(struct loop_watch *w, uint32_t events));
+void side_watch(struct loop *l, struct side *s, int may_read, int wants_end,
+                void (*ready)(struct loop_watch *w, uint32_t events));
 
 /* Queues a piece of a body, as a chunk or unchanged. Not 0: out of memory. */
 int side_put_piece(struct bytes *out, int in_chunks, const char *bytes, size_t len);

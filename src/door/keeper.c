@@ -17,10 +17,15 @@
 
 enum { QUEUE_MAX = 16 << 20, TURN_MAX = 64 };
 
-struct waiting { struct waiting *next; uint16_t kind; size_t len; unsigned char bytes[]; };
+struct waiting {
+        struct waiting *next;
+        uint16_t kind;
+        size_t len;
+        unsigned char bytes[];
+};
 
 struct keeper {
-        struct loop_watch watch;       /* must be first */
+        struct loop_watch watch; /* must be first */
         struct loop *loop;
         int fd;
         uint32_t serial;
@@ -58,7 +63,9 @@ unlink_call(struct keeper_call *c)
         c->next = NULL;
 }
 
-/* -- out ------------------------------------------------------------------------------------------------------------ */
+/* -- out
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 watch_for(struct keeper *k)
@@ -119,7 +126,9 @@ flush(struct keeper *k)
         watch_for(k);
 }
 
-/* -- in -------------------------------------------------------------------------------------------------------------- */
+/* -- in
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 give_reply(struct keeper_call *c, const struct keeper_reply *r)
@@ -173,7 +182,8 @@ lose(struct keeper *k)
         struct keeper_reply r = { .error = &e, .is_last = 1 };
 
         loop_watch_remove(&k->watch);
-        (void)fail_at(&e, ERROR_UNAVAILABLE, NULL, KEEPER_GONE, "the daemon ended before it answered, and is being started again");
+        (void)fail_at(&e, ERROR_UNAVAILABLE, NULL, KEEPER_GONE,
+                      "the daemon ended before it answered, and is being started again");
         while (k->calls) {
                 struct keeper_call *c = k->calls;
 
@@ -208,22 +218,27 @@ ready(struct loop_watch *watch, uint32_t events)
         }
 }
 
-/* -- for callers ------------------------------------------------------------------------------------------------------ */
+/* -- for callers
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 int
-keeper_open(struct loop *l, int take_fd, void (*gone)(void *data), void *data, struct keeper **ret, struct error *e)
+keeper_open(struct loop *l, int take_fd, void (*gone)(void *data), void *data, struct keeper **ret,
+            struct error *e)
 {
         struct keeper *k = calloc(1, sizeof *k);
         int flags = fcntl(take_fd, F_GETFL);
 
         if (!k)
-                return fail(e, ERROR_NO_MEMORY, "there is no memory left for the link to the keeper");
+                return fail(e, ERROR_NO_MEMORY,
+                            "there is no memory left for the link to the keeper");
         k->loop = l;
         k->fd = take_fd;
         k->gone = gone;
         k->data = data;
         k->last = &k->first;
-        if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 || loop_watch_add(l, &k->watch, take_fd, EPOLLIN, ready) < 0) {
+        if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+            loop_watch_add(l, &k->watch, take_fd, EPOLLIN, ready) < 0) {
                 free(k);
                 return fail(e, ERROR_INTERNAL, "the keeper's descriptor cannot be waited for");
         }
@@ -259,16 +274,20 @@ keeper_identify(struct record_writer *w, const struct api_peer *peer)
 }
 
 int
-keeper_call(struct keeper *k, struct keeper_call *c, enum operation_code op, const struct record_writer *w, struct error *e)
+keeper_call(struct keeper *k, struct keeper_call *c, enum operation_code op,
+            const struct record_writer *w, struct error *e)
 {
         struct wire_call head;
 
         if (w->is_broken || w->len > CALL_RECORD_MAX)
-                return fail(e, ERROR_REQUEST_TOO_LARGE, "the call holds more than %zu bytes", (size_t)CALL_RECORD_MAX);
+                return fail(e, ERROR_REQUEST_TOO_LARGE, "the call holds more than %zu bytes",
+                            (size_t)CALL_RECORD_MAX);
         do
                 k->serial++;
         while (k->serial == 0 || find_call(k, k->serial));
-        head = (struct wire_call){ .serial = k->serial, .op = (uint16_t)op, .protocol = CALL_PROTOCOL };
+        head = (struct wire_call){ .serial = k->serial,
+                                   .op = (uint16_t)op,
+                                   .protocol = CALL_PROTOCOL };
         memcpy(k->out, &head, sizeof head);
         if (w->len > 0)
                 memcpy(k->out + sizeof head, w->bytes, w->len);

@@ -24,8 +24,8 @@
 struct keeper;
 
 struct keeper_reply {
-        const struct error *error;     /* NULL: success */
-        struct record fields;          /* the results; valid during the callback */
+        const struct error *error; /* NULL: success */
+        struct record fields;      /* the results; valid during the callback */
         /* take one by setting it to -1; the others are closed after the callback */
         int *fds;
         size_t fd_count;
@@ -38,14 +38,15 @@ struct keeper_call {
         /* for operations with OPERATION_EVENTS; may be called after the reply */
         void (*event)(struct keeper_call *c, const struct record *fields);
         /* private to the link */
-        struct keeper *keeper;         /* NULL if not outstanding */
+        struct keeper *keeper; /* NULL if not outstanding */
         uint32_t serial;
         uint16_t op;
         struct keeper_call *next;
 };
 
 /* Takes the descriptor of a connected seqpacket socket. Errors: ERROR_NO_MEMORY, ERROR_INTERNAL. */
-int keeper_open(struct loop *l, int take_fd, void (*gone)(void *data), void *data, struct keeper **ret, struct error *e);
+int keeper_open(struct loop *l, int take_fd, void (*gone)(void *data), void *data,
+                struct keeper **ret, struct error *e);
 void keeper_close(struct keeper *k);
 
 /* Adds the caller's identity to a record under construction: FIELD_UID or FIELD_TOKEN. */
@@ -56,7 +57,8 @@ void keeper_identify(struct record_writer *w, const struct api_peer *peer);
  * is queued, the record is copied. Errors: ERROR_REQUEST_TOO_LARGE (the record did not fit),
  * ERROR_UNAVAILABLE, ERROR_NO_MEMORY; after an error no callback is called.
  */
-int keeper_call(struct keeper *k, struct keeper_call *c, enum operation_code op, const struct record_writer *w, struct error *e);
+int keeper_call(struct keeper *k, struct keeper_call *c, enum operation_code op,
+                const struct record_writer *w, struct error *e);
 
 /*
  * Prevents further callbacks for the call, and informs the keeper if it may still be waiting.

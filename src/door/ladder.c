@@ -35,6 +35,7 @@ ladder_close_world(struct error *e)
                 return fail_sys(e, ERROR_INTERNAL, -result, "dropping capabilities");
         result = shut_files(SHUT_LISTEN | SHUT_CONNECT);
         if (result < 0)
-                return fail_sys(e, ERROR_INTERNAL, -result, "closing the file system with Landlock");
+                return fail_sys(e, ERROR_INTERNAL, -result,
+                                "closing the file system with Landlock");
         return 0;
 }

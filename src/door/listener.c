@@ -21,10 +21,12 @@ static void ready(struct loop_watch *w, uint32_t events);
 static void
 begin_again(struct loop_timer *t)
 {
-        struct listener *l = (struct listener *)(void *)((char *)t - offsetof(struct listener, again));
+        struct listener *l =
+                (struct listener *)(void *)((char *)t - offsetof(struct listener, again));
 
         if (loop_watch_add(l->door->loop, &l->watch, l->fd, EPOLLIN, ready) < 0)
-                (void)loop_timer_set(l->door->loop, &l->again, loop_now_ms() + REST_MS, begin_again);
+                (void)loop_timer_set(l->door->loop, &l->again, loop_now_ms() + REST_MS,
+                                     begin_again);
 }
 
 static void
@@ -42,9 +44,13 @@ listener_turn_away(int take_fd, const struct error *e)
         int len;
 
         exchange_error_text(&w, e);
-        len = snprintf(head, sizeof head, "HTTP/1.1 %d Refused\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-                       "Retry-After: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n", error_http_status(e->code), w.len, CROWD_RETRY_S);
-        if (len > 0 && (size_t)len < sizeof head && send(take_fd, head, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE) == len)
+        len = snprintf(
+                head, sizeof head,
+                "HTTP/1.1 %d Refused\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+                "Retry-After: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
+                error_http_status(e->code), w.len, CROWD_RETRY_S);
+        if (len > 0 && (size_t)len < sizeof head &&
+            send(take_fd, head, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE) == len)
                 (void)send(take_fd, w.text, w.len, MSG_NOSIGNAL | MSG_DONTWAIT);
         json_fini(&w);
         (void)close(take_fd);
@@ -59,7 +65,8 @@ ready(struct loop_watch *w, uint32_t events)
                 int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
                 if (fd < 0) {
-                        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+                        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+                            errno == ENOBUFS)
                                 rest(l);
                         if (errno != EINTR && errno != ECONNABORTED)
                                 return;
@@ -70,7 +77,8 @@ ready(struct loop_watch *w, uint32_t events)
 }
 
 int
-listener_open(struct listener *l, struct door *d, int fd, void (*accepted)(struct listener *l, int take_fd), struct error *e)
+listener_open(struct listener *l, struct door *d, int fd,
+              void (*accepted)(struct listener *l, int take_fd), struct error *e)
 {
         int flags = fcntl(fd, F_GETFL), is_listening = 0;
         socklen_t len = sizeof is_listening;
@@ -78,7 +86,8 @@ listener_open(struct listener *l, struct door *d, int fd, void (*accepted)(struc
         *l = (struct listener){ .door = d, .fd = fd, .accepted = accepted };
         if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) < 0 || !is_listening)
                 return fail(e, ERROR_INVALID_ARGUMENT, "descriptor %d is no listening socket", fd);
-        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || loop_watch_add(d->loop, &l->watch, fd, EPOLLIN, ready) < 0)
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+            loop_watch_add(d->loop, &l->watch, fd, EPOLLIN, ready) < 0)
                 return fail_sys(e, ERROR_INTERNAL, errno, "descriptor %d cannot be waited for", fd);
         return 0;
 }

@@ -21,13 +21,21 @@
 #include "door/mcp_stdio.h"
 #include "filter/own.h"
 
-struct options { int keeper, http, tcp, ingress; };
+struct options {
+        int keeper, http, tcp, ingress;
+};
 
 static int
 read_options(int argc, char **argv, struct options *ret)
 {
-        const struct { const char *name; int *fd; } names[] = {
-                { "--keeper-fd", &ret->keeper }, { "--http-fd", &ret->http }, { "--tcp-fd", &ret->tcp }, { "--ingress-fd", &ret->ingress },
+        const struct {
+                const char *name;
+                int *fd;
+        } names[] = {
+                { "--keeper-fd", &ret->keeper },
+                { "--http-fd", &ret->http },
+                { "--tcp-fd", &ret->tcp },
+                { "--ingress-fd", &ret->ingress },
         };
 
         for (int i = 1; i < argc; i += 2) {
@@ -80,9 +88,11 @@ serve(const struct options *o, struct error *e)
 
         if (loop_new(&door.loop) < 0)
                 return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");
-        if (keeper_open(door.loop, o->keeper, keeper_gone, door.loop, &door.keeper, e) < 0 || listener_open(&http, &door, o->http, accepted_unix, e) < 0 ||
+        if (keeper_open(door.loop, o->keeper, keeper_gone, door.loop, &door.keeper, e) < 0 ||
+            listener_open(&http, &door, o->http, accepted_unix, e) < 0 ||
             (o->tcp >= 0 && listener_open(&tcp, &door, o->tcp, accepted_tcp, e) < 0) ||
-            (o->ingress >= 0 && listener_open(&ingress, &door, o->ingress, accepted_ingress, e) < 0))
+            (o->ingress >= 0 &&
+             listener_open(&ingress, &door, o->ingress, accepted_ingress, e) < 0))
                 return -1;
         /*
          * seeded by the kernel while it is still reachable: callers must not be able to choose
@@ -93,7 +103,8 @@ serve(const struct options *o, struct error *e)
                 return -1;
         result = filter_enter(FILTER_DOOR);
         if (result < 0)
-                return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, -result, "closing the door to calls it never makes");
+                return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, -result,
+                                "closing the door to calls it never makes");
         loop_run(door.loop);
         keeper_close(door.keeper);
         return 0;
@@ -111,7 +122,9 @@ main(int argc, char **argv)
         /* otherwise it has the name of a memory file */
         (void)prctl(PR_SET_NAME, "carrel-door", 0, 0, 0);
         if (read_options(argc, argv, &o) < 0) {
-                (void)fprintf(stderr, "carrel-door: --keeper-fd N --http-fd N [--tcp-fd N] [--ingress-fd N]\n");
+                (void)fprintf(
+                        stderr,
+                        "carrel-door: --keeper-fd N --http-fd N [--tcp-fd N] [--ingress-fd N]\n");
                 return 125;
         }
         (void)sigaction(SIGPIPE, &ignore, NULL);

@@ -21,11 +21,11 @@
 enum { QUIET_MS = 15000, VALUE_MAX = 512 };
 
 struct post {
-        struct mcp_sink sink;          /* must be first */
+        struct mcp_sink sink; /* must be first */
         struct exchange *x;
         struct mcp_request *request;
         struct loop_timer quiet;
-        size_t waiting;                /* bytes the client has not read */
+        size_t waiting; /* bytes the client has not read */
         bool may_stream, is_over;
 };
 
@@ -33,7 +33,9 @@ struct post {
 static struct mcp_server *server;
 static struct mcp_keeper backend;
 
-/* -- the answer --------------------------------------------------------------------------------------------------------------- */
+/* -- the answer
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 stream(struct post *p)
@@ -116,16 +118,27 @@ drained(struct exchange *x)
 
 static const struct exchange_hooks hooks = { gone, drained, NULL };
 
-/* -- how it is served ------------------------------------------------------------------------------------------------------------ */
+/* -- how it is served
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
-struct wishes { char sandbox[VALUE_MAX], context[VALUE_MAX], cache_key[VALUE_MAX], runtime[VALUE_MAX], names[VALUE_MAX], keep[VALUE_MAX], words[VALUE_MAX], manage[VALUE_MAX]; bool wants_fixture; };
+struct wishes {
+        char sandbox[VALUE_MAX], context[VALUE_MAX], cache_key[VALUE_MAX], runtime[VALUE_MAX],
+                names[VALUE_MAX], keep[VALUE_MAX], words[VALUE_MAX], manage[VALUE_MAX];
+        bool wants_fixture;
+};
 
 static int
 read_wish(const char *pair, size_t len, struct wishes *w, struct error *e)
 {
-        const struct { const char *name; char *value; } rows[] = {
-                { "sandbox", w->sandbox }, { "context", w->context }, { "cache_key", w->cache_key }, { "runtime", w->runtime },
-                { "tool_names", w->names }, { "keep_background", w->keep }, { "instructions", w->words }, { "manage", w->manage },
+        const struct {
+                const char *name;
+                char *value;
+        } rows[] = {
+                { "sandbox", w->sandbox },     { "context", w->context },
+                { "cache_key", w->cache_key }, { "runtime", w->runtime },
+                { "tool_names", w->names },    { "keep_background", w->keep },
+                { "instructions", w->words },  { "manage", w->manage },
         };
         size_t name = 0, value_len;
 
@@ -139,14 +152,22 @@ read_wish(const char *pair, size_t len, struct wishes *w, struct error *e)
                 if (strlen(rows[i].name) != name || memcmp(rows[i].name, pair, name) != 0)
                         continue;
                 if (*rows[i].value)
-                        return fail_at(e, ERROR_INVALID_ARGUMENT, rows[i].name, "repeated", "`%s` stands more than once in the URL", rows[i].name);
-                if (name == len || len - name >= VALUE_MAX || percent_read(pair + name + 1, len - name - 1, 1, rows[i].value, &value_len) < 0)
-                        return fail_at(e, ERROR_INVALID_ARGUMENT, rows[i].name, NULL, "`%s` in the URL has no value that can be read", rows[i].name);
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, rows[i].name, "repeated",
+                                       "`%s` stands more than once in the URL", rows[i].name);
+                if (name == len || len - name >= VALUE_MAX ||
+                    percent_read(pair + name + 1, len - name - 1, 1, rows[i].value, &value_len) < 0)
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, rows[i].name, NULL,
+                                       "`%s` in the URL has no value that can be read",
+                                       rows[i].name);
                 return 0;
         }
-        (void)fail(e, ERROR_INVALID_ARGUMENT, "`%.*s` is no word of this URL: it may have sandbox, context, cache_key, runtime, tool_names, keep_background, instructions and manage",
-                    (int)(name < 64 ? name : 64), pair);
-        error_hint(e, "For example: /mcp?sandbox=ID&tool_names=plain. docs/MCP.md says what each means.");
+        (void)fail(e, ERROR_INVALID_ARGUMENT,
+                   "`%.*s` is no word of this URL: it may have sandbox, context, cache_key, "
+                   "runtime, tool_names, keep_background, instructions and manage",
+                   (int)(name < 64 ? name : 64), pair);
+        error_hint(
+                e,
+                "For example: /mcp?sandbox=ID&tool_names=plain. docs/MCP.md says what each means.");
         return -1;
 }
 
@@ -175,13 +196,17 @@ static int
 check_wishes(const struct wishes *w, struct error *e)
 {
         if (*w->names && strcmp(w->names, "plain") != 0 && strcmp(w->names, "mastra") != 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "tool_names", NULL, "`tool_names` is mastra or plain");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "tool_names", NULL,
+                               "`tool_names` is mastra or plain");
         if (*w->keep && strcmp(w->keep, "true") != 0 && strcmp(w->keep, "false") != 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "keep_background", NULL, "`keep_background` is true or false");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "keep_background", NULL,
+                               "`keep_background` is true or false");
         if (*w->manage && strcmp(w->manage, "true") != 0 && strcmp(w->manage, "false") != 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "manage", NULL, "`manage` is true or false");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "manage", NULL,
+                               "`manage` is true or false");
         if (*w->words && strcmp(w->words, "resolve") != 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "instructions", NULL, "`instructions` is resolve, or left out");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "instructions", NULL,
+                               "`instructions` is resolve, or left out");
         return 0;
 }
 
@@ -189,7 +214,8 @@ static struct mcp_ask
 ask_of(const struct exchange *x, const struct wishes *w)
 {
         struct mcp_ask ask = {
-                .headers = { true, exchange_header(x, "mcp-protocol-version"), exchange_header(x, "mcp-method"), exchange_header(x, "mcp-name") },
+                .headers = { true, exchange_header(x, "mcp-protocol-version"),
+                             exchange_header(x, "mcp-method"), exchange_header(x, "mcp-name") },
                 .peer = x->peer,
                 .sandbox = either(x, "carrel-sandbox", w->sandbox),
                 .context_key = either(x, "carrel-context-key", w->context),
@@ -198,13 +224,18 @@ ask_of(const struct exchange *x, const struct wishes *w)
         };
 
         ask.client = ask.context_key;
-        ask.flags = (strcmp(w->names, "plain") == 0 ? (unsigned)MCP_PLAIN_NAMES : 0) | (strcmp(w->keep, "true") == 0 ? (unsigned)MCP_KEEP_BACKGROUND : 0) |
-                    (strcmp(w->manage, "true") == 0 ? (unsigned)MCP_MANAGE : 0) | (*w->words ? (unsigned)MCP_RESOLVE_INSTRUCTIONS : 0) | (ask.cache_key ? (unsigned)MCP_DYNAMIC : 0) |
+        ask.flags = (strcmp(w->names, "plain") == 0 ? (unsigned)MCP_PLAIN_NAMES : 0) |
+                    (strcmp(w->keep, "true") == 0 ? (unsigned)MCP_KEEP_BACKGROUND : 0) |
+                    (strcmp(w->manage, "true") == 0 ? (unsigned)MCP_MANAGE : 0) |
+                    (*w->words ? (unsigned)MCP_RESOLVE_INSTRUCTIONS : 0) |
+                    (ask.cache_key ? (unsigned)MCP_DYNAMIC : 0) |
                     (w->wants_fixture ? (unsigned)MCP_FIXTURE : 0);
         return ask;
 }
 
-/* -- the handler -------------------------------------------------------------------------------------------------------------------- */
+/* -- the handler
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static int
 server_ready(struct exchange *x)
@@ -237,7 +268,9 @@ mcp_http(struct exchange *x, const struct route *r)
                 exchange_fail(x, &e);
                 return;
         }
-        *p = (struct post){ .sink = { on_answer, NULL, is_full }, .x = x, .may_stream = exchange_accepts(x, "text/event-stream") };
+        *p = (struct post){ .sink = { on_answer, NULL, is_full },
+                            .x = x,
+                            .may_stream = exchange_accepts(x, "text/event-stream") };
         p->quiet.due_ms = LOOP_NEVER;
         if (p->may_stream)
                 p->sink.notify = on_notify;

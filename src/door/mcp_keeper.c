@@ -18,23 +18,27 @@
 #include "event/outcome.h"
 #include "loop/later.h"
 
-enum { PATIENCE_MS = 3000 /* as libcarrel reconnects */, KEY_ENTRY = 64 /* bytes of a generated key in a record, at most */, REPEATS_MAX = 3 };
+enum {
+        PATIENCE_MS = 3000 /* as libcarrel reconnects */,
+        KEY_ENTRY = 64 /* bytes of a generated key in a record, at most */,
+        REPEATS_MAX = 3
+};
 
 struct link {
-        struct keeper_call call;       /* must be first */
+        struct keeper_call call; /* must be first */
         struct mcp_keeper *in;
         /* while it is parked: how long to wait for the daemon's restart */
         struct loop_timer patience;
-        struct link *next;             /* the next parked link */
+        struct link *next; /* the next parked link */
         enum operation_code op;
-        unsigned char *bytes;          /* a copy of its record, if it can be sent again */
+        unsigned char *bytes; /* a copy of its record, if it can be sent again */
         size_t len;
         bool is_parked;
         /* because its channel broke before the command had started */
         unsigned repeats;
         struct follow follow;
-        struct mcp_call *of;           /* NULL after it was dropped */
-        uint64_t seen[2];              /* bytes of each stream that were received */
+        struct mcp_call *of; /* NULL after it was dropped */
+        uint64_t seen[2];    /* bytes of each stream that were received */
         bool has_channel, has_started;
 };
 
@@ -84,7 +88,9 @@ end(struct mcp_call *c, bool is_left)
                 (void)let_go(c->link, is_left);
 }
 
-/* -- the channel -------------------------------------------------------------------------------------------------------------- */
+/* -- the channel
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static struct link *
 link_of(struct follow *f)
@@ -133,7 +139,10 @@ static void
 on_lost(struct follow *f)
 {
         struct link *l = link_of(f);
-        struct channel_end lost = { .word = OUTCOME_LOST, .exit_code = -1, .stdout_bytes = l->seen[0], .stderr_bytes = l->seen[1] };
+        struct channel_end lost = { .word = OUTCOME_LOST,
+                                    .exit_code = -1,
+                                    .stdout_bytes = l->seen[0],
+                                    .stderr_bytes = l->seen[1] };
         bool has_started = l->has_started;
         struct mcp_call *c;
 
@@ -141,7 +150,7 @@ on_lost(struct follow *f)
                 return;
         c = let_go(l, false);
         if (has_started)
-                c->ops->ended(c, &lost);       /* a command that started reports exactly one end */
+                c->ops->ended(c, &lost); /* a command that started reports exactly one end */
         else
                 c->ops->lost(c);
 }
@@ -155,10 +164,21 @@ on_quiet(struct follow *f)
                 c->ops->quiet(c);
 }
 
-static const struct follow_ops to_the_end = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_ended, .lost = on_lost };
-static const struct follow_ops what_is_there = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_ended, .lost = on_lost, .quiet = on_quiet };
+static const struct follow_ops to_the_end = { .started = on_started,
+                                              .failed = on_failed,
+                                              .output = on_output,
+                                              .ended = on_ended,
+                                              .lost = on_lost };
+static const struct follow_ops what_is_there = { .started = on_started,
+                                                 .failed = on_failed,
+                                                 .output = on_output,
+                                                 .ended = on_ended,
+                                                 .lost = on_lost,
+                                                 .quiet = on_quiet };
 
-/* -- the call -------------------------------------------------------------------------------------------------------------------- */
+/* -- the call
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 refuse(struct link *l, const struct error *e)
@@ -185,7 +205,8 @@ reply_with_channel(struct link *l, struct mcp_backend *b, const struct keeper_re
         }
         fd = r->fds[0];
         r->fds[0] = -1;
-        if (follow_open(&l->follow, loop, fd, c->ops->quiet ? &what_is_there : &to_the_end, l) < 0) {
+        if (follow_open(&l->follow, loop, fd, c->ops->quiet ? &what_is_there : &to_the_end, l) <
+            0) {
                 (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for a channel");
                 refuse(l, &e);
                 return;
@@ -199,7 +220,10 @@ out_of_patience(struct loop_timer *t)
         struct link *l = (struct link *)(void *)((char *)t - offsetof(struct link, patience));
         struct error e;
 
-        (void)fail(&e, ERROR_UNAVAILABLE, "the daemon did not come back within %d s: %s was not delivered, and nothing of it was done", PATIENCE_MS / 1000, operation(l->op)->name);
+        (void)fail(&e, ERROR_UNAVAILABLE,
+                   "the daemon did not come back within %d s: %s was not delivered, and nothing of "
+                   "it was done",
+                   PATIENCE_MS / 1000, operation(l->op)->name);
         refuse(l, &e);
 }
 
@@ -208,7 +232,8 @@ park(struct link *l, struct error *e)
 {
         struct link **at = &l->in->parked;
 
-        if (loop_timer_set(l->in->loop, &l->patience, loop_now_ms() + PATIENCE_MS, out_of_patience) < 0)
+        if (loop_timer_set(l->in->loop, &l->patience, loop_now_ms() + PATIENCE_MS,
+                           out_of_patience) < 0)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for a timer");
         while (*at)
                 at = &(*at)->next;
@@ -228,7 +253,9 @@ may_repeat(const struct link *l)
         struct record r = { l->bytes, l->len };
         struct record_entry key;
 
-        return l->bytes && ((operation(l->op)->flags & (OPERATION_READ | OPERATION_IDEMPOTENT)) != 0 || record_find(&r, FIELD_KEY, &key));
+        return l->bytes &&
+               ((operation(l->op)->flags & (OPERATION_READ | OPERATION_IDEMPOTENT)) != 0 ||
+                record_find(&r, FIELD_KEY, &key));
 }
 
 static int
@@ -278,7 +305,10 @@ lost_answer(struct link *l, const struct error *gone)
 
         if (may_repeat(l) && park(l, &e) == 0)
                 return;
-        (void)fail(&e, gone->code, "the daemon ended before it answered: whether %s was done is not known. Look before you repeat it", operation(l->op)->name);
+        (void)fail(&e, gone->code,
+                   "the daemon ended before it answered: whether %s was done is not known. Look "
+                   "before you repeat it",
+                   operation(l->op)->name);
         refuse(l, &e);
 }
 
@@ -288,7 +318,8 @@ on_reply(struct keeper_call *call, const struct keeper_reply *r)
         struct link *l = (struct link *)(void *)call;
         struct mcp_call *c = l->of;
 
-        if (r->error && r->error->code == ERROR_UNAVAILABLE && strcmp(r->error->reason, KEEPER_GONE) == 0) {
+        if (r->error && r->error->code == ERROR_UNAVAILABLE &&
+            strcmp(r->error->reason, KEEPER_GONE) == 0) {
                 lost_answer(l, r->error);
         } else if (r->error) {
                 refuse(l, r->error);
@@ -324,7 +355,8 @@ give_own_key(struct record_writer *w, enum operation_code op)
         uint64_t chance[2];
         char key[sizeof "own-" + 32];
 
-        if (w->is_broken || w->room - w->len < KEY_ENTRY || !takes_key(op) || record_find(&r, FIELD_KEY, &given))
+        if (w->is_broken || w->room - w->len < KEY_ENTRY || !takes_key(op) ||
+            record_find(&r, FIELD_KEY, &given))
                 return;
         if (getrandom(chance, sizeof chance, 0) != (ssize_t)sizeof chance)
                 return;
@@ -350,12 +382,14 @@ static bool
 may_wait(const struct link *l, const struct record_writer *w, struct error *e)
 {
         if (!l->in->keeper)
-                (void)fail(e, ERROR_UNAVAILABLE, "the daemon is not there, and nothing was done: try again in a moment");
+                (void)fail(e, ERROR_UNAVAILABLE,
+                           "the daemon is not there, and nothing was done: try again in a moment");
         return l->bytes && !w->is_broken && e->code == ERROR_UNAVAILABLE;
 }
 
 static int
-begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op, struct record_writer *w, struct error *e)
+begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op,
+      struct record_writer *w, struct error *e)
 {
         struct mcp_keeper *k = (struct mcp_keeper *)(void *)b;
         struct link *l = later_make(k->loop, struct link);
@@ -374,7 +408,8 @@ begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enu
                 give_own_key(w, op);
                 keep_copy(l, w);
         }
-        if ((!k->keeper || keeper_call(k->keeper, &l->call, op, w, e) < 0) && (!may_wait(l, w, e) || park(l, e) < 0)) {
+        if ((!k->keeper || keeper_call(k->keeper, &l->call, op, w, e) < 0) &&
+            (!may_wait(l, w, e) || park(l, e) < 0)) {
                 free(l->bytes);
                 later_free(l);
                 return -1;
@@ -395,5 +430,7 @@ send_frame(struct mcp_call *c, uint32_t kind, const void *bytes, size_t len)
 void
 mcp_keeper_init(struct mcp_keeper *b, struct loop *l, struct keeper *k, bool says_who)
 {
-        *b = (struct mcp_keeper){ .backend = { begin, send_frame, end }, .loop = l, .keeper = k, .says_who = says_who };
+        *b = (struct mcp_keeper){
+                .backend = { begin, send_frame, end }, .loop = l, .keeper = k, .says_who = says_who
+        };
 }

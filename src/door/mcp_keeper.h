@@ -5,12 +5,12 @@
 #ifndef CARREL_DOOR_MCP_KEEPER_H
 #define CARREL_DOOR_MCP_KEEPER_H
 
-#include "loop/loop.h"
 #include "door/keeper.h"
+#include "loop/loop.h"
 #include "mcp/backend.h"
 
 struct mcp_keeper {
-        struct mcp_backend backend;    /* must be first */
+        struct mcp_backend backend; /* must be first */
         struct loop *loop;
         /*
          * NULL while disconnected: calls wait for 3 s, then they are refused with ERROR_UNAVAILABLE
@@ -21,7 +21,7 @@ struct mcp_keeper {
          * queued; false: the keeper identifies the caller by the socket
          */
         bool says_who;
-        struct link *parked;           /* calls that wait for the keeper to reconnect, in order */
+        struct link *parked; /* calls that wait for the keeper to reconnect, in order */
 };
 
 /* Borrows the loop and the link. There is nothing to end. */

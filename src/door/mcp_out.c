@@ -34,7 +34,7 @@ ready(struct loop_watch *w, uint32_t events)
                 return;
         if (done < 0) {
                 loop_watch_remove(&o->watch);
-                loop_stop(o->loop);    /* the reader has closed */
+                loop_stop(o->loop); /* the reader has closed */
                 return;
         }
         o->queue_at += (size_t)done;

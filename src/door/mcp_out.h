@@ -10,11 +10,11 @@
 #include "mcp/bytes.h"
 
 struct mcp_out {
-        struct loop_watch watch;       /* must be first */
-        struct loop *loop;             /* stopped when the reader has closed */
+        struct loop_watch watch; /* must be first */
+        struct loop *loop;       /* stopped when the reader has closed */
         struct mcp_bytes queue;
-        size_t queue_at;               /* bytes of it that were written */
-        bool can_wait;                 /* false for a file, which is written at once */
+        size_t queue_at; /* bytes of it that were written */
+        bool can_wait;   /* false for a file, which is written at once */
 };
 
 void mcp_out_init(struct mcp_out *o, struct loop *l);

@@ -34,7 +34,12 @@
 #include "text/visible.h"
 #include "wire/trust.h"
 
-enum { READ_ROOM = 64 * 1024, STOP_MS = 10000, RETURN_MS = 30000 /* time for a daemon to restart */, RETRY_MS = 50 };
+enum {
+        READ_ROOM = 64 * 1024,
+        STOP_MS = 10000,
+        RETURN_MS = 30000 /* time for a daemon to restart */,
+        RETRY_MS = 50
+};
 
 struct stdio {
         struct loop *loop;
@@ -45,27 +50,32 @@ struct stdio {
         const struct stdio_options *options;
         struct mcp_out out;
         struct loop_watch in, signals;
-        struct loop_timer again;       /* for input that cannot be polled: it is always ready */
+        struct loop_timer again; /* for input that cannot be polled: it is always ready */
         struct mcp_bytes line;
-        bool is_too_long;              /* the line is too long: only its id is searched */
+        bool is_too_long; /* the line is too long: only its id is searched */
         struct mcp_id_scan id;
         bool is_ending;
-        struct mcp_call call;          /* the program's own calls: create and stop its sandbox */
+        struct mcp_call call; /* the program's own calls: create and stop its sandbox */
         struct loop_timer patience, back;
-        uint64_t gone_ms;              /* when the keeper closed the link */
-        uid_t keeper_uid;              /* the user that ran it */
-        char made[65];                 /* the sandbox that was created for this agent */
-        struct mcp_bytes names;        /* sandboxes that must still be stopped, each with its NUL */
+        uint64_t gone_ms;       /* when the keeper closed the link */
+        uid_t keeper_uid;       /* the user that ran it */
+        char made[65];          /* the sandbox that was created for this agent */
+        struct mcp_bytes names; /* sandboxes that must still be stopped, each with its NUL */
         size_t names_at;
         int status;
 };
 
 /* A message in progress: its sink, and the state it writes to. */
-struct entry { struct mcp_sink sink; struct stdio *s; };
+struct entry {
+        struct mcp_sink sink;
+        struct stdio *s;
+};
 
-static struct stdio it;                /* one per program */
+static struct stdio it; /* one per program */
 
-/* -- out ------------------------------------------------------------------------------------------------------------------------ */
+/* -- out
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 put_line(struct stdio *s, const char *json, size_t len)
@@ -142,10 +152,15 @@ no_loss(struct mcp_call *c)
         (void)c;
 }
 
-static const struct mcp_call_ops stop_ops = { on_stopped, on_not_stopped, request_ignore_started, no_failure, request_ignore_output, request_ignore_ended, no_loss };
+static const struct mcp_call_ops stop_ops = {
+        on_stopped, on_not_stopped,        request_ignore_started,
+        no_failure, request_ignore_output, request_ignore_ended,
+        no_loss
+};
 
 static int
-own_call(struct stdio *s, enum operation_code op, struct record_writer *w, const struct mcp_call_ops *ops, struct error *e)
+own_call(struct stdio *s, enum operation_code op, struct record_writer *w,
+         const struct mcp_call_ops *ops, struct error *e)
 {
         s->call = (struct mcp_call){ .ops = ops };
         return s->backend.backend.begin(&s->backend.backend, &s->call, &s->ask.peer, op, w, e);
@@ -178,7 +193,9 @@ on_listed(struct mcp_call *c, const struct record *fields, bool is_last)
         (void)c;
         while (record_next(fields, &at, &entry) == 1) {
                 struct record item = { entry.value, entry.len };
-                const char *id = entry.tag == FIELD_ITEMS && entry.type == RECORD_NESTED ? record_get_text(&item, FIELD_ID, NULL) : NULL;
+                const char *id = entry.tag == FIELD_ITEMS && entry.type == RECORD_NESTED
+                                         ? record_get_text(&item, FIELD_ID, NULL)
+                                         : NULL;
 
                 if (id)
                         mcp_bytes_put(&it.names, id, strlen(id) + 1);
@@ -187,7 +204,11 @@ on_listed(struct mcp_call *c, const struct record *fields, bool is_last)
                 stop_next(&it);
 }
 
-static const struct mcp_call_ops list_ops = { on_listed, on_not_stopped, request_ignore_started, no_failure, request_ignore_output, request_ignore_ended, no_loss };
+static const struct mcp_call_ops list_ops = {
+        on_listed,  on_not_stopped,        request_ignore_started,
+        no_failure, request_ignore_output, request_ignore_ended,
+        no_loss
+};
 
 static void
 no_patience(struct loop_timer *t)
@@ -225,7 +246,9 @@ end(struct stdio *s)
         }
 }
 
-/* -- in --------------------------------------------------------------------------------------------------------------------------- */
+/* -- in
+ * ---------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 take_message(struct stdio *s, const char *text, size_t len)
@@ -325,7 +348,9 @@ listen_to_input(struct stdio *s, struct error *e)
 
         if (result == -EPERM)
                 result = loop_timer_set(s->loop, &s->again, loop_now_ms(), in_again);
-        return result < 0 ? fail_sys(e, ERROR_INTERNAL, -result, "standard input cannot be waited for") : 0;
+        return result < 0
+                       ? fail_sys(e, ERROR_INTERNAL, -result, "standard input cannot be waited for")
+                       : 0;
 }
 
 /*
@@ -336,8 +361,8 @@ listen_to_input(struct stdio *s, struct error *e)
 static void
 say_visibly(const char *text)
 {
-        char shown[VISIBLE_MAX * (sizeof ((struct error *)NULL)->message + VISIBLE_HELD_MAX)];
-        size_t len = strnlen(text, sizeof ((struct error *)NULL)->message);
+        char shown[VISIBLE_MAX * (sizeof((struct error *)NULL)->message + VISIBLE_HELD_MAX)];
+        size_t len = strnlen(text, sizeof((struct error *)NULL)->message);
         struct visible v = { .held_len = 0 };
 
         len = visible_write(&v, text, len, true, shown);
@@ -354,7 +379,8 @@ say(const char *file, const struct error *e)
                 (void)fprintf(stderr, ":%u:%u: ", e->line, e->column);
         }
         say_visibly(e->message);
-        (void)fprintf(stderr, "\n    %s%s", error_wire_name(e->code), e->path[0] != '\0' ? ", at " : "");
+        (void)fprintf(stderr, "\n    %s%s", error_wire_name(e->code),
+                      e->path[0] != '\0' ? ", at " : "");
         say_visibly(e->path);
         (void)fputs("\n    Next: ", stderr);
         say_visibly(error_hint_text(e));
@@ -390,7 +416,11 @@ on_not_made(struct mcp_call *c, const struct error *e)
         give_up(e);
 }
 
-static const struct mcp_call_ops make_ops = { on_made, on_not_made, request_ignore_started, no_failure, request_ignore_output, request_ignore_ended, no_loss };
+static const struct mcp_call_ops make_ops = {
+        on_made,    on_not_made,           request_ignore_started,
+        no_failure, request_ignore_output, request_ignore_ended,
+        no_loss
+};
 
 static int
 make_sandbox(struct stdio *s, struct error *e)
@@ -420,10 +450,12 @@ check_dynamic(const struct stdio *s, struct error *e)
 {
         const struct node *mounts = node_find(s->ask.manifest, "mounts");
 
-        if (!s->options->is_dynamic || !mounts || mounts->len == 0 || (mounts->kind != NODE_LIST && mounts->kind != NODE_MAP))
+        if (!s->options->is_dynamic || !mounts || mounts->len == 0 ||
+            (mounts->kind != NODE_LIST && mounts->kind != NODE_MAP))
                 return 0;
         return fail_at(e, ERROR_CONFIG_INVALID, "mounts", "INVALID_CONFIG",
-                       "INVALID_CONFIG: mounts belong to one sandbox, and with --context or --cache-key a context chooses it");
+                       "INVALID_CONFIG: mounts belong to one sandbox, and with --context or "
+                       "--cache-key a context chooses it");
 }
 
 static int
@@ -436,7 +468,9 @@ begin(struct stdio *s, struct error *e)
         return listen_to_input(s, e);
 }
 
-/* -- the program ------------------------------------------------------------------------------------------------------------------------ */
+/* -- the program
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 static int
 read_manifest(const char *fd_text, struct arena *arena, const struct node **ret, struct error *e)
@@ -445,7 +479,8 @@ read_manifest(const char *fd_text, struct arena *arena, const struct node **ret,
         struct stat about;
         void *bytes;
 
-        if (fstat(fd, &about) < 0 || about.st_size <= 0 || about.st_size > 1 << 20 || !(bytes = arena_alloc(arena, (size_t)about.st_size)) ||
+        if (fstat(fd, &about) < 0 || about.st_size <= 0 || about.st_size > 1 << 20 ||
+            !(bytes = arena_alloc(arena, (size_t)about.st_size)) ||
             pread(fd, bytes, (size_t)about.st_size, 0) != about.st_size)
                 return fail(e, ERROR_INTERNAL, "the manifest did not arrive");
         (void)close(fd);
@@ -464,8 +499,9 @@ connect_again(const char *path, uid_t owner)
 
         if (fd < 0)
                 return -1;
-        if (snprintf(to.sun_path, sizeof to.sun_path, "%s", path) < (int)sizeof to.sun_path && connect(fd, (struct sockaddr *)&to, sizeof to) == 0 &&
-            trust_peer_uid(fd, &peer) == 0 && peer == owner)
+        if (snprintf(to.sun_path, sizeof to.sun_path, "%s", path) < (int)sizeof to.sun_path &&
+            connect(fd, (struct sockaddr *)&to, sizeof to) == 0 && trust_peer_uid(fd, &peer) == 0 &&
+            peer == owner)
                 return fd;
         (void)close(fd);
         return -1;
@@ -486,7 +522,8 @@ come_back(struct loop_timer *t)
                 mcp_keeper_is_back(&s->backend);
                 return;
         }
-        if (s->options->keeper_path && loop_now_ms() - s->gone_ms < RETURN_MS && loop_timer_set(s->loop, t, loop_now_ms() + RETRY_MS, come_back) == 0)
+        if (s->options->keeper_path && loop_now_ms() - s->gone_ms < RETURN_MS &&
+            loop_timer_set(s->loop, t, loop_now_ms() + RETRY_MS, come_back) == 0)
                 return;
         (void)fprintf(stderr, "carrel mcp: the daemon has ended\n");
         s->status = 125;
@@ -545,7 +582,8 @@ serve(struct stdio *s, const struct stdio_options *o, struct arena *arena, struc
                 return -1;
         if (trust_peer_uid((int)strtol(o->keeper, NULL, 10), &s->keeper_uid) < 0)
                 return fail(e, ERROR_PROTOCOL, "the keeper's connection is no unix socket");
-        if (hear_signals(s, e) < 0 || keeper_open(s->loop, (int)strtol(o->keeper, NULL, 10), keeper_gone, s, &s->keeper, e) < 0)
+        if (hear_signals(s, e) < 0 || keeper_open(s->loop, (int)strtol(o->keeper, NULL, 10),
+                                                  keeper_gone, s, &s->keeper, e) < 0)
                 return -1;
         mcp_keeper_init(&s->backend, s->loop, s->keeper, false);
         s->server = mcp_server_new(s->loop, &s->backend.backend, CARREL_VERSION);

@@ -12,12 +12,25 @@
 int
 stdio_options_read(int argc, char **argv, struct stdio_options *ret)
 {
-        const struct { const char *name; const char **value; bool *flag; } rows[] = {
-                { "--keeper-fd", &ret->keeper, NULL }, { "--keeper-path", &ret->keeper_path, NULL }, { "--manifest-fd", &ret->manifest, NULL }, { "--manifest-name", &ret->manifest_name, NULL },
-                { "--sandbox", &ret->sandbox, NULL }, { "--workspace", &ret->workspace, NULL }, { "--runtime", &ret->runtime, NULL },
-                { "--cache-key", &ret->cache_key, NULL }, { "--context-key", &ret->context, NULL }, { "--tool-names", &ret->names, NULL },
-                { "--instructions", &ret->instructions, NULL }, { "--context", NULL, &ret->is_dynamic },
-                { "--keep-background", NULL, &ret->keeps_background }, { "--private", NULL, &ret->is_private },
+        const struct {
+                const char *name;
+                const char **value;
+                bool *flag;
+        } rows[] = {
+                { "--keeper-fd", &ret->keeper, NULL },
+                { "--keeper-path", &ret->keeper_path, NULL },
+                { "--manifest-fd", &ret->manifest, NULL },
+                { "--manifest-name", &ret->manifest_name, NULL },
+                { "--sandbox", &ret->sandbox, NULL },
+                { "--workspace", &ret->workspace, NULL },
+                { "--runtime", &ret->runtime, NULL },
+                { "--cache-key", &ret->cache_key, NULL },
+                { "--context-key", &ret->context, NULL },
+                { "--tool-names", &ret->names, NULL },
+                { "--instructions", &ret->instructions, NULL },
+                { "--context", NULL, &ret->is_dynamic },
+                { "--keep-background", NULL, &ret->keeps_background },
+                { "--private", NULL, &ret->is_private },
                 { "--manage", NULL, &ret->manages },
         };
 
@@ -25,7 +38,8 @@ stdio_options_read(int argc, char **argv, struct stdio_options *ret)
                 size_t row = 0;
 
                 /* lint: `ret` is the caller's and never NULL */
-                if (strcmp(argv[i], "--read") == 0 && i + 1 < argc && ret->read_count < STDIO_READS_MAX) {
+                if (strcmp(argv[i], "--read") == 0 && i + 1 < argc &&
+                    ret->read_count < STDIO_READS_MAX) {
                         ret->reads[ret->read_count++] = argv[++i];
                         continue;
                 }
@@ -54,8 +68,11 @@ stdio_options_ask(const struct stdio_options *o, struct mcp_ask *ret)
         ret->workspace = o->workspace;
         ret->reads = o->reads;
         ret->read_count = o->read_count;
-        ret->flags = (o->is_dynamic ? (unsigned)MCP_DYNAMIC : 0) | (o->keeps_background ? (unsigned)MCP_KEEP_BACKGROUND : 0) |
-                       (o->manages ? (unsigned)MCP_MANAGE : 0) |
-                       (o->names && strcmp(o->names, "plain") == 0 ? (unsigned)MCP_PLAIN_NAMES : 0) |
-                       (o->instructions && strcmp(o->instructions, "resolve") == 0 ? (unsigned)MCP_RESOLVE_INSTRUCTIONS : 0);
+        ret->flags = (o->is_dynamic ? (unsigned)MCP_DYNAMIC : 0) |
+                     (o->keeps_background ? (unsigned)MCP_KEEP_BACKGROUND : 0) |
+                     (o->manages ? (unsigned)MCP_MANAGE : 0) |
+                     (o->names && strcmp(o->names, "plain") == 0 ? (unsigned)MCP_PLAIN_NAMES : 0) |
+                     (o->instructions && strcmp(o->instructions, "resolve") == 0
+                              ? (unsigned)MCP_RESOLVE_INSTRUCTIONS
+                              : 0);
 }

@@ -13,9 +13,11 @@ enum { STDIO_READS_MAX = 64 };
 
 /* Texts are borrowed from the command line. NULL: not given. */
 struct stdio_options {
-        const char *keeper, *keeper_path, *manifest, *manifest_name, *sandbox, *workspace, *runtime, *cache_key, *context, *names, *instructions;
+        const char *keeper, *keeper_path, *manifest, *manifest_name, *sandbox, *workspace, *runtime,
+                *cache_key, *context, *names, *instructions;
         /* files that were read for the manifest */
-        const char *reads[STDIO_READS_MAX];  size_t read_count;
+        const char *reads[STDIO_READS_MAX];
+        size_t read_count;
         bool is_dynamic, keeps_background, is_private, manages;
 };
 

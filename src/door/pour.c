@@ -14,14 +14,18 @@
 #include "door/ask.h"
 #include "loop/later.h"
 
-enum { PIECE = 96 * 1024 /* bytes a turn; a multiple of three for base64 */, OUT_ROOM = BASE64_ROOM(PIECE) };
+enum {
+        PIECE = 96 * 1024 /* bytes a turn; a multiple of three for base64 */,
+        OUT_ROOM = BASE64_ROOM(PIECE)
+};
 
 struct pouring {
         struct exchange *x;
         struct loop_timer turn;
         struct json_writer w;
         struct pour_hole holes[POUR_HOLES];
-        size_t count, part, at;        /* part: 2 * n: text before hole n; 2 * n + 1: hole n. at: within the part */
+        size_t count, part,
+                at; /* part: 2 * n: text before hole n; 2 * n + 1: hole n. at: within the part */
 };
 
 static void
@@ -43,7 +47,8 @@ gone(struct exchange *x)
 static size_t
 write_text(struct pouring *p, size_t hole)
 {
-        size_t from = hole > 0 ? p->holes[hole - 1].at : 0, to = hole < p->count ? p->holes[hole].at : p->w.len;
+        size_t from = hole > 0 ? p->holes[hole - 1].at : 0,
+               to = hole < p->count ? p->holes[hole].at : p->w.len;
         size_t len = to - from - p->at < PIECE ? to - from - p->at : PIECE, queued;
 
         queued = exchange_write(p->x, p->w.text + from + p->at, len);
@@ -65,7 +70,8 @@ write_hole(struct pouring *p, const struct pour_hole *h)
         if (h->is_base64)
                 len = base64_write(h->take_memory + h->first + p->at, taken, out);
         else
-                len = json_escape(h->take_memory + h->first + p->at, h->len - p->at, out, sizeof out, &taken);
+                len = json_escape(h->take_memory + h->first + p->at, h->len - p->at, out,
+                                  sizeof out, &taken);
         p->at += taken;
         if (p->at == h->len) {
                 p->part++;
@@ -78,12 +84,13 @@ static void
 go_on(struct loop_timer *t)
 {
         struct pouring *p = (struct pouring *)(void *)((char *)t - offsetof(struct pouring, turn));
-        size_t queued = p->part % 2 == 0 ? write_text(p, p->part / 2) : write_hole(p, &p->holes[p->part / 2]);
+        size_t queued = p->part % 2 == 0 ? write_text(p, p->part / 2)
+                                         : write_hole(p, &p->holes[p->part / 2]);
         struct exchange *x = p->x;
 
         if (p->part == 2 * p->count + 1) {
                 pouring_fini(p);
-                (void)exchange_keep(x, 0, NULL);     /* a smaller amount is never refused */
+                (void)exchange_keep(x, 0, NULL); /* a smaller amount is never refused */
                 exchange_end(x);
         } else if (queued <= EXCHANGE_HIGH && loop_timer_set(x->loop, &p->turn, 0, go_on) < 0) {
                 pouring_fini(p);
@@ -100,7 +107,8 @@ drained(struct exchange *x)
 }
 
 void
-pour(struct exchange *x, int status, struct json_writer *take_w, const struct pour_hole *holes, size_t count)
+pour(struct exchange *x, int status, struct json_writer *take_w, const struct pour_hole *holes,
+     size_t count)
 {
         static const struct exchange_hooks hooks = { .gone = gone, .drained = drained };
         struct pouring *p = take_w->is_broken ? NULL : later_make(x->loop, struct pouring);

@@ -17,7 +17,7 @@ enum { POUR_HOLES = 2, POUR_LEAST = 64 * 1024 /* bytes: shorter answers are sent
 
 /* Bytes to insert into a text at an offset: within the quotes of a string. */
 struct pour_hole {
-        size_t at;                     /* offset in the text; ascending */
+        size_t at; /* offset in the text; ascending */
         /* from malloc; `len` bytes of it from `first` on are written */
         char *take_memory;
         size_t first, len;
@@ -29,6 +29,7 @@ struct pour_hole {
  * memory of the holes, also on failure (a broken writer: 500). Bytes counted for the exchange
  * (exchange_keep) count until the end.
  */
-void pour(struct exchange *x, int status, struct json_writer *take_w, const struct pour_hole *holes, size_t count);
+void pour(struct exchange *x, int status, struct json_writer *take_w, const struct pour_hole *holes,
+          size_t count);
 
 #endif

@@ -36,7 +36,8 @@ range_read(const char *value)
         if (*value == '-') {
                 value++;
                 r.kind = RANGE_LAST;
-                return read_number(&value, &r.length) == 0 && *value == '\0' && r.length > 0 ? r : none;
+                return read_number(&value, &r.length) == 0 && *value == '\0' && r.length > 0 ? r
+                                                                                             : none;
         }
         r.kind = RANGE_FROM;
         if (read_number(&value, &r.first) < 0 || *value != '-')

@@ -15,7 +15,12 @@
 #include "door/admit.h"
 #include "door/crowd.h"
 
-enum { BODY_FITS, BODY_TOO_LARGE, BODY_TOO_MANY /* of all owners */, BODY_TOO_GREEDY /* of one owner */ };
+enum {
+        BODY_FITS,
+        BODY_TOO_LARGE,
+        BODY_TOO_MANY /* of all owners */,
+        BODY_TOO_GREEDY /* of one owner */
+};
 enum { BODY_MS = 30 * 1000, STREAM_MS = 300 * 1000 };
 
 void
@@ -40,23 +45,28 @@ request_forget(struct connection *c)
         c->head_bytes = NULL;
         c->delayed = NULL;
         c->added_len = 0;
-        c->is_held = c->is_body_paused = c->is_too_large = c->is_done = c->is_chunked = c->has_length = 0;
+        c->is_held = c->is_body_paused = c->is_too_large = c->is_done = c->is_chunked =
+                c->has_length = 0;
         c->x = (struct exchange){ .loop = c->door->loop, .keeper = c->door->keeper };
 }
 
-/* -- bodies ----------------------------------------------------------------------------------------------------------------- */
+/* -- bodies
+ * -----------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 collect(struct connection *c, const char *bytes, size_t len)
 {
         if (c->is_too_large == BODY_FITS)
-                c->is_too_large = c->whole_len + len > BODY_MAX                ? BODY_TOO_LARGE
-                                  : c->door->body_bytes + len > BODIES_MAX     ? BODY_TOO_MANY
-                                  : crowd_hold(&c->member, CROWD_BODIES, len) < 0            ? BODY_TOO_GREEDY : BODY_FITS;
+                c->is_too_large = c->whole_len + len > BODY_MAX                   ? BODY_TOO_LARGE
+                                  : c->door->body_bytes + len > BODIES_MAX        ? BODY_TOO_MANY
+                                  : crowd_hold(&c->member, CROWD_BODIES, len) < 0 ? BODY_TOO_GREEDY
+                                                                                  : BODY_FITS;
         if (c->is_too_large != BODY_FITS)
                 return;
         if (c->whole_len + len + 1 > c->whole_room) {
-                size_t room = c->whole_room * 2 > c->whole_len + len + 1 ? c->whole_room * 2 : c->whole_len + len + 1;
+                size_t room = c->whole_room * 2 > c->whole_len + len + 1 ? c->whole_room * 2
+                                                                         : c->whole_len + len + 1;
                 char *whole = realloc(c->whole, room);
 
                 if (!whole) {
@@ -111,7 +121,7 @@ request_body(struct connection *c)
         struct error e;
         size_t taken;
 
-        if (c->is_done) {                      /* answered before the body was read */
+        if (c->is_done) { /* answered before the body was read */
                 c->is_last = 1;
                 c->state = CONNECTION_FLUSH;
                 return 1;
@@ -137,11 +147,13 @@ request_body(struct connection *c)
         }
         if (c->is_too_large) {
                 if (c->is_too_large == BODY_TOO_LARGE)
-                        (void)fail(&e, ERROR_REQUEST_TOO_LARGE, "the body is larger than %d bytes", BODY_MAX);
+                        (void)fail(&e, ERROR_REQUEST_TOO_LARGE, "the body is larger than %d bytes",
+                                   BODY_MAX);
                 else if (c->is_too_large == BODY_TOO_GREEDY)
                         (void)crowd_too_much(CROWD_BODIES, &e);
                 else
-                        (void)fail(&e, ERROR_UNAVAILABLE, "too many bodies come in at the same time");
+                        (void)fail(&e, ERROR_UNAVAILABLE,
+                                   "too many bodies come in at the same time");
                 connection_refuse(c, &e);
                 return 1;
         }
@@ -153,7 +165,9 @@ request_body(struct connection *c)
         return c->state != CONNECTION_DEAD && (c->in.len > 0 || c->state != CONNECTION_BODY);
 }
 
-/* -- heads ------------------------------------------------------------------------------------------------------------------ */
+/* -- heads
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Writes NULs into the copy of the head, so that its values are C strings. */
 static void
@@ -190,7 +204,8 @@ read_head(struct connection *c, size_t len, struct error *e)
         bytes_drop(&c->in, len);
         c->scanned = 0;
         reader_init(&c->reader, 0, 0);
-        if (http_head_read(c->head_bytes, len, HTTP_METHODS_REST, &c->head, e) < 0 || reader_head(&c->reader, c->head_bytes, &c->head, e) < 0)
+        if (http_head_read(c->head_bytes, len, HTTP_METHODS_REST, &c->head, e) < 0 ||
+            reader_head(&c->reader, c->head_bytes, &c->head, e) < 0)
                 return -1;
         end_strings(c);
         return 0;
@@ -211,11 +226,15 @@ admit(struct connection *c, struct error *e)
                         exchange_add(&c->x, "Allow", allow);
                 return -1;
         }
-        if ((c->route.flags & ROUTE_OPEN) == 0 && admit_credential(&c->head, c->is_tcp, &c->x.peer, e) < 0)
+        if ((c->route.flags & ROUTE_OPEN) == 0 &&
+            admit_credential(&c->head, c->is_tcp, &c->x.peer, e) < 0)
                 return -1;
-        if ((c->route.flags & ROUTE_OWN_QUERY) == 0 && codec_query_check(c->route.operation, c->route.method, c->route.pattern, c->x.query, e) < 0)
+        if ((c->route.flags & ROUTE_OWN_QUERY) == 0 &&
+            codec_query_check(c->route.operation, c->route.method, c->route.pattern, c->x.query,
+                              e) < 0)
                 return -1;
-        return admit_body(&c->head, (c->route.flags & ROUTE_ANY_TYPE) != 0, (c->route.flags & ROUTE_STREAM) != 0 ? UINT64_MAX : BODY_MAX, e);
+        return admit_body(&c->head, (c->route.flags & ROUTE_ANY_TYPE) != 0,
+                          (c->route.flags & ROUTE_STREAM) != 0 ? UINT64_MAX : BODY_MAX, e);
 }
 
 /* Answers with an error. If the request has a body, the connection ends with that answer. */
@@ -237,7 +256,9 @@ go_on(struct connection *c)
         c->state = CONNECTION_BODY;
         if (c->head.wants_continue && c->in.len == 0)
                 connection_send(c, words, lens, 1);
-        connection_deadline(c, c->body.is_over ? 0 : (c->route.flags & ROUTE_STREAM) != 0 ? STREAM_MS : BODY_MS);
+        connection_deadline(c, c->body.is_over                        ? 0
+                               : (c->route.flags & ROUTE_STREAM) != 0 ? STREAM_MS
+                                                                      : BODY_MS);
         if ((c->route.flags & ROUTE_STREAM) != 0)
                 handle(c);
 }
@@ -267,7 +288,8 @@ mark_of(const char *token)
 static void
 told(struct keeper_call *who, const struct keeper_reply *r)
 {
-        struct connection *c = (struct connection *)(void *)((char *)who - offsetof(struct connection, who));
+        struct connection *c =
+                (struct connection *)(void *)((char *)who - offsetof(struct connection, who));
         struct error e;
 
         if (r->error) {
@@ -324,7 +346,9 @@ request_head(struct connection *c)
 {
         struct error e;
         size_t len;
-        int found = c->in.len == 0 ? 0 : http_head_scan(c->in.at + c->in.first, c->in.len, &c->scanned, &len, &e);
+        int found = c->in.len == 0 ? 0
+                                   : http_head_scan(c->in.at + c->in.first, c->in.len, &c->scanned,
+                                                    &len, &e);
 
         if (found == 0)
                 return 0;

@@ -17,7 +17,7 @@
 enum { QUIET_MS = 15 * 1000 };
 
 struct asked {
-        struct keeper_call call;       /* must be first */
+        struct keeper_call call; /* must be first */
         struct exchange *x;
         const struct operation *operation;
         struct json_writer w;
@@ -29,7 +29,8 @@ status_of(const struct operation *o)
 {
         if (o->result_count == 0)
                 return 204;
-        return o->code == OP_CREATE || o->code == OP_CLAIM || o->code == OP_TOKEN_CREATE ? 201 : 200;
+        return o->code == OP_CREATE || o->code == OP_CLAIM || o->code == OP_TOKEN_CREATE ? 201
+                                                                                         : 200;
 }
 
 /* The last reply holds the members of a list answer that are not items. */
@@ -96,7 +97,8 @@ rest_call(struct exchange *x, const struct route *r)
         a->x = x;
         a->operation = r->operation;
         a->is_base64 = ask_base64(x);
-        a->has_items = r->operation->result_count > 0 && r->operation->results[0].tag == FIELD_ITEMS;
+        a->has_items =
+                r->operation->result_count > 0 && r->operation->results[0].tag == FIELD_ITEMS;
         json_init(&a->w, false);
         exchange_hold(x, &answered_anyway, a);
         if (ask(x, r, r->operation, names, &a->call, &e) < 0) {
@@ -127,10 +129,12 @@ rest_openapi(struct exchange *x, const struct route *r)
         exchange_json(x, 200, &w);
 }
 
-/* -- events ---------------------------------------------------------------------------------------------------------------- */
+/* -- events
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 struct watched {
-        struct keeper_call call;       /* must be first */
+        struct keeper_call call; /* must be first */
         struct exchange *x;
         struct loop_timer quiet;
 };
@@ -197,7 +201,8 @@ watch_overflow(struct watched *w)
         json_key(&text, "event");
         json_text(&text, WATCH_OVERFLOW);
         json_key(&text, "message");
-        json_text(&text, "events were lost because they were not read fast enough: list the sandboxes again, then watch again");
+        json_text(&text, "events were lost because they were not read fast enough: list the "
+                         "sandboxes again, then watch again");
         json_close_map(&text);
         if (!text.is_broken)
                 (void)exchange_event(w->x, WATCH_OVERFLOW, NULL, text.text, text.len);
@@ -220,7 +225,8 @@ watch_event(struct keeper_call *c, const struct record *fields)
         if (!w->x->has_begun)
                 exchange_begin(w->x, 200, "text/event-stream", -1);
         if (!text.is_broken)
-                queued = exchange_event(w->x, event, record_get_text(fields, FIELD_EVENT_ID, NULL), text.text, text.len);
+                queued = exchange_event(w->x, event, record_get_text(fields, FIELD_EVENT_ID, NULL),
+                                        text.text, text.len);
         json_fini(&text);
         if (strcmp(event, WATCH_OVERFLOW) == 0)
                 watch_over(w);

@@ -28,20 +28,25 @@
 #include "loop/later.h"
 
 enum mode {
-        MODE_WHOLE,            /* JSON when it has ended */
-        MODE_STARTED,          /* JSON as soon as it runs */
-        MODE_NOW,              /* JSON with the output so far */
-        MODE_EVENTS,           /* server-sent events until it ends */
-        MODE_RAW,              /* bytes of one stream until it ends */
-        MODE_RAW_NOW,          /* bytes of one stream, those available now */
+        MODE_WHOLE,   /* JSON when it has ended */
+        MODE_STARTED, /* JSON as soon as it runs */
+        MODE_NOW,     /* JSON with the output so far */
+        MODE_EVENTS,  /* server-sent events until it ends */
+        MODE_RAW,     /* bytes of one stream until it ends */
+        MODE_RAW_NOW, /* bytes of one stream, those available now */
 };
 
 #define LAST_OF_ALL ".end"
 
-enum { QUIET_MS = 15 * 1000, ID_ROOM = 65, NAME_ROOM = 201, CWD_ROOM = 201 /* the first bytes of both, for a message */ };
+enum {
+        QUIET_MS = 15 * 1000,
+        ID_ROOM = 65,
+        NAME_ROOM = 201,
+        CWD_ROOM = 201 /* the first bytes of both, for a message */
+};
 
 struct session {
-        struct keeper_call call;       /* must be first */
+        struct keeper_call call; /* must be first */
         struct follow follow;
         struct loop_timer quiet;
         struct exchange *x;
@@ -51,9 +56,9 @@ struct session {
          * client
          */
         int is_watcher, is_base64, stays, stream;
-        size_t kept;                   /* counted bytes of the captures */
-        uint64_t want[2], seen[2];     /* MODE_NOW: bytes printed so far; bytes received so far */
-        uint64_t given[2];             /* MODE_EVENTS: offset of each stream after the last event */
+        size_t kept;               /* counted bytes of the captures */
+        uint64_t want[2], seen[2]; /* MODE_NOW: bytes printed so far; bytes received so far */
+        uint64_t given[2];         /* MODE_EVENTS: offset of each stream after the last event */
         /* MODE_EVENTS: the first bytes of a character that is not complete yet */
         char tails[2][4];
         size_t tail_lens[2];
@@ -68,7 +73,9 @@ of_follow(struct follow *f)
         return f->state;
 }
 
-/* -- ends ---------------------------------------------------------------------------------------------------------------- */
+/* -- ends
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 end_session(struct session *s)
@@ -117,7 +124,9 @@ answer_view(struct session *s, int status)
         end_session(s);
 }
 
-/* -- events ---------------------------------------------------------------------------------------------------------------- */
+/* -- events
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 speak(struct loop_timer *t)
@@ -137,7 +146,8 @@ send_event(struct session *s, const char *event, bool is_end, const struct json_
 {
         char id[64];
 
-        (void)snprintf(id, sizeof id, "%" PRIu64 ".%" PRIu64 "%s", s->given[0], s->given[1], is_end ? LAST_OF_ALL : "");
+        (void)snprintf(id, sizeof id, "%" PRIu64 ".%" PRIu64 "%s", s->given[0], s->given[1],
+                       is_end ? LAST_OF_ALL : "");
         return w->is_broken ? 0 : exchange_event(s->x, event, id, w->text, w->len);
 }
 
@@ -218,7 +228,8 @@ end_events(struct session *s)
         begin_events(s);
         for (int i = 0; i < 2; i++)
                 if (s->tail_lens[i] > 0)
-                        (void)send_piece(s, i, s->tails[i], s->tail_lens[i], s->tail_ends[i] - s->tail_lens[i]);
+                        (void)send_piece(s, i, s->tails[i], s->tail_lens[i],
+                                         s->tail_ends[i] - s->tail_lens[i]);
         json_init(&w, false);
         exec_view_write(&w, &s->view, s->is_base64);
         (void)send_event(s, "end", true, &w);
@@ -284,7 +295,8 @@ on_output(struct follow *f, int stream, const void *bytes, size_t len, uint64_t 
 
         s->seen[stream - 1] = offset + len;
         if (s->mode == MODE_EVENTS)
-                queued = s->is_base64 ? send_piece(s, stream - 1, bytes, len, offset) : tell_text(s, stream - 1, bytes, len, offset);
+                queued = s->is_base64 ? send_piece(s, stream - 1, bytes, len, offset)
+                                      : tell_text(s, stream - 1, bytes, len, offset);
         else if (s->mode != MODE_RAW && s->mode != MODE_RAW_NOW)
                 add_output(s, &s->view.streams[stream - 1], bytes, len, offset);
         else if (stream == s->stream)
@@ -343,7 +355,8 @@ on_end(struct follow *f, const struct channel_end *end)
 
         s->view.is_ended = 1;
         s->view.end = *end;
-        if (end->denied == 0 || s->mode == MODE_RAW || s->mode == MODE_RAW_NOW || ask_refusals(s) < 0)
+        if (end->denied == 0 || s->mode == MODE_RAW || s->mode == MODE_RAW_NOW ||
+            ask_refusals(s) < 0)
                 tell_end(s);
 }
 
@@ -355,8 +368,12 @@ static void
 tell_lost(struct session *s)
 {
         s->view.is_ended = 1;
-        s->view.end = (struct channel_end){ .word = OUTCOME_LOST, .exit_code = -1, .stdout_bytes = s->seen[0], .stderr_bytes = s->seen[1],
-                                            .dropped_bytes = s->view.streams[0].missed + s->view.streams[1].missed };
+        s->view.end = (struct channel_end){ .word = OUTCOME_LOST,
+                                            .exit_code = -1,
+                                            .stdout_bytes = s->seen[0],
+                                            .stderr_bytes = s->seen[1],
+                                            .dropped_bytes = s->view.streams[0].missed +
+                                                             s->view.streams[1].missed };
         tell_end(s);
 }
 
@@ -368,10 +385,14 @@ on_lost(struct follow *f)
         struct error e;
 
         if (!s->view.is_started && strcmp(record_get_text(&fields, FIELD_STATE, ""), "ended") == 0)
-                (void)fail_at(&e, ERROR_EXEC_NOT_FOUND, "exec", "forgotten", "the command has ended, and what it printed is no longer kept");
+                (void)fail_at(&e, ERROR_EXEC_NOT_FOUND, "exec", "forgotten",
+                              "the command has ended, and what it printed is no longer kept");
         /* a raw stream cannot carry an error: it is cut off */
-        else if ((!s->view.is_started && s->is_watcher) || s->mode == MODE_RAW || s->mode == MODE_RAW_NOW)
-                (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost", "the sandbox ended, or its box broke off, before the command's end was known");
+        else if ((!s->view.is_started && s->is_watcher) || s->mode == MODE_RAW ||
+                 s->mode == MODE_RAW_NOW)
+                (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost",
+                              "the sandbox ended, or its box broke off, before the command's end "
+                              "was known");
         else {
                 tell_lost(s);
                 return;
@@ -398,8 +419,19 @@ on_quiet(struct follow *f)
         }
 }
 
-static const struct follow_ops to_the_end = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .room = room_for_output };
-static const struct follow_ops what_is_there = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .quiet = on_quiet, .room = room_for_output };
+static const struct follow_ops to_the_end = { .started = on_started,
+                                              .failed = on_failed,
+                                              .output = on_output,
+                                              .ended = on_end,
+                                              .lost = on_lost,
+                                              .room = room_for_output };
+static const struct follow_ops what_is_there = { .started = on_started,
+                                                 .failed = on_failed,
+                                                 .output = on_output,
+                                                 .ended = on_end,
+                                                 .lost = on_lost,
+                                                 .quiet = on_quiet,
+                                                 .room = room_for_output };
 
 /*
  * -- the keeper's replies ------------------------------------------------------------------------
@@ -419,7 +451,8 @@ introduced(struct session *s, const struct keeper_reply *r)
                 if (s->mode == MODE_RAW_NOW)
                         s->want[2 - s->stream] = 0;
         }
-        if (follow_open(&s->follow, s->x->loop, fd, is_now ? &what_is_there : &to_the_end, s) < 0 || exec_view_keep(&s->view, &r->fields) < 0) {
+        if (follow_open(&s->follow, s->x->loop, fd, is_now ? &what_is_there : &to_the_end, s) < 0 ||
+            exec_view_keep(&s->view, &r->fields) < 0) {
                 (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left to follow this command");
                 fail_session(s, &e);
                 return;
@@ -510,7 +543,10 @@ begin(struct exchange *x, int is_watcher)
         s->is_base64 = ask_base64(x);
         s->is_watcher = is_watcher;
         for (int i = 0; i < 2; i++)
-                s->view.streams[i] = (struct capture){ .cap = CAPTURE_DEFAULT, .may_grow = may_grow, .of = s, .is_strict = is_watcher };
+                s->view.streams[i] = (struct capture){ .cap = CAPTURE_DEFAULT,
+                                                       .may_grow = may_grow,
+                                                       .of = s,
+                                                       .is_strict = is_watcher };
         exchange_hold(x, &hooks, s);
         return s;
 }
@@ -520,14 +556,21 @@ take_cap(struct session *s, const struct record *call)
 {
         uint64_t keep = record_get_uint(call, FIELD_KEEP_BYTES, CAPTURE_DEFAULT);
 
-        s->view.streams[0].cap = s->view.streams[1].cap = keep < CAPTURE_MAX ? (size_t)keep : CAPTURE_MAX;
+        s->view.streams[0].cap = s->view.streams[1].cap =
+                keep < CAPTURE_MAX ? (size_t)keep : CAPTURE_MAX;
 }
 
 static int
-read_call(struct session *s, const struct route *r, const struct operation *o, const char *const *names, struct record_writer *w, struct error *e)
+read_call(struct session *s, const struct route *r, const struct operation *o,
+          const char *const *names, struct record_writer *w, struct error *e)
 {
         struct exchange *x = s->x;
-        struct codec_call call = { .operation = o, .path = &r->path, .query = x->query, .query_names = names, .body = x->body, .body_len = x->body_len,
+        struct codec_call call = { .operation = o,
+                                   .path = &r->path,
+                                   .query = x->query,
+                                   .query_names = names,
+                                   .body = x->body,
+                                   .body_len = x->body_len,
                                    .key = exchange_header(x, "idempotency-key") };
         struct arena arena;
         int result;
@@ -555,10 +598,14 @@ rest_exec(struct exchange *x, const struct route *r)
         }
         call = (struct record){ w.bytes, w.len };
         (void)snprintf(s->id, sizeof s->id, "%s", record_get_text(&call, FIELD_ID, ""));
-        (void)snprintf(s->name, sizeof s->name, "%.*s", NAME_ROOM - 1, record_get_text(&call, FIELD_ARGV, ""));
-        (void)snprintf(s->cwd, sizeof s->cwd, "%.*s", CWD_ROOM - 1, record_get_text(&call, FIELD_CWD, ""));
+        (void)snprintf(s->name, sizeof s->name, "%.*s", NAME_ROOM - 1,
+                       record_get_text(&call, FIELD_ARGV, ""));
+        (void)snprintf(s->cwd, sizeof s->cwd, "%.*s", CWD_ROOM - 1,
+                       record_get_text(&call, FIELD_CWD, ""));
         s->stays = record_get_bool(&call, FIELD_BACKGROUND, 0);
-        s->mode = exchange_accepts(x, "text/event-stream") ? MODE_EVENTS : s->stays && !record_get_bool(&call, FIELD_WAIT_PORTS, 0) ? MODE_STARTED : MODE_WHOLE;
+        s->mode = exchange_accepts(x, "text/event-stream")                   ? MODE_EVENTS
+                  : s->stays && !record_get_bool(&call, FIELD_WAIT_PORTS, 0) ? MODE_STARTED
+                                                                             : MODE_WHOLE;
         if (record_get_bool(&call, FIELD_WAIT_PORTS, 0))
                 s->call.event = port_told;
         take_cap(s, &call);
@@ -574,18 +621,24 @@ read_output_mode(struct session *s, struct error *e)
         const char *stream;
         struct arena arena;
 
-        if (codec_query_bool(x->query, "wait", &waits, e) < 0 || codec_query_bool(x->query, "follow", &follows, e) < 0)
+        if (codec_query_bool(x->query, "wait", &waits, e) < 0 ||
+            codec_query_bool(x->query, "follow", &follows, e) < 0)
                 return -1;
-        s->mode = exchange_accepts(x, "text/event-stream") ? MODE_EVENTS : waits ? MODE_WHOLE : MODE_NOW;
+        s->mode = exchange_accepts(x, "text/event-stream") ? MODE_EVENTS
+                  : waits                                  ? MODE_WHOLE
+                                                           : MODE_NOW;
         if (s->mode == MODE_EVENTS || !exchange_accepts(x, "application/octet-stream"))
                 return 0;
         s->mode = follows ? MODE_RAW : MODE_RAW_NOW;
         arena_init(&arena, 64 * 1024);
         stream = codec_query(&arena, x->query, "stream");
-        s->stream = !stream || strcmp(stream, "stdout") == 0 ? 1 : strcmp(stream, "stderr") == 0 ? 2 : 0;
+        s->stream = !stream || strcmp(stream, "stdout") == 0 ? 1
+                    : strcmp(stream, "stderr") == 0          ? 2
+                                                             : 0;
         arena_fini(&arena);
         if (s->stream == 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "stream", "value", "stream is stdout or stderr");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "stream", "value",
+                               "stream is stdout or stderr");
         return 0;
 }
 
@@ -608,10 +661,14 @@ read_last_event(const char *id, uint64_t *ret, struct error *e)
 {
         const char *at = id;
 
-        if (read_given(&at, &ret[0]) && *at++ == '.' && read_given(&at, &ret[1]) && (*at == '\0' || strcmp(at, LAST_OF_ALL) == 0))
+        if (read_given(&at, &ret[0]) && *at++ == '.' && read_given(&at, &ret[1]) &&
+            (*at == '\0' || strcmp(at, LAST_OF_ALL) == 0))
                 return *at != '\0';
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "Last-Event-ID", "value", "%.60s is not the id of an event of this stream", id);
-        return error_hint(e, "Send the `id:` of the last event that came, or leave the header out and use stdout_offset and stderr_offset."), -1;
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "Last-Event-ID", "value",
+                      "%.60s is not the id of an event of this stream", id);
+        return error_hint(e, "Send the `id:` of the last event that came, or leave the header out "
+                             "and use stdout_offset and stderr_offset."),
+               -1;
 }
 
 /* Sets the offset of one stream, whether or not the query has set one. */
@@ -622,7 +679,8 @@ put_offset(struct record_writer *w, uint16_t tag, uint64_t value)
         struct record_entry entry;
 
         if (record_find(&r, tag, &entry) && entry.type == RECORD_UINT)
-                memcpy(w->bytes + ((const unsigned char *)entry.value - w->bytes), &value, sizeof value);
+                memcpy(w->bytes + ((const unsigned char *)entry.value - w->bytes), &value,
+                       sizeof value);
         else
                 record_uint(w, tag, value);
 }
@@ -662,7 +720,8 @@ rest_output(struct exchange *x, const struct route *r)
 
         if (!s)
                 return;
-        if (read_output_mode(s, &e) < 0 || read_call(s, r, r->operation, names, &w, &e) < 0 || (has_all = go_on(s, &w, &e)) < 0) {
+        if (read_output_mode(s, &e) < 0 || read_call(s, r, r->operation, names, &w, &e) < 0 ||
+            (has_all = go_on(s, &w, &e)) < 0) {
                 fail_session(s, &e);
                 return;
         }
@@ -670,8 +729,12 @@ rest_output(struct exchange *x, const struct route *r)
                 return;
         call = (struct record){ w.bytes, w.len };
         (void)snprintf(s->id, sizeof s->id, "%s", record_get_text(&call, FIELD_ID, ""));
-        if (s->stream != 0 && record_find(&call, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET, &other)) {
-                (void)fail_at(&e, ERROR_INVALID_ARGUMENT, s->stream == 1 ? "stderr_offset" : "stdout_offset", "stream", "this answer holds the other stream");
+        if (s->stream != 0 &&
+            record_find(&call, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET,
+                        &other)) {
+                (void)fail_at(&e, ERROR_INVALID_ARGUMENT,
+                              s->stream == 1 ? "stderr_offset" : "stdout_offset", "stream",
+                              "this answer holds the other stream");
                 fail_session(s, &e);
                 return;
         }
@@ -685,7 +748,8 @@ rest_output(struct exchange *x, const struct route *r)
         take_cap(s, &call);
         /* no output of the other stream: its offset is beyond the end */
         if (s->stream != 0)
-                record_uint(&w, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET, NUMBER_EXACT_MAX);
+                record_uint(&w, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET,
+                            NUMBER_EXACT_MAX);
         if (ask_with(x, r->operation, &w, &s->call, &e) < 0)
                 fail_session(s, &e);
 }

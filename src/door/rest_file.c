@@ -23,16 +23,18 @@
 static const struct exchange_hooks hooks = { .gone = filer_gone, .drained = filer_drained };
 static const char *const encoding_only[] = { "encoding", NULL };
 
-/* -- reading ------------------------------------------------------------------------------------------------------------- */
+/* -- reading
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 struct reading {
-        struct filer filer;            /* must be first */
+        struct filer filer; /* must be first */
         struct route route;
         struct range range;
-        uint64_t offset, length;       /* as requested from the box */
+        uint64_t offset, length; /* as requested from the box */
         unsigned char head[sizeof(struct file_info)];
         size_t head_len;
-        int is_probe;                  /* reads only the size: the range counts from the end */
+        int is_probe; /* reads only the size: the range counts from the end */
 };
 
 static int ask_reading(struct reading *r, struct error *e);
@@ -61,16 +63,19 @@ begin_answer(struct reading *r, struct error *e)
         if (r->range.kind != RANGE_NONE && r->offset >= info.size) {
                 (void)snprintf(text, sizeof text, "bytes */%" PRIu64, info.size);
                 exchange_add(x, "Content-Range", text);
-                return fail_at(e, ERROR_RANGE_UNSATISFIABLE, "Range", "range", "the file has %" PRIu64 " bytes", info.size);
+                return fail_at(e, ERROR_RANGE_UNSATISFIABLE, "Range", "range",
+                               "the file has %" PRIu64 " bytes", info.size);
         }
         left = info.size > r->offset ? info.size - r->offset : 0;
         left = left < r->length ? left : r->length;
         exchange_add(x, "Accept-Ranges", "bytes");
         if (r->range.kind != RANGE_NONE) {
-                (void)snprintf(text, sizeof text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, r->offset, r->offset + left - 1, info.size);
+                (void)snprintf(text, sizeof text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+                               r->offset, r->offset + left - 1, info.size);
                 exchange_add(x, "Content-Range", text);
         }
-        exchange_begin(x, r->range.kind != RANGE_NONE ? 206 : 200, "application/octet-stream", (int64_t)left);
+        exchange_begin(x, r->range.kind != RANGE_NONE ? 206 : 200, "application/octet-stream",
+                       (int64_t)left);
         return 0;
 }
 
@@ -90,7 +95,8 @@ read_output(struct filer *f, const void *bytes, size_t len, struct error *e)
                 if (!f->follow.is_open)
                         return 0;
         }
-        if (len > head && exchange_write(f->x, (const char *)bytes + head, len - head) > EXCHANGE_HIGH)
+        if (len > head &&
+            exchange_write(f->x, (const char *)bytes + head, len - head) > EXCHANGE_HIGH)
                 follow_pause(&f->follow);
         return 0;
 }
@@ -112,7 +118,9 @@ static int
 ask_reading(struct reading *r, struct error *e)
 {
         struct exchange *x = r->filer.x;
-        struct codec_call call = { .operation = operation(OP_FILE_READ), .path = &r->route.path, .query = x->query };
+        struct codec_call call = { .operation = operation(OP_FILE_READ),
+                                   .path = &r->route.path,
+                                   .query = x->query };
         struct record_writer w = ask_record();
         struct record record;
 
@@ -123,8 +131,10 @@ ask_reading(struct reading *r, struct error *e)
                 r->offset = record_get_uint(&record, FIELD_OFFSET, 0);
                 r->length = record_get_uint(&record, FIELD_LENGTH, UINT64_MAX);
         } else {
-                if (record_find(&record, FIELD_OFFSET, &(struct record_entry){ 0 }) || record_find(&record, FIELD_LENGTH, &(struct record_entry){ 0 }))
-                        return fail_at(e, ERROR_INVALID_ARGUMENT, "Range", "twice", "a part is asked for by Range and by the query");
+                if (record_find(&record, FIELD_OFFSET, &(struct record_entry){ 0 }) ||
+                    record_find(&record, FIELD_LENGTH, &(struct record_entry){ 0 }))
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, "Range", "twice",
+                                       "a part is asked for by Range and by the query");
                 record_uint(&w, FIELD_OFFSET, r->offset);
                 if (r->length != UINT64_MAX)
                         record_uint(&w, FIELD_LENGTH, r->length);
@@ -150,27 +160,35 @@ rest_file_read(struct exchange *x, const struct route *route)
                 filer_fail(&r->filer, &e);
 }
 
-/* -- entries --------------------------------------------------------------------------------------------------------------- */
+/* -- entries
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 struct listing {
-        struct filer filer;            /* must be first */
+        struct filer filer; /* must be first */
         struct json_writer w;
-        unsigned char *rest;           /* the first bytes of an incomplete entry */
+        unsigned char *rest; /* the first bytes of an incomplete entry */
         size_t rest_len, rest_room;
         int is_one, is_cut, count;
-        char *next;                    /* where the next part starts, or NULL */
+        char *next; /* where the next part starts, or NULL */
 };
 
 static const char *
 kind_name(uint32_t kind)
 {
         switch (kind) {
-        case FILE_REGULAR: return "file";
-        case FILE_DIRECTORY: return "directory";
-        case FILE_LINK: return "link";
-        case FILE_FIFO: return "fifo";
-        case FILE_SOCKET: return "socket";
-        default: return "device";
+        case FILE_REGULAR:
+                return "file";
+        case FILE_DIRECTORY:
+                return "directory";
+        case FILE_LINK:
+                return "link";
+        case FILE_FIFO:
+                return "fifo";
+        case FILE_SOCKET:
+                return "socket";
+        default:
+                return "device";
         }
 }
 
@@ -187,7 +205,8 @@ write_entry(struct listing *l, const struct file_entry *entry, const char *path,
          * A name that is not valid text is sent as base64, so that a client can use it in a request
          * (B20).
          */
-        int is_base64 = l->filer.is_base64 || !is_text(path, entry->path_len) || !is_text(target, entry->target_len);
+        int is_base64 = l->filer.is_base64 || !is_text(path, entry->path_len) ||
+                        !is_text(target, entry->target_len);
         struct json_writer *w = &l->w;
 
         json_open_map(w);
@@ -241,7 +260,8 @@ take_entries(struct listing *l, const unsigned char *bytes, size_t len)
                 if (entry.kind == FILE_MORE)
                         take_more(l, (const char *)bytes + at + sizeof entry, entry.path_len);
                 else
-                        write_entry(l, &entry, (const char *)bytes + at + sizeof entry, (const char *)bytes + at + sizeof entry + entry.path_len);
+                        write_entry(l, &entry, (const char *)bytes + at + sizeof entry,
+                                    (const char *)bytes + at + sizeof entry + entry.path_len);
                 at += sizeof entry + entry.path_len + entry.target_len;
         }
         return (ssize_t)at;
@@ -257,7 +277,7 @@ hand_on(struct listing *l)
         struct filer *f = &l->filer;
 
         if (l->w.is_broken)
-                return;                /* reported at its end */
+                return; /* reported at its end */
         if (!f->x->has_begun)
                 exchange_begin(f->x, 200, "application/json", -1);
         if (exchange_write(f->x, l->w.text, l->w.len) > EXCHANGE_HIGH)
@@ -338,7 +358,9 @@ list_fini(struct filer *f)
 static void
 begin_listing(struct exchange *x, const struct route *route, int is_one)
 {
-        static const struct filer_ops ops = { .output = list_output, .done = list_done, .fini = list_fini };
+        static const struct filer_ops ops = { .output = list_output,
+                                              .done = list_done,
+                                              .fini = list_fini };
         struct listing *l = (struct listing *)(void *)filer_new(x, sizeof *l, &ops, &hooks);
         struct error e;
 
@@ -367,9 +389,14 @@ rest_file_stat(struct exchange *x, const struct route *route)
         begin_listing(x, route, 1);
 }
 
-/* -- changes ---------------------------------------------------------------------------------------------------------------- */
+/* -- changes
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
-struct change { struct filer filer; int is_remove; };
+struct change {
+        struct filer filer;
+        int is_remove;
+};
 
 static void
 answer_existed(struct exchange *x, int existed)

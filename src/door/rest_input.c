@@ -18,7 +18,7 @@
 #include "loop/later.h"
 
 struct input {
-        struct keeper_call call;       /* must be first */
+        struct keeper_call call; /* must be first */
         struct follow follow;
         struct exchange *x;
         bool wants_end;
@@ -64,14 +64,17 @@ finish_body(struct input *in)
         finish_when_sent(in);
 }
 
-/* -- the channel ---------------------------------------------------------------------------------------------------------- */
+/* -- the channel
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void
 over(struct follow *f)
 {
         struct error e;
 
-        (void)fail_at(&e, ERROR_INVALID_ARGUMENT, "exec", "ended", "the exec has ended, and takes no input");
+        (void)fail_at(&e, ERROR_INVALID_ARGUMENT, "exec", "ended",
+                      "the exec has ended, and takes no input");
         fail_input(f->state, &e);
 }
 
@@ -115,7 +118,11 @@ on_started(struct follow *f, const struct channel_started *started)
         }
 }
 
-static const struct follow_ops ops = { .started = on_started, .failed = on_failed, .ended = on_ended, .lost = over, .writable = on_writable };
+static const struct follow_ops ops = { .started = on_started,
+                                       .failed = on_failed,
+                                       .ended = on_ended,
+                                       .lost = over,
+                                       .writable = on_writable };
 
 static void
 body(struct exchange *x, const void *bytes, size_t len)
@@ -158,7 +165,10 @@ replied(struct keeper_call *c, const struct keeper_reply *r)
 static int
 ask_channel(struct input *in, const struct route *route, const char *const *names, struct error *e)
 {
-        struct codec_call call = { .operation = operation(OP_EXEC_ATTACH), .path = &route->path, .query = in->x->query, .query_names = names };
+        struct codec_call call = { .operation = operation(OP_EXEC_ATTACH),
+                                   .path = &route->path,
+                                   .query = in->x->query,
+                                   .query_names = names };
         struct record_writer w = ask_record();
 
         if (ask_read(&call, &w, e) < 0)
@@ -193,7 +203,8 @@ rest_stdin(struct exchange *x, const struct route *route)
 
         if (!in)
                 return;
-        if (codec_query_bool(x->query, "end", &in->wants_end, &e) < 0 || ask_channel(in, route, names, &e) < 0)
+        if (codec_query_bool(x->query, "end", &in->wants_end, &e) < 0 ||
+            ask_channel(in, route, names, &e) < 0)
                 fail_input(in, &e);
         else
                 exchange_body_pause(x);
@@ -202,11 +213,16 @@ rest_stdin(struct exchange *x, const struct route *route)
 static int
 read_side(const struct node *body, const char *name, uint16_t *ret, struct error *e)
 {
-        static const struct { uint64_t min, max; } bounds = { NUMBER_TERMINAL_SIDE };
+        static const struct {
+                uint64_t min, max;
+        } bounds = { NUMBER_TERMINAL_SIDE };
         const struct node *n = node_find(body, name);
 
-        if (!n || n->kind != NODE_INT || n->integer < (int64_t)bounds.min || n->integer > (int64_t)bounds.max)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, name, n ? "range" : "missing", "%s must be a whole number, %" PRIu64 " to %" PRIu64, name, bounds.min, bounds.max);
+        if (!n || n->kind != NODE_INT || n->integer < (int64_t)bounds.min ||
+            n->integer > (int64_t)bounds.max)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, name, n ? "range" : "missing",
+                               "%s must be a whole number, %" PRIu64 " to %" PRIu64, name,
+                               bounds.min, bounds.max);
         *ret = (uint16_t)n->integer;
         return 0;
 }
@@ -225,7 +241,8 @@ rest_resize(struct exchange *x, const struct route *route)
         in->is_resize = 1;
         arena_init(&arena, ASK_MEMORY);
         result = codec_body(&arena, x->body, x->body_len, &body_node, &e);
-        if (result == 0 && (read_side(body_node, "rows", &in->size.rows, &e) < 0 || read_side(body_node, "columns", &in->size.columns, &e) < 0))
+        if (result == 0 && (read_side(body_node, "rows", &in->size.rows, &e) < 0 ||
+                            read_side(body_node, "columns", &in->size.columns, &e) < 0))
                 result = -1;
         arena_fini(&arena);
         if (result < 0 || ask_channel(in, route, NULL, &e) < 0)

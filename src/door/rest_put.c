@@ -22,13 +22,13 @@
 enum { CHUNKED_MAX = 8 << 20 };
 
 struct writing {
-        struct filer filer;            /* must be first */
+        struct filer filer; /* must be first */
         struct file_put put;
         char path[FILE_PATH_MAX + 1];
-        int is_opened, is_known;       /* the channel is open; the length is known */
-        char *bytes;                   /* a batch, or a chunked body */
+        int is_opened, is_known; /* the channel is open; the length is known */
+        char *bytes;             /* a batch, or a chunked body */
         size_t len, room;
-        int has_all;                   /* of the body */
+        int has_all; /* of the body */
 };
 
 static void
@@ -80,7 +80,9 @@ finish(struct writing *w)
         (void)follow_send(&w->filer.follow, CHANNEL_STDIN_END, NULL, 0);
 }
 
-/* -- one file, raw ---------------------------------------------------------------------------------------------------------- */
+/* -- one file, raw
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void
 pass_head(struct writing *w)
@@ -137,8 +139,11 @@ put_body(struct exchange *x, const void *bytes, size_t len)
                 if (w->is_opened)
                         finish(w);
         } else if (w->len + len > CHUNKED_MAX) {
-                (void)fail(&e, ERROR_REQUEST_TOO_LARGE, "a body in chunks may have at most %d bytes; nothing was written", CHUNKED_MAX);
-                error_hint(&e, "Send the file with a Content-Length, as `curl -T FILE` does: then its size is not limited.");
+                (void)fail(&e, ERROR_REQUEST_TOO_LARGE,
+                           "a body in chunks may have at most %d bytes; nothing was written",
+                           CHUNKED_MAX);
+                error_hint(&e, "Send the file with a Content-Length, as `curl -T FILE` does: then "
+                               "its size is not limited.");
                 filer_fail(&w->filer, &e);
         } else if (len > 0) {
                 if (exchange_keep_body(x, w->len + len, &e) < 0) {
@@ -169,7 +174,8 @@ read_mode(struct writing *w, const char *text, struct error *e)
                 return 0;
         mode = strtoul(text, &end, is_octal ? 8 : 10);
         if (text[0] < '0' || text[0] > '9' || *end != '\0' || mode > (is_octal ? 07777 : 0777))
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "mode", "value", "mode is permission bits: 0644, or 420");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "mode", "value",
+                               "mode is permission bits: 0644, or 420");
         w->put.mode = (uint32_t)mode & 0777;
         w->put.flags = FILE_PUT_MODE;
         return 0;
@@ -185,7 +191,9 @@ read_place(struct writing *w, const char *query, struct error *e)
         arena_init(&arena, 64 * 1024);
         path = codec_query(&arena, query, "path");
         if (!path || path[0] == '\0' || strlen(path) > FILE_PATH_MAX)
-                result = fail_at(e, ERROR_INVALID_ARGUMENT, "path", path && path[0] ? "range" : "missing", "file.write needs a path of 1 to %d bytes in the query", FILE_PATH_MAX);
+                result = fail_at(
+                        e, ERROR_INVALID_ARGUMENT, "path", path && path[0] ? "range" : "missing",
+                        "file.write needs a path of 1 to %d bytes in the query", FILE_PATH_MAX);
         else
                 (void)snprintf(w->path, sizeof w->path, "%s", path);
         w->put.path_len = (uint32_t)strlen(w->path);
@@ -197,21 +205,32 @@ read_place(struct writing *w, const char *query, struct error *e)
 
 /* Reads path and query of a write; the keeper does not get its body. */
 static int
-ask_writing(struct writing *w, const struct route *route, const char *const *names, const char *key, struct error *e)
+ask_writing(struct writing *w, const struct route *route, const char *const *names, const char *key,
+            struct error *e)
 {
         struct exchange *x = w->filer.x;
-        struct codec_call call = { .operation = operation(OP_FILE_WRITE), .path = &route->path, .query = x->query, .query_names = names,
+        struct codec_call call = { .operation = operation(OP_FILE_WRITE),
+                                   .path = &route->path,
+                                   .query = x->query,
+                                   .query_names = names,
                                    .key = key ? key : exchange_header(x, "idempotency-key") };
         struct record_writer record = ask_record();
 
-        return ask_read(&call, &record, e) < 0 ? -1 : ask_with(x, operation(OP_FILE_WRITE), &record, &w->filer.call, e);
+        return ask_read(&call, &record, e) < 0
+                       ? -1
+                       : ask_with(x, operation(OP_FILE_WRITE), &record, &w->filer.call, e);
 }
 
 void
 rest_file_put(struct exchange *x, const struct route *route)
 {
-        static const struct filer_ops ops = { .opened = put_opened, .done = written, .writable = put_writable, .fini = writing_fini };
-        static const struct exchange_hooks hooks = { .gone = filer_gone, .drained = filer_drained, .body = put_body };
+        static const struct filer_ops ops = { .opened = put_opened,
+                                              .done = written,
+                                              .writable = put_writable,
+                                              .fini = writing_fini };
+        static const struct exchange_hooks hooks = { .gone = filer_gone,
+                                                     .drained = filer_drained,
+                                                     .body = put_body };
         static const char *const names[] = { "path", "mode", NULL };
         struct writing *w = (struct writing *)(void *)filer_new(x, sizeof *w, &ops, &hooks);
         const char *length = exchange_header(x, "content-length");
@@ -230,7 +249,9 @@ rest_file_put(struct exchange *x, const struct route *route)
                 exchange_body_pause(x);
 }
 
-/* -- a batch ------------------------------------------------------------------------------------------------------------------- */
+/* -- a batch
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 static int
 member_error(struct error *e, int index, const char *name, const char *message)
@@ -248,13 +269,15 @@ check_members(const struct node *file, int index, struct error *e)
 
         if (file->kind != NODE_MAP)
                 return member_error(e, index, "", "an entry of files is an object");
-        node_each(n, file) {
+        node_each(n, file)
+        {
                 size_t i = 0;
 
                 while (i < sizeof known / sizeof *known && strcmp(known[i], n->key) != 0)
                         i++;
                 if (i == sizeof known / sizeof *known) {
-                        (void)member_error(e, index, n->key, "a file has path, content, encoding and mode");
+                        (void)member_error(e, index, n->key,
+                                           "a file has path, content, encoding and mode");
                         (void)snprintf(e->reason, sizeof e->reason, "unknown_field");
                         return -1;
                 }
@@ -263,9 +286,11 @@ check_members(const struct node *file, int index, struct error *e)
 }
 
 static int
-read_file(struct writing *w, struct arena *arena, const struct node *file, int index, struct error *e)
+read_file(struct writing *w, struct arena *arena, const struct node *file, int index,
+          struct error *e)
 {
-        const struct node *path = node_find(file, "path"), *content = node_find(file, "content"), *encoding = node_find(file, "encoding"), *mode = node_find(file, "mode");
+        const struct node *path = node_find(file, "path"), *content = node_find(file, "content"),
+                          *encoding = node_find(file, "encoding"), *mode = node_find(file, "mode");
         struct file_put put = { 0 };
         const char *bytes;
         size_t len;
@@ -276,9 +301,11 @@ read_file(struct writing *w, struct arena *arena, const struct node *file, int i
                 return member_error(e, index, "path", "path is a string of 1 to 4095 bytes");
         if (!content || content->kind != NODE_STRING)
                 return member_error(e, index, "content", "content is a string");
-        if (encoding && !node_is_text(encoding, "base64") && !node_is_text(encoding, "utf-8") && !node_is_text(encoding, "utf8"))
+        if (encoding && !node_is_text(encoding, "base64") && !node_is_text(encoding, "utf-8") &&
+            !node_is_text(encoding, "utf8"))
                 return member_error(e, index, "encoding", "encoding is base64, or left out");
-        if (mode && mode->kind != NODE_NULL && (mode->kind != NODE_INT || mode->integer < 0 || mode->integer > 07777))
+        if (mode && mode->kind != NODE_NULL &&
+            (mode->kind != NODE_INT || mode->integer < 0 || mode->integer > 07777))
                 return member_error(e, index, "mode", "mode is permission bits, 0 to 4095");
         bytes = content->text;
         len = content->len;
@@ -291,9 +318,14 @@ read_file(struct writing *w, struct arena *arena, const struct node *file, int i
                         return member_error(e, index, "content", "content is not base64");
                 bytes = raw;
         }
-        put = (struct file_put){ .len = len, .path_len = (uint32_t)path->len, .mode = mode && mode->kind == NODE_INT ? (uint32_t)mode->integer & 0777 : 0,
+        put = (struct file_put){ .len = len,
+                                 .path_len = (uint32_t)path->len,
+                                 .mode = mode && mode->kind == NODE_INT
+                                                 ? (uint32_t)mode->integer & 0777
+                                                 : 0,
                                  .flags = mode && mode->kind == NODE_INT ? FILE_PUT_MODE : 0 };
-        if (keep(w, &put, sizeof put) < 0 || keep(w, path->text, path->len) < 0 || keep(w, bytes, len) < 0)
+        if (keep(w, &put, sizeof put) < 0 || keep(w, path->text, path->len) < 0 ||
+            keep(w, bytes, len) < 0)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for this request");
         return 0;
 }
@@ -309,17 +341,17 @@ read_batch(struct writing *w, struct arena *arena, char *key, size_t key_room, s
         files = node_find(body, "files");
         given = node_find(body, "key");
         if (!files || files->kind != NODE_LIST || files->len == 0 || files->len >= FILE_BATCH_MAX)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", files ? "range" : "missing", "files is an array of 1 to %d entries", FILE_BATCH_MAX - 1);
-        node_each(n, body)
-                if (n != files && n != given)
-                        return fail_at(e, ERROR_INVALID_ARGUMENT, n->key, "unknown_field", "file.write takes no %.60s; it takes files and key", n->key);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", files ? "range" : "missing",
+                               "files is an array of 1 to %d entries", FILE_BATCH_MAX - 1);
+        node_each(n, body) if (n != files && n != given) return fail_at(
+                e, ERROR_INVALID_ARGUMENT, n->key, "unknown_field",
+                "file.write takes no %.60s; it takes files and key", n->key);
         if (given && given->kind == NODE_STRING && given->len >= 1 && given->len < key_room)
                 (void)snprintf(key, key_room, "%s", given->text);
         else if (given && given->kind != NODE_NULL)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "key", "value", "key is a string of 1 to 63 bytes");
-        node_each(file, files)
-                if (read_file(w, arena, file, index++, e) < 0)
-                        return -1;
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "key", "value",
+                               "key is a string of 1 to 63 bytes");
+        node_each(file, files) if (read_file(w, arena, file, index++, e) < 0) return -1;
         return 0;
 }
 
@@ -335,7 +367,9 @@ batch_opened(struct filer *f)
 void
 rest_file_write(struct exchange *x, const struct route *route)
 {
-        static const struct filer_ops ops = { .opened = batch_opened, .done = written, .fini = writing_fini };
+        static const struct filer_ops ops = { .opened = batch_opened,
+                                              .done = written,
+                                              .fini = writing_fini };
         static const struct exchange_hooks hooks = { .gone = filer_gone, .drained = filer_drained };
         struct writing *w = (struct writing *)(void *)filer_new(x, sizeof *w, &ops, &hooks);
         char key[64] = "";

@@ -14,13 +14,27 @@
 #include "door/mcp_http.h"
 #include "door/rest.h"
 
-struct row { const char *method, *route; const struct operation *operation; void (*handle)(struct exchange *x, const struct route *r); unsigned flags; };
+struct row {
+        const char *method, *route;
+        const struct operation *operation;
+        void (*handle)(struct exchange *x, const struct route *r);
+        unsigned flags;
+};
 
 /* Operations that need their own handler. */
-static const struct { enum operation_code code; void (*handle)(struct exchange *x, const struct route *r); } special[] = {
-        { OP_EXEC, rest_exec }, { OP_EXEC_ATTACH, rest_output },
-        { OP_FILE_READ, rest_file_read }, { OP_FILE_WRITE, rest_file_write }, { OP_FILE_LIST, rest_file_list }, { OP_FILE_STAT, rest_file_stat },
-        { OP_FILE_MKDIR, rest_file_change }, { OP_FILE_MOVE, rest_file_change }, { OP_FILE_REMOVE, rest_file_change },
+static const struct {
+        enum operation_code code;
+        void (*handle)(struct exchange *x, const struct route *r);
+} special[] = {
+        { OP_EXEC, rest_exec },
+        { OP_EXEC_ATTACH, rest_output },
+        { OP_FILE_READ, rest_file_read },
+        { OP_FILE_WRITE, rest_file_write },
+        { OP_FILE_LIST, rest_file_list },
+        { OP_FILE_STAT, rest_file_stat },
+        { OP_FILE_MKDIR, rest_file_change },
+        { OP_FILE_MOVE, rest_file_change },
+        { OP_FILE_REMOVE, rest_file_change },
         { OP_WATCH, rest_watch },
 };
 
@@ -30,7 +44,8 @@ static const struct row own[] = {
         { "POST", "/mcp", NULL, mcp_http, ROUTE_OWN_QUERY },
         { "GET", "/v1/openapi.json", NULL, rest_openapi, 0 },
         { "PUT", "/v1/sandboxes/{id}/files", NULL, rest_file_put, ROUTE_STREAM | ROUTE_ANY_TYPE },
-        { "POST", "/v1/sandboxes/{id}/execs/{exec}/stdin", NULL, rest_stdin, ROUTE_STREAM | ROUTE_ANY_TYPE },
+        { "POST", "/v1/sandboxes/{id}/execs/{exec}/stdin", NULL, rest_stdin,
+          ROUTE_STREAM | ROUTE_ANY_TYPE },
         { "POST", "/v1/sandboxes/{id}/execs/{exec}/resize", NULL, rest_resize, 0 },
 };
 
@@ -39,7 +54,8 @@ static const struct row own[] = {
  * it would match but is badly encoded.
  */
 static int
-fit_word(const char *pattern, size_t pattern_len, const char *path, size_t path_len, struct route *ret)
+fit_word(const char *pattern, size_t pattern_len, const char *path, size_t path_len,
+         struct route *ret)
 {
         size_t len;
 
@@ -47,7 +63,8 @@ fit_word(const char *pattern, size_t pattern_len, const char *path, size_t path_
                 return pattern_len == path_len && memcmp(pattern, path, path_len) == 0;
         if (path_len == 0)
                 return 0;
-        if (ret->path.count == PATH_WORDS_MAX || path_len >= PATH_WORD_ROOM || percent_read(path, path_len, 0, ret->path.list[ret->path.count].value, &len) < 0)
+        if (ret->path.count == PATH_WORDS_MAX || path_len >= PATH_WORD_ROOM ||
+            percent_read(path, path_len, 0, ret->path.list[ret->path.count].value, &len) < 0)
                 return -1;
         ret->path.list[ret->path.count++].name = pattern + 1;
         return 1;
@@ -108,7 +125,8 @@ note_method(char *allow, size_t room, const char *method)
 }
 
 int
-route_find(const char *method, const char *path, const char *query, struct route *ret, char *allow, size_t room, struct error *e)
+route_find(const char *method, const char *path, const char *query, struct route *ret, char *allow,
+           size_t room, struct error *e)
 {
         size_t at_own = 0, at_operation = 0;
         struct row row;
@@ -118,7 +136,8 @@ route_find(const char *method, const char *path, const char *query, struct route
         while (next_row(&at_own, &at_operation, &row)) {
                 fits = fit(row.route, path, ret);
                 if (fits < 0)
-                        return fail_at(e, ERROR_INVALID_ARGUMENT, "path", "encoding", "a word of the path is not well encoded");
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, "path", "encoding",
+                                       "a word of the path is not well encoded");
                 if (fits == 0)
                         continue;
                 if (strcmp(row.method, method) == 0) {

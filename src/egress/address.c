@@ -14,94 +14,104 @@
 /*
  * The kinds of refusals. egress_address_is_private() says which of them a private name may lead to.
  */
-static const char DENIED[] = "denied", LOOPBACK[] = "loopback", PRIVATE[] = "private", SHARED[] = "shared", LINK_LOCAL[] = "link-local", METADATA[] = "metadata", MULTICAST[] = "multicast",
-                  UNSPECIFIED[] = "unspecified", RESERVED[] = "reserved", DOCUMENTATION[] = "documentation", BENCHMARKING[] = "benchmarking", DISCARD[] = "discard",
-                  TRANSLATED[] = "translated", NOT_GLOBAL[] = "not-global";
+static const char DENIED[] = "denied", LOOPBACK[] = "loopback", PRIVATE[] = "private",
+                  SHARED[] = "shared", LINK_LOCAL[] = "link-local", METADATA[] = "metadata",
+                  MULTICAST[] = "multicast", UNSPECIFIED[] = "unspecified", RESERVED[] = "reserved",
+                  DOCUMENTATION[] = "documentation", BENCHMARKING[] = "benchmarking",
+                  DISCARD[] = "discard", TRANSLATED[] = "translated", NOT_GLOBAL[] = "not-global";
 
-struct block { const char *network; const char *kind; };
+struct block {
+        const char *network;
+        const char *kind;
+};
 
 /*
  * Services that give out a machine's credentials. They are listed one by one: a permitted network
  * does not include them, unless it is this one address.
  */
 static const struct block metadata[] = {
-        { "169.254.169.254", METADATA },       /* AWS, Google, Azure, OpenStack, DigitalOcean, Oracle */
-        { "169.254.170.2", METADATA },         /* AWS ECS: credentials of a task */
-        { "169.254.170.23", METADATA },        /* AWS EKS: identity of a pod */
-        { "169.254.169.123", METADATA },       /* AWS: time; on the same network */
-        { "169.254.169.253", METADATA },       /* AWS: resolver */
-        { "169.254.169.249", METADATA },       /* AWS: licences */
-        { "169.254.0.23", METADATA },          /* Tencent */
-        { "169.254.10.10", METADATA },         /* Tencent */
-        { "169.254.42.42", METADATA },         /* Scaleway */
-        { "192.0.0.192", METADATA },           /* Oracle, classic */
-        { "100.100.100.200", METADATA },       /* Alibaba */
-        { "168.63.129.16", METADATA },         /* Azure: wire server, a public address */
-        { "fd00:ec2::254", METADATA },         /* AWS */
-        { "fd00:ec2::253", METADATA },         /* AWS: resolver */
-        { "fd00:ec2::123", METADATA },         /* AWS: time */
-        { "fd00:ec2::23", METADATA },          /* AWS EKS */
-        { "fd20:ce::254", METADATA },          /* Google */
-        { "fd00:42::42", METADATA },           /* Scaleway */
-        { "fd00:c1::a9fe:a9fe", METADATA },    /* Oracle */
+        { "169.254.169.254", METADATA }, /* AWS, Google, Azure, OpenStack, DigitalOcean, Oracle */
+        { "169.254.170.2", METADATA },   /* AWS ECS: credentials of a task */
+        { "169.254.170.23", METADATA },  /* AWS EKS: identity of a pod */
+        { "169.254.169.123", METADATA }, /* AWS: time; on the same network */
+        { "169.254.169.253", METADATA }, /* AWS: resolver */
+        { "169.254.169.249", METADATA }, /* AWS: licences */
+        { "169.254.0.23", METADATA },    /* Tencent */
+        { "169.254.10.10", METADATA },   /* Tencent */
+        { "169.254.42.42", METADATA },   /* Scaleway */
+        { "192.0.0.192", METADATA },     /* Oracle, classic */
+        { "100.100.100.200", METADATA }, /* Alibaba */
+        { "168.63.129.16", METADATA },   /* Azure: wire server, a public address */
+        { "fd00:ec2::254", METADATA },   /* AWS */
+        { "fd00:ec2::253", METADATA },   /* AWS: resolver */
+        { "fd00:ec2::123", METADATA },   /* AWS: time */
+        { "fd00:ec2::23", METADATA },    /* AWS EKS */
+        { "fd20:ce::254", METADATA },    /* Google */
+        { "fd00:42::42", METADATA },     /* Scaleway */
+        { "fd00:c1::a9fe:a9fe", METADATA }, /* Oracle */
 };
 
 /* IANA IPv4 Special-Purpose Address Registry; multicast: RFC 5771. More specific rows first. */
 static const struct block v4[] = {
-        { "0.0.0.0/32", UNSPECIFIED },         /* RFC 1122: for most hosts, the host itself */
-        { "0.0.0.0/8", RESERVED },             /* RFC 791: this network */
-        { "10.0.0.0/8", PRIVATE },             /* RFC 1918 */
-        { "100.64.0.0/10", SHARED },           /* RFC 6598: carriers' NAT */
-        { "127.0.0.0/8", LOOPBACK },           /* RFC 1122 */
-        { "169.254.0.0/16", LINK_LOCAL },      /* RFC 3927 */
-        { "172.16.0.0/12", PRIVATE },          /* RFC 1918 */
-        { "192.0.0.0/24", RESERVED },          /* RFC 6890: IETF protocol assignments, among them DS-Lite and NAT64 discovery */
-        { "192.0.2.0/24", DOCUMENTATION },     /* RFC 5737 */
-        { "192.31.196.0/24", RESERVED },       /* RFC 7535: AS112 */
-        { "192.52.193.0/24", RESERVED },       /* RFC 7450: AMT */
-        { "192.88.99.0/24", RESERVED },        /* RFC 7526: 6to4 relays, deprecated */
-        { "192.168.0.0/16", PRIVATE },         /* RFC 1918 */
-        { "192.175.48.0/24", RESERVED },       /* RFC 7534: AS112 */
-        { "198.18.0.0/15", BENCHMARKING },     /* RFC 2544; inside a wall, names */
-        { "198.51.100.0/24", DOCUMENTATION },  /* RFC 5737 */
-        { "203.0.113.0/24", DOCUMENTATION },   /* RFC 5737 */
-        { "224.0.0.0/4", MULTICAST },          /* RFC 5771 */
-        { "240.0.0.0/4", RESERVED },           /* RFC 1112, with 255.255.255.255 */
+        { "0.0.0.0/32", UNSPECIFIED },    /* RFC 1122: for most hosts, the host itself */
+        { "0.0.0.0/8", RESERVED },        /* RFC 791: this network */
+        { "10.0.0.0/8", PRIVATE },        /* RFC 1918 */
+        { "100.64.0.0/10", SHARED },      /* RFC 6598: carriers' NAT */
+        { "127.0.0.0/8", LOOPBACK },      /* RFC 1122 */
+        { "169.254.0.0/16", LINK_LOCAL }, /* RFC 3927 */
+        { "172.16.0.0/12", PRIVATE },     /* RFC 1918 */
+        { "192.0.0.0/24", RESERVED }, /* RFC 6890: IETF protocol assignments, among them DS-Lite and
+                                         NAT64 discovery */
+        { "192.0.2.0/24", DOCUMENTATION },    /* RFC 5737 */
+        { "192.31.196.0/24", RESERVED },      /* RFC 7535: AS112 */
+        { "192.52.193.0/24", RESERVED },      /* RFC 7450: AMT */
+        { "192.88.99.0/24", RESERVED },       /* RFC 7526: 6to4 relays, deprecated */
+        { "192.168.0.0/16", PRIVATE },        /* RFC 1918 */
+        { "192.175.48.0/24", RESERVED },      /* RFC 7534: AS112 */
+        { "198.18.0.0/15", BENCHMARKING },    /* RFC 2544; inside a wall, names */
+        { "198.51.100.0/24", DOCUMENTATION }, /* RFC 5737 */
+        { "203.0.113.0/24", DOCUMENTATION },  /* RFC 5737 */
+        { "224.0.0.0/4", MULTICAST },         /* RFC 5771 */
+        { "240.0.0.0/4", RESERVED },          /* RFC 1112, with 255.255.255.255 */
 };
 
 /* IANA IPv6 Special-Purpose Address Registry. */
 static const struct block v6[] = {
-        { "::/128", UNSPECIFIED },             /* RFC 4291 */
-        { "::1/128", LOOPBACK },               /* RFC 4291 */
-        { "100::/64", DISCARD },               /* RFC 6666 */
-        { "100:0:0:1::/64", RESERVED },        /* RFC 9780 */
-        { "2001:2::/48", BENCHMARKING },       /* RFC 5180 */
-        { "2001:db8::/32", DOCUMENTATION },    /* RFC 3849 */
+        { "::/128", UNSPECIFIED },          /* RFC 4291 */
+        { "::1/128", LOOPBACK },            /* RFC 4291 */
+        { "100::/64", DISCARD },            /* RFC 6666 */
+        { "100:0:0:1::/64", RESERVED },     /* RFC 9780 */
+        { "2001:2::/48", BENCHMARKING },    /* RFC 5180 */
+        { "2001:db8::/32", DOCUMENTATION }, /* RFC 3849 */
         /* RFC 2928: IETF protocol assignments: ORCHID, AS112, AMT, ... (Teredo is handled
          * before) */
         { "2001::/23", RESERVED },
-        { "2620:4f:8000::/48", RESERVED },     /* RFC 7534: AS112 */
-        { "3fff::/20", DOCUMENTATION },        /* RFC 9637 */
-        { "3ffe::/16", RESERVED },             /* RFC 3701: 6bone, no longer used */
-        { "5f00::/16", RESERVED },             /* RFC 9602: segment routing */
-        { "fc00::/7", PRIVATE },               /* RFC 4193 */
-        { "fe80::/10", LINK_LOCAL },           /* RFC 4291 */
-        { "fec0::/10", PRIVATE },              /* RFC 3879: site-local, deprecated, but still routed
-                                                * by some */
-        { "ff00::/8", MULTICAST },             /* RFC 4291 */
+        { "2620:4f:8000::/48", RESERVED }, /* RFC 7534: AS112 */
+        { "3fff::/20", DOCUMENTATION },    /* RFC 9637 */
+        { "3ffe::/16", RESERVED },         /* RFC 3701: 6bone, no longer used */
+        { "5f00::/16", RESERVED },         /* RFC 9602: segment routing */
+        { "fc00::/7", PRIVATE },           /* RFC 4193 */
+        { "fe80::/10", LINK_LOCAL },       /* RFC 4291 */
+        { "fec0::/10", PRIVATE },          /* RFC 3879: site-local, deprecated, but still routed
+                                            * by some */
+        { "ff00::/8", MULTICAST },         /* RFC 4291 */
 };
 
 /*
  * Forms that contain an IPv4 address: its offset, a mask to xor, and whether a packet really
  * arrives at that IPv4 address and nowhere else.
  */
-static const struct { const char *network; uint8_t at, mask; bool is_way; } carriers[] = {
-        { "64:ff9b::/96", 12, 0, true },       /* RFC 6052: NAT64 */
-        { "::ffff:0:0:0/96", 12, 0, false },   /* RFC 2765: translated (SIIT) */
-        { "::/96", 12, 0, false },             /* RFC 4291: compatible, deprecated */
-        { "2001::/32", 4, 0, false },          /* RFC 4380: Teredo's server ... */
-        { "2001::/32", 12, 0xff, false },      /* ... and its client, complemented */
-        { "2002::/16", 2, 0, false },          /* RFC 3056: 6to4 */
+static const struct {
+        const char *network;
+        uint8_t at, mask;
+        bool is_way;
+} carriers[] = {
+        { "64:ff9b::/96", 12, 0, true },     /* RFC 6052: NAT64 */
+        { "::ffff:0:0:0/96", 12, 0, false }, /* RFC 2765: translated (SIIT) */
+        { "::/96", 12, 0, false },           /* RFC 4291: compatible, deprecated */
+        { "2001::/32", 4, 0, false },        /* RFC 4380: Teredo's server ... */
+        { "2001::/32", 12, 0xff, false },    /* ... and its client, complemented */
+        { "2002::/16", 2, 0, false },        /* RFC 3056: 6to4 */
 };
 
 /*
@@ -109,7 +119,9 @@ static const struct { const char *network; uint8_t at, mask; bool is_way; } carr
  * that network knows (RFC 6052 2.2).
  */
 static const char nat64_local[] = "64:ff9b:1::/48";
-static const uint8_t nat64_layouts[][4] = { { 6, 7, 9, 10 }, { 7, 9, 10, 11 }, { 9, 10, 11, 12 }, { 12, 13, 14, 15 } };
+static const uint8_t nat64_layouts[][4] = {
+        { 6, 7, 9, 10 }, { 7, 9, 10, 11 }, { 9, 10, 11, 12 }, { 12, 13, 14, 15 }
+};
 
 /* -- reading ----------------------------------------------------------------------------------- */
 
@@ -143,7 +155,10 @@ v4_read(const char **text, uint8_t ret[4])
 static int
 hex_value(char c)
 {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
 }
 
 static bool
@@ -171,7 +186,7 @@ v6_read(const char **text, uint8_t ret[16])
 {
         const char *at = *text;
         uint8_t head[16] = { 0 };
-        size_t len = 0, gap = 17;      /* bytes read; position of "::" */
+        size_t len = 0, gap = 17; /* bytes read; position of "::" */
 
         if (at[0] == ':' && at[1] == ':') {
                 gap = 0;
@@ -231,7 +246,8 @@ is_inside(const struct egress_address *a, const struct egress_network *n)
 {
         unsigned whole = n->bits / 8, rest = n->bits % 8;
 
-        return memcmp(a->bytes, n->base.bytes, whole) == 0 && (rest == 0 || (a->bytes[whole] ^ n->base.bytes[whole]) >> (8 - rest) == 0);
+        return memcmp(a->bytes, n->base.bytes, whole) == 0 &&
+               (rest == 0 || (a->bytes[whole] ^ n->base.bytes[whole]) >> (8 - rest) == 0);
 }
 
 static bool
@@ -284,18 +300,20 @@ block_find(const struct egress_address *a, const struct block *blocks, size_t co
 
         for (size_t i = 0; i < count; i++)
                 if (!egress_network_read(blocks[i].network, &n) || is_inside(a, &n))
-                        return &blocks[i];     /* an unreadable row refuses everything, and its test
-                                                * fails */
+                        return &blocks[i]; /* an unreadable row refuses everything, and its test
+                                            * fails */
         return NULL;
 }
 #define FIND(a, blocks) block_find(a, blocks, sizeof(blocks) / sizeof *(blocks))
 
 /* Permitted by the operator. A metadata address must be permitted by itself. */
 static bool
-is_permitted(const struct egress_address *a, bool is_metadata, const struct egress_network *rules, size_t count)
+is_permitted(const struct egress_address *a, bool is_metadata, const struct egress_network *rules,
+             size_t count)
 {
         for (size_t i = 0; i < count; i++)
-                if (!rules[i].is_denied && is_inside(a, &rules[i]) && (!is_metadata || rules[i].bits == 128))
+                if (!rules[i].is_denied && is_inside(a, &rules[i]) &&
+                    (!is_metadata || rules[i].bits == 128))
                         return true;
         return false;
 }
@@ -352,7 +370,8 @@ carried(const struct egress_address *a, const uint8_t at[4], uint8_t mask)
 
 /* The whole network must be permitted; even then a metadata service stays refused. */
 static const char *
-nat64_local_refused(const struct egress_address *a, const struct egress_network *rules, size_t count)
+nat64_local_refused(const struct egress_address *a, const struct egress_network *rules,
+                    size_t count)
 {
         if (!is_permitted(a, false, rules, count))
                 return TRANSLATED;
@@ -376,7 +395,8 @@ is_in(const struct egress_address *a, const char *network)
 }
 
 const char *
-egress_address_refused(const struct egress_address *a, const struct egress_network *rules, size_t count)
+egress_address_refused(const struct egress_address *a, const struct egress_network *rules,
+                       size_t count)
 {
         if (is_denied(a, rules, count))
                 return DENIED;
@@ -386,9 +406,11 @@ egress_address_refused(const struct egress_address *a, const struct egress_netwo
                 return nat64_local_refused(a, rules, count);
         for (size_t i = 0; i < sizeof carriers / sizeof *carriers; i++) {
                 uint8_t at = carriers[i].at;
-                const uint8_t layout[4] = { at, (uint8_t)(at + 1), (uint8_t)(at + 2), (uint8_t)(at + 3) };
+                const uint8_t layout[4] = { at, (uint8_t)(at + 1), (uint8_t)(at + 2),
+                                            (uint8_t)(at + 3) };
                 struct egress_address inner = carried(a, layout, carriers[i].mask);
-                const char *kind = is_in(a, carriers[i].network) ? plain_refused(&inner, rules, count) : NULL;
+                const char *kind =
+                        is_in(a, carriers[i].network) ? plain_refused(&inner, rules, count) : NULL;
 
                 if (kind || (carriers[i].is_way && is_in(a, carriers[i].network)))
                         return kind;
@@ -397,7 +419,8 @@ egress_address_refused(const struct egress_address *a, const struct egress_netwo
 }
 
 bool
-egress_address_is_permitted(const struct egress_address *a, const struct egress_network *rules, size_t count)
+egress_address_is_permitted(const struct egress_address *a, const struct egress_network *rules,
+                            size_t count)
 {
         return is_permitted(a, false, rules, count);
 }

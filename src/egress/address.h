@@ -13,9 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct egress_address { uint8_t bytes[16]; };  /* IPv4 as ::ffff:a.b.c.d */
+struct egress_address {
+        uint8_t bytes[16];
+}; /* IPv4 as ::ffff:a.b.c.d */
 
-struct egress_network { struct egress_address base; uint8_t bits; /* of 128 */ bool is_denied; /* by the operator; otherwise permitted */ };
+struct egress_network {
+        struct egress_address base;
+        uint8_t bits;   /* of 128 */
+        bool is_denied; /* by the operator; otherwise permitted */
+};
 
 /*
  * Reads "10.0.0.0/8", "fd00::/8", or one address. False for anything else, and if bits beyond the
@@ -35,10 +41,12 @@ bool egress_network_rule_read(const char *text, struct egress_network *ret);
  * metadata service only if it is exactly that one address. It permits NAT64 of a local network
  * (64:ff9b:1::/48) only if it names it as such. A denied network overrides all permitted ones.
  */
-const char *egress_address_refused(const struct egress_address *a, const struct egress_network *rules, size_t count);
+const char *egress_address_refused(const struct egress_address *a,
+                                   const struct egress_network *rules, size_t count);
 
 /* True: the address is in a network that the operator permits. */
-bool egress_address_is_permitted(const struct egress_address *a, const struct egress_network *rules, size_t count);
+bool egress_address_is_permitted(const struct egress_address *a, const struct egress_network *rules,
+                                 size_t count);
 
 /*
  * True: a refusal of this kind is lifted for names that may be private (admit_reach). This holds

@@ -46,7 +46,8 @@ admit_needs_look(const struct egress_policy *p, const struct egress_host *host, 
 }
 
 enum denial
-admit_connection(const struct egress_policy *p, const struct egress_host *host, uint16_t port, int *ret_entry)
+admit_connection(const struct egress_policy *p, const struct egress_host *host, uint16_t port,
+                 int *ret_entry)
 {
         enum denial denial;
         int any;
@@ -66,7 +67,8 @@ admit_connection(const struct egress_policy *p, const struct egress_host *host, 
 
 /* The denial if the bytes contain no name, or another name. */
 static enum denial
-said_check(const struct egress_host *host, const struct egress_host *said, enum denial none, enum denial other)
+said_check(const struct egress_host *host, const struct egress_host *said, enum denial none,
+           enum denial other)
 {
         if (said->text[0] == '\0')
                 return none;
@@ -74,7 +76,8 @@ said_check(const struct egress_host *host, const struct egress_host *said, enum 
 }
 
 enum denial
-admit_evidence(const struct egress_policy *p, const struct egress_host *host, uint16_t port, enum egress_protocol protocol, const struct egress_host *said)
+admit_evidence(const struct egress_policy *p, const struct egress_host *host, uint16_t port,
+               enum egress_protocol protocol, const struct egress_host *said)
 {
         int entry;
         enum denial denial = admit_connection(p, host, port, &entry);
@@ -98,7 +101,8 @@ admit_evidence(const struct egress_policy *p, const struct egress_host *host, ui
 bool
 admit_may_be_private(const struct egress_policy *p, const struct egress_host *host, uint16_t port)
 {
-        return host->text[0] != '\0' && port != 0 && rules_find(&p->private_rules, host->text, port) >= 0;
+        return host->text[0] != '\0' && port != 0 &&
+               rules_find(&p->private_rules, host->text, port) >= 0;
 }
 
 enum admit_reach
@@ -108,10 +112,13 @@ admit_reach(const struct egress_policy *p, const struct egress_host *host, uint1
         size_t len = strlen(host->text), name_len = sizeof name - 1;
 
         if (egress_is_host(host->text))
-                return port != 0 && rules_find(&p->allow_rules, host->text, port) >= 0 ? REACH_HOST_PORT : REACH_PUBLIC;
+                return port != 0 && rules_find(&p->allow_rules, host->text, port) >= 0
+                               ? REACH_HOST_PORT
+                               : REACH_PUBLIC;
         if (!admit_may_be_private(p, host, port))
                 return REACH_PUBLIC;
-        if (len < name_len || strcmp(host->text + len - name_len, name) != 0 || (len > name_len && host->text[len - name_len - 1] != '.'))
+        if (len < name_len || strcmp(host->text + len - name_len, name) != 0 ||
+            (len > name_len && host->text[len - name_len - 1] != '.'))
                 return REACH_PRIVATE;
         return REACH_THIS_HOST;
 }
@@ -162,7 +169,8 @@ admit_explain(const struct egress_policy *p, const char *text, struct admit_deci
                 ret->port = 0;
                 return;
         }
-        ret->denial = ret->port > 0 ? admit_connection(p, &ret->host, ret->port, &ret->entry) : admit_name(p, &ret->host, &ret->entry);
+        ret->denial = ret->port > 0 ? admit_connection(p, &ret->host, ret->port, &ret->entry)
+                                    : admit_name(p, &ret->host, &ret->entry);
         /* without a port, the rule's own */
         port = ret->port > 0 || ret->entry < 0 ? ret->port : p->allow[ret->entry].ports[0];
         ret->needs_look = admit_needs_look(p, &ret->host, port);
@@ -171,7 +179,9 @@ admit_explain(const struct egress_policy *p, const char *text, struct admit_deci
 
 /* -- texts ------------------------------------------------------------------------------------- */
 
-static const struct { const char *name, *sentence, *hint; } denials[DENIAL_MAX] = {
+static const struct {
+        const char *name, *sentence, *hint;
+} denials[DENIAL_MAX] = {
         [DENIAL_NONE] = { "none", "%H may be reached", "" },
 #define DENIAL(id, wire, says, helps) [DENIAL_##id] = { wire, says, helps },
 #include "egress/denials.def"
@@ -192,7 +202,10 @@ denial_name(enum denial d)
         return (unsigned)d < DENIAL_MAX ? denials[d].name : denials[DENIAL_FAILED].name;
 }
 
-struct out { char *at; size_t len, room; };
+struct out {
+        char *at;
+        size_t len, room;
+};
 
 /*
  * A client's text may contain any byte. Only bytes that are safe for a terminal and in JSON are
@@ -209,7 +222,8 @@ static void
 put_foreign(struct out *o, const char *text)
 {
         for (; *text; text++)
-                put(o, *text > ' ' && *text <= '~' && *text != '"' && *text != '\\' ? text : "?", 1);
+                put(o, *text > ' ' && *text <= '~' && *text != '"' && *text != '\\' ? text : "?",
+                    1);
 }
 
 /* "name:443", "[address]:443", or the name alone; a general term if neither is known. */
@@ -258,7 +272,8 @@ put_words(struct out *o, const char *words, const char *host, uint16_t port, con
 }
 
 size_t
-denial_text(enum denial d, const char *host, uint16_t port, const char *other, char *ret, size_t room)
+denial_text(enum denial d, const char *host, uint16_t port, const char *other, char *ret,
+            size_t room)
 {
         struct out o = { ret, 0, room };
 

@@ -12,7 +12,11 @@
 
 enum { LIST_MAX = 8 };
 
-struct list { struct arena arena; struct spec_egress entries[LIST_MAX]; struct egress_policy policy; };
+struct list {
+        struct arena arena;
+        struct spec_egress entries[LIST_MAX];
+        struct egress_policy policy;
+};
 
 /*
  * "a b c": entries with blanks between. An invalid entry is left out, because a manifest with it
@@ -54,21 +58,53 @@ host_of(const char *text)
 static void
 H02_names_are_matched_by_this_table(void **state)
 {
-        static const struct { const char *list, *host; enum denial denial; } cases[] = {
-                { "*.anthropic.com", "a.anthropic.com", DENIAL_NONE }, { "*.anthropic.com", "a.b.anthropic.com", DENIAL_NONE }, { "*.anthropic.com", "A.ANTHROPIC.COM.", DENIAL_NONE },
-                { "*.anthropic.com", "anthropic.com", DENIAL_NOT_LISTED }, { "*.anthropic.com", "evilanthropic.com", DENIAL_NOT_LISTED },
-                { "*.anthropic.com", "anthropic.com.evil", DENIAL_NOT_LISTED }, { "*.anthropic.com", ".anthropic.com", DENIAL_BAD_NAME }, { "*.anthropic.com", "..anthropic.com", DENIAL_BAD_NAME },
-                { "anthropic.com", "anthropic.com", DENIAL_NONE }, { "anthropic.com", "a.anthropic.com", DENIAL_NOT_LISTED }, { "anthropic.com", "anthropic.com..", DENIAL_BAD_NAME },
-                { "anthropic.com", "anthropic.com:443", DENIAL_BAD_NAME }, { "anthropic.com", "user@anthropic.com", DENIAL_BAD_NAME }, { "anthropic.com", "[anthropic.com]", DENIAL_BAD_NAME },
-                { "anthropic.com", "anthropic.com/", DENIAL_BAD_NAME }, { "anthropic.com", "anthropic.com ", DENIAL_BAD_NAME }, { "anthropic.com", "anthropic.com\n", DENIAL_BAD_NAME },
-                { "anthropic.com", "anthropic%2ecom", DENIAL_BAD_NAME }, { "anthropic.com", "anthropic\xe3\x80\x82" "com", DENIAL_BAD_NAME }, { "anthropic.com", "\xd0\xb0nthropic.com", DENIAL_BAD_NAME },
-                { "anthropic.com", "xn--nthropic-6fg.com", DENIAL_NOT_LISTED }, { "a_b.test", "a_b.test", DENIAL_NONE },
-                { "a.test", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.a.test", DENIAL_BAD_NAME }, { "* *.com a*.x *a.x.y", "a.com", DENIAL_NOT_LISTED },
-                { "", "a.test", DENIAL_NOT_LISTED }, { "a.test", "", DENIAL_BAD_NAME }, { "a.test", ".", DENIAL_BAD_NAME },
+        static const struct {
+                const char *list, *host;
+                enum denial denial;
+        } cases[] = {
+                { "*.anthropic.com", "a.anthropic.com", DENIAL_NONE },
+                { "*.anthropic.com", "a.b.anthropic.com", DENIAL_NONE },
+                { "*.anthropic.com", "A.ANTHROPIC.COM.", DENIAL_NONE },
+                { "*.anthropic.com", "anthropic.com", DENIAL_NOT_LISTED },
+                { "*.anthropic.com", "evilanthropic.com", DENIAL_NOT_LISTED },
+                { "*.anthropic.com", "anthropic.com.evil", DENIAL_NOT_LISTED },
+                { "*.anthropic.com", ".anthropic.com", DENIAL_BAD_NAME },
+                { "*.anthropic.com", "..anthropic.com", DENIAL_BAD_NAME },
+                { "anthropic.com", "anthropic.com", DENIAL_NONE },
+                { "anthropic.com", "a.anthropic.com", DENIAL_NOT_LISTED },
+                { "anthropic.com", "anthropic.com..", DENIAL_BAD_NAME },
+                { "anthropic.com", "anthropic.com:443", DENIAL_BAD_NAME },
+                { "anthropic.com", "user@anthropic.com", DENIAL_BAD_NAME },
+                { "anthropic.com", "[anthropic.com]", DENIAL_BAD_NAME },
+                { "anthropic.com", "anthropic.com/", DENIAL_BAD_NAME },
+                { "anthropic.com", "anthropic.com ", DENIAL_BAD_NAME },
+                { "anthropic.com", "anthropic.com\n", DENIAL_BAD_NAME },
+                { "anthropic.com", "anthropic%2ecom", DENIAL_BAD_NAME },
+                { "anthropic.com",
+                  "anthropic\xe3\x80\x82"
+                  "com",
+                  DENIAL_BAD_NAME },
+                { "anthropic.com", "\xd0\xb0nthropic.com", DENIAL_BAD_NAME },
+                { "anthropic.com", "xn--nthropic-6fg.com", DENIAL_NOT_LISTED },
+                { "a_b.test", "a_b.test", DENIAL_NONE },
+                { "a.test",
+                  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.a.test",
+                  DENIAL_BAD_NAME },
+                { "* *.com a*.x *a.x.y", "a.com", DENIAL_NOT_LISTED },
+                { "", "a.test", DENIAL_NOT_LISTED },
+                { "a.test", "", DENIAL_BAD_NAME },
+                { "a.test", ".", DENIAL_BAD_NAME },
                 /* H04: an address in any spelling is not a name */
-                { "a.test", "127.0.0.1", DENIAL_BAD_NAME }, { "a.test", "127.1", DENIAL_BAD_NAME }, { "a.test", "2130706433", DENIAL_BAD_NAME }, { "a.test", "0x7f.1", DENIAL_BAD_NAME },
-                { "a.test", "0177.0.0.1", DENIAL_BAD_NAME }, { "a.test", "0", DENIAL_BAD_NAME }, { "a.test", "[::]", DENIAL_BAD_NAME }, { "a.test", "::ffff:7f00:1", DENIAL_BAD_NAME },
-                { "a.test", "127.0.0.1.", DENIAL_BAD_NAME }, { "a.test", "a.1", DENIAL_BAD_NAME },
+                { "a.test", "127.0.0.1", DENIAL_BAD_NAME },
+                { "a.test", "127.1", DENIAL_BAD_NAME },
+                { "a.test", "2130706433", DENIAL_BAD_NAME },
+                { "a.test", "0x7f.1", DENIAL_BAD_NAME },
+                { "a.test", "0177.0.0.1", DENIAL_BAD_NAME },
+                { "a.test", "0", DENIAL_BAD_NAME },
+                { "a.test", "[::]", DENIAL_BAD_NAME },
+                { "a.test", "::ffff:7f00:1", DENIAL_BAD_NAME },
+                { "a.test", "127.0.0.1.", DENIAL_BAD_NAME },
+                { "a.test", "a.1", DENIAL_BAD_NAME },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -88,13 +124,30 @@ H02_names_are_matched_by_this_table(void **state)
 static void
 H08_ports_are_listed_too(void **state)
 {
-        static const struct { const char *list, *host; uint16_t port; enum denial denial; int entry; bool needs_look; } cases[] = {
-                { "a.test", "a.test", 80, DENIAL_NONE, 0, true }, { "a.test", "a.test", 443, DENIAL_NONE, 0, true }, { "a.test", "a.test", 22, DENIAL_PORT, -1, true },
-                { "a.test", "a.test", 25, DENIAL_PORT, -1, true }, { "a.test", "a.test", 6443, DENIAL_PORT, -1, true }, { "a.test", "a.test", 0, DENIAL_PORT, -1, true },
-                { "a.test a.test:5432", "a.test", 5432, DENIAL_NONE, 1, false }, { "a.test:5432", "a.test", 80, DENIAL_PORT, -1, true }, { "*.test.x:22", "a.test.x", 22, DENIAL_NONE, 0, false },
-                { "*.test.x:22", "test.x", 22, DENIAL_NOT_LISTED, -1, true }, { "a.test:443", "a.test", 443, DENIAL_NONE, 0, true }, { "a.test:80", "a.test", 80, DENIAL_NONE, 0, true },
-                { "a.test:443", "a.test", 80, DENIAL_PORT, -1, true }, { "a.test:22 b.test", "b.test", 22, DENIAL_PORT, -1, true }, { "a.test", "", 443, DENIAL_NO_NAME, -1, true },
-                { "a.test", "b.test", 443, DENIAL_NOT_LISTED, -1, true }, { "", "a.test", 443, DENIAL_NOT_LISTED, -1, true },
+        static const struct {
+                const char *list, *host;
+                uint16_t port;
+                enum denial denial;
+                int entry;
+                bool needs_look;
+        } cases[] = {
+                { "a.test", "a.test", 80, DENIAL_NONE, 0, true },
+                { "a.test", "a.test", 443, DENIAL_NONE, 0, true },
+                { "a.test", "a.test", 22, DENIAL_PORT, -1, true },
+                { "a.test", "a.test", 25, DENIAL_PORT, -1, true },
+                { "a.test", "a.test", 6443, DENIAL_PORT, -1, true },
+                { "a.test", "a.test", 0, DENIAL_PORT, -1, true },
+                { "a.test a.test:5432", "a.test", 5432, DENIAL_NONE, 1, false },
+                { "a.test:5432", "a.test", 80, DENIAL_PORT, -1, true },
+                { "*.test.x:22", "a.test.x", 22, DENIAL_NONE, 0, false },
+                { "*.test.x:22", "test.x", 22, DENIAL_NOT_LISTED, -1, true },
+                { "a.test:443", "a.test", 443, DENIAL_NONE, 0, true },
+                { "a.test:80", "a.test", 80, DENIAL_NONE, 0, true },
+                { "a.test:443", "a.test", 80, DENIAL_PORT, -1, true },
+                { "a.test:22 b.test", "b.test", 22, DENIAL_PORT, -1, true },
+                { "a.test", "", 443, DENIAL_NO_NAME, -1, true },
+                { "a.test", "b.test", 443, DENIAL_NOT_LISTED, -1, true },
+                { "", "a.test", 443, DENIAL_NOT_LISTED, -1, true },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -105,8 +158,10 @@ H08_ports_are_listed_too(void **state)
 
                 list_init(&l, cases[i].list);
                 denial = admit_connection(&l.policy, &host, cases[i].port, &entry);
-                if (denial != cases[i].denial || entry != cases[i].entry || admit_needs_look(&l.policy, &host, cases[i].port) != cases[i].needs_look)
-                        fail_msg("%s, %s:%u: %s by %d", cases[i].list, cases[i].host, cases[i].port, denial_name(denial), entry);
+                if (denial != cases[i].denial || entry != cases[i].entry ||
+                    admit_needs_look(&l.policy, &host, cases[i].port) != cases[i].needs_look)
+                        fail_msg("%s, %s:%u: %s by %d", cases[i].list, cases[i].host, cases[i].port,
+                                 denial_name(denial), entry);
                 arena_fini(&l.arena);
         }
 }
@@ -114,12 +169,31 @@ H08_ports_are_listed_too(void **state)
 static void
 H12_H13_what_is_said_has_to_agree(void **state)
 {
-        static const struct { uint16_t port; enum egress_protocol protocol; const char *said; enum denial denial; } cases[] = {
-                { 443, PROTOCOL_TLS, "a.test", DENIAL_NONE }, { 443, PROTOCOL_TLS, "A.Test.", DENIAL_NONE }, { 443, PROTOCOL_TLS, "", DENIAL_SNI_NONE }, { 443, PROTOCOL_TLS, "evil.test", DENIAL_SNI_OTHER },
-                { 443, PROTOCOL_TLS, "b.test", DENIAL_SNI_OTHER }, { 80, PROTOCOL_HTTP1, "a.test", DENIAL_NONE }, { 80, PROTOCOL_HTTP1, "b.test", DENIAL_HOST_OTHER }, { 80, PROTOCOL_HTTP1, "", DENIAL_HOST_NONE },
-                { 80, PROTOCOL_HTTP2, "a.test", DENIAL_NONE }, { 80, PROTOCOL_HTTP2, "b.test", DENIAL_HOST_OTHER }, { 80, PROTOCOL_HTTP2, "", DENIAL_HOST_NONE },
-                { 80, PROTOCOL_TCP, "", DENIAL_PROTOCOL }, { 443, PROTOCOL_TCP, "", DENIAL_PROTOCOL }, { 443, PROTOCOL_UNKNOWN, "", DENIAL_PROTOCOL }, { 443, PROTOCOL_UNKNOWN, "a.test", DENIAL_PROTOCOL },
-                { 5432, PROTOCOL_TCP, "", DENIAL_NONE }, { 5432, PROTOCOL_UNKNOWN, "", DENIAL_PROTOCOL }, { 5433, PROTOCOL_TCP, "", DENIAL_PORT }, { 5433, PROTOCOL_TLS, "a.test", DENIAL_PORT },
+        static const struct {
+                uint16_t port;
+                enum egress_protocol protocol;
+                const char *said;
+                enum denial denial;
+        } cases[] = {
+                { 443, PROTOCOL_TLS, "a.test", DENIAL_NONE },
+                { 443, PROTOCOL_TLS, "A.Test.", DENIAL_NONE },
+                { 443, PROTOCOL_TLS, "", DENIAL_SNI_NONE },
+                { 443, PROTOCOL_TLS, "evil.test", DENIAL_SNI_OTHER },
+                { 443, PROTOCOL_TLS, "b.test", DENIAL_SNI_OTHER },
+                { 80, PROTOCOL_HTTP1, "a.test", DENIAL_NONE },
+                { 80, PROTOCOL_HTTP1, "b.test", DENIAL_HOST_OTHER },
+                { 80, PROTOCOL_HTTP1, "", DENIAL_HOST_NONE },
+                { 80, PROTOCOL_HTTP2, "a.test", DENIAL_NONE },
+                { 80, PROTOCOL_HTTP2, "b.test", DENIAL_HOST_OTHER },
+                { 80, PROTOCOL_HTTP2, "", DENIAL_HOST_NONE },
+                { 80, PROTOCOL_TCP, "", DENIAL_PROTOCOL },
+                { 443, PROTOCOL_TCP, "", DENIAL_PROTOCOL },
+                { 443, PROTOCOL_UNKNOWN, "", DENIAL_PROTOCOL },
+                { 443, PROTOCOL_UNKNOWN, "a.test", DENIAL_PROTOCOL },
+                { 5432, PROTOCOL_TCP, "", DENIAL_NONE },
+                { 5432, PROTOCOL_UNKNOWN, "", DENIAL_PROTOCOL },
+                { 5433, PROTOCOL_TCP, "", DENIAL_PORT },
+                { 5433, PROTOCOL_TLS, "a.test", DENIAL_PORT },
         };
         struct list l;
         struct egress_host a = host_of("a.test"), c = host_of("c.test"), none = host_of("");
@@ -127,10 +201,12 @@ H12_H13_what_is_said_has_to_agree(void **state)
         list_init(&l, "a.test b.test a.test:5432");
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct egress_host said = host_of(cases[i].said);
-                enum denial denial = admit_evidence(&l.policy, &a, cases[i].port, cases[i].protocol, &said);
+                enum denial denial =
+                        admit_evidence(&l.policy, &a, cases[i].port, cases[i].protocol, &said);
 
                 if (denial != cases[i].denial)
-                        fail_msg("%s said on port %u: %s", cases[i].said, cases[i].port, denial_name(denial));
+                        fail_msg("%s said on port %u: %s", cases[i].said, cases[i].port,
+                                 denial_name(denial));
         }
         /* the list was changed meanwhile */
         assert_int_equal(admit_evidence(&l.policy, &c, 443, PROTOCOL_TLS, &c), DENIAL_NOT_LISTED);
@@ -141,9 +217,20 @@ H12_H13_what_is_said_has_to_agree(void **state)
 static void
 names_above_listed_ones_are_there(void **state)
 {
-        static const struct { const char *list, *host; bool is_above; } cases[] = {
-                { "api.a.test", "a.test", true }, { "api.a.test", "test", true }, { "api.a.test", "api.a.test", false }, { "api.a.test", "pi.a.test", false }, { "api.a.test", "b.test", false },
-                { "*.a.test", "a.test", true }, { "*.a.test", "test", true }, { "*.a.test", "x.a.test", false }, { "", "test", false }, { "api.a.test", "", false },
+        static const struct {
+                const char *list, *host;
+                bool is_above;
+        } cases[] = {
+                { "api.a.test", "a.test", true },
+                { "api.a.test", "test", true },
+                { "api.a.test", "api.a.test", false },
+                { "api.a.test", "pi.a.test", false },
+                { "api.a.test", "b.test", false },
+                { "*.a.test", "a.test", true },
+                { "*.a.test", "test", true },
+                { "*.a.test", "x.a.test", false },
+                { "", "test", false },
+                { "api.a.test", "", false },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -184,7 +271,8 @@ static void
 the_host_is_reached_on_listed_ports_alone(void **state)
 {
         struct list l;
-        struct egress_host host = host_of("host.carrel.internal"), parent = host_of("carrel.internal");
+        struct egress_host host = host_of("host.carrel.internal"),
+                           parent = host_of("carrel.internal");
         char text[512];
         int entry;
 
@@ -203,7 +291,8 @@ the_host_is_reached_on_listed_ports_alone(void **state)
         assert_int_equal(admit_reach(&l.policy, &host, 5432), REACH_HOST_PORT);
         assert_int_equal(admit_reach(&l.policy, &host, 443), REACH_PUBLIC);
         assert_int_equal(admit_reach(&l.policy, &host, 0), REACH_PUBLIC);
-        assert_false(admit_needs_look(&l.policy, &host, 5432) || admit_needs_look(&l.policy, &host, 80));
+        assert_false(admit_needs_look(&l.policy, &host, 5432) ||
+                     admit_needs_look(&l.policy, &host, 80));
         assert_true(admit_needs_look(&l.policy, &host, 443));
         (void)denial_text(DENIAL_HOST_PORT, host.text, 443, NULL, text, sizeof text);
         assert_non_null(strstr(text, "host_ports: [443]"));
@@ -215,13 +304,18 @@ the_host_is_reached_on_listed_ports_alone(void **state)
 static void
 only_localhost_is_this_host(void **state)
 {
-        static const struct { const char *host; enum admit_reach reach; } cases[] = {
-                { "localhost", REACH_THIS_HOST }, { "a.localhost", REACH_THIS_HOST }, { "notlocalhost.internal", REACH_PRIVATE }, { "alocalhost", REACH_PRIVATE },
-                { "localhost.internal", REACH_PRIVATE }, { "a.test", REACH_PUBLIC },
+        static const struct {
+                const char *host;
+                enum admit_reach reach;
+        } cases[] = {
+                { "localhost", REACH_THIS_HOST },           { "a.localhost", REACH_THIS_HOST },
+                { "notlocalhost.internal", REACH_PRIVATE }, { "alocalhost", REACH_PRIVATE },
+                { "localhost.internal", REACH_PRIVATE },    { "a.test", REACH_PUBLIC },
         };
         struct list private;
 
-        list_init(&private, "localhost alocalhost *.internal *.internal:8 a.localhost notlocalhost.internal localhost.internal");
+        list_init(&private, "localhost alocalhost *.internal *.internal:8 a.localhost "
+                            "notlocalhost.internal localhost.internal");
         private.policy.private_names = private.policy.allow;
         private.policy.private_count = private.policy.allow_count;
         assert_int_equal(admit_policy_make(&private.arena, &private.policy), 0);
@@ -237,12 +331,30 @@ only_localhost_is_this_host(void **state)
 static void
 explanations_read_as_the_gate_does(void **state)
 {
-        static const struct { const char *text; enum denial denial; int entry; const char *host; uint16_t port; bool needs_look; } cases[] = {
-                { "A.test.", DENIAL_NONE, 0, "a.test", 0, true }, { "a.test:443", DENIAL_NONE, 0, "a.test", 443, true }, { "a.test:5432", DENIAL_NONE, 1, "a.test", 5432, false },
-                { "a.test:22", DENIAL_PORT, -1, "a.test", 22, true }, { "b.test:443", DENIAL_NOT_LISTED, -1, "b.test", 443, true }, { "127.0.0.1:443", DENIAL_BAD_NAME, -1, "", 0, false },
-                { "a.test:", DENIAL_BAD_NAME, -1, "", 0, false }, { "a.test:0", DENIAL_BAD_NAME, -1, "", 0, false }, { "a.test:65536", DENIAL_BAD_NAME, -1, "", 0, false },
-                { "a.test:0443", DENIAL_BAD_NAME, -1, "", 0, false }, { "a.test:443x", DENIAL_BAD_NAME, -1, "", 0, false }, { "[::1]:443", DENIAL_BAD_NAME, -1, "", 0, false },
-                { "", DENIAL_BAD_NAME, -1, "", 0, false }, { "*.a.test", DENIAL_BAD_NAME, -1, "", 0, false }, { "a.test:443:443", DENIAL_BAD_NAME, -1, "", 0, false }, { "db.test", DENIAL_NONE, 2, "db.test", 0, false },
+        static const struct {
+                const char *text;
+                enum denial denial;
+                int entry;
+                const char *host;
+                uint16_t port;
+                bool needs_look;
+        } cases[] = {
+                { "A.test.", DENIAL_NONE, 0, "a.test", 0, true },
+                { "a.test:443", DENIAL_NONE, 0, "a.test", 443, true },
+                { "a.test:5432", DENIAL_NONE, 1, "a.test", 5432, false },
+                { "a.test:22", DENIAL_PORT, -1, "a.test", 22, true },
+                { "b.test:443", DENIAL_NOT_LISTED, -1, "b.test", 443, true },
+                { "127.0.0.1:443", DENIAL_BAD_NAME, -1, "", 0, false },
+                { "a.test:", DENIAL_BAD_NAME, -1, "", 0, false },
+                { "a.test:0", DENIAL_BAD_NAME, -1, "", 0, false },
+                { "a.test:65536", DENIAL_BAD_NAME, -1, "", 0, false },
+                { "a.test:0443", DENIAL_BAD_NAME, -1, "", 0, false },
+                { "a.test:443x", DENIAL_BAD_NAME, -1, "", 0, false },
+                { "[::1]:443", DENIAL_BAD_NAME, -1, "", 0, false },
+                { "", DENIAL_BAD_NAME, -1, "", 0, false },
+                { "*.a.test", DENIAL_BAD_NAME, -1, "", 0, false },
+                { "a.test:443:443", DENIAL_BAD_NAME, -1, "", 0, false },
+                { "db.test", DENIAL_NONE, 2, "db.test", 0, false },
         };
         struct list l;
 
@@ -251,8 +363,11 @@ explanations_read_as_the_gate_does(void **state)
                 struct admit_decision d;
 
                 admit_explain(&l.policy, cases[i].text, &d);
-                if (d.denial != cases[i].denial || d.entry != cases[i].entry || strcmp(d.host.text, cases[i].host) != 0 || d.port != cases[i].port || d.needs_look != cases[i].needs_look)
-                        fail_msg("%s: %s by %d, %s:%u", cases[i].text, denial_name(d.denial), d.entry, d.host.text, d.port);
+                if (d.denial != cases[i].denial || d.entry != cases[i].entry ||
+                    strcmp(d.host.text, cases[i].host) != 0 || d.port != cases[i].port ||
+                    d.needs_look != cases[i].needs_look)
+                        fail_msg("%s: %s by %d, %s:%u", cases[i].text, denial_name(d.denial),
+                                 d.entry, d.host.text, d.port);
         }
         arena_fini(&l.arena);
 }
@@ -272,7 +387,8 @@ next(uint64_t *seed)
 static void
 random_host(uint64_t *seed, char *ret)
 {
-        static const char *const labels[] = { "a", "b", "aa", "ab", "A", "xn--a", "1", "a_", "test", "TEST", "com" };
+        static const char *const labels[] = { "a", "b",  "aa",   "ab",   "A",  "xn--a",
+                                              "1", "a_", "test", "TEST", "com" };
         unsigned count = 1 + (unsigned)(next(seed) % 4);
 
         *ret = '\0';
@@ -293,7 +409,8 @@ random_entry(uint64_t *seed, char *ret)
         static const char *const ports[] = { "", "", ":443", ":80", ":22" };
 
         random_host(seed, host);
-        (void)snprintf(ret, 80, "%s%s%s", next(seed) % 3 == 0 ? "*." : "", host, ports[next(seed) % 5]);
+        (void)snprintf(ret, 80, "%s%s%s", next(seed) % 3 == 0 ? "*." : "", host,
+                       ports[next(seed) % 5]);
 }
 
 /*
@@ -315,7 +432,8 @@ H21_every_list_keeps_these_laws(void **state)
 
                 for (unsigned i = 0; i < count; i++) {
                         random_entry(&seed, entry_text);
-                        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", entry_text);
+                        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s ",
+                                       entry_text);
                 }
                 list_init(&l, text);
                 for (int i = 0; i < 16; i++) {
@@ -330,7 +448,9 @@ H21_every_list_keeps_these_laws(void **state)
                         other = host_of(other_text);
                         again = host_of(host.text);
                         assert_string_equal(host.text, again.text);
-                        assert_int_equal(egress_allows(l.entries, l.policy.allow_count, host_text, port), egress_allows(l.entries, l.policy.allow_count, host.text, port));
+                        assert_int_equal(
+                                egress_allows(l.entries, l.policy.allow_count, host_text, port),
+                                egress_allows(l.entries, l.policy.allow_count, host.text, port));
                         denial = admit_connection(&l.policy, &host, port, &entry);
                         if (less.allow_count > 0)
                                 less.allow_count--;
@@ -343,14 +463,18 @@ H21_every_list_keeps_these_laws(void **state)
                                 alone.allow = &l.entries[entry];
                                 alone.allow_count = 1;
                                 assert_int_equal(admit_policy_make(&l.arena, &alone), 0);
-                                assert_int_equal(admit_connection(&alone, &host, port, &entry), DENIAL_NONE);
+                                assert_int_equal(admit_connection(&alone, &host, port, &entry),
+                                                 DENIAL_NONE);
                                 assert_int_equal(admit_name(&l.policy, &host, &entry), DENIAL_NONE);
                         }
                         alone.allow_count = 0;
                         assert_int_equal(admit_policy_make(&l.arena, &alone), 0);
-                        assert_int_not_equal(admit_connection(&alone, &host, port, &entry), DENIAL_NONE);
+                        assert_int_not_equal(admit_connection(&alone, &host, port, &entry),
+                                             DENIAL_NONE);
                         if (strcmp(host.text, other.text) != 0)
-                                assert_int_not_equal(admit_evidence(&l.policy, &host, port, PROTOCOL_TLS, &other), DENIAL_NONE);
+                                assert_int_not_equal(admit_evidence(&l.policy, &host, port,
+                                                                    PROTOCOL_TLS, &other),
+                                                     DENIAL_NONE);
                 }
                 arena_fini(&l.arena);
         }
@@ -364,12 +488,15 @@ every_denial_has_words(void **state)
         char text[1024];
 
         for (int d = DENIAL_NONE + 1; d < DENIAL_MAX; d++) {
-                size_t len = denial_text((enum denial)d, "a.test", 443, "b.test", text, sizeof text);
+                size_t len =
+                        denial_text((enum denial)d, "a.test", 443, "b.test", text, sizeof text);
 
-                if (len != strlen(text) || len < 20 || text[len - 1] != '.' || strchr(text, '%') || !denial_name((enum denial)d)[0])
+                if (len != strlen(text) || len < 20 || text[len - 1] != '.' || strchr(text, '%') ||
+                    !denial_name((enum denial)d)[0])
                         fail_msg("%d: %s", d, text);
                 for (int other = d + 1; other < DENIAL_MAX; other++)
-                        assert_string_not_equal(denial_name((enum denial)d), denial_name((enum denial)other));
+                        assert_string_not_equal(denial_name((enum denial)d),
+                                                denial_name((enum denial)other));
         }
         assert_string_equal(denial_name(DENIAL_MAX), "gate_failed");
 }
@@ -380,8 +507,11 @@ sentences_say_what_was_asked(void **state)
         char text[200], small[16];
 
         (void)denial_text(DENIAL_NOT_LISTED, "a.test", 443, NULL, text, sizeof text);
-        assert_string_equal(text, "a.test:443 is not in network.egress of this sandbox. Add \"a.test:443\" to network.egress in SANDBOX.md, or ask the owner of the sandbox to add it.");
-        (void)denial_text(DENIAL_SNI_OTHER, "a.test", 443, "evil\x1b[2J\n\"\\\xff.test", text, sizeof text);
+        assert_string_equal(
+                text, "a.test:443 is not in network.egress of this sandbox. Add \"a.test:443\" to "
+                      "network.egress in SANDBOX.md, or ask the owner of the sandbox to add it.");
+        (void)denial_text(DENIAL_SNI_OTHER, "a.test", 443, "evil\x1b[2J\n\"\\\xff.test", text,
+                          sizeof text);
         assert_non_null(strstr(text, "evil?[2J????.test"));
         (void)denial_text(DENIAL_NO_NAME, "", 0, "", text, sizeof text);
         assert_non_null(strstr(text, "leads to it."));
@@ -400,11 +530,17 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(H02_names_are_matched_by_this_table), cmocka_unit_test(H08_ports_are_listed_too), cmocka_unit_test(H12_H13_what_is_said_has_to_agree),
-                cmocka_unit_test(names_above_listed_ones_are_there), cmocka_unit_test(private_names_are_the_operators),
+                cmocka_unit_test(H02_names_are_matched_by_this_table),
+                cmocka_unit_test(H08_ports_are_listed_too),
+                cmocka_unit_test(H12_H13_what_is_said_has_to_agree),
+                cmocka_unit_test(names_above_listed_ones_are_there),
+                cmocka_unit_test(private_names_are_the_operators),
                 cmocka_unit_test(the_host_is_reached_on_listed_ports_alone),
-                cmocka_unit_test(only_localhost_is_this_host), cmocka_unit_test(explanations_read_as_the_gate_does),
-                cmocka_unit_test(H21_every_list_keeps_these_laws), cmocka_unit_test(every_denial_has_words), cmocka_unit_test(sentences_say_what_was_asked),
+                cmocka_unit_test(only_localhost_is_this_host),
+                cmocka_unit_test(explanations_read_as_the_gate_does),
+                cmocka_unit_test(H21_every_list_keeps_these_laws),
+                cmocka_unit_test(every_denial_has_words),
+                cmocka_unit_test(sentences_say_what_was_asked),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

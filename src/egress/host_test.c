@@ -17,14 +17,16 @@
 static bool
 is_address_to_somebody(const char *text)
 {
-        struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM }, *found = NULL;
+        struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM },
+                        *found = NULL;
         struct in_addr four;
         struct in6_addr six;
         bool is_found = getaddrinfo(text, NULL, &hints, &found) == 0;
 
         if (is_found)
                 freeaddrinfo(found);
-        return is_found || inet_aton(text, &four) != 0 || inet_pton(AF_INET, text, &four) == 1 || inet_pton(AF_INET6, text, &six) == 1;
+        return is_found || inet_aton(text, &four) != 0 || inet_pton(AF_INET, text, &four) == 1 ||
+               inet_pton(AF_INET6, text, &six) == 1;
 }
 
 /* Converts to the bytes of a question and back. */
@@ -34,7 +36,8 @@ comes_back(const char *text)
         unsigned char wire[NS_MAXCDNAME];
         char again[NS_MAXDNAME];
 
-        return ns_name_pton(text, wire, sizeof wire) >= 0 && ns_name_ntop(wire, again, sizeof again) >= 0 && strcmp(text, again) == 0;
+        return ns_name_pton(text, wire, sizeof wire) >= 0 &&
+               ns_name_ntop(wire, again, sizeof again) >= 0 && strcmp(text, again) == 0;
 }
 
 static void
@@ -54,8 +57,36 @@ static void
 H04_spellings_of_addresses_are_no_names(void **state)
 {
         static const char *const texts[] = {
-                "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "0", "127.0.0.1.", "0x7f000001", "0X7F.0.0.1", "127.0.1", "017700000001", "1", "00", "0x0", "0x", "0x.0x.0x.0x", "4294967295",
-                "1.2.3", "1.2.3.4", "::1", "::", "::ffff:7f00:1", "64:ff9b::7f00:1", "2002:7f00:1::", "fe80::1", "fe80::1%lo", "[::1]", "0.0.0.0.", "255.255.255.255", "0300.0250.1", "127.0x1",
+                "127.1",
+                "2130706433",
+                "0x7f.1",
+                "0177.0.0.1",
+                "0",
+                "127.0.0.1.",
+                "0x7f000001",
+                "0X7F.0.0.1",
+                "127.0.1",
+                "017700000001",
+                "1",
+                "00",
+                "0x0",
+                "0x",
+                "0x.0x.0x.0x",
+                "4294967295",
+                "1.2.3",
+                "1.2.3.4",
+                "::1",
+                "::",
+                "::ffff:7f00:1",
+                "64:ff9b::7f00:1",
+                "2002:7f00:1::",
+                "fe80::1",
+                "fe80::1%lo",
+                "[::1]",
+                "0.0.0.0.",
+                "255.255.255.255",
+                "0300.0250.1",
+                "127.0x1",
         };
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -69,7 +100,10 @@ H04_spellings_of_addresses_are_no_names(void **state)
 static void
 names_are_nobodys_addresses(void **state)
 {
-        static const char *const pieces[] = { "0", "1", "127", "0x", "0x7f", "7f", "a", "F", "x", ".", ".", ".", "-", "_", "xn--", "\\", "$", "@", " ", "\xc3\xa4", ":", "%", "com", "0377", "08" };
+        static const char *const pieces[] = { "0",    "1",   "127",  "0x", "0x7f", "7f",       "a",
+                                              "F",    "x",   ".",    ".",  ".",    "-",        "_",
+                                              "xn--", "\\",  "$",    "@",  " ",    "\xc3\xa4", ":",
+                                              "%",    "com", "0377", "08" };
         uint64_t seed = 88172645463325252u;
         unsigned accepted = 0;
 
@@ -99,7 +133,9 @@ every_byte_is_one_of_few(void **state)
 {
         for (int byte = 1; byte < 256; byte++) {
                 char text[] = "a?b.test", host[EGRESS_HOST_MAX + 1];
-                bool is_good = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == '.';
+                bool is_good = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                               (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' ||
+                               byte == '.';
 
                 text[1] = (char)byte;
                 if (egress_host_read(text, host) != is_good)
@@ -121,7 +157,7 @@ the_longest_names_come_back(void **state)
                         text[i] = '.';
                 text[len] = '\0';
                 if (len % 64 == 0)
-                        is_good = len <= EGRESS_HOST_MAX;      /* a final dot */
+                        is_good = len <= EGRESS_HOST_MAX; /* a final dot */
                 if (egress_host_read(text, host) != is_good)
                         fail_msg("%zu bytes", len);
                 check(text);
@@ -132,7 +168,9 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(H04_spellings_of_addresses_are_no_names), cmocka_unit_test(names_are_nobodys_addresses), cmocka_unit_test(every_byte_is_one_of_few),
+                cmocka_unit_test(H04_spellings_of_addresses_are_no_names),
+                cmocka_unit_test(names_are_nobodys_addresses),
+                cmocka_unit_test(every_byte_is_one_of_few),
                 cmocka_unit_test(the_longest_names_come_back),
         };
 

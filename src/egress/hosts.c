@@ -59,12 +59,14 @@ read_line(struct arena *arena, const char *at, const char *end, struct hosts *h)
         struct egress_network network;
         char word[WORD_MAX], host[EGRESS_HOST_MAX + 1];
 
-        if (!next_word(&at, end, word) || strchr(word, '/') || !egress_network_read(word, &network) || is_unspecified(&network.base))
+        if (!next_word(&at, end, word) || strchr(word, '/') ||
+            !egress_network_read(word, &network) || is_unspecified(&network.base))
                 return 0;
         while (h->count < HOSTS_NAMES_MAX && next_word(&at, end, word)) {
                 if (!egress_host_read(word, host))
                         continue;
-                h->names[h->count] = (struct hosts_name){ arena_text(arena, host), network.base, h->count };
+                h->names[h->count] =
+                        (struct hosts_name){ arena_text(arena, host), network.base, h->count };
                 if (!h->names[h->count++].host)
                         return -1;
         }

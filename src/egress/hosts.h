@@ -16,10 +16,17 @@
 #define HOSTS_PLACE "/etc/hosts"
 enum { HOSTS_TEXT_MAX = 1024 * 1024 /* bytes that are read */, HOSTS_NAMES_MAX = 4096 };
 
-struct hosts_name { const char *host; struct egress_address address; size_t order; };
+struct hosts_name {
+        const char *host;
+        struct egress_address address;
+        size_t order;
+};
 
 /* Zeroed: empty. Freed with its arena. */
-struct hosts { struct hosts_name *names; size_t count; };
+struct hosts {
+        struct hosts_name *names;
+        size_t count;
+};
 
 /*
  * Reads the first HOSTS_NAMES_MAX names. Skips a line without an address, a line with 0.0.0.0 or ::

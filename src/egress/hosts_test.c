@@ -13,11 +13,20 @@ enum { ROOM = 4 };
 static void
 lines_become_names(void **state)
 {
-        static const char text[] = "\n# 10.0.0.9 comment\n10.0.0.1\tdb.corp DB2.Corp. # 10.0.0.9 other\r\n10.0.0.2 db.corp\n\t fd00::1   db.corp\n0.0.0.0 none.corp\n:: none.corp\n"
-                                   "10.0.0.0/8 net.corp\nnonsense db.corp\nfe80::1%eth0 zone.corp\n10.0.0.3\n10.0.0.4 bad_-.corp- 10.0.0.5 good\n10.0.0.6 last";
-        static const struct { const char *host; size_t count; uint8_t last[ROOM]; } cases[] = {
-                { "db.corp", 3, { 1, 2, 1 } }, { "db2.corp", 1, { 1 } }, { "good", 1, { 4 } }, { "last", 1, { 6 } }, { "none.corp", 0, { 0 } }, { "net.corp", 0, { 0 } },
-                { "zone.corp", 0, { 0 } }, { "comment", 0, { 0 } }, { "other", 0, { 0 } }, { "nonsense", 0, { 0 } }, { "", 0, { 0 } }, { "zzz", 0, { 0 } },
+        static const char text[] =
+                "\n# 10.0.0.9 comment\n10.0.0.1\tdb.corp DB2.Corp. # 10.0.0.9 other\r\n10.0.0.2 "
+                "db.corp\n\t fd00::1   db.corp\n0.0.0.0 none.corp\n:: none.corp\n"
+                "10.0.0.0/8 net.corp\nnonsense db.corp\nfe80::1%eth0 zone.corp\n10.0.0.3\n10.0.0.4 "
+                "bad_-.corp- 10.0.0.5 good\n10.0.0.6 last";
+        static const struct {
+                const char *host;
+                size_t count;
+                uint8_t last[ROOM];
+        } cases[] = {
+                { "db.corp", 3, { 1, 2, 1 } }, { "db2.corp", 1, { 1 } },  { "good", 1, { 4 } },
+                { "last", 1, { 6 } },          { "none.corp", 0, { 0 } }, { "net.corp", 0, { 0 } },
+                { "zone.corp", 0, { 0 } },     { "comment", 0, { 0 } },   { "other", 0, { 0 } },
+                { "nonsense", 0, { 0 } },      { "", 0, { 0 } },          { "zzz", 0, { 0 } },
         };
         struct arena arena;
         struct hosts h = { NULL, 0 };
@@ -29,12 +38,13 @@ lines_become_names(void **state)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct egress_address found[ROOM];
 
-                if (hosts_find(&h, cases[i].host, found, ROOM) != cases[i].count || hosts_find(&h, cases[i].host, NULL, 0) != (cases[i].count > 0))
+                if (hosts_find(&h, cases[i].host, found, ROOM) != cases[i].count ||
+                    hosts_find(&h, cases[i].host, NULL, 0) != (cases[i].count > 0))
                         fail_msg("%s", cases[i].host);
                 for (size_t k = 0; k < cases[i].count; k++)
                         assert_int_equal(found[k].bytes[15], cases[i].last[k]);
         }
-        assert_int_equal(hosts_find(&h, "db.corp", (struct egress_address [1]){ { { 0 } } }, 1), 1);
+        assert_int_equal(hosts_find(&h, "db.corp", (struct egress_address[1]){ { { 0 } } }, 1), 1);
         arena_fini(&arena);
 }
 

@@ -29,13 +29,13 @@ enum { SHARE = 3, SLOTS_MAX = SHARE * NAMES_MAX, NO_SLOT = SLOTS_MAX };
 
 struct slot {
         struct egress_host host;
-        uint64_t used_ms;              /* last use; of a retired one: when it was retired */
-        uint32_t next;                 /* in its bucket, slot + 1; 0: the last */
+        uint64_t used_ms; /* last use; of a retired one: when it was retired */
+        uint32_t next;    /* in its bucket, slot + 1; 0: the last */
         int is_retired, is_taken;
 };
 
 struct names {
-        struct slot **slots;           /* by index - WALL_NAME_FIRST */
+        struct slot **slots; /* by index - WALL_NAME_FIRST */
         size_t slot_count, max, count;
         uint32_t buckets[BUCKETS];
 };
@@ -131,7 +131,7 @@ slot_make(struct names *n, size_t slot)
                 return NULL;
         if (!n->slots[slot])
                 n->slots[slot] = calloc(1, sizeof(struct slot));
-        return n->slots[slot];         /* lint: names_free() frees each slot */
+        return n->slots[slot]; /* lint: names_free() frees each slot */
 }
 
 /* A slot that is unused, or whose quarantine is over. NO_SLOT: none. */
@@ -145,7 +145,9 @@ slot_choose(const struct names *n, uint64_t now_ms)
 
                 if (!s || !s->is_taken)
                         return i;
-                if (s->is_retired && now_ms - s->used_ms >= NAMES_QUARANTINE_MS && now_ms >= s->used_ms && (best == NO_SLOT || s->used_ms < n->slots[best]->used_ms))
+                if (s->is_retired && now_ms - s->used_ms >= NAMES_QUARANTINE_MS &&
+                    now_ms >= s->used_ms &&
+                    (best == NO_SLOT || s->used_ms < n->slots[best]->used_ms))
                         best = i;
         }
         return best;
@@ -163,7 +165,9 @@ retire_one(struct names *n, uint64_t now_ms)
         for (size_t i = 0; i < n->slot_count; i++) {
                 const struct slot *s = n->slots[i];
 
-                if (s && s->is_taken && !s->is_retired && now_ms >= s->used_ms && now_ms - s->used_ms >= NAMES_IDLE_MS && (best == NO_SLOT || s->used_ms < n->slots[best]->used_ms))
+                if (s && s->is_taken && !s->is_retired && now_ms >= s->used_ms &&
+                    now_ms - s->used_ms >= NAMES_IDLE_MS &&
+                    (best == NO_SLOT || s->used_ms < n->slots[best]->used_ms))
                         best = i;
         }
         if (best == NO_SLOT)
@@ -173,19 +177,23 @@ retire_one(struct names *n, uint64_t now_ms)
 }
 
 static void
-slot_take(struct names *n, size_t slot, const struct egress_host *host, int is_retired, uint64_t now_ms)
+slot_take(struct names *n, size_t slot, const struct egress_host *host, int is_retired,
+          uint64_t now_ms)
 {
         struct slot *s = n->slots[slot];
 
         if (s->is_taken)
                 bucket_remove(n, slot);
-        *s = (struct slot){ .host = *host, .used_ms = now_ms, .is_taken = 1, .is_retired = is_retired };
+        *s = (struct slot){
+                .host = *host, .used_ms = now_ms, .is_taken = 1, .is_retired = is_retired
+        };
         bucket_add(n, slot);
-        n->count += !is_retired;       /* lint: names_free() frees each slot */
+        n->count += !is_retired; /* lint: names_free() frees each slot */
 }
 
 uint32_t
-names_give(struct names *n, const struct egress_host *host, uint64_t now_ms, int *ret_is_new, uint32_t *ret_retired)
+names_give(struct names *n, const struct egress_host *host, uint64_t now_ms, int *ret_is_new,
+           uint32_t *ret_retired)
 {
         uint32_t index;
         struct slot *s = host->text[0] ? slot_of_name(n, host, &index) : NULL;
@@ -200,7 +208,7 @@ names_give(struct names *n, const struct egress_host *host, uint64_t now_ms, int
         if (!host->text[0] || (n->count >= n->max && (*ret_retired = retire_one(n, now_ms)) == 0))
                 return 0;
         *ret_is_new = 1;
-        if (s) {                       /* its old address: no other name had it meanwhile */
+        if (s) { /* its old address: no other name had it meanwhile */
                 s->is_retired = 0;
                 s->used_ms = now_ms;
                 n->count++;
@@ -209,8 +217,8 @@ names_give(struct names *n, const struct egress_host *host, uint64_t now_ms, int
         slot = slot_choose(n, now_ms);
         if (slot == NO_SLOT || !slot_make(n, slot)) {
                 *ret_is_new = 0;
-                return 0;              /* a name retired above stays retired: the caller reports it
-                                        * in any case */
+                return 0; /* a name retired above stays retired: the caller reports it
+                           * in any case */
         }
         slot_take(n, slot, host, 0, now_ms);
         return (uint32_t)slot + WALL_NAME_FIRST;
@@ -221,7 +229,10 @@ slot_of_index(const struct names *n, uint32_t index)
 {
         size_t slot = (size_t)index - WALL_NAME_FIRST;
 
-        return index >= WALL_NAME_FIRST && slot < n->slot_count && n->slots[slot] && n->slots[slot]->is_taken ? n->slots[slot] : NULL;
+        return index >= WALL_NAME_FIRST && slot < n->slot_count && n->slots[slot] &&
+                               n->slots[slot]->is_taken
+                       ? n->slots[slot]
+                       : NULL;
 }
 
 bool
@@ -274,7 +285,8 @@ names_was(const struct names *n, uint32_t index)
 }
 
 int
-names_restore(struct names *n, uint32_t index, const struct egress_host *host, int is_retired, uint64_t now_ms)
+names_restore(struct names *n, uint32_t index, const struct egress_host *host, int is_retired,
+              uint64_t now_ms)
 {
         size_t slot = (size_t)index - WALL_NAME_FIRST;
         struct slot *s = slot_of_index(n, index);
@@ -306,11 +318,13 @@ uint32_t
 names_index_of(const uint8_t address[16])
 {
         static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-        uint32_t low = (uint32_t)address[12] << 24 | (uint32_t)address[13] << 16 | (uint32_t)address[14] << 8 | address[15];
+        uint32_t low = (uint32_t)address[12] << 24 | (uint32_t)address[13] << 16 |
+                       (uint32_t)address[14] << 8 | address[15];
 
         if (memcmp(address, mapped, sizeof mapped) == 0)
                 return (low & ~(uint32_t)WALL_INDEX_MAX) == WALL_NET4 ? low & WALL_INDEX_MAX : 0;
-        if (memcmp(address, WALL_NET6, 8) == 0 && memcmp(address + 8, "\0\0\0\0", 4) == 0 && low <= WALL_INDEX_MAX)
+        if (memcmp(address, WALL_NET6, 8) == 0 && memcmp(address + 8, "\0\0\0\0", 4) == 0 &&
+            low <= WALL_INDEX_MAX)
                 return low;
         return 0;
 }
@@ -322,7 +336,7 @@ names_address_of(uint32_t index, int is_v6, uint8_t ret[16])
 
         memset(ret, 0, 16);
         if (is_v6)
-                memcpy(ret, WALL_NET6, 8);     /* lint: bytes, not a string */
+                memcpy(ret, WALL_NET6, 8); /* lint: bytes, not a string */
         else
                 ret[10] = ret[11] = 0xff;
         for (unsigned i = 0; i < 4; i++)

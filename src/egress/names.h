@@ -14,7 +14,12 @@
 
 #include "egress/admit.h"
 
-enum { NAMES_MAX = 4096, NAMES_TTL_S = 60, NAMES_IDLE_MS = 300 * 1000, NAMES_QUARANTINE_MS = 600 * 1000 };
+enum {
+        NAMES_MAX = 4096,
+        NAMES_TTL_S = 60,
+        NAMES_IDLE_MS = 300 * 1000,
+        NAMES_QUARANTINE_MS = 600 * 1000
+};
 
 struct names;
 
@@ -28,7 +33,8 @@ void names_free(struct names *n);
  * result 0; 0: none. A retired name that is requested again gets its old index back, unless another
  * name has it.
  */
-uint32_t names_give(struct names *n, const struct egress_host *host, uint64_t now_ms, int *ret_is_new, uint32_t *ret_retired);
+uint32_t names_give(struct names *n, const struct egress_host *host, uint64_t now_ms,
+                    int *ret_is_new, uint32_t *ret_retired);
 
 /* True: `host` has an index now. Does not count as use. */
 bool names_has(const struct names *n, const struct egress_host *host);
@@ -43,7 +49,8 @@ uint64_t names_idle_ms(const struct names *n, uint32_t index, uint64_t now_ms);
 void names_retire(struct names *n, uint32_t index, uint64_t now_ms);
 
 /* The name of an index. NULL: unused, or retired (*ret_is_retired). Counts as use. */
-const struct egress_host *names_find(struct names *n, uint32_t index, uint64_t now_ms, int *ret_is_retired);
+const struct egress_host *names_find(struct names *n, uint32_t index, uint64_t now_ms,
+                                     int *ret_is_retired);
 
 /* The name that a retired index had, for a message. NULL: never used, or in use. */
 const struct egress_host *names_was(const struct names *n, uint32_t index);
@@ -52,7 +59,8 @@ const struct egress_host *names_was(const struct names *n, uint32_t index);
  * Restores a name that an earlier gate issued; a second call may change is_retired. 0, or -1: no
  * room, the index belongs to another name, or the name has another index.
  */
-int names_restore(struct names *n, uint32_t index, const struct egress_host *host, int is_retired, uint64_t now_ms);
+int names_restore(struct names *n, uint32_t index, const struct egress_host *host, int is_retired,
+                  uint64_t now_ms);
 
 size_t names_count(const struct names *n);
 

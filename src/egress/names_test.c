@@ -92,7 +92,9 @@ a_retired_index_rests(void **state)
         int is_new;
         uint32_t retired;
 
-        assert_true(names_restore(n, 256, &one, 1, 5) == 0 && names_restore(n, 257, &two, 1, 0) == 0 && names_restore(n, 258, &three, 0, 0) == 0);
+        assert_true(names_restore(n, 256, &one, 1, 5) == 0 &&
+                    names_restore(n, 257, &two, 1, 0) == 0 &&
+                    names_restore(n, 258, &three, 0, 0) == 0);
         assert_int_equal(give(n, 4, NAMES_IDLE_MS, &is_new, &retired), 0);
         assert_true(retired == 258 && !is_new && names_count(n) == 0);
         assert_int_equal(give(n, 4, NAMES_QUARANTINE_MS - 1, &is_new, &retired), 0);
@@ -122,7 +124,8 @@ static void
 what_was_given_out_is_put_back(void **state)
 {
         struct names *n = names_new(2);
-        struct egress_host one = named(1), two = named(2), three = named(3), four = named(4), none = { "" };
+        struct egress_host one = named(1), two = named(2), three = named(3), four = named(4),
+                           none = { "" };
         int is_new;
         uint32_t retired;
 
@@ -158,7 +161,10 @@ H21_no_index_changes_hands_early(void **state)
 {
         enum { NAMES = 40, CAP = 12 };
         struct names *n = names_new(CAP);
-        static struct { unsigned name; uint64_t last_ms; } held[NAMES_MAX * 2 + WALL_NAME_FIRST];
+        static struct {
+                unsigned name;
+                uint64_t last_ms;
+        } held[NAMES_MAX * 2 + WALL_NAME_FIRST];
         uint64_t seed = 88172645463325252u, now_ms = 0;
         unsigned retirements = 0, moved = 0;
 
@@ -202,23 +208,36 @@ the_largest_wall_is_bounded(void **state)
                 assert_int_not_equal(give(n, i, 0, &is_new, &retired), 0);
         assert_int_equal(give(n, NAMES_MAX, 0, &is_new, &retired), 0);
         for (unsigned i = 0; i < 2 * NAMES_MAX; i++)
-                index = give(n, NAMES_MAX + i, (1 + i / NAMES_MAX) * (uint64_t)NAMES_IDLE_MS, &is_new, &retired);
+                index = give(n, NAMES_MAX + i, (1 + i / NAMES_MAX) * (uint64_t)NAMES_IDLE_MS,
+                             &is_new, &retired);
         assert_int_equal(index, WALL_NAME_FIRST + 3 * NAMES_MAX - 1);
         /* all indices are in use or in quarantine */
         assert_int_equal(give(n, 3 * NAMES_MAX, 3 * NAMES_IDLE_MS - 1, &is_new, &retired), 0);
-        assert_int_not_equal(give(n, 3 * NAMES_MAX, NAMES_IDLE_MS + NAMES_QUARANTINE_MS, &is_new, &retired), 0);
+        assert_int_not_equal(
+                give(n, 3 * NAMES_MAX, NAMES_IDLE_MS + NAMES_QUARANTINE_MS, &is_new, &retired), 0);
         names_free(n);
 }
 
 static void
 addresses_and_indices_are_the_same(void **state)
 {
-        static const struct { uint8_t address[16]; uint32_t index; } cases[] = {
-                { { [10] = 0xff, [11] = 0xff, [12] = 198, [13] = 18, [14] = 1, [15] = 0 }, 256 }, { { [10] = 0xff, [11] = 0xff, [12] = 198, [13] = 19, [14] = 255, [15] = 255 }, 0x1ffff },
-                { { [10] = 0xff, [11] = 0xff, [12] = 198, [13] = 20, [14] = 1, [15] = 0 }, 0 }, { { [10] = 0xff, [11] = 0xff, [12] = 198, [13] = 17, [14] = 1, [15] = 0 }, 0 },
-                { { [10] = 0xff, [11] = 0xff, [12] = 198, [13] = 18, [14] = 0, [15] = 1 }, WALL_GATE },
-                { { 0xfd, 0x63, 0x61, 0x72, 0x72, 0x65, 0x6c, 0, [14] = 1 }, 256 }, { { 0xfd, 0x63, 0x61, 0x72, 0x72, 0x65, 0x6c, 0, [13] = 2 }, 0 }, { { 0xfd, 0x63, 0x61, 0x72, 0x72, 0x65, 0x6c, 0, [8] = 1, [14] = 1 }, 0 },
-                { { 0xfd, 0x63, 0x61, 0x72, 0x72, 0x65, 0x6c, 1, [14] = 1 }, 0 }, { { [12] = 198, [13] = 18, [14] = 1 }, 0 }, { { 0 }, 0 },
+        static const struct {
+                uint8_t address[16];
+                uint32_t index;
+        } cases[] = {
+                { { [10] = 0xff, [11] = 0xff, [12] = 198, [13] = 18, [14] = 1, [15] = 0 }, 256 },
+                { { [10] = 0xff, [11] = 0xff, [12] = 198, [13] = 19, [14] = 255, [15] = 255 },
+                  0x1ffff },
+                { { [10] = 0xff, [11] = 0xff, [12] = 198, [13] = 20, [14] = 1, [15] = 0 }, 0 },
+                { { [10] = 0xff, [11] = 0xff, [12] = 198, [13] = 17, [14] = 1, [15] = 0 }, 0 },
+                { { [10] = 0xff, [11] = 0xff, [12] = 198, [13] = 18, [14] = 0, [15] = 1 },
+                  WALL_GATE },
+                { { 0xfd, 0x63, 0x61, 0x72, 0x72, 0x65, 0x6c, 0, [14] = 1 }, 256 },
+                { { 0xfd, 0x63, 0x61, 0x72, 0x72, 0x65, 0x6c, 0, [13] = 2 }, 0 },
+                { { 0xfd, 0x63, 0x61, 0x72, 0x72, 0x65, 0x6c, 0, [8] = 1, [14] = 1 }, 0 },
+                { { 0xfd, 0x63, 0x61, 0x72, 0x72, 0x65, 0x6c, 1, [14] = 1 }, 0 },
+                { { [12] = 198, [13] = 18, [14] = 1 }, 0 },
+                { { 0 }, 0 },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -264,8 +283,13 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_name_keeps_its_index),
-                cmocka_unit_test(one_that_is_idle_is_retired_by_its_index), cmocka_unit_test(idle_names_give_way_and_rest), cmocka_unit_test(a_retired_index_rests), cmocka_unit_test(a_retired_name_comes_back_to_its_own),
-                cmocka_unit_test(what_was_given_out_is_put_back), cmocka_unit_test(H21_no_index_changes_hands_early), cmocka_unit_test(the_largest_wall_is_bounded),
+                cmocka_unit_test(one_that_is_idle_is_retired_by_its_index),
+                cmocka_unit_test(idle_names_give_way_and_rest),
+                cmocka_unit_test(a_retired_index_rests),
+                cmocka_unit_test(a_retired_name_comes_back_to_its_own),
+                cmocka_unit_test(what_was_given_out_is_put_back),
+                cmocka_unit_test(H21_no_index_changes_hands_early),
+                cmocka_unit_test(the_largest_wall_is_bounded),
                 cmocka_unit_test(addresses_and_indices_are_the_same),
         };
 

@@ -138,7 +138,8 @@ rules_find(const struct rules *r, const char *host, uint16_t port)
 
                 while (!egress_has_port(r->sorted[at].entry, port) && goes_on(r, at + 1))
                         at++;
-                if (egress_has_port(r->sorted[at].entry, port) && (!best || r->sorted[at].entry < best))
+                if (egress_has_port(r->sorted[at].entry, port) &&
+                    (!best || r->sorted[at].entry < best))
                         best = r->sorted[at].entry;
         }
         return best ? (int)(best - r->entries) : -1;

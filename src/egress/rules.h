@@ -15,13 +15,21 @@
 #include "base/arena.h"
 #include "spec/egress.h"
 
-struct rule { const char *key; const struct spec_egress *entry; };
+struct rule {
+        const char *key;
+        const struct spec_egress *entry;
+};
 
 /* Zeroed: empty. Freed with its arena; the entries are borrowed. */
-struct rules { const struct spec_egress *entries; const struct rule *sorted; size_t count; };
+struct rules {
+        const struct spec_egress *entries;
+        const struct rule *sorted;
+        size_t count;
+};
 
 /* 0, or -1: no memory. */
-int rules_make(struct arena *arena, const struct spec_egress *entries, size_t count, struct rules *ret);
+int rules_make(struct arena *arena, const struct spec_egress *entries, size_t count,
+               struct rules *ret);
 
 /*
  * The first entry that permits host:port (port 0: any), with the result of egress_allows() for

@@ -27,12 +27,14 @@ next(uint64_t *seed)
 static void
 random_host(uint64_t *seed, char *ret)
 {
-        static const char *const labels[] = { "a", "ab", "a-b", "a_b", "b", "0", "b-", "com", "test", "xn--a" };
+        static const char *const labels[] = { "a", "ab", "a-b", "a_b",  "b",
+                                              "0", "b-", "com", "test", "xn--a" };
         unsigned count = 1 + (unsigned)(next(seed) % 5);
 
         ret[0] = '\0';
         for (unsigned i = 0; i < count; i++)
-                (void)snprintf(ret + strlen(ret), 16, "%s%s", i > 0 ? "." : "", labels[next(seed) % 10]);
+                (void)snprintf(ret + strlen(ret), 16, "%s%s", i > 0 ? "." : "",
+                               labels[next(seed) % 10]);
 }
 
 static size_t
@@ -45,8 +47,11 @@ random_list(uint64_t *seed)
                 bool is_plain = next(seed) % 2 == 0;
 
                 random_host(seed, names[i]);
-                entries[i] = (struct spec_egress){ .host = names[i], .is_wildcard = next(seed) % 2 == 0, .port_count = is_plain ? 2 : 1,
-                                                   .ports = { is_plain ? 80 : ports[next(seed) % 4], is_plain ? 443 : 0 } };
+                entries[i] = (struct spec_egress){ .host = names[i],
+                                                   .is_wildcard = next(seed) % 2 == 0,
+                                                   .port_count = is_plain ? 2 : 1,
+                                                   .ports = { is_plain ? 80 : ports[next(seed) % 4],
+                                                              is_plain ? 443 : 0 } };
         }
         return count;
 }
@@ -76,7 +81,8 @@ walk_below(size_t count, const char *host)
                 size_t name_len = strlen(name);
 
                 if (name_len == len ? entries[i].is_wildcard && strcmp(name, host) == 0
-                                    : name_len > len && name[name_len - len - 1] == '.' && strcmp(name + name_len - len, host) == 0)
+                                    : name_len > len && name[name_len - len - 1] == '.' &&
+                                              strcmp(name + name_len - len, host) == 0)
                         return true;
         }
         return false;
@@ -89,7 +95,8 @@ check_ports(const struct rules *r, size_t count, const char *host)
         size_t got = rules_ports(r, host, ports, PORTS_ROOM), wanted = 0;
 
         for (size_t i = 0; i < count; i++)
-                for (size_t k = 0; k < entries[i].port_count && names_it(&entries[i], host, 0); k++) {
+                for (size_t k = 0; k < entries[i].port_count && names_it(&entries[i], host, 0);
+                     k++) {
                         bool is_there = false;
 
                         for (size_t n = 0; n < wanted; n++)
@@ -127,7 +134,8 @@ searching_says_what_walking_says(void **state)
                         if (!egress_host_read(host, canonical))
                                 continue;
                         if (rules_find(&r, host, port) != walk(count, host, port))
-                                fail_msg("round %d: %s:%u: %d, walked %d", round, host, port, rules_find(&r, host, port), walk(count, host, port));
+                                fail_msg("round %d: %s:%u: %d, walked %d", round, host, port,
+                                         rules_find(&r, host, port), walk(count, host, port));
                         if (rules_are_below(&r, host) != walk_below(count, host))
                                 fail_msg("round %d: below %s", round, host);
                         check_ports(&r, count, host);
@@ -141,7 +149,9 @@ the_ends(void **state)
 {
         static const struct rules none;
         char long_name[EGRESS_HOST_MAX + 1];
-        struct spec_egress one = { .host = long_name, .is_wildcard = true, .ports = { 80, 443 }, .port_count = 2 };
+        struct spec_egress one = {
+                .host = long_name, .is_wildcard = true, .ports = { 80, 443 }, .port_count = 2
+        };
         struct arena arena;
         struct rules r;
 

@@ -8,33 +8,32 @@
 struct outcome_row {
         const char *name;
         enum error_code error;
-        int status;                    /* -1: from exit_code or signal */
+        int status; /* -1: from exit_code or signal */
         const char *help;
 };
 
 static const struct outcome_row rows[OUTCOME_MAX] = {
-        [OUTCOME_EXITED] = { "exited", ERROR_NONE, -1,
-                "the command ended by itself" },
-        [OUTCOME_SIGNALED] = { "signaled", ERROR_NONE, -1,
-                "a signal ended the command" },
+        [OUTCOME_EXITED] = { "exited", ERROR_NONE, -1, "the command ended by itself" },
+        [OUTCOME_SIGNALED] = { "signaled", ERROR_NONE, -1, "a signal ended the command" },
         [OUTCOME_TIMED_OUT] = { "timed_out", ERROR_TIMEOUT, 124,
-                "its time limit passed (--timeout, limits.timeout_ms, or that of its task); all its processes were killed" },
-        [OUTCOME_OOM_KILLED] = { "oom_killed", ERROR_OOM, 137,
-                "it ran into limits.memory_mb" },
+                                "its time limit passed (--timeout, limits.timeout_ms, or that of "
+                                "its task); all its processes were killed" },
+        [OUTCOME_OOM_KILLED] = { "oom_killed", ERROR_OOM, 137, "it ran into limits.memory_mb" },
         [OUTCOME_CPU_LIMIT] = { "cpu_limit", ERROR_CPU_LIMIT, 137,
-                "it ran into limits.cpu_ms; its whole process tree was killed" },
-        [OUTCOME_KILLED] = { "killed", ERROR_NONE, 137,
-                "it was killed on request" },
+                                "it ran into limits.cpu_ms; its whole process tree was killed" },
+        [OUTCOME_KILLED] = { "killed", ERROR_NONE, 137, "it was killed on request" },
         [OUTCOME_POLICY_KILLED] = { "policy_killed", ERROR_STORAGE_FULL, 137,
-                "a rule ended it: the disk behind a writable mount was nearly full, of bytes or of inodes" },
-        [OUTCOME_LOST] = { "lost", ERROR_BACKEND_FAILED, 125,
-                "its end was not seen" },
+                                    "a rule ended it: the disk behind a writable mount was nearly "
+                                    "full, of bytes or of inodes" },
+        [OUTCOME_LOST] = { "lost", ERROR_BACKEND_FAILED, 125, "its end was not seen" },
 };
 
 static const struct outcome_limit_words limits[] = {
-        { OUTCOME_DISK, "disk_mb", "the private disk of the sandbox (/tmp, home, /dev/shm) was full: limits.disk_mb",
+        { OUTCOME_DISK, "disk_mb",
+          "the private disk of the sandbox (/tmp, home, /dev/shm) was full: limits.disk_mb",
           "Raise metadata.carrel.limits.disk_mb in SANDBOX.md, or write large files to a mount." },
-        { OUTCOME_PIDS, "pids", "a process or thread was not started: the sandbox had as many as limits.pids allows",
+        { OUTCOME_PIDS, "pids",
+          "a process or thread was not started: the sandbox had as many as limits.pids allows",
           "Raise metadata.carrel.limits.pids in SANDBOX.md, or start fewer at once." },
 };
 

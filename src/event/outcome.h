@@ -23,22 +23,28 @@ enum outcome_word {
         OUTCOME_MAX
 };
 
-/* Limits that refuse something and end nothing: the command keeps running. open_files is not among them, because the kernel does not count EMFILE. */
+/* Limits that refuse something and end nothing: the command keeps running. open_files is not among
+ * them, because the kernel does not count EMFILE. */
 enum outcome_limit {
-        OUTCOME_DISK = 1u << 0,        /* limits.disk_mb: the private disk was full when the command ended */
-        OUTCOME_PIDS = 1u << 1,        /* limits.pids: a process or a thread was not started while it ran. Known where a control group counts */
+        OUTCOME_DISK =
+                1u << 0, /* limits.disk_mb: the private disk was full when the command ended */
+        OUTCOME_PIDS = 1u << 1, /* limits.pids: a process or a thread was not started while it ran.
+                                   Known where a control group counts */
 };
-struct outcome_limit_words { unsigned limit; const char *name /* "disk_mb" */, *sentence, *hint; };
+struct outcome_limit_words {
+        unsigned limit;
+        const char *name /* "disk_mb" */, *sentence, *hint;
+};
 
 struct outcome {
         enum outcome_word word;
-        int exit_code;                 /* OUTCOME_EXITED: 0 to 255; else -1 */
-        int signal;                    /* OUTCOME_SIGNALED: its number; else 0 */
-        uint64_t duration_ms;          /* from the start of the command to its end */
-        uint64_t cpu_ms;               /* user and system, whole tree where a group counts it */
-        uint64_t memory_peak_kb;       /* largest process */
+        int exit_code;           /* OUTCOME_EXITED: 0 to 255; else -1 */
+        int signal;              /* OUTCOME_SIGNALED: its number; else 0 */
+        uint64_t duration_ms;    /* from the start of the command to its end */
+        uint64_t cpu_ms;         /* user and system, whole tree where a group counts it */
+        uint64_t memory_peak_kb; /* largest process */
         uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
-        unsigned reached;              /* enum outcome_limit, one bit each */
+        unsigned reached; /* enum outcome_limit, one bit each */
 };
 
 /* "exited", "timed_out", ... */

@@ -1,6 +1,6 @@
 /* event/outcome_test.c - what event/outcome.h promises. */
-#include "event/outcome.h"
 #include "base/unit.h"
+#include "event/outcome.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@ struct word_row {
         enum outcome_word word;
         const char *name;
         enum error_code error;
-        int status;                    /* -1: the command's own */
+        int status; /* -1: the command's own */
 };
 
 static const struct word_row words[] = {
@@ -38,7 +38,10 @@ every_word_says_the_same_everywhere(void **state)
         }
 }
 
-static const struct { struct outcome outcome; int status; } statuses[] = {
+static const struct {
+        struct outcome outcome;
+        int status;
+} statuses[] = {
         { { .word = OUTCOME_EXITED, .exit_code = 0 }, 0 },
         { { .word = OUTCOME_EXITED, .exit_code = 255 }, 255 },
         { { .word = OUTCOME_SIGNALED, .exit_code = -1, .signal = 1 }, 129 },
@@ -58,26 +61,46 @@ a_status_is_the_commands_own_or_the_words(void **state)
         (void)state;
         for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
                 if (outcome_status(&statuses[i].outcome) != statuses[i].status)
-                        fail_msg("row %zu: %d, not %d", i, outcome_status(&statuses[i].outcome), statuses[i].status);
+                        fail_msg("row %zu: %d, not %d", i, outcome_status(&statuses[i].outcome),
+                                 statuses[i].status);
 }
 
-static const struct { struct outcome outcome; const char *text; } texts[] = {
-        { { .word = OUTCOME_EXITED, .exit_code = 3, .duration_ms = 7, .cpu_ms = 5, .memory_peak_kb = 1024, .stdout_bytes = 10,
-            .stderr_bytes = 2, .dropped_bytes = 1 },
-          "{\"event\":\"exited\",\"exit_code\":3,\"signal\":null,\"timed_out\":false,\"oom_killed\":false,\"duration_ms\":7,"
-          "\"cpu_ms\":5,\"memory_peak_kb\":1024,\"stdout_bytes\":10,\"stderr_bytes\":2,\"dropped_bytes\":1}" },
+static const struct {
+        struct outcome outcome;
+        const char *text;
+} texts[] = {
+        { { .word = OUTCOME_EXITED,
+            .exit_code = 3,
+            .duration_ms = 7,
+            .cpu_ms = 5,
+            .memory_peak_kb = 1024,
+            .stdout_bytes = 10,
+            .stderr_bytes = 2,
+            .dropped_bytes = 1 },
+          "{\"event\":\"exited\",\"exit_code\":3,\"signal\":null,\"timed_out\":false,\"oom_"
+          "killed\":false,\"duration_ms\":7,"
+          "\"cpu_ms\":5,\"memory_peak_kb\":1024,\"stdout_bytes\":10,\"stderr_bytes\":2,\"dropped_"
+          "bytes\":1}" },
         { { .word = OUTCOME_SIGNALED, .exit_code = -1, .signal = 11 },
-          "{\"event\":\"signaled\",\"exit_code\":null,\"signal\":11,\"timed_out\":false,\"oom_killed\":false,\"duration_ms\":0,"
-          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_bytes\":0}" },
+          "{\"event\":\"signaled\",\"exit_code\":null,\"signal\":11,\"timed_out\":false,\"oom_"
+          "killed\":false,\"duration_ms\":0,"
+          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_"
+          "bytes\":0}" },
         { { .word = OUTCOME_TIMED_OUT, .exit_code = -1, .duration_ms = 30000 },
-          "{\"event\":\"timed_out\",\"exit_code\":null,\"signal\":null,\"timed_out\":true,\"oom_killed\":false,\"duration_ms\":30000,"
-          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_bytes\":0}" },
+          "{\"event\":\"timed_out\",\"exit_code\":null,\"signal\":null,\"timed_out\":true,\"oom_"
+          "killed\":false,\"duration_ms\":30000,"
+          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_"
+          "bytes\":0}" },
         { { .word = OUTCOME_OOM_KILLED, .exit_code = -1 },
-          "{\"event\":\"oom_killed\",\"exit_code\":null,\"signal\":null,\"timed_out\":false,\"oom_killed\":true,\"duration_ms\":0,"
-          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_bytes\":0}" },
+          "{\"event\":\"oom_killed\",\"exit_code\":null,\"signal\":null,\"timed_out\":false,\"oom_"
+          "killed\":true,\"duration_ms\":0,"
+          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_"
+          "bytes\":0}" },
         { { .word = OUTCOME_EXITED, .exit_code = 1, .reached = OUTCOME_DISK | OUTCOME_PIDS },
-          "{\"event\":\"exited\",\"exit_code\":1,\"signal\":null,\"timed_out\":false,\"oom_killed\":false,\"duration_ms\":0,"
-          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_bytes\":0,\"limits_reached\":[\"disk_mb\",\"pids\"]}" },
+          "{\"event\":\"exited\",\"exit_code\":1,\"signal\":null,\"timed_out\":false,\"oom_"
+          "killed\":false,\"duration_ms\":0,"
+          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_"
+          "bytes\":0,\"limits_reached\":[\"disk_mb\",\"pids\"]}" },
 };
 
 static void

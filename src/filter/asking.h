@@ -8,8 +8,8 @@
 #ifndef CARREL_FILTER_ASKING_H
 #define CARREL_FILTER_ASKING_H
 
-#include "filter/filter.h"
 #include "base/unit.h"
+#include "filter/filter.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -23,11 +23,16 @@
 
 #define HIGH (1ull << 32)
 #define HIGHS (0xffffffffull << 32)
-#define NOWHERE ((uintptr_t)"/nonexistent/x")
+#define NOWHERE ((uintptr_t) "/nonexistent/x")
 #define BAD (-1ull)
 
 /* base/unit.h returns the name fail() to base; this also takes fail_msg(). */
-#define REFUSE(...) do { print_error(__VA_ARGS__); print_error("\n"); assert_true(false); } while (0)
+#define REFUSE(...)                       \
+        do {                              \
+                print_error(__VA_ARGS__); \
+                print_error("\n");        \
+                assert_true(false);       \
+        } while (0)
 
 /* The kernel may answer as well: 0, or any error except the two of the filter. */
 enum { LET_THROUGH = -1 };
@@ -37,7 +42,8 @@ enum { FAILED_TO_INSTALL = 200, DIED = 1 << 16 };
 static inline int
 install(const struct filter_program *f)
 {
-        struct sock_fprog program = { .len = f->count, .filter = (struct sock_filter *)(uintptr_t)f->steps };
+        struct sock_fprog program = { .len = f->count,
+                                      .filter = (struct sock_filter *)(uintptr_t)f->steps };
 
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -1;
@@ -64,14 +70,15 @@ struct ask {
         const char *name;
         long number;
         uint64_t args[6];
-        int expected;           /* errno, 0, or LET_THROUGH */
+        int expected; /* errno, 0, or LET_THROUGH */
 };
 
 static inline int
 ask(void *data)
 {
         const struct ask *a = data;
-        long result = syscall(a->number, a->args[0], a->args[1], a->args[2], a->args[3], a->args[4], a->args[5]);
+        long result = syscall(a->number, a->args[0], a->args[1], a->args[2], a->args[3], a->args[4],
+                              a->args[5]);
 
         return result < 0 ? errno : 0;
 }
@@ -82,19 +89,26 @@ asks_all(const struct filter_program *f, const struct ask *asks, size_t count)
         for (size_t i = 0; i < count; i++) {
                 struct ask a = asks[i];
                 int got = under(f, ask, &a);
-                bool is_right = a.expected == LET_THROUGH ? got != EPERM && got != ENOSYS && got < FAILED_TO_INSTALL
-                                                          : got == a.expected;
+                bool is_right = a.expected == LET_THROUGH
+                                        ? got != EPERM && got != ENOSYS && got < FAILED_TO_INSTALL
+                                        : got == a.expected;
 
                 if (!is_right)
                         REFUSE("%s(%#llx, %#llx, %#llx, %#llx): answered %d (%s), not %d", a.name,
-                                 (unsigned long long)a.args[0], (unsigned long long)a.args[1],
-                                 (unsigned long long)a.args[2], (unsigned long long)a.args[3], got,
-                                 got < DIED ? strerror(got) : "died", a.expected);
+                               (unsigned long long)a.args[0], (unsigned long long)a.args[1],
+                               (unsigned long long)a.args[2], (unsigned long long)a.args[3], got,
+                               got < DIED ? strerror(got) : "died", a.expected);
         }
 }
 
-#define ASK(call, expected, ...) { #call, SYS_##call, { __VA_ARGS__ }, expected }
-#define ASK_NUMBER(number, name, expected, ...) { name, number, { __VA_ARGS__ }, expected }
+#define ASK(call, expected, ...)                             \
+        {                                                    \
+#call, SYS_##call, { __VA_ARGS__ }, expected \
+        }
+#define ASK_NUMBER(number, name, expected, ...)         \
+        {                                               \
+                name, number, { __VA_ARGS__ }, expected \
+        }
 #define ASKS(f, asks) asks_all(f, asks, sizeof(asks) / sizeof((asks)[0]))
 
 #endif

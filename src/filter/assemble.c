@@ -40,9 +40,15 @@ struct range {
 struct writer {
         struct assembly *out;
         bool is_full;
-        struct { int verdict; size_t index; } answers[ANSWERS_MAX];
+        struct {
+                int verdict;
+                size_t index;
+        } answers[ANSWERS_MAX];
         size_t answer_count;
-        struct { const struct decision *decision; size_t index; } blocks[BLOCKS_MAX];
+        struct {
+                const struct decision *decision;
+                size_t index;
+        } blocks[BLOCKS_MAX];
         size_t block_count;
         struct range ranges[NUMBERS_MAX + 1];
         size_t range_count;
@@ -58,7 +64,10 @@ put(struct writer *w, unsigned int code, uint32_t k, size_t jump_true, size_t ju
                 return 0;
         }
         w->out->steps[--w->out->first] = (struct sock_filter){
-                .code = (uint16_t)code, .jt = (uint8_t)jump_true, .jf = (uint8_t)jump_false, .k = k,
+                .code = (uint16_t)code,
+                .jt = (uint8_t)jump_true,
+                .jf = (uint8_t)jump_false,
+                .k = k,
         };
         return w->out->first;
 }
@@ -110,7 +119,8 @@ jump(struct writer *w, unsigned int kind, uint32_t k, struct target yes, struct 
 {
         size_t to_yes = near(w, yes), to_no = near(w, no), here = w->out->first;
 
-        return (struct target){ .index = put(w, BPF_JMP | kind | BPF_K, k, to_yes - here, to_no - here) };
+        return (struct target){ .index = put(w, BPF_JMP | kind | BPF_K, k, to_yes - here,
+                                             to_no - here) };
 }
 
 static struct target
@@ -124,7 +134,8 @@ test_write(struct writer *w, const struct test *t, struct target yes, struct tar
                 at = jump(w, BPF_JEQ, t->values[i], yes, at);
         if (t->relation == TEST_ONE_OF && t->mask != UINT32_MAX)
                 put(w, BPF_ALU | BPF_AND | BPF_K, t->mask, 0, 0);
-        return (struct target){ .index = put(w, BPF_LD | BPF_W | BPF_ABS, ARGUMENT_LOW(t->argument), 0, 0) };
+        return (struct target){ .index = put(w, BPF_LD | BPF_W | BPF_ABS, ARGUMENT_LOW(t->argument),
+                                             0, 0) };
 }
 
 static struct target
@@ -165,7 +176,8 @@ decision_write(struct writer *w, const struct decision *d)
         if (w->block_count == BLOCKS_MAX)
                 w->is_full = true;
         else
-                w->blocks[w->block_count].decision = d, w->blocks[w->block_count++].index = at.index;
+                w->blocks[w->block_count].decision = d,
+                w->blocks[w->block_count++].index = at.index;
         return at;
 }
 
@@ -212,7 +224,8 @@ assemble(struct assembly *a, const struct table *t)
                 body.index = answer(&w, body.verdict);
         if (body.index != a->first)
                 put(&w, BPF_JMP | BPF_JA, (uint32_t)(body.index - a->first), 0, 0);
-        body = (struct target){ .index = put(&w, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0) };
+        body = (struct target){ .index = put(&w, BPF_LD | BPF_W | BPF_ABS,
+                                             offsetof(struct seccomp_data, nr), 0, 0) };
         jump(&w, BPF_JEQ, t->audit_arch, body, kill);
         put(&w, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
         return w.is_full ? -1 : 0;

@@ -47,12 +47,21 @@ answers_alike(const char *what, struct ask closed, struct ask stand_in)
                 int got = under(i == 0 ? &filter_default : &filter_nounix, ask, &closed);
 
                 if (got != expected)
-                        REFUSE("%s: %s(%lld, %#llx, %lld) answered %d (%s), a kernel without it %d (%s)", what, closed.name, (long long)closed.args[0],
-                               (unsigned long long)closed.args[1], (long long)closed.args[2], got, strerror(got), expected, strerror(expected));
+                        REFUSE("%s: %s(%lld, %#llx, %lld) answered %d (%s), a kernel without it %d "
+                               "(%s)",
+                               what, closed.name, (long long)closed.args[0],
+                               (unsigned long long)closed.args[1], (long long)closed.args[2], got,
+                               strerror(got), expected, strerror(expected));
         }
 }
 
-enum { NO_FAMILY = 14 /* AF_SECURITY */, NO_TYPE = 8, NO_PROTOCOL = 200, NO_NETLINK = 31, TYPES = 11 };
+enum {
+        NO_FAMILY = 14 /* AF_SECURITY */,
+        NO_TYPE = 8,
+        NO_PROTOCOL = 200,
+        NO_NETLINK = 31,
+        TYPES = 11
+};
 
 static void
 a20_a_closed_family_answers_as_a_kernel_without_it(void **state)
@@ -61,12 +70,16 @@ a20_a_closed_family_answers_as_a_kernel_without_it(void **state)
 
         (void)state;
         for (uint64_t i = 0; i < 46 * TYPES; i++) {
-                uint64_t family = i / TYPES, type = i % TYPES | (i % 2 ? SOCK_CLOEXEC | SOCK_NONBLOCK : 0);
+                uint64_t family = i / TYPES,
+                         type = i % TYPES | (i % 2 ? SOCK_CLOEXEC | SOCK_NONBLOCK : 0);
 
-                if (family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK)
+                if (family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
+                    family == AF_NETLINK)
                         continue;
-                answers_alike("a family", (struct ask)ASK(socket, 0, family, type, 0), (struct ask)ASK(socket, 0, NO_FAMILY, type, 0));
-                answers_alike("a family", (struct ask)ASK(socketpair, 0, family, type, 0, (uintptr_t)pair),
+                answers_alike("a family", (struct ask)ASK(socket, 0, family, type, 0),
+                              (struct ask)ASK(socket, 0, NO_FAMILY, type, 0));
+                answers_alike("a family",
+                              (struct ask)ASK(socketpair, 0, family, type, 0, (uintptr_t)pair),
                               (struct ask)ASK(socketpair, 0, NO_FAMILY, type, 0, (uintptr_t)pair));
         }
 }
@@ -75,24 +88,35 @@ a20_a_closed_family_answers_as_a_kernel_without_it(void **state)
 static void
 a20_a_closed_protocol_answers_as_a_kernel_without_it(void **state)
 {
-        static const uint64_t protocols[] = { IPPROTO_ICMP, IPPROTO_IPIP, 33 /* DCCP */, IPPROTO_ICMPV6, 115 /* L2TP */, IPPROTO_SCTP, 136 /* UDP-Lite */, 255,
-                                              256 /* SMC */, 262 /* MPTCP */ };
-        static const uint64_t types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_RDM, SOCK_SEQPACKET, 6 /* DCCP */, 0, 7 };
+        static const uint64_t protocols[] = { IPPROTO_ICMP,       IPPROTO_IPIP,
+                                              33 /* DCCP */,      IPPROTO_ICMPV6,
+                                              115 /* L2TP */,     IPPROTO_SCTP,
+                                              136 /* UDP-Lite */, 255,
+                                              256 /* SMC */,      262 /* MPTCP */ };
+        static const uint64_t types[] = { SOCK_STREAM,  SOCK_DGRAM, SOCK_RDM, SOCK_SEQPACKET,
+                                          6 /* DCCP */, 0,          7 };
 
         (void)state;
         for (size_t i = 0; i < sizeof protocols / sizeof protocols[0] * 2; i++) {
                 uint64_t family = i % 2 ? AF_INET6 : AF_INET, protocol = protocols[i / 2];
 
                 for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
-                        uint64_t type = types[t], no_type = type == SOCK_STREAM || type == SOCK_DGRAM ? type : NO_TYPE;
+                        uint64_t type = types[t],
+                                 no_type =
+                                         type == SOCK_STREAM || type == SOCK_DGRAM ? type : NO_TYPE;
 
-                        answers_alike("a protocol", (struct ask)ASK(socket, 0, family, type | SOCK_CLOEXEC, protocol),
-                                      (struct ask)ASK(socket, 0, family, no_type, NO_PROTOCOL));
+                        answers_alike(
+                                "a protocol",
+                                (struct ask)ASK(socket, 0, family, type | SOCK_CLOEXEC, protocol),
+                                (struct ask)ASK(socket, 0, family, no_type, NO_PROTOCOL));
                 }
-                answers_alike("raw", (struct ask)ASK(socket, 0, family, SOCK_RAW, protocol), (struct ask)ASK(socket, 0, family, SOCK_RAW, NO_PROTOCOL));
+                answers_alike("raw", (struct ask)ASK(socket, 0, family, SOCK_RAW, protocol),
+                              (struct ask)ASK(socket, 0, family, SOCK_RAW, NO_PROTOCOL));
         }
-        answers_alike("SOCK_PACKET", (struct ask)ASK(socket, 0, AF_INET, SOCK_PACKET, 0x300), (struct ask)ASK(socket, 0, NO_FAMILY, SOCK_PACKET, 0x300));
-        answers_alike("SOCK_PACKET", (struct ask)ASK(socket, 0, AF_INET6, SOCK_PACKET, 0), (struct ask)ASK(socket, 0, AF_INET6, NO_TYPE, 0));
+        answers_alike("SOCK_PACKET", (struct ask)ASK(socket, 0, AF_INET, SOCK_PACKET, 0x300),
+                      (struct ask)ASK(socket, 0, NO_FAMILY, SOCK_PACKET, 0x300));
+        answers_alike("SOCK_PACKET", (struct ask)ASK(socket, 0, AF_INET6, SOCK_PACKET, 0),
+                      (struct ask)ASK(socket, 0, AF_INET6, NO_TYPE, 0));
 }
 
 static void
@@ -103,15 +127,20 @@ a20_netlink_and_pairs_answer_as_a_kernel_without_the_rest(void **state)
 
         (void)state;
         for (uint64_t i = 0; i < TYPES; i++) {
-                answers_alike("netlink", (struct ask)ASK(socket, 0, AF_NETLINK, i, NETLINK_ROUTE), (struct ask)ASK(socket, 0, AF_NETLINK, i, NETLINK_ROUTE));
-                answers_alike("netlink", (struct ask)ASK(socket, 0, AF_NETLINK, i, NETLINK_NETFILTER), (struct ask)ASK(socket, 0, AF_NETLINK, i, NO_NETLINK));
+                answers_alike("netlink", (struct ask)ASK(socket, 0, AF_NETLINK, i, NETLINK_ROUTE),
+                              (struct ask)ASK(socket, 0, AF_NETLINK, i, NETLINK_ROUTE));
+                answers_alike("netlink",
+                              (struct ask)ASK(socket, 0, AF_NETLINK, i, NETLINK_NETFILTER),
+                              (struct ask)ASK(socket, 0, AF_NETLINK, i, NO_NETLINK));
         }
         for (size_t i = 0; i < 4; i++) {
-                struct ask a = ASK(socketpair, 0, with_pairs[i / 2], i % 2 ? SOCK_DGRAM : SOCK_STREAM, 0, (uintptr_t)pair);
+                struct ask a = ASK(socketpair, 0, with_pairs[i / 2],
+                                   i % 2 ? SOCK_DGRAM : SOCK_STREAM, 0, (uintptr_t)pair);
 
                 answers_alike("a pair", a, a);
         }
-        answers_alike("a pair", (struct ask)ASK(socketpair, 0, AF_NETLINK, SOCK_RAW, 0, (uintptr_t)pair),
+        answers_alike("a pair",
+                      (struct ask)ASK(socketpair, 0, AF_NETLINK, SOCK_RAW, 0, (uintptr_t)pair),
                       (struct ask)ASK(socketpair, 0, AF_NETLINK, SOCK_RAW, 0, (uintptr_t)pair));
 }
 
@@ -120,12 +149,22 @@ static void
 a22_what_asks_for_a_privilege_answers_as_a_kernel_does_to_a_user(void **state)
 {
         static const struct ask asks[] = {
-                ASK(mount, EPERM, (uintptr_t)"x", (uintptr_t)"/", (uintptr_t)"tmpfs", 0, 0), ASK(umount2, EPERM, (uintptr_t)"/", 0),
-                ASK(pivot_root, EPERM, (uintptr_t)"/", (uintptr_t)"/"), ASK(chroot, EPERM, (uintptr_t)"/"), ASK(fsopen, EPERM, (uintptr_t)"tmpfs", 0),
-                ASK(open_tree, EPERM, (uint64_t)AT_FDCWD, (uintptr_t)"/", 1 /* OPEN_TREE_CLONE */), ASK(acct, EPERM, 0), ASK(swapon, EPERM, (uintptr_t)"/", 0),
-                ASK(swapoff, EPERM, (uintptr_t)"/"), ASK(reboot, EPERM, 0, 0, 0), ASK(sethostname, EPERM, (uintptr_t)"x", 1), ASK(setdomainname, EPERM, (uintptr_t)"x", 1),
-                ASK(init_module, EPERM, 0, 0, (uintptr_t)""), ASK(delete_module, EPERM, (uintptr_t)"carrel-no-such-module", 0x800), ASK(vhangup, EPERM, 0),
-                ASK(mknod, EPERM, (uintptr_t)"/tmp/carrel-no-such-device", S_IFCHR | 0600, 0x103),
+                ASK(mount, EPERM, (uintptr_t) "x", (uintptr_t) "/", (uintptr_t) "tmpfs", 0, 0),
+                ASK(umount2, EPERM, (uintptr_t) "/", 0),
+                ASK(pivot_root, EPERM, (uintptr_t) "/", (uintptr_t) "/"),
+                ASK(chroot, EPERM, (uintptr_t) "/"),
+                ASK(fsopen, EPERM, (uintptr_t) "tmpfs", 0),
+                ASK(open_tree, EPERM, (uint64_t)AT_FDCWD, (uintptr_t) "/", 1 /* OPEN_TREE_CLONE */),
+                ASK(acct, EPERM, 0),
+                ASK(swapon, EPERM, (uintptr_t) "/", 0),
+                ASK(swapoff, EPERM, (uintptr_t) "/"),
+                ASK(reboot, EPERM, 0, 0, 0),
+                ASK(sethostname, EPERM, (uintptr_t) "x", 1),
+                ASK(setdomainname, EPERM, (uintptr_t) "x", 1),
+                ASK(init_module, EPERM, 0, 0, (uintptr_t) ""),
+                ASK(delete_module, EPERM, (uintptr_t) "carrel-no-such-module", 0x800),
+                ASK(vhangup, EPERM, 0),
+                ASK(mknod, EPERM, (uintptr_t) "/tmp/carrel-no-such-device", S_IFCHR | 0600, 0x103),
         };
 
         (void)state;
@@ -141,10 +180,21 @@ static void
 what_needs_no_privilege_answers_as_a_kernel_without_it(void **state)
 {
         static const struct ask asks[] = {
-                ASK(process_vm_readv, ENOSYS, BAD), ASK(process_vm_writev, ENOSYS, BAD), ASK(process_madvise, ENOSYS, BAD), ASK(process_mrelease, ENOSYS, BAD),
-                ASK(kcmp, ENOSYS, BAD), ASK(pidfd_getfd, ENOSYS, BAD), ASK(move_pages, ENOSYS, BAD), ASK(migrate_pages, ENOSYS, BAD),
-                ASK(name_to_handle_at, ENOSYS, BAD), ASK(keyctl, ENOSYS, BAD), ASK(clone3, ENOSYS, BAD), ASK(io_setup, ENOSYS, BAD),
-                ASK(prlimit64, ESRCH, BAD), ASK(prlimit64, ESRCH, 0xffffffff), ASK(prlimit64, EPERM, 1),
+                ASK(process_vm_readv, ENOSYS, BAD),
+                ASK(process_vm_writev, ENOSYS, BAD),
+                ASK(process_madvise, ENOSYS, BAD),
+                ASK(process_mrelease, ENOSYS, BAD),
+                ASK(kcmp, ENOSYS, BAD),
+                ASK(pidfd_getfd, ENOSYS, BAD),
+                ASK(move_pages, ENOSYS, BAD),
+                ASK(migrate_pages, ENOSYS, BAD),
+                ASK(name_to_handle_at, ENOSYS, BAD),
+                ASK(keyctl, ENOSYS, BAD),
+                ASK(clone3, ENOSYS, BAD),
+                ASK(io_setup, ENOSYS, BAD),
+                ASK(prlimit64, ESRCH, BAD),
+                ASK(prlimit64, ESRCH, 0xffffffff),
+                ASK(prlimit64, EPERM, 1),
                 ASK_NUMBER(1023, "a number without a call", ENOSYS, BAD),
         };
 

@@ -33,7 +33,7 @@
 #include <sys/stat.h>
 
 #ifndef RENAME_WHITEOUT
-#define RENAME_WHITEOUT (1 << 2)           /* musl's stdio.h does not define it */
+#define RENAME_WHITEOUT (1 << 2) /* musl's stdio.h does not define it */
 #endif
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
@@ -45,15 +45,48 @@
  */
 enum { LAST_DECIDED = 469 };
 
-struct group_row { const char *name; int verdict; };
-struct call_row { const char *name; int number; const char *group; int otherwise; };
-struct rule_row { const char *call; enum world world; struct rule rule; };
+struct group_row {
+        const char *name;
+        int verdict;
+};
+struct call_row {
+        const char *name;
+        int number;
+        const char *group;
+        int otherwise;
+};
+struct rule_row {
+        const char *call;
+        enum world world;
+        struct rule rule;
+};
 
 #define COUNT_OF(...) (sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
-#define IS(n, ...) { TEST_ONE_OF, n, UINT32_MAX, COUNT_OF(__VA_ARGS__), { __VA_ARGS__ } }
-#define MASKED(n, bits, ...) { TEST_ONE_OF, n, bits, COUNT_OF(__VA_ARGS__), { __VA_ARGS__ } }
-#define ANY_BIT(n, bits) { TEST_ANY_BIT, n, (uint32_t)(bits), 0, { 0 } }
-#define ALL(...) { __VA_ARGS__ }
+#define IS(n, ...)                                                 \
+        {                                                          \
+                TEST_ONE_OF, n, UINT32_MAX, COUNT_OF(__VA_ARGS__), \
+                {                                                  \
+                        __VA_ARGS__                                \
+                }                                                  \
+        }
+#define MASKED(n, bits, ...)                                 \
+        {                                                    \
+                TEST_ONE_OF, n, bits, COUNT_OF(__VA_ARGS__), \
+                {                                            \
+                        __VA_ARGS__                          \
+                }                                            \
+        }
+#define ANY_BIT(n, bits)                              \
+        {                                             \
+                TEST_ANY_BIT, n, (uint32_t)(bits), 0, \
+                {                                     \
+                        0                             \
+                }                                     \
+        }
+#define ALL(...)            \
+        {                   \
+                __VA_ARGS__ \
+        }
 
 #define CALL(name, group)
 #define NUMBER(number, name, group)
@@ -93,7 +126,12 @@ static const struct rule_row rule_rows[] = {
 
 enum { KEEPER = 1 << 0, DOOR = 1 << 1, BOX = 1 << 2, GATE = 1 << 3 };
 
-struct own_row { const char *name; int who; bool is_judged; struct rule rule; };
+struct own_row {
+        const char *name;
+        int who;
+        bool is_judged;
+        struct rule rule;
+};
 
 #define OWN(who, name, why) { #name, (who), false, { { { 0 } }, ALLOW } },
 #define OWN_IF(who, name, tests, why) { #name, (who), true, { tests, ALLOW } },
@@ -102,11 +140,14 @@ static const struct own_row own_rows[] = {
 #include "filter/own.def"
 };
 
-static const struct { const char *name; int who; } processes[] = { { "keeper", KEEPER }, { "door", DOOR }, { "box", BOX }, { "gate", GATE } };
+static const struct {
+        const char *name;
+        int who;
+} processes[] = { { "keeper", KEEPER }, { "door", DOOR }, { "box", BOX }, { "gate", GATE } };
 
 static const struct {
         const char *name;
-        uint32_t token;         /* libseccomp's; equal to the kernel's AUDIT_ARCH_... */
+        uint32_t token; /* libseccomp's; equal to the kernel's AUDIT_ARCH_... */
 } architectures[] = {
         { "x86_64", SCMP_ARCH_X86_64 },
         { "aarch64", SCMP_ARCH_AARCH64 },
@@ -171,7 +212,8 @@ table_read(struct table *t, uint32_t arch, enum world left_out)
                 if (number >= NUMBERS_MAX || t->decisions[number].name)
                         die("a second row for the same number, or one past NUMBERS_MAX", row->name);
                 t->decisions[number].name = row->name;
-                t->decisions[number].otherwise = row->group ? group_verdict(row->group) : row->otherwise;
+                t->decisions[number].otherwise =
+                        row->group ? group_verdict(row->group) : row->otherwise;
                 if (!row->group)
                         rules_take(&t->decisions[number], left_out);
         }
@@ -184,7 +226,8 @@ table_check(const struct table *t, uint32_t arch)
         for (size_t i = 0; i < ROWS(rule_rows); i++) {
                 size_t k = 0;
 
-                while (k < ROWS(call_rows) && (call_rows[k].group || strcmp(call_rows[k].name, rule_rows[i].call) != 0))
+                while (k < ROWS(call_rows) &&
+                       (call_rows[k].group || strcmp(call_rows[k].name, rule_rows[i].call) != 0))
                         k++;
                 if (k == ROWS(call_rows))
                         die("a RULE without a JUDGED row", rule_rows[i].call);
@@ -195,7 +238,8 @@ table_check(const struct table *t, uint32_t arch)
                 if (name && !t->decisions[number].name && number <= LAST_DECIDED)
                         die("no row in calls.def says what it is answered", name);
                 if (name && !t->decisions[number].name)
-                        (void)printf("filter-generate: %s (%d) is newer than calls.def: ENOSYS\n", name, number);
+                        (void)printf("filter-generate: %s (%d) is newer than calls.def: ENOSYS\n",
+                                     name, number);
                 free(name);
         }
 }
@@ -210,7 +254,8 @@ own_read(struct table *t, uint32_t arch, int who)
         t->audit_arch = arch;
         for (int number = 0; number <= LAST_DECIDED; number++)
                 if (seccomp_syscall_resolve_num_arch(arch, number))
-                        t->decisions[number] = (struct decision){ .name = "other", .otherwise = EPERM };
+                        t->decisions[number] =
+                                (struct decision){ .name = "other", .otherwise = EPERM };
         for (size_t i = 0; i < ROWS(own_rows); i++) {
                 const struct own_row *row = &own_rows[i];
                 int number = seccomp_syscall_resolve_name_arch(arch, row->name);
@@ -221,7 +266,8 @@ own_read(struct table *t, uint32_t arch, int who)
                 if (number < 0 || number >= NUMBERS_MAX || (row->who != 0 && (row->who & who) == 0))
                         continue;
                 d = &t->decisions[number];
-                if (strcmp(d->name, "other") != 0 && (!row->is_judged || d->rule_count == 0 || d->rule_count == RULES_MAX))
+                if (strcmp(d->name, "other") != 0 &&
+                    (!row->is_judged || d->rule_count == 0 || d->rule_count == RULES_MAX))
                         die("a second row for the same call and process", row->name);
                 d->name = row->name;
                 if (row->is_judged)
@@ -247,12 +293,14 @@ header_write(const struct assembly *a, const char *arch, const char *name, const
 
         if (!out)
                 die("cannot be written", path);
-        (void)fprintf(out, "/* %s for %s: %d steps. Made from the tables of filter/ by filter/generate.c. */\n", name, arch,
-                      (int)(STEPS_MAX - a->first));
+        (void)fprintf(out,
+                      "/* %s for %s: %d steps. Made from the tables of filter/ by "
+                      "filter/generate.c. */\n",
+                      name, arch, (int)(STEPS_MAX - a->first));
         (void)fprintf(out, "static const struct sock_filter %s_steps[] = {\n", name);
         for (size_t i = a->first; i < STEPS_MAX; i++)
-                (void)fprintf(out, "        { 0x%02x, %3u, %3u, 0x%08x },\n", a->steps[i].code, a->steps[i].jt,
-                              a->steps[i].jf, a->steps[i].k);
+                (void)fprintf(out, "        { 0x%02x, %3u, %3u, 0x%08x },\n", a->steps[i].code,
+                              a->steps[i].jt, a->steps[i].jf, a->steps[i].k);
         (void)fprintf(out, "};\n");
         if (fclose(out) != 0)
                 die("cannot be written", path);
@@ -268,7 +316,8 @@ main(int argc, char **argv)
         uint32_t arch = 0;
 
         if (argc != 5)
-                die("usage: filter-generate ARCHITECTURE on|off|keeper|door|box|gate NAME OUTPUT", "arguments");
+                die("usage: filter-generate ARCHITECTURE on|off|keeper|door|box|gate NAME OUTPUT",
+                    "arguments");
         for (size_t i = 0; i < ROWS(architectures); i++)
                 if (strcmp(architectures[i].name, argv[1]) == 0)
                         arch = architectures[i].token;
@@ -282,10 +331,11 @@ main(int argc, char **argv)
         }
         if (assemble(&program, &table) < 0)
                 die("longer than STEPS_MAX", argv[3]);
-        if (meaning_check(&table, program.steps + program.first, STEPS_MAX - program.first, &call) < 0) {
-                (void)fprintf(stderr, "number %d, arguments %llx %llx %llx %llx\n", call.nr, (unsigned long long)call.args[0],
-                              (unsigned long long)call.args[1], (unsigned long long)call.args[2],
-                              (unsigned long long)call.args[3]);
+        if (meaning_check(&table, program.steps + program.first, STEPS_MAX - program.first, &call) <
+            0) {
+                (void)fprintf(stderr, "number %d, arguments %llx %llx %llx %llx\n", call.nr,
+                              (unsigned long long)call.args[0], (unsigned long long)call.args[1],
+                              (unsigned long long)call.args[2], (unsigned long long)call.args[3]);
                 die("the program does not say what the table says", argv[3]);
         }
         header_write(&program, argv[1], argv[3], argv[4]);

@@ -123,7 +123,9 @@ probes_find(const struct decision *d, uint32_t argument, uint32_t probes[PROBES_
                                 probes[count++] = t->values[v] + 1;
                                 probes[count++] = t->values[v] | ~t->mask;
                         }
-                        for (uint32_t bit = 0; t->relation == TEST_ANY_BIT && bit < 32 && count < PROBES_MAX - 1; bit++)
+                        for (uint32_t bit = 0;
+                             t->relation == TEST_ANY_BIT && bit < 32 && count < PROBES_MAX - 1;
+                             bit++)
                                 if ((t->mask | 0x80000001u) >> bit & 1)
                                         probes[count++] = 1u << bit;
                 }
@@ -134,7 +136,8 @@ probes_find(const struct decision *d, uint32_t argument, uint32_t probes[PROBES_
 }
 
 static bool
-is_agreed(const struct table *t, const struct sock_filter *steps, size_t count, struct seccomp_data *call)
+is_agreed(const struct table *t, const struct sock_filter *steps, size_t count,
+          struct seccomp_data *call)
 {
         static const uint64_t highs[] = { 0, 1ull << 32, 0xffffffffull << 32 };
         struct seccomp_data with = *call;
@@ -152,8 +155,8 @@ is_agreed(const struct table *t, const struct sock_filter *steps, size_t count, 
 
 /* Checks every combination of the values of the arguments from `argument` on. */
 static int
-arguments_check(const struct table *t, const struct sock_filter *steps, size_t count, const struct decision *d,
-                uint32_t argument, struct seccomp_data *call)
+arguments_check(const struct table *t, const struct sock_filter *steps, size_t count,
+                const struct decision *d, uint32_t argument, struct seccomp_data *call)
 {
         uint32_t probes[PROBES_MAX];
         size_t probe_count;
@@ -170,10 +173,12 @@ arguments_check(const struct table *t, const struct sock_filter *steps, size_t c
 }
 
 int
-meaning_check(const struct table *t, const struct sock_filter *steps, size_t count, struct seccomp_data *ret_call)
+meaning_check(const struct table *t, const struct sock_filter *steps, size_t count,
+              struct seccomp_data *ret_call)
 {
-        static const uint32_t far[] = { NUMBERS_MAX, 0xffff, 0x3fffffff, 0x40000000, 0x40000001, 0x40000009, 0x4000003b,
-                                        0x40000210, 0x7fffffff, 0x80000000, 0xffffffff };
+        static const uint32_t far[] = { NUMBERS_MAX, 0xffff,     0x3fffffff, 0x40000000,
+                                        0x40000001,  0x40000009, 0x4000003b, 0x40000210,
+                                        0x7fffffff,  0x80000000, 0xffffffff };
         static const struct decision plain = { .name = "plain" };
         struct seccomp_data call = { .arch = t->audit_arch };
 
@@ -182,7 +187,8 @@ meaning_check(const struct table *t, const struct sock_filter *steps, size_t cou
 
                 call.nr = (int)number;
                 *ret_call = call;
-                if (arguments_check(t, steps, count, i < NUMBERS_MAX ? &t->decisions[i] : &plain, 0, ret_call) < 0)
+                if (arguments_check(t, steps, count, i < NUMBERS_MAX ? &t->decisions[i] : &plain, 0,
+                                    ret_call) < 0)
                         return -1;
                 *ret_call = call;
                 ret_call->arch = t->audit_arch ^ 1u;

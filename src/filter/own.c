@@ -25,7 +25,8 @@
 #if defined(__SANITIZE_ADDRESS__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+        __has_feature(thread_sanitizer)
 #define IS_SANITIZED 1
 #endif
 #endif
@@ -33,19 +34,26 @@
 #define IS_SANITIZED 0
 #endif
 
-#define PROGRAM(steps) { (unsigned short)(sizeof(steps) / sizeof((steps)[0])), (struct sock_filter *)(uintptr_t)(steps) }
+#define PROGRAM(steps)                                                \
+        {                                                             \
+                (unsigned short)(sizeof(steps) / sizeof((steps)[0])), \
+                        (struct sock_filter *)(uintptr_t)(steps)      \
+        }
 
 int
 filter_enter(enum filter_own who)
 {
         const struct sock_fprog programs[FILTER_OWN_MAX] = {
-                [FILTER_KEEPER] = PROGRAM(filter_keeper_steps), [FILTER_DOOR] = PROGRAM(filter_door_steps), [FILTER_BOX] = PROGRAM(filter_box_steps),
+                [FILTER_KEEPER] = PROGRAM(filter_keeper_steps),
+                [FILTER_DOOR] = PROGRAM(filter_door_steps),
+                [FILTER_BOX] = PROGRAM(filter_box_steps),
                 [FILTER_GATE] = PROGRAM(filter_gate_steps),
         };
 
         if (IS_SANITIZED)
                 return 0;
-        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_LOG, &programs[who]) == 0)
+        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_LOG,
+                    &programs[who]) == 0)
                 return 0;
         if (errno != EINVAL)
                 return -errno;

@@ -21,8 +21,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOBODY = 65534, DIED = 1 << 16, FAILED_TO_ENTER = 200, KEEPER = 1 << FILTER_KEEPER, DOOR = 1 << FILTER_DOOR, BOX = 1 << FILTER_BOX, GATE = 1 << FILTER_GATE,
-       ALL = KEEPER | DOOR | BOX | GATE };
+enum {
+        NOBODY = 65534,
+        DIED = 1 << 16,
+        FAILED_TO_ENTER = 200,
+        KEEPER = 1 << FILTER_KEEPER,
+        DOOR = 1 << FILTER_DOOR,
+        BOX = 1 << FILTER_BOX,
+        GATE = 1 << FILTER_GATE,
+        ALL = KEEPER | DOOR | BOX | GATE
+};
 
 #if defined(__SANITIZE_ADDRESS__)
 #define IS_SANITIZED 1
@@ -52,22 +60,57 @@ under(enum filter_own who, long number, const uint64_t args[6])
         return WIFSIGNALED(status) ? DIED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-struct ask { const char *name; long number; uint64_t args[6]; int allowed; /* for which processes */ int answer; /* of the kernel, if allowed */ };
+struct ask {
+        const char *name;
+        long number;
+        uint64_t args[6];
+        int allowed; /* for which processes */
+        int answer;  /* of the kernel, if allowed */
+};
 
 #define BAD UINT64_MAX
-#define ASK(call, allowed, answer, ...) { #call, SYS_##call, { __VA_ARGS__ }, allowed, answer }
+#define ASK(call, allowed, answer, ...)                             \
+        {                                                           \
+#call, SYS_##call, { __VA_ARGS__ }, allowed, answer \
+        }
 
 static const struct ask asks[] = {
-        ASK(read, ALL, EBADF, BAD), ASK(recvmsg, ALL, EBADF, BAD), ASK(close, ALL, EBADF, BAD), ASK(getpid, ALL, 0, 0), ASK(epoll_create1, ALL, EINVAL, BAD),
-        ASK(openat, KEEPER | BOX, EBADF, BAD, (uintptr_t)"x"), ASK(unlinkat, KEEPER | BOX, EBADF, BAD, (uintptr_t)"x"), ASK(fdatasync, KEEPER | BOX, EBADF, BAD),
-        ASK(socket, KEEPER, 0, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), ASK(socket, GATE, 0, AF_INET, SOCK_STREAM, 0), ASK(socket, GATE, 0, AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), ASK(socket, 0, 0, AF_INET, SOCK_RAW, 0), ASK(socket, 0, 0, AF_PACKET, SOCK_RAW, 0), ASK(socket, 0, 0, AF_NETLINK, SOCK_RAW, 0),
-        ASK(connect, KEEPER | GATE, EBADF, BAD), ASK(bind, KEEPER, EBADF, BAD), ASK(fchown, KEEPER, EBADF, BAD),
-        ASK(socketpair, KEEPER | DOOR | BOX, EINVAL, AF_UNIX, 0xff, 0, 0), ASK(socketpair, 0, 0, AF_INET, SOCK_STREAM, 0, 0),
-        ASK(pipe2, BOX | GATE, EFAULT, 0, 0), ASK(ioctl, DOOR | BOX | GATE, EBADF, BAD, FIONREAD), ASK(ioctl, BOX, EBADF, BAD, TIOCSWINSZ), ASK(ioctl, 0, 0, BAD, TIOCSTI),
-        ASK(mmap, ALL, EINVAL, 0, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, BAD, 0), ASK(mmap, 0, 0, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, BAD, 0),
-        ASK(mprotect, ALL, EINVAL, 1, 0, PROT_READ), ASK(mprotect, 0, 0, 1, 0, PROT_EXEC),
-        ASK(kill, 0, 0, 0x7ffffff0, 0), ASK(tgkill, 0, 0, 0x7ffffff0, 0x7ffffff0, 0), ASK(setuid, 0, 0, 0), ASK(fchmodat, KEEPER, EBADF, BAD, (uintptr_t)"x", 0), ASK(fchownat, 0, 0, BAD, (uintptr_t)"x", 0), ASK(prctl, 0, 0, 0, 0),
-        ASK(ftruncate, KEEPER | BOX, EBADF, BAD, 0), ASK(inotify_init1, 0, 0, 0), ASK(memfd_create, 0, 0, BAD, 0),
+        ASK(read, ALL, EBADF, BAD),
+        ASK(recvmsg, ALL, EBADF, BAD),
+        ASK(close, ALL, EBADF, BAD),
+        ASK(getpid, ALL, 0, 0),
+        ASK(epoll_create1, ALL, EINVAL, BAD),
+        ASK(openat, KEEPER | BOX, EBADF, BAD, (uintptr_t) "x"),
+        ASK(unlinkat, KEEPER | BOX, EBADF, BAD, (uintptr_t) "x"),
+        ASK(fdatasync, KEEPER | BOX, EBADF, BAD),
+        ASK(socket, KEEPER, 0, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
+        ASK(socket, GATE, 0, AF_INET, SOCK_STREAM, 0),
+        ASK(socket, GATE, 0, AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+        ASK(socket, 0, 0, AF_INET, SOCK_RAW, 0),
+        ASK(socket, 0, 0, AF_PACKET, SOCK_RAW, 0),
+        ASK(socket, 0, 0, AF_NETLINK, SOCK_RAW, 0),
+        ASK(connect, KEEPER | GATE, EBADF, BAD),
+        ASK(bind, KEEPER, EBADF, BAD),
+        ASK(fchown, KEEPER, EBADF, BAD),
+        ASK(socketpair, KEEPER | DOOR | BOX, EINVAL, AF_UNIX, 0xff, 0, 0),
+        ASK(socketpair, 0, 0, AF_INET, SOCK_STREAM, 0, 0),
+        ASK(pipe2, BOX | GATE, EFAULT, 0, 0),
+        ASK(ioctl, DOOR | BOX | GATE, EBADF, BAD, FIONREAD),
+        ASK(ioctl, BOX, EBADF, BAD, TIOCSWINSZ),
+        ASK(ioctl, 0, 0, BAD, TIOCSTI),
+        ASK(mmap, ALL, EINVAL, 0, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, BAD, 0),
+        ASK(mmap, 0, 0, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, BAD, 0),
+        ASK(mprotect, ALL, EINVAL, 1, 0, PROT_READ),
+        ASK(mprotect, 0, 0, 1, 0, PROT_EXEC),
+        ASK(kill, 0, 0, 0x7ffffff0, 0),
+        ASK(tgkill, 0, 0, 0x7ffffff0, 0x7ffffff0, 0),
+        ASK(setuid, 0, 0, 0),
+        ASK(fchmodat, KEEPER, EBADF, BAD, (uintptr_t) "x", 0),
+        ASK(fchownat, 0, 0, BAD, (uintptr_t) "x", 0),
+        ASK(prctl, 0, 0, 0, 0),
+        ASK(ftruncate, KEEPER | BOX, EBADF, BAD, 0),
+        ASK(inotify_init1, 0, 0, 0),
+        ASK(memfd_create, 0, 0, BAD, 0),
 };
 
 static void
@@ -80,8 +123,10 @@ each_makes_its_own_calls_and_no_other(void **state)
                         int got = under((enum filter_own)who, asks[i].number, asks[i].args);
 
                         if (got != expected) {
-                                print_error("%s(%llx, %llx) by %d: answered %d, not %d\n", asks[i].name, (unsigned long long)asks[i].args[0],
-                                            (unsigned long long)asks[i].args[1], who, got, expected);
+                                print_error("%s(%llx, %llx) by %d: answered %d, not %d\n",
+                                            asks[i].name, (unsigned long long)asks[i].args[0],
+                                            (unsigned long long)asks[i].args[1], who, got,
+                                            expected);
                                 assert_true(false);
                         }
                 }
@@ -90,14 +135,18 @@ each_makes_its_own_calls_and_no_other(void **state)
 static void
 what_only_an_intruder_does_ends_it(void **state)
 {
-        static const long numbers[] = { SYS_execve, SYS_clone, SYS_clone3, SYS_ptrace, SYS_process_vm_writev, SYS_unshare, SYS_setns, SYS_mount, SYS_bpf,
-                                        SYS_open_by_handle_at, SYS_keyctl, SYS_execveat };
+        static const long numbers[] = {
+                SYS_execve,  SYS_clone,   SYS_clone3, SYS_ptrace, SYS_process_vm_writev,
+                SYS_unshare, SYS_setns,   SYS_mount,  SYS_bpf,    SYS_open_by_handle_at,
+                SYS_keyctl,  SYS_execveat
+        };
         static const uint64_t none[6] = { 0 };
 
         (void)state;
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
                 for (int who = 0; who < FILTER_OWN_MAX; who++)
-                        assert_int_equal(under((enum filter_own)who, numbers[i], none), DIED + SIGSYS);
+                        assert_int_equal(under((enum filter_own)who, numbers[i], none),
+                                         DIED + SIGSYS);
 }
 
 static void
@@ -120,10 +169,10 @@ needs_no_new_privileges_first(void **state)
 
         (void)state;
         if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
-                return;                        /* the parent has set it already */
+                return; /* the parent has set it already */
         pid = fork();
         if (pid == 0 && geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) < 0)
-                _exit(2);                      /* root does not need no_new_privs */
+                _exit(2); /* root does not need no_new_privs */
         if (pid == 0)
                 _exit(filter_enter(FILTER_DOOR) == -EACCES ? 0 : 1);
         assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -143,7 +192,8 @@ main(void)
 #ifdef IS_SANITIZED
         (void)asks;
         (void)tests;
-        (void)puts("1..0 # SKIP the sanitizers make calls of their own, so nothing is entered in this build");
+        (void)puts("1..0 # SKIP the sanitizers make calls of their own, so nothing is entered in "
+                   "this build");
         return 0;
 #else
         return cmocka_run_group_tests(tests, NULL, NULL);

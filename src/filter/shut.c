@@ -14,8 +14,12 @@
 #include <unistd.h>
 
 /* What each version of Landlock handles, newest first. */
-static const struct { int abi, fs_bits, has_net, scope_bits; size_t len; } versions[] = {
-        { 6, 16, 1, 2, 24 }, { 5, 16, 1, 0, 16 }, { 4, 15, 1, 0, 16 }, { 3, 15, 0, 0, 8 }, { 2, 14, 0, 0, 8 }, { 1, 13, 0, 0, 8 },
+static const struct {
+        int abi, fs_bits, has_net, scope_bits;
+        size_t len;
+} versions[] = {
+        { 6, 16, 1, 2, 24 }, { 5, 16, 1, 0, 16 }, { 4, 15, 1, 0, 16 },
+        { 3, 15, 0, 0, 8 },  { 2, 14, 0, 0, 8 },  { 1, 13, 0, 0, 8 },
 };
 
 int
@@ -34,7 +38,9 @@ shut_capabilities(void)
 int
 shut_files(unsigned network)
 {
-        struct { uint64_t fs, net, scoped; } all = { 0, 0, 0 };
+        struct {
+                uint64_t fs, net, scoped;
+        } all = { 0, 0, 0 };
         long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u /* version */);
         size_t i = 0;
         int ruleset, result;

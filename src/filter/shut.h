@@ -5,7 +5,7 @@
 #ifndef CARREL_FILTER_SHUT_H
 #define CARREL_FILTER_SHUT_H
 
-enum shut_network { SHUT_LISTEN = 1u << 0, SHUT_CONNECT = 1u << 1 };   /* TCP; Landlock's own bits */
+enum shut_network { SHUT_LISTEN = 1u << 0, SHUT_CONNECT = 1u << 1 }; /* TCP; Landlock's own bits */
 
 /* Drops all capabilities from every set. 0 or -errno. */
 int shut_capabilities(void);

@@ -62,7 +62,8 @@ look_at_one(struct answers *a, const char *bytes, size_t len)
                 a->answered += a->body.is_over ? 1 : 0;
                 return taken;
         }
-        if (a->answered == a->asked || http_head_scan(bytes, len, &at, &taken, &e) <= 0 || http_head_read(bytes, taken, 0, &h, &e) < 0) {
+        if (a->answered == a->asked || http_head_scan(bytes, len, &at, &taken, &e) <= 0 ||
+            http_head_read(bytes, taken, 0, &h, &e) < 0) {
                 a->is_unknown = true;
                 return 0;
         }
@@ -79,7 +80,7 @@ answers_look(struct answers *a, const char *bytes, size_t len)
                 size_t body = (size_t)(a->ahead - at < len - at ? a->ahead - at : len - at);
                 size_t taken;
 
-                at += body;                    /* of known length; it may end within these bytes */
+                at += body; /* of known length; it may end within these bytes */
                 if (at == len)
                         break;
                 taken = look_at_one(a, bytes + at, len - at);

@@ -19,13 +19,13 @@ enum { ANSWERS_OWED_MAX = 64 };
 
 struct answers {
         bool is_unknown, is_in_body;
-        uint64_t asked, answered;              /* requests that may pass; answers whose end was
-                                                * seen */
-        uint64_t heads;                        /* bit n % 64: request n is a HEAD, so its answer has
-                                                * no body */
-        uint64_t ahead;                        /* bytes whose meaning is known and that have not
-                                                * passed yet */
-        struct http_body body;                 /* is_in_body: of a chunked body */
+        uint64_t asked, answered; /* requests that may pass; answers whose end was
+                                   * seen */
+        uint64_t heads;           /* bit n % 64: request n is a HEAD, so its answer has
+                                   * no body */
+        uint64_t ahead;           /* bytes whose meaning is known and that have not
+                                   * passed yet */
+        struct http_body body;    /* is_in_body: of a chunked body */
 };
 
 /* Counts a request that may pass. */

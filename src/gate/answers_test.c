@@ -22,7 +22,8 @@ pass(struct answers *a, const char *text, size_t seen_max, size_t most)
         size_t len = strlen(text), at = 0;
 
         while (at < len) {
-                size_t seen = len - at < seen_max ? len - at : seen_max, go = seen < most ? seen : most;
+                size_t seen = len - at < seen_max ? len - at : seen_max,
+                       go = seen < most ? seen : most;
 
                 if (a->ahead == 0 && !a->is_unknown)
                         answers_look(a, text + at, seen);
@@ -41,13 +42,31 @@ pass(struct answers *a, const char *text, size_t seen_max, size_t most)
 #define EARLY "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 #define LENGTH_ONLY "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
 
-static const struct { const char *asked /* G: GET, H: HEAD */, *text; int state; } cases[] = {
-        { "G", PLAIN, OVER }, { "G", CHUNKS, OVER }, { "G", EMPTY, OVER }, { "G", EARLY PLAIN, OVER }, { "H", LENGTH_ONLY, OVER }, { "G", LENGTH_ONLY, OWED },
-        { "GG", PLAIN, OWED }, { "GG", PLAIN CHUNKS, OVER }, { "GHG", CHUNKS LENGTH_ONLY EMPTY, OVER }, { "G", EARLY, OWED }, { "G", "", OWED },
-        { "G", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", OWED }, { "G", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", OVER },
-        { "G", PLAIN PLAIN, UNKNOWN } /* without a request */, { "G", "HTTP/1.0 200 OK\r\n\r\nuntil it ends", UNKNOWN }, { "", "HTTP/1.1 408 Too Late\r\n\r\n", UNKNOWN },
-        { "G", "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n", UNKNOWN }, { "G", "HTTP/1.1 200 OK\r\nContent-Len", UNKNOWN }, { "G", "SSH-2.0-x\r\n", UNKNOWN },
-        { "G", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", UNKNOWN }, { "G", "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", UNKNOWN },
+static const struct {
+        const char *asked /* G: GET, H: HEAD */, *text;
+        int state;
+} cases[] = {
+        { "G", PLAIN, OVER },
+        { "G", CHUNKS, OVER },
+        { "G", EMPTY, OVER },
+        { "G", EARLY PLAIN, OVER },
+        { "H", LENGTH_ONLY, OVER },
+        { "G", LENGTH_ONLY, OWED },
+        { "GG", PLAIN, OWED },
+        { "GG", PLAIN CHUNKS, OVER },
+        { "GHG", CHUNKS LENGTH_ONLY EMPTY, OVER },
+        { "G", EARLY, OWED },
+        { "G", "", OWED },
+        { "G", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", OWED },
+        { "G", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", OVER },
+        { "G", PLAIN PLAIN, UNKNOWN } /* without a request */,
+        { "G", "HTTP/1.0 200 OK\r\n\r\nuntil it ends", UNKNOWN },
+        { "", "HTTP/1.1 408 Too Late\r\n\r\n", UNKNOWN },
+        { "G", "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n", UNKNOWN },
+        { "G", "HTTP/1.1 200 OK\r\nContent-Len", UNKNOWN },
+        { "G", "SSH-2.0-x\r\n", UNKNOWN },
+        { "G", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", UNKNOWN },
+        { "G", "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", UNKNOWN },
 };
 
 static void
@@ -64,7 +83,8 @@ ends_are_found(void **state)
                                 answers_asked(&a, *at == 'H');
                         pass(&a, cases[i].text, 1000, sizes[s]);
                         if (state_of(&a) != cases[i].state)
-                                fail_msg("%s of %s, %zu at once: %d", cases[i].text, cases[i].asked, sizes[s], state_of(&a));
+                                fail_msg("%s of %s, %zu at once: %d", cases[i].text, cases[i].asked,
+                                         sizes[s], state_of(&a));
                 }
 }
 
@@ -75,7 +95,7 @@ nothing_is_guessed(void **state)
 
         (void)state;
         answers_asked(&a, false);
-        pass(&a, PLAIN, 20, 1000);                     /* its head was split */
+        pass(&a, PLAIN, 20, 1000); /* its head was split */
         assert_int_equal(state_of(&a), UNKNOWN);
         a = (struct answers){ .is_unknown = false };
         for (int i = 0; i < ANSWERS_OWED_MAX; i++)
@@ -86,7 +106,7 @@ nothing_is_guessed(void **state)
         a = (struct answers){ .is_unknown = false };
         answers_asked(&a, false);
         answers_look(&a, LENGTH_ONLY, strlen(LENGTH_ONLY));
-        answers_passed(&a, strlen(LENGTH_ONLY) + 6);   /* more than was ahead */
+        answers_passed(&a, strlen(LENGTH_ONLY) + 6); /* more than was ahead */
         assert_int_equal(state_of(&a), UNKNOWN);
 }
 
@@ -95,7 +115,8 @@ static void
 chunks_come_in_pieces(void **state)
 {
         struct answers a = { .is_unknown = false };
-        static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", body[] = "5\r\nhello\r\n3\r\nabc\r\n0\r\n\r\n";
+        static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                          body[] = "5\r\nhello\r\n3\r\nabc\r\n0\r\n\r\n";
 
         (void)state;
         answers_asked(&a, false);
@@ -112,7 +133,9 @@ chunks_come_in_pieces(void **state)
 int
 main(void)
 {
-        static const struct CMUnitTest tests[] = { cmocka_unit_test(ends_are_found), cmocka_unit_test(nothing_is_guessed), cmocka_unit_test(chunks_come_in_pieces) };
+        static const struct CMUnitTest tests[] = { cmocka_unit_test(ends_are_found),
+                                                   cmocka_unit_test(nothing_is_guessed),
+                                                   cmocka_unit_test(chunks_come_in_pieces) };
 
         return cmocka_run_group_tests_name("gate/answers", tests, NULL, NULL);
 }

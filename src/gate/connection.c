@@ -21,7 +21,14 @@
 #include "gate/patience.h"
 
 /* LATER_SHARE: a connection that waits beside many others checks less often. */
-enum { LEAVING_MS = 2000, LATER_MS = 10, LATER_SHARE = 32, LEAVE_DRAIN_MAX = 1 << 20, LEAVE_DRAIN_ONCE = 1 << 16, FIRST_BYTES = JUDGE_HOLD_MAX };
+enum {
+        LEAVING_MS = 2000,
+        LATER_MS = 10,
+        LATER_SHARE = 32,
+        LEAVE_DRAIN_MAX = 1 << 20,
+        LEAVE_DRAIN_ONCE = 1 << 16,
+        FIRST_BYTES = JUDGE_HOLD_MAX
+};
 
 #define EDGES (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
@@ -40,7 +47,8 @@ note(struct connection *c)
 static void
 client_event(struct loop_watch *w, uint32_t events)
 {
-        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, client));
+        struct connection *c =
+                (struct connection *)((char *)w - offsetof(struct connection, client));
 
         c->said |= events;
         c->out.is_urgent |= (events & EPOLLPRI) != 0;
@@ -55,7 +63,8 @@ client_event(struct loop_watch *w, uint32_t events)
 static void
 server_event(struct loop_watch *w, uint32_t events)
 {
-        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, server));
+        struct connection *c =
+                (struct connection *)((char *)w - offsetof(struct connection, server));
 
         c->in.is_urgent |= (events & EPOLLPRI) != 0;
         if ((events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
@@ -69,7 +78,8 @@ server_event(struct loop_watch *w, uint32_t events)
 static void
 time_came(struct loop_timer *t)
 {
-        struct connection *c = (struct connection *)((char *)t - offsetof(struct connection, timer));
+        struct connection *c =
+                (struct connection *)((char *)t - offsetof(struct connection, timer));
 
         c->is_late = true;
         note(c);
@@ -93,7 +103,7 @@ close_socket(struct loop_watch *w, bool with_reset)
 
         if (fd < 0)
                 return;
-        loop_watch_forget(w);                  /* no other process holds it */
+        loop_watch_forget(w); /* no other process holds it */
         if (with_reset)
                 (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
         (void)close(fd);
@@ -183,9 +193,11 @@ connection_leave(struct connection *c, const char *bytes, size_t len)
         flow_fini(&c->out);
         c->out.piped = 0;
         c->state = CONNECTION_LEAVING;
-        if (send(fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len || shutdown(fd, SHUT_WR) < 0 ||
+        if (send(fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len ||
+            shutdown(fd, SHUT_WR) < 0 ||
             connection_wait(c, loop_now_ms() + LEAVING_MS, time_is_over) < 0 ||
-            loop_watch_add(c->wall->gate->loop, &c->client, fd, EPOLLIN | EPOLLET, client_event) < 0) {
+            loop_watch_add(c->wall->gate->loop, &c->client, fd, EPOLLIN | EPOLLET, client_event) <
+                    0) {
                 c->client.fd = fd;
                 end(c, true);
         }
@@ -210,7 +222,7 @@ hear_switch(struct connection *c)
         }
         answer = judge_answered(c->out.judge, bytes, (size_t)got);
         if (answer == -1 && got > 0 && !c->in.from_ends) {
-                c->in.from_ready = false;      /* wait for the next event */
+                c->in.from_ready = false; /* wait for the next event */
                 return FLOW_WAITS;
         }
         if (answer < 0)
@@ -242,7 +254,8 @@ pump_in(struct connection *c)
 static bool
 can_answer(const struct connection *c)
 {
-        return c->in.answers && !c->in.answers->is_unknown && c->out.reason != DENIAL_BYTES && !c->out.waits;
+        return c->in.answers && !c->in.answers->is_unknown && c->out.reason != DENIAL_BYTES &&
+               !c->out.waits;
 }
 
 /* True: the last owed answer has passed, so the refusal is next. */
@@ -312,7 +325,9 @@ relay_pump(struct connection *c)
         if (in == FLOW_AGAIN || out == FLOW_AGAIN || (had_to_wait && !c->out.waits))
                 note(c);
         else if (in == FLOW_LATER || out == FLOW_LATER)
-                (void)connection_wait(c, loop_now_ms() + LATER_MS + c->wall->connection_count / LATER_SHARE, NULL);
+                (void)connection_wait(
+                        c, loop_now_ms() + LATER_MS + c->wall->connection_count / LATER_SHARE,
+                        NULL);
 }
 
 /* Both ends are watched already; this reads again what the server has sent. */
@@ -342,8 +357,8 @@ dialled(struct dial *d, enum denial reason)
 {
         struct connection *c = d->data;
 
-        c->dial = NULL;                        /* a relay can live long, so it frees what only the
-                                                * start needed */
+        c->dial = NULL; /* a relay can live long, so it frees what only the
+                         * start needed */
         free(d);
         if (reason != DENIAL_NONE)
                 connection_refuse(c, reason, NULL);
@@ -387,7 +402,7 @@ connection_dial(struct connection *c)
                 connection_refuse(c, DENIAL_TOO_MANY, NULL);
                 return;
         }
-        (void)connection_wait(c, LOOP_NEVER, NULL);    /* a dial has its own timer */
+        (void)connection_wait(c, LOOP_NEVER, NULL); /* a dial has its own timer */
         c->state = CONNECTION_DIALING;
         c->dial = calloc(1, sizeof *c->dial);
         if (!c->dial || watch_edges(c, loop, fd) < 0) {
@@ -397,7 +412,8 @@ connection_dial(struct connection *c)
         }
         c->server.events = EDGES;
         c->server.ready = server_event;
-        dial_start(c->dial, c->wall, c->host.text, c->port, admit_reach(&c->policy->p, &c->host, c->port), &c->server, dialled, c);
+        dial_start(c->dial, c->wall, c->host.text, c->port,
+                   admit_reach(&c->policy->p, &c->host, c->port), &c->server, dialled, c);
 }
 
 static void
@@ -417,7 +433,7 @@ looked(struct dial *d, enum denial reason)
                 end(c, true);
                 return;
         }
-        c->said |= EPOLLIN;                    /* events that arrived meanwhile */
+        c->said |= EPOLLIN; /* events that arrived meanwhile */
         if (proxy_answer(c))
                 note(c);
 }
@@ -431,7 +447,8 @@ connection_look(struct connection *c)
         if (!c->dial)
                 end(c, true);
         else
-                dial_look(c->dial, c->wall, c->host.text, c->port, admit_reach(&c->policy->p, &c->host, c->port), looked, c);
+                dial_look(c->dial, c->wall, c->host.text, c->port,
+                          admit_reach(&c->policy->p, &c->host, c->port), looked, c);
 }
 
 /* -- first bytes ------------------------------------------------------------------------------- */
@@ -477,7 +494,8 @@ end_unsaid(struct connection *c)
 static void
 first_bytes(struct connection *c, uint32_t events)
 {
-        if (((events & (EPOLLHUP | EPOLLERR)) != 0 && (events & EPOLLIN) == 0) || !connection_fill(c, FIRST_BYTES)) {
+        if (((events & (EPOLLHUP | EPOLLERR)) != 0 && (events & EPOLLIN) == 0) ||
+            !connection_fill(c, FIRST_BYTES)) {
                 end_unsaid(c);
                 return;
         }
@@ -488,9 +506,10 @@ first_bytes(struct connection *c, uint32_t events)
         if (c->state != CONNECTION_PROXY && c->state != CONNECTION_GREETING)
                 return;
         if (c->out.has_end)
-                end_unsaid(c);                 /* ended before it named a host */
+                end_unsaid(c); /* ended before it named a host */
         else if (c->out.hold.len >= FIRST_BYTES)
-                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED, NULL);
+                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED,
+                                  NULL);
 }
 
 static void
@@ -518,7 +537,8 @@ to_mapped(struct sockaddr_in6 *a)
 static bool
 is_loopback(const struct in6_addr *a)
 {
-        return IN6_IS_ADDR_LOOPBACK(a) || IN6_IS_ADDR_UNSPECIFIED(a) || (IN6_IS_ADDR_V4MAPPED(a) && (a->s6_addr[12] == 127 || a->s6_addr[12] == 0));
+        return IN6_IS_ADDR_LOOPBACK(a) || IN6_IS_ADDR_UNSPECIFIED(a) ||
+               (IN6_IS_ADDR_V4MAPPED(a) && (a->s6_addr[12] == 127 || a->s6_addr[12] == 0));
 }
 
 /* Finds the name of the address, and judges whether it may be connected to. */
@@ -532,13 +552,16 @@ find_destination(struct connection *c)
 
         if (is_loopback(&c->to.sin6_addr))
                 return DENIAL_LOOPBACK;
-        host = index >= WALL_NAME_FIRST ? names_find(w->names, index, loop_now_ms(), &is_retired) : NULL;
+        host = index >= WALL_NAME_FIRST ? names_find(w->names, index, loop_now_ms(), &is_retired)
+                                        : NULL;
         if (!host && is_retired)
-                c->host = *names_was(w->names, index);          /* for the report */
+                c->host = *names_was(w->names, index); /* for the report */
         if (!host)
                 return is_retired ? DENIAL_RETIRED : DENIAL_NO_NAME;
         c->host = *host;
-        return layer_is_off(LAYER_CONNECTION) ? DENIAL_NONE : admit_connection(&c->policy->p, &c->host, c->port, &entry);
+        return layer_is_off(LAYER_CONNECTION)
+                       ? DENIAL_NONE
+                       : admit_connection(&c->policy->p, &c->host, c->port, &entry);
 }
 
 static void
@@ -551,7 +574,8 @@ begin(struct connection *c, enum listener_kind kind)
                 c->state = CONNECTION_PROXY;
         } else {
                 c->refused = find_destination(c);
-                if (c->refused == DENIAL_NONE && !admit_needs_look(&c->policy->p, &c->host, c->port)) {
+                if (c->refused == DENIAL_NONE &&
+                    !admit_needs_look(&c->policy->p, &c->host, c->port)) {
                         c->protocol = PROTOCOL_TCP;
                         connection_dial(c);
                         return;
@@ -604,7 +628,7 @@ open_one(struct listener *l, int take_fd, const struct sockaddr_in6 *from)
         w->connections = c;
         w->connection_count++;
         if (is_full || !take_socket(c)) {
-                (void)find_destination(c);     /* for the report */
+                (void)find_destination(c); /* for the report */
                 connection_tell(c, DENIAL_TOO_MANY, NULL);
                 end(c, true);
                 return;
@@ -647,13 +671,15 @@ recheck(struct connection *c)
         }
         if (c->state == CONNECTION_LEAVING || c->host.text[0] == '\0' || c->refused != DENIAL_NONE)
                 return true;
-        stays = admit_connection(&w->policy->p, &c->host, c->port, &entry) == DENIAL_NONE && (c->protocol != PROTOCOL_TCP || !admit_needs_look(&w->policy->p, &c->host, c->port));
+        stays = admit_connection(&w->policy->p, &c->host, c->port, &entry) == DENIAL_NONE &&
+                (c->protocol != PROTOCOL_TCP ||
+                 !admit_needs_look(&w->policy->p, &c->host, c->port));
         if (!stays) {
                 connection_tell(c, DENIAL_CHANGED, NULL);
                 end(c, true);
                 return false;
         }
-        if (!c->out.judge) {                   /* a judge keeps the list that it began with */
+        if (!c->out.judge) { /* a judge keeps the list that it began with */
                 c->policy = policy_ref(w->policy);
                 policy_unref(old);
         }
@@ -696,8 +722,8 @@ go_on(struct job *j)
                 if (said != 0)
                         first_bytes(c, said);
                 return;
-        case CONNECTION_DIALING:               /* while dialling, only the client's disconnect
-                                                * matters */
+        case CONNECTION_DIALING: /* while dialling, only the client's disconnect
+                                  * matters */
                 if ((said & (EPOLLHUP | EPOLLERR)) != 0)
                         end(c, true);
                 return;

@@ -18,16 +18,23 @@
 #include "gate/dial.h"
 #include "gate/flow.h"
 
-enum connection_state { CONNECTION_PROXY, CONNECTION_GREETING, CONNECTION_DIALING, CONNECTION_RELAYING, CONNECTION_LEAVING, CONNECTION_DEAD };
+enum connection_state {
+        CONNECTION_PROXY,
+        CONNECTION_GREETING,
+        CONNECTION_DIALING,
+        CONNECTION_RELAYING,
+        CONNECTION_LEAVING,
+        CONNECTION_DEAD
+};
 
-struct hello_state;                            /* while a TLS greeting is read */
+struct hello_state; /* while a TLS greeting is read */
 
 struct connection {
-        struct job job;                        /* all work for this connection runs in the turn of
-                                                * its wall */
-        uint32_t said;                         /* events of the client since its last turn */
-        bool is_late, is_unchecked;            /* its timer expired; the list changed since the last
-                                                * check of this connection */
+        struct job job;             /* all work for this connection runs in the turn of
+                                     * its wall */
+        uint32_t said;              /* events of the client since its last turn */
+        bool is_late, is_unchecked; /* its timer expired; the list changed since the last
+                                     * check of this connection */
         /* runs on expiry; NULL: the connection only gets its turn */
         void (*when_late)(struct connection *c);
         struct wall *wall;
@@ -36,24 +43,24 @@ struct connection {
         enum egress_protocol protocol;
         struct loop_watch client, server;
         struct loop_timer timer;
-        struct policy *policy;                 /* as of the begin, or of the last check that allowed
-                                                * this connection */
-        enum denial refused;                   /* decided before its first bytes, which only select
-                                                * the form of the answer */
-        enum denial late;                      /* a request was refused while relaying: earlier
-                                                * answers still pass, then the refusal */
-        bool owes_answer;                      /* a CONNECT waits for its 200, sent once the
-                                                * destination is found */
-        bool is_quiet;                         /* HTTP/2 without a request: connect to the server
-                                                * early */
-        unsigned sockets;                      /* descriptors of the gate: 1, or 2 after a
-                                                * connect */
+        struct policy *policy; /* as of the begin, or of the last check that allowed
+                                * this connection */
+        enum denial refused;   /* decided before its first bytes, which only select
+                                * the form of the answer */
+        enum denial late;      /* a request was refused while relaying: earlier
+                                * answers still pass, then the refusal */
+        bool owes_answer;      /* a CONNECT waits for its 200, sent once the
+                                * destination is found */
+        bool is_quiet;         /* HTTP/2 without a request: connect to the server
+                                * early */
+        unsigned sockets;      /* descriptors of the gate: 1, or 2 after a
+                                * connect */
         uint16_t port;
         struct egress_host host;
-        struct sockaddr_in6 from, to;          /* both ends, as seen inside the sandbox */
+        struct sockaddr_in6 from, to; /* both ends, as seen inside the sandbox */
         struct hello_state *hello;
-        size_t scanned;                        /* bytes of a proxy's head that were already
-                                                * parsed */
+        size_t scanned; /* bytes of a proxy's head that were already
+                         * parsed */
         struct dial *dial;
         struct flow out, in;
 };
@@ -99,7 +106,8 @@ void connection_dial(struct connection *c);
 int connection_wait(struct connection *c, uint64_t due_ms, void (*when_late)(struct connection *c));
 
 /* Writes an HTTP answer for people and programs, NUL-terminated. Returns its length in bytes. */
-size_t refusal_http(enum denial reason, const char *host, uint16_t port, const char *other, char *ret, size_t room);
+size_t refusal_http(enum denial reason, const char *host, uint16_t port, const char *other,
+                    char *ret, size_t room);
 
 /* Sends a few bytes, then gives the client time to read them before the end. */
 void connection_leave(struct connection *c, const char *bytes, size_t len);

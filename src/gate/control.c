@@ -19,7 +19,12 @@
 
 enum { CONTROL_BATCH = 64, SERVERS_MAX = 4096, BODY_MAX = GATE_POLICY_MAX + 4096 };
 
-struct said { struct said *next; size_t len; uint16_t kind; _Alignas(8) unsigned char body[]; };
+struct said {
+        struct said *next;
+        size_t len;
+        uint16_t kind;
+        _Alignas(8) unsigned char body[];
+};
 
 /* -- sending ----------------------------------------------------------------------------------- */
 
@@ -38,7 +43,8 @@ static void
 flush(struct gate *g)
 {
         while (g->said && !g->is_over) {
-                int result = wire_send(g->control.fd, g->said->kind, g->said->body, g->said->len, NULL, 0);
+                int result = wire_send(g->control.fd, g->said->kind, g->said->body, g->said->len,
+                                       NULL, 0);
 
                 if (wire_is_for_later(result))
                         return;
@@ -101,7 +107,8 @@ hear_config(struct gate *g, const char *body, size_t len)
 
                 if (!text || used + strlen(text) + 2 > sizeof servers)
                         return -EPROTO;
-                used += (size_t)snprintf(servers + used, sizeof servers - used, "%s%s", i > 0 ? "," : "", text);
+                used += (size_t)snprintf(servers + used, sizeof servers - used, "%s%s",
+                                         i > 0 ? "," : "", text);
         }
         g->network_count = 0;
         for (uint32_t i = 0; i < head.networks; i++) {
@@ -116,7 +123,9 @@ hear_config(struct gate *g, const char *body, size_t len)
 static int
 answer(struct gate *g, const struct wire_gate_policy *head, int result)
 {
-        struct wire_gate_added added = { .wall = head->wall, .generation = head->generation, .sys = result };
+        struct wire_gate_added added = { .wall = head->wall,
+                                         .generation = head->generation,
+                                         .sys = result };
 
         control_say(g, WIRE_GATE_ADDED, &added, sizeof added);
         return 0;
@@ -128,7 +137,8 @@ find_listeners(const struct wire_gate_policy *head, size_t len, const char *body
 {
         size_t at = (sizeof *head + head->texts_len + 7) & ~(size_t)7;
 
-        if (fd_count < 1 + WALL_FIXED || head->listeners != fd_count - 1 - WALL_FIXED || at + head->listeners * sizeof(struct wall_listener) > len)
+        if (fd_count < 1 + WALL_FIXED || head->listeners != fd_count - 1 - WALL_FIXED ||
+            at + head->listeners * sizeof(struct wall_listener) > len)
                 return NULL;
         return body + at;
 }
@@ -150,7 +160,8 @@ hear_policy(struct gate *g, struct wire_message *m, const char *body, bool has_f
         if (!has_fds)
                 return answer(g, &head, EMFILE);
         w = wall_find(g, head.wall);
-        policy = policy_new(body + sizeof head, head.texts_len, head.allow, head.private_names, head.generation);
+        policy = policy_new(body + sizeof head, head.texts_len, head.allow, head.private_names,
+                            head.generation);
         if (!policy)
                 return answer(g, &head, EINVAL);
         if (m->kind == WIRE_GATE_SET) {
@@ -204,12 +215,16 @@ static int
 hear(struct gate *g, struct wire_message *m, const char *body, bool has_fds)
 {
         switch (m->kind) {
-        case WIRE_GATE_CONFIG: return hear_config(g, body, m->len);
+        case WIRE_GATE_CONFIG:
+                return hear_config(g, body, m->len);
         case WIRE_GATE_ADD:
-        case WIRE_GATE_SET:    return hear_policy(g, m, body, has_fds);
+        case WIRE_GATE_SET:
+                return hear_policy(g, m, body, has_fds);
         case WIRE_GATE_DROP:
-        case WIRE_GATE_USAGE:  return hear_number(g, m, body);
-        default:               return -EPROTO;
+        case WIRE_GATE_USAGE:
+                return hear_number(g, m, body);
+        default:
+                return -EPROTO;
         }
 }
 

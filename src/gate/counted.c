@@ -13,7 +13,8 @@
 
 #include "gate/wall.h"
 
-/* Of what passed, so that a long transfer seldom sends a message and a short one does not claim much. A cap bounds it, however much passed. */
+/* Of what passed, so that a long transfer seldom sends a message and a short one does not claim
+ * much. A cap bounds it, however much passed. */
 static uint64_t
 ahead_of(uint64_t passed, uint64_t cap)
 {
@@ -32,7 +33,8 @@ tell(struct wall *w, uint64_t out, uint64_t in)
 {
         const struct wire_wall_counted told = { out, in };
 
-        if (w->link.fd < 0 || wire_send(w->link.fd, WIRE_WALL_COUNTED, &told, sizeof told, NULL, 0) < 0)
+        if (w->link.fd < 0 ||
+            wire_send(w->link.fd, WIRE_WALL_COUNTED, &told, sizeof told, NULL, 0) < 0)
                 return;
         w->counted.said_out = out;
         w->counted.said_in = in;
@@ -41,7 +43,8 @@ tell(struct wall *w, uint64_t out, uint64_t in)
 static void
 settle(struct wall *w)
 {
-        if (w->counted.is_kept && (w->counted.said_out != w->bytes_out || w->counted.said_in != w->bytes_in))
+        if (w->counted.is_kept &&
+            (w->counted.said_out != w->bytes_out || w->counted.said_in != w->bytes_in))
                 tell(w, w->bytes_out, w->bytes_in);
 }
 
@@ -54,7 +57,8 @@ look(struct loop_timer *t)
         if (now == w->counted.seen)
                 settle(w);
         if (w->counted.said_out != w->bytes_out || w->counted.said_in != w->bytes_in)
-                (void)loop_timer_set(w->gate->loop, &w->counted.settle, loop_now_ms() + COUNTED_SETTLE_MS, look);
+                (void)loop_timer_set(w->gate->loop, &w->counted.settle,
+                                     loop_now_ms() + COUNTED_SETTLE_MS, look);
         w->counted.seen = now;
 }
 
@@ -66,10 +70,16 @@ counted_more(struct wall *w)
         if (!c->is_kept)
                 return;
         if (w->bytes_out > c->said_out || w->bytes_in > c->said_in)
-                tell(w, w->bytes_out > c->said_out ? w->bytes_out + ahead_of(w->bytes_out, w->caps.bytes_out) : c->said_out,
-                     w->bytes_in > c->said_in ? w->bytes_in + ahead_of(w->bytes_in, w->caps.bytes_in) : c->said_in);
+                tell(w,
+                     w->bytes_out > c->said_out
+                             ? w->bytes_out + ahead_of(w->bytes_out, w->caps.bytes_out)
+                             : c->said_out,
+                     w->bytes_in > c->said_in
+                             ? w->bytes_in + ahead_of(w->bytes_in, w->caps.bytes_in)
+                             : c->said_in);
         if (c->settle.due_ms == LOOP_NEVER)
-                (void)loop_timer_set(w->gate->loop, &c->settle, loop_now_ms() + COUNTED_SETTLE_MS, look);
+                (void)loop_timer_set(w->gate->loop, &c->settle, loop_now_ms() + COUNTED_SETTLE_MS,
+                                     look);
 }
 
 int

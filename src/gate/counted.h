@@ -14,14 +14,20 @@
 
 #include "loop/loop.h"
 
-/* The box keeps a number that is ahead of the truth by 1/64 of what passed, within these bounds (bytes), and never by more than 1/64 of a cap. */
-enum { COUNTED_AHEAD_PART = 64, COUNTED_AHEAD_LEAST = 1 << 20, COUNTED_AHEAD_MOST = 16 << 20, COUNTED_SETTLE_MS = 50 };
+/* The box keeps a number that is ahead of the truth by 1/64 of what passed, within these bounds
+ * (bytes), and never by more than 1/64 of a cap. */
+enum {
+        COUNTED_AHEAD_PART = 64,
+        COUNTED_AHEAD_LEAST = 1 << 20,
+        COUNTED_AHEAD_MOST = 16 << 20,
+        COUNTED_SETTLE_MS = 50
+};
 
 struct counted {
-        bool is_kept;                  /* by its box; an older box does not, and is sent no
-                                        * counters */
-        uint64_t said_out, said_in;    /* last values sent to the box */
-        uint64_t seen;                 /* sum of both at the last look */
+        bool is_kept;               /* by its box; an older box does not, and is sent no
+                                     * counters */
+        uint64_t said_out, said_in; /* last values sent to the box */
+        uint64_t seen;              /* sum of both at the last look */
         struct loop_timer settle;
 };
 

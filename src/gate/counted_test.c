@@ -1,5 +1,6 @@
 /*
- * gate/counted_test.c - the number that a box keeps is never too low, seldom sent, and not far ahead.
+ * gate/counted_test.c - the number that a box keeps is never too low, seldom sent, and not far
+ * ahead.
  */
 #include "gate/counted.h"
 
@@ -29,7 +30,8 @@ begin(void **state)
         (void)state;
         memset(&the_wall, 0, sizeof the_wall);
         memset(&the_gate, 0, sizeof the_gate);
-        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+        assert_int_equal(
+                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
         assert_int_equal(loop_new(&the_gate.loop), 0);
         the_wall.gate = &the_gate;
         the_wall.link.fd = ends[0];
@@ -125,7 +127,8 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_long_transfer_sends_few_messages, begin, finish),
-                cmocka_unit_test_setup_teardown(a_short_transfer_is_counted_little_too_high, begin, finish),
+                cmocka_unit_test_setup_teardown(a_short_transfer_is_counted_little_too_high, begin,
+                                                finish),
                 cmocka_unit_test_setup_teardown(a_cap_bounds_how_far_it_is_ahead, begin, finish),
                 cmocka_unit_test_setup_teardown(the_end_sends_the_truth, begin, finish),
         };

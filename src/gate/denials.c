@@ -66,7 +66,8 @@ rest_if_due(struct wall *w)
                 d->left--;
         if (d->left > 0 || d->is_resting || layer_is_off(LAYER_CAPS))
                 return;
-        d->is_resting = loop_timer_set(w->gate->loop, &d->rest, loop_now_ms() + DENIALS_REST_MS, rest_over) == 0;
+        d->is_resting = loop_timer_set(w->gate->loop, &d->rest, loop_now_ms() + DENIALS_REST_MS,
+                                       rest_over) == 0;
         if (d->is_resting)
                 turn_pause(&w->turn);
 }
@@ -124,7 +125,10 @@ send_one(struct wall *w, struct wire_wall_denied *d)
 void
 denials_tell(struct wall *w, const struct denial_note *note)
 {
-        struct wire_wall_denied d = { .at_ms = loop_now_ms(), .reason = (uint32_t)note->reason, .count = 1, .port = note->port };
+        struct wire_wall_denied d = { .at_ms = loop_now_ms(),
+                                      .reason = (uint32_t)note->reason,
+                                      .count = 1,
+                                      .port = note->port };
 
         w->denied++;
         turn_use(&w->turn, TURN_DENIAL);

@@ -27,7 +27,7 @@ struct wall;
 /* What the caller knows of a refusal; this module finds the rest. */
 struct denial_note {
         enum denial reason;
-        const char *host, *other;              /* "" if there is no such name */
+        const char *host, *other; /* "" if there is no such name */
         uint16_t port;
         int is_udp;
         /* both ends, IPv4 as mapped; NULL: not connected */

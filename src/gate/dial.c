@@ -126,13 +126,15 @@ attempt_begin(struct dial *d, struct dial_attempt *a, const struct egress_addres
 {
         struct sockaddr_storage where;
         socklen_t len = write_sockaddr(address, d->port, &where);
-        int one = 1, result, fd = socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        int one = 1, result,
+            fd = socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
         if (fd < 0)
                 return -errno;
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-        result = connect(fd, (struct sockaddr *)&where, len) == 0 || errno == EINPROGRESS ? 0 : -errno;
+        result = connect(fd, (struct sockaddr *)&where, len) == 0 || errno == EINPROGRESS ? 0
+                                                                                          : -errno;
         a->dial = d;
         a->is_told = false;
         turn_use(&d->wall->turn, TURN_CONNECTION);
@@ -191,18 +193,23 @@ go_on(struct dial *d)
         }
         while (spare && d->at < d->count && result < 0) {
                 result = attempt_begin(d, spare, &d->candidates[d->at]);
-                if (result == -EMFILE || result == -ENFILE || result == -ENOMEM || result == -ENOBUFS)
+                if (result == -EMFILE || result == -ENFILE || result == -ENOMEM ||
+                    result == -ENOBUFS)
                         break;
                 d->at++;
         }
         if (result == 0)
                 open++;
         if (open == 0) {
-                finish(d, result == -EMFILE || result == -ENFILE || result == -ENOMEM || result == -ENOBUFS ? DENIAL_FAILED : DENIAL_UNREACHABLE);
+                finish(d, result == -EMFILE || result == -ENFILE || result == -ENOMEM ||
+                                          result == -ENOBUFS
+                                  ? DENIAL_FAILED
+                                  : DENIAL_UNREACHABLE);
                 return;
         }
         due = now + (d->at < d->count ? DIAL_NEXT_MS : DIAL_ONE_MS);
-        if (loop_timer_set(d->gate->loop, &d->timer, due < d->until_ms ? due : d->until_ms, time_passed) < 0)
+        if (loop_timer_set(d->gate->loop, &d->timer, due < d->until_ms ? due : d->until_ms,
+                           time_passed) < 0)
                 finish(d, DENIAL_FAILED);
 }
 
@@ -218,10 +225,14 @@ enum nearness { FAR_AWAY, NEIGHBOUR, THIS_HOST };
 static enum nearness
 compare(const struct sockaddr_storage *there, const struct sockaddr_storage *here)
 {
-        const struct sockaddr_in6 *a = (const struct sockaddr_in6 *)there, *b = (const struct sockaddr_in6 *)here;
+        const struct sockaddr_in6 *a = (const struct sockaddr_in6 *)there,
+                                  *b = (const struct sockaddr_in6 *)here;
 
         if (there->ss_family == AF_INET)
-                return memcmp(&((const struct sockaddr_in *)there)->sin_addr, &((const struct sockaddr_in *)here)->sin_addr, 4) == 0 ? THIS_HOST : FAR_AWAY;
+                return memcmp(&((const struct sockaddr_in *)there)->sin_addr,
+                              &((const struct sockaddr_in *)here)->sin_addr, 4) == 0
+                               ? THIS_HOST
+                               : FAR_AWAY;
         if (memcmp(&a->sin6_addr, &b->sin6_addr, sizeof a->sin6_addr) == 0)
                 return THIS_HOST;
         return memcmp(&a->sin6_addr, &b->sin6_addr, PREFIX_LEN) == 0 ? NEIGHBOUR : FAR_AWAY;
@@ -239,8 +250,9 @@ find_nearness(const struct egress_address *a, uint16_t port)
                 return THIS_HOST;
         memset(&here, 0, sizeof here);
         if (connect(fd, (struct sockaddr *)&there, len) < 0)
-                found = FAR_AWAY;               /* no route: the dial reports it */
-        else if (getsockname(fd, (struct sockaddr *)&here, &here_len) == 0 && here.ss_family == there.ss_family)
+                found = FAR_AWAY; /* no route: the dial reports it */
+        else if (getsockname(fd, (struct sockaddr *)&here, &here_len) == 0 &&
+                 here.ss_family == there.ss_family)
                 found = compare(&there, &here);
         (void)close(fd);
         return found;
@@ -262,7 +274,8 @@ may_dial(const struct dial *d, const struct egress_address *a)
                 return egress_address_is_loopback(what) && d->reach >= REACH_THIS_HOST;
         if (what && d->reach == REACH_PUBLIC)
                 return false;
-        if (d->reach >= REACH_THIS_HOST || (!what && egress_address_is_permitted(a, g->networks, g->network_count)))
+        if (d->reach >= REACH_THIS_HOST ||
+            (!what && egress_address_is_permitted(a, g->networks, g->network_count)))
                 return true;
         return find_nearness(a, d->port) < (d->reach == REACH_PRIVATE ? THIS_HOST : NEIGHBOUR);
 }
@@ -314,7 +327,7 @@ dial_turn(struct job *j)
         d->is_wanted = d->is_held;
         if (d->is_held)
                 return;
-        if (!d->is_found)                      /* no answer in time */
+        if (!d->is_found) /* no answer in time */
                 reason = DENIAL_UNRESOLVED;
         else if (!d->is_vetted)
                 reason = vet(d);
@@ -323,10 +336,13 @@ dial_turn(struct job *j)
                 return;
         }
         standing = find_standing(d);
-        if (!d->stands)                        /* look-up only */
+        if (!d->stands) /* look-up only */
                 finish(d, DENIAL_NONE);
         else if (standing)
-                finish(d, loop_watch_move(&standing->watch, d->stands, d->stands->events, d->stands->ready) < 0 ? DENIAL_FAILED : DENIAL_NONE);
+                finish(d, loop_watch_move(&standing->watch, d->stands, d->stands->events,
+                                          d->stands->ready) < 0
+                                  ? DENIAL_FAILED
+                                  : DENIAL_NONE);
         else
                 go_on(d);
 }
@@ -340,11 +356,19 @@ dial_hold(struct dial *d, bool is_held)
 }
 
 void
-dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, enum admit_reach reach, struct loop_watch *stands,
-           void (*done)(struct dial *d, enum denial reason), void *data)
+dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, enum admit_reach reach,
+           struct loop_watch *stands, void (*done)(struct dial *d, enum denial reason), void *data)
 {
-        *d = (struct dial){ .wall = w, .gate = w->gate, .data = data, .port = port, .stands = stands, .done = done, .reach = reach, .is_running = true,
-                            .until_ms = loop_now_ms() + DIAL_MS, .wait = { .done = resolved } };
+        *d = (struct dial){ .wall = w,
+                            .gate = w->gate,
+                            .data = data,
+                            .port = port,
+                            .stands = stands,
+                            .done = done,
+                            .reach = reach,
+                            .is_running = true,
+                            .until_ms = loop_now_ms() + DIAL_MS,
+                            .wait = { .done = resolved } };
         for (size_t i = 0; i < DIAL_ATTEMPTS_MAX; i++)
                 d->attempts[i].watch.fd = -1;
         if (loop_timer_set(d->gate->loop, &d->timer, d->until_ms, time_passed) < 0) {
@@ -358,7 +382,8 @@ dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, enum
 }
 
 void
-dial_look(struct dial *d, struct wall *w, const char *host, uint16_t port, enum admit_reach reach, void (*done)(struct dial *d, enum denial reason), void *data)
+dial_look(struct dial *d, struct wall *w, const char *host, uint16_t port, enum admit_reach reach,
+          void (*done)(struct dial *d, enum denial reason), void *data)
 {
         dial_start(d, w, host, port, reach, NULL, done, data);
 }

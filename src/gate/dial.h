@@ -8,23 +8,33 @@
 #include "egress/admit.h"
 #include "gate/gate.h"
 
-enum { DIAL_ATTEMPTS_MAX = 4 /* at once */, DIAL_NEXT_MS = 250, DIAL_ONE_MS = 6000, DIAL_MS = 20000 };
+enum {
+        DIAL_ATTEMPTS_MAX = 4 /* at once */,
+        DIAL_NEXT_MS = 250,
+        DIAL_ONE_MS = 6000,
+        DIAL_MS = 20000
+};
 
 struct dial;
 
 struct wall;
 
-struct dial_attempt { struct loop_watch watch; struct dial *dial; uint64_t until_ms; bool is_told; };
+struct dial_attempt {
+        struct loop_watch watch;
+        struct dial *dial;
+        uint64_t until_ms;
+        bool is_told;
+};
 
 /* Embedded in the struct that dials. */
 struct dial {
-        struct job job;                        /* its work, done in the turn of its wall */
+        struct job job; /* its work, done in the turn of its wall */
         struct wall *wall;
         struct gate *gate;
-        void *data;                            /* the caller's */
+        void *data; /* the caller's */
         uint16_t port;
-        struct loop_watch *stands;             /* the caller's: gets the connected socket, which the
-                                                * caller then owns */
+        struct loop_watch *stands; /* the caller's: gets the connected socket, which the
+                                    * caller then owns */
         /* Called once, in a turn of its wall or from dial_start(). DENIAL_NONE, or why there is no
          * connection (DENIAL_UNRESOLVED, ADDRESS, UNREACHABLE, FAILED). It may free the dial. */
         void (*done)(struct dial *d, enum denial reason);
@@ -33,12 +43,12 @@ struct dial {
         uint64_t until_ms;
         struct egress_address *candidates;
         size_t count, at;
-        bool is_found, is_vetted;              /* candidates were found; only those that may be
-                                                * dialled are left */
-        bool is_held, is_wanted;               /* work is suspended; work is due once it resumes */
+        bool is_found, is_vetted; /* candidates were found; only those that may be
+                                   * dialled are left */
+        bool is_held, is_wanted;  /* work is suspended; work is due once it resumes */
         struct dial_attempt attempts[DIAL_ATTEMPTS_MAX];
-        enum admit_reach reach;                /* granted by the host file for this name
-                                                * (private_names, host_ports) */
+        enum admit_reach reach; /* granted by the host file for this name
+                                 * (private_names, host_ports) */
         bool is_running;
 };
 
@@ -48,11 +58,14 @@ struct dial {
  * `stands` before; the connected socket is watched with them. `w` is the wall that the dial
  * belongs to.
  */
-void dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, enum admit_reach reach, struct loop_watch *stands,
+void dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port,
+                enum admit_reach reach, struct loop_watch *stands,
                 void (*done)(struct dial *d, enum denial reason), void *data);
 
 /* Only looks up: done() reports whether an address may be dialled. No connection is made. */
-void dial_look(struct dial *d, struct wall *w, const char *host, uint16_t port, enum admit_reach reach, void (*done)(struct dial *d, enum denial reason), void *data);
+void dial_look(struct dial *d, struct wall *w, const char *host, uint16_t port,
+               enum admit_reach reach, void (*done)(struct dial *d, enum denial reason),
+               void *data);
 
 /* While it is held, no connection is made. False releases it. */
 void dial_hold(struct dial *d, bool is_held);

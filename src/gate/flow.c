@@ -43,7 +43,7 @@ hold_make_room(struct flow *f)
         size_t room;
         char *bytes;
 
-        if (h->at > 0) {                       /* drop bytes that were sent */
+        if (h->at > 0) { /* drop bytes that were sent */
                 memmove(h->bytes, h->bytes + h->at, h->len - h->at);
                 h->len -= h->at;
                 h->judged -= h->at;
@@ -120,7 +120,8 @@ send_held(struct flow *f, bool *moved)
         struct hold *h = &f->hold;
 
         while (h->at < h->judged && f->to_ready) {
-                ssize_t sent = send(f->to, h->bytes + h->at, h->judged - h->at, MSG_NOSIGNAL | MSG_DONTWAIT);
+                ssize_t sent = send(f->to, h->bytes + h->at, h->judged - h->at,
+                                    MSG_NOSIGNAL | MSG_DONTWAIT);
 
                 if (sent < 0 && !is_wait(errno))
                         return false;
@@ -147,7 +148,8 @@ judge_some(struct flow *f, bool *ret_goes_on)
 {
         struct hold *h = &f->hold;
         size_t len = h->len - h->judged, once = len < JUDGE_ONCE ? len : JUDGE_ONCE, pass = 0;
-        enum judge_verdict v = judge_take(f->judge, h->bytes + h->judged, once, &pass, &f->reason, &f->other);
+        enum judge_verdict v =
+                judge_take(f->judge, h->bytes + h->judged, once, &pass, &f->reason, &f->other);
 
         if (v == JUDGE_PASS && pass == 0 && once < len) {
                 once = len;
@@ -252,7 +254,7 @@ look_ahead(struct flow *f, size_t allowed)
                 if (got > 0)
                         answers_look(a, bytes, (size_t)got);
                 else if (got == 0 || !is_wait(errno))
-                        return allowed;        /* an end: pass_on() reports it */
+                        return allowed; /* an end: pass_on() reports it */
                 else
                         f->from_ready = errno == EINTR;
         }
@@ -275,7 +277,8 @@ copy_some(struct flow *f, size_t allowed, bool *moved)
 
         if (!f->from_ready || f->has_end || !f->to_ready)
                 return true;
-        got = recv(f->from, bytes, allowed < sizeof bytes ? allowed : sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+        got = recv(f->from, bytes, allowed < sizeof bytes ? allowed : sizeof bytes,
+                   MSG_PEEK | MSG_DONTWAIT);
         if (got <= 0) {
                 f->has_end = got == 0;
                 *moved = got == 0;
@@ -302,14 +305,15 @@ splice_in(struct flow *f, size_t allowed, bool *moved)
 
         if (!f->from_ready || f->has_end || f->is_urgent || room == 0 || allowed == 0)
                 return true;
-        got = splice(f->from, NULL, f->pipe->in, NULL, room < allowed ? room : allowed, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        got = splice(f->from, NULL, f->pipe->in, NULL, room < allowed ? room : allowed,
+                     SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
         if (got > 0) {
                 f->piped += (size_t)got;
                 note_passed(f, (size_t)got);
                 *moved = true;
                 return true;
         }
-        if (got == 0) {                        /* the end, or an urgent byte in front of it */
+        if (got == 0) { /* the end, or an urgent byte in front of it */
                 char byte;
 
                 f->is_urgent = recv(f->from, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
@@ -333,7 +337,8 @@ splice_out(struct flow *f, bool *moved)
                 return true;
         /* Before an end nothing is urgent: with SPLICE_F_MORE the last bytes and the end become one
          * packet. pass_end() follows. */
-        sent = splice(f->pipe->out, NULL, f->to, NULL, f->piped, SPLICE_F_MOVE | SPLICE_F_NONBLOCK | (f->has_end ? SPLICE_F_MORE : 0));
+        sent = splice(f->pipe->out, NULL, f->to, NULL, f->piped,
+                      SPLICE_F_MOVE | SPLICE_F_NONBLOCK | (f->has_end ? SPLICE_F_MORE : 0));
         if (sent < 0) {
                 f->to_ready = errno == EINTR;
                 return is_wait(errno);
@@ -408,7 +413,8 @@ flow_pump(struct flow *f)
                 size_t allowed = wall_allowance(f->wall, f->is_out, PIPE_LARGE);
 
                 f->reason = DENIAL_NONE;
-                if (allowed == 0 && f->piped == 0 && (f->from_ready || f->has_more) && f->hold.at == f->hold.judged)
+                if (allowed == 0 && f->piped == 0 && (f->from_ready || f->has_more) &&
+                    f->hold.at == f->hold.judged)
                         return FLOW_LATER;
                 is_fine = send_held(f, &moved);
                 if (is_fine && is_held(f))

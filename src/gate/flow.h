@@ -13,40 +13,43 @@
 struct wall;
 
 /* Bytes in the gate's memory: [at, judged) may be sent, [judged, len) may not yet. */
-struct hold { char *bytes; size_t at, judged, len, room; };
+struct hold {
+        char *bytes;
+        size_t at, judged, len, room;
+};
 
 struct flow {
         struct wall *wall;
-        int from, to;                          /* borrowed */
-        bool is_out;                           /* towards the network */
-        bool from_ready, to_ready;             /* as of the last event (edge-triggered), until a
-                                                * call returns EAGAIN */
-        bool from_ends;                        /* the sender announced its end: only bytes already
-                                                * received follow */
+        int from, to;              /* borrowed */
+        bool is_out;               /* towards the network */
+        bool from_ready, to_ready; /* as of the last event (edge-triggered), until a
+                                    * call returns EAGAIN */
+        bool from_ends;            /* the sender announced its end: only bytes already
+                                    * received follow */
         /* an urgent byte arrived once. splice(2) stalls in front of one, so all bytes are copied
          * from then on; the urgent byte is dropped */
         bool is_urgent;
-        bool has_end, is_shut;                 /* the end was read; the end was passed on */
-        bool is_last;                          /* the other direction is over: both sockets are
-                                                * closed next, so no shutdown is needed */
+        bool has_end, is_shut; /* the end was read; the end was passed on */
+        bool is_last;          /* the other direction is over: both sockets are
+                                * closed next, so no shutdown is needed */
         struct hold hold;
-        struct judge *judge;                   /* NULL: all bytes may pass */
-        bool waits;                            /* the judge waits for the other direction */
-        bool has_more;                         /* the judge has not seen all held bytes */
-        struct answers *answers;               /* of the other direction's judge; NULL: the ends of
-                                                * answers are not needed */
-        struct pipe *pipe;                     /* while it contains bytes */
+        struct judge *judge;     /* NULL: all bytes may pass */
+        bool waits;              /* the judge waits for the other direction */
+        bool has_more;           /* the judge has not seen all held bytes */
+        struct answers *answers; /* of the other direction's judge; NULL: the ends of
+                                  * answers are not needed */
+        struct pipe *pipe;       /* while it contains bytes */
         size_t piped;
-        enum denial reason;                    /* with FLOW_REFUSED */
+        enum denial reason; /* with FLOW_REFUSED */
         struct egress_host other;
 };
 
 enum flow_state {
-        FLOW_WAITS,            /* for a socket */
-        FLOW_AGAIN,            /* more could pass now; give other walls a turn first */
-        FLOW_LATER,            /* the bandwidth of the wall is used up for now */
-        FLOW_OVER,             /* ended, and all bytes were passed on */
-        FLOW_REFUSED,          /* by the judge, or by the cap on bytes */
+        FLOW_WAITS,   /* for a socket */
+        FLOW_AGAIN,   /* more could pass now; give other walls a turn first */
+        FLOW_LATER,   /* the bandwidth of the wall is used up for now */
+        FLOW_OVER,    /* ended, and all bytes were passed on */
+        FLOW_REFUSED, /* by the judge, or by the cap on bytes */
         FLOW_BROKEN
 };
 

@@ -27,11 +27,14 @@ static int sender, receiver;
 static void
 connect_pair(int ret[2])
 {
-        struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        struct sockaddr_in at = { .sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
         socklen_t len = sizeof at;
         int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        assert_int_equal(bind(l, (struct sockaddr *)&at, sizeof at) | listen(l, 1) | getsockname(l, (struct sockaddr *)&at, &len), 0);
+        assert_int_equal(bind(l, (struct sockaddr *)&at, sizeof at) | listen(l, 1) |
+                                 getsockname(l, (struct sockaddr *)&at, &len),
+                         0);
         ret[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         assert_int_equal(connect(ret[0], (struct sockaddr *)&at, sizeof at), 0);
         ret[1] = accept(l, NULL, NULL);
@@ -53,11 +56,16 @@ begin(void **state)
         the_gate.held = (struct share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
         share_join(&the_gate.held, &the_wall.held);
         the_wall.gate = &the_gate;
-        the_wall.turn.left = INT64_MAX;        /* no limit */
+        the_wall.turn.left = INT64_MAX; /* no limit */
         assert_int_equal(fcntl(in[1], F_SETFL, O_NONBLOCK) | fcntl(out[0], F_SETFL, O_NONBLOCK), 0);
         sender = in[0];
         receiver = out[1];
-        flow = (struct flow){ .wall = &the_wall, .from = in[1], .to = out[0], .is_out = true, .from_ready = true, .to_ready = true };
+        flow = (struct flow){ .wall = &the_wall,
+                              .from = in[1],
+                              .to = out[0],
+                              .is_out = true,
+                              .from_ready = true,
+                              .to_ready = true };
         return 0;
 }
 
@@ -122,7 +130,7 @@ bytes_before_an_end_arrive_with_it(void **state)
         flow.from_ends = true;
         assert_int_equal(pump(), FLOW_OVER);
         expect_text("last words");
-        expect_text("");                       /* the end */
+        expect_text(""); /* the end */
 }
 
 /* If both sockets are closed next, the close signals the end. */
@@ -197,11 +205,14 @@ carry_all(void)
 
                 for (size_t i = 0; i < sizeof block; i++)
                         block[i] = (char)((sent + i) % 251);
-                n = sent < total ? send(sender, block, total - sent < sizeof block ? total - sent : sizeof block, MSG_DONTWAIT | MSG_NOSIGNAL) : -1;
+                n = sent < total ? send(sender, block,
+                                        total - sent < sizeof block ? total - sent : sizeof block,
+                                        MSG_DONTWAIT | MSG_NOSIGNAL)
+                                 : -1;
                 sent += n > 0 ? (size_t)n : 0;
                 assert_in_range(pump(), FLOW_WAITS, FLOW_AGAIN);
                 if (n > 0 && sent < total && sent % (64 * BLOCK) != 0)
-                        continue;              /* a slow reader */
+                        continue; /* a slow reader */
                 while ((n = recv(receiver, got, sizeof got, MSG_DONTWAIT)) > 0)
                         for (ssize_t i = 0; i < n; i++)
                                 assert_int_equal(got[i], (char)(received++ % 251));
@@ -245,7 +256,7 @@ a_used_up_bandwidth_waits(void **state)
         assert_int_equal(pump(), FLOW_LATER);
         assert_int_equal(the_wall.bytes_out, 0);
         the_wall.out.tokens = 8;
-        assert_int_equal(pump(), FLOW_LATER);  /* does not even check for more bytes */
+        assert_int_equal(pump(), FLOW_LATER); /* does not even check for more bytes */
         expect_text("12345678");
 }
 

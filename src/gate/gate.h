@@ -16,14 +16,14 @@
 #include "loop/loop.h"
 
 enum {
-        GATE_SOCKETS_MAX = 60000,              /* of connections, over all walls */
-        GATE_WALL_CONNECTIONS = 10240,         /* per wall, if its caps set no value */
+        GATE_SOCKETS_MAX = 60000,      /* of connections, over all walls */
+        GATE_WALL_CONNECTIONS = 10240, /* per wall, if its caps set no value */
         GATE_WALL_NAMES = 2048,
         GATE_NETWORKS_MAX = 256,
-        GATE_GREETING_MS = 10000,              /* to receive bytes that can be judged */
-        GATE_HELD_MAX = 128 << 20,             /* bytes of unfinished greetings and heads, over all
-                                                * walls */
-        GATE_FILES_SPARE = 64,                 /* descriptors never used for connections or pipes */
+        GATE_GREETING_MS = 10000,  /* to receive bytes that can be judged */
+        GATE_HELD_MAX = 128 << 20, /* bytes of unfinished greetings and heads, over all
+                                    * walls */
+        GATE_FILES_SPARE = 64,     /* descriptors never used for connections or pipes */
 };
 
 struct wall;
@@ -38,19 +38,19 @@ struct gate {
         struct egress_network networks[GATE_NETWORKS_MAX];
         size_t network_count;
         struct pipes pipes;
-        struct turns turns;                    /* pending work, by wall */
+        struct turns turns; /* pending work, by wall */
         struct wall *walls;
-        struct wall *dead_walls;               /* freed after this turn */
+        struct wall *dead_walls; /* freed after this turn */
         struct connection *dead;
-        size_t sockets_most, wall_files;       /* sockets for connections while the walls' own are
-                                                * few; the number of the walls' own descriptors */
+        size_t sockets_most, wall_files; /* sockets for connections while the walls' own are
+                                          * few; the number of the walls' own descriptors */
         /* descriptors of connections (both sides) and of DNS streams: sockets_most less what the
          * walls themselves need */
         struct share_pool sockets;
-        struct share_pool held;                /* bytes not passed on yet */
+        struct share_pool held; /* bytes not passed on yet */
         struct loop_watch control;
-        struct said *said, **said_last;        /* messages that wait for the control socket;
-                                                * gate/control.c */
+        struct said *said, **said_last; /* messages that wait for the control socket;
+                                         * gate/control.c */
         bool is_over;
 };
 

@@ -20,7 +20,9 @@
 
 enum { PREFACE_LEN = 24 /* of HTTP/2 */, QUIET_MS = 100 };
 
-struct hello_state { struct hello hello; };
+struct hello_state {
+        struct hello hello;
+};
 
 void
 greeting_fini(struct connection *c)
@@ -90,7 +92,8 @@ look_at_tls(struct connection *c)
                 return;
         case HELLO_MALFORMED:
         case HELLO_NOT_TLS:
-                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED, NULL);
+                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED,
+                                  NULL);
                 return;
         }
 }
@@ -133,7 +136,8 @@ look_at_http(struct connection *c, enum egress_protocol protocol)
         size_t pass;
 
         c->protocol = protocol;
-        if (c->refused != DENIAL_NONE && (protocol != PROTOCOL_HTTP2 || layer_is_off(LAYER_JUDGE))) {
+        if (c->refused != DENIAL_NONE &&
+            (protocol != PROTOCOL_HTTP2 || layer_is_off(LAYER_JUDGE))) {
                 connection_refuse(c, c->refused, NULL);
                 return;
         }
@@ -148,9 +152,11 @@ look_at_http(struct connection *c, enum egress_protocol protocol)
                 connection_reset(c);
                 return;
         }
-        switch (judge_take(c->out.judge, h->bytes + h->judged, h->len - h->judged, &pass, &reason, &other)) {
+        switch (judge_take(c->out.judge, h->bytes + h->judged, h->len - h->judged, &pass, &reason,
+                           &other)) {
         case JUDGE_REFUSED:
-                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : reason, c->refused != DENIAL_NONE ? "" : other.text);
+                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : reason,
+                                  c->refused != DENIAL_NONE ? "" : other.text);
                 return;
         case JUDGE_WAITS:
                 c->out.waits = true;
@@ -182,7 +188,8 @@ greeting_look(struct connection *c)
                 look_at_http(c, PROTOCOL_HTTP2);
                 return;
         case GREETING_UNKNOWN:
-                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_PROTOCOL, NULL);
+                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_PROTOCOL,
+                                  NULL);
                 return;
         }
 }

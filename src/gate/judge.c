@@ -27,15 +27,16 @@ struct judge {
         uint16_t port;
         enum egress_protocol protocol;
         bool has_request;
-        size_t record_left;            /* of a TLS record that may pass */
-        struct hello *hello;           /* while the second greeting is read */
+        size_t record_left;  /* of a TLS record that may pass */
+        struct hello *hello; /* while the second greeting is read */
         struct http1 http1;
         struct http2 *http2;
         struct answers answers;
 };
 
 struct judge *
-judge_new(const struct policy *p, const struct egress_host *host, uint16_t port, enum egress_protocol protocol)
+judge_new(const struct policy *p, const struct egress_host *host, uint16_t port,
+          enum egress_protocol protocol)
 {
         struct judge *j = calloc(1, sizeof *j);
 
@@ -76,7 +77,8 @@ judge_host(const struct judge *j, const struct authority *a, struct egress_host 
         if (layer_is_off(LAYER_JUDGE))
                 return DENIAL_NONE;
         if (!egress_host_read(a->host, said.text)) {
-                (void)snprintf(ret_other->text, sizeof ret_other->text, "%.*s", EGRESS_HOST_MAX, a->host);
+                (void)snprintf(ret_other->text, sizeof ret_other->text, "%.*s", EGRESS_HOST_MAX,
+                               a->host);
                 return DENIAL_HOST_OTHER;
         }
         d = admit_evidence(&j->policy->p, j->host, j->port, j->protocol, &said);
@@ -84,7 +86,8 @@ judge_host(const struct judge *j, const struct authority *a, struct egress_host 
                 *ret_other = said;
         } else if (a->port != 0 && a->port != j->port) {
                 d = DENIAL_HOST_OTHER;
-                (void)snprintf(ret_other->text, sizeof ret_other->text, "%.*s:%u", EGRESS_HOST_MAX - PORT_LEN, said.text, (unsigned)a->port);
+                (void)snprintf(ret_other->text, sizeof ret_other->text, "%.*s:%u",
+                               EGRESS_HOST_MAX - PORT_LEN, said.text, (unsigned)a->port);
         }
         return d;
 }
@@ -97,7 +100,8 @@ judge_http1(const struct judge *j, struct egress_host *ret_other)
         if (layer_is_off(LAYER_JUDGE))
                 return DENIAL_NONE;
         if (r->form == HTTP1_ABSOLUTE || r->form == HTTP1_AUTHORITY) {
-                (void)snprintf(ret_other->text, sizeof ret_other->text, "%.*s", EGRESS_HOST_MAX, r->target.host);
+                (void)snprintf(ret_other->text, sizeof ret_other->text, "%.*s", EGRESS_HOST_MAX,
+                               r->target.host);
                 return r->form == HTTP1_ABSOLUTE ? DENIAL_PROXY_FORM : DENIAL_CONNECT;
         }
         if (r->upgrade == HTTP1_H2C || r->upgrade == HTTP1_OTHER)
@@ -106,18 +110,22 @@ judge_http1(const struct judge *j, struct egress_host *ret_other)
 }
 
 static enum judge_verdict
-take_http1(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enum denial *ret_reason, struct egress_host *ret_other)
+take_http1(struct judge *j, const char *bytes, size_t len, size_t *ret_pass,
+           enum denial *ret_reason, struct egress_host *ret_other)
 {
         struct error e;
 
         for (;;) {
                 size_t pass = 0;
-                enum http1_verdict v = http1_take(&j->http1, bytes + *ret_pass, len - *ret_pass, &pass, &e);
+                enum http1_verdict v =
+                        http1_take(&j->http1, bytes + *ret_pass, len - *ret_pass, &pass, &e);
 
                 *ret_pass += pass;
                 if (v == HTTP1_MORE || v == HTTP1_WAITING)
                         return v == HTTP1_MORE ? JUDGE_PASS : JUDGE_WAITS;
-                *ret_reason = v == HTTP1_NO_HOST ? DENIAL_HOST_NONE : v == HTTP1_MALFORMED ? DENIAL_MALFORMED : judge_http1(j, ret_other);
+                *ret_reason = v == HTTP1_NO_HOST     ? DENIAL_HOST_NONE
+                              : v == HTTP1_MALFORMED ? DENIAL_MALFORMED
+                                                     : judge_http1(j, ret_other);
                 if (*ret_reason != DENIAL_NONE)
                         return JUDGE_REFUSED;
                 j->has_request = true;
@@ -127,20 +135,26 @@ take_http1(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enu
 }
 
 static enum judge_verdict
-take_http2(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enum denial *ret_reason, struct egress_host *ret_other)
+take_http2(struct judge *j, const char *bytes, size_t len, size_t *ret_pass,
+           enum denial *ret_reason, struct egress_host *ret_other)
 {
-        static const enum denial reasons[] = { [HTTP2_NO_HOST] = DENIAL_HOST_NONE, [HTTP2_CONNECT] = DENIAL_CONNECT, [HTTP2_MALFORMED] = DENIAL_MALFORMED,
+        static const enum denial reasons[] = { [HTTP2_NO_HOST] = DENIAL_HOST_NONE,
+                                               [HTTP2_CONNECT] = DENIAL_CONNECT,
+                                               [HTTP2_MALFORMED] = DENIAL_MALFORMED,
                                                [HTTP2_NO_MEMORY] = DENIAL_FAILED };
         struct error e;
 
         for (;;) {
                 size_t pass = 0;
-                enum http2_verdict v = http2_take(j->http2, (const uint8_t *)bytes + *ret_pass, len - *ret_pass, &pass, &e);
+                enum http2_verdict v = http2_take(j->http2, (const uint8_t *)bytes + *ret_pass,
+                                                  len - *ret_pass, &pass, &e);
 
                 *ret_pass += pass;
                 if (v == HTTP2_MORE)
                         return JUDGE_PASS;
-                *ret_reason = v == HTTP2_REQUEST ? judge_host(j, &http2_request(j->http2)->host, ret_other) : reasons[v];
+                *ret_reason = v == HTTP2_REQUEST
+                                      ? judge_host(j, &http2_request(j->http2)->host, ret_other)
+                                      : reasons[v];
                 if (*ret_reason != DENIAL_NONE)
                         return JUDGE_REFUSED;
                 j->has_request = true;
@@ -150,10 +164,17 @@ take_http2(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enu
 
 /* -- TLS, after an accepted greeting ----------------------------------------------------------- */
 
-enum { RECORD_HEADER = 5, RECORD_CHANGE_CIPHER = 20, RECORD_ALERT = 21, RECORD_HANDSHAKE = 22, RECORD_DATA = 23 };
+enum {
+        RECORD_HEADER = 5,
+        RECORD_CHANGE_CIPHER = 20,
+        RECORD_ALERT = 21,
+        RECORD_HANDSHAKE = 22,
+        RECORD_DATA = 23
+};
 
 static enum judge_verdict
-take_second_hello(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enum denial *ret_reason, struct egress_host *ret_other)
+take_second_hello(struct judge *j, const char *bytes, size_t len, size_t *ret_pass,
+                  enum denial *ret_reason, struct egress_host *ret_other)
 {
         struct egress_host said = { "" };
 
@@ -162,7 +183,8 @@ take_second_hello(struct judge *j, const char *bytes, size_t len, size_t *ret_pa
                 if (j->hello)
                         hello_init(j->hello);
         }
-        switch (j->hello ? hello_read(j->hello, (const uint8_t *)bytes + *ret_pass, len - *ret_pass) : HELLO_MALFORMED) {
+        switch (j->hello ? hello_read(j->hello, (const uint8_t *)bytes + *ret_pass, len - *ret_pass)
+                         : HELLO_MALFORMED) {
         case HELLO_MORE:
                 return JUDGE_PASS;
         case HELLO_TLS:
@@ -173,8 +195,9 @@ take_second_hello(struct judge *j, const char *bytes, size_t len, size_t *ret_pa
                 return JUDGE_REFUSED;
         }
         (void)snprintf(ret_other->text, sizeof ret_other->text, "%s", j->hello->name);
-        *ret_reason = j->hello->name[0] != '\0' && !egress_host_read(j->hello->name, said.text) ? DENIAL_SNI_OTHER
-                                                                                              : admit_evidence(&j->policy->p, j->host, j->port, j->protocol, &said);
+        *ret_reason = j->hello->name[0] != '\0' && !egress_host_read(j->hello->name, said.text)
+                              ? DENIAL_SNI_OTHER
+                              : admit_evidence(&j->policy->p, j->host, j->port, j->protocol, &said);
         if (*ret_reason != DENIAL_NONE)
                 return JUDGE_REFUSED;
         ret_other->text[0] = '\0';
@@ -187,11 +210,13 @@ take_second_hello(struct judge *j, const char *bytes, size_t len, size_t *ret_pa
  * the gate.
  */
 static enum judge_verdict
-take_tls(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enum denial *ret_reason, struct egress_host *ret_other)
+take_tls(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enum denial *ret_reason,
+         struct egress_host *ret_other)
 {
         for (;;) {
                 const uint8_t *record = (const uint8_t *)bytes + *ret_pass;
-                size_t there = len - *ret_pass, passes = there < j->record_left ? there : j->record_left;
+                size_t there = len - *ret_pass,
+                       passes = there < j->record_left ? there : j->record_left;
 
                 j->record_left -= passes;
                 *ret_pass += passes;
@@ -199,7 +224,8 @@ take_tls(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enum 
                         continue;
                 if (there > 0 && record[0] == RECORD_HANDSHAKE)
                         return take_second_hello(j, bytes, len, ret_pass, ret_reason, ret_other);
-                if (there > 0 && record[0] != RECORD_CHANGE_CIPHER && record[0] != RECORD_ALERT && record[0] != RECORD_DATA) {
+                if (there > 0 && record[0] != RECORD_CHANGE_CIPHER && record[0] != RECORD_ALERT &&
+                    record[0] != RECORD_DATA) {
                         *ret_reason = DENIAL_MALFORMED;
                         return JUDGE_REFUSED;
                 }
@@ -210,15 +236,17 @@ take_tls(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enum 
 }
 
 enum judge_verdict
-judge_take(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enum denial *ret_reason, struct egress_host *ret_other)
+judge_take(struct judge *j, const char *bytes, size_t len, size_t *ret_pass,
+           enum denial *ret_reason, struct egress_host *ret_other)
 {
         *ret_pass = 0;
         *ret_reason = DENIAL_NONE;
         ret_other->text[0] = '\0';
         if (j->protocol == PROTOCOL_TLS)
                 return take_tls(j, bytes, len, ret_pass, ret_reason, ret_other);
-        return j->protocol == PROTOCOL_HTTP2 ? take_http2(j, bytes, len, ret_pass, ret_reason, ret_other)
-                                             : take_http1(j, bytes, len, ret_pass, ret_reason, ret_other);
+        return j->protocol == PROTOCOL_HTTP2
+                       ? take_http2(j, bytes, len, ret_pass, ret_reason, ret_other)
+                       : take_http1(j, bytes, len, ret_pass, ret_reason, ret_other);
 }
 
 bool

@@ -11,14 +11,14 @@
 #include "gate/answers.h"
 #include "gate/policy.h"
 
-enum { JUDGE_HOLD_MAX = 36 * 1024 };           /* bytes held until a head is complete */
+enum { JUDGE_HOLD_MAX = 36 * 1024 }; /* bytes held until a head is complete */
 
 enum judge_verdict {
-        JUDGE_PASS,            /* *ret_pass bytes may pass; the rest waits for more bytes */
-        JUDGE_WAITS,           /* the same, and then nothing more until judge_answered() */
-        JUDGE_OVER,            /* the same, and then all bytes may pass: the judge is no longer
-                                * needed */
-        JUDGE_REFUSED          /* the same, and then no byte ever: *ret_reason, ret_other */
+        JUDGE_PASS,   /* *ret_pass bytes may pass; the rest waits for more bytes */
+        JUDGE_WAITS,  /* the same, and then nothing more until judge_answered() */
+        JUDGE_OVER,   /* the same, and then all bytes may pass: the judge is no longer
+                       * needed */
+        JUDGE_REFUSED /* the same, and then no byte ever: *ret_reason, ret_other */
 };
 
 struct judge;
@@ -28,11 +28,13 @@ struct judge;
  * PROTOCOL_HTTP1, PROTOCOL_HTTP2, or PROTOCOL_TLS. With PROTOCOL_TLS it judges what follows an
  * accepted greeting, and starts in the waiting state. NULL: no memory.
  */
-struct judge *judge_new(const struct policy *p, const struct egress_host *host, uint16_t port, enum egress_protocol protocol);
+struct judge *judge_new(const struct policy *p, const struct egress_host *host, uint16_t port,
+                        enum egress_protocol protocol);
 void judge_free(struct judge *j);
 
 /* Judges the bytes that did not pass yet. ret_other: the name that contradicts, or "". */
-enum judge_verdict judge_take(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enum denial *ret_reason, struct egress_host *ret_other);
+enum judge_verdict judge_take(struct judge *j, const char *bytes, size_t len, size_t *ret_pass,
+                              enum denial *ret_reason, struct egress_host *ret_other);
 
 /* True: at least one request was permitted. */
 bool judge_has_request(const struct judge *j);

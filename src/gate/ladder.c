@@ -38,9 +38,11 @@ gate_close_world(size_t *ret_files, struct error *e)
                 return fail_sys(e, ERROR_INTERNAL, -result, "dropping capabilities");
         result = shut_files(SHUT_LISTEN /* a gate must connect */);
         if (result < 0)
-                return fail_sys(e, ERROR_INTERNAL, -result, "closing the file system with Landlock");
+                return fail_sys(e, ERROR_INTERNAL, -result,
+                                "closing the file system with Landlock");
         result = filter_enter(FILTER_GATE);
         if (result < 0)
-                return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, -result, "closing the gate to calls it never makes");
+                return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, -result,
+                                "closing the gate to calls it never makes");
         return 0;
 }

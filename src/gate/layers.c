@@ -14,7 +14,8 @@ static bool off[LAYER_MAX];
 void
 layers_read(void)
 {
-        static const char *const words[LAYER_MAX] = { "names", "connection", "evidence", "judge", "address", "change", "caps" };
+        static const char *const words[LAYER_MAX] = { "names",   "connection", "evidence", "judge",
+                                                      "address", "change",     "caps" };
         const char *text = getenv("CARREL_TEST_GATE_OFF");
 
         while (text && *text != '\0') {
@@ -33,5 +34,5 @@ layer_is_off(enum gate_layer layer)
         return off[layer];
 }
 #else
-typedef int layers_are_none;           /* ISO C requires a declaration */
+typedef int layers_are_none; /* ISO C requires a declaration */
 #endif

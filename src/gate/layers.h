@@ -8,13 +8,13 @@
 #include <stdbool.h>
 
 enum gate_layer {
-        LAYER_NAMES,           /* admit_name: DNS answers any name */
-        LAYER_CONNECTION,      /* admit_connection */
-        LAYER_EVIDENCE,        /* admit_evidence: SNI, Host, protocol */
-        LAYER_JUDGE,           /* each request of HTTP */
-        LAYER_ADDRESS,         /* private and other addresses */
-        LAYER_CHANGE,          /* ends relays when the list changes */
-        LAYER_CAPS,            /* connections, bytes, names */
+        LAYER_NAMES,      /* admit_name: DNS answers any name */
+        LAYER_CONNECTION, /* admit_connection */
+        LAYER_EVIDENCE,   /* admit_evidence: SNI, Host, protocol */
+        LAYER_JUDGE,      /* each request of HTTP */
+        LAYER_ADDRESS,    /* private and other addresses */
+        LAYER_CHANGE,     /* ends relays when the list changes */
+        LAYER_CAPS,       /* connections, bytes, names */
         LAYER_MAX
 };
 
@@ -23,8 +23,16 @@ enum gate_layer {
 void layers_read(void);
 bool layer_is_off(enum gate_layer layer);
 #else
-static inline void layers_read(void) { }
-static inline bool layer_is_off(enum gate_layer layer) { (void)layer; return false; }
+static inline void
+layers_read(void)
+{
+}
+static inline bool
+layer_is_off(enum gate_layer layer)
+{
+        (void)layer;
+        return false;
+}
 #endif
 
 #endif

@@ -92,7 +92,7 @@ main(int argc, char **argv)
         struct error e;
         int keeper;
 
-        (void)prctl(PR_SET_NAME, "carrel-gate", 0, 0, 0);      /* instead of the memfd's name */
+        (void)prctl(PR_SET_NAME, "carrel-gate", 0, 0, 0); /* instead of the memfd's name */
         if (read_options(argc, argv, &keeper) < 0) {
                 (void)fprintf(stderr, "carrel-gate: --keeper-fd N\n");
                 return 125;

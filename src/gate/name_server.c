@@ -26,17 +26,26 @@
 #include "proto/dns.h"
 
 /* NAME_PORTS_MAX: ports of one name; a wall has fewer pairs, and fewer ports below 1024. */
-enum { DATAGRAM_MAX = 2048, STREAM_ROOM = 1024, TTL_DENIED_S = 5, REASON_MAX = 400, NAME_PORTS_MAX = 128 };
+enum {
+        DATAGRAM_MAX = 2048,
+        STREAM_ROOM = 1024,
+        TTL_DENIED_S = 5,
+        REASON_MAX = 400,
+        NAME_PORTS_MAX = 128
+};
 
 /* Where an answer goes. */
 struct origin {
-        struct dns_stream *stream;             /* or NULL; then: */
+        struct dns_stream *stream; /* or NULL; then: */
         int fd;
-        struct sockaddr_in6 client, to;        /* to: the address that was asked */
+        struct sockaddr_in6 client, to; /* to: the address that was asked */
         struct in6_pktinfo info;
 };
 
-struct wanted { uint32_t number; uint16_t port; };
+struct wanted {
+        uint32_t number;
+        uint16_t port;
+};
 
 struct question {
         struct wall *wall;
@@ -56,8 +65,8 @@ struct dns_stream {
         struct wall *wall;
         struct dns_stream *next;
         struct sockaddr_in6 client, to;
-        bool is_dead, is_waiting;              /* for the answer to its last question */
-        bool by_edges;                         /* edge-triggered, while its wall rests */
+        bool is_dead, is_waiting; /* for the answer to its last question */
+        bool by_edges;            /* edge-triggered, while its wall rests */
         size_t len;
         uint8_t bytes[2 + STREAM_ROOM];
 };
@@ -69,10 +78,17 @@ static void stream_go_on(struct dns_stream *s);
 static void
 send_datagram(const struct origin *o, const uint8_t *bytes, size_t len)
 {
-        union { struct cmsghdr align; char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))]; } control = { .bytes = { 0 } };
+        union {
+                struct cmsghdr align;
+                char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+        } control = { .bytes = { 0 } };
         struct sockaddr_in6 client = o->client;
         struct iovec part = { (void *)(uintptr_t)bytes, len };
-        struct msghdr m = { .msg_name = &client, .msg_namelen = sizeof client, .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes,
+        struct msghdr m = { .msg_name = &client,
+                            .msg_namelen = sizeof client,
+                            .msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = control.bytes,
                             .msg_controllen = sizeof control.bytes };
         struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
@@ -98,8 +114,8 @@ stream_end(struct dns_stream *s)
                 (void)close(fd);
                 share_give(&s->wall->gate->sockets, &s->wall->sockets, 1);
         }
-        s->is_dead = true;                     /* freed at the wall's next sweep, because a caller
-                                                * may still use it */
+        s->is_dead = true; /* freed at the wall's next sweep, because a caller
+                            * may still use it */
 }
 
 static void
@@ -118,7 +134,8 @@ reply(const struct origin *o, const struct dns_query *q, const struct dns_answer
         bytes[1] = (uint8_t)len;
         if (o->stream->is_dead)
                 return;
-        if (send(o->stream->watch.fd, bytes, len + 2, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)(len + 2))
+        if (send(o->stream->watch.fd, bytes, len + 2, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+            (ssize_t)(len + 2))
                 stream_end(o->stream);
         o->stream->is_waiting = false;
 }
@@ -126,7 +143,10 @@ reply(const struct origin *o, const struct dns_query *q, const struct dns_answer
 static void
 reply_code(const struct origin *o, const struct dns_query *q, enum dns_rcode code, const char *why)
 {
-        struct dns_answer a = { .rcode = code, .ttl_s = TTL_DENIED_S, .reason = why ? DNS_REASON_PROHIBITED : DNS_REASON_NONE, .reason_text = why };
+        struct dns_answer a = { .rcode = code,
+                                .ttl_s = TTL_DENIED_S,
+                                .reason = why ? DNS_REASON_PROHIBITED : DNS_REASON_NONE,
+                                .reason_text = why };
 
         reply(o, q, &a);
 }
@@ -136,7 +156,10 @@ reply_index(const struct origin *o, const struct dns_query *q, uint32_t index)
 {
         bool is_v6 = q->type == DNS_AAAA;
         uint8_t address[16];
-        struct dns_answer a = { .rcode = DNS_NOERROR, .ttl_s = NAMES_TTL_S, .address = address + (is_v6 ? 0 : 12), .address_len = is_v6 ? 16 : 4 };
+        struct dns_answer a = { .rcode = DNS_NOERROR,
+                                .ttl_s = NAMES_TTL_S,
+                                .address = address + (is_v6 ? 0 : 12),
+                                .address_len = is_v6 ? 16 : 4 };
 
         names_address_of(index, is_v6, address);
         reply(o, q, &a);
@@ -145,13 +168,19 @@ reply_index(const struct origin *o, const struct dns_query *q, uint32_t index)
 static void
 tell(struct wall *w, const struct origin *o, enum denial reason, const char *host)
 {
-        struct denial_note note = { .reason = reason, .host = host, .other = "", .is_udp = !o->stream, .client = &o->client, .to = &o->to };
+        struct denial_note note = { .reason = reason,
+                                    .host = host,
+                                    .other = "",
+                                    .is_udp = !o->stream,
+                                    .client = &o->client,
+                                    .to = &o->to };
 
         denials_tell(w, &note);
 }
 
 static void
-refuse(struct wall *w, const struct origin *o, const struct dns_query *q, enum denial reason, const struct egress_host *host)
+refuse(struct wall *w, const struct origin *o, const struct dns_query *q, enum denial reason,
+       const struct egress_host *host)
 {
         char text[REASON_MAX];
 
@@ -233,10 +262,12 @@ question_late(struct loop_timer *t)
  * their number.
  */
 static size_t
-ask_listeners(struct wall *w, const struct egress_host *host, uint32_t index, struct wanted ret[LISTEN_PORTS_MAX])
+ask_listeners(struct wall *w, const struct egress_host *host, uint32_t index,
+              struct wanted ret[LISTEN_PORTS_MAX])
 {
         uint16_t ports[NAME_PORTS_MAX];
-        size_t count = 0, port_count = rules_ports(&w->policy->p.allow_rules, host->text, ports, NAME_PORTS_MAX);
+        size_t count = 0, port_count = rules_ports(&w->policy->p.allow_rules, host->text, ports,
+                                                   NAME_PORTS_MAX);
 
         for (size_t i = 0; i < port_count && count < LISTEN_PORTS_MAX; i++) {
                 if (wall_has_listener(w, index, ports[i]))
@@ -248,7 +279,8 @@ ask_listeners(struct wall *w, const struct egress_host *host, uint32_t index, st
 }
 
 bool
-name_server_listened(struct wall *w, uint32_t number, uint32_t *ret_index, uint16_t *ret_port, int32_t sys)
+name_server_listened(struct wall *w, uint32_t number, uint32_t *ret_index, uint16_t *ret_port,
+                     int32_t sys)
 {
         for (struct question *q = w->questions; q; q = q->next)
                 for (size_t i = 0; i < q->wanted_count; i++) {
@@ -271,8 +303,16 @@ name_server_listened(struct wall *w, uint32_t number, uint32_t *ret_index, uint1
                          * second request fails with EADDRINUSE, because the first one opened the
                          * port. */
                         if (sys != 0 && !wall_has_listener(w, *ret_index, *ret_port)) {
-                                struct denial_note note = { .reason = sys == EADDRINUSE ? DENIAL_TAKEN : sys == ENFILE ? DENIAL_PORTS : DENIAL_FAILED, .host = host ? host->text : "", .other = "", .port = *ret_port,
-                                                            .is_udp = !q->origin.stream, .client = &q->origin.client, .to = &q->origin.to };
+                                struct denial_note note = { .reason =
+                                                                    sys == EADDRINUSE ? DENIAL_TAKEN
+                                                                    : sys == ENFILE   ? DENIAL_PORTS
+                                                                                    : DENIAL_FAILED,
+                                                            .host = host ? host->text : "",
+                                                            .other = "",
+                                                            .port = *ret_port,
+                                                            .is_udp = !q->origin.stream,
+                                                            .client = &q->origin.client,
+                                                            .to = &q->origin.to };
 
                                 denials_tell(w, &note);
                         }
@@ -293,37 +333,46 @@ name_server_go_on(struct wall *w)
                 if (done->wanted_count > 0)
                         continue;
                 question_answer(done);
-                q = w->questions;              /* an answer over TCP may have added the next
-                                                * question */
+                q = w->questions; /* an answer over TCP may have added the next
+                                   * question */
         }
 }
 
 /* Answers at once, or when the listeners are open. */
 static void
-answer_address(struct wall *w, const struct origin *o, const struct dns_query *q, const struct egress_host *host, uint32_t index)
+answer_address(struct wall *w, const struct origin *o, const struct dns_query *q,
+               const struct egress_host *host, uint32_t index)
 {
         struct wanted wanted[LISTEN_PORTS_MAX];
-        size_t count = w->question_count < QUESTIONS_MAX ? ask_listeners(w, host, index, wanted) : 0;
+        size_t count =
+                w->question_count < QUESTIONS_MAX ? ask_listeners(w, host, index, wanted) : 0;
         struct question *late = count > 0 ? calloc(1, sizeof *late) : NULL;
 
         if (!late) {
                 reply_found(w, o, q, index);
                 return;
         }
-        *late = (struct question){ .wall = w, .next = w->questions, .origin = *o, .query = *q, .index = index, .wanted_count = count };
+        *late = (struct question){ .wall = w,
+                                   .next = w->questions,
+                                   .origin = *o,
+                                   .query = *q,
+                                   .index = index,
+                                   .wanted_count = count };
         memcpy(late->wanted, wanted, count * sizeof *wanted);
         w->questions = late;
         w->question_count++;
         if (o->stream)
                 o->stream->is_waiting = true;
-        if (loop_timer_set(w->gate->loop, &late->timer, loop_now_ms() + QUESTION_MS, question_late) < 0)
+        if (loop_timer_set(w->gate->loop, &late->timer, loop_now_ms() + QUESTION_MS,
+                           question_late) < 0)
                 question_answer(late);
 }
 
 /* -- one question ------------------------------------------------------------------------------ */
 
 static void
-give_address(struct wall *w, const struct origin *o, const struct dns_query *q, const struct egress_host *host)
+give_address(struct wall *w, const struct origin *o, const struct dns_query *q,
+             const struct egress_host *host)
 {
         uint32_t index;
 
@@ -352,7 +401,8 @@ is_service_of_listed(const struct egress_policy *p, const struct egress_host *ho
 
         while (*rest == '_' && strchr(rest, '.'))
                 rest = strchr(rest, '.') + 1;
-        return rest != host->text && egress_host_read(rest, name.text) && admit_name(p, &name, &entry) == DENIAL_NONE;
+        return rest != host->text && egress_host_read(rest, name.text) &&
+               admit_name(p, &name, &entry) == DENIAL_NONE;
 }
 
 static void
@@ -371,7 +421,8 @@ decide(struct wall *w, const struct origin *o, const struct dns_query *q)
                 if (q->type == DNS_A || q->type == DNS_AAAA)
                         tell(w, o, reason, host.text);
                 reply_code(o, q, DNS_NOERROR, NULL);
-        } else if (q->type != DNS_A && q->type != DNS_AAAA && is_service_of_listed(&w->policy->p, &host)) {
+        } else if (q->type != DNS_A && q->type != DNS_AAAA &&
+                   is_service_of_listed(&w->policy->p, &host)) {
                 reply_code(o, q, DNS_NXDOMAIN, NULL);
         } else if (reason != DENIAL_NONE) {
                 refuse(w, o, q, reason, &host);
@@ -414,10 +465,17 @@ name_server_datagrams(struct listener *l)
 {
         for (int i = 0; l->fd >= 0 && !turn_is_used(&l->wall->turn); i++) {
                 uint8_t bytes[DATAGRAM_MAX];
-                union { struct cmsghdr align; char bytes[256]; } control;
+                union {
+                        struct cmsghdr align;
+                        char bytes[256];
+                } control;
                 struct origin o = { .fd = l->fd };
                 struct iovec part = { bytes, sizeof bytes };
-                struct msghdr m = { .msg_name = &o.client, .msg_namelen = sizeof o.client, .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes,
+                struct msghdr m = { .msg_name = &o.client,
+                                    .msg_namelen = sizeof o.client,
+                                    .msg_iov = &part,
+                                    .msg_iovlen = 1,
+                                    .msg_control = control.bytes,
                                     .msg_controllen = sizeof control.bytes };
                 ssize_t got = recvmsg(l->fd, &m, MSG_DONTWAIT);
                 struct cmsghdr *c;
@@ -427,9 +485,10 @@ name_server_datagrams(struct listener *l)
                         listener_failed(l, i == 0 ? EIO : errno);
                         return;
                 }
-                o.to = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(l->port) };
-                c = CMSG_FIRSTHDR(&m);         /* the first header for both families, IPv4 as
-                                                * mapped */
+                o.to = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+                                              .sin6_port = htons(l->port) };
+                c = CMSG_FIRSTHDR(&m); /* the first header for both families, IPv4 as
+                                        * mapped */
                 if (!c || c->cmsg_level != IPPROTO_IPV6 || c->cmsg_type != IPV6_PKTINFO) {
                         /* no datagram: the socket was shut down */
                         listener_failed(l, ENOTSOCK);
@@ -474,7 +533,9 @@ stream_go_on(struct dns_stream *s)
 {
         while (!s->is_dead && !s->is_waiting && s->len >= 2) {
                 size_t len = (size_t)s->bytes[0] << 8 | s->bytes[1];
-                struct origin o = { .stream = s, .fd = s->watch.fd, .client = s->client, .to = s->to };
+                struct origin o = {
+                        .stream = s, .fd = s->watch.fd, .client = s->client, .to = s->to
+                };
                 uint8_t one[STREAM_ROOM];
 
                 if (len > STREAM_ROOM) {
@@ -521,7 +582,8 @@ stream_turn(struct job *j)
 static void
 stream_ready(struct loop_watch *w, uint32_t events)
 {
-        struct dns_stream *s = (struct dns_stream *)((char *)w - offsetof(struct dns_stream, watch));
+        struct dns_stream *s =
+                (struct dns_stream *)((char *)w - offsetof(struct dns_stream, watch));
 
         (void)events;
         turn_want(&s->wall->turn, &s->job, stream_turn);
@@ -538,7 +600,8 @@ stream_late(struct loop_timer *t)
 static void
 stream_open(struct wall *w, int take_fd, const struct sockaddr_in6 *client)
 {
-        bool has_room = w->stream_count < STREAMS_MAX && share_take(&w->gate->sockets, &w->sockets, 1);
+        bool has_room =
+                w->stream_count < STREAMS_MAX && share_take(&w->gate->sockets, &w->sockets, 1);
         struct dns_stream *s = has_room ? calloc(1, sizeof *s) : NULL;
         socklen_t len = sizeof s->to;
 
@@ -558,7 +621,7 @@ stream_open(struct wall *w, int take_fd, const struct sockaddr_in6 *client)
                 return;
         }
         s->next = w->streams;
-        w->streams = s;                        /* lint: the wall's list has it, and the sweep frees it */
+        w->streams = s; /* lint: the wall's list has it, and the sweep frees it */
         w->stream_count++;
         (void)loop_timer_set(w->gate->loop, &s->timer, loop_now_ms() + STREAM_MS, stream_late);
 }

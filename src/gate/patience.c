@@ -32,7 +32,7 @@ rings(int number)
 
         (void)number;
         is_set = 0;
-        if (is_accepting)                      /* the call may be about to block: repeat */
+        if (is_accepting) /* the call may be about to block: repeat */
                 set();
         errno = before;
 }

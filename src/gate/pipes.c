@@ -36,7 +36,8 @@ pipes_take(struct pipes *p)
                 return NULL;
         }
         *made = (struct pipe){ ends[1], ends[0], PIPE_PLAIN, NULL };
-        if (p->large_count < PIPES_LARGE_MAX && fcntl(made->in, F_SETPIPE_SZ, PIPE_LARGE) >= PIPE_LARGE) {
+        if (p->large_count < PIPES_LARGE_MAX &&
+            fcntl(made->in, F_SETPIPE_SZ, PIPE_LARGE) >= PIPE_LARGE) {
                 made->size = PIPE_LARGE;
                 p->large_count++;
         }

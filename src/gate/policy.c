@@ -12,7 +12,8 @@
 
 enum { POLICY_ARENA_MAX = 4 << 20 };
 
-typedef int entry_reader(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e);
+typedef int entry_reader(struct arena *arena, const char *text, struct spec_egress *ret,
+                         struct error *e);
 
 /* Reads `count` entries from the texts at *at. */
 static struct spec_egress *
@@ -32,9 +33,13 @@ read_entries(struct policy *p, entry_reader *read, const char **at, const char *
 }
 
 struct policy *
-policy_new(const char *texts, size_t len, uint32_t allow, uint32_t private_names, uint32_t generation)
+policy_new(const char *texts, size_t len, uint32_t allow, uint32_t private_names,
+           uint32_t generation)
 {
-        struct policy *p = allow <= GATE_ENTRIES_MAX && private_names <= GATE_ENTRIES_MAX && len <= GATE_POLICY_MAX ? calloc(1, sizeof *p) : NULL;
+        struct policy *p = allow <= GATE_ENTRIES_MAX && private_names <= GATE_ENTRIES_MAX &&
+                                           len <= GATE_POLICY_MAX
+                                   ? calloc(1, sizeof *p)
+                                   : NULL;
         const char *at = texts, *end = texts + len;
 
         if (!p)
@@ -47,7 +52,8 @@ policy_new(const char *texts, size_t len, uint32_t allow, uint32_t private_names
         p->p.allow = read_entries(p, egress_permitted_read, &at, end, allow);
         if (p->p.allow)
                 p->p.private_names = read_entries(p, egress_private_read, &at, end, private_names);
-        if (p->p.allow && p->p.private_names && at == end && admit_policy_make(&p->arena, &p->p) == 0)
+        if (p->p.allow && p->p.private_names && at == end &&
+            admit_policy_make(&p->arena, &p->p) == 0)
                 return p;
         policy_unref(p);
         return NULL;

@@ -11,13 +11,18 @@
 #include "base/arena.h"
 #include "egress/admit.h"
 
-struct policy { struct egress_policy p; unsigned refs; struct arena arena; };
+struct policy {
+        struct egress_policy p;
+        unsigned refs;
+        struct arena arena;
+};
 
 /*
  * Reads `allow` texts, then `private_names` texts, each NUL-terminated, `len` bytes in all. NULL:
  * malformed, or no memory.
  */
-struct policy *policy_new(const char *texts, size_t len, uint32_t allow, uint32_t private_names, uint32_t generation);
+struct policy *policy_new(const char *texts, size_t len, uint32_t allow, uint32_t private_names,
+                          uint32_t generation);
 
 struct policy *policy_ref(struct policy *p);
 void policy_unref(struct policy *p);

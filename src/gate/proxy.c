@@ -36,19 +36,25 @@ find_destination(struct connection *c, const struct authority *target)
 
         c->port = target->port != 0 ? target->port : PORT_HTTP;
         if (!egress_host_read(target->host, c->host.text)) {
-                (void)snprintf(c->host.text, sizeof c->host.text, "%.*s", EGRESS_HOST_MAX, target->host);
+                (void)snprintf(c->host.text, sizeof c->host.text, "%.*s", EGRESS_HOST_MAX,
+                               target->host);
                 return DENIAL_BAD_NAME;
         }
-        reason = layer_is_off(LAYER_CONNECTION) ? DENIAL_NONE : admit_connection(&c->policy->p, &c->host, c->port, &entry);
+        reason = layer_is_off(LAYER_CONNECTION)
+                         ? DENIAL_NONE
+                         : admit_connection(&c->policy->p, &c->host, c->port, &entry);
         /* A name requested here counts like a DNS question (H11). */
-        return reason == DENIAL_NONE && wall_give_name(c->wall, &c->host) == 0 ? DENIAL_TOO_MANY_NAMES : reason;
+        return reason == DENIAL_NONE && wall_give_name(c->wall, &c->host) == 0
+                       ? DENIAL_TOO_MANY_NAMES
+                       : reason;
 }
 
 bool
 proxy_answer(struct connection *c)
 {
         c->owes_answer = false;
-        if (send(c->client.fd, established, sizeof established - 1, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof established - 1)
+        if (send(c->client.fd, established, sizeof established - 1, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+            (ssize_t)sizeof established - 1)
                 return true;
         connection_reset(c);
         return false;
@@ -68,7 +74,7 @@ enter(struct connection *c, size_t head_len)
         memmove(h->bytes, h->bytes + head_len, h->len - head_len);
         h->len -= head_len;
         c->owes_answer = true;
-        c->protocol = PROTOCOL_HTTP1;          /* of the answer */
+        c->protocol = PROTOCOL_HTTP1; /* of the answer */
         if (!admit_needs_look(&c->policy->p, &c->host, c->port)) {
                 h->judged = h->len;
                 connection_dial(c);
@@ -83,7 +89,8 @@ enter(struct connection *c, size_t head_len)
 static bool
 is_hop_field(const char *line)
 {
-        static const char *const names[] = { "connection:", "proxy-connection:", "proxy-authorization:", "keep-alive:" };
+        static const char *const names[] = { "connection:", "proxy-connection:",
+                                             "proxy-authorization:", "keep-alive:" };
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
                 if (strncasecmp(line, names[i], strlen(names[i])) == 0)
@@ -98,15 +105,18 @@ is_hop_field(const char *line)
 static size_t
 write_origin_form(const char *head, size_t len, char *ret)
 {
-        const char *target = memchr(head, ' ', len), *path = target + 1 + SCHEME_LEN, *line, *end = head + len;
+        const char *target = memchr(head, ' ', len), *path = target + 1 + SCHEME_LEN, *line,
+                   *end = head + len;
         size_t at = (size_t)(target + 1 - head);
 
         path += strcspn(path, "/? ");
         memcpy(ret, head, at);
         if (*path != '/')
                 ret[at++] = '/';
-        for (line = path; line < end && *line != '\r'; line = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1) {
-                size_t line_len = (size_t)((const char *)memchr(line, '\n', (size_t)(end - line)) + 1 - line);
+        for (line = path; line < end && *line != '\r';
+             line = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1) {
+                size_t line_len =
+                        (size_t)((const char *)memchr(line, '\n', (size_t)(end - line)) + 1 - line);
 
                 if (line != path && is_hop_field(line))
                         continue;
@@ -177,8 +187,10 @@ proxy_look(struct connection *c)
                 return;
         }
         if (reader.request.form != HTTP1_AUTHORITY && !is_plain_request(&reader.request)) {
-                (void)find_destination(c, &reader.request.target);      /* for the report */
-                refuse(c, reader.request.form != HTTP1_ABSOLUTE ? DENIAL_MALFORMED : reader.request.is_secure_target ? DENIAL_PROXY_FORM : DENIAL_UPGRADE);
+                (void)find_destination(c, &reader.request.target); /* for the report */
+                refuse(c, reader.request.form != HTTP1_ABSOLUTE ? DENIAL_MALFORMED
+                          : reader.request.is_secure_target     ? DENIAL_PROXY_FORM
+                                                                : DENIAL_UPGRADE);
                 return;
         }
         reason = find_destination(c, &reader.request.target);

@@ -26,21 +26,39 @@
 #include "egress/hosts.h"
 #include "spec/egress.h"
 
-enum { BUCKETS = 1024, ENTRIES_MAX = 4096, TCP_MAX = 64, KEEP_LEAST_S = 1, KEEP_MAX_MS = 60000, KEEP_FAILED_MS = 1000, KEEP_OLD_MS = 60000, SECOND_MS = 1000,
-       /* ASK_FOR_NEW: the last part of the burst is only for names without an answer yet. */
-       ASK_BURST = 256, ASK_PER_SECOND = 32, ASK_FOR_NEW = 128, SOCKETS_MAX = 64, TRY_MS = 2000, TRIES = 2, ADDRS_EACH = RESOLVER_ADDRESSES_MAX / 2,
-       CLASS_IN = 1, TYPE_A = 1, TYPE_AAAA = 28, HOSTS_ARENA_MAX = 4 << 20 };
+enum {
+        BUCKETS = 1024,
+        ENTRIES_MAX = 4096,
+        TCP_MAX = 64,
+        KEEP_LEAST_S = 1,
+        KEEP_MAX_MS = 60000,
+        KEEP_FAILED_MS = 1000,
+        KEEP_OLD_MS = 60000,
+        SECOND_MS = 1000,
+        /* ASK_FOR_NEW: the last part of the burst is only for names without an answer yet. */
+        ASK_BURST = 256,
+        ASK_PER_SECOND = 32,
+        ASK_FOR_NEW = 128,
+        SOCKETS_MAX = 64,
+        TRY_MS = 2000,
+        TRIES = 2,
+        ADDRS_EACH = RESOLVER_ADDRESSES_MAX / 2,
+        CLASS_IN = 1,
+        TYPE_A = 1,
+        TYPE_AAAA = 28,
+        HOSTS_ARENA_MAX = 4 << 20
+};
 
 struct entry {
         struct resolver *resolver;
-        struct entry *next;                    /* in its bucket */
+        struct entry *next; /* in its bucket */
         struct resolver_wait *waiting;
-        struct resolver_user *user;            /* the user that asked, while its question is open;
-                                                * NULL: it left */
-        size_t tcp_count;                      /* of its questions, over TCP */
+        struct resolver_user *user; /* the user that asked, while its question is open;
+                                     * NULL: it left */
+        size_t tcp_count;           /* of its questions, over TCP */
         bool is_tcp4, is_tcp6;
         uint64_t until_ms;
-        int pending;                           /* unanswered questions */
+        int pending; /* unanswered questions */
         int ttl_s;
         size_t count4, count6;
         struct egress_address found4[ADDRS_EACH], found6[ADDRS_EACH];
@@ -48,25 +66,31 @@ struct entry {
 };
 
 /* One c-ares channel. */
-struct asker { struct resolver *resolver; ares_channel channel; struct loop_timer timer; };
+struct asker {
+        struct resolver *resolver;
+        ares_channel channel;
+        struct loop_timer timer;
+};
 
-struct socket_watch { struct loop_watch watch; struct asker *asker; };
+struct socket_watch {
+        struct loop_watch watch;
+        struct asker *asker;
+};
 
 struct resolver {
         struct loop *loop;
         struct asker udp, tcp;
         struct socket_watch sockets[SOCKETS_MAX];
         struct entry *buckets[BUCKETS];
-        size_t count, sweep;                   /* entries; the next bucket to sweep */
-        struct share_pool open, over_tcp;      /* entries with open questions; questions over TCP */
-        struct arena arena;                    /* for the content of /etc/hosts */
+        size_t count, sweep;              /* entries; the next bucket to sweep */
+        struct share_pool open, over_tcp; /* entries with open questions; questions over TCP */
+        struct arena arena;               /* for the content of /etc/hosts */
         struct hosts hosts;
 };
 
 /* -- c-ares and the loop ----------------------------------------------------------------------- */
 
-static void
-expired(struct loop_timer *t);
+static void expired(struct loop_timer *t);
 
 static void
 set_timer(struct asker *a)
@@ -92,7 +116,8 @@ socket_ready(struct loop_watch *w, uint32_t events)
         struct asker *a = ((struct socket_watch *)w)->asker;
         int fd = w->fd;
 
-        ares_process_fd(a->channel, (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 ? fd : ARES_SOCKET_BAD,
+        ares_process_fd(a->channel,
+                        (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 ? fd : ARES_SOCKET_BAD,
                         (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0 ? fd : ARES_SOCKET_BAD);
         set_timer(a);
 }
@@ -224,8 +249,8 @@ tell_all(struct entry *e)
         int keep_ms = count > 0 ? e->ttl_s * 1000 : KEEP_FAILED_MS;
 
         e->until_ms = loop_now_ms() + (uint64_t)(keep_ms < KEEP_MAX_MS ? keep_ms : KEEP_MAX_MS);
-        e->pending++;                          /* keeps the entry while callbacks ask for the same
-                                                * name again */
+        e->pending++; /* keeps the entry while callbacks ask for the same
+                       * name again */
         while (e->waiting) {
                 struct resolver_wait *w = e->waiting;
 
@@ -261,12 +286,15 @@ answered(struct entry *e)
  * type. Beyond the wall's share of TCP, the truncated answer is used.
  */
 static bool
-ask_again(struct entry *e, int status, const unsigned char *bytes, int len, bool *is_asked, int type, ares_callback answer)
+ask_again(struct entry *e, int status, const unsigned char *bytes, int len, bool *is_asked,
+          int type, ares_callback answer)
 {
         enum { FLAGS_AT = 2, TRUNCATED = 2 };
         struct resolver *r = e->resolver;
 
-        if ((status != ARES_SUCCESS && status != ARES_ENODATA) || len <= FLAGS_AT || (bytes[FLAGS_AT] & TRUNCATED) == 0 || *is_asked || !e->user || !share_take(&r->over_tcp, &e->user->tcp, 1))
+        if ((status != ARES_SUCCESS && status != ARES_ENODATA) || len <= FLAGS_AT ||
+            (bytes[FLAGS_AT] & TRUNCATED) == 0 || *is_asked || !e->user ||
+            !share_take(&r->over_tcp, &e->user->tcp, 1))
                 return false;
         *is_asked = true;
         e->tcp_count++;
@@ -283,9 +311,11 @@ answered_a(void *data, int status, int timeouts, unsigned char *bytes, int len)
         int count = ADDRS_EACH;
 
         (void)timeouts;
-        if (status == ARES_EDESTRUCTION || ask_again(e, status, bytes, len, &e->is_tcp4, TYPE_A, answered_a))
+        if (status == ARES_EDESTRUCTION ||
+            ask_again(e, status, bytes, len, &e->is_tcp4, TYPE_A, answered_a))
                 return;
-        if (status == ARES_SUCCESS && ares_parse_a_reply(bytes, len, NULL, found, &count) == ARES_SUCCESS)
+        if (status == ARES_SUCCESS &&
+            ares_parse_a_reply(bytes, len, NULL, found, &count) == ARES_SUCCESS)
                 for (int i = 0; i < count && e->count4 < ADDRS_EACH; i++) {
                         struct egress_address *a = &e->found4[e->count4++];
 
@@ -305,9 +335,11 @@ answered_aaaa(void *data, int status, int timeouts, unsigned char *bytes, int le
         int count = ADDRS_EACH;
 
         (void)timeouts;
-        if (status == ARES_EDESTRUCTION || ask_again(e, status, bytes, len, &e->is_tcp6, TYPE_AAAA, answered_aaaa))
+        if (status == ARES_EDESTRUCTION ||
+            ask_again(e, status, bytes, len, &e->is_tcp6, TYPE_AAAA, answered_aaaa))
                 return;
-        if (status == ARES_SUCCESS && ares_parse_aaaa_reply(bytes, len, NULL, found, &count) == ARES_SUCCESS)
+        if (status == ARES_SUCCESS &&
+            ares_parse_aaaa_reply(bytes, len, NULL, found, &count) == ARES_SUCCESS)
                 for (int i = 0; i < count && e->count6 < ADDRS_EACH; i++) {
                         memcpy(e->found6[e->count6++].bytes, &found[i].ip6addr, 16);
                         note_ttl(e, found[i].ttl);
@@ -355,7 +387,8 @@ may_ask(struct resolver_user *u, uint64_t now, unsigned to_be_left)
  * permits.
  */
 static struct entry *
-find_answer(struct resolver *r, const char *host, struct resolver_user *u, uint64_t now, bool *ret_may_ask)
+find_answer(struct resolver *r, const char *host, struct resolver_user *u, uint64_t now,
+            bool *ret_may_ask)
 {
         struct entry *e = entry_find(r, host);
         bool is_old = e && e->pending == 0 && !e->waiting && e->until_ms <= now;
@@ -404,7 +437,7 @@ resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host, stru
         e->waiting = w;
         if (!is_new)
                 return;
-        e->pending = 3;                        /* one extra, because an answer may arrive at once */
+        e->pending = 3; /* one extra, because an answer may arrive at once */
         ares_query(r->udp.channel, e->host, CLASS_IN, TYPE_A, answered_a, e);
         ares_query(r->udp.channel, e->host, CLASS_IN, TYPE_AAAA, answered_aaaa, e);
         set_timer(&r->udp);
@@ -416,13 +449,23 @@ resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host, stru
 static int
 asker_init(struct asker *a, struct resolver *r, int flags, struct error *e)
 {
-        struct ares_options options = { .flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | flags, .timeout = TRY_MS, .tries = TRIES, .ndomains = 0,
-                                        .lookups = (char []){ "b" }, .sock_state_cb = socket_state, .sock_state_cb_data = a };
-        int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB, result;
+        struct ares_options options = { .flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | flags,
+                                        .timeout = TRY_MS,
+                                        .tries = TRIES,
+                                        .ndomains = 0,
+                                        .lookups = (char[]){ "b" },
+                                        .sock_state_cb = socket_state,
+                                        .sock_state_cb_data = a };
+        int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS |
+                   ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB,
+            result;
 
         a->resolver = r;
         result = ares_init_options(&a->channel, &options, mask);
-        return result == ARES_SUCCESS ? 0 : fail(e, ERROR_INTERNAL, "the resolver cannot be prepared: %s", ares_strerror(result));
+        return result == ARES_SUCCESS
+                       ? 0
+                       : fail(e, ERROR_INTERNAL, "the resolver cannot be prepared: %s",
+                              ares_strerror(result));
 }
 
 /* Without the file, it contains no names. */
@@ -438,7 +481,8 @@ read_hosts(struct resolver *r, struct error *e)
         arena_init(&r->arena, HOSTS_ARENA_MAX);
         if (fd < 0)
                 return 0;
-        while (text && len < HOSTS_TEXT_MAX && (got = read(fd, text + len, HOSTS_TEXT_MAX - len)) > 0)
+        while (text && len < HOSTS_TEXT_MAX &&
+               (got = read(fd, text + len, HOSTS_TEXT_MAX - len)) > 0)
                 len += (size_t)got;
         result = text ? hosts_read(&r->arena, text, len, &r->hosts) : -1;
         free(text);
@@ -461,9 +505,11 @@ resolver_new(struct loop *loop, struct resolver **ret, struct error *e)
         result = ares_library_init(ARES_LIB_INIT_ALL);
         if (result != ARES_SUCCESS) {
                 free(r);
-                return fail(e, ERROR_INTERNAL, "the resolver cannot be prepared: %s", ares_strerror(result));
+                return fail(e, ERROR_INTERNAL, "the resolver cannot be prepared: %s",
+                            ares_strerror(result));
         }
-        if (read_hosts(r, e) < 0 || asker_init(&r->udp, r, ARES_FLAG_IGNTC, e) < 0 || asker_init(&r->tcp, r, ARES_FLAG_USEVC, e) < 0) {
+        if (read_hosts(r, e) < 0 || asker_init(&r->udp, r, ARES_FLAG_IGNTC, e) < 0 ||
+            asker_init(&r->tcp, r, ARES_FLAG_USEVC, e) < 0) {
                 resolver_free(r);
                 return -1;
         }
@@ -478,7 +524,9 @@ resolver_use(struct resolver *r, const char *servers, struct error *e)
 
         if (result == ARES_SUCCESS)
                 result = ares_set_servers_ports_csv(r->tcp.channel, servers);
-        return result == ARES_SUCCESS ? 0 : fail(e, ERROR_INVALID_ARGUMENT, "resolvers \"%.200s\": %s", servers, ares_strerror(result));
+        return result == ARES_SUCCESS ? 0
+                                      : fail(e, ERROR_INVALID_ARGUMENT, "resolvers \"%.200s\": %s",
+                                             servers, ares_strerror(result));
 }
 
 void

@@ -26,7 +26,7 @@ enum { RESOLVER_ADDRESSES_MAX = 16 };
 struct resolver_wait {
         /* count 0: the name has no address, or no resolver answers */
         void (*done)(struct resolver_wait *w, const struct egress_address *addresses, size_t count);
-        struct resolver_wait *next, **back;    /* the resolver's own; back NULL: not waiting */
+        struct resolver_wait *next, **back; /* the resolver's own; back NULL: not waiting */
 };
 
 /*
@@ -47,7 +47,11 @@ int resolver_use(struct resolver *r, const char *servers, struct error *e);
  * and how many more it may ask now. It must leave before the resolver is freed. Its open questions
  * then belong to no user.
  */
-struct resolver_user { struct share open, tcp; unsigned left; uint64_t at_ms; };
+struct resolver_user {
+        struct share open, tcp;
+        unsigned left;
+        uint64_t at_ms;
+};
 void resolver_join(struct resolver *r, struct resolver_user *u);
 void resolver_leave(struct resolver *r, struct resolver_user *u);
 
@@ -56,7 +60,8 @@ void resolver_leave(struct resolver *r, struct resolver_user *u);
  * user's share or rate is used up, count is 0 at once. When the rate is nearly used up, a recently
  * expired answer is reused.
  */
-void resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host, struct resolver_user *u);
+void resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host,
+                  struct resolver_user *u);
 
 /* Cancels: done() is not called. Accepts a request that does not wait. */
 void resolver_cancel(struct resolver_wait *w);

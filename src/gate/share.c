@@ -18,7 +18,8 @@ common_of(const struct share_pool *p)
 static size_t
 part_of(const struct share_pool *p)
 {
-        size_t part = (p->max - common_of(p)) / (p->walls > SHARE_WALLS_LEAST ? p->walls : SHARE_WALLS_LEAST);
+        size_t part = (p->max - common_of(p)) /
+                      (p->walls > SHARE_WALLS_LEAST ? p->walls : SHARE_WALLS_LEAST);
 
         return part > 0 ? part : 1;
 }

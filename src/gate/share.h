@@ -12,10 +12,15 @@
 enum { SHARE_WALLS_LEAST = 8 };
 
 /* `common_percent` of `max` is common; the rest is divided equally. `max` may change. */
-struct share_pool { size_t max, common_percent, common, taken, walls; };
+struct share_pool {
+        size_t max, common_percent, common, taken, walls;
+};
 
 /* What one wall holds. Zeroed: nothing, and in no pool. */
-struct share { size_t own, common; bool is_in; };
+struct share {
+        size_t own, common;
+        bool is_in;
+};
 
 void share_join(struct share_pool *p, struct share *s);
 

@@ -66,7 +66,7 @@ one_by_one(void **state)
                 taken += take_all(&p, &s[i], 1);
         }
         assert_true(taken <= MAX && taken == p.taken);
-        p.max = taken / 2;                     /* for example, for descriptors of new listeners */
+        p.max = taken / 2; /* for example, for descriptors of new listeners */
         assert_false(share_take(&p, &s[0], 1));
         for (size_t i = 0; i < WALLS; i++)
                 share_leave(&p, &s[i]);

@@ -204,9 +204,10 @@ turns_take(struct turns *t)
         if (!turn)
                 return;
         run_jobs(turn);
-        if (!turn->turns)                      /* its wall ended, and is freed later */
+        if (!turn->turns) /* its wall ended, and is freed later */
                 return;
-        if (turn->is_paused || (turn->left > 0 && (turn->state == TURN_WAITING || !t->waiting.first))) {
+        if (turn->is_paused ||
+            (turn->left > 0 && (turn->state == TURN_WAITING || !t->waiting.first))) {
                 set_state(turn, TURN_IDLE);
                 return;
         }

@@ -19,23 +19,24 @@
 #include <stdint.h>
 
 enum {
-        TURN_PART = 128,               /* cost that a wall may use in one turn; 1 is about 1 us */
-        TURN_JOB = 1,                  /* base cost of any job; in addition: */
-        TURN_CONNECTION = 12,          /* accept, connect */
-        TURN_QUESTION = 6,             /* an answer */
-        TURN_DENIAL = 12,              /* to find its exec and report it */
+        TURN_PART = 128,      /* cost that a wall may use in one turn; 1 is about 1 us */
+        TURN_JOB = 1,         /* base cost of any job; in addition: */
+        TURN_CONNECTION = 12, /* accept, connect */
+        TURN_QUESTION = 6,    /* an answer */
+        TURN_DENIAL = 12,     /* to find its exec and report it */
         /* bytes per unit of cost: passed on; read and judged */
-        TURN_BYTES = 4096, TURN_JUDGED = 1024
+        TURN_BYTES = 4096,
+        TURN_JUDGED = 1024
 };
 
 struct turn;
 
 /* Embedded in the struct that has work to do. */
 struct job {
-        struct turn *turn;             /* NULL: not queued */
+        struct turn *turn; /* NULL: not queued */
         struct job *next, **back;
-        void (*run)(struct job *j);    /* it may queue itself again, end any job, or end its wall's
-                                        * queue */
+        void (*run)(struct job *j); /* it may queue itself again, end any job, or end its wall's
+                                     * queue */
 };
 
 struct turns;
@@ -47,18 +48,20 @@ struct turn {
         struct turns *turns;
         struct turn *next;
         struct job *first, **last;
-        const struct job *only;        /* of a closing queue: no other job runs */
+        const struct job *only; /* of a closing queue: no other job runs */
         int64_t left;
         enum turn_state state;
-        bool is_paused;                /* no job runs, even if queued */
+        bool is_paused; /* no job runs, even if queued */
 };
 
-struct turn_list { struct turn *first, **last; };
+struct turn_list {
+        struct turn *first, **last;
+};
 struct turns {
         struct turn_list fresh, waiting;
-        uint64_t (*now_us)(void);      /* NULL: only declared costs count */
-        uint64_t since_us;             /* when the current job began, and */
-        int64_t said;                  /* the cost that it declared */
+        uint64_t (*now_us)(void); /* NULL: only declared costs count */
+        uint64_t since_us;        /* when the current job began, and */
+        int64_t said;             /* the cost that it declared */
 };
 
 /*

@@ -7,10 +7,15 @@
 
 enum { BUSY = 4, JOBS = 64, ROUNDS = 1000 };
 
-struct work { struct job job; struct turn *turn; size_t cost, done; bool goes_on; };
+struct work {
+        struct job job;
+        struct turn *turn;
+        size_t cost, done;
+        bool goes_on;
+};
 
 static struct turns turns;
-static size_t used;            /* since the last check */
+static size_t used; /* since the last check */
 
 static void
 run(struct job *j)
@@ -29,7 +34,9 @@ static void
 a_pause_is_kept(void **state)
 {
         static struct turn paused, other;
-        static struct work first = { .turn = &paused, .cost = 1 }, second = { .turn = &paused, .cost = 1 }, theirs = { .turn = &other, .cost = 1 };
+        static struct work first = { .turn = &paused, .cost = 1 },
+                           second = { .turn = &paused, .cost = 1 },
+                           theirs = { .turn = &other, .cost = 1 };
 
         (void)state;
         turns_init(&turns, NULL);
@@ -53,7 +60,7 @@ a_pause_is_kept(void **state)
         assert_int_equal(first.done + second.done, 2);
         turn_pause(&paused);
         turn_want(&paused, &first.job, run);
-        turn_close(&paused, &second.job, run);         /* its end does not wait */
+        turn_close(&paused, &second.job, run); /* its end does not wait */
         turns_take(&turns);
         assert_int_equal(first.done, 1);
         assert_int_equal(second.done, 2);
@@ -93,12 +100,13 @@ one_after_the_other(void **state)
                         turns_take(&turns);
                 assert_int_equal(little.done, before + 1);
                 most = used > most ? used : most;
-                for (size_t n = 0; n < 2 * BUSY; n++)          /* it rests */
+                for (size_t n = 0; n < 2 * BUSY; n++) /* it rests */
                         turns_take(&turns);
         }
-        assert_true(most <= 16);               /* it was fresh, so it ran before all that wait */
+        assert_true(most <= 16); /* it was fresh, so it ran before all that wait */
         for (size_t i = 1; i < BUSY; i++)
-                assert_in_range(work[i][JOBS - 1].done + 2, work[0][JOBS - 1].done, work[0][JOBS - 1].done + 4);
+                assert_in_range(work[i][JOBS - 1].done + 2, work[0][JOBS - 1].done,
+                                work[0][JOBS - 1].done + 4);
         for (size_t k = 1; k < JOBS; k++)
                 assert_in_range(work[0][k].done + 1, work[0][0].done, work[0][0].done + 2);
 }
@@ -133,7 +141,8 @@ static void
 what_is_beyond_a_part_is_paid(void **state)
 {
         struct turn one, other;
-        struct work large = { .turn = &one, .cost = (size_t)TURN_PART * 10, .goes_on = true }, small = { .turn = &other, .cost = TURN_PART, .goes_on = true };
+        struct work large = { .turn = &one, .cost = (size_t)TURN_PART * 10, .goes_on = true },
+                    small = { .turn = &other, .cost = TURN_PART, .goes_on = true };
 
         (void)state;
         turns_init(&turns, NULL);
@@ -166,7 +175,8 @@ static void
 time_counts_too(void **state)
 {
         struct turn one, other;
-        struct work hides = { .turn = &one, .cost = 1 }, small = { .turn = &other, .cost = TURN_PART - TURN_JOB, .goes_on = true };
+        struct work hides = { .turn = &one, .cost = 1 },
+                    small = { .turn = &other, .cost = TURN_PART - TURN_JOB, .goes_on = true };
 
         (void)state;
         for (each = TURN_PART; each <= (uint64_t)TURN_PART * 1000; each *= 1000) {
@@ -194,7 +204,8 @@ count_reads(void)
         return 0;
 }
 
-/* At the beginning of a turn, and after each job: whether its part is used up, or there is no more to do. */
+/* At the beginning of a turn, and after each job: whether its part is used up, or there is no more
+ * to do. */
 static void
 the_clock_is_read_once_a_job(void **state)
 {
@@ -217,7 +228,7 @@ the_clock_is_read_once_a_job(void **state)
         reads = 0;
         turns_take(&turns);
         assert_int_equal(large.done, 1);
-        assert_int_equal(some[0].done, 1);             /* in the first turn alone */
+        assert_int_equal(some[0].done, 1); /* in the first turn alone */
         assert_int_equal(reads, 2);
         turn_end(&turn);
 }

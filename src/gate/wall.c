@@ -9,15 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,8 +27,11 @@
 enum {
         LISTENERS_MAX = 4096,
         /* new names: programs use few, DNS tunnels many (H11) */
-        NAMES_BURST = 128, NAMES_PER_SECOND = 8,
-        LINK_BATCH = 16, SECOND_MS = 1000, REST_MS = 100
+        NAMES_BURST = 128,
+        NAMES_PER_SECOND = 8,
+        LINK_BATCH = 16,
+        SECOND_MS = 1000,
+        REST_MS = 100
 };
 
 static void link_ready(struct loop_watch *link, uint32_t events);
@@ -56,10 +57,16 @@ listener_go_on(struct job *j)
         if (l->by_edges)
                 l->by_edges = loop_watch_change(&l->watch, EPOLLIN) < 0;
         switch (l->kind) {
-        case LISTENER_DNS_UDP: name_server_datagrams(l); break;
-        case LISTENER_DNS_TCP: name_server_accept(l); break;
+        case LISTENER_DNS_UDP:
+                name_server_datagrams(l);
+                break;
+        case LISTENER_DNS_TCP:
+                name_server_accept(l);
+                break;
         case LISTENER_TCP:
-        case LISTENER_PROXY: connection_accept(l); break;
+        case LISTENER_PROXY:
+                connection_accept(l);
+                break;
         }
 }
 
@@ -78,7 +85,9 @@ listener_ready(struct loop_watch *watch, uint32_t events)
 static int
 start_listening(struct wall *w, struct listener *l)
 {
-        return l->watch.fd >= 0 ? 0 : loop_watch_add(w->gate->loop, &l->watch, l->fd, EPOLLIN, listener_ready);
+        return l->watch.fd >= 0
+                       ? 0
+                       : loop_watch_add(w->gate->loop, &l->watch, l->fd, EPOLLIN, listener_ready);
 }
 
 /*
@@ -103,11 +112,15 @@ is_fit(int fd, enum listener_kind kind)
         int domain = 0, type = 0, accepts = 0;
         socklen_t len = sizeof domain;
 
-        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || (domain != AF_INET && domain != AF_INET6))
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 ||
+            (domain != AF_INET && domain != AF_INET6))
                 return false;
-        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &len) < 0)
+        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 ||
+            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &len) < 0)
                 return false;
-        return (kind == LISTENER_DNS_UDP ? type == SOCK_DGRAM : type == SOCK_STREAM && accepts != 0) && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
+        return (kind == LISTENER_DNS_UDP ? type == SOCK_DGRAM
+                                         : type == SOCK_STREAM && accepts != 0) &&
+               fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
 /* Descriptors of the walls beyond the spare ones reduce those for connections. */
@@ -125,7 +138,9 @@ count_files(struct gate *g, int more)
 static int
 listener_add(struct wall *w, int take_fd, enum listener_kind kind, uint16_t port, uint32_t index)
 {
-        struct listener *l = w->listener_count < LISTENERS_MAX && is_fit(take_fd, kind) ? calloc(1, sizeof *l) : NULL;
+        struct listener *l = w->listener_count < LISTENERS_MAX && is_fit(take_fd, kind)
+                                     ? calloc(1, sizeof *l)
+                                     : NULL;
 
         if (!l) {
                 (void)close(take_fd);
@@ -133,7 +148,13 @@ listener_add(struct wall *w, int take_fd, enum listener_kind kind, uint16_t port
         }
         if (kind == LISTENER_TCP || kind == LISTENER_PROXY)
                 set_up_connections(take_fd);
-        *l = (struct listener){ .watch = { .fd = -1 }, .wall = w, .next = w->listeners, .kind = kind, .fd = take_fd, .port = port, .index = index };
+        *l = (struct listener){ .watch = { .fd = -1 },
+                                .wall = w,
+                                .next = w->listeners,
+                                .kind = kind,
+                                .fd = take_fd,
+                                .port = port,
+                                .index = index };
         w->listeners = l;
         w->listener_count++;
         count_files(w->gate, 1);
@@ -143,7 +164,9 @@ listener_add(struct wall *w, int take_fd, enum listener_kind kind, uint16_t port
 static void
 listener_again(struct loop_timer *t)
 {
-        (void)start_listening(((struct listener *)((char *)t - offsetof(struct listener, again)))->wall, (struct listener *)((char *)t - offsetof(struct listener, again)));
+        (void)start_listening(
+                ((struct listener *)((char *)t - offsetof(struct listener, again)))->wall,
+                (struct listener *)((char *)t - offsetof(struct listener, again)));
 }
 
 /* The link ended without a message of the keeper, which may add the wall again. */
@@ -161,14 +184,15 @@ listener_failed(struct listener *l, int sys)
 {
         if (sys == EAGAIN || sys == ECONNABORTED)
                 return;
-        if (sys == EINTR) {                    /* its box made accept block: no genuine box does */
+        if (sys == EINTR) { /* its box made accept block: no genuine box does */
                 lose(l->wall);
                 return;
         }
         /* frees spare pipes, because a waiting connection needs the descriptors more */
         pipes_fini(&l->wall->gate->pipes);
         loop_watch_remove(&l->watch);
-        (void)loop_timer_set(l->wall->gate->loop, &l->again, loop_now_ms() + REST_MS, listener_again);
+        (void)loop_timer_set(l->wall->gate->loop, &l->again, loop_now_ms() + REST_MS,
+                             listener_again);
 }
 
 static void
@@ -188,7 +212,8 @@ bool
 wall_has_listener(const struct wall *w, uint32_t index, uint16_t port)
 {
         for (const struct listener *l = w->listeners; l; l = l->next)
-                if (l->kind == LISTENER_TCP && l->port == port && (l->index == 0 || l->index == index))
+                if (l->kind == LISTENER_TCP && l->port == port &&
+                    (l->index == 0 || l->index == index))
                         return true;
         return false;
 }
@@ -229,11 +254,16 @@ wall_retire_listener(struct wall *w)
 uint32_t
 wall_ask_listener(struct wall *w, uint32_t index, uint16_t port)
 {
-        struct wire_wall_listen ask = { .request = ++w->last_request, .index = index, .port = port };
+        struct wire_wall_listen ask = { .request = ++w->last_request,
+                                        .index = index,
+                                        .port = port };
 
         if (ask.request == 0)
                 ask.request = ++w->last_request;
-        return w->link.fd >= 0 && wire_send(w->link.fd, WIRE_WALL_LISTEN, &ask, sizeof ask, NULL, 0) == 0 ? ask.request : 0;
+        return w->link.fd >= 0 && wire_send(w->link.fd, WIRE_WALL_LISTEN, &ask, sizeof ask, NULL,
+                                            0) == 0
+                       ? ask.request
+                       : 0;
 }
 
 /* -- the link ---------------------------------------------------------------------------------- */
@@ -267,7 +297,8 @@ hear_named(struct wall *w, const void *body, size_t len)
                 return -EPROTO;
         memcpy(&m, body, sizeof m);
         m.host[sizeof m.host - 1] = '\0';
-        if (!egress_host_read(m.host, host.text) || m.index < WALL_NAME_FIRST || m.index > WALL_INDEX_MAX)
+        if (!egress_host_read(m.host, host.text) || m.index < WALL_NAME_FIRST ||
+            m.index > WALL_INDEX_MAX)
                 return -EPROTO;
         if (names_restore(w->names, m.index, &host, m.is_retired != 0, loop_now_ms()) == 0)
                 return 0;
@@ -304,12 +335,14 @@ hear_listened(struct wall *w, const void *body, size_t len, struct wire_message 
         if (answer.sys == 0 ? m->fd_count != 1 && m->fd_count != 2 : m->fd_count != 0)
                 return -EPROTO;
         if (!name_server_listened(w, answer.request, &index, &port, answer.sys))
-                return 0;                      /* no question waits; the message closes its
-                                                * descriptors */
+                return 0; /* no question waits; the message closes its
+                           * descriptors */
         /* of a routed wall: for all names, not only the one that asked first */
         if (m->fd_count == 1)
                 index = 0;
-        for (size_t i = 0; i < m->fd_count && result == 0 && (index != 0 || !wall_has_listener(w, 0, port)); i++) {
+        for (size_t i = 0;
+             i < m->fd_count && result == 0 && (index != 0 || !wall_has_listener(w, 0, port));
+             i++) {
                 result = listener_add(w, m->fds[i], LISTENER_TCP, port, index);
                 m->fds[i] = -1;
         }
@@ -321,11 +354,16 @@ static int
 hear(struct wall *w, struct wire_message *m, const void *body, bool has_fds)
 {
         switch (m->kind) {
-        case WIRE_WALL_NAMED:    return hear_named(w, body, m->len);
-        case WIRE_WALL_COUNTED:  return counted_hear(w, body, m->len);
-        case WIRE_WALL_BEGIN:    return hear_begin(w, m->len);
-        case WIRE_WALL_LISTENED: return hear_listened(w, body, m->len, m, has_fds);
-        default:                 return -EPROTO;
+        case WIRE_WALL_NAMED:
+                return hear_named(w, body, m->len);
+        case WIRE_WALL_COUNTED:
+                return counted_hear(w, body, m->len);
+        case WIRE_WALL_BEGIN:
+                return hear_begin(w, m->len);
+        case WIRE_WALL_LISTENED:
+                return hear_listened(w, body, m->len, m, has_fds);
+        default:
+                return -EPROTO;
         }
 }
 
@@ -368,9 +406,15 @@ caps_of(const struct wire_gate_caps *asked)
 static int
 add_sockets(struct wall *w, const struct wall_listener *listeners, struct wire_message *m)
 {
-        static const struct { enum listener_kind kind; uint16_t port; } fixed[WALL_FIXED] = {
-                [WALL_DNS_UDP] = { LISTENER_DNS_UDP, 53 }, [WALL_DNS_TCP] = { LISTENER_DNS_TCP, 53 }, [WALL_HTTP] = { LISTENER_TCP, 80 },
-                [WALL_HTTPS] = { LISTENER_TCP, 443 }, [WALL_PROXY] = { LISTENER_PROXY, WALL_PROXY_PORT },
+        static const struct {
+                enum listener_kind kind;
+                uint16_t port;
+        } fixed[WALL_FIXED] = {
+                [WALL_DNS_UDP] = { LISTENER_DNS_UDP, 53 },
+                [WALL_DNS_TCP] = { LISTENER_DNS_TCP, 53 },
+                [WALL_HTTP] = { LISTENER_TCP, 80 },
+                [WALL_HTTPS] = { LISTENER_TCP, 443 },
+                [WALL_PROXY] = { LISTENER_PROXY, WALL_PROXY_PORT },
         };
         int result = 0;
 
@@ -384,7 +428,8 @@ add_sockets(struct wall *w, const struct wall_listener *listeners, struct wire_m
                 if (i < WALL_FIXED)
                         result = listener_add(w, fd, fixed[i].kind, fixed[i].port, 0);
                 else
-                        result = listener_add(w, fd, LISTENER_TCP, listeners[i - WALL_FIXED].port, listeners[i - WALL_FIXED].index);
+                        result = listener_add(w, fd, LISTENER_TCP, listeners[i - WALL_FIXED].port,
+                                              listeners[i - WALL_FIXED].index);
         }
         return result;
 }
@@ -432,7 +477,8 @@ wall_free(struct wall *w)
 }
 
 int
-wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *take_policy, const struct wall_listener *listeners, struct wire_message *take_fds)
+wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *take_policy,
+         const struct wall_listener *listeners, struct wire_message *take_fds)
 {
         struct wall *w = calloc(1, sizeof *w);
         int result, link = take_fds->fds[0];
@@ -458,7 +504,7 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         if (result == 0 && !w->names)
                 result = -ENOMEM;
         if (result == 0 && fcntl(link, F_SETFL, O_NONBLOCK) < 0)
-                result = -errno;               /* a box that does not read must not block others */
+                result = -errno; /* a box that does not read must not block others */
         if (result == 0)
                 result = loop_watch_add(g->loop, &w->link, link, EPOLLIN, link_ready);
         if (result < 0) {
@@ -563,7 +609,8 @@ bool
 wall_count_bytes(struct wall *w, bool is_out, size_t len)
 {
         struct bucket *b = is_out ? &w->out : &w->in;
-        uint64_t *count = is_out ? &w->bytes_out : &w->bytes_in, cap = is_out ? w->caps.bytes_out : w->caps.bytes_in;
+        uint64_t *count = is_out ? &w->bytes_out : &w->bytes_in,
+                 cap = is_out ? w->caps.bytes_out : w->caps.bytes_in;
 
         *count += len;
         counted_more(w);

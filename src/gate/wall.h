@@ -29,15 +29,17 @@ struct listener {
         enum listener_kind kind;
         int fd;
         uint16_t port;
-        uint32_t index;                        /* of the name it belongs to; 0: any */
+        uint32_t index; /* of the name it belongs to; 0: any */
         bool by_edges;
 };
 
 /* The bytes per second that may pass, one way. */
-struct bucket { uint64_t tokens, at_ms; };
+struct bucket {
+        uint64_t tokens, at_ms;
+};
 
-struct question;                               /* a DNS answer that waits for a listener;
-                                                * gate/name_server.c */
+struct question; /* a DNS answer that waits for a listener;
+                  * gate/name_server.c */
 struct dns_stream;
 
 struct wall {
@@ -46,9 +48,9 @@ struct wall {
         uint32_t number;
         char id[BOX_ID_LEN];
         struct policy *policy;
-        struct turn turn;                      /* its work queue */
-        struct job last;                       /* the job that ends it */
-        struct wire_gate_caps caps;            /* none is 0 except those of bytes */
+        struct turn turn;           /* its work queue */
+        struct job last;            /* the job that ends it */
+        struct wire_gate_caps caps; /* none is 0 except those of bytes */
         struct names *names;
         struct loop_watch link;
         int diag;
@@ -57,13 +59,13 @@ struct wall {
         size_t listener_count;
         struct connection *connections;
         size_t connection_count;
-        struct share sockets, held;            /* of the gate's descriptors and memory */
-        struct resolver_user asked;            /* and of the resolver's questions */
+        struct share sockets, held; /* of the gate's descriptors and memory */
+        struct resolver_user asked; /* and of the resolver's questions */
         uint64_t accepted, denied, bytes_out, bytes_in;
         struct bucket out, in;
-        struct bucket fresh;                   /* how many new names are allowed now */
+        struct bucket fresh; /* how many new names are allowed now */
         struct denials denials;
-        struct counted counted;                /* bytes_out and bytes_in, as its box keeps them */
+        struct counted counted; /* bytes_out and bytes_in, as its box keeps them */
         struct question *questions;
         size_t question_count;
         struct dns_stream *streams;
@@ -74,7 +76,8 @@ struct wall {
 struct wall *wall_find(struct gate *g, uint32_t number);
 
 /* Takes the link, the sockets and the policy; on failure it closes them too. 0 or -errno. */
-int wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *take_policy, const struct wall_listener *listeners, struct wire_message *take_fds);
+int wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *take_policy,
+             const struct wall_listener *listeners, struct wire_message *take_fds);
 
 /* Replaces the list and the caps. Resets each connection that the new list does not allow. */
 void wall_set(struct wall *w, const struct wire_gate_policy *head, struct policy *take_policy);

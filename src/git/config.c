@@ -2,16 +2,20 @@
  * git/config.c - a strict reader of git's configuration, and the list of keys that run nothing.
  *
  * Room: git (deciding, pure). Touches: nothing.
- * Theory: it reads what git reads, byte for byte as git's own config.c does, or it says that it does not. See git-config(1), "Syntax".
+ * Theory: it reads what git reads, byte for byte as git's own config.c does, or it says that it
+ * does not. See git-config(1), "Syntax".
  *
- *     [section]  [section "sub\"section"]  [section.subsection]  key  key = value ; comment      a value continues after "\" at the end of a line
+ *     [section]  [section "sub\"section"]  [section.subsection]  key  key = value ; comment      a
+ * value continues after "\" at the end of a line
  */
 #include "git/config.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* -- reading ----------------------------------------------------------------------------------------------------- */
+/* -- reading
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static bool
 is_letter(int c)
@@ -82,7 +86,8 @@ take_section(struct git_config *c)
                 }
                 if (byte == '.' && c->first_len == 0)
                         c->first_len = len;
-                if ((!is_key_char(byte) && byte != '.') || !put(c->section, sizeof c->section, &len, lower(byte)))
+                if ((!is_key_char(byte) && byte != '.') ||
+                    !put(c->section, sizeof c->section, &len, lower(byte)))
                         return false;
         }
         c->first_len = c->first_len > 0 ? c->first_len : len;
@@ -93,12 +98,17 @@ static int
 unescaped(int byte)
 {
         switch (byte) {
-        case 'n':  return '\n';
-        case 't':  return '\t';
-        case 'b':  return '\b';
+        case 'n':
+                return '\n';
+        case 't':
+                return '\t';
+        case 'b':
+                return '\b';
         case '\\':
-        case '"':  return byte;
-        default:   return -1;
+        case '"':
+                return byte;
+        default:
+                return -1;
         }
 }
 
@@ -169,7 +179,8 @@ static bool
 is_text(const char *bytes, size_t len)
 {
         for (size_t i = 0; i < len; i++)
-                if (((unsigned char)bytes[i] < ' ' && bytes[i] != '\n' && bytes[i] != '\t') || bytes[i] == 0x7f)
+                if (((unsigned char)bytes[i] < ' ' && bytes[i] != '\n' && bytes[i] != '\t') ||
+                    bytes[i] == 0x7f)
                         return false;
         return true;
 }
@@ -215,13 +226,16 @@ git_config_next(struct git_config *c, struct git_entry *ret)
         return 0;
 }
 
-/* -- values ------------------------------------------------------------------------------------------------------ */
+/* -- values
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static bool
 has_only(const char *text, const char *more)
 {
         for (; *text != '\0'; text++)
-                if (!is_letter(*text) && !(*text >= '0' && *text <= '9') && strchr(more, *text) == NULL)
+                if (!is_letter(*text) && !(*text >= '0' && *text <= '9') &&
+                    strchr(more, *text) == NULL)
                         return false;
         return true;
 }
@@ -244,7 +258,9 @@ is_word(const char *value)
 static bool
 is_remote(const char *value)
 {
-        return strcmp(value, ".") == 0 || (has_only(value, "-_./") && value[0] != '-' && value[0] != '.' && value[0] != '/' && !strstr(value, ".."));
+        return strcmp(value, ".") == 0 ||
+               (has_only(value, "-_./") && value[0] != '-' && value[0] != '.' && value[0] != '/' &&
+                !strstr(value, ".."));
 }
 
 static bool
@@ -268,10 +284,12 @@ is_no_tags(const char *value)
 static bool
 is_update(const char *value)
 {
-        return strcmp(value, "checkout") == 0 || strcmp(value, "rebase") == 0 || strcmp(value, "merge") == 0 || strcmp(value, "none") == 0;
+        return strcmp(value, "checkout") == 0 || strcmp(value, "rebase") == 0 ||
+               strcmp(value, "merge") == 0 || strcmp(value, "none") == 0;
 }
 
-/* Bytes that a program of the way could take for something else: blanks, quotes, encoded ends of lines. */
+/* Bytes that a program of the way could take for something else: blanks, quotes, encoded ends of
+ * lines. */
 static bool
 is_plain_address(const char *value)
 {
@@ -284,7 +302,8 @@ is_plain_address(const char *value)
         return true;
 }
 
-/* https, http, ssh, git; or user@host:path. Not a helper (ext::), not a path, no host that is an option. */
+/* https, http, ssh, git; or user@host:path. Not a helper (ext::), not a path, no host that is an
+ * option. */
 static bool
 is_url(const char *value)
 {
@@ -299,54 +318,126 @@ is_url(const char *value)
                         const char *at = strchr(rest, '@'), *slash = strchr(rest, '/');
 
                         host = at && (!slash || at < slash) ? at + 1 : rest;
-                        return *host != '\0' && *host != '-' && *host != '/' && *rest != '-' && *rest != '@';
+                        return *host != '\0' && *host != '-' && *host != '/' && *rest != '-' &&
+                               *rest != '@';
                 }
         host = strchr(value, '@');
         colon = host ? strchr(host, ':') : NULL;
-        if (!colon || host == value || value[0] == '-' || host[1] == '-' || colon == host + 1 || colon[1] == ':' || colon[1] == '-' || colon[1] == '\0')
+        if (!colon || host == value || value[0] == '-' || host[1] == '-' || colon == host + 1 ||
+            colon[1] == ':' || colon[1] == '-' || colon[1] == '\0')
                 return false;
         for (const char *at = value; at < colon; at++)
-                if (at != host && !is_letter(*at) && !(*at >= '0' && *at <= '9') && !strchr("-_.", *at))
+                if (at != host && !is_letter(*at) && !(*at >= '0' && *at <= '9') &&
+                    !strchr("-_.", *at))
                         return false;
         return true;
 }
 
-/* -- the list ---------------------------------------------------------------------------------------------------- */
+/* -- the list
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* "*" is any subsection, or any key. is_word also takes true, false, numbers, names of ways. */
-static const struct { const char *section, *key; bool has_sub; bool (*is_fit)(const char *value); } harmless[] = {
-        { "user", "name", false, is_any }, { "user", "email", false, is_any }, { "user", "useconfigonly", false, is_word }, { "user", "signingkey", false, is_word },
-        { "author", "name", false, is_any }, { "author", "email", false, is_any }, { "committer", "name", false, is_any }, { "committer", "email", false, is_any },
-        { "core", "repositoryformatversion", false, is_word }, { "core", "filemode", false, is_word }, { "core", "bare", false, is_word },
-        { "core", "logallrefupdates", false, is_word }, { "core", "ignorecase", false, is_word }, { "core", "precomposeunicode", false, is_word },
-        { "core", "symlinks", false, is_word }, { "core", "autocrlf", false, is_word }, { "core", "eol", false, is_word }, { "core", "safecrlf", false, is_word },
-        { "core", "whitespace", false, is_any }, { "core", "quotepath", false, is_word }, { "core", "abbrev", false, is_word }, { "core", "compression", false, is_word },
-        { "core", "bigfilethreshold", false, is_word }, { "core", "preloadindex", false, is_word }, { "core", "untrackedcache", false, is_word },
-        { "core", "trustctime", false, is_word }, { "core", "checkstat", false, is_word }, { "core", "sparsecheckout", false, is_word },
-        { "core", "sparsecheckoutcone", false, is_word }, { "core", "commentchar", false, is_any }, { "core", "commitgraph", false, is_word },
-        { "core", "multipackindex", false, is_word }, { "core", "longpaths", false, is_word }, { "core", "splitindex", false, is_word },
-        { "extensions", "objectformat", false, is_word }, { "extensions", "worktreeconfig", false, is_word }, { "extensions", "refstorage", false, is_word },
+static const struct {
+        const char *section, *key;
+        bool has_sub;
+        bool (*is_fit)(const char *value);
+} harmless[] = {
+        { "user", "name", false, is_any },
+        { "user", "email", false, is_any },
+        { "user", "useconfigonly", false, is_word },
+        { "user", "signingkey", false, is_word },
+        { "author", "name", false, is_any },
+        { "author", "email", false, is_any },
+        { "committer", "name", false, is_any },
+        { "committer", "email", false, is_any },
+        { "core", "repositoryformatversion", false, is_word },
+        { "core", "filemode", false, is_word },
+        { "core", "bare", false, is_word },
+        { "core", "logallrefupdates", false, is_word },
+        { "core", "ignorecase", false, is_word },
+        { "core", "precomposeunicode", false, is_word },
+        { "core", "symlinks", false, is_word },
+        { "core", "autocrlf", false, is_word },
+        { "core", "eol", false, is_word },
+        { "core", "safecrlf", false, is_word },
+        { "core", "whitespace", false, is_any },
+        { "core", "quotepath", false, is_word },
+        { "core", "abbrev", false, is_word },
+        { "core", "compression", false, is_word },
+        { "core", "bigfilethreshold", false, is_word },
+        { "core", "preloadindex", false, is_word },
+        { "core", "untrackedcache", false, is_word },
+        { "core", "trustctime", false, is_word },
+        { "core", "checkstat", false, is_word },
+        { "core", "sparsecheckout", false, is_word },
+        { "core", "sparsecheckoutcone", false, is_word },
+        { "core", "commentchar", false, is_any },
+        { "core", "commitgraph", false, is_word },
+        { "core", "multipackindex", false, is_word },
+        { "core", "longpaths", false, is_word },
+        { "core", "splitindex", false, is_word },
+        { "extensions", "objectformat", false, is_word },
+        { "extensions", "worktreeconfig", false, is_word },
+        { "extensions", "refstorage", false, is_word },
         { "init", "defaultbranch", false, is_any },
-        { "index", "*", false, is_word }, { "advice", "*", false, is_word }, { "feature", "*", false, is_word },
-        { "status", "short", false, is_word }, { "status", "branch", false, is_word }, { "status", "showuntrackedfiles", false, is_word },
-        { "remote", "url", true, is_url }, { "remote", "pushurl", true, is_url }, { "remote", "fetch", true, is_refspec }, { "remote", "push", true, is_refspec },
-        { "remote", "tagopt", true, is_no_tags }, { "remote", "prune", true, is_word }, { "remote", "prunetags", true, is_word },
-        { "remote", "skipdefaultupdate", true, is_word }, { "remote", "skipfetchall", true, is_word }, { "remote", "followremotehead", true, is_word },
-        { "remote", "gh-resolved", true, is_word }, { "remote", "pushdefault", false, is_remote },
-        { "branch", "remote", true, is_remote }, { "branch", "pushremote", true, is_remote }, { "branch", "merge", true, is_ref },
-        { "branch", "rebase", true, is_word }, { "branch", "description", true, is_any }, { "branch", "vscode-merge-base", true, is_remote },
-        { "branch", "gh-merge-base", true, is_remote }, { "branch", "autosetupmerge", false, is_word }, { "branch", "autosetuprebase", false, is_word },
+        { "index", "*", false, is_word },
+        { "advice", "*", false, is_word },
+        { "feature", "*", false, is_word },
+        { "status", "short", false, is_word },
+        { "status", "branch", false, is_word },
+        { "status", "showuntrackedfiles", false, is_word },
+        { "remote", "url", true, is_url },
+        { "remote", "pushurl", true, is_url },
+        { "remote", "fetch", true, is_refspec },
+        { "remote", "push", true, is_refspec },
+        { "remote", "tagopt", true, is_no_tags },
+        { "remote", "prune", true, is_word },
+        { "remote", "prunetags", true, is_word },
+        { "remote", "skipdefaultupdate", true, is_word },
+        { "remote", "skipfetchall", true, is_word },
+        { "remote", "followremotehead", true, is_word },
+        { "remote", "gh-resolved", true, is_word },
+        { "remote", "pushdefault", false, is_remote },
+        { "branch", "remote", true, is_remote },
+        { "branch", "pushremote", true, is_remote },
+        { "branch", "merge", true, is_ref },
+        { "branch", "rebase", true, is_word },
+        { "branch", "description", true, is_any },
+        { "branch", "vscode-merge-base", true, is_remote },
+        { "branch", "gh-merge-base", true, is_remote },
+        { "branch", "autosetupmerge", false, is_word },
+        { "branch", "autosetuprebase", false, is_word },
         { "branch", "sort", false, is_word },
-        { "submodule", "url", true, is_url }, { "submodule", "active", true, is_word }, { "submodule", "branch", true, is_remote },
-        { "submodule", "update", true, is_update }, { "submodule", "ignore", true, is_word }, { "submodule", "active", false, is_any },
+        { "submodule", "url", true, is_url },
+        { "submodule", "active", true, is_word },
+        { "submodule", "branch", true, is_remote },
+        { "submodule", "update", true, is_update },
+        { "submodule", "ignore", true, is_word },
+        { "submodule", "active", false, is_any },
         { "submodule", "fetchjobs", false, is_word },
-        { "pull", "rebase", false, is_word }, { "pull", "ff", false, is_word }, { "push", "default", false, is_word }, { "push", "autosetupremote", false, is_word },
-        { "push", "followtags", false, is_word }, { "fetch", "prune", false, is_word }, { "fetch", "prunetags", false, is_word }, { "fetch", "parallel", false, is_word },
-        { "merge", "conflictstyle", false, is_word }, { "merge", "ff", false, is_word }, { "merge", "renames", false, is_word },
-        { "rebase", "autostash", false, is_word }, { "rebase", "autosquash", false, is_word }, { "rebase", "updaterefs", false, is_word },
-        { "rerere", "enabled", false, is_word }, { "rerere", "autoupdate", false, is_word },
-        { "diff", "algorithm", false, is_word }, { "diff", "renames", false, is_word }, { "diff", "renamelimit", false, is_word },
-        { "color", "ui", false, is_word }, { "log", "date", false, is_word }, { "gc", "auto", false, is_word },
+        { "pull", "rebase", false, is_word },
+        { "pull", "ff", false, is_word },
+        { "push", "default", false, is_word },
+        { "push", "autosetupremote", false, is_word },
+        { "push", "followtags", false, is_word },
+        { "fetch", "prune", false, is_word },
+        { "fetch", "prunetags", false, is_word },
+        { "fetch", "parallel", false, is_word },
+        { "merge", "conflictstyle", false, is_word },
+        { "merge", "ff", false, is_word },
+        { "merge", "renames", false, is_word },
+        { "rebase", "autostash", false, is_word },
+        { "rebase", "autosquash", false, is_word },
+        { "rebase", "updaterefs", false, is_word },
+        { "rerere", "enabled", false, is_word },
+        { "rerere", "autoupdate", false, is_word },
+        { "diff", "algorithm", false, is_word },
+        { "diff", "renames", false, is_word },
+        { "diff", "renamelimit", false, is_word },
+        { "color", "ui", false, is_word },
+        { "log", "date", false, is_word },
+        { "gc", "auto", false, is_word },
         { "lfs", "repositoryformatversion", false, is_word },
 };
 
@@ -378,14 +469,17 @@ git_entry_is_harmless(const struct git_entry *e)
         if (has_sub && !is_section(e, "branch") && !is_name(rest, (size_t)(key - rest) - 1))
                 return 0;
         for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
-                if (!is_section(e, harmless[i].section) || has_sub != harmless[i].has_sub || (strcmp(harmless[i].key, "*") != 0 && strcmp(key, harmless[i].key) != 0))
+                if (!is_section(e, harmless[i].section) || has_sub != harmless[i].has_sub ||
+                    (strcmp(harmless[i].key, "*") != 0 && strcmp(key, harmless[i].key) != 0))
                         continue;
                 return !e->has_value || harmless[i].is_fit(e->value);
         }
         return 0;
 }
 
-/* -- comparing --------------------------------------------------------------------------------------------------- */
+/* -- comparing
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* The next one that is not harmless. */
 static int
@@ -414,8 +508,10 @@ git_config_compare(const char *was, size_t was_len, const char *is, size_t is_le
                 has_new = next_other(&after, &new);
                 if (has_old < 0 || has_new < 0)
                         return GIT_CHANGE_UNREADABLE;
-                if (change == GIT_CHANGE_HARMLESS && (has_old != has_new || (has_new > 0 && (strcmp(old.key, new.key) != 0 || old.has_value != new.has_value ||
-                                                                                              strcmp(old.value, new.value) != 0)))) {
+                if (change == GIT_CHANGE_HARMLESS &&
+                    (has_old != has_new || (has_new > 0 && (strcmp(old.key, new.key) != 0 ||
+                                                            old.has_value != new.has_value ||
+                                                            strcmp(old.value, new.value) != 0)))) {
                         const char *key = has_new > 0 ? new.key : old.key;
 
                         memcpy(ret_key, key, strlen(key) + 1);
@@ -425,7 +521,9 @@ git_config_compare(const char *was, size_t was_len, const char *is, size_t is_le
         return change;
 }
 
-/* -- listing ----------------------------------------------------------------------------------------------------- */
+/* -- listing
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static bool
 has_line(const char *lines, const char *line)
@@ -480,28 +578,62 @@ git_config_runs(const char *bytes, size_t len, int is_submodule, char *ret, size
         return used;
 }
 
-/* -- what the others do ------------------------------------------------------------------------------------------ */
+/* -- what the others do
+ * ------------------------------------------------------------------------------------------ */
 
 /* The first row that fits; "" fits every key of the section. */
-static const struct { const char *section, *key, *effect; } effects[] = {
-        { "core", "fsmonitor", "git status runs it" }, { "core", "hookspath", "git runs hooks from there" }, { "core", "sshcommand", "git fetch and git push run it" },
-        { "core", "pager", "git log and git diff run it" }, { "core", "editor", "git commit runs it" }, { "core", "askpass", "git fetch and git push run it" },
-        { "core", "gitproxy", "git fetch runs it" }, { "core", "worktree", "git works on another directory" },
-        { "core", "alternaterefscommand", "git fetch runs it" }, { "core", "attributesfile", "git reads another file" }, { "core", "excludesfile", "git reads another file" },
-        { "sequence", "editor", "git rebase runs it" }, { "pager", "", "git runs it" }, { "alias", "", "git runs it as a command" }, { "filter", "", "git add and git checkout run it" },
-        { "diff", "", "git diff runs it" }, { "difftool", "", "git difftool runs it" }, { "merge", "", "git merge runs it" }, { "mergetool", "", "git mergetool runs it" },
-        { "credential", "", "git runs it, and asks it for passwords" }, { "include", "", "git reads another file" }, { "includeif", "", "git reads another file" },
-        { "url", "", "git connects to another place" }, { "http", "", "git connects in another way" }, { "https", "", "git connects in another way" },
-        { "gpg", "", "git commit -S and git log run it" }, { "protocol", "", "git permits helpers that run commands" }, { "init", "templatedir", "git init copies hooks from there" },
-        { "remote", "uploadpack", "git fetch runs it" }, { "remote", "receivepack", "git push runs it" }, { "remote", "vcs", "git fetch runs a helper" },
-        { "remote", "", "git connects to another place, or runs a helper" }, { "submodule", "update", "git submodule update runs it" },
-        { "submodule", "", "git connects to another place, or runs a helper" }, { "branch", "", "git connects to another place" }, { "trailer", "", "git commit runs it" },
-        { "uploadpack", "", "git runs it" }, { "browser", "", "git help runs it" }, { "man", "", "git help runs it" }, { "sendemail", "", "git send-email runs it" },
+static const struct {
+        const char *section, *key, *effect;
+} effects[] = {
+        { "core", "fsmonitor", "git status runs it" },
+        { "core", "hookspath", "git runs hooks from there" },
+        { "core", "sshcommand", "git fetch and git push run it" },
+        { "core", "pager", "git log and git diff run it" },
+        { "core", "editor", "git commit runs it" },
+        { "core", "askpass", "git fetch and git push run it" },
+        { "core", "gitproxy", "git fetch runs it" },
+        { "core", "worktree", "git works on another directory" },
+        { "core", "alternaterefscommand", "git fetch runs it" },
+        { "core", "attributesfile", "git reads another file" },
+        { "core", "excludesfile", "git reads another file" },
+        { "sequence", "editor", "git rebase runs it" },
+        { "pager", "", "git runs it" },
+        { "alias", "", "git runs it as a command" },
+        { "filter", "", "git add and git checkout run it" },
+        { "diff", "", "git diff runs it" },
+        { "difftool", "", "git difftool runs it" },
+        { "merge", "", "git merge runs it" },
+        { "mergetool", "", "git mergetool runs it" },
+        { "credential", "", "git runs it, and asks it for passwords" },
+        { "include", "", "git reads another file" },
+        { "includeif", "", "git reads another file" },
+        { "url", "", "git connects to another place" },
+        { "http", "", "git connects in another way" },
+        { "https", "", "git connects in another way" },
+        { "gpg", "", "git commit -S and git log run it" },
+        { "protocol", "", "git permits helpers that run commands" },
+        { "init", "templatedir", "git init copies hooks from there" },
+        { "remote", "uploadpack", "git fetch runs it" },
+        { "remote", "receivepack", "git push runs it" },
+        { "remote", "vcs", "git fetch runs a helper" },
+        { "remote", "", "git connects to another place, or runs a helper" },
+        { "submodule", "update", "git submodule update runs it" },
+        { "submodule", "", "git connects to another place, or runs a helper" },
+        { "branch", "", "git connects to another place" },
+        { "trailer", "", "git commit runs it" },
+        { "uploadpack", "", "git runs it" },
+        { "browser", "", "git help runs it" },
+        { "man", "", "git help runs it" },
+        { "sendemail", "", "git send-email runs it" },
 };
 
-static const struct { const char *name, *effect; } files[] = {
-        { "hooks", "a link: git runs hooks from where it leads" }, { "commondir", "git reads configuration and hooks of another directory" },
-        { "config", "it cannot be read to its end" }, { "config.worktree", "it cannot be read to its end" },
+static const struct {
+        const char *name, *effect;
+} files[] = {
+        { "hooks", "a link: git runs hooks from where it leads" },
+        { "commondir", "git reads configuration and hooks of another directory" },
+        { "config", "it cannot be read to its end" },
+        { "config.worktree", "it cannot be read to its end" },
 };
 
 const char *
@@ -516,7 +648,8 @@ git_config_effect(const char *key)
                 if (strcmp(key, files[i].name) == 0)
                         return files[i].effect;
         for (size_t i = 0; last && i < sizeof effects / sizeof *effects; i++)
-                if (strlen(effects[i].section) == len && memcmp(effects[i].section, key, len) == 0 &&
+                if (strlen(effects[i].section) == len &&
+                    memcmp(effects[i].section, key, len) == 0 &&
                     (effects[i].key[0] == '\0' || strcmp(effects[i].key, last + 1) == 0))
                         return effects[i].effect;
         return "it is not known to run nothing";

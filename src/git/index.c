@@ -2,10 +2,12 @@
  * git/index.c - does a repository's index track a name?
  *
  * Room: git (deciding, pure). Touches: nothing.
- * Theory: it fails closed. Each entry must end where the next begins, the extensions must end at the checksum, and an extension that
- * must be understood (its name begins with a small letter: split, sparse) is not. See gitformat-index(5).
+ * Theory: it fails closed. Each entry must end where the next begins, the extensions must end at
+ * the checksum, and an extension that must be understood (its name begins with a small letter:
+ * split, sparse) is not. See gitformat-index(5).
  *
- *     head (12) | entries: fixed part (62 or 64), name, padding to 8 (version 2, 3) | extensions: name (4), length (4), bytes | SHA-1 (20)
+ *     head (12) | entries: fixed part (62 or 64), name, padding to 8 (version 2, 3) | extensions:
+ * name (4), length (4), bytes | SHA-1 (20)
  */
 #include "git/index.h"
 
@@ -17,9 +19,9 @@ enum { HEAD_LEN = 12, FIXED_LEN = 62, MODE_AT = 24, FLAGS_AT = 60, SUM_LEN = 20,
 enum { FLAG_EXTENDED = 0x4000, EXTENDED_INTENT = 0x2000 };
 
 struct reading {
-        const unsigned char *at, *end;         /* what is left, without the checksum */
+        const unsigned char *at, *end; /* what is left, without the checksum */
         uint32_t version;
-        char name[NAME_ROOM];                  /* of the entry; version 4 says how it differs from the one before */
+        char name[NAME_ROOM]; /* of the entry; version 4 says how it differs from the one before */
         size_t name_len;
         uint32_t mode;
         bool is_content;
@@ -104,7 +106,8 @@ next_entry(struct reading *r)
                 more = number(r->at, 2);
                 r->at += 2;
         }
-        r->is_content = (more & EXTENDED_INTENT) == 0 && ((r->mode >> 12) == 010 || (r->mode >> 12) == 012);
+        r->is_content =
+                (more & EXTENDED_INTENT) == 0 && ((r->mode >> 12) == 010 || (r->mode >> 12) == 012);
         if (!(r->version == 4 ? take_shortened(r) : take_padded(r, start)))
                 return false;
         return (flags & 0xfff) == 0xfff || (flags & 0xfff) == r->name_len;
@@ -113,7 +116,8 @@ next_entry(struct reading *r)
 static bool
 is_match(const struct reading *r, const char *name, size_t len)
 {
-        return r->is_content && r->name_len >= len && memcmp(r->name, name, len) == 0 && (r->name[len] == '\0' || r->name[len] == '/');
+        return r->is_content && r->name_len >= len && memcmp(r->name, name, len) == 0 &&
+               (r->name[len] == '\0' || r->name[len] == '/');
 }
 
 static bool
@@ -141,7 +145,9 @@ begin(struct reading *r, const void *bytes, size_t len)
 
         if (len < HEAD_LEN + SUM_LEN || len > GIT_INDEX_MAX || memcmp(start, "DIRC", 4) != 0)
                 return -1;
-        *r = (struct reading){ .at = start + HEAD_LEN, .end = start + len - SUM_LEN, .version = number(start + 4, 4) };
+        *r = (struct reading){ .at = start + HEAD_LEN,
+                               .end = start + len - SUM_LEN,
+                               .version = number(start + 4, 4) };
         return r->version < 2 || r->version > 4 ? -1 : (int64_t)number(start + 8, 4);
 }
 
@@ -166,7 +172,8 @@ git_index_tracks(const void *bytes, size_t len, const char *name)
 }
 
 static int
-walk(const void *bytes, size_t len, bool is_content, void (*each)(void *arg, const char *name), void *arg)
+walk(const void *bytes, size_t len, bool is_content, void (*each)(void *arg, const char *name),
+     void *arg)
 {
         struct reading r;
         int64_t count = begin(&r, bytes, len);

@@ -30,7 +30,8 @@ begin(uint32_t version, uint32_t count)
 
 /* `strip`: for version 4, how much of the last name goes; `more` < 0: no extended flags. */
 static void
-entry(uint32_t version, uint32_t mode, const char *whole, unsigned strip, const char *suffix, int more)
+entry(uint32_t version, uint32_t mode, const char *whole, unsigned strip, const char *suffix,
+      int more)
 {
         size_t start = len;
 
@@ -62,7 +63,9 @@ make(uint32_t version)
 {
         begin(version, 3);
         entry(version, 0100644, ".envrc", 0, ".envrc", -1);
-        entry(version, 0120000, ".vscode/settings.json", 5, version == 4 ? "vscode/settings.json" : ".vscode/settings.json", version > 2 ? 0x4000 : -1);
+        entry(version, 0120000, ".vscode/settings.json", 5,
+              version == 4 ? "vscode/settings.json" : ".vscode/settings.json",
+              version > 2 ? 0x4000 : -1);
         entry(version, 0160000, "lib", 21, "lib", -1);
         extension("TREE", 8);
         len += 20;
@@ -71,9 +74,17 @@ make(uint32_t version)
 static void
 each_version_is_read(void **state)
 {
-        static const struct { const char *name; enum git_tracks wanted; } rows[] = {
-                { ".envrc", GIT_TRACKS_YES }, { ".vscode", GIT_TRACKS_YES }, { ".vscode/settings.json", GIT_TRACKS_YES }, { ".env", GIT_TRACKS_NO },
-                { ".vscode/settings", GIT_TRACKS_NO }, { ".claude", GIT_TRACKS_NO }, { "lib", GIT_TRACKS_NO },
+        static const struct {
+                const char *name;
+                enum git_tracks wanted;
+        } rows[] = {
+                { ".envrc", GIT_TRACKS_YES },
+                { ".vscode", GIT_TRACKS_YES },
+                { ".vscode/settings.json", GIT_TRACKS_YES },
+                { ".env", GIT_TRACKS_NO },
+                { ".vscode/settings", GIT_TRACKS_NO },
+                { ".claude", GIT_TRACKS_NO },
+                { "lib", GIT_TRACKS_NO },
         };
 
         (void)state;
@@ -95,7 +106,8 @@ every_cut_is_unknown(void **state)
                 make(version);
                 whole = len;
                 for (size_t cut = 0; cut < whole; cut++)
-                        if (git_index_tracks(bytes, cut, ".envrc") != GIT_TRACKS_UNKNOWN && cut != whole - 16)
+                        if (git_index_tracks(bytes, cut, ".envrc") != GIT_TRACKS_UNKNOWN &&
+                            cut != whole - 16)
                                 fail_msg("version %u, %zu of %zu bytes", version, cut, whole);
         }
 }
@@ -117,15 +129,16 @@ what_is_not_understood_is_unknown(void **state)
         bytes[7] = 5;
         assert_int_equal(git_index_tracks(bytes, len, ".envrc"), GIT_TRACKS_UNKNOWN);
         make(2);
-        bytes[11] = 200;               /* more entries than there are */
+        bytes[11] = 200; /* more entries than there are */
         assert_int_equal(git_index_tracks(bytes, len, ".envrc"), GIT_TRACKS_UNKNOWN);
         make(4);
-        bytes[12 + 62] = 9;            /* takes more away than there is */
+        bytes[12 + 62] = 9; /* takes more away than there is */
         assert_int_equal(git_index_tracks(bytes, len, ".envrc"), GIT_TRACKS_UNKNOWN);
         begin(3, 1);
         entry(3, 0100644, ".envrc", 0, ".envrc", 0x2000);
         len += 20;
-        assert_int_equal(git_index_tracks(bytes, len, ".envrc"), GIT_TRACKS_NO);       /* only announced */
+        assert_int_equal(git_index_tracks(bytes, len, ".envrc"),
+                         GIT_TRACKS_NO); /* only announced */
 }
 
 static void

@@ -34,8 +34,14 @@
 #define SYS_close_range 436
 #endif
 
-enum { STACK_LEN = 64 * 1024, STACK_USUAL = 8 << 20, PATH_ROOM = 4096, FD_LAST = 4096, FLAGS_KNOWN = WIRE_EXEC_TREE * 2 - 1 };
-enum { USUAL_MS = 5 };                 /* usual time until a command has executed */
+enum {
+        STACK_LEN = 64 * 1024,
+        STACK_USUAL = 8 << 20,
+        PATH_ROOM = 4096,
+        FD_LAST = 4096,
+        FLAGS_KNOWN = WIRE_EXEC_TREE * 2 - 1
+};
+enum { USUAL_MS = 5 }; /* usual time until a command has executed */
 
 /*
  * A thread area contains errno, and the words that the compiler and the C library expect at its own
@@ -43,7 +49,7 @@ enum { USUAL_MS = 5 };                 /* usual time until a command has execute
  */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1         /* clang's own way to report it */
+#define __SANITIZE_ADDRESS__ 1 /* clang's own way to report it */
 #endif
 #endif
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__SANITIZE_ADDRESS__)
@@ -55,18 +61,19 @@ enum { USUAL_MS = 5 };                 /* usual time until a command has execute
 
 struct thread_area {
         _Alignas(64) unsigned char below[4096];
-        void *own[3];                  /* 0 and 2: its address */
+        void *own[3]; /* 0 and 2: its address */
         unsigned char above[4096];
 };
 
-struct sharing {                       /* the data of a child that shares pid 1's memory */
+struct sharing { /* the data of a child that shares pid 1's memory */
         const struct command *command;
         struct command_attempt *attempt;
         int report;
 };
 
 int
-command_read(const struct wire_message *m, char *body, char **pointers, size_t room, struct command *ret)
+command_read(const struct wire_message *m, char *body, char **pointers, size_t room,
+             struct command *ret)
 {
         size_t count, used = 0;
         char *at = body + sizeof ret->head;
@@ -74,12 +81,14 @@ command_read(const struct wire_message *m, char *body, char **pointers, size_t r
         if (m->len < sizeof ret->head)
                 return -EPROTO;
         memcpy(&ret->head, body, sizeof ret->head);
-        if (ret->head.strings_len != m->len - sizeof ret->head || ret->head.strings_len == 0 || at[ret->head.strings_len - 1] != '\0')
+        if (ret->head.strings_len != m->len - sizeof ret->head || ret->head.strings_len == 0 ||
+            at[ret->head.strings_len - 1] != '\0')
                 return -EPROTO;
         if ((ret->head.flags & ~(uint32_t)FLAGS_KNOWN) != 0)
                 return -EPROTO;
         count = (size_t)ret->head.argc + ret->head.envc + 1;
-        if (ret->head.argc == 0 || ret->head.argc > COMMAND_STRINGS_MAX || ret->head.envc > COMMAND_STRINGS_MAX || count + 2 > room)
+        if (ret->head.argc == 0 || ret->head.argc > COMMAND_STRINGS_MAX ||
+            ret->head.envc > COMMAND_STRINGS_MAX || count + 2 > room)
                 return -E2BIG;
         ret->argv = pointers;
         ret->envp = pointers + ret->head.argc + 1;
@@ -121,15 +130,18 @@ command_close_from(unsigned first)
 static void
 freshen_limits(void)
 {
-        static const int resources[] = { RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NPROC };
+        static const int resources[] = { RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_FSIZE,
+                                         RLIMIT_NPROC };
         struct rlimit now;
 
         for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
-                if (syscall(SYS_prlimit64, 0, resources[i], NULL, &now) == 0 && now.rlim_cur != now.rlim_max) {
+                if (syscall(SYS_prlimit64, 0, resources[i], NULL, &now) == 0 &&
+                    now.rlim_cur != now.rlim_max) {
                         now.rlim_cur = now.rlim_max;
                         (void)syscall(SYS_prlimit64, 0, resources[i], &now, NULL);
                 }
-        if (syscall(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &now) == 0 && now.rlim_cur != STACK_USUAL && now.rlim_max >= STACK_USUAL) {
+        if (syscall(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &now) == 0 &&
+            now.rlim_cur != STACK_USUAL && now.rlim_max >= STACK_USUAL) {
                 now.rlim_cur = STACK_USUAL;
                 (void)syscall(SYS_prlimit64, 0, RLIMIT_STACK, &now, NULL);
         }
@@ -166,8 +178,8 @@ take_stdio(const struct command *c)
 {
         int high[3];
 
-        for (int i = 0; i < 3; i++)        /* away from 0..2 first, so that no copy overwrites a
-                                            * source */
+        for (int i = 0; i < 3; i++) /* away from 0..2 first, so that no copy overwrites a
+                                     * source */
                 if ((high[i] = c->stdio[i] > 2 ? c->stdio[i] : fcntl(c->stdio[i], F_DUPFD, 3)) < 0)
                         return -errno;
         for (int i = 0; i < 3; i++)
@@ -192,7 +204,7 @@ command_enter(const char *cwd)
 static void
 run_script(const struct command *c, const char *path)
 {
-        char *argv[64] = { (char *)(uintptr_t)"/bin/sh", (char *)(uintptr_t)path };
+        char *argv[64] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t)path };
         size_t i;
 
         for (i = 1; c->argv[i] && i + 2 < sizeof argv / sizeof *argv; i++)
@@ -207,7 +219,8 @@ is_elf(const char *path)
 {
         char head[SELFMAG];
         int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        bool is = fd >= 0 && read(fd, head, sizeof head) == SELFMAG && memcmp(head, ELFMAG, SELFMAG) == 0;
+        bool is = fd >= 0 && read(fd, head, sizeof head) == SELFMAG &&
+                  memcmp(head, ELFMAG, SELFMAG) == 0;
 
         if (fd >= 0)
                 (void)close(fd);
@@ -369,7 +382,8 @@ command_share(const struct command *c, struct command_attempt *ret, int *ret_rep
         area.own[0] = area.own[2] = area.own;
         *ret = (struct command_attempt){ 0, WIRE_STAGE_SPAWN };
         s = (struct sharing){ c, ret, pair[1] };
-        pid = clone(share, stack + sizeof stack, CLONE_VM | CLONE_SETTLS | SIGCHLD, &s, NULL, area.own);
+        pid = clone(share, stack + sizeof stack, CLONE_VM | CLONE_SETTLS | SIGCHLD, &s, NULL,
+                    area.own);
         return close_report(pair, pid < 0 ? -errno : pid, ret_report);
 }
 
@@ -433,7 +447,7 @@ command_start(const struct command *c, enum wire_exec_stage *ret_stage)
                 pid = command_fork(c, &report);
         if (pid > 0) {
                 wait_awake(pid, report);
-                (void)!read(report, &a, sizeof a);     /* of a fork: the reason */
+                (void)!read(report, &a, sizeof a); /* of a fork: the reason */
                 (void)close(report);
         }
         *ret_stage = (enum wire_exec_stage)a.stage;

@@ -9,22 +9,25 @@
 
 #include "wire/message.h"
 
-enum { COMMAND_STRINGS_MAX = 40000 };      /* number of arguments and environment strings
-                                            * together */
+enum {
+        COMMAND_STRINGS_MAX = 40000
+}; /* number of arguments and environment strings
+    * together */
 
 struct command {
         struct wire_exec head;
-        char **argv, **envp;       /* NULL-terminated, in the caller's storage */
-        const char *cwd, *path;    /* path: the value of PATH in envp, or a default */
-        int stdio[3];              /* descriptors for 0, 1, 2 */
-        int group;                 /* an open cgroup.procs to join, -1 if none */
+        char **argv, **envp;    /* NULL-terminated, in the caller's storage */
+        const char *cwd, *path; /* path: the value of PATH in envp, or a default */
+        int stdio[3];           /* descriptors for 0, 1, 2 */
+        int group;              /* an open cgroup.procs to join, -1 if none */
 };
 
 /*
  * Parses a message into `ret`. Strings stay in `body`; pointers go to `pointers`, which has room
  * for `room` entries. 0 or -EPROTO / -E2BIG.
  */
-int command_read(const struct wire_message *m, char *body, char **pointers, size_t room, struct command *ret);
+int command_read(const struct wire_message *m, char *body, char **pointers, size_t room,
+                 struct command *ret);
 
 /* -- two ways to start it, each in its own session; only where no payload can trace the caller - */
 
@@ -35,8 +38,8 @@ int command_read(const struct wire_message *m, char *body, char **pointers, size
  * command_attempt if the program could not be executed.
  */
 struct command_attempt {
-        volatile int sys;          /* the errno of the failure; 0: no failure so far */
-        volatile uint32_t stage;   /* enum wire_exec_stage */
+        volatile int sys;        /* the errno of the failure; 0: no failure so far */
+        volatile uint32_t stage; /* enum wire_exec_stage */
 };
 
 pid_t command_fork(const struct command *c, int *ret_report);
@@ -64,8 +67,10 @@ void command_freshen(void);
 
 /* -- what a child does to itself, in this order; also for children that execute no program ----- */
 
-enum { COMMAND_KEPT = 3 };                 /* the only descriptor besides 0, 1, 2 that may stay
-                                            * open */
+enum {
+        COMMAND_KEPT = 3
+}; /* the only descriptor besides 0, 1, 2 that may stay
+    * open */
 
 /* Joins the group and starts a session, then calls command_dress(). 0 or -errno. */
 int command_prepare(const struct command *c, int keep);

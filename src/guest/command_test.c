@@ -1,6 +1,6 @@
 /* guest/command_test.c - guest/command.h: a message is complete, or refused. */
-#include "guest/command.h"
 #include "base/unit.h"
+#include "guest/command.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 
 enum { ROOM = 16 };
 
-#define TEXT(words) words, sizeof(words) - 1       /* the last NUL is written out if there is one */
+#define TEXT(words) words, sizeof(words) - 1 /* the last NUL is written out if there is one */
 
 struct message_row {
         const char *what;
         uint32_t argc, envc;
         const char *strings;
         size_t len;
-        uint32_t lie;                  /* added to strings_len */
+        uint32_t lie; /* added to strings_len */
         int result;
 };
 
@@ -23,8 +23,10 @@ static const struct message_row messages[] = {
         { "one word and a directory", 1, 0, TEXT("true\0/\0"), 0, 0 },
         { "words and an environment", 2, 2, TEXT("ls\0-l\0A=1\0B=2\0/w\0"), 0, 0 },
         { "empty words", 3, 1, TEXT("\0\0\0\0\0"), 0, 0 },
-        { "as many as there is room for", 7, 6, TEXT("a\0b\0c\0d\0e\0f\0g\0A=\0B=\0C=\0D=\0E=\0F=\0/\0"), 0, 0 },
-        { "one more than there is room for", 8, 6, TEXT("a\0b\0c\0d\0e\0f\0g\0h\0A=\0B=\0C=\0D=\0E=\0F=\0/\0"), 0, -E2BIG },
+        { "as many as there is room for", 7, 6,
+          TEXT("a\0b\0c\0d\0e\0f\0g\0A=\0B=\0C=\0D=\0E=\0F=\0/\0"), 0, 0 },
+        { "one more than there is room for", 8, 6,
+          TEXT("a\0b\0c\0d\0e\0f\0g\0h\0A=\0B=\0C=\0D=\0E=\0F=\0/\0"), 0, -E2BIG },
         { "no command", 0, 0, TEXT("/\0"), 0, -E2BIG },
         { "no command, but an environment", 0, 1, TEXT("A=1\0/\0"), 0, -E2BIG },
         { "more arguments than any", COMMAND_STRINGS_MAX + 1, 0, TEXT("a\0/\0"), 0, -E2BIG },
@@ -49,7 +51,9 @@ static const struct message_row messages[] = {
 static char *
 body_of(const struct message_row *row, struct wire_message *ret)
 {
-        struct wire_exec head = { .argc = row->argc, .envc = row->envc, .strings_len = (uint32_t)row->len + row->lie };
+        struct wire_exec head = { .argc = row->argc,
+                                  .envc = row->envc,
+                                  .strings_len = (uint32_t)row->len + row->lie };
         char *body = malloc(sizeof head + row->len);
 
         assert_non_null(body);
@@ -107,7 +111,8 @@ a_flag_of_tomorrow_is_refused(void **state)
         for (unsigned bit = 0; bit < 32; bit++) {
                 head.flags = 1u << bit;
                 memcpy(body, &head, sizeof head);
-                assert_int_equal(command_read(&m, body, pointers, ROOM, &c), head.flags <= WIRE_EXEC_TREE ? 0 : -EPROTO);
+                assert_int_equal(command_read(&m, body, pointers, ROOM, &c),
+                                 head.flags <= WIRE_EXEC_TREE ? 0 : -EPROTO);
         }
         free(body);
 }
@@ -135,7 +140,12 @@ a_cut_message_is_refused(void **state)
         free(body);
 }
 
-static const struct { const char *strings; size_t len; uint32_t envc; const char *path; } paths[] = {
+static const struct {
+        const char *strings;
+        size_t len;
+        uint32_t envc;
+        const char *path;
+} paths[] = {
         { TEXT("x\0/\0"), 0, "/usr/local/bin:/usr/bin:/bin" },
         { TEXT("x\0PATH=/a:/b\0/\0"), 1, "/a:/b" },
         { TEXT("x\0PATH=\0/\0"), 1, "" },
@@ -150,7 +160,9 @@ the_search_path_is_the_environments(void **state)
 {
         (void)state;
         for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-                const struct message_row row = { "", 1, paths[i].envc, paths[i].strings, paths[i].len, 0, 0 };
+                const struct message_row row = {
+                        "", 1, paths[i].envc, paths[i].strings, paths[i].len, 0, 0
+                };
                 struct wire_message m;
                 char *body = body_of(&row, &m), *pointers[ROOM];
                 struct command c;

@@ -35,13 +35,20 @@ finish(struct connect *c, int sys)
 static int
 attempt(struct connect *c)
 {
-        struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(c->port), .sin_addr = { htonl(INADDR_LOOPBACK) } };
-        struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(c->port), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+        struct sockaddr_in four = { .sin_family = AF_INET,
+                                    .sin_port = htons(c->port),
+                                    .sin_addr = { htonl(INADDR_LOOPBACK) } };
+        struct sockaddr_in6 six = { .sin6_family = AF_INET6,
+                                    .sin6_port = htons(c->port),
+                                    .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 
-        c->fd = socket(c->is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        c->fd = socket(c->is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                       0);
         if (c->fd < 0)
                 return errno;
-        if (connect(c->fd, c->is_six ? (const struct sockaddr *)&six : (const struct sockaddr *)&four, c->is_six ? sizeof six : sizeof four) == 0)
+        if (connect(c->fd,
+                    c->is_six ? (const struct sockaddr *)&six : (const struct sockaddr *)&four,
+                    c->is_six ? sizeof six : sizeof four) == 0)
                 return 0;
         return errno;
 }
@@ -85,7 +92,11 @@ connects_start(struct connects *x, const struct wire_connect *wanted)
                 x->has_refusal = 1;
                 return;
         }
-        *c = (struct connect){ .request = wanted->request, .port = wanted->port, .is_used = 1, .fd = -1, .deadline_ms = clock_boot_ms() + CONNECT_MS };
+        *c = (struct connect){ .request = wanted->request,
+                               .port = wanted->port,
+                               .is_used = 1,
+                               .fd = -1,
+                               .deadline_ms = clock_boot_ms() + CONNECT_MS };
         proceed(c, attempt(c));
 }
 

@@ -18,14 +18,14 @@ struct connect {
         uint32_t request;
         uint16_t port;
         uint8_t is_used, is_done, is_six;
-        int fd;                        /* -1: none */
-        int sys;                       /* valid when is_done */
-        uint64_t deadline_ms;          /* boot clock */
+        int fd;               /* -1: none */
+        int sys;              /* valid when is_done */
+        uint64_t deadline_ms; /* boot clock */
 };
 
 struct connects {
         int control;
-        unsigned used, held_max;       /* rows in use, and their maximum */
+        unsigned used, held_max; /* rows in use, and their maximum */
         int has_refusal;
         struct wire_connected refusal; /* for a request that found no free row */
         struct connect rows[CONNECTS_MAX];

@@ -32,8 +32,16 @@
 #include "guest/reaper.h"
 #include "guest/terminal.h"
 
-enum { STDIO = 3, SIGNAL_LAST = 64, REAPS_AT_ONCE = 256, POINTERS = 2 * COMMAND_STRINGS_MAX,
-       TRIED_US = 3000, DISK_LEFT = 1 << 20 /* bytes */, DISK_PART = 32 /* of its size, whichever is less: ext4 accepts no part of a write that does not fit as a whole */ };
+enum {
+        STDIO = 3,
+        SIGNAL_LAST = 64,
+        REAPS_AT_ONCE = 256,
+        POINTERS = 2 * COMMAND_STRINGS_MAX,
+        TRIED_US = 3000,
+        DISK_LEFT = 1 << 20 /* bytes */,
+        DISK_PART = 32 /* of its size, whichever is less: ext4 accepts no part of a write that does
+                          not fit as a whole */
+};
 
 /*
  * Buffers for messages. While a starting child reads its strings in the first, it must not change;
@@ -112,7 +120,8 @@ disk_is_full(int disk)
 
         if (disk < 0 || fstatvfs(disk, &fs) < 0 || fs.f_blocks == 0 || fs.f_frsize == 0)
                 return 0;
-        left = fs.f_blocks / DISK_PART < DISK_LEFT / fs.f_frsize ? fs.f_blocks / DISK_PART : DISK_LEFT / fs.f_frsize;
+        left = fs.f_blocks / DISK_PART < DISK_LEFT / fs.f_frsize ? fs.f_blocks / DISK_PART
+                                                                 : DISK_LEFT / fs.f_frsize;
         return fs.f_bavail <= left || (fs.f_files > 0 && fs.f_ffree == 0);
 }
 
@@ -127,7 +136,8 @@ note_ended(struct execs *x, struct exec *e, const struct wire_exec_ended *ended)
         e->tells_end = 1;
         x->has_news = 1;
         x->has_ended |= !e->is_function;
-        x->has_tried |= !e->is_function && (ended->code != CLD_EXITED || ended->status != 0 || ended->user_us + ended->system_us >= TRIED_US);
+        x->has_tried |= !e->is_function && (ended->code != CLD_EXITED || ended->status != 0 ||
+                                            ended->user_us + ended->system_us >= TRIED_US);
 }
 
 static void
@@ -165,11 +175,14 @@ tell_row(struct execs *x, struct exec *e)
         struct wire_exec_number started = { e->number, e->pid };
         int told = 1;
 
-        if (e->tells_start && (told = tell(x, WIRE_EXEC_STARTED, &started, sizeof started, e->master)) > 0)
+        if (e->tells_start &&
+            (told = tell(x, WIRE_EXEC_STARTED, &started, sizeof started, e->master)) > 0)
                 e->tells_start = 0;
-        if (told > 0 && e->tells_failure && (told = tell(x, WIRE_EXEC_FAILED, &e->failed, sizeof e->failed, -1)) > 0)
+        if (told > 0 && e->tells_failure &&
+            (told = tell(x, WIRE_EXEC_FAILED, &e->failed, sizeof e->failed, -1)) > 0)
                 e->tells_failure = 0;
-        if (told > 0 && e->tells_end && (told = tell(x, WIRE_EXEC_ENDED, &e->ended, sizeof e->ended, -1)) > 0)
+        if (told > 0 && e->tells_end &&
+            (told = tell(x, WIRE_EXEC_ENDED, &e->ended, sizeof e->ended, -1)) > 0)
                 e->tells_end = 0;
         if (told <= 0 || e->state != EXEC_OVER)
                 return told;
@@ -191,7 +204,8 @@ tell_idle(struct execs *x)
         siginfo_t info;
         int told = 1;
 
-        if (!x->owes_idle || waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD)
+        if (!x->owes_idle || waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ||
+            errno != ECHILD)
                 return 1;
         told = tell(x, WIRE_IDLE, NULL, 0, -1);
         if (told > 0)
@@ -204,7 +218,8 @@ execs_tell(struct execs *x)
 {
         int told = 1;
 
-        if (x->has_refusal && (told = tell(x, WIRE_EXEC_FAILED, &x->refusal, sizeof x->refusal, -1)) > 0)
+        if (x->has_refusal &&
+            (told = tell(x, WIRE_EXEC_FAILED, &x->refusal, sizeof x->refusal, -1)) > 0)
                 x->has_refusal = 0;
         if (!x->has_news)
                 return told < 0 ? -1 : 0;
@@ -336,7 +351,8 @@ start(struct execs *x, struct exec *e, const struct command *c)
 
 /* Uses the spare if there is one; the spare then owns what it takes. 0 or -errno. */
 static int
-start_spare(struct execs *x, struct exec *e, const struct command *c, struct wire_message *m, const char *body)
+start_spare(struct execs *x, struct exec *e, const struct command *c, struct wire_message *m,
+            const char *body)
 {
         int result = spare_pass(&x->spare, c, body, m->len);
 
@@ -390,7 +406,7 @@ execs_resume(struct execs *x)
                 return;
         x->has_lost = 0;
         if (e && (e->signals >> (SIGKILL - 1) & 1) != 0)
-                note_failed(x, e, ECANCELED, WIRE_STAGE_SPAWN);        /* the reason why it ended */
+                note_failed(x, e, ECANCELED, WIRE_STAGE_SPAWN); /* the reason why it ended */
         else if (e)
                 start_again(x, e);
         spare_settle(&x->spare);
@@ -432,18 +448,27 @@ execs_start(struct execs *x, struct wire_message *m, char *body)
         struct exec *e = is_new ? take_row(x) : NULL;
 
         if (!e) {
-                refuse(x, c.head.exec, result < 0 ? -result : c.head.exec == 0 ? EPROTO : is_new ? EAGAIN : EEXIST);
+                refuse(x, c.head.exec,
+                       result < 0         ? -result
+                       : c.head.exec == 0 ? EPROTO
+                       : is_new           ? EAGAIN
+                                          : EEXIST);
                 explicit_bzero(body, m->len);
                 return;
         }
-        *e = (struct exec){ .number = c.head.exec, .state = EXEC_STARTING, .master = -1, .start = -1, .is_last = (c.head.flags & WIRE_EXEC_LAST) != 0,
+        *e = (struct exec){ .number = c.head.exec,
+                            .state = EXEC_STARTING,
+                            .master = -1,
+                            .start = -1,
+                            .is_last = (c.head.flags & WIRE_EXEC_LAST) != 0,
                             .is_function = (c.head.flags & WIRE_EXEC_BUILTIN) != 0 };
         c.stdio[0] = -1;
         if (result == 0) {
                 stage = WIRE_STAGE_TERMINAL;
                 result = take_fds(x, e, &c, m);
         }
-        is_passed = result == 0 && spare_serves(&x->spare, &c) && start_spare(x, e, &c, m, body) == 0;
+        is_passed =
+                result == 0 && spare_serves(&x->spare, &c) && start_spare(x, e, &c, m, body) == 0;
         if (result == 0 && !is_passed) {
                 stage = WIRE_STAGE_SPAWN;
                 result = start(x, e, &c);
@@ -453,7 +478,7 @@ execs_start(struct execs *x, struct wire_message *m, char *body)
         if (result < 0)
                 note_failed(x, e, -result, stage);
         if (x->sharing == e)
-                x->shared_len = m->len;        /* wiped when it has started */
+                x->shared_len = m->len; /* wiped when it has started */
         else
                 /* an environment may contain secrets, and the next fork would copy them */
                 explicit_bzero(body, m->len);
@@ -468,7 +493,8 @@ hear_start(struct execs *x, struct exec *e)
 {
         struct command_attempt a = { .sys = 0 };
 
-        if (e->start < 0 || (read(e->start, &a, sizeof a) < 0 && (errno == EAGAIN || errno == EINTR)))
+        if (e->start < 0 ||
+            (read(e->start, &a, sizeof a) < 0 && (errno == EAGAIN || errno == EINTR)))
                 return;
         drop_start(x, e);
         if (x->sharing == e) {
@@ -573,20 +599,20 @@ note_child(struct execs *x, struct exec *e, int status, const struct rusage *usa
                 /* whatever happened to the reaper, its command is killed now */
                 ended.code = CLD_KILLED;
                 ended.status = SIGKILL;
-                x->has_strays = 1;             /* the reaper was killed: its tree belongs to pid 1
-                                                * now */
+                x->has_strays = 1; /* the reaper was killed: its tree belongs to pid 1
+                                    * now */
                 x->stray_passes = x->stray_finds = 0;
                 x->due_ms = 0;
         }
         if (e->state == EXEC_STARTING && ended.code != CLD_EXITED) {
-                e->signals = 0;                /* another process may have that pid now */
+                e->signals = 0; /* another process may have that pid now */
                 /* `kill -9 -1` may be faster than the report of the start: a command that may have
                  * begun did not fail to start */
                 note_started(x, e, child);
         } else if (e->state == EXEC_STARTING)
                 note_failed(x, e, ECANCELED, WIRE_STAGE_SPAWN);
         note_ended(x, e, &ended);
-        x->has_news = 1;                       /* the row can be freed */
+        x->has_news = 1; /* the row can be freed */
 }
 
 static int
@@ -594,7 +620,8 @@ is_stopped(idtype_t which, pid_t child, int options)
 {
         siginfo_t info = { .si_pid = 0 };
 
-        return waitid(which, (id_t)child, &info, WSTOPPED | WNOHANG | options) == 0 && info.si_pid > 0;
+        return waitid(which, (id_t)child, &info, WSTOPPED | WNOHANG | options) == 0 &&
+               info.si_pid > 0;
 }
 
 /*
@@ -610,7 +637,9 @@ wake(const struct execs *x)
         for (size_t i = 0; i < x->used; i++) {
                 const struct exec *e = &x->rows[i];
 
-                if (e->state != EXEC_FREE && e->child > 0 && (e->has_reaper || e->is_function || e->state == EXEC_STARTING) && is_stopped(P_PID, e->child, 0))
+                if (e->state != EXEC_FREE && e->child > 0 &&
+                    (e->has_reaper || e->is_function || e->state == EXEC_STARTING) &&
+                    is_stopped(P_PID, e->child, 0))
                         (void)kill(e->child, SIGCONT);
         }
         for (size_t i = 0; i < x->used && is_stopped(P_ALL, 0, 0); i++)
@@ -625,7 +654,8 @@ execs_reap(struct execs *x)
         int status, left = REAPS_AT_ONCE;
 
         /* WNOWAIT first: until the child is reaped, no other process gets its pid. */
-        while (left > 0 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
+        while (left > 0 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+               info.si_pid > 0) {
                 struct exec *e = find_child(x, info.si_pid);
 
                 if (e) {

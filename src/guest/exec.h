@@ -21,58 +21,58 @@ enum { EXEC_MAX = 1024 };
 enum exec_state { EXEC_FREE, EXEC_STARTING, EXEC_RUNNING, EXEC_OVER };
 
 struct exec {
-        uint32_t number;               /* chosen by the caller */
+        uint32_t number; /* chosen by the caller */
         uint8_t state;
-        uint8_t is_last, is_dying;     /* the box ends with this exec; its process tree is being
-                                        * killed */
+        uint8_t is_last, is_dying; /* the box ends with this exec; its process tree is being
+                                    * killed */
         /* messages that the control socket has not taken yet */
         uint8_t tells_start, tells_failure, tells_end;
-        pid_t pid;                     /* of the command; 0 while it is not known */
-        pid_t child;                   /* pid 1's own child: the command, its reaper or the
-                                        * function; 0 after it was reaped */
+        pid_t pid;   /* of the command; 0 while it is not known */
+        pid_t child; /* pid 1's own child: the command, its reaper or the
+                      * function; 0 after it was reaped */
         uint8_t has_reaper, is_function;
-        int start;                     /* reports the result of its start (command_fork()); -1: it
-                                        * comes another way, or is known */
-        int master;                    /* of its terminal; -1: none */
-        unsigned passes;               /* kill passes so far */
-        unsigned alone;                /* of those: passes under freeze that found nothing alive
-                                        * below its reaper */
-        uint64_t signals;              /* bit n - 1: signal n arrived before the command's pid was
-                                        * known */
+        int start;        /* reports the result of its start (command_fork()); -1: it
+                           * comes another way, or is known */
+        int master;       /* of its terminal; -1: none */
+        unsigned passes;  /* kill passes so far */
+        unsigned alone;   /* of those: passes under freeze that found nothing alive
+                           * below its reaper */
+        uint64_t signals; /* bit n - 1: signal n arrived before the command's pid was
+                           * known */
         struct wire_exec_failed failed;
         struct wire_exec_ended ended;
 };
 
 struct execs {
-        int control;                   /* non-blocking */
-        int reports[2];                /* the pipe of guest/report.h; -1 until it is first needed */
-        size_t used;                   /* rows from here on were never touched */
-        int has_news;                  /* a report waits for room in the socket */
-        int disk;                      /* the root of the private disk; -1: it cannot be
-                                        * inspected */
-        int has_ended;                 /* one of the waiting reports is the end of a command */
-        int has_tried;                 /* one of those ends is a failure, or of a command that ran
-                                        * long enough to try the network */
-        int has_refusal;               /* a refusal without a row waits as well */
-        int is_ending;                 /* the last command has ended, and this was reported */
-        int owes_idle;                 /* WIRE_IDLE is due once no child is left */
-        int has_strays;                /* a reaper was killed: its descendants are children of pid 1
-                                        * now */
-        unsigned stray_passes, stray_finds;    /* kill passes so far; of those: passes under freeze
-                                                * that found nothing */
-        uint64_t due_ms;               /* boot clock: no kill pass before this time */
-        unsigned held, held_max;       /* descriptors kept for terminals, and their maximum */
-        unsigned starts;               /* descriptors kept for commands that are starting */
+        int control;     /* non-blocking */
+        int reports[2];  /* the pipe of guest/report.h; -1 until it is first needed */
+        size_t used;     /* rows from here on were never touched */
+        int has_news;    /* a report waits for room in the socket */
+        int disk;        /* the root of the private disk; -1: it cannot be
+                          * inspected */
+        int has_ended;   /* one of the waiting reports is the end of a command */
+        int has_tried;   /* one of those ends is a failure, or of a command that ran
+                          * long enough to try the network */
+        int has_refusal; /* a refusal without a row waits as well */
+        int is_ending;   /* the last command has ended, and this was reported */
+        int owes_idle;   /* WIRE_IDLE is due once no child is left */
+        int has_strays;  /* a reaper was killed: its descendants are children of pid 1
+                          * now */
+        unsigned stray_passes, stray_finds; /* kill passes so far; of those: passes under freeze
+                                             * that found nothing */
+        uint64_t due_ms;                    /* boot clock: no kill pass before this time */
+        unsigned held, held_max;            /* descriptors kept for terminals, and their maximum */
+        unsigned starts;                    /* descriptors kept for commands that are starting */
         /* the exec whose child still reads its strings in this process's memory (command_share());
          * NULL: none */
         struct exec *sharing;
         struct command shared;
         struct command_attempt attempt;
         size_t shared_len;
-        unsigned has_no_spare;         /* too few descriptors for a spare */
+        unsigned has_no_spare; /* too few descriptors for a spare */
         struct spare spare;
-        int has_lost;                  /* the spare ended before its command had begun, so the
-                                        * command must be started again */
+        int has_lost; /* the spare ended before its command had begun, so the
+                       * command must be started again */
         struct wire_exec_failed refusal;
         struct exec rows[EXEC_MAX];
 };

@@ -21,13 +21,14 @@
 enum { QUICK_PASSES = 7, ALONE_MAX = 3, STRAY_FINDS = 2, STRAY_PASSES = 20, PAUSE_MAX_MS = 4096 };
 
 static struct tree_root roots[EXEC_MAX];
-static struct exec *owners[EXEC_MAX];  /* of each root */
+static struct exec *owners[EXEC_MAX]; /* of each root */
 
 void
 execs_kill_tree(struct execs *x, uint32_t exec)
 {
         for (size_t i = 0; i < x->used; i++)
-                if (x->rows[i].state != EXEC_FREE && (exec == 0 || x->rows[i].number == exec) && x->rows[i].child != 0 && !x->rows[i].is_dying) {
+                if (x->rows[i].state != EXEC_FREE && (exec == 0 || x->rows[i].number == exec) &&
+                    x->rows[i].child != 0 && !x->rows[i].is_dying) {
                         x->rows[i].is_dying = 1;
                         x->rows[i].passes = x->rows[i].alone = 0;
                         x->due_ms = 0;
@@ -52,7 +53,9 @@ take_roots(struct execs *x)
                 if (e->state == EXEC_FREE || e->child == 0)
                         continue;
                 owners[count] = e;
-                roots[count++] = (struct tree_root){ .pid = e->child, .is_dying = e->is_dying, .is_included = !e->has_reaper };
+                roots[count++] = (struct tree_root){ .pid = e->child,
+                                                     .is_dying = e->is_dying,
+                                                     .is_included = !e->has_reaper };
         }
         return count;
 }
@@ -99,8 +102,8 @@ static int
 pass(struct execs *x, size_t count)
 {
         struct tree_strays strays = { .is_dying = x->has_strays != 0 };
-        int is_frozen = x->has_strays;         /* strays have no root whose end proves that they are
-                                                * gone */
+        int is_frozen = x->has_strays; /* strays have no root whose end proves that they are
+                                        * gone */
         int next = -1, again, result;
 
         for (size_t i = 0; i < count; i++)
@@ -135,7 +138,7 @@ execs_kill(struct execs *x)
         if (count == 0 && !x->has_strays)
                 return -1;
         now = clock_boot_ms();
-        if (now < x->due_ms)                   /* woken by another event */
+        if (now < x->due_ms) /* woken by another event */
                 return (int)(x->due_ms - now);
         next = pass(x, count);
         x->due_ms = clock_boot_ms() + (next > 0 ? (uint64_t)next : 0);

@@ -30,15 +30,20 @@ files_number(const char *text, uint64_t max, uint64_t *ret)
 
         errno = 0;
         *ret = strtoull(text, &end, 10);
-        return text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || *ret > max ? EINVAL : 0;
+        return text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || *ret > max ? EINVAL
+                                                                                          : 0;
 }
 
 uint32_t
 files_kind(mode_t mode)
 {
-        static const struct { mode_t type; uint32_t kind; } kinds[] = {
-                { S_IFREG, FILE_REGULAR }, { S_IFDIR, FILE_DIRECTORY }, { S_IFLNK, FILE_LINK }, { S_IFIFO, FILE_FIFO },
-                { S_IFSOCK, FILE_SOCKET }, { S_IFBLK, FILE_BLOCK }, { S_IFCHR, FILE_CHARACTER },
+        static const struct {
+                mode_t type;
+                uint32_t kind;
+        } kinds[] = {
+                { S_IFREG, FILE_REGULAR },   { S_IFDIR, FILE_DIRECTORY }, { S_IFLNK, FILE_LINK },
+                { S_IFIFO, FILE_FIFO },      { S_IFSOCK, FILE_SOCKET },   { S_IFBLK, FILE_BLOCK },
+                { S_IFCHR, FILE_CHARACTER },
         };
 
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -56,8 +61,10 @@ files_mtime_ns(const struct stat *st)
 struct file_entry
 files_entry(const struct stat *st)
 {
-        return (struct file_entry){ .size = (uint64_t)st->st_size, .mtime_ns = files_mtime_ns(st),
-                                    .kind = files_kind(st->st_mode), .mode = st->st_mode & MODE_ALL };
+        return (struct file_entry){ .size = (uint64_t)st->st_size,
+                                    .mtime_ns = files_mtime_ns(st),
+                                    .kind = files_kind(st->st_mode),
+                                    .mode = st->st_mode & MODE_ALL };
 }
 
 int
@@ -160,7 +167,8 @@ files_mkdir(char *const *argv, struct files_io *io)
                 return sys;
         if (mkdirat(w.dir, w.name, (mode_t)mode & MODE_MASK) < 0)
                 sys = errno;
-        if (sys == EEXIST && parents && fstatat(w.dir, w.name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+        if (sys == EEXIST && parents && fstatat(w.dir, w.name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISDIR(st.st_mode))
                 sys = 0;
         way_fini(&w);
         return sys;
@@ -198,13 +206,14 @@ files_move(char *const *argv, struct files_io *io)
 
 struct operation {
         const char *name;
-        size_t words;                  /* after the name */
+        size_t words; /* after the name */
         int (*run)(char *const *argv, struct files_io *io);
 };
 
 static const struct operation operations[] = {
-        { "read", 3, files_read },     { "write", 0, files_write }, { "list", 3, files_list }, { "page", 4, files_page }, { "stat", 1, files_stat },
-        { "mkdir", 3, files_mkdir },   { "move", 2, files_move },   { "remove", 2, files_remove },
+        { "read", 3, files_read }, { "write", 0, files_write },   { "list", 3, files_list },
+        { "page", 4, files_page }, { "stat", 1, files_stat },     { "mkdir", 3, files_mkdir },
+        { "move", 2, files_move }, { "remove", 2, files_remove },
 };
 
 static const struct operation *
@@ -246,7 +255,7 @@ files_main(char *const *argv)
         struct files_io io = { STDIN_FILENO, STDOUT_FILENO, "" };
         int sys;
 
-        (void)umask(0);                        /* apply modes as written */
+        (void)umask(0); /* apply modes as written */
         sys = files_run(argv, &io);
         if (sys != 0)
                 (void)files_put(STDERR_FILENO, io.failed, strlen(io.failed));

@@ -32,7 +32,13 @@ enum { FILES_TEMP_LEN = 32 };
 int files_temp_name(char name[FILES_TEMP_LEN]);
 
 /* Linux's own directory entries: reading them needs no memory of the C library. */
-struct files_dirent { uint64_t inode; int64_t next; unsigned short len; unsigned char type; char name[]; };
+struct files_dirent {
+        uint64_t inode;
+        int64_t next;
+        unsigned short len;
+        unsigned char type;
+        char name[];
+};
 
 /* Reads a part of a directory. Returns bytes, 0 at its end, or -errno. */
 long files_dirents(int dir, void *list, size_t room);

@@ -2,8 +2,8 @@
  * guest/files_test.c - guest/files.h and wire/file.h: the operations as functions between two
  * descriptors.
  */
-#include "guest/files.h"
 #include "base/unit.h"
+#include "guest/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "wire/file.h"
@@ -44,17 +44,21 @@ set_up(void **state)
         (void)snprintf(folder, sizeof folder, "/tmp/carrel-files-XXXXXX");
         if (!mkdtemp(folder) || chdir(folder) < 0)
                 return -1;
-        (void)umask(022);                      /* independent of the caller's */
+        (void)umask(022); /* independent of the caller's */
         make_file("file", "0123456789", 10);
         (void)umask(0);
-        return s < 0 || bind(s, (const struct sockaddr *)&address, sizeof address) < 0 || close(s) < 0 || mkdir("dir", 0755) < 0 ||
-               mkfifo("fifo", 0644) < 0 || symlink("file", "link") < 0 || symlink("dir", "to-dir") < 0 || symlink("loop", "loop") < 0 ? -1 : 0;
+        return s < 0 || bind(s, (const struct sockaddr *)&address, sizeof address) < 0 ||
+                               close(s) < 0 || mkdir("dir", 0755) < 0 || mkfifo("fifo", 0644) < 0 ||
+                               symlink("file", "link") < 0 || symlink("dir", "to-dir") < 0 ||
+                               symlink("loop", "loop") < 0
+                       ? -1
+                       : 0;
 }
 
 static int
 tear_down(void **state)
 {
-        char *argv[] = { (char *)(uintptr_t)"remove", folder, (char *)(uintptr_t)"1", NULL };
+        char *argv[] = { (char *)(uintptr_t) "remove", folder, (char *)(uintptr_t) "1", NULL };
         struct files_io io = { -1, -1, "" };
 
         return chdir("/") < 0 ? -1 : files_run(argv, &io);
@@ -64,7 +68,8 @@ tear_down(void **state)
 static int
 run(const char *const *words, const void *in, size_t in_len)
 {
-        struct files_io io = { memfd_create("in", MFD_CLOEXEC), memfd_create("out", MFD_CLOEXEC), NULL };
+        struct files_io io = { memfd_create("in", MFD_CLOEXEC), memfd_create("out", MFD_CLOEXEC),
+                               NULL };
         int sys;
 
         assert_true(io.in >= 0 && io.out >= 0);
@@ -82,36 +87,59 @@ run(const char *const *words, const void *in, size_t in_len)
 
 #define RUN(...) run((const char *const[]){ __VA_ARGS__, NULL }, "", 0)
 
-struct row { const char *words[6]; int sys; };
+struct row {
+        const char *words[6];
+        int sys;
+};
 
 static void
 each_answers_as_it_should(void **state)
 {
         static const struct row rows[] = {
                 { { "format", "x" }, ENOSYS },
-                { { "read" }, EINVAL },                       { { "read", "file", "0" }, EINVAL },
-                { { "read", "file", "0", "1", "2" }, EINVAL }, { { "read", "file", "-1", "1" }, EINVAL },
-                { { "read", "file", "1x", "1" }, EINVAL },    { { "read", "file", "", "1" }, EINVAL },
+                { { "read" }, EINVAL },
+                { { "read", "file", "0" }, EINVAL },
+                { { "read", "file", "0", "1", "2" }, EINVAL },
+                { { "read", "file", "-1", "1" }, EINVAL },
+                { { "read", "file", "1x", "1" }, EINVAL },
+                { { "read", "file", "", "1" }, EINVAL },
                 { { "read", "file", "99999999999999999999", "1" }, EINVAL },
-                { { "read", "file", "0", "5" }, 0 },          { { "read", "link", "0", "5" }, 0 },
-                { { "read", "file/", "0", "5" }, ENOTDIR },   { { "read", "loop", "0", "5" }, ELOOP },
-                { { "read", "fifo", "0", "5" }, ENXIO },      { { "read", "socket", "0", "5" }, ENXIO },
-                { { "read", "dir", "0", "5" }, EISDIR },      { { "read", "to-dir", "0", "5" }, EISDIR },
-                { { "read", "/dev/zero", "0", "5" }, ENXIO }, { { "read", "/proc/self/exe", "0", "5" }, EACCES },
-                { { "stat", "file" }, 0 },                    { { "stat", "missing" }, ENOENT },
-                { { "stat", "/proc/self" }, EACCES },         { { "stat", "link/" }, ENOTDIR },
-                { { "list", "dir", "1", "9" }, 0 },           { { "list", "dir", "0", "9" }, EINVAL },
-                { { "list", "dir", "65", "9" }, EINVAL },     { { "list", "file", "1", "9" }, ENOTDIR },
+                { { "read", "file", "0", "5" }, 0 },
+                { { "read", "link", "0", "5" }, 0 },
+                { { "read", "file/", "0", "5" }, ENOTDIR },
+                { { "read", "loop", "0", "5" }, ELOOP },
+                { { "read", "fifo", "0", "5" }, ENXIO },
+                { { "read", "socket", "0", "5" }, ENXIO },
+                { { "read", "dir", "0", "5" }, EISDIR },
+                { { "read", "to-dir", "0", "5" }, EISDIR },
+                { { "read", "/dev/zero", "0", "5" }, ENXIO },
+                { { "read", "/proc/self/exe", "0", "5" }, EACCES },
+                { { "stat", "file" }, 0 },
+                { { "stat", "missing" }, ENOENT },
+                { { "stat", "/proc/self" }, EACCES },
+                { { "stat", "link/" }, ENOTDIR },
+                { { "list", "dir", "1", "9" }, 0 },
+                { { "list", "dir", "0", "9" }, EINVAL },
+                { { "list", "dir", "65", "9" }, EINVAL },
+                { { "list", "file", "1", "9" }, ENOTDIR },
                 { { "list", "/proc", "1", "9" }, EACCES },
-                { { "mkdir", "dir", "493", "0" }, EEXIST },   { { "mkdir", "dir", "493", "1" }, 0 },
-                { { "mkdir", "file", "493", "1" }, EEXIST },  { { "mkdir", "a/b", "493", "0" }, ENOENT },
-                { { "mkdir", "a/b", "493", "2" }, EINVAL },   { { "mkdir", "a/b", "493", "1" }, 0 },
+                { { "mkdir", "dir", "493", "0" }, EEXIST },
+                { { "mkdir", "dir", "493", "1" }, 0 },
+                { { "mkdir", "file", "493", "1" }, EEXIST },
+                { { "mkdir", "a/b", "493", "0" }, ENOENT },
+                { { "mkdir", "a/b", "493", "2" }, EINVAL },
+                { { "mkdir", "a/b", "493", "1" }, 0 },
                 { { "mkdir", "/proc/self/x", "493", "1" }, EACCES },
-                { { "move", "missing", "x" }, ENOENT },       { { "move", "a", "a/b/c" }, EINVAL },
-                { { "move", "fifo/", "x" }, ENOTDIR },        { { "move", "file", "x/" }, ENOTDIR },
-                { { "move", "a/b", "a/c" }, 0 },              { { "remove", "a/b", "1" }, ENOENT },
-                { { "remove", "a", "0" }, ENOTEMPTY },        { { "remove", "a", "1" }, 0 },
-                { { "remove", ".", "1" }, EINVAL },           { { "remove", "fifo/", "1" }, ENOTDIR },
+                { { "move", "missing", "x" }, ENOENT },
+                { { "move", "a", "a/b/c" }, EINVAL },
+                { { "move", "fifo/", "x" }, ENOTDIR },
+                { { "move", "file", "x/" }, ENOTDIR },
+                { { "move", "a/b", "a/c" }, 0 },
+                { { "remove", "a/b", "1" }, ENOENT },
+                { { "remove", "a", "0" }, ENOTEMPTY },
+                { { "remove", "a", "1" }, 0 },
+                { { "remove", ".", "1" }, EINVAL },
+                { { "remove", "fifo/", "1" }, ENOTDIR },
                 { { "remove", "/proc/self/fd", "1" }, EACCES },
         };
 
@@ -119,8 +147,11 @@ each_answers_as_it_should(void **state)
                 int sys = run(rows[i].words, "", 0);
 
                 if (sys != rows[i].sys)
-                        fail_msg("%s %s %s: %s, not %s", rows[i].words[0], rows[i].words[1], rows[i].words[2], strerror(sys), strerror(rows[i].sys));
-                if (sys != 0 && rows[i].words[1] && sys != EINVAL && strcmp(rows[i].words[0], "move") != 0 && strcmp(rows[i].words[0], "format") != 0)
+                        fail_msg("%s %s %s: %s, not %s", rows[i].words[0], rows[i].words[1],
+                                 rows[i].words[2], strerror(sys), strerror(rows[i].sys));
+                if (sys != 0 && rows[i].words[1] && sys != EINVAL &&
+                    strcmp(rows[i].words[0], "move") != 0 &&
+                    strcmp(rows[i].words[0], "format") != 0)
                         assert_string_equal(failed_at, rows[i].words[1]);
         }
 }
@@ -128,8 +159,16 @@ each_answers_as_it_should(void **state)
 static void
 a_piece_is_what_was_asked_for(void **state)
 {
-        static const struct { const char *offset, *len, *expected; } pieces[] = {
-                { "0", "10", "0123456789" }, { "0", "18446744073709551615", "0123456789" }, { "3", "4", "3456" }, { "9", "5", "9" }, { "10", "5", "" }, { "400", "5", "" }, { "2", "0", "" },
+        static const struct {
+                const char *offset, *len, *expected;
+        } pieces[] = {
+                { "0", "10", "0123456789" },
+                { "0", "18446744073709551615", "0123456789" },
+                { "3", "4", "3456" },
+                { "9", "5", "9" },
+                { "10", "5", "" },
+                { "400", "5", "" },
+                { "2", "0", "" },
         };
 
         for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
@@ -142,7 +181,8 @@ a_piece_is_what_was_asked_for(void **state)
                 assert_int_equal(info.mode, 0644);
                 assert_int_equal(info.kind, FILE_REGULAR);
                 assert_true(info.mtime_ns > INT64_C(1500000000000000000));
-                assert_memory_equal(out + sizeof info, pieces[i].expected, strlen(pieces[i].expected));
+                assert_memory_equal(out + sizeof info, pieces[i].expected,
+                                    strlen(pieces[i].expected));
         }
 }
 
@@ -151,7 +191,10 @@ a_piece_is_what_was_asked_for(void **state)
 static size_t
 put(char *at, const char *path, const char *bytes, unsigned mode, unsigned flags)
 {
-        struct file_put head = { .len = strlen(bytes), .path_len = (uint32_t)strlen(path), .mode = mode, .flags = flags };
+        struct file_put head = { .len = strlen(bytes),
+                                 .path_len = (uint32_t)strlen(path),
+                                 .mode = mode,
+                                 .flags = flags };
 
         memcpy(at, &head, sizeof head);
         memcpy(at + sizeof head, path, head.path_len);
@@ -214,9 +257,22 @@ a_batch_is_whole_or_nothing(void **state)
 static void
 what_cannot_be_written_changes_nothing(void **state)
 {
-        static const struct { const char *path; int sys; } rows[] = {
-                { "dir", EISDIR }, { ".", EISDIR }, { "dir/..", EISDIR }, { "w-new/", EISDIR }, { "fifo", ENXIO }, { "socket", ENXIO }, { "loop", ELOOP },
-                { "file/x", ENOTDIR }, { "file/", ENOTDIR }, { "/dev/null", ENXIO }, { "/proc/self/comm", EACCES }, { "/dev/fd/1", EACCES },
+        static const struct {
+                const char *path;
+                int sys;
+        } rows[] = {
+                { "dir", EISDIR },
+                { ".", EISDIR },
+                { "dir/..", EISDIR },
+                { "w-new/", EISDIR },
+                { "fifo", ENXIO },
+                { "socket", ENXIO },
+                { "loop", ELOOP },
+                { "file/x", ENOTDIR },
+                { "file/", ENOTDIR },
+                { "/dev/null", ENXIO },
+                { "/proc/self/comm", EACCES },
+                { "/dev/fd/1", EACCES },
         };
         size_t names;
 
@@ -349,7 +405,8 @@ read_page(char *paths, char *next)
 
                 memcpy(&e, out + at, sizeof e);
                 at += sizeof e;
-                (void)snprintf(e.kind == FILE_MORE ? next : paths + strlen(paths), 4096, "%.*s%s", (int)e.path_len, out + at, e.kind == FILE_MORE ? "" : "\n");
+                (void)snprintf(e.kind == FILE_MORE ? next : paths + strlen(paths), 4096, "%.*s%s",
+                               (int)e.path_len, out + at, e.kind == FILE_MORE ? "" : "\n");
                 at += e.path_len + e.target_len;
         }
 }
@@ -357,7 +414,8 @@ read_page(char *paths, char *next)
 static void
 pages_are_in_the_order_of_names(void **state)
 {
-        static const char *const names[] = { "p/b/x", "p/a", "p/b/sub/deep", "p/b-", "p/c", "p/b/a", "p/\xff", "p/B" };
+        static const char *const names[] = { "p/b/x", "p/a",   "p/b/sub/deep", "p/b-",
+                                             "p/c",   "p/b/a", "p/\xff",       "p/B" };
         static const char whole[] = "B\na\nb\nb/a\nb/sub\nb/sub/deep\nb/x\nb-\nc\n\xff\n";
         static char paths[8192], all[8192];
         char next[4096], max[8];
@@ -416,7 +474,8 @@ a_page_of_a_large_directory_is_whole(void **state)
                         seen[number < 3000 ? number : 0]++;
                 }
                 /* added meanwhile */
-                (void)snprintf(name, sizeof name, "l/%s%zu", turns % 2 == 0 ? "" : "d/", 5000 + turns);
+                (void)snprintf(name, sizeof name, "l/%s%zu", turns % 2 == 0 ? "" : "d/",
+                               5000 + turns);
                 make_file(name, "", 0);
                 turns++;
         } while (next[0] != '\0');
@@ -428,7 +487,8 @@ a_page_of_a_large_directory_is_whole(void **state)
 static void
 what_is_no_cursor_is_refused(void **state)
 {
-        static const char *const wrong[] = { "6", "6g", "00", "2f", "612f", "2e", "2e2e", "612f2e2e", "612f2f62", "6A" };
+        static const char *const wrong[] = { "6",  "6g",   "00",       "2f",       "612f",
+                                             "2e", "2e2e", "612f2e2e", "612f2f62", "6A" };
 
         assert_int_equal(RUN("mkdir", "w/a", "493", "1"), 0);
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -446,7 +506,8 @@ however_deep_it_is_removed(void **state)
         assert_int_equal(mkdir("deep", 0755), 0);
         assert_int_equal(chdir("deep"), 0);
         for (int i = 0; i < 5000; i++)
-                if (symlink("/etc", "etc") < 0 || symlink(folder, "home") < 0 || mkdir("d", 0755) < 0 || chdir("d") < 0)
+                if (symlink("/etc", "etc") < 0 || symlink(folder, "home") < 0 ||
+                    mkdir("d", 0755) < 0 || chdir("d") < 0)
                         fail_msg("level %d: %s", i, strerror(errno));
         assert_int_equal(chdir(folder), 0);
         assert_int_equal(RUN("remove", "deep", "1"), 0);

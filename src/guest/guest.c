@@ -34,20 +34,27 @@ enum { CONTROL, SIGNALS, REPORTS, SPARE, NAMES, FIRST_CONNECT };
  * FDS_OURS: pid 1's own descriptors, with those of one message and one start. NAMES_FDS: with those
  * that are open for a moment.
  */
-enum { BROKEN = 125, MESSAGES_AT_ONCE = 64, FDS_OURS = 14, SHARE = 4, FDS_PLENTY = 64, NAMES_FDS = 3 };
+enum {
+        BROKEN = 125,
+        MESSAGES_AT_ONCE = 64,
+        FDS_OURS = 14,
+        SHARE = 4,
+        FDS_PLENTY = 64,
+        NAMES_FDS = 3
+};
 
 struct guest {
         int control, signals;
         /* unreaped children may have ended, and no signal will report them */
         int has_more;
-        size_t connecting, starting;   /* numbers of descriptors polled */
+        size_t connecting, starting; /* numbers of descriptors polled */
         struct execs execs;
         struct connects connects;
         struct listens listens;
         struct names names;
 };
 
-static struct guest guest;             /* only the used part is touched */
+static struct guest guest; /* only the used part is touched */
 
 static _Noreturn void
 end(int status)
@@ -105,7 +112,8 @@ tell(struct guest *g)
         /* a command's refusals are counted before its end is reported */
         if (g->execs.has_ended)
                 names_collect(&g->names, g->execs.has_tried != 0);
-        if (names_tell(&g->names, g->execs.has_ended) < 0 || execs_tell(&g->execs) < 0 || connects_serve(&g->connects) < 0 || listens_tell(&g->listens) < 0 || g->execs.is_ending)
+        if (names_tell(&g->names, g->execs.has_ended) < 0 || execs_tell(&g->execs) < 0 ||
+            connects_serve(&g->connects) < 0 || listens_tell(&g->listens) < 0 || g->execs.is_ending)
                 end(0);
 }
 
@@ -121,8 +129,8 @@ hear_control(struct guest *g)
                         return;
                 if (got <= 0)
                         end(0);
-                execs_hear(&g->execs);         /* a signal goes to the pid that was reported before
-                                                * it */
+                execs_hear(&g->execs); /* a signal goes to the pid that was reported before
+                                        * it */
                 serve_message(g, &m, body);
                 wire_message_close(&m);
                 tell(g);
@@ -160,7 +168,10 @@ wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
 {
         short in = is_refusing(g) ? 0 : POLLIN;
         int names_ms = names_wait_ms(&g->names);
-        short out = g->names.is_due || g->execs.has_news || connects_has_news(&g->connects) || is_refusing(g) ? POLLOUT : 0;
+        short out = g->names.is_due || g->execs.has_news || connects_has_news(&g->connects) ||
+                                    is_refusing(g)
+                            ? POLLOUT
+                            : 0;
 
         fds[CONTROL] = (struct pollfd){ g->control, (short)(in | out), 0 };
         fds[SIGNALS] = (struct pollfd){ g->signals, POLLIN, 0 };
@@ -171,7 +182,9 @@ wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
                 timeout_ms = names_ms;
         g->connecting = connects_poll(&g->connects, fds + FIRST_CONNECT, &timeout_ms);
         g->starting = execs_poll(&g->execs, fds + FIRST_CONNECT + g->connecting);
-        if (poll(fds, FIRST_CONNECT + g->connecting + g->starting, g->has_more ? 0 : clock_slice_ms(timeout_ms)) < 0 && errno != EINTR)
+        if (poll(fds, FIRST_CONNECT + g->connecting + g->starting,
+                 g->has_more ? 0 : clock_slice_ms(timeout_ms)) < 0 &&
+            errno != EINTR)
                 end(BROKEN);
 }
 
@@ -187,16 +200,19 @@ share_descriptors(struct guest *g)
 
         (void)getrlimit(RLIMIT_NOFILE, &files);
         g->execs.has_no_spare = files.rlim_cur < FDS_PLENTY;
-        ours = FDS_OURS + (g->execs.has_no_spare ? 0u : SPARE_FDS) + (unsigned)g->listens.stock_count + (g->names.socket < 0 ? 0u : NAMES_FDS);
+        ours = FDS_OURS + (g->execs.has_no_spare ? 0u : SPARE_FDS) +
+               (unsigned)g->listens.stock_count + (g->names.socket < 0 ? 0u : NAMES_FDS);
         if (files.rlim_cur > ours + 1)
-                room = files.rlim_cur - ours < EXEC_MAX ? (unsigned)(files.rlim_cur - ours) : EXEC_MAX;
+                room = files.rlim_cur - ours < EXEC_MAX ? (unsigned)(files.rlim_cur - ours)
+                                                        : EXEC_MAX;
         sockets = room / SHARE < CONNECTS_MAX ? room / SHARE : CONNECTS_MAX;
         execs_init(&g->execs, g->control, room - sockets);
         connects_init(&g->connects, g->control, sockets);
 }
 
 void
-guest_serve(int control, const struct guest_names *names, int disk, const int *stock, size_t stock_count)
+guest_serve(int control, const struct guest_names *names, int disk, const int *stock,
+            size_t stock_count)
 {
         static struct pollfd fds[FIRST_CONNECT + CONNECTS_MAX + EXEC_MAX];
         struct guest *g = &guest;

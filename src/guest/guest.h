@@ -7,7 +7,9 @@
 
 #include <stddef.h>
 
-struct guest_names { int socket, diag /* -1: the kernel does not support it */; };
+struct guest_names {
+        int socket, diag /* -1: the kernel does not support it */;
+};
 
 /*
  * Serves the control socket until it closes or the last command ends. Never returns.
@@ -15,6 +17,7 @@ struct guest_names { int socket, diag /* -1: the kernel does not support it */; 
  * -1: not known. `stock`: sockets of a routed wall, for ports that are requested later
  * (guest/listen.h). All are borrowed, and closed on exec.
  */
-_Noreturn void guest_serve(int control, const struct guest_names *names, int disk, const int *stock, size_t stock_count);
+_Noreturn void guest_serve(int control, const struct guest_names *names, int disk, const int *stock,
+                           size_t stock_count);
 
 #endif

@@ -61,7 +61,7 @@ drop_capabilities(void)
         for (int cap = 0; cap <= CAPABILITY_LAST; cap++)
                 if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
                         if (errno == EINVAL)
-                                break;             /* past the last capability of this kernel */
+                                break; /* past the last capability of this kernel */
                         return -errno;
                 }
         if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
@@ -72,8 +72,10 @@ drop_capabilities(void)
 static int
 filter_step(const struct step *s)
 {
-        const struct filter_program *program = s->number == STEP_FILTER_NO_UNIX ? &filter_nounix : &filter_default;
-        struct sock_fprog fprog = { program->count, (struct sock_filter *)(uintptr_t)program->steps };
+        const struct filter_program *program =
+                s->number == STEP_FILTER_NO_UNIX ? &filter_nounix : &filter_default;
+        struct sock_fprog fprog = { program->count,
+                                    (struct sock_filter *)(uintptr_t)program->steps };
 
         return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &fprog, 0, 0) < 0 ? -errno : 0;
 }
@@ -83,7 +85,9 @@ allow_step(struct harden *h, const struct step *s)
 {
         if (h->rules < 0)
                 h->rules = landlock_open(h->landlock_abi);
-        return h->rules < 0 ? h->rules : landlock_allow(h->rules, h->landlock_abi, s->path, (enum step_access)s->number);
+        return h->rules < 0 ? h->rules
+                            : landlock_allow(h->rules, h->landlock_abi, s->path,
+                                             (enum step_access)s->number);
 }
 
 static int
@@ -101,14 +105,23 @@ int
 harden_step(struct harden *h, const struct step *s)
 {
         switch (s->op) {
-        case STEP_RLIMIT:         return rlimit_step(s);
-        case STEP_IDENTITY:       return identity_step(s);
-        case STEP_DROP_CAPS:      return drop_capabilities();
-        case STEP_NO_NEW_PRIVS:   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
-        case STEP_HIDE:           return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
-        case STEP_LANDLOCK_ALLOW: return allow_step(h, s);
-        case STEP_LANDLOCK:       return landlock_step(h);
-        case STEP_FILTER:         return filter_step(s);
-        default:                  return -ENOTSUP;
+        case STEP_RLIMIT:
+                return rlimit_step(s);
+        case STEP_IDENTITY:
+                return identity_step(s);
+        case STEP_DROP_CAPS:
+                return drop_capabilities();
+        case STEP_NO_NEW_PRIVS:
+                return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+        case STEP_HIDE:
+                return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+        case STEP_LANDLOCK_ALLOW:
+                return allow_step(h, s);
+        case STEP_LANDLOCK:
+                return landlock_step(h);
+        case STEP_FILTER:
+                return filter_step(s);
+        default:
+                return -ENOTSUP;
         }
 }

@@ -8,9 +8,9 @@
 #include "plan/step.h"
 
 struct harden {
-        int rules;                 /* Landlock rules under construction, -1 before the first */
-        unsigned landlock_abi;     /* of the LANDLOCK step, read in advance: the rules are built for
-                                    * it */
+        int rules;             /* Landlock rules under construction, -1 before the first */
+        unsigned landlock_abi; /* of the LANDLOCK step, read in advance: the rules are built for
+                                * it */
 };
 
 /* Applies one step of the GUEST phase. 0 or -errno; -ENOTSUP for a step of another phase. */

@@ -22,15 +22,32 @@
 #endif
 
 enum {
-        FS_EXECUTE = 1 << 0, FS_WRITE_FILE = 1 << 1, FS_READ_FILE = 1 << 2, FS_READ_DIR = 1 << 3, FS_REMOVE_DIR = 1 << 4,
-        FS_REMOVE_FILE = 1 << 5, FS_MAKE_CHAR = 1 << 6, FS_MAKE_DIR = 1 << 7, FS_MAKE_REG = 1 << 8, FS_MAKE_SOCK = 1 << 9,
-        FS_MAKE_FIFO = 1 << 10, FS_MAKE_BLOCK = 1 << 11, FS_MAKE_SYM = 1 << 12, FS_REFER = 1 << 13, FS_TRUNCATE = 1 << 14,
+        FS_EXECUTE = 1 << 0,
+        FS_WRITE_FILE = 1 << 1,
+        FS_READ_FILE = 1 << 2,
+        FS_READ_DIR = 1 << 3,
+        FS_REMOVE_DIR = 1 << 4,
+        FS_REMOVE_FILE = 1 << 5,
+        FS_MAKE_CHAR = 1 << 6,
+        FS_MAKE_DIR = 1 << 7,
+        FS_MAKE_REG = 1 << 8,
+        FS_MAKE_SOCK = 1 << 9,
+        FS_MAKE_FIFO = 1 << 10,
+        FS_MAKE_BLOCK = 1 << 11,
+        FS_MAKE_SYM = 1 << 12,
+        FS_REFER = 1 << 13,
+        FS_TRUNCATE = 1 << 14,
         FS_IOCTL_DEV = 1 << 15,
 };
 enum { SCOPE_ABSTRACT = 1 << 0, SCOPE_SIGNAL = 1 << 1, RULE_PATH_BENEATH = 1 };
 
-struct ruleset { uint64_t fs, net, scoped; };
-struct path_rule { uint64_t access; int32_t parent; } __attribute__((packed));
+struct ruleset {
+        uint64_t fs, net, scoped;
+};
+struct path_rule {
+        uint64_t access;
+        int32_t parent;
+} __attribute__((packed));
 
 static uint64_t
 handled(unsigned abi)
@@ -47,14 +64,19 @@ static uint64_t
 rights_of(enum step_access access)
 {
         static const uint64_t read = FS_EXECUTE | FS_READ_FILE | FS_READ_DIR;
-        static const uint64_t write = FS_WRITE_FILE | FS_TRUNCATE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG |
-                                      FS_MAKE_SOCK | FS_MAKE_FIFO | FS_MAKE_SYM | FS_REFER;
+        static const uint64_t write = FS_WRITE_FILE | FS_TRUNCATE | FS_REMOVE_DIR | FS_REMOVE_FILE |
+                                      FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SOCK | FS_MAKE_FIFO |
+                                      FS_MAKE_SYM | FS_REFER;
 
         switch (access) {
-        case ACCESS_READ:   return read;
-        case ACCESS_WRITE:  return read | write;
-        case ACCESS_DEVICE: return FS_READ_FILE | FS_READ_DIR | FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV;
-        case ACCESS_PROC:   return FS_READ_FILE | FS_READ_DIR | FS_WRITE_FILE | FS_TRUNCATE;
+        case ACCESS_READ:
+                return read;
+        case ACCESS_WRITE:
+                return read | write;
+        case ACCESS_DEVICE:
+                return FS_READ_FILE | FS_READ_DIR | FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV;
+        case ACCESS_PROC:
+                return FS_READ_FILE | FS_READ_DIR | FS_WRITE_FILE | FS_TRUNCATE;
         }
         return 0;
 }
@@ -72,8 +94,10 @@ landlock_open(unsigned abi)
 int
 landlock_allow(int rules, unsigned abi, const char *path, enum step_access access)
 {
-        static const uint64_t for_files = FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV;
-        struct path_rule rule = { rights_of(access) & handled(abi), open(path, O_PATH | O_CLOEXEC) };
+        static const uint64_t for_files =
+                FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV;
+        struct path_rule rule = { rights_of(access) & handled(abi),
+                                  open(path, O_PATH | O_CLOEXEC) };
         struct stat st;
         int result = 0;
 

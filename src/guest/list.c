@@ -16,24 +16,30 @@
 #include "guest/files_parts.h"
 #include "guest/way.h"
 
-enum { OUT_LEN = 64 * 1024, LIST_LEN = 8 * 1024, RECORD_MAX = sizeof(struct file_entry) + 2 * (FILE_AFTER_MAX + 1), SORTED_FIRST = 1024, SORTED_BELOW = 64 };
+enum {
+        OUT_LEN = 64 * 1024,
+        LIST_LEN = 8 * 1024,
+        RECORD_MAX = sizeof(struct file_entry) + 2 * (FILE_AFTER_MAX + 1),
+        SORTED_FIRST = 1024,
+        SORTED_BELOW = 64
+};
 
 typedef char sorted_name[WAY_NAME_MAX + 1];
 
 /* The sorted names of one directory that follow `after`. */
 struct sorted {
         sorted_name *names;
-        uint16_t *order;               /* indices of names */
-        size_t room, count, at;        /* at: the next in order */
-        int is_read, is_whole;         /* is_whole: no name follows the last one */
+        uint16_t *order;        /* indices of names */
+        size_t room, count, at; /* at: the next in order */
+        int is_read, is_whole;  /* is_whole: no name follows the last one */
         sorted_name after;
 };
 
 struct level {
         int fd;
-        size_t path_len;               /* of the directory's own path */
-        struct sorted *sorted;         /* NULL: in the directory's own order */
-        long at, len;                  /* in list */
+        size_t path_len;       /* of the directory's own path */
+        struct sorted *sorted; /* NULL: in the directory's own order */
+        long at, len;          /* in list */
         _Alignas(8) char list[LIST_LEN];
 };
 
@@ -41,8 +47,8 @@ struct level {
 static struct level levels[FILE_DEPTH_MAX];
 static char out[OUT_LEN];
 static size_t out_len;
-static char path[FILE_PATH_MAX + 1];   /* of the current entry, relative */
-static char last[FILE_PATH_MAX + 1];   /* of the last printed entry, relative */
+static char path[FILE_PATH_MAX + 1]; /* of the current entry, relative */
+static char last[FILE_PATH_MAX + 1]; /* of the last printed entry, relative */
 static int is_page;
 
 /* The first level has the most room, because large directories are seldom below others. */
@@ -223,7 +229,7 @@ list_one(int fd, const struct level *l, const char *name, struct level *below)
         int sys, opens;
 
         if (fstatat(l->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return errno == ENOENT ? 0 : -errno;   /* removed meanwhile */
+                return errno == ENOENT ? 0 : -errno; /* removed meanwhile */
         entry = files_entry(&st);
         entry.path_len = (uint32_t)path_len;
         if (S_ISLNK(st.st_mode) && (len = readlinkat(l->fd, name, target, sizeof target)) > 0)
@@ -277,7 +283,8 @@ list_tree(int fd, uint64_t depth, uint64_t max, unsigned level)
                 }
                 if (count++ == max)
                         return print_more(fd);
-                got = list_one(fd, &levels[level], name, level + 1 < depth ? &levels[level + 1] : NULL);
+                got = list_one(fd, &levels[level], name,
+                               level + 1 < depth ? &levels[level + 1] : NULL);
                 if (got < 0)
                         return -got;
                 level += (unsigned)got;
@@ -315,7 +322,7 @@ take_name(const char **at, sorted_name ret)
 
         if (len == 0 || len > WAY_NAME_MAX)
                 return EINVAL;
-        memcpy(ret, *at, len);                 /* lint: a part is listed with sorted names */
+        memcpy(ret, *at, len); /* lint: a part is listed with sorted names */
         ret[len] = '\0';
         *at += len;
         if (**at == '/' && *++*at == '\0')
@@ -356,7 +363,8 @@ list(char *const *argv, const char *after, struct files_io *io)
         struct way w;
         int sys;
 
-        if (files_number(argv[2], FILE_DEPTH_MAX, &depth) != 0 || depth == 0 || files_number(argv[3], UINT64_MAX - 1, &max) != 0 || read_after(after) != 0)
+        if (files_number(argv[2], FILE_DEPTH_MAX, &depth) != 0 || depth == 0 ||
+            files_number(argv[3], UINT64_MAX - 1, &max) != 0 || read_after(after) != 0)
                 return EINVAL;
         sys = way_open(argv[1], WAY_FOLLOW, &w);
         if (sys != 0)

@@ -31,7 +31,8 @@ take_stock(struct listens *x, uint16_t port)
 void
 listens_start(struct listens *x, const struct wire_wall_listen *wanted)
 {
-        int result = wanted->index == 0 ? take_stock(x, wanted->port) : wall_listen(wanted->index, wanted->port, x->fds);
+        int result = wanted->index == 0 ? take_stock(x, wanted->port)
+                                        : wall_listen(wanted->index, wanted->port, x->fds);
 
         x->answer = (struct wire_wall_listened){ wanted->request, -result };
         x->fd_count = result < 0 ? 0 : wanted->index == 0 ? 1 : 2;
@@ -41,7 +42,9 @@ listens_start(struct listens *x, const struct wire_wall_listen *wanted)
 int
 listens_tell(struct listens *x)
 {
-        int result = x->is_due ? wire_send(x->control, WIRE_WALL_LISTENED, &x->answer, sizeof x->answer, x->fds, x->fd_count) : -EAGAIN;
+        int result = x->is_due ? wire_send(x->control, WIRE_WALL_LISTENED, &x->answer,
+                                           sizeof x->answer, x->fds, x->fd_count)
+                               : -EAGAIN;
 
         if (result < 0)
                 return wire_is_for_later(result) ? 0 : -1;

@@ -10,12 +10,12 @@
 #include "wire/gate.h"
 
 struct listens {
-        int control;                   /* non-blocking */
-        int is_due;                    /* the answer waits for room in the socket */
+        int control; /* non-blocking */
+        int is_due;  /* the answer waits for room in the socket */
         struct wire_wall_listened answer;
-        int fds[2];                    /* IPv4 and IPv6, or one of the two */
-        size_t fd_count;               /* 0: answer.sys is the reason */
-        const int *stock;              /* sockets of a routed wall */
+        int fds[2];       /* IPv4 and IPv6, or one of the two */
+        size_t fd_count;  /* 0: answer.sys is the reason */
+        const int *stock; /* sockets of a routed wall */
         size_t stock_count;
 };
 

@@ -58,9 +58,13 @@ copy_host(char ret[GATE_HOST_ROOM], const char *name)
 }
 
 size_t
-names_answer(const uint8_t *question, size_t len, uint8_t *ret, size_t room, char ret_host[GATE_HOST_ROOM], bool *ret_is_refusal)
+names_answer(const uint8_t *question, size_t len, uint8_t *ret, size_t room,
+             char ret_host[GATE_HOST_ROOM], bool *ret_is_refusal)
 {
-        struct dns_answer answer = { .ttl_s = TTL_S, .reason = DNS_REASON_PROHIBITED, .reason_text = "network.egress of this sandbox lists nothing" };
+        struct dns_answer answer = { .ttl_s = TTL_S,
+                                     .reason = DNS_REASON_PROHIBITED,
+                                     .reason_text =
+                                             "network.egress of this sandbox lists nothing" };
         struct dns_query query;
         enum dns_rcode code;
         enum dns_verdict verdict = dns_query_read(question, len, &query, &code);
@@ -155,7 +159,9 @@ count(struct names *n, const struct wire_wall_denied *d)
 static struct sockaddr_in6
 mapped(const struct sockaddr_in *four)
 {
-        struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = four->sin_port, .sin6_addr = { .s6_addr = { [10] = 0xff, [11] = 0xff } } };
+        struct sockaddr_in6 six = { .sin6_family = AF_INET6,
+                                    .sin6_port = four->sin_port,
+                                    .sin6_addr = { .s6_addr = { [10] = 0xff, [11] = 0xff } } };
 
         memcpy(six.sin6_addr.s6_addr + 12, &four->sin_addr, sizeof four->sin_addr);
         return six;
@@ -165,7 +171,9 @@ mapped(const struct sockaddr_in *four)
 static uint64_t
 whose(const struct names *n, const struct sockaddr_in *client)
 {
-        const struct sockaddr_in ours = { .sin_family = AF_INET, .sin_port = htons(53), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+        const struct sockaddr_in ours = { .sin_family = AF_INET,
+                                          .sin_port = htons(53),
+                                          .sin_addr = { htonl(INADDR_LOOPBACK) } };
         struct sockaddr_in6 from = mapped(client), to = mapped(&ours);
 
         return n->diag < 0 ? 0 : wall_whose(n->diag, true, &from, &to);
@@ -179,22 +187,27 @@ serve_one(struct names *n)
         struct sockaddr_in client = { .sin_family = AF_INET };
         socklen_t client_len = sizeof client;
         uint8_t question[NAMES_QUESTION_MAX], answer[DNS_ANSWER_MAX];
-        ssize_t len = recvfrom(n->socket, question, sizeof question, MSG_DONTWAIT, (struct sockaddr *)&client, &client_len);
+        ssize_t len = recvfrom(n->socket, question, sizeof question, MSG_DONTWAIT,
+                               (struct sockaddr *)&client, &client_len);
         bool is_refusal;
         size_t answer_len;
 
         if (len < 0)
                 return errno != EAGAIN && errno != EINTR;
-        answer_len = names_answer(question, (size_t)len, answer, sizeof answer, d.host, &is_refusal);
+        answer_len =
+                names_answer(question, (size_t)len, answer, sizeof answer, d.host, &is_refusal);
         if (is_refusal) {
                 d.at_ms = clock_boot_ms();
-                d.reason = strcmp(d.host, EGRESS_HOST) == 0 ? DENIAL_HOST_PORT : d.host[0] != '\0' ? DENIAL_NOT_LISTED : DENIAL_BAD_NAME;
-                d.cgroup = whose(n, &client);     /* before the answer, while the client's socket
-                                                   * still exists */
+                d.reason = strcmp(d.host, EGRESS_HOST) == 0 ? DENIAL_HOST_PORT
+                           : d.host[0] != '\0'              ? DENIAL_NOT_LISTED
+                                                            : DENIAL_BAD_NAME;
+                d.cgroup = whose(n, &client); /* before the answer, while the client's socket
+                                               * still exists */
                 count(n, &d);
         }
         if (answer_len > 0)
-                (void)sendto(n->socket, answer, answer_len, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&client, client_len);
+                (void)sendto(n->socket, answer, answer_len, MSG_DONTWAIT | MSG_NOSIGNAL,
+                             (struct sockaddr *)&client, client_len);
         return true;
 }
 
@@ -223,7 +236,8 @@ value_below(const char *text, const char *line, const char *name)
                         return 0;
                 names++;
                 values++;
-                if (strncmp(names, name, name_len) == 0 && (names[name_len] == ' ' || names[name_len] == '\n'))
+                if (strncmp(names, name, name_len) == 0 &&
+                    (names[name_len] == ' ' || names[name_len] == '\n'))
                         return strtoull(values, NULL, 10);
         }
         return 0;
@@ -235,7 +249,8 @@ names_unroutable(const char *snmp, const char *snmp6)
         static const char six[] = "Ip6OutNoRoutes";
         const char *line = strstr(snmp6, six);
 
-        return value_below(snmp, "Ip: ", "OutNoRoutes") + (line ? strtoull(line + sizeof six - 1, NULL, 10) : 0);
+        return value_below(snmp, "Ip: ", "OutNoRoutes") +
+               (line ? strtoull(line + sizeof six - 1, NULL, 10) : 0);
 }
 
 static void

@@ -23,24 +23,24 @@ enum {
          * number */
         NAMES_EACH = 8,
         NAMES_SECOND_MS = 1000,
-        NAMES_AT_ONCE = 16,            /* questions before other work gets a turn */
-        NAMES_QUESTION_MAX = 1024      /* bytes; a longer one is truncated, and therefore
-                                        * malformed */
+        NAMES_AT_ONCE = 16,       /* questions before other work gets a turn */
+        NAMES_QUESTION_MAX = 1024 /* bytes; a longer one is truncated, and therefore
+                                   * malformed */
 };
 
 struct names_row {
-        struct wire_wall_denied d;     /* d.count: not reported yet */
+        struct wire_wall_denied d; /* d.count: not reported yet */
         unsigned reports;
 };
 
 struct names {
-        int control;                   /* to the box; non-blocking */
+        int control; /* to the box; non-blocking */
         /* non-blocking; -1: this sandbox has a gate instead, and this module does nothing */
         int socket;
-        int diag;                      /* NETLINK_SOCK_DIAG of this namespace, -1: none */
-        uint64_t until_ms;             /* boot clock: the end of the current second */
-        uint64_t unroutable;           /* connections that the kernel refused, as far as they were
-                                        * reported */
+        int diag;            /* NETLINK_SOCK_DIAG of this namespace, -1: none */
+        uint64_t until_ms;   /* boot clock: the end of the current second */
+        uint64_t unroutable; /* connections that the kernel refused, as far as they were
+                              * reported */
         /* a report waits for room in the control socket: no more questions are read */
         bool is_due;
         size_t count;
@@ -74,7 +74,8 @@ int names_wait_ms(const struct names *n);
  * its length; 0: no answer. `ret_host` becomes the name in lower case, without service labels
  * ("_https._tcp."). *ret_is_refusal: report it, because the question asks for an address.
  */
-size_t names_answer(const uint8_t *question, size_t len, uint8_t *ret, size_t room, char ret_host[GATE_HOST_ROOM], bool *ret_is_refusal);
+size_t names_answer(const uint8_t *question, size_t len, uint8_t *ret, size_t room,
+                    char ret_host[GATE_HOST_ROOM], bool *ret_is_refusal);
 
 /*
  * The number of connections refused without a route, from the texts of /proc/net/snmp and

@@ -13,12 +13,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cmocka.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
-struct bench { struct names n; int box, asks; };
+struct bench {
+        struct names n;
+        int box, asks;
+};
 
 static size_t
 write_question(const char *name, uint16_t type, uint8_t ret[NAMES_QUESTION_MAX])
@@ -45,8 +48,10 @@ set_up(void **state)
 
         memset(&b, 0, sizeof b);
         b.asks = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        if (names < 0 || b.asks < 0 || bind(names, (struct sockaddr *)&at, len) < 0 || getsockname(names, (struct sockaddr *)&at, &len) < 0 ||
-            connect(b.asks, (struct sockaddr *)&at, len) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
+        if (names < 0 || b.asks < 0 || bind(names, (struct sockaddr *)&at, len) < 0 ||
+            getsockname(names, (struct sockaddr *)&at, &len) < 0 ||
+            connect(b.asks, (struct sockaddr *)&at, len) < 0 ||
+            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
                 return -1;
         b.box = pair[0];
         names_init(&b.n, pair[1], names, -1);
@@ -238,8 +243,10 @@ a_box_that_does_not_read_is_waited_for(void **state)
 static void
 what_the_kernel_counts_is_read(void **state)
 {
-        static const char snmp[] = "Ip: Forwarding DefaultTTL OutNoRoutes ReasmTimeout\nIp: 2 64 7 9\nIcmp: InMsgs\nIcmp: 3\n";
-        static const char snmp6[] = "Ip6InReceives                   \t0\nIp6OutNoRoutes                  \t5\nIp6ReasmTimeout                 \t0\n";
+        static const char snmp[] = "Ip: Forwarding DefaultTTL OutNoRoutes ReasmTimeout\nIp: 2 64 7 "
+                                   "9\nIcmp: InMsgs\nIcmp: 3\n";
+        static const char snmp6[] = "Ip6InReceives                   \t0\nIp6OutNoRoutes           "
+                                    "       \t5\nIp6ReasmTimeout                 \t0\n";
 
         (void)state;
         assert_int_equal(names_unroutable(snmp, snmp6), 12);
@@ -252,13 +259,17 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(no_name_exists_and_each_is_reported, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(only_questions_for_addresses_are_reported, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(no_name_exists_and_each_is_reported, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(only_questions_for_addresses_are_reported, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(what_is_no_host_name_is_said_so, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(what_is_malformed_is_answered_and_not_reported, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(what_is_malformed_is_answered_and_not_reported,
+                                                set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_flood_is_counted, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(many_names_are_answered, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_box_that_does_not_read_is_waited_for, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_box_that_does_not_read_is_waited_for, set_up,
+                                                tear_down),
                 cmocka_unit_test(what_the_kernel_counts_is_read),
         };
 

@@ -50,13 +50,14 @@ copy(int from, int to, uint64_t offset, uint64_t len)
         static char piece[PIECE];
 
         while (len > 0) {
-                ssize_t got = pread(from, piece, len < sizeof piece ? len : sizeof piece, (off_t)offset);
+                ssize_t got =
+                        pread(from, piece, len < sizeof piece ? len : sizeof piece, (off_t)offset);
                 int sys;
 
                 if (got < 0 && errno == EINTR)
                         continue;
                 if (got <= 0)
-                        return got < 0 ? errno : 0;    /* 0: the file has become shorter */
+                        return got < 0 ? errno : 0; /* 0: the file has become shorter */
                 sys = files_put(to, piece, (size_t)got);
                 if (sys != 0)
                         return sys;
@@ -75,7 +76,8 @@ files_read(char *const *argv, struct files_io *io)
         struct stat st;
         int fd = -1, sys;
 
-        if (files_number(argv[2], INT64_MAX, &offset) != 0 || files_number(argv[3], UINT64_MAX, &len) != 0)
+        if (files_number(argv[2], INT64_MAX, &offset) != 0 ||
+            files_number(argv[3], UINT64_MAX, &len) != 0)
                 return EINVAL;
         sys = way_open(argv[1], WAY_FOLLOW, &w);
         if (sys != 0)
@@ -84,7 +86,8 @@ files_read(char *const *argv, struct files_io *io)
         way_fini(&w);
         if (sys != 0)
                 return sys;
-        info = (struct file_info){ (uint64_t)st.st_size, files_mtime_ns(&st), st.st_mode & 07777, FILE_REGULAR };
+        info = (struct file_info){ (uint64_t)st.st_size, files_mtime_ns(&st), st.st_mode & 07777,
+                                   FILE_REGULAR };
         left = info.size > offset ? info.size - offset : 0;
         sys = files_put(io->out, &info, sizeof info);
         if (sys == 0)

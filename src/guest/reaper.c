@@ -35,7 +35,7 @@ reap_all(pid_t command, uint32_t exec, int pipe)
                 if (pid <= 0 || pid != command)
                         continue;
                 r.ended = report_ended(exec, status, &usage);
-                command = 0;                   /* its pid may be reused from now on */
+                command = 0; /* its pid may be reused from now on */
                 if (report_write(pipe, &r) < 0)
                         _exit(1);
         }

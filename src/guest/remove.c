@@ -20,17 +20,23 @@
 #include "guest/way.h"
 
 enum { DEPTH_MAX = 16384, SHALLOW = 64, LIST_LEN = 32 * 1024 };
-enum { LOOKS_AGAIN = 64 /* reads of one directory that was empty a moment ago */, LOOKS_MAX = 4 << 20 /* in all; a directory takes two, and one for each directory in it */ };
+enum {
+        LOOKS_AGAIN = 64 /* reads of one directory that was empty a moment ago */,
+        LOOKS_MAX = 4 << 20 /* in all; a directory takes two, and one for each directory in it */
+};
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
 #endif
 
-struct here { dev_t device; ino_t inode; };
+struct here {
+        dev_t device;
+        ino_t inode;
+};
 
 /* Only the levels of the tree are touched. */
 static struct here above[DEPTH_MAX];
-static unsigned looks, moved;          /* of this removal */
+static unsigned looks, moved; /* of this removal */
 static _Alignas(8) char list[LIST_LEN];
 
 /* Moves *fd to another directory; *ret identifies it. */
@@ -94,7 +100,7 @@ clear(int dir, const char **ret)
                         }
                 if (len < 0)
                         return (int)-len;
-                if (removed == 0)              /* a complete read found nothing */
+                if (removed == 0) /* a complete read found nothing */
                         return 0;
         }
 }
@@ -122,7 +128,7 @@ go_up(int *fd, unsigned *depth, struct here *here)
         int sys = move_to(fd, "..", here);
 
         if (sys == 0 && (here->device != was.device || here->inode != was.inode))
-                return ESTALE;                 /* the current directory was moved */
+                return ESTALE; /* the current directory was moved */
         return sys;
 }
 

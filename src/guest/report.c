@@ -18,7 +18,9 @@ microseconds(struct timeval time)
 struct wire_exec_ended
 report_ended(uint32_t exec, int status, const struct rusage *usage)
 {
-        struct wire_exec_ended ended = { .exec = exec, .code = CLD_EXITED, .status = WEXITSTATUS(status) };
+        struct wire_exec_ended ended = { .exec = exec,
+                                         .code = CLD_EXITED,
+                                         .status = WEXITSTATUS(status) };
 
         if (WIFSIGNALED(status)) {
                 ended.code = WCOREDUMP(status) ? CLD_DUMPED : CLD_KILLED;

@@ -15,9 +15,9 @@
 #include "wire/message.h"
 
 struct report {
-        uint16_t kind;                 /* WIRE_EXEC_STARTED, WIRE_EXEC_FAILED, WIRE_EXEC_ENDED */
+        uint16_t kind; /* WIRE_EXEC_STARTED, WIRE_EXEC_FAILED, WIRE_EXEC_ENDED */
         uint16_t pad;
-        int32_t pid;                   /* STARTED: pid of the command */
+        int32_t pid; /* STARTED: pid of the command */
         struct wire_exec_failed failed;
         struct wire_exec_ended ended;
         uint32_t exec;

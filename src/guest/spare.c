@@ -35,14 +35,14 @@
 enum { GROUP = COMMAND_KEPT + 1, HIGH = 10, SMALL = 4096 };
 
 struct spare_mark {
-        volatile int32_t sys;          /* the errno of the failure; 0: no failure */
+        volatile int32_t sys; /* the errno of the failure; 0: no failure */
         volatile uint32_t stage;
-        volatile uint32_t has_begun;   /* only the execution is left to do */
+        volatile uint32_t has_begun; /* only the execution is left to do */
 };
 
 /* -- the spare itself -------------------------------------------------------------------------- */
 
-static _Alignas(8) char message[WIRE_BODY_MAX];        /* used only in the spare */
+static _Alignas(8) char message[WIRE_BODY_MAX]; /* used only in the spare */
 static char *pointers[2 * COMMAND_STRINGS_MAX];
 
 /* Closes all descriptors except 0, 1, 2, the socket and, for a moment, the group. */
@@ -53,7 +53,8 @@ keep_only(int socket, int group)
 
         if (high_socket < 0 || high_group < 0)
                 return -errno;
-        if (dup3(high_socket, COMMAND_KEPT, O_CLOEXEC) < 0 || dup3(high_group, GROUP, O_CLOEXEC) < 0)
+        if (dup3(high_socket, COMMAND_KEPT, O_CLOEXEC) < 0 ||
+            dup3(high_group, GROUP, O_CLOEXEC) < 0)
                 return -errno;
         command_close_from(GROUP + 1);
         return 0;
@@ -122,7 +123,8 @@ serve(int socket, int group, struct spare_mark *mark)
         (void)close(GROUP);
         if (wire_receive(COMMAND_KEPT, 1, &m, message, sizeof message) != 1)
                 _exit(0);
-        if (command_read(&m, message, pointers, sizeof pointers / sizeof *pointers, &c) < 0 || m.fd_count != sizeof c.stdio / sizeof *c.stdio)
+        if (command_read(&m, message, pointers, sizeof pointers / sizeof *pointers, &c) < 0 ||
+            m.fd_count != sizeof c.stdio / sizeof *c.stdio)
                 _exit(1);
         memcpy(c.stdio, m.fds, sizeof c.stdio);
         forget_signals();
@@ -143,14 +145,16 @@ static int
 open_memory(struct spare *s)
 {
         if (!s->mark) {
-                void *shared = mmap(NULL, sizeof *s->mark, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+                void *shared = mmap(NULL, sizeof *s->mark, PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
                 if (shared == MAP_FAILED)
                         return -errno;
                 s->mark = shared;
         }
         if (!s->kept) {
-                void *own = mmap(NULL, WIRE_BODY_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                void *own = mmap(NULL, WIRE_BODY_MAX, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
                 if (own == MAP_FAILED)
                         return -errno;
@@ -177,9 +181,10 @@ spare_make(struct spare *s, uint32_t number, int group)
         pid_t pid;
 
         spare_drop(s);
-        if (s->exec != 0 || open_memory(s) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        if (s->exec != 0 || open_memory(s) < 0 ||
+            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return;
-        (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);     /* pid 1 must not block */
+        (void)fcntl(pair[0], F_SETFL, O_NONBLOCK); /* pid 1 must not block */
         *s->mark = (struct spare_mark){ .sys = 0 };
         (void)madvise(s->mark, sizeof *s->mark, MADV_DOFORK);
         pid = fork();
@@ -197,8 +202,8 @@ spare_make(struct spare *s, uint32_t number, int group)
 int
 spare_serves(const struct spare *s, const struct command *c)
 {
-        return s->socket >= 0 && s->exec == 0 && c->head.spare != 0 && c->head.spare == s->number && (c->head.flags & WIRE_EXEC_TREE) == 0 &&
-               c->head.skip_resets == 0;
+        return s->socket >= 0 && s->exec == 0 && c->head.spare != 0 && c->head.spare == s->number &&
+               (c->head.flags & WIRE_EXEC_TREE) == 0 && c->head.skip_resets == 0;
 }
 
 int
@@ -207,7 +212,8 @@ spare_pass(struct spare *s, const struct command *c, const char *body, size_t le
         int result;
 
         (void)kill(s->pid, SIGCONT);
-        result = wire_send(s->socket, WIRE_EXEC, body, len, c->stdio, sizeof c->stdio / sizeof *c->stdio);
+        result = wire_send(s->socket, WIRE_EXEC, body, len, c->stdio,
+                           sizeof c->stdio / sizeof *c->stdio);
         if (result < 0) {
                 spare_drop(s);
                 return result;
@@ -226,7 +232,8 @@ spare_hear(struct spare *s, int *ret_sys, enum wire_exec_stage *ret_stage)
 {
         char nothing;
 
-        if (s->socket < 0 || (recv(s->socket, &nothing, sizeof nothing, MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EINTR)))
+        if (s->socket < 0 || (recv(s->socket, &nothing, sizeof nothing, MSG_DONTWAIT) < 0 &&
+                              (errno == EAGAIN || errno == EINTR)))
                 return SPARE_QUIET;
         (void)close(s->socket);
         s->socket = -1;
@@ -263,12 +270,12 @@ close_own(int *fd)
 void
 spare_settle(struct spare *s)
 {
-        explicit_bzero(s->kept, s->kept_len);  /* an environment may contain secrets */
+        explicit_bzero(s->kept, s->kept_len); /* an environment may contain secrets */
         if (s->kept_len > SMALL)
                 (void)madvise(s->kept, WIRE_BODY_MAX, MADV_DONTNEED);
         s->kept_len = 0;
         s->exec = 0;
-        if (s->stdio[1] == s->stdio[0])        /* a terminal */
+        if (s->stdio[1] == s->stdio[0]) /* a terminal */
                 s->stdio[1] = s->stdio[2] = -1;
         for (size_t i = 0; i < sizeof s->stdio / sizeof *s->stdio; i++)
                 close_own(&s->stdio[i]);

@@ -18,23 +18,25 @@
 
 #include "guest/command.h"
 
-enum { SPARE_FDS = 6 };                /* most descriptors that pid 1 needs for it: both ends of its
-                                        * socket, and those kept */
+enum {
+        SPARE_FDS = 6
+}; /* most descriptors that pid 1 needs for it: both ends of its
+    * socket, and those kept */
 
 enum spare_word { SPARE_QUIET, SPARE_STARTED, SPARE_FAILED, SPARE_LOST };
 
 struct spare_mark;
 struct spare {
-        uint32_t number;               /* chosen by the box; 0: no spare waits */
+        uint32_t number; /* chosen by the box; 0: no spare waits */
         pid_t pid;
-        int socket;                    /* pid 1's end of its socket; -1: no spare, or its start is
-                                        * decided */
-        struct spare_mark *mark;       /* NULL before the first spare */
-        uint32_t exec;                 /* the exec that it becomes; 0: none */
-        char *kept;                    /* the message of that exec, in memory that no child
-                                        * inherits */
+        int socket;              /* pid 1's end of its socket; -1: no spare, or its start is
+                                  * decided */
+        struct spare_mark *mark; /* NULL before the first spare */
+        uint32_t exec;           /* the exec that it becomes; 0: none */
+        char *kept;              /* the message of that exec, in memory that no child
+                                  * inherits */
         size_t kept_len;
-        int stdio[3], group;           /* and its descriptors, owned */
+        int stdio[3], group; /* and its descriptors, owned */
 };
 
 /* `s` is zeroed. */

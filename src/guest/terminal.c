@@ -20,7 +20,8 @@ open_slave(int master)
         int number, unlocked = 0, fd;
 
         /* By number, because the two C libraries use different types for a request. */
-        if (syscall(SYS_ioctl, master, TIOCSPTLCK, &unlocked) < 0 || syscall(SYS_ioctl, master, TIOCGPTN, &number) < 0)
+        if (syscall(SYS_ioctl, master, TIOCSPTLCK, &unlocked) < 0 ||
+            syscall(SYS_ioctl, master, TIOCGPTN, &number) < 0)
                 return -errno;
         (void)snprintf(path, sizeof path, "/dev/pts/%d", number);
         fd = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);

@@ -28,11 +28,28 @@
 
 #include "clock/clock.h"
 
-enum { TREE_UNKNOWN = -1, TREE_STRAY = -2 };       /* instead of the index of a root */
-enum { PROCESSES_MAX = 32768, STOPS = 2 /* other processes may continue stopped ones */, LIST_LEN = 16 * 1024, STAT_LEN = 512, THREADS_FIELD = 20, LOOK_MAX_MS = 200 };
+enum { TREE_UNKNOWN = -1, TREE_STRAY = -2 }; /* instead of the index of a root */
+enum {
+        PROCESSES_MAX = 32768,
+        STOPS = 2 /* other processes may continue stopped ones */,
+        LIST_LEN = 16 * 1024,
+        STAT_LEN = 512,
+        THREADS_FIELD = 20,
+        LOOK_MAX_MS = 200
+};
 
-struct process { pid_t pid, parent; int owner; int is_alive; };
-struct entry { uint64_t inode; int64_t next; unsigned short len; unsigned char type; char name[]; };
+struct process {
+        pid_t pid, parent;
+        int owner;
+        int is_alive;
+};
+struct entry {
+        uint64_t inode;
+        int64_t next;
+        unsigned short len;
+        unsigned char type;
+        char name[];
+};
 
 static struct process processes[PROCESSES_MAX];
 static size_t process_count;
@@ -69,11 +86,12 @@ read_process(int proc, const char *name, struct process *ret)
         if (len <= 0)
                 return -1;
         text[len] = '\0';
-        at = strrchr(text, ')');               /* a name may contain any byte; the last ")" ends
-                                                * it */
+        at = strrchr(text, ')'); /* a name may contain any byte; the last ")" ends
+                                  * it */
         if (!at || at[1] != ' ' || at[2] == '\0' || at[3] != ' ')
                 return -1;
-        *ret = (struct process){ (pid_t)strtol(name, NULL, 10), (pid_t)strtol(at + 4, NULL, 10), TREE_UNKNOWN, is_alive(at) };
+        *ret = (struct process){ (pid_t)strtol(name, NULL, 10), (pid_t)strtol(at + 4, NULL, 10),
+                                 TREE_UNKNOWN, is_alive(at) };
         return 0;
 }
 
@@ -100,11 +118,13 @@ look(uint64_t until_ms)
                 return -errno;
         process_count = 0;
         while (!is_late && (len = syscall(SYS_getdents64, proc, list, sizeof list)) > 0)
-                for (long at = 0; at < len && process_count < PROCESSES_MAX && !(is_late = clock_boot_ms() > until_ms);) {
+                for (long at = 0; at < len && process_count < PROCESSES_MAX &&
+                                  !(is_late = clock_boot_ms() > until_ms);) {
                         const struct entry *e = (const void *)(list + at);
 
                         at += e->len;
-                        if (e->name[0] >= '1' && e->name[0] <= '9' && read_process(proc, e->name, &processes[process_count]) == 0)
+                        if (e->name[0] >= '1' && e->name[0] <= '9' &&
+                            read_process(proc, e->name, &processes[process_count]) == 0)
                                 process_count++;
                 }
         (void)close(proc);
@@ -112,8 +132,8 @@ look(uint64_t until_ms)
                 return -ETIME;
         for (size_t i = 1; i < process_count; i++)
                 if (processes[i].pid <= processes[i - 1].pid)
-                        return -EAGAIN;        /* has not been seen; the search below needs the
-                                                * order */
+                        return -EAGAIN; /* has not been seen; the search below needs the
+                                         * order */
         return len < 0 ? -errno : 0;
 }
 
@@ -136,11 +156,15 @@ owner_of(struct process *p)
         int owner = TREE_UNKNOWN;
         size_t steps = 0;
 
-        while (at && at->owner == TREE_UNKNOWN && at->parent > 0 && at->parent != self && steps++ < process_count)
+        while (at && at->owner == TREE_UNKNOWN && at->parent > 0 && at->parent != self &&
+               steps++ < process_count)
                 at = find(at->parent);
         if (at)
-                owner = at->owner != TREE_UNKNOWN ? at->owner : at->parent == self ? TREE_STRAY : TREE_UNKNOWN;
-        for (at = p; owner != TREE_UNKNOWN && at && at->owner == TREE_UNKNOWN; at = find(at->parent))
+                owner = at->owner != TREE_UNKNOWN ? at->owner
+                        : at->parent == self      ? TREE_STRAY
+                                                  : TREE_UNKNOWN;
+        for (at = p; owner != TREE_UNKNOWN && at && at->owner == TREE_UNKNOWN;
+             at = find(at->parent))
                 at->owner = owner;
         return owner;
 }
@@ -202,7 +226,7 @@ tree_pass(struct tree_root *roots, size_t count, struct tree_strays *strays, int
         int result;
 
         self = getpid();
-        if (self != 1)                         /* there -1 would signal the whole host */
+        if (self != 1) /* there -1 would signal the whole host */
                 is_frozen = 0;
         if (is_frozen)
                 stop_all();

@@ -15,16 +15,16 @@
 /* One child of pid 1, and what to do with its descendants. */
 struct tree_root {
         pid_t pid;
-        unsigned char is_dying;        /* in: kill all its descendants */
-        unsigned char is_included;     /* in: and the root itself */
-        unsigned living;               /* out: matching processes that were alive */
+        unsigned char is_dying;    /* in: kill all its descendants */
+        unsigned char is_included; /* in: and the root itself */
+        unsigned living;           /* out: matching processes that were alive */
 };
 
-struct tree_strays {                   /* descendants of pid 1 without a root in the table */
-        unsigned is_dying;             /* in: kill them */
-        unsigned living;               /* out */
-        unsigned unknown;              /* out: processes whose parents were not found, of any
-                                        * tree */
+struct tree_strays {       /* descendants of pid 1 without a root in the table */
+        unsigned is_dying; /* in: kill them */
+        unsigned living;   /* out */
+        unsigned unknown;  /* out: processes whose parents were not found, of any
+                            * tree */
 };
 
 /*

@@ -19,7 +19,7 @@
 struct walk {
         int dir;
         unsigned flags, links;
-        const char *at;                /* the remaining path, in `rest` */
+        const char *at; /* the remaining path, in `rest` */
         char rest[FILE_PATH_MAX + 1];
 };
 
@@ -138,7 +138,7 @@ walk(struct walk *w, struct way *ret)
                 if ((w->flags & WAY_FOLLOW) == 0 && !ret->wants_directory)
                         return 0;
                 sys = try_link(w, w->dir, ret->name);
-                if (sys == EINVAL || sys == ENOENT)    /* not a link, or does not exist */
+                if (sys == EINVAL || sys == ENOENT) /* not a link, or does not exist */
                         return 0;
         }
         return sys;

@@ -15,13 +15,13 @@ enum { WAY_NAME_MAX = 255, WAY_LINKS_MAX = 40 };
 enum way_flag {
         /* follow a link at the end: the place is its target, which need not exist */
         WAY_FOLLOW = 1u << 0,
-        WAY_MAKE = 1u << 1,            /* create missing directories on the way, with mode 0755 */
+        WAY_MAKE = 1u << 1, /* create missing directories on the way, with mode 0755 */
 };
 
 struct way {
-        int dir;                       /* O_PATH; closed by way_fini() */
-        char name[WAY_NAME_MAX + 1];   /* in `dir`: one name, "." or ".." */
-        int wants_directory;           /* the path ended with a slash */
+        int dir;                     /* O_PATH; closed by way_fini() */
+        char name[WAY_NAME_MAX + 1]; /* in `dir`: one name, "." or ".." */
+        int wants_directory;         /* the path ended with a slash */
 };
 
 /* 0 or an errno value; after an error there is nothing to free. */

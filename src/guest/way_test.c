@@ -1,6 +1,6 @@
 /* guest/way_test.c - guest/way.h: the kernel's own answers, and nothing in /proc. */
-#include "guest/way.h"
 #include "base/unit.h"
+#include "guest/way.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,13 @@ set_up(void **state)
         (void)snprintf(folder, sizeof folder, "/tmp/carrel-way-XXXXXX");
         if (!mkdtemp(folder) || chdir(folder) < 0)
                 return -1;
-        if (mkdir("a", 0755) < 0 || mkdir("a/b", 0755) < 0 || close(open("a/file", O_CREAT | O_WRONLY, 0644)) < 0)
+        if (mkdir("a", 0755) < 0 || mkdir("a/b", 0755) < 0 ||
+            close(open("a/file", O_CREAT | O_WRONLY, 0644)) < 0)
                 return -1;
-        if (symlink("a/b", "to-b") < 0 || symlink("b/", "a/to-b") < 0 || symlink("file", "a/to-file") < 0 || symlink("loop", "loop") < 0 ||
-            symlink("missing", "dangling") < 0 || symlink("/proc/self", "to-self") < 0 || symlink("no/way/at/all", "far") < 0)
+        if (symlink("a/b", "to-b") < 0 || symlink("b/", "a/to-b") < 0 ||
+            symlink("file", "a/to-file") < 0 || symlink("loop", "loop") < 0 ||
+            symlink("missing", "dangling") < 0 || symlink("/proc/self", "to-self") < 0 ||
+            symlink("no/way/at/all", "far") < 0)
                 return -1;
         return 0;
 }
@@ -30,8 +33,9 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-        static const char *const names[] = { "a/file", "a/to-b", "a/to-file", "to-b", "loop", "dangling", "to-self", "far", "a/b", "a", "n/e", "n",
-                                             "no/way/at", "no/way", "no" };
+        static const char *const names[] = { "a/file",   "a/to-b",  "a/to-file", "to-b",   "loop",
+                                             "dangling", "to-self", "far",       "a/b",    "a",
+                                             "n/e",      "n",       "no/way/at", "no/way", "no" };
         char name[16];
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -47,7 +51,7 @@ struct row {
         const char *path;
         unsigned flags;
         int sys;
-        const char *dir, *name;        /* where the path leads */
+        const char *dir, *name; /* where the path leads */
 };
 
 static const struct row rows[] = {
@@ -101,7 +105,8 @@ each_path_leads_where_it_should(void **state)
                         continue;
                 assert_int_equal(fstat(w.dir, &got), 0);
                 assert_int_equal(stat(row->dir, &wanted), 0);
-                if (got.st_ino != wanted.st_ino || got.st_dev != wanted.st_dev || strcmp(w.name, row->name) != 0)
+                if (got.st_ino != wanted.st_ino || got.st_dev != wanted.st_dev ||
+                    strcmp(w.name, row->name) != 0)
                         fail_msg("%s leads to %s elsewhere", row->path, w.name);
                 way_fini(&w);
                 assert_int_equal(w.dir, -1);

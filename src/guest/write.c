@@ -22,19 +22,29 @@
 #include "guest/files_parts.h"
 #include "guest/way.h"
 
-enum { PIECE = 64 * 1024, NEW_MODE = 0644, MODE_MASK = 0777, TRIES = 8, UNNAMED_MAX = 64 /* held open; further ones get a name beside their place once complete */ };
+enum {
+        PIECE = 64 * 1024,
+        NEW_MODE = 0644,
+        MODE_MASK = 0777,
+        TRIES = 8,
+        UNNAMED_MAX = 64 /* held open; further ones get a name beside their place once complete */
+};
 
 /* One file that is not in its place yet. */
 struct put {
-        int dir;                       /* index into dirs */
-        int fd;                        /* unnamed; -1: it has a name */
-        char temp[FILES_TEMP_LEN];     /* beside its place; "" without such a name, and after it is
-                                        * in place */
+        int dir;                   /* index into dirs */
+        int fd;                    /* unnamed; -1: it has a name */
+        char temp[FILES_TEMP_LEN]; /* beside its place; "" without such a name, and after it is
+                                    * in place */
         char name[WAY_NAME_MAX + 1];
 };
 
 /* Each directory is open once: a batch of many files usually has few directories. */
-static struct { int fd; dev_t device; ino_t inode; } dirs[FILE_BATCH_MAX];
+static struct {
+        int fd;
+        dev_t device;
+        ino_t inode;
+} dirs[FILE_BATCH_MAX];
 static struct put batch[FILE_BATCH_MAX];
 static int dir_count, put_count, unnamed_count;
 static char failed[FILE_PATH_MAX + 1];
@@ -106,7 +116,8 @@ judge_place(const struct way *w, const struct file_put *head, mode_t *ret_mode)
 {
         struct stat st;
 
-        *ret_mode = (head->flags & FILE_PUT_MODE) != 0 ? (mode_t)(head->mode & MODE_MASK) : NEW_MODE;
+        *ret_mode =
+                (head->flags & FILE_PUT_MODE) != 0 ? (mode_t)(head->mode & MODE_MASK) : NEW_MODE;
         if (files_is_dots(w->name))
                 return EISDIR;
         if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -161,8 +172,13 @@ name_beside(struct put *p, int *fd)
                         return sys;
                 }
                 if (way[0] == '\0')
-                        *fd = openat(dirs[p->dir].fd, p->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
-                if (way[0] == '\0' ? *fd >= 0 : linkat(AT_FDCWD, way, dirs[p->dir].fd, p->temp, AT_SYMLINK_FOLLOW) == 0)
+                        *fd = openat(dirs[p->dir].fd, p->temp,
+                                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY |
+                                             O_CLOEXEC,
+                                     0600);
+                if (way[0] == '\0' ? *fd >= 0
+                                   : linkat(AT_FDCWD, way, dirs[p->dir].fd, p->temp,
+                                            AT_SYMLINK_FOLLOW) == 0)
                         return 0;
                 if (errno != EEXIST)
                         break;
@@ -231,7 +247,7 @@ take_one(int in)
         if (sys != 0)
                 return -sys;
         if ((head.flags & ~(uint32_t)FILE_PUT_MODE) != 0 || head.pad != 0)
-                return -EINVAL;                /* an unknown flag */
+                return -EINVAL; /* an unknown flag */
         if (head.path_len == 0)
                 return 0;
         if (head.path_len > FILE_PATH_MAX)
@@ -241,7 +257,7 @@ take_one(int in)
         sys = take(in, failed, head.path_len);
         failed[sys == 0 ? head.path_len : 0] = '\0';
         if (sys == 0 && strlen(failed) != head.path_len)
-                sys = EINVAL;                  /* no name contains a NUL */
+                sys = EINVAL; /* no name contains a NUL */
         if (sys == 0)
                 sys = put_one(in, &head);
         return sys != 0 ? -sys : 1;

@@ -2,8 +2,9 @@
  * hold/hold.c - what of a wall outlives its gate.
  *
  * Room: hold (words). Touches: mem, fd.
- * Theory: a gate may ask for what it had asked for before it was killed, so each answer is the same however often it is asked: a pair of listeners that is
- * is held already is returned again, and so is a name that is known. What does not find room is refused to the gate, never dropped unsaid.
+ * Theory: a gate may ask for what it had asked for before it was killed, so each answer is the same
+ * however often it is asked: a pair of listeners that is is held already is returned again, and so
+ * is a name that is known. What does not find room is refused to the gate, never dropped unsaid.
  */
 #include "hold/hold.h"
 
@@ -19,7 +20,8 @@
 enum { ROOM = 1024, AT_ONCE = 64 };
 
 void
-hold_init(struct hold *h, int (*ask)(void *data, const struct wire_wall_listen *wanted), uint32_t (*find_exec)(void *data, const struct wire_wall_denied *d), void *data)
+hold_init(struct hold *h, int (*ask)(void *data, const struct wire_wall_listen *wanted),
+          uint32_t (*find_exec)(void *data, const struct wire_wall_denied *d), void *data)
 {
         memset(h, 0, sizeof *h);
         h->link = -1;
@@ -39,7 +41,8 @@ hold_take(struct hold *h, struct wire_message *m, const void *body)
                 h->is_routed = true;
                 h->stock = listeners[--count].index;
         }
-        if (h->socket_count > 0 || m->len % sizeof *listeners != 0 || count > WALL_PORTS_MAX || m->fd_count != WALL_FIXED + count)
+        if (h->socket_count > 0 || m->len % sizeof *listeners != 0 || count > WALL_PORTS_MAX ||
+            m->fd_count != WALL_FIXED + count)
                 return -EPROTO;
         for (size_t i = 0; i < count; i++)
                 h->ports[i] = listeners[i].port;
@@ -51,7 +54,9 @@ hold_take(struct hold *h, struct wire_message *m, const void *body)
         return 0;
 }
 
-/* -- the link --------------------------------------------------------------------------------------------------- */
+/* -- the link
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 void
 hold_unlink(struct hold *h)
@@ -60,7 +65,8 @@ hold_unlink(struct hold *h)
                 (void)close(h->link);
         h->link = -1;
         for (size_t i = 0; i < HOLD_WAITING_MAX; i++)
-                h->waiting[i].is_told = true;          /* the gate that asked has gone: the answer is kept, and not sent */
+                h->waiting[i].is_told =
+                        true; /* the gate that asked has gone: the answer is kept, and not sent */
 }
 
 static size_t
@@ -74,13 +80,15 @@ list_listeners(const struct hold *h, int *fds, struct wall_listener *listeners)
         for (size_t i = 0; i < h->pair_count; i++)
                 for (size_t family = 0; family < 2 && h->pairs[i].fds[family] >= 0; family++) {
                         fds[WALL_FIXED + count] = h->pairs[i].fds[family];
-                        listeners[count++] = (struct wall_listener){ .port = h->pairs[i].port, .index = h->pairs[i].index };
+                        listeners[count++] = (struct wall_listener){ .port = h->pairs[i].port,
+                                                                     .index = h->pairs[i].index };
                 }
         return count;
 }
 
 int
-hold_link(struct hold *h, int fds[HOLD_FDS_MAX + 1], size_t *ret_fd_count, struct wall_listener listeners[HOLD_LISTENERS_MAX], size_t *ret_listener_count)
+hold_link(struct hold *h, int fds[HOLD_FDS_MAX + 1], size_t *ret_fd_count,
+          struct wall_listener listeners[HOLD_LISTENERS_MAX], size_t *ret_listener_count)
 {
         int pair[2];
 
@@ -98,7 +106,9 @@ hold_link(struct hold *h, int fds[HOLD_FDS_MAX + 1], size_t *ret_fd_count, struc
         return 0;
 }
 
-/* -- names ------------------------------------------------------------------------------------------------------ */
+/* -- names
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static struct hold_name *
 find_name(struct hold *h, uint32_t index)
@@ -119,7 +129,8 @@ take_row(struct hold *h)
                 for (size_t i = 0; i < h->name_count; i++)
                         if (h->names[i].is_retired) {
                                 free(h->names[i].host);
-                                memmove(&h->names[i], &h->names[i + 1], (h->name_count - i - 1) * sizeof *h->names);
+                                memmove(&h->names[i], &h->names[i + 1],
+                                        (h->name_count - i - 1) * sizeof *h->names);
                                 h->name_count--;
                                 h->told -= i < h->told;
                                 break;
@@ -159,7 +170,8 @@ close_pairs(struct hold *h, uint32_t index)
         }
 }
 
-/* 0, or -1: the gate's link is closed, because the address of a name that is not kept could later be given to another name. */
+/* 0, or -1: the gate's link is closed, because the address of a name that is not kept could later
+ * be given to another name. */
 static int
 named(struct hold *h, const struct wire_wall_named *n)
 {
@@ -167,7 +179,9 @@ named(struct hold *h, const struct wire_wall_named *n)
         bool was_told = h->is_begun;
         char *host;
 
-        if (n->is_retired && n->host[0] == '\0') {            /* the name of an address is kept: the next gate receives it too */
+        if (n->is_retired &&
+            n->host[0] ==
+                    '\0') { /* the name of an address is kept: the next gate receives it too */
                 if (row)
                         row->is_retired = true;
                 close_pairs(h, n->index);
@@ -185,8 +199,8 @@ named(struct hold *h, const struct wire_wall_named *n)
         *row = (struct hold_name){ n->index, n->is_retired != 0, host };
         if (row->is_retired)
                 close_pairs(h, n->index);
-        if (was_told)                          /* lint: the row owns the host now */
-                h->told = h->name_count;       /* it was the gate itself that told us */
+        if (was_told)                    /* lint: the row owns the host now */
+                h->told = h->name_count; /* it was the gate itself that told us */
         return 0;
 }
 
@@ -199,7 +213,8 @@ tell_names(struct hold *h)
                 int result;
 
                 if (h->told == h->name_count && !h->is_counted) {
-                        result = wire_send(h->link, WIRE_WALL_COUNTED, &h->counted, sizeof h->counted, NULL, 0);
+                        result = wire_send(h->link, WIRE_WALL_COUNTED, &h->counted,
+                                           sizeof h->counted, NULL, 0);
                 } else if (h->told == h->name_count) {
                         result = wire_send(h->link, WIRE_WALL_BEGIN, NULL, 0, NULL, 0);
                 } else {
@@ -220,15 +235,21 @@ tell_names(struct hold *h)
         return 0;
 }
 
-/* -- listeners -------------------------------------------------------------------------------------------------- */
+/* -- listeners
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int
 answer(struct hold *h, uint32_t request, int sys, const int *fds)
 {
         const struct wire_wall_listened told = { request, sys };
-        int result = wire_send(h->link, WIRE_WALL_LISTENED, &told, sizeof told, fds, sys != 0 || !fds ? 0 : fds[1] < 0 ? 1 : 2);
+        int result = wire_send(h->link, WIRE_WALL_LISTENED, &told, sizeof told, fds,
+                               sys != 0 || !fds ? 0
+                               : fds[1] < 0     ? 1
+                                                : 2);
 
-        return result < 0 && !wire_is_for_later(result) ? -1 : 0;      /* untold, it is asked for again */
+        return result < 0 && !wire_is_for_later(result) ? -1
+                                                        : 0; /* untold, it is asked for again */
 }
 
 static int
@@ -250,7 +271,7 @@ listen_for(struct hold *h, const struct wire_wall_listen *wanted)
         }
         if (!row)
                 return answer(h, wanted->request, EAGAIN, NULL);
-        if (asked != 0) {                              /* one answer serves both */
+        if (asked != 0) { /* one answer serves both */
                 *row = (struct hold_waiting){ asked, wanted->request, index, wanted->port, false };
                 return 0;
         }
@@ -258,7 +279,9 @@ listen_for(struct hold *h, const struct wire_wall_listen *wanted)
                 return answer(h, wanted->request, ENFILE, NULL);
         if (++h->last_number == 0)
                 h->last_number = 1;
-        result = h->ask(h->data, &(struct wire_wall_listen){ .request = h->last_number, .index = index, .port = wanted->port });
+        result = h->ask(h->data, &(struct wire_wall_listen){ .request = h->last_number,
+                                                             .index = index,
+                                                             .port = wanted->port });
         if (result < 0)
                 return answer(h, wanted->request, -result, NULL);
         *row = (struct hold_waiting){ h->last_number, wanted->request, index, wanted->port, false };
@@ -308,16 +331,19 @@ hold_listened(struct hold *h, struct wire_message *m, const struct wire_wall_lis
         if (sys == 0 && (h->pair_count == HOLD_PAIRS_MAX || !is_named(h, row->index)))
                 sys = ENFILE;
         if (sys == 0) {
-                h->pairs[h->pair_count] = (struct hold_pair){ row->index, row->port, { m->fds[0], row->index == 0 ? -1 : m->fds[1] } };
+                h->pairs[h->pair_count] = (struct hold_pair){
+                        row->index, row->port, { m->fds[0], row->index == 0 ? -1 : m->fds[1] }
+                };
                 fds = h->pairs[h->pair_count++].fds;
-                m->fd_count = 0;               /* they are held now */
+                m->fd_count = 0; /* they are held now */
         }
         for (size_t i = 0; i < HOLD_WAITING_MAX; i++)
                 if (h->waiting[i].number == got->request)
                         pass_on(h, &h->waiting[i], sys, fds);
 }
 
-/* -- what was refused ------------------------------------------------------------------------------------------- */
+/* -- what was refused
+ * ------------------------------------------------------------------------------------------- */
 
 /* People and agents read it: what the payload sent as a name drives no terminal. */
 static void
@@ -331,7 +357,10 @@ make_plain(char *text)
 struct hold_denial *
 hold_denial(struct hold *h, uint64_t number)
 {
-        uint64_t at = number <= HOLD_DENIALS_FIRST ? number - 1 : HOLD_DENIALS_FIRST + (number - HOLD_DENIALS_FIRST - 1) % HOLD_DENIALS_LAST;
+        uint64_t at = number <= HOLD_DENIALS_FIRST
+                              ? number - 1
+                              : HOLD_DENIALS_FIRST +
+                                        (number - HOLD_DENIALS_FIRST - 1) % HOLD_DENIALS_LAST;
 
         return number != 0 && h->denials[at].number == number ? &h->denials[at] : NULL;
 }
@@ -341,7 +370,8 @@ hold_denial_after(const struct hold *h, uint64_t number)
 {
         uint64_t next = number + 1;
 
-        if (next > HOLD_DENIALS_FIRST && h->denied > HOLD_DENIALS_MAX && next <= h->denied - HOLD_DENIALS_LAST)
+        if (next > HOLD_DENIALS_FIRST && h->denied > HOLD_DENIALS_MAX &&
+            next <= h->denied - HOLD_DENIALS_LAST)
                 next = h->denied - HOLD_DENIALS_LAST + 1;
         return next <= h->denied ? next : 0;
 }
@@ -382,8 +412,13 @@ denied(struct hold *h, struct wire_wall_denied *d)
                 return;
         }
         h->denied++;
-        one = &h->denials[h->denied <= HOLD_DENIALS_FIRST ? h->denied - 1 : HOLD_DENIALS_FIRST + (h->denied - HOLD_DENIALS_FIRST - 1) % HOLD_DENIALS_LAST];
-        *one = (struct hold_denial){ .number = h->denied, .exec = exec, .version = h->refusals.version, .d = *d };
+        one = &h->denials[h->denied <= HOLD_DENIALS_FIRST
+                                  ? h->denied - 1
+                                  : HOLD_DENIALS_FIRST + (h->denied - HOLD_DENIALS_FIRST - 1) %
+                                                                 HOLD_DENIALS_LAST];
+        *one = (struct hold_denial){
+                .number = h->denied, .exec = exec, .version = h->refusals.version, .d = *d
+        };
 }
 
 const char *
@@ -391,12 +426,16 @@ hold_address_text(const struct wire_wall_denied *d, char ret[HOLD_ADDRESS_ROOM])
 {
         enum { MAPPED = 12 };
 
-        if (d->family == 0 || !inet_ntop(d->family == 4 ? AF_INET : AF_INET6, d->address + (d->family == 4 ? MAPPED : 0), ret, HOLD_ADDRESS_ROOM))
+        if (d->family == 0 ||
+            !inet_ntop(d->family == 4 ? AF_INET : AF_INET6,
+                       d->address + (d->family == 4 ? MAPPED : 0), ret, HOLD_ADDRESS_ROOM))
                 ret[0] = '\0';
         return ret;
 }
 
-/* -- hearing ---------------------------------------------------------------------------------------------------- */
+/* -- hearing
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static bool
 is_text(const char *text)
@@ -423,7 +462,10 @@ hear_one(struct hold *h, const struct wire_message *m, void *body)
                 return -1;
         switch (m->kind) {
         case WIRE_WALL_NAMED:
-                return m->len == sizeof *n && n->index >= WALL_NAME_FIRST && n->index <= WALL_INDEX_MAX && is_text(n->host) ? named(h, n) : -1;
+                return m->len == sizeof *n && n->index >= WALL_NAME_FIRST &&
+                                       n->index <= WALL_INDEX_MAX && is_text(n->host)
+                               ? named(h, n)
+                               : -1;
         case WIRE_WALL_LISTEN:
                 return m->len == sizeof(struct wire_wall_listen) ? listen_for(h, body) : -1;
         case WIRE_WALL_COUNTED:

@@ -1,6 +1,7 @@
-/* hold/hold_test.c - what hold/hold.h promises, with a gate and a pid 1 that are sockets of the test's. */
-#include "hold/hold.h"
+/* hold/hold_test.c - what hold/hold.h promises, with a gate and a pid 1 that are sockets of the
+ * test's. */
 #include "base/unit.h"
+#include "hold/hold.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,9 @@ static void
 take(size_t low_ports)
 {
         struct wall_listener listeners[2] = { { .port = 22 }, { .port = 25 } };
-        struct wire_message m = { .kind = WIRE_WALL, .len = low_ports * sizeof *listeners, .fd_count = WALL_FIXED + low_ports };
+        struct wire_message m = { .kind = WIRE_WALL,
+                                  .len = low_ports * sizeof *listeners,
+                                  .fd_count = WALL_FIXED + low_ports };
 
         ask_result = 0;
         hold_init(&hold, ask, find_exec, NULL);
@@ -123,7 +126,7 @@ a_new_gate_is_told_everything(void **state)
         expect_begin(gate);
         name(gate, 300, "a.example", 0);
         name(gate, 301, "b.example", 0);
-        name(gate, 301, "", 1);                        /* as gates say it */
+        name(gate, 301, "", 1); /* as gates say it */
         close(gate);
         assert_int_equal(hold_hear(&hold), -1);
         assert_int_equal(hold.link, -1);
@@ -163,7 +166,8 @@ many_names_wait_for_room(void **state)
         gate = link_gate(0);
         do {
                 assert_int_equal(hold_hear(&hold), 0);
-                while ((result = wire_receive(gate, 0, &m, &n, sizeof n)) == 1 && m.kind == WIRE_WALL_NAMED)
+                while ((result = wire_receive(gate, 0, &m, &n, sizeof n)) == 1 &&
+                       m.kind == WIRE_WALL_NAMED)
                         assert_int_equal(n.index, 300 + heard++);
         } while (result == -EAGAIN);
         assert_int_equal(m.kind, WIRE_WALL_COUNTED);
@@ -245,7 +249,7 @@ listeners_outlive_the_gate(void **state)
         assert_int_equal(asked.port, 5432);
         pid_1_answers(0);
         expect_listened(gate, 9, 0);
-        listen_as(gate, 10);                   /* again: from what is held */
+        listen_as(gate, 10); /* again: from what is held */
         assert_int_equal(asked.request, 0);
         expect_listened(gate, 10, 0);
         close(gate);
@@ -256,7 +260,8 @@ listeners_outlive_the_gate(void **state)
         assert_int_equal(open_count(), before);
 }
 
-/* The answer to a gate that was killed is kept, and not told to the next, whose numbers are the same. */
+/* The answer to a gate that was killed is kept, and not told to the next, whose numbers are the
+ * same. */
 static void
 an_answer_goes_to_who_asked(void **state)
 {
@@ -359,13 +364,16 @@ a_retired_name_has_no_listeners(void **state)
 static void
 refuse(int gate, uint16_t port, uint32_t count)
 {
-        struct wire_wall_denied d = { .reason = 1, .count = count, .port = port, .cgroup = 77, .host = "evil.example" };
+        struct wire_wall_denied d = {
+                .reason = 1, .count = count, .port = port, .cgroup = 77, .host = "evil.example"
+        };
 
         assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
         assert_int_equal(hold_hear(&hold), 0);
 }
 
-/* The first and the last are kept, in one order; what is asked for again and again, with others between, is one; and all are counted. */
+/* The first and the last are kept, in one order; what is asked for again and again, with others
+ * between, is one; and all are counted. */
 static void
 denials_are_kept_and_counted(void **state)
 {
@@ -392,7 +400,10 @@ denials_are_kept_and_counted(void **state)
         assert_int_equal(hold_denial(&hold, 1)->d.count, 4);
         for (uint64_t n = hold_denial_after(&hold, 0); n != 0; n = hold_denial_after(&hold, n)) {
                 assert_int_equal(hold_denial(&hold, n)->number, n);
-                assert_int_equal(n, n <= HOLD_DENIALS_FIRST ? last + 1 : last < hold.denied - HOLD_DENIALS_LAST ? hold.denied - HOLD_DENIALS_LAST + 1 : last + 1);
+                assert_int_equal(n, n <= HOLD_DENIALS_FIRST ? last + 1
+                                    : last < hold.denied - HOLD_DENIALS_LAST
+                                            ? hold.denied - HOLD_DENIALS_LAST + 1
+                                            : last + 1);
                 last = n;
                 numbers++;
         }
@@ -408,11 +419,17 @@ denials_are_kept_and_counted(void **state)
         hold_fini(&hold);
 }
 
-/* The same refusal for two execs is two entries; what the gate could not send is counted, without an exec. */
+/* The same refusal for two execs is two entries; what the gate could not send is counted, without
+ * an exec. */
 static void
 a_denial_belongs_to_one_exec(void **state)
 {
-        struct wire_wall_denied d = { .reason = 1, .count = 1, .port = 443, .cgroup = 77, .host = "evil.example", .at_ms = 999 };
+        struct wire_wall_denied d = { .reason = 1,
+                                      .count = 1,
+                                      .port = 443,
+                                      .cgroup = 77,
+                                      .host = "evil.example",
+                                      .at_ms = 999 };
         int gate;
 
         (void)state;
@@ -424,7 +441,7 @@ a_denial_belongs_to_one_exec(void **state)
                 assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
         }
         d.cgroup = 77;
-        d.at_ms = 1000;                        /* the group is another exec's by now, and of that the test knows nothing */
+        d.at_ms = 1000; /* the group is another exec's by now, and of that the test knows nothing */
         d.untold = 40;
         assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
         assert_int_equal(hold_hear(&hold), 0);
@@ -444,10 +461,18 @@ a_denial_belongs_to_one_exec(void **state)
 static void
 a_gate_is_not_believed(void **state)
 {
-        static const struct { uint16_t kind; size_t len; } rows[] = {
-                { WIRE_WALL_NAMED, sizeof(struct wire_wall_named) },            /* index 0 */
-                { WIRE_WALL_NAMED, 8 }, { WIRE_WALL_LISTEN, 4 }, { WIRE_WALL_DENIED, 12 }, { WIRE_WALL_BEGIN, 0 }, { WIRE_WALL_COUNTED, 8 }, { WIRE_EXEC, 16 },
-                { WIRE_WALL_DENIED, sizeof(struct wire_wall_denied) },          /* names without an end */
+        static const struct {
+                uint16_t kind;
+                size_t len;
+        } rows[] = {
+                { WIRE_WALL_NAMED, sizeof(struct wire_wall_named) }, /* index 0 */
+                { WIRE_WALL_NAMED, 8 },
+                { WIRE_WALL_LISTEN, 4 },
+                { WIRE_WALL_DENIED, 12 },
+                { WIRE_WALL_BEGIN, 0 },
+                { WIRE_WALL_COUNTED, 8 },
+                { WIRE_EXEC, 16 },
+                { WIRE_WALL_DENIED, sizeof(struct wire_wall_denied) }, /* names without an end */
         };
         char body[1024];
 
@@ -471,7 +496,9 @@ static void
 take_routed(uint32_t stock)
 {
         const struct wall_listener listeners[2] = { { .port = 22 }, { .index = stock } };
-        struct wire_message m = { .kind = WIRE_WALL, .len = sizeof listeners, .fd_count = WALL_FIXED + 1 };
+        struct wire_message m = { .kind = WIRE_WALL,
+                                  .len = sizeof listeners,
+                                  .fd_count = WALL_FIXED + 1 };
 
         ask_result = 0;
         hold_init(&hold, ask, find_exec, NULL);
@@ -484,7 +511,8 @@ static void
 pid_1_answers_with(size_t fd_count)
 {
         struct wire_wall_listened got = { asked.request, 0 };
-        struct wire_message m = { .fd_count = fd_count, .fds = { null_fd(), fd_count > 1 ? null_fd() : -1 } };
+        struct wire_message m = { .fd_count = fd_count,
+                                  .fds = { null_fd(), fd_count > 1 ? null_fd() : -1 } };
 
         hold_listened(&hold, &m, &got);
         wire_message_close(&m);
@@ -503,7 +531,8 @@ expect_fds(int gate, uint32_t request, int sys, size_t fd_count)
         wire_message_close(&m);
 }
 
-/* Of a routed wall a port is listened to once, for all names, and for as long as there is the wall. */
+/* Of a routed wall a port is listened to once, for all names, and for as long as there is the wall.
+ */
 static void
 names_share_listeners_of_a_routed_wall(void **state)
 {
@@ -530,7 +559,7 @@ names_share_listeners_of_a_routed_wall(void **state)
         other.port = 5433;
         assert_int_equal(wire_send(gate, WIRE_WALL_LISTEN, &other, sizeof other, NULL, 0), 0);
         assert_int_equal(hold_hear(&hold), 0);
-        pid_1_answers_with(2);                         /* a pair is none */
+        pid_1_answers_with(2); /* a pair is none */
         expect_fds(gate, 2, EPROTO, 0);
         name(gate, 300, "", 1);
         assert_int_equal(hold_stock(&hold), 2);
@@ -560,10 +589,19 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_new_gate_is_told_everything), cmocka_unit_test(many_names_wait_for_room), cmocka_unit_test(bytes_outlive_the_gate), cmocka_unit_test(listeners_outlive_the_gate),
-                cmocka_unit_test(an_answer_goes_to_who_asked),   cmocka_unit_test(a_refusal_is_passed_on), cmocka_unit_test(one_answer_serves_all_who_ask),   cmocka_unit_test(a_retired_name_has_no_listeners),
-                cmocka_unit_test(denials_are_kept_and_counted), cmocka_unit_test(a_denial_belongs_to_one_exec),
-                cmocka_unit_test(names_share_listeners_of_a_routed_wall), cmocka_unit_test(a_gate_is_not_believed),   cmocka_unit_test(a_wall_comes_once_and_whole),
+                cmocka_unit_test(a_new_gate_is_told_everything),
+                cmocka_unit_test(many_names_wait_for_room),
+                cmocka_unit_test(bytes_outlive_the_gate),
+                cmocka_unit_test(listeners_outlive_the_gate),
+                cmocka_unit_test(an_answer_goes_to_who_asked),
+                cmocka_unit_test(a_refusal_is_passed_on),
+                cmocka_unit_test(one_answer_serves_all_who_ask),
+                cmocka_unit_test(a_retired_name_has_no_listeners),
+                cmocka_unit_test(denials_are_kept_and_counted),
+                cmocka_unit_test(a_denial_belongs_to_one_exec),
+                cmocka_unit_test(names_share_listeners_of_a_routed_wall),
+                cmocka_unit_test(a_gate_is_not_believed),
+                cmocka_unit_test(a_wall_comes_once_and_whole),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,10 @@
  * hold/refusals.c - what was refused, command by command.
  *
  * Room: hold (words). Touches: mem.
- * Theory: the reader of a command's result is a model with little context: a repeated refusal is one line with a count, and of many refusals the first few are
- * listed, because what comes later is mostly what the first ones led to. What is not listed is counted all the same, so that nothing can be hidden behind a crowd.
+ * Theory: the reader of a command's result is a model with little context: a repeated refusal is
+ * one line with a count, and of many refusals the first few are listed, because what comes later is
+ * mostly what the first ones led to. What is not listed is counted all the same, so that nothing
+ * can be hidden behind a crowd.
  */
 #include "hold/refusals.h"
 
@@ -19,7 +21,8 @@ refusals_sum(uint64_t a, uint64_t b)
 bool
 refusal_is_same(const struct wire_wall_denied *a, const struct wire_wall_denied *b)
 {
-        return a->reason == b->reason && a->port == b->port && strcmp(a->host, b->host) == 0 && strcmp(a->other, b->other) == 0 &&
+        return a->reason == b->reason && a->port == b->port && strcmp(a->host, b->host) == 0 &&
+               strcmp(a->other, b->other) == 0 &&
                (a->host[0] != '\0' || memcmp(a->address, b->address, sizeof a->address) == 0);
 }
 
@@ -135,7 +138,8 @@ add_item(struct refusals *r, struct refused *one, const struct wire_wall_denied 
         }
         r->held++;
         one->version = r->version;
-        one->items[one->count] = (struct refusal){ .d = *d };  /* lint: what is overwritten here holds no pointer */
+        /* lint: what is overwritten here holds no pointer */
+        one->items[one->count] = (struct refusal){ .d = *d };
         return &one->items[one->count++];
 }
 
@@ -167,7 +171,8 @@ refusals_add(struct refusals *r, uint32_t exec, const struct wire_wall_denied *d
                 return;
         for (size_t i = 0; i < one->count && !item; i++)
                 item = refusal_is_same(&one->items[i].d, d) ? &one->items[i] : NULL;
-        if (!item && one->more == 0)           /* in the order in which they came: once one was left out, none is listed after it */
+        if (!item && one->more == 0) /* in the order in which they came: once one was left out, none
+                                        is listed after it */
                 item = add_item(r, one, d);
         if (!item) {
                 one->more = refusals_sum(one->more, d->count);
@@ -194,7 +199,8 @@ refusals_miss(struct refusals *r, uint64_t count)
 }
 
 void
-refusals_set(struct refusals *r, uint32_t exec, size_t kept, uint64_t more, size_t at, const struct wire_wall_denied *d, uint64_t count)
+refusals_set(struct refusals *r, uint32_t exec, size_t kept, uint64_t more, size_t at,
+             const struct wire_wall_denied *d, uint64_t count)
 {
         struct refused *one = account(r, exec);
         struct refusal *item = NULL;

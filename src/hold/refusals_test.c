@@ -1,6 +1,7 @@
-/* hold/refusals_test.c - what was refused is listed up to a bound, and no refusal is lost from the numbers. */
-#include "hold/refusals.h"
+/* hold/refusals_test.c - what was refused is listed up to a bound, and no refusal is lost from the
+ * numbers. */
 #include "base/unit.h"
+#include "hold/refusals.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,13 +64,13 @@ lists_give_way_to_others(void **state)
         }
         refuse(3, 0, 1);
         expect(1, 3, 0, 3);
-        expect(3, 0, 1, 1);                    /* both others run: there is no place */
+        expect(3, 0, 1, 1); /* both others run: there is no place */
         refusals_end(&refusals, 2);
         refuse(4, 0, 5);
         expect(2, 0, 6, 6);
         expect(1, 3, 0, 3);
         expect(4, 1, 0, 5);
-        refuse(2, 0, 1);                       /* told late, of one that is only a number by now */
+        refuse(2, 0, 1); /* told late, of one that is only a number by now */
         expect(2, 0, 7, 7);
         refusals_forget(&refusals, 1);
         assert_null(refusals_find(&refusals, 1));
@@ -106,7 +107,7 @@ what_is_told_is_written_down(void **state)
         expect(1, 1, 0, 3);
         refusals_set(&refusals, 1, 1, 9, 0, &d, 5);
         expect(1, 1, 9, 14);
-        refusals_set(&refusals, 1, 3, 9, 2, &d, 5);    /* the one between is missing */
+        refusals_set(&refusals, 1, 3, 9, 2, &d, 5); /* the one between is missing */
         expect(1, 1, 9, 14);
         for (uint32_t exec = 2; exec < 6; exec++)
                 for (size_t i = 0; i < 2 * EACH; i++)

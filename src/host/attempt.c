@@ -14,8 +14,7 @@
 
 #include "base/scoped.h"
 
-__attribute__((format(printf, 3, 0)))
-static void
+__attribute__((format(printf, 3, 0))) static void
 detail_write(struct attempt *a, int sys, const char *fmt, va_list ap)
 {
         size_t used;

@@ -19,14 +19,16 @@ enum attempt_result { ATTEMPT_WORKS, ATTEMPT_FAILS, ATTEMPT_IDLE };
 struct attempt {
         const struct host_facts *facts;
         char detail[256];
-        char mend[1024];       /* command that fixes it; "": the row's own */
+        char mend[1024]; /* command that fixes it; "": the row's own */
 };
 
 /* Write the detail (with ": strerror" if sys is not 0) and return the result. */
 enum attempt_result attempt_fails(struct attempt *a, int sys, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-enum attempt_result attempt_works(struct attempt *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-enum attempt_result attempt_idle(struct attempt *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+enum attempt_result attempt_works(struct attempt *a, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
+enum attempt_result attempt_idle(struct attempt *a, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
 
 /* Writes text to an existing file. Returns 0, or -1 with errno. */
 int attempt_write(const char *path, const char *text);
@@ -35,9 +37,9 @@ int attempt_write(const char *path, const char *text);
 int attempt_read(const char *path, char *buf, size_t room);
 
 /*
- * Writes into the field for it the command that installs an AppArmor profile for this program (an absolute
- * path) and no other. Leaves the field unchanged if the path is too long or has a character that
- * cannot be quoted.
+ * Writes into the field for it the command that installs an AppArmor profile for this program (an
+ * absolute path) and no other. Leaves the field unchanged if the path is too long or has a
+ * character that cannot be quoted.
  */
 void attempt_apparmor_mend(struct attempt *a, const char *program);
 

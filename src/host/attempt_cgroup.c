@@ -28,10 +28,10 @@ enum { PATH_ROOM = FACTS_PATH_MAX + 64 };
 /* The group for this attempt, and the changes made to create it. */
 struct group {
         char dir[PATH_ROOM];
-        char leaf[PATH_ROOM];            /* the leaf this process moved to, "" if it did not move */
+        char leaf[PATH_ROOM]; /* the leaf this process moved to, "" if it did not move */
         const struct cgroup_facts *facts;
         bool is_enabled_by_us[4];
-        const char *controller;             /* v2: to enable, NULL for none */
+        const char *controller; /* v2: to enable, NULL for none */
 };
 
 static int
@@ -75,7 +75,8 @@ move_both(const char *dir)
 static int
 leave(struct group *g)
 {
-        (void)snprintf(g->leaf, sizeof g->leaf, "%s/carrel-doctor-leaf-%d", g->facts->unified, (int)getpid());
+        (void)snprintf(g->leaf, sizeof g->leaf, "%s/carrel-doctor-leaf-%d", g->facts->unified,
+                       (int)getpid());
         if (mkdir(g->leaf, 0755) < 0) {
                 g->leaf[0] = '\0';
                 return -1;
@@ -117,7 +118,8 @@ group_close(struct group *g)
 
 /* Creates a group below `parent`; on failure everything is restored and errno gives the reason. */
 static int
-group_open(struct group *g, const struct cgroup_facts *facts, const char *parent, const char *controller)
+group_open(struct group *g, const struct cgroup_facts *facts, const char *parent,
+           const char *controller)
 {
         int sys;
 
@@ -145,7 +147,8 @@ attempt_cgroup_collect(const struct cgroup_facts *facts, long pid)
         for (unsigned i = 0; i < CGROUP_CONTROLLER_MAX; i++) {
                 if (facts->place[i].version == 0)
                         continue;
-                (void)snprintf(dir, sizeof dir, "%s/carrel-doctor-%ld", facts->place[i].parent, pid);
+                (void)snprintf(dir, sizeof dir, "%s/carrel-doctor-%ld", facts->place[i].parent,
+                               pid);
                 dir_remove(dir);
         }
         if (facts->unified[0]) {
@@ -161,11 +164,15 @@ struct limit {
         const char *v2_file, *v2_text, *v2_expect;
 };
 
-static const struct limit memory_limit = { CGROUP_MEMORY, "memory.limit_in_bytes", "67108864", "67108864",
-                                           "memory.max", "67108864", "67108864" };
-static const struct limit pids_limit = { CGROUP_PIDS, "pids.max", "32", "32", "pids.max", "32", "32" };
-static const struct limit cpu_limit = { CGROUP_CPU, "cpu.cfs_quota_us", "50000", "50000",
-                                        "cpu.max", "50000 100000", "50000 100000" };
+static const struct limit memory_limit = { CGROUP_MEMORY, "memory.limit_in_bytes",
+                                           "67108864",    "67108864",
+                                           "memory.max",  "67108864",
+                                           "67108864" };
+static const struct limit pids_limit = {
+        CGROUP_PIDS, "pids.max", "32", "32", "pids.max", "32", "32"
+};
+static const struct limit cpu_limit = { CGROUP_CPU, "cpu.cfs_quota_us", "50000",       "50000",
+                                        "cpu.max",  "50000 100000",     "50000 100000" };
 
 static enum attempt_result
 not_to_be_had(struct attempt *a, const char *name)
@@ -180,7 +187,8 @@ not_to_be_had(struct attempt *a, const char *name)
 }
 
 static enum attempt_result
-limit_set(struct attempt *a, const struct group *g, const char *file, const char *text, const char *expect)
+limit_set(struct attempt *a, const struct group *g, const char *file, const char *text,
+          const char *expect)
 {
         char got[256];
 
@@ -206,12 +214,14 @@ limit_try(struct attempt *a, const struct limit *limit)
                 return not_to_be_had(a, name);
         if (group_open(&g, &a->facts->cgroup, place->parent, is_v2 ? name : NULL) < 0)
                 return attempt_fails(a, errno, "no group can be made in %.150s", place->parent);
-        r = limit_set(a, &g, is_v2 ? limit->v2_file : limit->v1_file, is_v2 ? limit->v2_text : limit->v1_text,
+        r = limit_set(a, &g, is_v2 ? limit->v2_file : limit->v1_file,
+                      is_v2 ? limit->v2_text : limit->v1_text,
                       is_v2 ? limit->v2_expect : limit->v1_expect);
         group_close(&g);
         if (r != ATTEMPT_WORKS)
                 return r;
-        return attempt_works(a, "set and read back, cgroup v%d in %.180s", place->version, place->parent);
+        return attempt_works(a, "set and read back, cgroup v%d in %.180s", place->version,
+                             place->parent);
 }
 
 enum attempt_result
@@ -241,7 +251,8 @@ attempt_swap(struct attempt *a)
 
         if (place->version == 0)
                 return not_to_be_had(a, "memory");
-        if (group_open(&g, &a->facts->cgroup, place->parent, place->version == 2 ? "memory" : NULL) < 0)
+        if (group_open(&g, &a->facts->cgroup, place->parent,
+                       place->version == 2 ? "memory" : NULL) < 0)
                 return attempt_fails(a, errno, "no group can be made in %.150s", place->parent);
         if (place->version == 2) {
                 r = limit_set(a, &g, "memory.swap.max", "0", "0");
@@ -269,7 +280,8 @@ disk_find(char *ret, size_t room)
         if (access(path, F_OK) < 0)
                 return true;
         (void)snprintf(path, sizeof path, "/sys/dev/block/%s/../dev", ret);
-        if (attempt_read(path, ret, room) <= 0 || sscanf(ret, "%u:%u", &disk_major, &disk_minor) != 2)
+        if (attempt_read(path, ret, room) <= 0 ||
+            sscanf(ret, "%u:%u", &disk_major, &disk_minor) != 2)
                 return false;
         (void)snprintf(ret, room, "%u:%u", disk_major, disk_minor);
         return true;
@@ -279,15 +291,19 @@ enum attempt_result
 attempt_io(struct attempt *a)
 {
         char disk[64], v1_text[96], v2_text[96];
-        struct limit limit = { CGROUP_IO, "blkio.throttle.write_bps_device", v1_text, "1048576",
-                               "io.max", v2_text, "wbps=1048576" };
+        struct limit limit = { CGROUP_IO,     "blkio.throttle.write_bps_device",
+                               v1_text,       "1048576",
+                               "io.max",      v2_text,
+                               "wbps=1048576" };
 
         if (a->facts->cgroup.place[CGROUP_IO].version == 0)
                 return not_to_be_had(a, "io");
         if (!disk_find(disk, sizeof disk)) {
-                (void)snprintf(a->mend, sizeof a->mend, "keep the workspace on one local disk (ext4 or xfs): btrfs, "
-                                                        "overlay, tmpfs and network filesystems have none to limit");
-                return attempt_fails(a, 0, "the working directory's filesystem has no single disk behind it");
+                (void)snprintf(a->mend, sizeof a->mend,
+                               "keep the workspace on one local disk (ext4 or xfs): btrfs, "
+                               "overlay, tmpfs and network filesystems have none to limit");
+                return attempt_fails(
+                        a, 0, "the working directory's filesystem has no single disk behind it");
         }
         (void)snprintf(v1_text, sizeof v1_text, "%s 1048576", disk);
         (void)snprintf(v2_text, sizeof v2_text, "%s wbps=1048576", disk);
@@ -332,7 +348,8 @@ kill_try(struct attempt *a, const struct group *g)
                 char text[32];
 
                 (void)snprintf(text, sizeof text, "%d", (int)pid);
-                if (write_in(g->dir, "cgroup.procs", text) < 0 || write_in(g->dir, "cgroup.kill", "1") < 0) {
+                if (write_in(g->dir, "cgroup.procs", text) < 0 ||
+                    write_in(g->dir, "cgroup.kill", "1") < 0) {
                         sys = errno;
                         (void)kill(pid, SIGTERM);
                 }

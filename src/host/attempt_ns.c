@@ -36,10 +36,18 @@
  * The C library's <sys/mount.h> and the kernel's <linux/mount.h> cannot both be included; these few
  * declarations are enough.
  */
-int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data);
+int mount(const char *source, const char *target, const char *type, unsigned long flags,
+          const void *data);
 int umount2(const char *target, int flags);
 
-enum { FLAG_NOSUID = 2, FLAG_NODEV = 4, FLAG_NOEXEC = 8, FLAG_REC = 16384, FLAG_PRIVATE = 1 << 18, FLAG_DETACH = 2 };
+enum {
+        FLAG_NOSUID = 2,
+        FLAG_NODEV = 4,
+        FLAG_NOEXEC = 8,
+        FLAG_REC = 16384,
+        FLAG_PRIVATE = 1 << 18,
+        FLAG_DETACH = 2
+};
 
 #ifndef OPEN_TREE_CLONE
 #define OPEN_TREE_CLONE 1
@@ -82,12 +90,14 @@ attempt_apparmor_mend(struct attempt *a, const char *program)
         }
         quoted[used] = '\0';
         (void)snprintf(a->mend, sizeof a->mend,
-                       "sudo tee /etc/apparmor.d/carrel <<'END' && sudo apparmor_parser -r /etc/apparmor.d/carrel\n"
+                       "sudo tee /etc/apparmor.d/carrel <<'END' && sudo apparmor_parser -r "
+                       "/etc/apparmor.d/carrel\n"
                        "abi <abi/4.0>,\n"
                        "profile carrel \"%s\" flags=(unconfined) {\n"
                        "  userns,\n"
                        "}\n"
-                       "END", quoted);
+                       "END",
+                       quoted);
 }
 
 static enum attempt_result
@@ -100,7 +110,8 @@ capability_denied(struct attempt *a, int sys, const char *doing)
                 len = readlink("/proc/self/exe", program, sizeof program - 1);
                 program[len > 0 ? len : 0] = '\0';
                 attempt_apparmor_mend(a, program);
-                return attempt_fails(a, 0, "made, but AppArmor denies its capabilities (%s is refused)", doing);
+                return attempt_fails(
+                        a, 0, "made, but AppArmor denies its capabilities (%s is refused)", doing);
         }
         return attempt_fails(a, sys, "made, but %s fails", doing);
 }
@@ -137,7 +148,8 @@ enter_scratch(struct attempt *a, int more_flags)
 
         if (r != ATTEMPT_WORKS)
                 return r;
-        if (mount("carrel-doctor", "/tmp", "tmpfs", FLAG_NOSUID | FLAG_NODEV, "size=1m,mode=0700") < 0 ||
+        if (mount("carrel-doctor", "/tmp", "tmpfs", FLAG_NOSUID | FLAG_NODEV, "size=1m,mode=0700") <
+                    0 ||
             chdir("/tmp") < 0)
                 return attempt_fails(a, errno, "a tmpfs is refused");
         return ATTEMPT_WORKS;
@@ -201,7 +213,8 @@ attempt_pid_ns(struct attempt *a)
         if (r != ATTEMPT_WORKS)
                 return r;
         sys = child_run(inside_is_first);
-        return sys ? attempt_fails(a, sys, "its first process fails") : attempt_works(a, "its first process is 1");
+        return sys ? attempt_fails(a, sys, "its first process fails")
+                   : attempt_works(a, "its first process is 1");
 }
 
 /* A changed inode number shows that the namespace is new. */
@@ -256,7 +269,9 @@ inside_mounts_proc(void)
 
         if (mount("proc", "/proc", "proc", FLAG_NOSUID | FLAG_NODEV | FLAG_NOEXEC, NULL) < 0)
                 return errno;
-        return attempt_read("/proc/1/comm", text, sizeof text) > 0 && access("/proc/2", F_OK) < 0 ? 0 : ESRCH;
+        return attempt_read("/proc/1/comm", text, sizeof text) > 0 && access("/proc/2", F_OK) < 0
+                       ? 0
+                       : ESRCH;
 }
 
 enum attempt_result
@@ -268,7 +283,8 @@ attempt_proc(struct attempt *a)
         if (r != ATTEMPT_WORKS)
                 return r;
         sys = child_run(inside_mounts_proc);
-        return sys ? attempt_fails(a, sys, "a fresh /proc is refused") : attempt_works(a, "mounted, and shows only us");
+        return sys ? attempt_fails(a, sys, "a fresh /proc is refused")
+                   : attempt_works(a, "mounted, and shows only us");
 }
 
 enum attempt_result
@@ -317,17 +333,20 @@ attempt_mount_api(struct attempt *a)
                 return r;
         if (mkdir("source", 0700) < 0 || mkdir("usr", 0700) < 0)
                 return attempt_fails(a, errno, "a directory cannot be made");
-        tree = (int)syscall(SYS_open_tree, AT_FDCWD, "source", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | TREE_RECURSIVE);
+        tree = (int)syscall(SYS_open_tree, AT_FDCWD, "source",
+                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | TREE_RECURSIVE);
         if (tree < 0)
                 return attempt_fails(a, errno, "open_tree");
-        if (syscall(SYS_mount_setattr, tree, "", TREE_EMPTY_PATH | TREE_RECURSIVE, &attr, sizeof attr) < 0)
+        if (syscall(SYS_mount_setattr, tree, "", TREE_EMPTY_PATH | TREE_RECURSIVE, &attr,
+                    sizeof attr) < 0)
                 return attempt_fails(a, errno, "mount_setattr");
         if (syscall(SYS_move_mount, tree, "", AT_FDCWD, "usr", MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 return attempt_fails(a, errno, "move_mount");
         if (open("usr/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0 || errno != EROFS)
                 return attempt_fails(a, 0, "a read-only mount can be written");
         fs = (int)syscall(SYS_fsopen, "tmpfs", 1);
-        return fs < 0 ? attempt_fails(a, errno, "fsopen") : attempt_works(a, "a read-only copy of a directory holds");
+        return fs < 0 ? attempt_fails(a, errno, "fsopen")
+                      : attempt_works(a, "a read-only copy of a directory holds");
 }
 
 enum attempt_result
@@ -338,11 +357,12 @@ attempt_devpts(struct attempt *a)
 
         if (r != ATTEMPT_WORKS)
                 return r;
-        if (mkdir("pts", 0700) < 0 ||
-            mount("devpts", "pts", "devpts", FLAG_NOSUID | FLAG_NOEXEC, "newinstance,ptmxmode=0666,mode=0620") < 0)
+        if (mkdir("pts", 0700) < 0 || mount("devpts", "pts", "devpts", FLAG_NOSUID | FLAG_NOEXEC,
+                                            "newinstance,ptmxmode=0666,mode=0620") < 0)
                 return attempt_fails(a, errno, "the kernel refuses to mount devpts");
         fd = open("pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-        return fd < 0 ? attempt_fails(a, errno, "no terminal can be opened") : attempt_works(a, "a terminal opens");
+        return fd < 0 ? attempt_fails(a, errno, "no terminal can be opened")
+                      : attempt_works(a, "a terminal opens");
 }
 
 enum attempt_result
@@ -386,11 +406,17 @@ is_caught(int listener, const struct sockaddr *to, socklen_t len)
 
 /* Creates a wall in its own namespace and checks that it catches both families. */
 static enum attempt_result
-wall_try(struct attempt *a, const struct wall_wanted *wanted, int sockets[WALL_FDS_MAX], const char *wrong)
+wall_try(struct attempt *a, const struct wall_wanted *wanted, int sockets[WALL_FDS_MAX],
+         const char *wrong)
 {
-        const struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(443), .sin_addr = { htonl(0xcb007101u) } };     /* 203.0.113.1 */
-        const struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(443),
-                                          .sin6_addr = { { { 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 } } } };
+        const struct sockaddr_in four = { .sin_family = AF_INET,
+                                          .sin_port = htons(443),
+                                          .sin_addr = { htonl(0xcb007101u) } }; /* 203.0.113.1 */
+        const struct sockaddr_in6 six = {
+                .sin6_family = AF_INET6,
+                .sin6_port = htons(443),
+                .sin6_addr = { { { 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 } } }
+        };
         enum attempt_result r = attempt_loopback(a);
         int sys;
 
@@ -413,7 +439,8 @@ attempt_wall(struct attempt *a)
 {
         int sockets[WALL_FDS_MAX];
 
-        return wall_try(a, &(struct wall_wanted){ .ports = NULL }, sockets, "addresses cannot be made local, or no listener opens on them");
+        return wall_try(a, &(struct wall_wanted){ .ports = NULL }, sockets,
+                        "addresses cannot be made local, or no listener opens on them");
 }
 
 enum attempt_result
@@ -421,7 +448,8 @@ attempt_routed(struct attempt *a)
 {
         const struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(443) };
         int sockets[WALL_FDS_MAX];
-        enum attempt_result r = wall_try(a, &(struct wall_wanted){ .is_routed = true }, sockets, "no second namespace can be joined by a veth pair");
+        enum attempt_result r = wall_try(a, &(struct wall_wanted){ .is_routed = true }, sockets,
+                                         "no second namespace can be joined by a veth pair");
         scoped_fd int server = -1;
 
         if (r != ATTEMPT_WORKS)
@@ -429,7 +457,9 @@ attempt_routed(struct attempt *a)
         server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (server < 0 || bind(server, (const struct sockaddr *)&any, sizeof any) < 0)
                 return attempt_fails(a, errno, "port 443 is not free inside");
-        return attempt_works(a, "connections are caught in a namespace of their own, and port 443 is free inside");
+        return attempt_works(
+                a,
+                "connections are caught in a namespace of their own, and port 443 is free inside");
 }
 
 enum attempt_result
@@ -443,9 +473,11 @@ attempt_overlay(struct attempt *a)
         for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
                 if (mkdir(dirs[i], 0700) < 0)
                         return attempt_fails(a, errno, "a directory cannot be made");
-        if (mount("overlay", "merged", "overlay", 0, "lowerdir=lower,upperdir=upper,workdir=work,userxattr") < 0)
+        if (mount("overlay", "merged", "overlay", 0,
+                  "lowerdir=lower,upperdir=upper,workdir=work,userxattr") < 0)
                 return attempt_fails(a, errno, "an overlay in a user namespace is refused");
-        if (mkdir("merged/made", 0700) < 0 || access("upper/made", F_OK) < 0 || access("lower/made", F_OK) == 0)
+        if (mkdir("merged/made", 0700) < 0 || access("upper/made", F_OK) < 0 ||
+            access("lower/made", F_OK) == 0)
                 return attempt_fails(a, 0, "what is written does not land in the upper layer");
         return attempt_works(a, "mounted, writes land in the upper layer");
 }
@@ -504,6 +536,7 @@ attempt_idmap(struct attempt *a)
                 return attempt_fails(a, errno, "open_tree on the working directory");
         attr.userns_fd = (__u64)ns;
         if (syscall(SYS_mount_setattr, tree, "", TREE_EMPTY_PATH, &attr, sizeof attr) < 0)
-                return attempt_fails(a, errno, "the working directory's filesystem cannot be idmapped");
+                return attempt_fails(a, errno,
+                                     "the working directory's filesystem cannot be idmapped");
         return attempt_works(a, "the working directory can be idmapped");
 }

@@ -103,8 +103,9 @@ attempt_rlimit(struct attempt *a)
                 return attempt_fails(a, errno, "limits cannot be set");
         for (int i = 0; i <= FILES_LIMIT; i++)
                 if (fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) < 0)
-                        return errno == EMFILE ? attempt_works(a, "open files end at the limit")
-                                               : attempt_fails(a, errno, "descriptors cannot be copied");
+                        return errno == EMFILE
+                                       ? attempt_works(a, "open files end at the limit")
+                                       : attempt_fails(a, errno, "descriptors cannot be copied");
         return attempt_fails(a, 0, "a limit on open files does not hold");
 }
 
@@ -151,7 +152,8 @@ attempt_clone3(struct attempt *a)
                 return attempt_fails(a, errno, "clone3");
         if (pid == 0)
                 _exit(CHILD_STATUS);
-        if (waitpid((pid_t)pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != CHILD_STATUS)
+        if (waitpid((pid_t)pid, &status, 0) < 0 || !WIFEXITED(status) ||
+            WEXITSTATUS(status) != CHILD_STATUS)
                 return attempt_fails(a, 0, "its child did not end as told");
         return attempt_works(a, "a child is made");
 }

@@ -39,23 +39,35 @@
 enum { NO_SUCH_FLAGS = 0x40000000, NO_SUCH_UNSHARE = 0x1 };
 
 struct question {
-        size_t answer;            /* offset of the bool */
+        size_t answer; /* offset of the bool */
         long number;
         long args[5];
         bool asks_privilege_first;
 };
 
 static const struct question questions[] = {
-        /* answer                                 number             arguments                          refused by */
-        { offsetof(struct host_calls, openat2), SYS_openat2, { -1, 0, 0, 0 }, false },           /* size 0 */
-        { offsetof(struct host_calls, clone3), SYS_clone3, { 0, 0 }, false },                    /* size 0 */
+        /* answer                                 number             arguments refused by */
+        { offsetof(struct host_calls, openat2), SYS_openat2, { -1, 0, 0, 0 }, false }, /* size 0 */
+        { offsetof(struct host_calls, clone3), SYS_clone3, { 0, 0 }, false },          /* size 0 */
         { offsetof(struct host_calls, open_tree), SYS_open_tree, { -1, 0, NO_SUCH_FLAGS }, false },
-        { offsetof(struct host_calls, move_mount), SYS_move_mount, { -1, 0, -1, 0, NO_SUCH_FLAGS }, true },
-        { offsetof(struct host_calls, mount_setattr), SYS_mount_setattr, { -1, 0, NO_SUCH_FLAGS, 0, 0 }, false },
+        { offsetof(struct host_calls, move_mount),
+          SYS_move_mount,
+          { -1, 0, -1, 0, NO_SUCH_FLAGS },
+          true },
+        { offsetof(struct host_calls, mount_setattr),
+          SYS_mount_setattr,
+          { -1, 0, NO_SUCH_FLAGS, 0, 0 },
+          false },
         { offsetof(struct host_calls, fsopen), SYS_fsopen, { 0, NO_SUCH_FLAGS }, true },
         { offsetof(struct host_calls, pidfd_open), SYS_pidfd_open, { -1, NO_SUCH_FLAGS }, false },
-        { offsetof(struct host_calls, close_range), SYS_close_range, { 1, 0, 0 }, false },       /* first > last */
-        { offsetof(struct host_calls, user_ns), SYS_unshare, { CLONE_NEWUSER | NO_SUCH_UNSHARE }, false },
+        { offsetof(struct host_calls, close_range),
+          SYS_close_range,
+          { 1, 0, 0 },
+          false }, /* first > last */
+        { offsetof(struct host_calls, user_ns),
+          SYS_unshare,
+          { CLONE_NEWUSER | NO_SUCH_UNSHARE },
+          false },
 };
 
 static bool

@@ -11,9 +11,9 @@
 
 struct host_calls {
         bool openat2, clone3, open_tree, move_mount, mount_setattr, fsopen, pidfd_open, close_range;
-        bool user_ns;             /* unshare(CLONE_NEWUSER) reaches its argument check */
-        bool seccomp;             /* filters, with SECCOMP_RET_KILL_PROCESS */
-        unsigned landlock_abi;    /* 0: none */
+        bool user_ns;          /* unshare(CLONE_NEWUSER) reaches its argument check */
+        bool seccomp;          /* filters, with SECCOMP_RET_KILL_PROCESS */
+        unsigned landlock_abi; /* 0: none */
 };
 
 void host_calls_read(struct host_calls *ret);

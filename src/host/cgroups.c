@@ -6,9 +6,9 @@
  * Theory: a controller is wherever v1 has it mounted, else in v2. On v1 this process's group is the
  * parent. On v2 a group that distributes controllers may hold no processes. So the parent is, in
  * this order: as root, an existing directory `carrel` under the real root, then the real root
- * itself; then this process's group if no other process is in it (we must then move to a leaf first), then
- * its ancestors. Moving a process needs write access to the common ancestor's cgroup.procs, so a
- * rootless user can only use its own group and the ancestors.
+ * itself; then this process's group if no other process is in it (we must then move to a leaf
+ * first), then its ancestors. Moving a process needs write access to the common ancestor's
+ * cgroup.procs, so a rootless user can only use its own group and the ancestors.
  */
 #include "host/cgroups.h"
 
@@ -46,28 +46,30 @@ struct view {
 struct v2 {
         char mount[FACTS_PATH_MAX];
         char own[FACTS_PATH_MAX];
-        bool is_real_root;      /* `mount` is the root of all groups, not a namespace's or a container's */
+        bool is_real_root; /* `mount` is the root of all groups, not a namespace's or a container's
+                            */
 };
 
 /* What a v2 directory offers. */
 struct candidate {
-        unsigned mask;          /* controllers its children can have, 1u << enum cgroup_controller */
+        unsigned mask; /* controllers its children can have, 1u << enum cgroup_controller */
         bool must_enable;
         bool must_leave;
 };
 
 struct controller_row {
         const char *v1;
-        const char *v2;         /* NULL: every v2 group has it */
+        const char *v2; /* NULL: every v2 group has it */
         /* v1 file of the hard limit, which also exists in the root group; NULL: unknown */
         const char *hard;
-        const char *v2_hard;    /* v2 file of the hard limit */
+        const char *v2_hard; /* v2 file of the hard limit */
         /* v2 file that exists whenever the controller is enabled, with or without a limit */
         const char *v2_witness;
 };
 
 static const struct controller_row controllers[CGROUP_CONTROLLER_MAX] = {
-        [CGROUP_MEMORY] = { "memory", "memory", "memory.limit_in_bytes", "memory.max", "memory.current" },
+        [CGROUP_MEMORY] = { "memory", "memory", "memory.limit_in_bytes", "memory.max",
+                            "memory.current" },
         [CGROUP_PIDS] = { "pids", "pids", NULL, "pids.max", "pids.current" },
         [CGROUP_CPU] = { "cpu", "cpu", "cpu.cfs_quota_us", "cpu.max", "cpu.weight" },
         [CGROUP_IO] = { "blkio", "io", "blkio.throttle.write_bps_device", "io.max", "io.stat" },
@@ -85,7 +87,8 @@ cgroup_controller_name(enum cgroup_controller controller)
         return row->v2 ? row->v2 : row->v1;
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------- */
+/* ---- text
+ * ---------------------------------------------------------------------------------------------- */
 
 static bool
 slice_is(struct slice s, const char *text)
@@ -181,7 +184,8 @@ dir_has(const struct cgroup_probe *probe, const char *dir, const char *name)
 }
 
 static bool
-dir_reads(const struct cgroup_probe *probe, const char *dir, const char *name, char *buf, size_t room)
+dir_reads(const struct cgroup_probe *probe, const char *dir, const char *name, char *buf,
+          size_t room)
 {
         char path[FACTS_PATH_MAX];
 
@@ -206,7 +210,8 @@ mask_read(const struct cgroup_probe *probe, const char *dir, const char *name)
         return mask;
 }
 
-/* ---- the two files ------------------------------------------------------------------------------------- */
+/* ---- the two files
+ * ------------------------------------------------------------------------------------- */
 
 /* "36 25 0:32 / /sys/fs/cgroup/memory rw,relatime shared:5 - cgroup cgroup rw,memory" */
 static bool
@@ -226,7 +231,8 @@ mount_read(struct slice line, struct cgroup_mount *ret)
                 if (!slice_cut(&line, ' ', &field))
                         return false;
         } while (!slice_is(field, "-"));
-        if (!slice_cut(&line, ' ', &type) || !slice_cut(&line, ' ', &field) || !slice_cut(&line, ' ', &ret->options))
+        if (!slice_cut(&line, ' ', &type) || !slice_cut(&line, ' ', &field) ||
+            !slice_cut(&line, ' ', &ret->options))
                 return false;
         ret->is_v2 = slice_is(type, "cgroup2");
         return ret->is_v2 || slice_is(type, "cgroup");
@@ -252,16 +258,17 @@ own_path_find(const struct view *v, const char *v1_name, struct slice *ret)
                 if (!slice_cut(&line, ':', &number) || !slice_cut(&line, ':', &names) || !line.at)
                         continue;
                 *ret = line;
-                if (v1_name ? list_has(names, ',', v1_name) : slice_is(number, "0") && names.len == 0)
+                if (v1_name ? list_has(names, ',', v1_name)
+                            : slice_is(number, "0") && names.len == 0)
                         return true;
         }
         return false;
 }
 
 /*
- * The directory of this process's group below this mount. If the group is outside the mount (a container
- * that shows only a part, or another namespace's path), gives the mount point itself and is_inside
- * false.
+ * The directory of this process's group below this mount. If the group is outside the mount (a
+ * container that shows only a part, or another namespace's path), gives the mount point itself and
+ * is_inside false.
  */
 static bool
 mount_own_dir(const struct cgroup_mount *m, struct slice own, char *ret, bool *ret_is_inside)
@@ -276,7 +283,8 @@ mount_own_dir(const struct cgroup_mount *m, struct slice own, char *ret, bool *r
         *ret_is_inside = own.len >= root_len && memcmp(own.at, root, root_len) == 0 &&
                          (own.len == root_len || own.at[root_len] == '/') &&
                          !(own.len >= 3 && memcmp(own.at, "/..", 3) == 0);
-        own = *ret_is_inside ? (struct slice){ own.at + root_len, own.len - root_len } : (struct slice){ "", 0 };
+        own = *ret_is_inside ? (struct slice){ own.at + root_len, own.len - root_len }
+                             : (struct slice){ "", 0 };
         if (own.len == 1)
                 own.len = 0;
         len = snprintf(ret, FACTS_PATH_MAX, "%s%.*s", point, (int)own.len, own.at);
@@ -311,7 +319,7 @@ own_dir_find(const struct view *v, const char *v1_name, char *ret_dir, char *ret
 
                 if (!mount_fits(m, v1_name) || !mount_own_dir(m, own, dir, &is_inside))
                         continue;
-                if (fits > 1)    /* a question costs a microsecond: skipped if there is no choice */
+                if (fits > 1) /* a question costs a microsecond: skipped if there is no choice */
                         is_inside = is_inside && v->probe->exists(v->probe->data, dir);
                 if (is_found && !is_inside)
                         continue;
@@ -325,7 +333,9 @@ own_dir_find(const struct view *v, const char *v1_name, char *ret_dir, char *ret
         return is_found;
 }
 
-/* ---- v1 ------------------------------------------------------------------------------------------------ */
+/* ---- v1
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static bool
 v1_parent_find(const struct view *v, const char *name, char *ret)
@@ -357,28 +367,35 @@ v1_read(struct cgroup_facts *ret, const struct view *v)
                         continue;
                 place->version = 1;
                 memcpy(place->parent, parent, sizeof place->parent);
-                place->is_limited = controllers[i].hard && !dir_has(v->probe, parent, controllers[i].hard);
+                place->is_limited =
+                        controllers[i].hard && !dir_has(v->probe, parent, controllers[i].hard);
         }
         if (ret->place[CGROUP_MEMORY].version == 1) {
                 struct cgroup_place *memory = &ret->place[CGROUP_MEMORY];
 
-                memory->is_swap_limited = dir_has(v->probe, memory->parent, "memory.memsw.limit_in_bytes");
-                memory->is_socket_limited = dir_has(v->probe, memory->parent, "memory.kmem.tcp.limit_in_bytes");
+                memory->is_swap_limited =
+                        dir_has(v->probe, memory->parent, "memory.memsw.limit_in_bytes");
+                memory->is_socket_limited =
+                        dir_has(v->probe, memory->parent, "memory.kmem.tcp.limit_in_bytes");
         }
         if (v1_parent_find(v, "freezer", parent))
                 memcpy(ret->freezer, parent, sizeof ret->freezer);
 }
 
-/* ---- v2 ------------------------------------------------------------------------------------------------ */
+/* ---- v2
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /*
  * An existing group that has the witness file, to be examined in place of the new one; NULL if no
  * such group exists.
  */
 static const char *
-v2_example_find(const struct view *v, const struct v2 *v2, const char *witness, char dir[FACTS_PATH_MAX])
+v2_example_find(const struct view *v, const struct v2 *v2, const char *witness,
+                char dir[FACTS_PATH_MAX])
 {
-        if (!(v2->is_real_root && strcmp(v2->own, v2->mount) == 0) && dir_has(v->probe, v2->own, witness))
+        if (!(v2->is_real_root && strcmp(v2->own, v2->mount) == 0) &&
+            dir_has(v->probe, v2->own, witness))
                 return v2->own;
         for (size_t i = 0; i < sizeof neighbours / sizeof *neighbours; i++)
                 if (dir_has(v->probe, path_join(dir, v2->mount, neighbours[i]), witness))
@@ -388,7 +405,8 @@ v2_example_find(const struct view *v, const struct v2 *v2, const char *witness, 
 
 /* Would a new group have this file? `otherwise` if no example exists. */
 static bool
-v2_would_have(const struct view *v, const struct v2 *v2, const char *witness, const char *file, bool otherwise)
+v2_would_have(const struct view *v, const struct v2 *v2, const char *witness, const char *file,
+              bool otherwise)
 {
         char room[FACTS_PATH_MAX];
         const char *example = v2_example_find(v, v2, witness, room);
@@ -401,10 +419,12 @@ v2_may_make(const struct cgroup_probe *probe, const char *dir)
 {
         char path[FACTS_PATH_MAX], type[64];
 
-        if (dir_reads(probe, dir, "cgroup.type", type, sizeof type) && strcspn(type, "\n") != strlen("domain"))
-                return false;                   /* threaded, domain invalid */
+        if (dir_reads(probe, dir, "cgroup.type", type, sizeof type) &&
+            strcspn(type, "\n") != strlen("domain"))
+                return false; /* threaded, domain invalid */
         path_join(path, dir, "cgroup.procs");
-        return probe->is_writable(probe->data, dir) && path[0] != '\0' && probe->is_writable(probe->data, path);
+        return probe->is_writable(probe->data, dir) && path[0] != '\0' &&
+               probe->is_writable(probe->data, path);
 }
 
 /* Is the group empty, or is only this process in it? */
@@ -423,12 +443,15 @@ v2_is_ours_alone(const struct cgroup_probe *probe, const char *dir, bool *ret_ho
 
 /* May groups with limits be created in `dir`? `wanted`: controllers that v1 does not have. */
 static bool
-v2_weigh(const struct view *v, const struct v2 *v2, const char *dir, unsigned wanted, struct candidate *ret)
+v2_weigh(const struct view *v, const struct v2 *v2, const char *dir, unsigned wanted,
+         struct candidate *ret)
 {
         bool is_root_group = v2->is_real_root && strcmp(dir, v2->mount) == 0;
         unsigned on;
 
-        *ret = (struct candidate){ .mask = wanted ? mask_read(v->probe, dir, "cgroup.controllers") & wanted : 0 };
+        *ret = (struct candidate){
+                .mask = wanted ? mask_read(v->probe, dir, "cgroup.controllers") & wanted : 0
+        };
         if (ret->mask == 0)
                 return false;
         on = mask_read(v->probe, dir, "cgroup.subtree_control");
@@ -446,7 +469,8 @@ enable_add(struct cgroup_facts *ret, const char *dir)
 }
 
 static void
-v2_take(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, const char *dir, unsigned mask)
+v2_take(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, const char *dir,
+        unsigned mask)
 {
         char room[FACTS_PATH_MAX];
         const char *example;
@@ -461,8 +485,8 @@ v2_take(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, con
                 *place = (struct cgroup_place){ .version = 2 };
                 (void)snprintf(place->parent, sizeof place->parent, "%s", dir);
                 if (!is_cpuacct)
-                        place->is_limited =
-                                !v2_would_have(v, v2, controllers[i].v2_witness, controllers[i].v2_hard, true);
+                        place->is_limited = !v2_would_have(v, v2, controllers[i].v2_witness,
+                                                           controllers[i].v2_hard, true);
         }
         ret->place[CGROUP_MEMORY].is_socket_limited |= (mask & 1u << CGROUP_MEMORY) != 0;
         if (mask & 1u << CGROUP_MEMORY)
@@ -470,8 +494,10 @@ v2_take(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, con
                         v2_would_have(v, v2, "memory.current", "memory.swap.max",
                                       v->probe->exists(v->probe->data, "/proc/swaps"));
         example = v2_example_find(v, v2, "cgroup.events", room);
-        ret->has_kill = example ? dir_has(v->probe, example, "cgroup.kill") : v->probe->release >= 5014;
-        ret->has_freeze = example ? dir_has(v->probe, example, "cgroup.freeze") : v->probe->release >= 5002;
+        ret->has_kill =
+                example ? dir_has(v->probe, example, "cgroup.kill") : v->probe->release >= 5014;
+        ret->has_freeze =
+                example ? dir_has(v->probe, example, "cgroup.freeze") : v->probe->release >= 5002;
 }
 
 /*
@@ -527,11 +553,12 @@ is_leaf(const char *dir)
 }
 
 /*
- * This process's group, then its ancestors: the first that can limit, else the first that is writable (for
- * kill and freeze).
+ * This process's group, then its ancestors: the first that can limit, else the first that is
+ * writable (for kill and freeze).
  */
 static void
-v2_take_nearest(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, unsigned wanted)
+v2_take_nearest(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2,
+                unsigned wanted)
 {
         char dir[FACTS_PATH_MAX], writable[FACTS_PATH_MAX] = "";
         struct candidate c;
@@ -571,7 +598,8 @@ v2_read(struct cgroup_facts *ret, const struct view *v)
         return true;
 }
 
-/* ---- together ------------------------------------------------------------------------------------------ */
+/* ---- together
+ * ------------------------------------------------------------------------------------------ */
 
 static const char *
 why_none(const struct cgroup_facts *facts, const struct view *v, bool has_v2)
@@ -582,7 +610,8 @@ why_none(const struct cgroup_facts *facts, const struct view *v, bool has_v2)
         if (v->mount_count == 0)
                 return "no cgroup hierarchy is mounted: mount one at /sys/fs/cgroup";
         if (has_v2 && facts->unified[0] != '\0')
-                return "other processes share our control group, so it cannot hand out limits: start inside a "
+                return "other processes share our control group, so it cannot hand out limits: "
+                       "start inside a "
                        "group of your own, with systemd-run --user --scope -p Delegate=yes";
         if (v->probe->is_root)
                 return "the cgroup mounts are read-only: in a container, mount them writable "
@@ -591,7 +620,8 @@ why_none(const struct cgroup_facts *facts, const struct view *v, bool has_v2)
                 if (!v->mounts[i].is_v2 && list_has(v->mounts[i].options, ',', "memory"))
                         return "control groups are v1 here and belong to root: boot with "
                                "systemd.unified_cgroup_hierarchy=1, or run as root";
-        return "our control group belongs to another user: start with systemd-run --user --scope -p Delegate=yes";
+        return "our control group belongs to another user: start with systemd-run --user --scope "
+               "-p Delegate=yes";
 }
 
 void
@@ -608,7 +638,8 @@ cgroup_facts_parse(struct cgroup_facts *ret, const char *cgroup_text, const char
         ret->why_none = why_none(ret, &v, has_v2);
 }
 
-/* ---- this machine -------------------------------------------------------------------------------------- */
+/* ---- this machine
+ * -------------------------------------------------------------------------------------- */
 
 static bool
 machine_exists(void *data, const char *path)
@@ -665,15 +696,22 @@ text_read(const char *path)
 void
 cgroup_facts_read(struct cgroup_facts *ret, unsigned release)
 {
-        struct cgroup_probe probe = { .exists = machine_exists, .is_writable = machine_is_writable,
-                                      .read = machine_read, .is_root = geteuid() == 0, .release = release,
+        struct cgroup_probe probe = { .exists = machine_exists,
+                                      .is_writable = machine_is_writable,
+                                      .read = machine_read,
+                                      .is_root = geteuid() == 0,
+                                      .release = release,
                                       .self_pid = (long)getpid() };
-        char *cgroup_text = text_read("/proc/self/cgroup"), *mountinfo_text = text_read("/proc/self/mountinfo");
+        char *cgroup_text = text_read("/proc/self/cgroup"),
+             *mountinfo_text = text_read("/proc/self/mountinfo");
 
         if (cgroup_text && mountinfo_text)
                 cgroup_facts_parse(ret, cgroup_text, mountinfo_text, &probe);
         else
-                *ret = (struct cgroup_facts){ .why_none = "/proc/self/cgroup cannot be read: mount /proc" };
-        free(cgroup_text); /* lint: two calls, two buffers; gcc 12 takes a realloc that failed for a free */
+                *ret = (struct cgroup_facts){
+                        .why_none = "/proc/self/cgroup cannot be read: mount /proc"
+                };
+        /* lint: two calls, two buffers; gcc 12 takes a realloc that failed for a free */
+        free(cgroup_text);
         free(mountinfo_text);
 }

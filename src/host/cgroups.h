@@ -24,10 +24,10 @@ struct cgroup_probe {
         /* Reads at most room - 1 bytes and adds a NUL. Returns the length, or -1. */
         int (*read)(void *data, const char *path, char *buf, size_t room);
         void *data;
-        bool is_root;             /* effective uid 0 */
+        bool is_root; /* effective uid 0 */
         /* kernel, major * 1000 + minor: used if there is no existing group to examine */
         unsigned release;
-        long self_pid;            /* as cgroup.procs prints it */
+        long self_pid; /* as cgroup.procs prints it */
 };
 
 /*
@@ -36,8 +36,8 @@ struct cgroup_probe {
  * reason if nothing can be limited. Every directory named in *ret exists already. In v2 each
  * `parent` equals `unified`.
  */
-void cgroup_facts_parse(struct cgroup_facts *ret, const char *cgroup_text, const char *mountinfo_text,
-                        const struct cgroup_probe *probe);
+void cgroup_facts_parse(struct cgroup_facts *ret, const char *cgroup_text,
+                        const char *mountinfo_text, const struct cgroup_probe *probe);
 
 /* The same for this machine, tested with faccessat(AT_EACCESS). `release` as in the probe. */
 void cgroup_facts_read(struct cgroup_facts *ret, unsigned release);

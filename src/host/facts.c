@@ -77,7 +77,8 @@ cpus_read(struct host_cpus *ret)
         cpu_list_read("/sys/devices/system/cpu/online", ret->online);
 }
 
-/* Supplementary groups other than the primary group; an unprivileged process in a user namespace cannot drop them. */
+/* Supplementary groups other than the primary group; an unprivileged process in a user namespace
+ * cannot drop them. */
 static unsigned
 extra_groups_count(gid_t own)
 {
@@ -115,7 +116,8 @@ knob_read(const char *path, long otherwise)
 static bool
 has_capabilities(void)
 {
-        static const unsigned needed[] = { CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE };
+        static const unsigned needed[] = { CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_CHOWN,
+                                           CAP_DAC_OVERRIDE };
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
@@ -134,10 +136,11 @@ is_privileged_read(void)
         char map[64];
         unsigned long inside, outside, count;
 
-        if (geteuid() != 0 || !has_capabilities() || !text_peek("/proc/self/uid_map", map, sizeof map))
+        if (geteuid() != 0 || !has_capabilities() ||
+            !text_peek("/proc/self/uid_map", map, sizeof map))
                 return false;
-        return sscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
-               count == 0xffffffffUL;
+        return sscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3 && inside == 0 &&
+               outside == 0 && count == 0xffffffffUL;
 }
 
 static bool
@@ -166,8 +169,8 @@ is_own_dir(const char *path, uid_t uid)
 {
         struct stat st;
 
-        return path && path[0] == '/' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == uid &&
-               (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+        return path && path[0] == '/' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+               st.st_uid == uid && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 /*
@@ -183,12 +186,14 @@ runtime_dir_below(struct host_facts *ret)
         struct stat st;
 
         (void)snprintf(ret->runtime_dir, sizeof ret->runtime_dir, "/tmp/carrel-%u", ret->uid);
-        if ((lstat(ret->runtime_dir, &st) < 0 && errno == ENOENT) || is_own_dir(ret->runtime_dir, ret->uid) || !is_own_dir(home, ret->uid) ||
+        if ((lstat(ret->runtime_dir, &st) < 0 && errno == ENOENT) ||
+            is_own_dir(ret->runtime_dir, ret->uid) || !is_own_dir(home, ret->uid) ||
             strlen(home) + sizeof "/.cache/carrel" > sizeof ret->runtime_dir)
                 return;
         (void)snprintf(cache, sizeof cache, "%s/.cache", home);
         has_cache = is_own_dir(cache, ret->uid);
-        (void)snprintf(ret->runtime_dir, sizeof ret->runtime_dir, "%s/%s", home, has_cache ? ".cache/carrel" : ".carrel");
+        (void)snprintf(ret->runtime_dir, sizeof ret->runtime_dir, "%s/%s", home,
+                       has_cache ? ".cache/carrel" : ".carrel");
 }
 
 /*
@@ -218,7 +223,8 @@ calls_take(struct host_facts *ret, const struct host_calls *calls, unsigned rele
         ret->has_clone3 = calls->clone3;
         ret->has_pidfd = calls->pidfd_open;
         ret->has_close_range = calls->close_range;
-        ret->has_mount_api = calls->open_tree && calls->move_mount && calls->mount_setattr && calls->fsopen;
+        ret->has_mount_api =
+                calls->open_tree && calls->move_mount && calls->mount_setattr && calls->fsopen;
         ret->has_idmap = ret->has_mount_api && ret->is_privileged && release >= 5012;
         ret->has_user_ns = has_user_ns_read(calls->user_ns, ret->uid);
         ret->has_wall = has_wall_read();
@@ -233,7 +239,8 @@ host_facts_read(struct host_facts *ret, struct error *e)
 
         memset(ret, 0, sizeof *ret);
         if (uname(&names) < 0 || sysinfo(&info) < 0)
-                return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, errno, "the kernel does not say what it is");
+                return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, errno,
+                                "the kernel does not say what it is");
         (void)snprintf(ret->kernel, sizeof ret->kernel, "%s", names.release);
         (void)snprintf(ret->machine, sizeof ret->machine, "%s", names.machine);
         ret->cpu_count = cpu_count_read();

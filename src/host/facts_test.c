@@ -1,6 +1,7 @@
-/* host/facts_test.c - what host/facts.h promises: a quick, harmless look that agrees with what can be seen. */
-#include "host/facts.h"
+/* host/facts_test.c - what host/facts.h promises: a quick, harmless look that agrees with what can
+ * be seen. */
 #include "base/unit.h"
+#include "host/facts.h"
 #include "host/places.h"
 
 #include <sched.h>
@@ -35,10 +36,12 @@ says_what_the_system_says(void **state)
         assert_string_equal(facts.machine, names.machine);
         assert_int_equal(facts.uid, geteuid());
         assert_int_equal(sched_getaffinity(0, sizeof ours, &ours), 0);
-        assert_int_equal(facts.cpu_count, CPU_COUNT(&ours));            /* those that we may use: fewer under taskset */
+        assert_int_equal(facts.cpu_count,
+                         CPU_COUNT(&ours)); /* those that we may use: fewer under taskset */
         assert_true(facts.cpus.possible[strspn(facts.cpus.possible, "0123456789,-")] == '\0');
         if (access("/sys/devices/system/cpu/online", R_OK) == 0)
-                assert_true(facts.cpus.possible[0] == '0' && facts.cpus.present[0] == '0' && facts.cpus.online[0] != '\0');
+                assert_true(facts.cpus.possible[0] == '0' && facts.cpus.present[0] == '0' &&
+                            facts.cpus.online[0] != '\0');
         assert_true(facts.memory_mb > 16);
         assert_true(facts.uid == 0 || !facts.is_privileged);
         assert_int_equal(facts.runtime_dir[0], '/');
@@ -66,18 +69,50 @@ shows_links_as_links(void **state)
 static void
 never_shows_what_is_private(void **state)
 {
-        static const char *const never[] = { "passwd", "group",    "shadow",     "gshadow", "hosts", "resolv.conf",
-                                             "sudoers", "hostname", "machine-id", "ssh",     "krb5.keytab",
-                                             "ssl",     "pki",      "ssl/private", "pki/tls", "pki/tls/private",
-                                             "gitconfig", "environment", "npmrc", "pip.conf", "nsswitch.conf", "profile",
-                                             "bash.bashrc", "maven", "maven/settings.xml", "R", "R/Renviron.site", "php", "wgetrc", "gemrc",
-                                             "postgresql", "mysql", "apt", "apt/auth.conf", "ImageMagick-6", "ImageMagick-6/policy.xml" };
+        static const char *const never[] = { "passwd",
+                                             "group",
+                                             "shadow",
+                                             "gshadow",
+                                             "hosts",
+                                             "resolv.conf",
+                                             "sudoers",
+                                             "hostname",
+                                             "machine-id",
+                                             "ssh",
+                                             "krb5.keytab",
+                                             "ssl",
+                                             "pki",
+                                             "ssl/private",
+                                             "pki/tls",
+                                             "pki/tls/private",
+                                             "gitconfig",
+                                             "environment",
+                                             "npmrc",
+                                             "pip.conf",
+                                             "nsswitch.conf",
+                                             "profile",
+                                             "bash.bashrc",
+                                             "maven",
+                                             "maven/settings.xml",
+                                             "R",
+                                             "R/Renviron.site",
+                                             "php",
+                                             "wgetrc",
+                                             "gemrc",
+                                             "postgresql",
+                                             "mysql",
+                                             "apt",
+                                             "apt/auth.conf",
+                                             "ImageMagick-6",
+                                             "ImageMagick-6/policy.xml" };
         size_t count;
         const struct place_row *rows = host_etc_rows(&count);
 
         (void)state;
         for (size_t i = 0; i < count; i++) {
-                assert_true(strncmp(rows[i].path, "/etc/", 5) == 0 || strncmp(rows[i].path, "/var/lib/dpkg/", 14) == 0 || strcmp(rows[i].path, "/var/lib/texmf") == 0);
+                assert_true(strncmp(rows[i].path, "/etc/", 5) == 0 ||
+                            strncmp(rows[i].path, "/var/lib/dpkg/", 14) == 0 ||
+                            strcmp(rows[i].path, "/var/lib/texmf") == 0);
                 assert_true(strlen(rows[i].why) > 8);
                 for (size_t k = 0; k < sizeof never / sizeof *never; k++)
                         assert_string_not_equal(rows[i].path + 5, never[k]);
@@ -87,25 +122,34 @@ never_shows_what_is_private(void **state)
 static void
 shows_only_what_the_system_alone_can_change(void **state)
 {
-        static const struct { mode_t mode; bool is_file_shown, is_directory_shown; } cases[] = {
-                { 0644, true, false }, { 0755, true, true }, { 0444, true, false }, { 0640, false, false }, { 0600, false, false },
-                { 0666, false, false }, { 0777, false, false }, { 0622, false, false }, { 01777, false, false },
+        static const struct {
+                mode_t mode;
+                bool is_file_shown, is_directory_shown;
+        } cases[] = {
+                { 0644, true, false },  { 0755, true, true },   { 0444, true, false },
+                { 0640, false, false }, { 0600, false, false }, { 0666, false, false },
+                { 0777, false, false }, { 0622, false, false }, { 01777, false, false },
         };
-        char file[] = "/tmp/carrel-place-XXXXXX", directory[] = "/tmp/carrel-places-XXXXXX", lead[] = "/tmp/carrel-lead-XXXXXX";
+        char file[] = "/tmp/carrel-place-XXXXXX", directory[] = "/tmp/carrel-places-XXXXXX",
+             lead[] = "/tmp/carrel-lead-XXXXXX";
         int fd = mkstemp(file);
         struct stat system;
 
         (void)state;
         assert_int_equal(stat("/etc", &system), 0);
-        assert_true(fd >= 0 && mkdtemp(directory) && mkdtemp(lead) && rmdir(lead) == 0 && symlink(file, lead) == 0);
+        assert_true(fd >= 0 && mkdtemp(directory) && mkdtemp(lead) && rmdir(lead) == 0 &&
+                    symlink(file, lead) == 0);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 assert_int_equal(fchmod(fd, cases[i].mode), 0);
                 assert_int_equal(chmod(directory, cases[i].mode), 0);
-                assert_int_equal(place_is_settled(file, &system), cases[i].is_file_shown && getuid() == 0);
-                assert_int_equal(place_is_settled(lead, &system), cases[i].is_file_shown && getuid() == 0);
-                assert_int_equal(place_is_settled(directory, &system), cases[i].is_directory_shown && getuid() == 0);
+                assert_int_equal(place_is_settled(file, &system),
+                                 cases[i].is_file_shown && getuid() == 0);
+                assert_int_equal(place_is_settled(lead, &system),
+                                 cases[i].is_file_shown && getuid() == 0);
+                assert_int_equal(place_is_settled(directory, &system),
+                                 cases[i].is_directory_shown && getuid() == 0);
         }
-        if (getuid() == 0) {                            /* a user's own file, and one that a user's group may write */
+        if (getuid() == 0) { /* a user's own file, and one that a user's group may write */
                 assert_int_equal(fchmod(fd, 0644), 0);
                 assert_int_equal(fchown(fd, 1000, 0), 0);
                 assert_false(place_is_settled(file, &system));
@@ -135,7 +179,8 @@ lists_only_what_exists(void **state)
                         assert_int_equal(access(facts.cgroup.place[i].parent, W_OK), 0);
 }
 
-/* The best of many looks: the aim is 100 us; a machine five times slower, or under a sanitizer, still passes. */
+/* The best of many looks: the aim is 100 us; a machine five times slower, or under a sanitizer,
+ * still passes. */
 static void
 is_quick(void **state)
 {
@@ -159,9 +204,12 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(says_what_the_system_says), cmocka_unit_test(shows_links_as_links),
-                cmocka_unit_test(never_shows_what_is_private), cmocka_unit_test(shows_only_what_the_system_alone_can_change),
-                cmocka_unit_test(lists_only_what_exists), cmocka_unit_test(is_quick),
+                cmocka_unit_test(says_what_the_system_says),
+                cmocka_unit_test(shows_links_as_links),
+                cmocka_unit_test(never_shows_what_is_private),
+                cmocka_unit_test(shows_only_what_the_system_alone_can_change),
+                cmocka_unit_test(lists_only_what_exists),
+                cmocka_unit_test(is_quick),
         };
 
         return cmocka_run_group_tests_name("host/facts", tests, NULL, NULL);

@@ -36,8 +36,10 @@ static const struct place_row dirs[] = {
 /* In order of need. /etc and /var themselves are created; these are shown if they exist. */
 static const struct place_row etc[] = {
         { "/etc/ld.so.cache", "the loader finds libraries through it" },
-        { "/etc/alternatives", "Debian: /usr/bin/awk, editor, java and others are links through it" },
-        { "/etc/ssl/certs", "certificate authorities (Debian, Alpine, Arch); never /etc/ssl/private" },
+        { "/etc/alternatives",
+          "Debian: /usr/bin/awk, editor, java and others are links through it" },
+        { "/etc/ssl/certs",
+          "certificate authorities (Debian, Alpine, Arch); never /etc/ssl/private" },
         { "/etc/ssl/cert.pem", "the same as one file (Alpine, LibreSSL)" },
         { "/etc/ssl/openssl.cnf", "OpenSSL's settings; openssl req fails without" },
         { "/etc/pki/tls/certs", "certificate authorities (Fedora); never /etc/pki/tls/private" },
@@ -47,7 +49,8 @@ static const struct place_row etc[] = {
         { "/etc/ca-certificates/extracted", "what the bundles above are links to (Arch)" },
         { "/etc/crypto-policies", "OpenSSL and GnuTLS include it (Fedora)" },
         { "/etc/localtime", "the time zone; nearly everywhere a link into /usr" },
-        { "/etc/os-release", "which system this is; installers and runtimes ask; a link into /usr" },
+        { "/etc/os-release",
+          "which system this is; installers and runtimes ask; a link into /usr" },
         { "/etc/fonts", "fontconfig: plots and images with text" },
         { "/etc/python3.10", "Ubuntu 22.04: sitecustomize.py is a link into it" },
         { "/etc/python3.11", "Debian 12: sitecustomize.py is a link into it" },
@@ -55,7 +58,8 @@ static const struct place_row etc[] = {
         { "/etc/python3.13", "Debian 13: the same" },
         { "/etc/python3.14", "the next version: the same" },
         { "/etc/java-11-openjdk", "Debian 11: the same as the next" },
-        { "/etc/java-17-openjdk", "Debian: java.security is a link into it; java does not start without" },
+        { "/etc/java-17-openjdk",
+          "Debian: java.security is a link into it; java does not start without" },
         { "/etc/java-21-openjdk", "the same, next long-term version" },
         { "/etc/java-25-openjdk", "the same, next long-term version" },
         { "/etc/java", "Fedora: the same" },
@@ -69,25 +73,31 @@ static const struct place_row etc[] = {
         { "/etc/mime.types", "Python's mimetypes and web servers: types of files" },
         { "/etc/manpath.config", "man does not begin without" },
         { "/etc/groff", "Debian: groff's site directory is a link to it; man warns without" },
-        { "/etc/chromium.d/default-flags", "Debian: chromium does not start without; never apikeys beside it" },
-        { "/etc/maven/m2.conf", "Debian: mvn does not start without; never settings.xml, which may hold passwords of repositories" },
+        { "/etc/chromium.d/default-flags",
+          "Debian: chromium does not start without; never apikeys beside it" },
+        { "/etc/maven/m2.conf", "Debian: mvn does not start without; never settings.xml, which may "
+                                "hold passwords of repositories" },
         { "/etc/maven/logging", "Debian: the same as above" },
-        { "/etc/php/8.2/cli", "Debian 12: which extensions PHP loads; never those of fpm, whose pools may hold secrets" },
+        { "/etc/php/8.2/cli", "Debian 12: which extensions PHP loads; never those of fpm, whose "
+                              "pools may hold secrets" },
         { "/etc/php/8.2/mods-available", "what the above are links to" },
         { "/etc/php/8.3/cli", "Ubuntu 24.04: the same" },
         { "/etc/php/8.3/mods-available", "the same as above" },
         { "/etc/php/8.4/cli", "Debian 13: the same" },
         { "/etc/php/8.4/mods-available", "the same as above" },
-        { "/etc/R/Renviron", "Debian: R does not find its libraries without; never Renviron.site, which may hold tokens" },
+        { "/etc/R/Renviron", "Debian: R does not find its libraries without; never Renviron.site, "
+                             "which may hold tokens" },
         { "/etc/R/ldpaths", "Debian: R's own start reads it" },
         { "/etc/R/Makeconf", "Debian: R builds packages with it" },
         { "/etc/R/repositories", "Debian: the public ones" },
         { "/etc/texmf/web2c", "Debian: TeX's settings" },
         { "/var/lib/texmf", "Debian: TeX's formats and maps; pdflatex does not start without" },
-        { "/etc/ImageMagick-6/delegates.xml", "ImageMagick: formats that another program reads; never policy.xml, which may hold a passphrase" },
+        { "/etc/ImageMagick-6/delegates.xml", "ImageMagick: formats that another program reads; "
+                                              "never policy.xml, which may hold a passphrase" },
         { "/etc/ImageMagick-7/delegates.xml", "the same as above" },
         { "/etc/libreoffice", "Debian: LibreOffice's registry is a link to it" },
-        { "/var/lib/dpkg/status", "Debian: which packages are installed (dpkg -l, pip's and installers' checks)" },
+        { "/var/lib/dpkg/status",
+          "Debian: which packages are installed (dpkg -l, pip's and installers' checks)" },
         { "/var/lib/dpkg/info", "Debian: what is in them (dpkg -L, dpkg -S)" },
 };
 
@@ -140,8 +150,10 @@ is_settled(const struct stat *st, const struct stat *system)
 {
         mode_t read = S_ISDIR(st->st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
 
-        return (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode)) && (st->st_mode & read) == read && (st->st_mode & S_IWOTH) == 0 &&
-               (st->st_uid == 0 || st->st_uid == system->st_uid || st->st_uid == geteuid()) && ((st->st_mode & S_IWGRP) == 0 || st->st_gid == 0 || st->st_gid == system->st_gid);
+        return (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode)) && (st->st_mode & read) == read &&
+               (st->st_mode & S_IWOTH) == 0 &&
+               (st->st_uid == 0 || st->st_uid == system->st_uid || st->st_uid == geteuid()) &&
+               ((st->st_mode & S_IWGRP) == 0 || st->st_gid == 0 || st->st_gid == system->st_gid);
 }
 
 bool
@@ -163,9 +175,11 @@ etc_read(const char *path, const struct stat *system, struct host_dir *ret)
         struct stat st;
         bool is_whole = dir_read(path, ret, &st);
 
-        if (st.st_mode == 0 || !(ret->is_link ? place_is_settled(path, system) : is_settled(&st, system)))
+        if (st.st_mode == 0 ||
+            !(ret->is_link ? place_is_settled(path, system) : is_settled(&st, system)))
                 return false;
-        if (ret->is_link && is_whole && (strncmp(ret->target, "/usr/", 5) == 0 || strncmp(ret->target, "../usr/", 7) == 0))
+        if (ret->is_link && is_whole &&
+            (strncmp(ret->target, "/usr/", 5) == 0 || strncmp(ret->target, "../usr/", 7) == 0))
                 return strstr(ret->target + 4, "..") == NULL;
         ret->is_link = false;
         return true;

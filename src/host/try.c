@@ -27,23 +27,25 @@
 
 enum { DEADLINE_MS = 5000 };
 
-#define USERNS_MEND                                                                                                    \
-        "sudo sysctl -w user.max_user_namespaces=15000 (and kernel.unprivileged_userns_clone=1 where it exists)"
+#define USERNS_MEND                                                                              \
+        "sudo sysctl -w user.max_user_namespaces=15000 (and kernel.unprivileged_userns_clone=1 " \
+        "where it exists)"
 #define KERNEL_MEND(version) "use a kernel of version " version " or later"
 
 static const struct host_try tries[] = {
         /* required by every sandbox */
-        { "user_namespace", "the sandbox holds no right of the host", HOST_NEED_T1, attempt_user_ns, USERNS_MEND, true },
+        { "user_namespace", "the sandbox holds no right of the host", HOST_NEED_T1, attempt_user_ns,
+          USERNS_MEND, true },
         { "mount_namespace", "a file tree of its own", HOST_NEED_T1, attempt_mount_ns,
           "sudo sysctl -w user.max_mnt_namespaces=15000", true },
-        { "pid_namespace", "sees and signals only its own processes; all end together", HOST_NEED_T1, attempt_pid_ns,
-          "sudo sysctl -w user.max_pid_namespaces=15000", true },
+        { "pid_namespace", "sees and signals only its own processes; all end together",
+          HOST_NEED_T1, attempt_pid_ns, "sudo sysctl -w user.max_pid_namespaces=15000", true },
         { "ipc_namespace", "shared memory and queues of its own", HOST_NEED_T1, attempt_ipc_ns,
           "sudo sysctl -w user.max_ipc_namespaces=15000", true },
         { "uts_namespace", "does not learn the host's name", HOST_NEED_T1, attempt_uts_ns,
           "sudo sysctl -w user.max_uts_namespaces=15000", true },
-        { "cgroup_namespace", "does not learn the host's control groups", HOST_NEED_T1, attempt_cgroup_ns,
-          "sudo sysctl -w user.max_cgroup_namespaces=15000", true },
+        { "cgroup_namespace", "does not learn the host's control groups", HOST_NEED_T1,
+          attempt_cgroup_ns, "sudo sysctl -w user.max_cgroup_namespaces=15000", true },
         { "net_namespace", "no way out to any network", HOST_NEED_T1, attempt_net_ns,
           "sudo sysctl -w user.max_net_namespaces=15000", true },
         { "loopback", "its own 127.0.0.1 works", HOST_NEED_T1, attempt_loopback,
@@ -54,51 +56,76 @@ static const struct host_try tries[] = {
           "start from a root that is a mount (not an initramfs)", true },
         { "tmpfs", "private /tmp and /dev/shm with a size", HOST_NEED_T1, attempt_tmpfs,
           "use a kernel with CONFIG_TMPFS", true },
-        { "mount_api", "directories are shown by descriptor, read-only", HOST_NEED_T1, attempt_mount_api,
-          KERNEL_MEND("5.12"), true },
+        { "mount_api", "directories are shown by descriptor, read-only", HOST_NEED_T1,
+          attempt_mount_api, KERNEL_MEND("5.12"), true },
         { "seccomp", "system calls outside the list are refused", HOST_NEED_T1, attempt_seccomp,
           "use a kernel with CONFIG_SECCOMP_FILTER", true },
-        { "no_new_privs", "setuid programs give nothing", HOST_NEED_T1, attempt_no_new_privs, KERNEL_MEND("3.5"), true },
+        { "no_new_privs", "setuid programs give nothing", HOST_NEED_T1, attempt_no_new_privs,
+          KERNEL_MEND("3.5"), true },
         { "landlock", "a second wall behind the mounts", HOST_NEED_T1, attempt_landlock,
-          "add landlock to the list in lsm= on the kernel's command line (kernel 5.13 or later), and restart", true },
+          "add landlock to the list in lsm= on the kernel's command line (kernel 5.13 or later), "
+          "and restart",
+          true },
         { "rlimit", "core files and open files are limited", HOST_NEED_T1, attempt_rlimit,
           "let the process lower its own limits (setrlimit, prlimit64)", true },
         /* limits: without one of these the run warns by name */
         { "limit_memory", "limits.memory_mb", HOST_NEED_LIMIT, attempt_memory,
-          "systemd-run --user --scope -p Delegate=yes carrel ..., or cgroup_enable=memory on the kernel's command line",
+          "systemd-run --user --scope -p Delegate=yes carrel ..., or cgroup_enable=memory on the "
+          "kernel's command line",
           false },
         { "limit_swap", "swap counts towards limits.memory_mb", HOST_NEED_LIMIT, attempt_swap,
-          "swapaccount=1 on the kernel's command line, or run without swap: sudo swapoff -a", false },
-        { "limit_pids", "number of processes by group; else by the box's own user namespace", HOST_NEED_EXTRA, attempt_pids,
-          "systemd-run --user --scope -p Delegate=yes carrel ...", false },
+          "swapaccount=1 on the kernel's command line, or run without swap: sudo swapoff -a",
+          false },
+        { "limit_pids", "number of processes by group; else by the box's own user namespace",
+          HOST_NEED_EXTRA, attempt_pids, "systemd-run --user --scope -p Delegate=yes carrel ...",
+          false },
         { "limit_cpu", "CPU share in millicores", HOST_NEED_LIMIT, attempt_cpu,
-          "delegate cpu: Delegate=cpu memory pids in user@.service (systemctl edit user@.service), and a kernel with "
-          "CONFIG_CFS_BANDWIDTH", false },
+          "delegate cpu: Delegate=cpu memory pids in user@.service (systemctl edit user@.service), "
+          "and a kernel with "
+          "CONFIG_CFS_BANDWIDTH",
+          false },
         { "limit_io", "disk bytes per second", HOST_NEED_LIMIT, attempt_io,
-          "delegate io (Delegate=io in user@.service), keep the workspace on a local disk, and a kernel with "
-          "CONFIG_BLK_DEV_THROTTLING", false },
+          "delegate io (Delegate=io in user@.service), keep the workspace on a local disk, and a "
+          "kernel with "
+          "CONFIG_BLK_DEV_THROTTLING",
+          false },
         { "cpu_time", "limits.cpu_ms over the whole tree", HOST_NEED_LIMIT, attempt_cpu_time,
-          "make a control group writable: systemd-run --user --scope -p Delegate=yes carrel ...", false },
+          "make a control group writable: systemd-run --user --scope -p Delegate=yes carrel ...",
+          false },
         /* features, and mechanisms that have a fallback */
-        { "cgroup_kill", "a command's whole tree ends at once; else by its pid namespace", HOST_NEED_EXTRA,
-          attempt_cgroup_kill, KERNEL_MEND("5.14") " with cgroup v2 mounted writable", false },
-        { "pidfd", "processes are held by descriptor, never by number", HOST_NEED_EXTRA, attempt_pidfd,
-          KERNEL_MEND("5.3"), true },
-        { "clone3", "born into its control group; else joined after", HOST_NEED_EXTRA, attempt_clone3,
-          KERNEL_MEND("5.7"), true },
-        { "openat2", "paths are opened beneath a directory; else step by step", HOST_NEED_EXTRA, attempt_openat2,
-          KERNEL_MEND("5.6"), true },
-        { "close_range", "descriptors are closed in one call; else one by one", HOST_NEED_EXTRA, attempt_close_range,
-          KERNEL_MEND("5.9"), true },
-        { "devpts", "terminals (-t)", HOST_NEED_EXTRA, attempt_devpts, "use a kernel with CONFIG_UNIX98_PTYS", true },
-        { "overlay", "branches, and read-only mounts that host sockets cannot be reached through", HOST_NEED_EXTRA,
-          attempt_overlay, KERNEL_MEND("5.11") " (overlayfs in user namespaces): sudo modprobe overlay", true },
-        { "wall", "network.egress: listed names are let through, all else is caught", HOST_NEED_EXTRA, attempt_wall,
-          "use a kernel with IPv6 (not started with ipv6.disable=1), and let a user namespace configure its own network", true },
-        { "routed", "metadata.carrel.egress.routed: every port inside is the sandbox's own; else only that is refused", HOST_NEED_EXTRA, attempt_routed,
-          "sudo modprobe veth; /proc/sys/net must be writable in a user namespace that owns its network", true },
-        { "idmap", "as root: files in the workspace keep their owner", HOST_NEED_EXTRA, attempt_idmap,
-          "keep the workspace on ext4, xfs, btrfs or (kernel 6.3) tmpfs, or run as the ordinary user who owns it", true },
+        { "cgroup_kill", "a command's whole tree ends at once; else by its pid namespace",
+          HOST_NEED_EXTRA, attempt_cgroup_kill,
+          KERNEL_MEND("5.14") " with cgroup v2 mounted writable", false },
+        { "pidfd", "processes are held by descriptor, never by number", HOST_NEED_EXTRA,
+          attempt_pidfd, KERNEL_MEND("5.3"), true },
+        { "clone3", "born into its control group; else joined after", HOST_NEED_EXTRA,
+          attempt_clone3, KERNEL_MEND("5.7"), true },
+        { "openat2", "paths are opened beneath a directory; else step by step", HOST_NEED_EXTRA,
+          attempt_openat2, KERNEL_MEND("5.6"), true },
+        { "close_range", "descriptors are closed in one call; else one by one", HOST_NEED_EXTRA,
+          attempt_close_range, KERNEL_MEND("5.9"), true },
+        { "devpts", "terminals (-t)", HOST_NEED_EXTRA, attempt_devpts,
+          "use a kernel with CONFIG_UNIX98_PTYS", true },
+        { "overlay", "branches, and read-only mounts that host sockets cannot be reached through",
+          HOST_NEED_EXTRA, attempt_overlay,
+          KERNEL_MEND("5.11") " (overlayfs in user namespaces): sudo modprobe overlay", true },
+        { "wall", "network.egress: listed names are let through, all else is caught",
+          HOST_NEED_EXTRA, attempt_wall,
+          "use a kernel with IPv6 (not started with ipv6.disable=1), and let a user namespace "
+          "configure its own network",
+          true },
+        { "routed",
+          "metadata.carrel.egress.routed: every port inside is the sandbox's own; else only that "
+          "is refused",
+          HOST_NEED_EXTRA, attempt_routed,
+          "sudo modprobe veth; /proc/sys/net must be writable in a user namespace that owns its "
+          "network",
+          true },
+        { "idmap", "as root: files in the workspace keep their owner", HOST_NEED_EXTRA,
+          attempt_idmap,
+          "keep the workspace on ext4, xfs, btrfs or (kernel 6.3) tmpfs, or run as the ordinary "
+          "user who owns it",
+          true },
 };
 
 _Static_assert(sizeof tries / sizeof *tries <= HOST_TRIES_MAX, "host_report holds every row");
@@ -118,7 +145,8 @@ host_need_name(enum host_need need)
         return names[need];
 }
 
-/* ---- one child ----------------------------------------------------------------------------------------- */
+/* ---- one child
+ * ----------------------------------------------------------------------------------------- */
 
 static _Noreturn void
 child_attempt(const struct host_facts *facts, const struct host_try *row, int out)
@@ -160,15 +188,18 @@ child_end(pid_t pid, int *ret_status)
 }
 
 static void
-result_fill(struct host_try_result *ret, const struct host_try *row, int answered, struct answer *answer, int status)
+result_fill(struct host_try_result *ret, const struct host_try *row, int answered,
+            struct answer *answer, int status)
 {
         *ret = (struct host_try_result){ .row = row, .result = ATTEMPT_FAILS };
         if (answered == 0)
                 (void)snprintf(ret->detail, sizeof ret->detail, "no answer before the deadline");
         else if (answered < 0 && WIFSIGNALED(status))
-                (void)snprintf(ret->detail, sizeof ret->detail, "the attempt was killed by signal %d", WTERMSIG(status));
+                (void)snprintf(ret->detail, sizeof ret->detail,
+                               "the attempt was killed by signal %d", WTERMSIG(status));
         else if (answered < 0)
-                (void)snprintf(ret->detail, sizeof ret->detail, "the attempt ended without an answer");
+                (void)snprintf(ret->detail, sizeof ret->detail,
+                               "the attempt ended without an answer");
         if (answered == 1) {
                 ret->result = answer->result;
                 memcpy(ret->detail, answer->detail, sizeof ret->detail);
@@ -179,8 +210,8 @@ result_fill(struct host_try_result *ret, const struct host_try *row, int answere
 }
 
 int
-host_try_one(const struct host_facts *facts, const struct host_try *row, int deadline_ms, struct host_try_result *ret,
-             struct error *e)
+host_try_one(const struct host_facts *facts, const struct host_try *row, int deadline_ms,
+             struct host_try_result *ret, struct error *e)
 {
         struct answer answer = { .result = ATTEMPT_FAILS };
         int ends[2], answered, status = 0;
@@ -214,27 +245,32 @@ host_try_one(const struct host_facts *facts, const struct host_try *row, int dea
         return 0;
 }
 
-/* ---- containers ---------------------------------------------------------------------------------------- */
+/* ---- containers
+ * ---------------------------------------------------------------------------------------- */
 
 struct container_row {
         const char *name;
-        const char *variable;      /* environment variable; NULL: only the file shows it */
+        const char *variable; /* environment variable; NULL: only the file shows it */
         const char *file;
         const char *help;
 };
 
-#define DOCKER_HELP                                                                                                    \
-        "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"
+#define DOCKER_HELP                                                                            \
+        "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt " \
+        "systempaths=unconfined"
 
 static const struct container_row containers[] = {
         { "kubernetes", "KUBERNETES_SERVICE_HOST", "/var/run/secrets/kubernetes.io",
           "spec.hostUsers: false; securityContext.procMount: Unmasked; "
-          "securityContext.seccompProfile: {type: Localhost, localhostProfile: carrel.json} or {type: Unconfined}; "
+          "securityContext.seccompProfile: {type: Localhost, localhostProfile: carrel.json} or "
+          "{type: Unconfined}; "
           "securityContext.appArmorProfile: {type: Unconfined}" },
         { "podman", NULL, "/run/.containerenv",
-          "--security-opt seccomp=unconfined --security-opt unmask=ALL --security-opt label=disable" },
+          "--security-opt seccomp=unconfined --security-opt unmask=ALL --security-opt "
+          "label=disable" },
         { "docker", NULL, "/.dockerenv", DOCKER_HELP },
-        { "container", "container", "/run/systemd/container", DOCKER_HELP " (or what this runtime calls them)" },
+        { "container", "container", "/run/systemd/container",
+          DOCKER_HELP " (or what this runtime calls them)" },
 };
 
 static const struct container_row *
@@ -257,13 +293,15 @@ container_mend(struct host_try_result *r, const struct container_row *container)
         if (r->result != ATTEMPT_FAILS || !r->row->mends_in_container || !container)
                 return;
         memcpy(own, r->mend, sizeof own);
-        len = snprintf(r->mend, sizeof r->mend, "start the container with: %s; then, on the host: ", container->help);
+        len = snprintf(r->mend, sizeof r->mend,
+                       "start the container with: %s; then, on the host: ", container->help);
         if (len > 0 && (size_t)len < sizeof r->mend)
                 (void)snprintf(r->mend + len, sizeof r->mend - (size_t)len, "%.*s",
                                (int)(sizeof r->mend - (size_t)len - 1), own);
 }
 
-/* ---- together ------------------------------------------------------------------------------------------ */
+/* ---- together
+ * ------------------------------------------------------------------------------------------ */
 
 void
 host_report_judge(struct host_report *report)
@@ -279,18 +317,22 @@ host_report_judge(struct host_report *report)
                 if (r->result != ATTEMPT_FAILS || r->row->need == HOST_NEED_EXTRA)
                         continue;
                 report->is_t1 = report->is_t1 && r->row->need != HOST_NEED_T1;
-                (void)snprintf(list + used, sizeof missing - used, "%s%s", used ? ", " : "", r->row->name);
+                (void)snprintf(list + used, sizeof missing - used, "%s%s", used ? ", " : "",
+                               r->row->name);
         }
         if (!report->is_t1)
-                (void)snprintf(report->why, sizeof report->why, "refused, because this fails: %s", missing);
+                (void)snprintf(report->why, sizeof report->why, "refused, because this fails: %s",
+                               missing);
         else if (warning[0])
-                (void)snprintf(report->why, sizeof report->why, "enforceable; will only warn: %s", warning);
+                (void)snprintf(report->why, sizeof report->why, "enforceable; will only warn: %s",
+                               warning);
         else
                 (void)snprintf(report->why, sizeof report->why, "enforceable, with every limit");
 }
 
 void
-host_report_add(struct host_report *report, const struct host_try *row, enum attempt_result result, const char *detail)
+host_report_add(struct host_report *report, const struct host_try *row, enum attempt_result result,
+                const char *detail)
 {
         struct host_try_result *r = &report->results[report->count];
 

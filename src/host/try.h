@@ -17,17 +17,17 @@
 
 /* What depends on a mechanism. */
 enum host_need {
-        HOST_NEED_T1,          /* required: without it no sandbox starts (fail closed) */
-        HOST_NEED_LIMIT,       /* without it a limit only warns, by name */
-        HOST_NEED_EXTRA        /* optional: without it one feature refuses, or a fallback is used */
+        HOST_NEED_T1,    /* required: without it no sandbox starts (fail closed) */
+        HOST_NEED_LIMIT, /* without it a limit only warns, by name */
+        HOST_NEED_EXTRA  /* optional: without it one feature refuses, or a fallback is used */
 };
 
 struct host_try {
-        const char *name;                    /* stable, for programs: "user_namespace" */
+        const char *name; /* stable, for programs: "user_namespace" */
         const char *what_for;
         enum host_need need;
         enum attempt_result (*attempt)(struct attempt *a);
-        const char *mend;                    /* what to do if it fails */
+        const char *mend; /* what to do if it fails */
         /* inside a container, the container runtime must permit it first */
         bool mends_in_container;
 };
@@ -38,16 +38,16 @@ struct host_try_result {
         const struct host_try *row;
         enum attempt_result result;
         char detail[256];
-        char mend[1024];                     /* "" if nothing needs a fix */
+        char mend[1024]; /* "" if nothing needs a fix */
 };
 
 struct host_report {
         struct host_try_result results[HOST_TRIES_MAX];
         size_t count;
         bool is_t1;
-        char why[512];                       /* one sentence: the verdict and its reason */
-        const char *container;               /* "docker", "podman", "kubernetes", "container", or NULL */
-        const char *container_help;          /* the options its runtime needs, or NULL */
+        char why[512];              /* one sentence: the verdict and its reason */
+        const char *container;      /* "docker", "podman", "kubernetes", "container", or NULL */
+        const char *container_help; /* the options its runtime needs, or NULL */
 };
 
 /* Attempts every row. Fails only if no child can be created; a failing mechanism is a result. */
@@ -62,14 +62,15 @@ int host_try_one(const struct host_facts *facts, const struct host_try *row, int
 
 /*
  * Adds the result of another room's attempt to *report and judges again. `row` and its texts must
- * outlive the report; `detail` is borrowed. A failing row uses the fix in `row`. Once the report has
- * HOST_TRIES_MAX rows, a further row is dropped.
+ * outlive the report; `detail` is borrowed. A failing row uses the fix in `row`. Once the report
+ * has HOST_TRIES_MAX rows, a further row is dropped.
  */
-void host_report_add(struct host_report *report, const struct host_try *row, enum attempt_result result, const char *detail);
+void host_report_add(struct host_report *report, const struct host_try *row,
+                     enum attempt_result result, const char *detail);
 
 /* Judges the results in *report: fills is_t1 and why. */
 void host_report_judge(struct host_report *report);
 
-const char *host_need_name(enum host_need need);   /* "T1", "limit", "extra" */
+const char *host_need_name(enum host_need need); /* "T1", "limit", "extra" */
 
 #endif

@@ -1,7 +1,8 @@
-/* host/try_test.c - what host/try.h promises: deadlines, deaths, and the line that is drawn from results. */
-#include "host/try.h"
+/* host/try_test.c - what host/try.h promises: deadlines, deaths, and the line that is drawn from
+ * results. */
 #include "base/unit.h"
 #include "host/facts.h"
+#include "host/try.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -54,12 +55,26 @@ counts_silence_as_failure(void **state)
                 enum attempt_result result;
                 const char *detail, *mend;
         } cases[] = {
-                { { "hangs", "", HOST_NEED_T1, hangs, "row", false }, ATTEMPT_FAILS, "no answer before the deadline", "row" },
-                { { "dies", "", HOST_NEED_T1, dies, "row", false }, ATTEMPT_FAILS, "the attempt was killed by signal 9", "row" },
-                { { "leaves", "", HOST_NEED_T1, leaves, "row", false }, ATTEMPT_FAILS, "the attempt ended without an answer", "row" },
-                { { "works", "", HOST_NEED_T1, works, "row", false }, ATTEMPT_WORKS, "as told", "" },
-                { { "fails", "", HOST_NEED_T1, fails_with_a_better_command, "row", false }, ATTEMPT_FAILS,
-                  "opening: Operation not permitted", "better" },
+                { { "hangs", "", HOST_NEED_T1, hangs, "row", false },
+                  ATTEMPT_FAILS,
+                  "no answer before the deadline",
+                  "row" },
+                { { "dies", "", HOST_NEED_T1, dies, "row", false },
+                  ATTEMPT_FAILS,
+                  "the attempt was killed by signal 9",
+                  "row" },
+                { { "leaves", "", HOST_NEED_T1, leaves, "row", false },
+                  ATTEMPT_FAILS,
+                  "the attempt ended without an answer",
+                  "row" },
+                { { "works", "", HOST_NEED_T1, works, "row", false },
+                  ATTEMPT_WORKS,
+                  "as told",
+                  "" },
+                { { "fails", "", HOST_NEED_T1, fails_with_a_better_command, "row", false },
+                  ATTEMPT_FAILS,
+                  "opening: Operation not permitted",
+                  "better" },
         };
         struct host_facts facts = { .kernel = "6.1" };
         struct host_try_result r;
@@ -78,27 +93,39 @@ static void
 draws_the_line(void **state)
 {
         static const struct host_try need_t1 = { "wall", "", HOST_NEED_T1, works, "", false };
-        static const struct host_try need_limit = { "limit", "", HOST_NEED_LIMIT, works, "", false };
-        static const struct host_try need_extra = { "extra", "", HOST_NEED_EXTRA, works, "", false };
+        static const struct host_try need_limit = {
+                "limit", "", HOST_NEED_LIMIT, works, "", false
+        };
+        static const struct host_try need_extra = {
+                "extra", "", HOST_NEED_EXTRA, works, "", false
+        };
         static const struct {
                 enum attempt_result t1, limit, extra;
                 bool is_t1;
                 const char *why;
         } cases[] = {
-                { ATTEMPT_WORKS, ATTEMPT_WORKS, ATTEMPT_WORKS, true, "enforceable, with every limit" },
-                { ATTEMPT_WORKS, ATTEMPT_WORKS, ATTEMPT_FAILS, true, "enforceable, with every limit" },
-                { ATTEMPT_WORKS, ATTEMPT_IDLE, ATTEMPT_IDLE, true, "enforceable, with every limit" },
-                { ATTEMPT_WORKS, ATTEMPT_FAILS, ATTEMPT_WORKS, true, "enforceable; will only warn: limit" },
-                { ATTEMPT_FAILS, ATTEMPT_FAILS, ATTEMPT_WORKS, false, "refused, because this fails: wall" },
+                { ATTEMPT_WORKS, ATTEMPT_WORKS, ATTEMPT_WORKS, true,
+                  "enforceable, with every limit" },
+                { ATTEMPT_WORKS, ATTEMPT_WORKS, ATTEMPT_FAILS, true,
+                  "enforceable, with every limit" },
+                { ATTEMPT_WORKS, ATTEMPT_IDLE, ATTEMPT_IDLE, true,
+                  "enforceable, with every limit" },
+                { ATTEMPT_WORKS, ATTEMPT_FAILS, ATTEMPT_WORKS, true,
+                  "enforceable; will only warn: limit" },
+                { ATTEMPT_FAILS, ATTEMPT_FAILS, ATTEMPT_WORKS, false,
+                  "refused, because this fails: wall" },
         };
 
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct host_report report = { .count = 3 };
 
-                report.results[0] = (struct host_try_result){ .row = &need_t1, .result = cases[i].t1 };
-                report.results[1] = (struct host_try_result){ .row = &need_limit, .result = cases[i].limit };
-                report.results[2] = (struct host_try_result){ .row = &need_extra, .result = cases[i].extra };
+                report.results[0] =
+                        (struct host_try_result){ .row = &need_t1, .result = cases[i].t1 };
+                report.results[1] =
+                        (struct host_try_result){ .row = &need_limit, .result = cases[i].limit };
+                report.results[2] =
+                        (struct host_try_result){ .row = &need_extra, .result = cases[i].extra };
                 host_report_judge(&report);
                 assert_int_equal(report.is_t1, cases[i].is_t1);
                 assert_string_equal(report.why, cases[i].why);
@@ -144,7 +171,8 @@ leaves_a_group(struct attempt *a)
 static void
 collects_what_a_killed_attempt_left(void **state)
 {
-        static const struct host_try row = { "leaves", "", HOST_NEED_LIMIT, leaves_a_group, "row", false };
+        static const struct host_try row = { "leaves",       "",    HOST_NEED_LIMIT,
+                                             leaves_a_group, "row", false };
         struct host_facts facts;
         struct host_try_result r;
         struct error e;
@@ -168,7 +196,8 @@ writes_a_profile_for_one_program(void **state)
         static const struct {
                 const char *program, *expected;
         } cases[] = {
-                { "/usr/bin/carrel", "profile carrel \"/usr/bin/carrel\" flags=(unconfined) {\n  userns,\n}" },
+                { "/usr/bin/carrel",
+                  "profile carrel \"/usr/bin/carrel\" flags=(unconfined) {\n  userns,\n}" },
                 { "/home/me/my tools/c*", "profile carrel \"/home/me/my tools/c\\*\" flags=" },
                 { "/a\"b{c}", "profile carrel \"/a\\\"b\\{c\\}\" flags=" },
                 { "/it's", NULL },

@@ -2,8 +2,8 @@
  * image/image.c - the programs that `carrel` carries inside itself.
  *
  * Room: image (words). Touches: one memory file.
- * Theory: the build names the programs (CARREL_INIT_PATH, ...); an analyzer does not, and never links. Pages of a program that is not asked
- * for are never read.
+ * Theory: the build names the programs (CARREL_INIT_PATH, ...); an analyzer does not, and never
+ * links. Pages of a program that is not asked for are never read.
  */
 #include "image/image.h"
 
@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "image/memory_file.h"
 #include "base/scoped.h"
+#include "image/memory_file.h"
 
 enum { IMAGE_FD_FIRST = 10 };
 
@@ -22,16 +22,13 @@ enum { IMAGE_FD_FIRST = 10 };
 #endif
 
 /* Puts the file at `path` between two names; without a path, nothing stands between them. */
-#define IMAGE_BYTES(name, bytes) \
-        __asm__(".section .rodata." #name ", \"a\"\n" \
-                ".balign 16\n" \
-                ".global " #name "_start\n" \
-                ".global " #name "_end\n" \
-                #name "_start:\n" \
-                bytes \
-                #name "_end:\n" \
-                ".byte 0\n" \
-                ".previous\n"); \
+#define IMAGE_BYTES(name, bytes)                                                  \
+        __asm__(".section .rodata." #name ", \"a\"\n"                             \
+                ".balign 16\n"                                                    \
+                ".global " #name "_start\n"                                       \
+                ".global " #name "_end\n" #name "_start:\n" bytes #name "_end:\n" \
+                ".byte 0\n"                                                       \
+                ".previous\n");                                                   \
         extern const unsigned char name##_start[], name##_end[]
 
 #ifdef CARREL_INIT_PATH
@@ -55,7 +52,10 @@ IMAGE_BYTES(carrel_gate, ".incbin \"" CARREL_GATE_PATH "\"\n");
 IMAGE_BYTES(carrel_gate, "");
 #endif
 
-static const struct image_row { const char *name; const unsigned char *start, *end; } images[IMAGE_MAX] = {
+static const struct image_row {
+        const char *name;
+        const unsigned char *start, *end;
+} images[IMAGE_MAX] = {
         [IMAGE_INIT] = { "carrel-init", carrel_init_start, carrel_init_end },
         [IMAGE_KEEPER] = { "carrel-keeper", carrel_keeper_start, carrel_keeper_end },
         [IMAGE_DOOR] = { "carrel-door", carrel_door_start, carrel_door_end },
@@ -85,25 +85,30 @@ image_open(enum image image, int *ret_fd, struct error *e)
         const unsigned char *at = row->start;
 
         if (row->start == row->end)
-                return fail(e, ERROR_CAPABILITY_UNAVAILABLE, "this carrel was built without %s", row->name);
+                return fail(e, ERROR_CAPABILITY_UNAVAILABLE, "this carrel was built without %s",
+                            row->name);
         fd = memory_file(row->name);
         if (fd < 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a memory file for %s", row->name);
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a memory file for %s",
+                                row->name);
         while (at < row->end) {
                 ssize_t written = write(fd, at, (size_t)(row->end - at));
 
                 if (written < 0)
-                        return fail_sys(e, ERROR_BACKEND_FAILED, errno, "filling the memory file of %s", row->name);
+                        return fail_sys(e, ERROR_BACKEND_FAILED, errno,
+                                        "filling the memory file of %s", row->name);
                 at += written;
         }
         if (memory_file_seal(fd) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "sealing %s", row->name);
-        /* Away from the low numbers: the process that executes it puts its own descriptors there first. */
+        /* Away from the low numbers: the process that executes it puts its own descriptors there
+         * first. */
         *ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, IMAGE_FD_FIRST);
         if (*ret_fd >= 0)
                 return 0;
         (void)fail_sys(e, ERROR_BACKEND_FAILED, errno, "moving the memory file of %s", row->name);
         if (errno == EINVAL || errno == EMFILE)
-                error_hint(e, "Carrel may open too few files here. Raise that limit: ulimit -n 1024");
+                error_hint(e,
+                           "Carrel may open too few files here. Raise that limit: ulimit -n 1024");
         return -1;
 }

@@ -1,5 +1,6 @@
 /*
- * image/image.h - the programs that `carrel` carries inside itself: one file is all there is to install.
+ * image/image.h - the programs that `carrel` carries inside itself: one file is all there is to
+ * install.
  */
 #ifndef CARREL_IMAGE_IMAGE_H
 #define CARREL_IMAGE_IMAGE_H
@@ -14,18 +15,23 @@ enum image { IMAGE_INIT, IMAGE_KEEPER, IMAGE_DOOR, IMAGE_GATE, IMAGE_MAX };
 const char *image_name(enum image image);
 
 /*
- * An executable, sealed, close-on-exec descriptor of the program, at 10 or above: it cannot be changed through /proc/PID/exe (A01).
- * Errors: ERROR_BACKEND_FAILED; ERROR_CAPABILITY_UNAVAILABLE for a program that this build was made without.
+ * An executable, sealed, close-on-exec descriptor of the program, at 10 or above: it cannot be
+ * changed through /proc/PID/exe (A01). Errors: ERROR_BACKEND_FAILED; ERROR_CAPABILITY_UNAVAILABLE
+ * for a program that this build was made without.
  */
 int image_open(enum image image, int *ret_fd, struct error *e);
 
 /*
- * Starts the program `image_fd` (of image_open()) with `argv`, an environment of `envp`, nothing to read, nowhere to speak, and `socket` as its descriptor 3
- * (-1: none). The other descriptors are whatever is not close-on-exec. 0 or an errno value, positive.
+ * Starts the program `image_fd` (of image_open()) with `argv`, an environment of `envp`, nothing to
+ * read, nowhere to speak, and `socket` as its descriptor 3
+ * (-1: none). The other descriptors are whatever is not close-on-exec. 0 or an errno value,
+ * positive.
  */
 int image_start(int image_fd, int socket, char *const *argv, char *const *envp, pid_t *ret_pid);
 
-/* The same, with a pair of sockets between the two: *ret_socket is ours, its descriptor 3 the other. Errors: of image_open(); ERROR_BACKEND_FAILED. */
-int image_start_linked(enum image image, char *const *argv, char *const *envp, int *ret_socket, pid_t *ret_pid, struct error *e);
+/* The same, with a pair of sockets between the two: *ret_socket is ours, its descriptor 3 the
+ * other. Errors: of image_open(); ERROR_BACKEND_FAILED. */
+int image_start_linked(enum image image, char *const *argv, char *const *envp, int *ret_socket,
+                       pid_t *ret_pid, struct error *e);
 
 #endif

@@ -16,7 +16,8 @@ memory_file_seal(int fd)
         int result = -1;
 
         for (int tries = 0; tries < TRIES; tries++) {
-                result = fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+                result = fcntl(fd, F_ADD_SEALS,
+                               F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
                 if (result == 0 || errno != EBUSY)
                         break;
         }

@@ -5,8 +5,9 @@
 #define CARREL_IMAGE_MEMORY_FILE_H
 
 /*
- * Closes a memory file (memfd_create(2) with MFD_ALLOW_SEALING) against every change, for good. Somebody may be looking at its pages for a moment; the
- * kernel waits a while for him, and is asked again where that was not long enough. 0, or -1 with errno.
+ * Closes a memory file (memfd_create(2) with MFD_ALLOW_SEALING) against every change, for good.
+ * Somebody may be looking at its pages for a moment; the kernel waits a while for him, and is asked
+ * again where that was not long enough. 0, or -1 with errno.
  */
 int memory_file_seal(int fd);
 

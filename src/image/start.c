@@ -22,7 +22,8 @@ image_start(int image_fd, int socket, char *const *argv, char *const *envp, pid_
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", image_fd);
         if (posix_spawn_file_actions_init(&actions) != 0)
                 return ENOMEM;
-        /* Read-only: as root a caller that has closed its world can open nothing for writing, and a child has nothing to say there. */
+        /* Read-only: as root a caller that has closed its world can open nothing for writing, and a
+         * child has nothing to say there. */
         result = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
         for (int fd = 1; fd <= 2 && result == 0; fd++)
                 result = posix_spawn_file_actions_adddup2(&actions, 0, fd);
@@ -35,7 +36,8 @@ image_start(int image_fd, int socket, char *const *argv, char *const *envp, pid_
 }
 
 int
-image_start_linked(enum image image, char *const *argv, char *const *envp, int *ret_socket, pid_t *ret_pid, struct error *e)
+image_start_linked(enum image image, char *const *argv, char *const *envp, int *ret_socket,
+                   pid_t *ret_pid, struct error *e)
 {
         scoped_fd int file = -1;
         scoped_fd int ours = -1;
@@ -45,7 +47,8 @@ image_start_linked(enum image image, char *const *argv, char *const *envp, int *
         if (image_open(image, &file, e) < 0)
                 return -1;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a socket for %s", image_name(image));
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a socket for %s",
+                                image_name(image));
         ours = pair[0];
         theirs = pair[1];
         result = image_start(file, theirs, argv, envp, ret_pid);

@@ -68,7 +68,10 @@ answer_sandbox(struct record_writer *w, const struct sandbox *s)
 static const char *
 state_name(uint32_t state)
 {
-        static const char *const names[] = { [BOX_EXEC_STARTING] = "starting", [BOX_EXEC_RUNNING] = "running", [BOX_EXEC_ENDED] = "ended", [BOX_EXEC_FAILED] = "failed" };
+        static const char *const names[] = { [BOX_EXEC_STARTING] = "starting",
+                                             [BOX_EXEC_RUNNING] = "running",
+                                             [BOX_EXEC_ENDED] = "ended",
+                                             [BOX_EXEC_FAILED] = "failed" };
 
         return state < sizeof names / sizeof *names && names[state] ? names[state] : "starting";
 }
@@ -76,7 +79,9 @@ state_name(uint32_t state)
 static void
 answer_end(struct record_writer *w, const struct channel_end *end)
 {
-        struct outcome outcome = { .word = (enum outcome_word)end->word, .exit_code = end->exit_code, .signal = end->signal };
+        struct outcome outcome = { .word = (enum outcome_word)end->word,
+                                   .exit_code = end->exit_code,
+                                   .signal = end->signal };
         const struct outcome_limit_words *l;
 
         if (end->word >= OUTCOME_MAX)
@@ -104,7 +109,9 @@ void
 answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_box_listed *l)
 {
         unsigned by = (l->flags & BOX_EXEC_BY) >> BOX_EXEC_BY_SHIFT;
-        struct time_limit limit = { wire_timeout_get(l), by < TIME_LIMIT_MAX ? (enum time_limit_by)by : TIME_LIMIT_NONE };
+        struct time_limit limit = { wire_timeout_get(l), by < TIME_LIMIT_MAX
+                                                                 ? (enum time_limit_by)by
+                                                                 : TIME_LIMIT_NONE };
         uint64_t now = loop_now_ms(), wall = loop_wall_ms();
 
         record_uint(w, FIELD_EXEC, l->exec);

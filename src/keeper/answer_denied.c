@@ -13,11 +13,14 @@ enum { TEXT_ROOM = 1200 };
 static void
 write_denied(struct record_writer *w, const struct wire_wall_denied *d, uint64_t count)
 {
-        enum denial reason = d->reason > DENIAL_NONE && d->reason < DENIAL_MAX ? (enum denial)d->reason : DENIAL_FAILED;
+        enum denial reason = d->reason > DENIAL_NONE && d->reason < DENIAL_MAX
+                                     ? (enum denial)d->reason
+                                     : DENIAL_FAILED;
         char text[TEXT_ROOM], address[HOLD_ADDRESS_ROOM];
 
         (void)hold_address_text(d, address);
-        (void)denial_text(reason, d->host[0] != '\0' ? d->host : address, d->port, d->other, text, sizeof text);
+        (void)denial_text(reason, d->host[0] != '\0' ? d->host : address, d->port, d->other, text,
+                          sizeof text);
         record_text(w, FIELD_REASON, denial_name(reason));
         record_text(w, FIELD_HOST, d->host);
         if (d->port != 0)

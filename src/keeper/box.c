@@ -24,8 +24,14 @@
 #include "keeper/journal.h"
 #include "keeper/sandbox.h"
 
-enum { STOP_PATIENCE_MS = 15000, CONNECT_TRIES = 50, WALLED_MAX = 2048, CONNECT_PAUSE_MS = 10,
-       CALLS_AGAIN = 20, CALL_PAUSE_MS = 1000 };
+enum {
+        STOP_PATIENCE_MS = 15000,
+        CONNECT_TRIES = 50,
+        WALLED_MAX = 2048,
+        CONNECT_PAUSE_MS = 10,
+        CALLS_AGAIN = 20,
+        CALL_PAUSE_MS = 1000
+};
 
 static void call_again(struct box *b, bool was_ready);
 
@@ -93,7 +99,8 @@ box_forget(struct box *b)
         hang_up(b);
         calls_begin(&b->listening);
         b->is_condemned = true;
-        b->keeper->needs_sweep = true;         /* lint: it stays in the keeper's list, and the sweep frees it */
+        /* lint: it stays in the keeper's list, and the sweep frees it */
+        b->keeper->needs_sweep = true;
 }
 
 void
@@ -124,7 +131,7 @@ box_on_impatience(struct loop_timer *t)
                 box_forget(b); /* its directory stays; the next start connects again */
                 return;
         }
-        (void)box_send(b, WIRE_BOX_STOP, NULL, 0);     /* the box reads this when it reads again */
+        (void)box_send(b, WIRE_BOX_STOP, NULL, 0); /* the box reads this when it reads again */
         hang_up(b);
         box_lose_execs(b);
         s->leaves_directory = true;
@@ -135,9 +142,11 @@ box_on_impatience(struct loop_timer *t)
 int
 box_send(struct box *b, uint16_t kind, const void *body, size_t len)
 {
-        bool is_asked = kind == WIRE_BOX_LIST || kind == WIRE_BOX_SIGNAL || kind == WIRE_BOX_CONNECT;
+        bool is_asked =
+                kind == WIRE_BOX_LIST || kind == WIRE_BOX_SIGNAL || kind == WIRE_BOX_CONNECT;
 
-        return is_asked && peer_is_full(&b->peer) ? -1 : peer_send(&b->peer, kind, body, len, NULL, 0);
+        return is_asked && peer_is_full(&b->peer) ? -1
+                                                  : peer_send(&b->peer, kind, body, len, NULL, 0);
 }
 
 int
@@ -153,7 +162,9 @@ int
 box_no_answer(const struct sandbox *s, struct error *e)
 {
         if (s->box && !s->box->peer.is_broken)
-                return fail(e, ERROR_UNAVAILABLE, "more is asked of the sandbox %s than it takes in at the moment", s->id);
+                return fail(e, ERROR_UNAVAILABLE,
+                            "more is asked of the sandbox %s than it takes in at the moment",
+                            s->id);
         return fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id);
 }
 
@@ -162,7 +173,8 @@ box_stop(struct box *b)
 {
         b->was_told_to_stop = true;
         (void)box_send(b, WIRE_BOX_STOP, NULL, 0);
-        (void)loop_timer_set(b->keeper->loop, &b->patience, loop_now_ms() + STOP_PATIENCE_MS, box_on_impatience);
+        (void)loop_timer_set(b->keeper->loop, &b->patience, loop_now_ms() + STOP_PATIENCE_MS,
+                             box_on_impatience);
 }
 
 /* -- the directory of a box -------------------------------------------------------------------- */
@@ -208,13 +220,15 @@ on_hello(struct box *b, const void *body)
         memcpy(&b->hello, body, sizeof b->hello);
         b->hello.id[sizeof b->hello.id - 1] = '\0';
         b->was_greeted = true;
-        if (strcmp(b->hello.id, b->id) == 0 && b->hello.protocol >= BOX_PROTOCOL_OLDEST && b->hello.protocol <= BOX_PROTOCOL)
+        if (strcmp(b->hello.id, b->id) == 0 && b->hello.protocol >= BOX_PROTOCOL_OLDEST &&
+            b->hello.protocol <= BOX_PROTOCOL)
                 return;
         hang_up(b); /* not a box of Carrel, or of a later version: do not touch it */
         if (b->sandbox)
                 b->sandbox->leaves_directory = true;
         if (b->sandbox)
-                sandbox_box_lost(b->sandbox, "what answers there is not its box, or is of a later version");
+                sandbox_box_lost(b->sandbox,
+                                 "what answers there is not its box, or is of a later version");
         else
                 box_forget(b);
         calls_begin(&b->listening);
@@ -257,7 +271,7 @@ on_listed(struct box *b, const void *body, uint16_t kind)
         }
         l = box_add_exec(b, body);
         if (l && b->sandbox && kind != WIRE_BOX_LISTED) {
-                struct wire_box_listed copy = *l;      /* the code below may move the table */
+                struct wire_box_listed copy = *l; /* the code below may move the table */
 
                 sandbox_exec_news(b->sandbox, &copy, kind == WIRE_BOX_FINISHED);
         }
@@ -313,11 +327,20 @@ on_gone(struct box *b, const struct wire_box_gone *gone)
         calls_begin(&b->listening);
 }
 
-static const struct { uint16_t kind; uint32_t len; } shapes[] = {
-        { WIRE_BOX_HELLO, sizeof(struct wire_box_hello) }, { WIRE_BOX_LISTED, sizeof(struct wire_box_listed) }, { WIRE_BOX_STARTED, sizeof(struct wire_box_listed) },
-        { WIRE_BOX_FINISHED, sizeof(struct wire_box_listed) }, { WIRE_BOX_CONNECTED, sizeof(struct wire_connected) },
-        { WIRE_BOX_FROZEN, sizeof(struct wire_exec_number) }, { WIRE_BOX_READY, 0 }, { WIRE_BOX_GONE, sizeof(struct wire_box_gone) },
-        { WIRE_BOX_USED, sizeof(struct wire_box_used) }, { WIRE_BOX_DENIED, sizeof(struct wire_box_denied) },
+static const struct {
+        uint16_t kind;
+        uint32_t len;
+} shapes[] = {
+        { WIRE_BOX_HELLO, sizeof(struct wire_box_hello) },
+        { WIRE_BOX_LISTED, sizeof(struct wire_box_listed) },
+        { WIRE_BOX_STARTED, sizeof(struct wire_box_listed) },
+        { WIRE_BOX_FINISHED, sizeof(struct wire_box_listed) },
+        { WIRE_BOX_CONNECTED, sizeof(struct wire_connected) },
+        { WIRE_BOX_FROZEN, sizeof(struct wire_exec_number) },
+        { WIRE_BOX_READY, 0 },
+        { WIRE_BOX_GONE, sizeof(struct wire_box_gone) },
+        { WIRE_BOX_USED, sizeof(struct wire_box_used) },
+        { WIRE_BOX_DENIED, sizeof(struct wire_box_denied) },
         { WIRE_BOX_REFUSED, sizeof(struct wire_box_refused) },
         { WIRE_BOX_KEPT, sizeof(struct wire_kept) },
 };
@@ -393,7 +416,8 @@ static void
 call_again(struct box *b, bool was_ready)
 {
         struct sandbox *s = b->sandbox;
-        bool may_live = s->state != SANDBOX_STOPPING && (was_ready || s->is_attached) && b->tries < CALLS_AGAIN;
+        bool may_live = s->state != SANDBOX_STOPPING && (was_ready || s->is_attached) &&
+                        b->tries < CALLS_AGAIN;
         struct error e;
         int result = may_live ? box_attach(b->keeper, b->id, s, &e) : 1;
 
@@ -410,7 +434,8 @@ call_again(struct box *b, bool was_ready)
                 b->tries++;
                 s->state = SANDBOX_STARTING;
                 s->is_attached = true;
-                if (loop_timer_set(b->keeper->loop, &b->patience, loop_now_ms() + CALL_PAUSE_MS, on_pause) == 0)
+                if (loop_timer_set(b->keeper->loop, &b->patience, loop_now_ms() + CALL_PAUSE_MS,
+                                   on_pause) == 0)
                         return;
         }
         box_lose_execs(b);
@@ -448,7 +473,9 @@ box_on_words(struct peer *p, uint32_t events)
         _Alignas(8) unsigned char body[WALLED_MAX];
         struct wire_message m;
 
-        _Static_assert(sizeof(struct wire_box_listed) <= WALLED_MAX && sizeof(struct wire_box_refused) <= WALLED_MAX, "room for all that a box says");
+        _Static_assert(sizeof(struct wire_box_listed) <= WALLED_MAX &&
+                               sizeof(struct wire_box_refused) <= WALLED_MAX,
+                       "room for all that a box says");
         for (int i = 0; i < PEER_BURST && p->fd >= 0 && !b->is_condemned; i++) {
                 int result = wire_receive(p->fd, 0, &m, body, sizeof body);
 
@@ -457,7 +484,8 @@ box_on_words(struct peer *p, uint32_t events)
                 if (result == -EMFILE)
                         /* no room for its descriptors; the code that needs them reports that */
                         result = 1;
-                if (result <= 0 || !has_shape(&m) || (!b->was_greeted && m.kind != WIRE_BOX_HELLO && m.kind != WIRE_BOX_GONE)) {
+                if (result <= 0 || !has_shape(&m) ||
+                    (!b->was_greeted && m.kind != WIRE_BOX_HELLO && m.kind != WIRE_BOX_GONE)) {
                         if (result > 0)
                                 wire_message_close(&m);
                         on_silence(b);
@@ -508,7 +536,8 @@ connect_to(int fd, int directory)
 
         box_socket_address(&address, directory);
         for (int tries = 0; tries < CONNECT_TRIES; tries++) {
-                result = connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 ? -errno : 0;
+                result = connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 ? -errno
+                                                                                            : 0;
                 if (result != -EAGAIN && result != -EINTR)
                         break;
                 (void)poll(NULL, 0, CONNECT_PAUSE_MS);
@@ -524,13 +553,19 @@ box_attach(struct keeper *k, const char *id, struct sandbox *s, struct error *e)
         int result;
 
         if (directory < 0)
-                return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 1 : fail_sys(e, ERROR_INTERNAL, errno, "opening the directory of the sandbox %s", id);
+                return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
+                               ? 1
+                               : fail_sys(e, ERROR_INTERNAL, errno,
+                                          "opening the directory of the sandbox %s", id);
         fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return fail_sys(e, ERROR_INTERNAL, errno, "making a socket");
         result = connect_to(fd, directory);
         if (result < 0)
-                return result == -ECONNREFUSED || result == -ENOENT ? 1 : fail_sys(e, ERROR_INTERNAL, -result, "connecting to the box %s", id);
+                return result == -ECONNREFUSED || result == -ENOENT
+                               ? 1
+                               : fail_sys(e, ERROR_INTERNAL, -result, "connecting to the box %s",
+                                          id);
         b = box_new(k, id, s);
         if (!b)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a box");

@@ -65,7 +65,10 @@ box_add_exec(struct box *b, const struct wire_box_listed *l)
                         make_room(b);
                 if (b->exec_count == b->exec_room) {
                         size_t room = b->exec_room == 0 ? 4 : b->exec_room * 2;
-                        struct wire_box_listed *execs = room <= 2 * SANDBOX_EXECS_MAX ? realloc(b->execs, room * sizeof *execs) : NULL;
+                        struct wire_box_listed *execs =
+                                room <= 2 * SANDBOX_EXECS_MAX
+                                        ? realloc(b->execs, room * sizeof *execs)
+                                        : NULL;
 
                         if (!execs)
                                 return NULL;
@@ -80,7 +83,8 @@ box_add_exec(struct box *b, const struct wire_box_listed *l)
         b->live_count += is_live(known);
         if (!is_live(known))
                 refusals_end(&b->refusals, known->exec);
-        known->key[sizeof known->key - 1] = known->task[sizeof known->task - 1] = known->command[sizeof known->command - 1] = '\0';
+        known->key[sizeof known->key - 1] = known->task[sizeof known->task - 1] =
+                known->command[sizeof known->command - 1] = '\0';
         if (l->exec > b->last_exec && l->exec < 1u << 31)
                 b->last_exec = l->exec;
         return known;

@@ -21,21 +21,28 @@
 enum { BACKLOG = 16, BOX_SOURCES_AT = 3, OUTPUT_KEPT = 1 << 20 };
 
 static int
-make_directory(struct keeper *k, const char *id, int *ret_directory, int *ret_socket, struct error *e)
+make_directory(struct keeper *k, const char *id, int *ret_directory, int *ret_socket,
+               struct error *e)
 {
         scoped_fd int directory = -1, listener = -1;
         struct sockaddr_un address;
 
         box_remove_directory(k, id);
         if (mkdirat(k->boxes_fd, id, 0700) < 0)
-                return fail_sys(e, errno == ENOSPC || errno == EDQUOT ? ERROR_STORAGE_FULL : ERROR_INTERNAL, errno, "making a directory for the sandbox %s", id);
+                return fail_sys(
+                        e, errno == ENOSPC || errno == EDQUOT ? ERROR_STORAGE_FULL : ERROR_INTERNAL,
+                        errno, "making a directory for the sandbox %s", id);
         directory = box_open_directory(k, id);
         listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (directory < 0 || listener < 0)
-                return fail_sys(e, ERROR_INTERNAL, errno, "opening the directory of the sandbox %s", id);
+                return fail_sys(e, ERROR_INTERNAL, errno, "opening the directory of the sandbox %s",
+                                id);
         box_socket_address(&address, directory);
-        if (bind(listener, (const struct sockaddr *)&address, sizeof address) < 0 || listen(listener, BACKLOG) < 0)
-                return fail_sys(e, errno == ENOSPC || errno == EDQUOT ? ERROR_STORAGE_FULL : ERROR_INTERNAL, errno, "making the socket of the sandbox %s", id);
+        if (bind(listener, (const struct sockaddr *)&address, sizeof address) < 0 ||
+            listen(listener, BACKLOG) < 0)
+                return fail_sys(
+                        e, errno == ENOSPC || errno == EDQUOT ? ERROR_STORAGE_FULL : ERROR_INTERNAL,
+                        errno, "making the socket of the sandbox %s", id);
         *ret_directory = fd_take(&directory);
         *ret_socket = fd_take(&listener);
         return 0;
@@ -45,12 +52,16 @@ static size_t
 write_begin(const struct sandbox *s, unsigned char *out, struct error *e)
 {
         const struct prepared *p = s->prepared;
-        struct wire_box_begin begin = { .deadline_ms = s->row.deadline_ms, .keep_bytes = OUTPUT_KEPT, .floor_mb = p->disk_floor_mb, .cpu_count = s->keeper->host.facts.cpu_count };
+        struct wire_box_begin begin = { .deadline_ms = s->row.deadline_ms,
+                                        .keep_bytes = OUTPUT_KEPT,
+                                        .floor_mb = p->disk_floor_mb,
+                                        .cpu_count = s->keeper->host.facts.cpu_count };
         size_t len = plan_pack_len(p->plan->steps, p->plan->step_count);
 
         _Static_assert(sizeof begin % 8 == 0, "a packed plan is aligned");
         if (len == 0 || len > WIRE_BODY_MAX - sizeof begin)
-                return (void)fail(e, ERROR_QUOTA_EXCEEDED, "the plan of the sandbox is too long"), 0;
+                return (void)fail(e, ERROR_QUOTA_EXCEEDED, "the plan of the sandbox is too long"),
+                       0;
         (void)memccpy(begin.id, s->id, '\0', sizeof begin.id);
         for (size_t i = 0; i < sources_total(p->sources); i++)
                 for (size_t j = 0; j < sources_floors(p->sources); j++)
@@ -77,7 +88,8 @@ copy_sources(const struct sources *sources, int *fds, struct error *e)
                 fds[i] = fcntl(sources->fds[i], F_DUPFD_CLOEXEC, 3);
                 if (fds[i] < 0) {
                         close_all(fds, i);
-                        return fail_sys(e, ERROR_INTERNAL, errno, "handing on the sources of mounts");
+                        return fail_sys(e, ERROR_INTERNAL, errno,
+                                        "handing on the sources of mounts");
                 }
         }
         return 0;
@@ -94,8 +106,10 @@ send_begin(struct sandbox *s, int take_end, int take_listener, int take_director
                 close_all(fds, BOX_SOURCES_AT);
                 return -1;
         }
-        if (peer_send(&k->spawner, WIRE_BOX_BEGIN, k->plan, len, fds, BOX_SOURCES_AT + sources_total(s->prepared->sources)) < 0)
-                return fail(e, ERROR_BACKEND_FAILED, "the process that makes boxes does not answer");
+        if (peer_send(&k->spawner, WIRE_BOX_BEGIN, k->plan, len, fds,
+                      BOX_SOURCES_AT + sources_total(s->prepared->sources)) < 0)
+                return fail(e, ERROR_BACKEND_FAILED,
+                            "the process that makes boxes does not answer");
         return 0;
 }
 

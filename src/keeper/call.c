@@ -18,7 +18,8 @@ call_end(struct call *c)
 {
         struct connection *connection = c->connection;
 
-        for (struct call **at = connection ? &connection->calls : NULL; at && *at; at = &(*at)->next_of_connection) {
+        for (struct call **at = connection ? &connection->calls : NULL; at && *at;
+             at = &(*at)->next_of_connection) {
                 if (*at == c) {
                         *at = c->next_of_connection;
                         connection->call_count--;
@@ -62,7 +63,8 @@ reply_begin(struct call *c)
 {
         struct record_writer w;
 
-        record_init(&w, c->keeper->out + sizeof(struct wire_reply), sizeof c->keeper->out - sizeof(struct wire_reply));
+        record_init(&w, c->keeper->out + sizeof(struct wire_reply),
+                    sizeof c->keeper->out - sizeof(struct wire_reply));
         return w;
 }
 
@@ -116,7 +118,8 @@ reply_event(struct connection *connection, uint32_t serial, struct record_writer
 
         if (w->is_broken || connection->is_condemned)
                 return;
-        _Static_assert(sizeof(struct wire_call) == sizeof(struct wire_reply), "an event stands where a reply does");
+        _Static_assert(sizeof(struct wire_call) == sizeof(struct wire_reply),
+                       "an event stands where a reply does");
         memcpy(connection->keeper->out, &head, sizeof head);
         send_out(connection, WIRE_EVENT, sizeof head + w->len, -1);
 }

@@ -59,7 +59,8 @@ caller_of_token(struct keeper *k, const char *token, struct caller *ret, struct 
 
         *ret = (struct caller){ 0 };
         token_hash(token, hash);
-        found = store_token_find(k->store, hash, ret->owner, sizeof ret->owner, scope, sizeof scope, e);
+        found = store_token_find(k->store, hash, ret->owner, sizeof ret->owner, scope, sizeof scope,
+                                 e);
         if (found <= 0)
                 return found;
         ret->is_read_only = strcmp(scope, "all") != 0;
@@ -108,7 +109,8 @@ has_token(struct keeper *k, const char *path)
         struct error e;
         ssize_t len;
 
-        if (fd < 0 || fstat(fd, &found) < 0 || !S_ISREG(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & 077) != 0)
+        if (fd < 0 || fstat(fd, &found) < 0 || !S_ISREG(found.st_mode) ||
+            found.st_uid != geteuid() || (found.st_mode & 077) != 0)
                 return false;
         len = read(fd, text, sizeof text - 1);
         if (len <= 0)
@@ -126,8 +128,10 @@ write_token(const char *path, const char *token, struct error *e)
         (void)snprintf(temporary, sizeof temporary, "%s.new", path);
         (void)unlink(temporary);
         fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0 || dprintf(fd, "%s\n", token) < 0 || fsync(fd) < 0 || rename(temporary, path) < 0)
-                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_INTERNAL, errno, "writing %.200s", path);
+        if (fd < 0 || dprintf(fd, "%s\n", token) < 0 || fsync(fd) < 0 ||
+            rename(temporary, path) < 0)
+                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_INTERNAL, errno,
+                                "writing %.200s", path);
         return 0;
 }
 
@@ -136,7 +140,9 @@ token_file(struct keeper *k, struct error *e)
 {
         char path[PATH_LEN], token[TOKEN_TEXT_LEN], id[17];
         unsigned char hash[STORE_HASH_LEN];
-        struct store_token row = { .id = id, .owner = k->owner, .scope = "all", .created_ms = loop_wall_ms() };
+        struct store_token row = {
+                .id = id, .owner = k->owner, .scope = "all", .created_ms = loop_wall_ms()
+        };
         int result;
 
         (void)snprintf(path, sizeof path, "%s/token", k->state);

@@ -52,7 +52,8 @@ client_choose(struct sandbox *s, const struct record *r, struct exec_request *q,
                 return 0;
         if (t)
                 task_extend(t, row.deadline_ms);
-        else if (store_task_put(s->keeper->store, &row, e) < 0 || task_begin(s, row.task, row.deadline_ms, e) < 0)
+        else if (store_task_put(s->keeper->store, &row, e) < 0 ||
+                 task_begin(s, row.task, row.deadline_ms, e) < 0)
                 return -1;
         memcpy(q->box.task, name, sizeof q->box.task);
         return 0;
@@ -67,7 +68,8 @@ op_client_heard(struct call *c, struct error *e)
         (void)e;
         (void)task_of(&c->record, name);
         for (struct sandbox *s = c->keeper->first; s; s = s->next) {
-                struct task *t = s->tasks && sandbox_belongs(s, &c->caller) ? task_find(s, name) : NULL;
+                struct task *t =
+                        s->tasks && sandbox_belongs(s, &c->caller) ? task_find(s, name) : NULL;
 
                 if (t)
                         task_extend(t, client_deadline());

@@ -60,7 +60,8 @@ void
 box_collect_groups(struct keeper *k)
 {
         if (k->collect.index == 0)
-                (void)loop_timer_set(k->loop, &k->collect, loop_now_ms() + COLLECT_MS, tell_spawner);
+                (void)loop_timer_set(k->loop, &k->collect, loop_now_ms() + COLLECT_MS,
+                                     tell_spawner);
 }
 
 int
@@ -72,9 +73,12 @@ box_collect(struct keeper *k, struct error *e)
 
         directory = fd >= 0 ? fdopendir(fd) : NULL;
         if (!directory)
-                return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "reading the directory of the boxes");
-        for (struct dirent *entry = readdir(directory); entry && result == 0; entry = readdir(directory))
-                if (strlen(entry->d_name) == SANDBOX_ID_LEN - 1 && strspn(entry->d_name, "0123456789abcdef") == SANDBOX_ID_LEN - 1)
+                return fail_sys(e, ERROR_STATE_UNUSABLE, errno,
+                                "reading the directory of the boxes");
+        for (struct dirent *entry = readdir(directory); entry && result == 0;
+             entry = readdir(directory))
+                if (strlen(entry->d_name) == SANDBOX_ID_LEN - 1 &&
+                    strspn(entry->d_name, "0123456789abcdef") == SANDBOX_ID_LEN - 1)
                         result = collect_one(k, entry->d_name, e);
         (void)closedir(directory);
         if (result < 0)

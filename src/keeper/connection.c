@@ -32,9 +32,11 @@ condemn(struct connection *c)
 
 /* Sets the caller of an operation, and checks that it may call it. */
 static int
-identify(struct connection *c, const struct operation *o, const struct record *r, struct caller *ret, struct error *e)
+identify(struct connection *c, const struct operation *o, const struct record *r,
+         struct caller *ret, struct error *e)
 {
-        const char *token = o->code == OP_PORT_CONNECT ? NULL : record_get_text(r, FIELD_TOKEN, NULL);
+        const char *token =
+                o->code == OP_PORT_CONNECT ? NULL : record_get_text(r, FIELD_TOKEN, NULL);
         uint64_t uid = record_get_uint(r, FIELD_UID, UINT64_MAX);
         int found;
 
@@ -43,32 +45,40 @@ identify(struct connection *c, const struct operation *o, const struct record *r
                 return 0;
         if (token) {
                 found = caller_of_token(c->keeper, token, ret, e);
-                return found == 0 ? fail_at(e, ERROR_UNAUTHENTICATED, "token", "unknown_token", "no such token is known here") : found < 0 ? -1 : 0;
+                return found == 0  ? fail_at(e, ERROR_UNAUTHENTICATED, "token", "unknown_token",
+                                             "no such token is known here")
+                       : found < 0 ? -1
+                                   : 0;
         }
         if (uid == UINT64_MAX && (o->flags & OPERATION_INTERNAL) != 0)
                 return 0;
         if (uid > UINT32_MAX || !caller_of_uid(c->keeper, (uint32_t)uid, ret))
-                return fail_at(e, ERROR_UNAUTHENTICATED, "uid", "unknown_user", "this daemon does not serve that user");
+                return fail_at(e, ERROR_UNAUTHENTICATED, "uid", "unknown_user",
+                               "this daemon does not serve that user");
         return 0;
 }
 
 static int
 not_admin(const struct operation *o, struct error *e)
 {
-        (void)fail_at(e, ERROR_POLICY_DENIED, "", "admin", "%s is for the daemon's own user alone, on its unix socket", o->name);
-        error_hint(e, "As that user, on this machine: `carrel key new` prints a token, `carrel key ls` lists them, `carrel key rm ID` revokes one.");
+        (void)fail_at(e, ERROR_POLICY_DENIED, "", "admin",
+                      "%s is for the daemon's own user alone, on its unix socket", o->name);
+        error_hint(e, "As that user, on this machine: `carrel key new` prints a token, `carrel key "
+                      "ls` lists them, `carrel key rm ID` revokes one.");
         return -1;
 }
 
 static int
-permitted(const struct connection *c, const struct operation *o, const struct caller *who, struct error *e)
+permitted(const struct connection *c, const struct operation *o, const struct caller *who,
+          struct error *e)
 {
         if ((o->flags & OPERATION_INTERNAL) != 0 && !c->is_door)
                 return fail(e, ERROR_POLICY_DENIED, "%s is not for callers", o->name);
         if ((o->flags & OPERATION_ADMIN) != 0 && !who->is_admin)
                 return not_admin(o, e);
         if (who->is_read_only && (o->flags & OPERATION_CONTEXT) == 0) {
-                (void)fail_at(e, ERROR_POLICY_DENIED, "", "scope", "a token of scope read sees get and list, and nothing else");
+                (void)fail_at(e, ERROR_POLICY_DENIED, "", "scope",
+                              "a token of scope read sees get and list, and nothing else");
                 error_hint(e, "Use a token of scope all: `carrel key new` prints one.");
                 return -1;
         }
@@ -84,7 +94,10 @@ call_new(struct connection *connection, const struct wire_call *head, const void
         _Static_assert(sizeof(struct call) % RECORD_ALIGN == 0, "a record is aligned");
         if (!c)
                 return NULL;
-        *c = (struct call){ .keeper = connection->keeper, .connection = connection, .serial = head->serial, .op = operation(head->op) };
+        *c = (struct call){ .keeper = connection->keeper,
+                            .connection = connection,
+                            .serial = head->serial,
+                            .op = operation(head->op) };
         if (len > 0)
                 memcpy(c + 1, bytes, len);
         c->record = (struct record){ (const unsigned char *)(c + 1), len };
@@ -95,17 +108,21 @@ call_new(struct connection *connection, const struct wire_call *head, const void
 }
 
 static int
-judge_call(struct connection *connection, const struct wire_call *head, struct call *c, struct error *e)
+judge_call(struct connection *connection, const struct wire_call *head, struct call *c,
+           struct error *e)
 {
         unsigned most = connection->is_door ? KEEPER_DOOR_CALLS_MAX : KEEPER_CALLS_MAX;
 
         if (head->protocol != CALL_PROTOCOL)
-                return fail(e, ERROR_PROTOCOL, "the call speaks protocol %u, this daemon %d", head->protocol, CALL_PROTOCOL);
+                return fail(e, ERROR_PROTOCOL, "the call speaks protocol %u, this daemon %d",
+                            head->protocol, CALL_PROTOCOL);
         if (!c->op)
                 return fail(e, ERROR_PROTOCOL, "operation %u is not known here", head->op);
         if (connection->call_count > most)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %u calls wait on one connection", most);
-        if (operation_check(c->op, &c->record, connection->is_door, e) < 0 || identify(connection, c->op, &c->record, &c->caller, e) < 0)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %u calls wait on one connection",
+                            most);
+        if (operation_check(c->op, &c->record, connection->is_door, e) < 0 ||
+            identify(connection, c->op, &c->record, &c->caller, e) < 0)
                 return -1;
         return permitted(connection, c->op, &c->caller, e);
 }
@@ -123,8 +140,12 @@ static void
 take_call(struct connection *connection, const struct wire_message *m, const unsigned char *body)
 {
         const struct wire_call *head = (const struct wire_call *)body;
-        struct call *c = m->len >= sizeof *head ? call_new(connection, head, body + sizeof *head, m->len - sizeof *head) : NULL;
-        struct call none = { .keeper = connection->keeper, .connection = connection, .serial = head->serial };
+        struct call *c = m->len >= sizeof *head ? call_new(connection, head, body + sizeof *head,
+                                                           m->len - sizeof *head)
+                                                : NULL;
+        struct call none = { .keeper = connection->keeper,
+                             .connection = connection,
+                             .serial = head->serial };
         struct error e;
 
         if (m->len < sizeof *head)
@@ -167,7 +188,7 @@ on_words(struct peer *p, uint32_t events)
                         condemn(c);
                         return;
                 }
-                wire_message_close(&m);                /* no call passes descriptors */
+                wire_message_close(&m); /* no call passes descriptors */
                 if (m.kind == WIRE_CALL)
                         take_call(c, &m, c->keeper->in);
                 else if (m.kind == WIRE_CANCEL)
@@ -217,7 +238,8 @@ connection_new(struct keeper *k, int take_fd)
 static void
 accept_again(struct loop_timer *t)
 {
-        struct keeper *k = (struct keeper *)(void *)((char *)t - offsetof(struct keeper, accept_again));
+        struct keeper *k =
+                (struct keeper *)(void *)((char *)t - offsetof(struct keeper, accept_again));
 
         (void)loop_watch_change(&k->listener, EPOLLIN);
 }
@@ -226,7 +248,8 @@ accept_again(struct loop_timer *t)
 static void
 pause_accepting(struct keeper *k)
 {
-        if (loop_timer_set(k->loop, &k->accept_again, loop_now_ms() + ACCEPT_PAUSE_MS, accept_again) == 0)
+        if (loop_timer_set(k->loop, &k->accept_again, loop_now_ms() + ACCEPT_PAUSE_MS,
+                           accept_again) == 0)
                 (void)loop_watch_change(&k->listener, 0);
 }
 
@@ -252,7 +275,8 @@ accept_one(struct keeper *k, int take_fd)
         struct caller caller;
         struct connection *c;
 
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || !caller_of_uid(k, peer.uid, &caller) || !has_room(k, &caller))
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+            !caller_of_uid(k, peer.uid, &caller) || !has_room(k, &caller))
                 return;
         c = connection_new(k, fd_take(&fd));
         if (!c)

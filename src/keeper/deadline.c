@@ -53,7 +53,8 @@ on_life(struct loop_timer *t)
 
         if (s->row.delete_at_ms != 0 && s->row.delete_at_ms <= loop_wall_ms())
                 (void)sandbox_stop(s, "deleted", &e);
-        else if (deadline_remaining(s, loop_now_ms()) == 0 && (!has_box || loop_now_ms() >= s->row.deadline_ms + BOX_GRACE_MS))
+        else if (deadline_remaining(s, loop_now_ms()) == 0 &&
+                 (!has_box || loop_now_ms() >= s->row.deadline_ms + BOX_GRACE_MS))
                 (void)sandbox_stop(s, "deadline", &e);
         else
                 deadline_arm(s);
@@ -62,12 +63,14 @@ on_life(struct loop_timer *t)
 void
 deadline_arm(struct sandbox *s)
 {
-        uint64_t now = loop_now_ms(), wall = loop_wall_ms(), due = s->row.deadline_ms, at = s->row.delete_at_ms;
+        uint64_t now = loop_now_ms(), wall = loop_wall_ms(), due = s->row.deadline_ms,
+                 at = s->row.delete_at_ms;
 
         if (due != STORE_NEVER && due <= now)
                 due = s->box ? deadline_add(due, due, BOX_GRACE_MS) : now;
         if (at != 0) { /* the wall clock may jump: check it again soon */
-                uint64_t wait = at > wall ? (at - wall < WALL_LOOK_MS ? at - wall : WALL_LOOK_MS) : 0;
+                uint64_t wait =
+                        at > wall ? (at - wall < WALL_LOOK_MS ? at - wall : WALL_LOOK_MS) : 0;
 
                 due = due < now + wait ? due : now + wait;
         }
@@ -77,7 +80,10 @@ deadline_arm(struct sandbox *s)
 
 /* -- idleness ---------------------------------------------------------------------------------- */
 
-struct idle { uint64_t pause_ms, destroy_ms; const char *pause_name, *destroy_name; };
+struct idle {
+        uint64_t pause_ms, destroy_ms;
+        const char *pause_name, *destroy_name;
+};
 
 static struct idle
 idle_of(const struct sandbox *s)
@@ -107,11 +113,14 @@ on_idle(struct loop_timer *t)
         struct idle idle = idle_of(s);
         uint64_t now = loop_now_ms();
 
-        if (s->state == SANDBOX_RUNNING && ((s->box && box_running(s->box) > 0) || s->ports_in_use > 0))
+        if (s->state == SANDBOX_RUNNING &&
+            ((s->box && box_running(s->box) > 0) || s->ports_in_use > 0))
                 return; /* the end of the last command or connection sets the timer again */
-        if (idle.destroy_ms != STORE_NEVER && deadline_add(s->active_ms, s->active_ms, idle.destroy_ms) <= now)
+        if (idle.destroy_ms != STORE_NEVER &&
+            deadline_add(s->active_ms, s->active_ms, idle.destroy_ms) <= now)
                 sandbox_event(s, idle.destroy_name);
-        else if (idle.pause_ms != STORE_NEVER && deadline_add(s->active_ms, s->active_ms, idle.pause_ms) <= now)
+        else if (idle.pause_ms != STORE_NEVER &&
+                 deadline_add(s->active_ms, s->active_ms, idle.pause_ms) <= now)
                 sandbox_event(s, idle.pause_name);
         else
                 deadline_arm_idle(s);
@@ -126,7 +135,8 @@ deadline_arm_idle(struct sandbox *s)
         if (span == STORE_NEVER)
                 loop_timer_remove(&s->idle);
         else
-                (void)loop_timer_set(s->keeper->loop, &s->idle, deadline_add(s->active_ms, s->active_ms, span), on_idle);
+                (void)loop_timer_set(s->keeper->loop, &s->idle,
+                                     deadline_add(s->active_ms, s->active_ms, span), on_idle);
 }
 
 /* -- storing the remaining time ---------------------------------------------------------------- */
@@ -134,7 +144,8 @@ deadline_arm_idle(struct sandbox *s)
 static void
 on_checkpoint(struct loop_timer *t)
 {
-        deadline_checkpoint((struct keeper *)(void *)((char *)t - offsetof(struct keeper, checkpoint)));
+        deadline_checkpoint(
+                (struct keeper *)(void *)((char *)t - offsetof(struct keeper, checkpoint)));
 }
 
 void
@@ -194,9 +205,12 @@ task_begin(struct sandbox *s, const char *name, uint64_t deadline_ms, struct err
         struct task *t;
 
         if (is_client && s->client_count >= SANDBOX_CLIENTS_MAX)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "at most %d clients at once have background processes in a sandbox", SANDBOX_CLIENTS_MAX);
+                return fail(e, ERROR_QUOTA_EXCEEDED,
+                            "at most %d clients at once have background processes in a sandbox",
+                            SANDBOX_CLIENTS_MAX);
         if (!is_client && s->task_count >= SANDBOX_TASKS_MAX)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "a sandbox has at most %d tasks at once", SANDBOX_TASKS_MAX);
+                return fail(e, ERROR_QUOTA_EXCEEDED, "a sandbox has at most %d tasks at once",
+                            SANDBOX_TASKS_MAX);
         t = calloc(1, sizeof *t);
         if (!t)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a task");

@@ -6,12 +6,20 @@
 static void
 time_is_added_to_what_is_left(void **state)
 {
-        static const struct { uint64_t deadline, now, span, want; } cases[] = {
-                { 1000, 500, 100, 1100 }, { 1000, 1000, 100, 1100 },
+        static const struct {
+                uint64_t deadline, now, span, want;
+        } cases[] = {
+                { 1000, 500, 100, 1100 },
+                { 1000, 1000, 100, 1100 },
                 { 400, 1000, 100, 1100 }, /* an expired deadline is extended from now */
-                { STORE_NEVER, 1000, 100, STORE_NEVER }, { 1000, 0, STORE_NEVER, STORE_NEVER },
-                { STORE_NEVER - 10, 0, 9, STORE_NEVER - 1 }, { STORE_NEVER - 10, 0, 10, STORE_NEVER }, { STORE_NEVER - 10, 0, 11, STORE_NEVER },
-                { 0, 0, 0, 0 }, { 0, 5, STORE_NEVER - 5, STORE_NEVER }, { 0, 5, STORE_NEVER - 6, STORE_NEVER - 1 },
+                { STORE_NEVER, 1000, 100, STORE_NEVER },
+                { 1000, 0, STORE_NEVER, STORE_NEVER },
+                { STORE_NEVER - 10, 0, 9, STORE_NEVER - 1 },
+                { STORE_NEVER - 10, 0, 10, STORE_NEVER },
+                { STORE_NEVER - 10, 0, 11, STORE_NEVER },
+                { 0, 0, 0, 0 },
+                { 0, 5, STORE_NEVER - 5, STORE_NEVER },
+                { 0, 5, STORE_NEVER - 6, STORE_NEVER - 1 },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -22,8 +30,13 @@ time_is_added_to_what_is_left(void **state)
 static void
 what_is_left_ends_at_nothing(void **state)
 {
-        static const struct { uint64_t deadline, now, want; } cases[] = {
-                { 1000, 400, 600 }, { 1000, 1000, 0 }, { 1000, 2000, 0 }, { STORE_NEVER, 2000, STORE_NEVER },
+        static const struct {
+                uint64_t deadline, now, want;
+        } cases[] = {
+                { 1000, 400, 600 },
+                { 1000, 1000, 0 },
+                { 1000, 2000, 0 },
+                { STORE_NEVER, 2000, STORE_NEVER },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -37,7 +50,8 @@ what_is_left_ends_at_nothing(void **state)
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(time_is_added_to_what_is_left), cmocka_unit_test(what_is_left_ends_at_nothing) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(time_is_added_to_what_is_left),
+                                            cmocka_unit_test(what_is_left_ends_at_nothing) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,16 @@
 #include "keeper/sandbox.h"
 
 /* EVENTS_A_SECOND is for one sandbox. */
-enum { EVENTS_A_SECOND = 16, SECOND_MS = 1000, LOG_FIRST_MS = 1000, LOG_MS = 60000, TEXT_ROOM = 400 };
+enum {
+        EVENTS_A_SECOND = 16,
+        SECOND_MS = 1000,
+        LOG_FIRST_MS = 1000,
+        LOG_MS = 60000,
+        TEXT_ROOM = 400
+};
 
-_Static_assert(BOX_DENIALS_MAX == NUMBER_REFUSALS_FIRST + NUMBER_REFUSALS_LAST, "as many as its box keeps");
+_Static_assert(BOX_DENIALS_MAX == NUMBER_REFUSALS_FIRST + NUMBER_REFUSALS_LAST,
+               "as many as its box keeps");
 
 /* A box sends clean, terminated names. A compromised box may not. */
 static void
@@ -54,7 +61,8 @@ static void
 tell_denied(struct box *b, const struct wire_box_denied *d)
 {
         if (b->folding.due_ms == LOOP_NEVER)
-                (void)loop_timer_set(b->keeper->loop, &b->folding, loop_now_ms() + SECOND_MS, on_second);
+                (void)loop_timer_set(b->keeper->loop, &b->folding, loop_now_ms() + SECOND_MS,
+                                     on_second);
         if (b->denied_told >= EVENTS_A_SECOND) {
                 b->denied_folded++;
                 return;
@@ -78,14 +86,18 @@ find_number(const struct box *b, uint64_t number)
 static void
 write_thing(const struct wire_box_denied *d, char ret[TEXT_ROOM])
 {
-        enum denial reason = d->d.reason > DENIAL_NONE && d->d.reason < DENIAL_MAX ? (enum denial)d->d.reason : DENIAL_FAILED;
+        enum denial reason = d->d.reason > DENIAL_NONE && d->d.reason < DENIAL_MAX
+                                     ? (enum denial)d->d.reason
+                                     : DENIAL_FAILED;
         char address[HOLD_ADDRESS_ROOM], port[16] = "", exec[32] = "";
 
         if (d->d.port != 0)
                 (void)snprintf(port, sizeof port, ":%u", (unsigned)d->d.port);
         if (d->exec != 0)
                 (void)snprintf(exec, sizeof exec, " (exec %" PRIu32 ")", d->exec);
-        (void)snprintf(ret, TEXT_ROOM, "%s %s%s%s", denial_name(reason), d->d.host[0] != '\0' ? d->d.host : hold_address_text(&d->d, address), port, exec);
+        (void)snprintf(ret, TEXT_ROOM, "%s %s%s%s", denial_name(reason),
+                       d->d.host[0] != '\0' ? d->d.host : hold_address_text(&d->d, address), port,
+                       exec);
 }
 
 static void
@@ -101,7 +113,10 @@ log_now(struct box *b)
                 return;
         if (first)
                 write_thing(first, thing);
-        (void)fprintf(stderr, "carrel-keeper: sandbox %s: %" PRIu64 " request%s to the network refused%s%s\n", b->id, count, count == 1 ? "" : "s", first ? ", first: " : "", thing);
+        (void)fprintf(stderr,
+                      "carrel-keeper: sandbox %s: %" PRIu64
+                      " request%s to the network refused%s%s\n",
+                      b->id, count, count == 1 ? "" : "s", first ? ", first: " : "", thing);
 }
 
 static void
@@ -164,7 +179,8 @@ place_of(struct box *b, uint64_t number, bool *ret_is_new)
                         return &b->denials[i - 1];
                 }
         if (b->denials && b->denial_count == BOX_DENIALS_MAX) {
-                memmove(b->denials + NUMBER_REFUSALS_FIRST, b->denials + NUMBER_REFUSALS_FIRST + 1, (NUMBER_REFUSALS_LAST - 1) * sizeof *b->denials);
+                memmove(b->denials + NUMBER_REFUSALS_FIRST, b->denials + NUMBER_REFUSALS_FIRST + 1,
+                        (NUMBER_REFUSALS_LAST - 1) * sizeof *b->denials);
                 b->denial_count--;
         }
         return b->denials ? &b->denials[b->denial_count++] : NULL;

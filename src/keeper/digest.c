@@ -32,8 +32,7 @@ add_node(crypto_hash_sha256_state *state, const struct node *n)
         add(state, (uint64_t)n->kind, n->key ? n->key : "", n->key ? strlen(n->key) : 0);
         add(state, n->len, has_children ? NULL : n->text, has_children ? 0 : n->len);
         if (has_children)
-                node_each(child, n)
-                        add_node(state, child);
+                node_each(child, n) add_node(state, child);
 }
 
 /* An unreadable manifest is hashed as bytes: it is refused later. */
@@ -61,8 +60,10 @@ digest_create(const struct record *r, bool for_pool, unsigned char ret[DIGEST_LE
 
         (void)crypto_hash_sha256_init(&state);
         while (record_next(r, &at, &entry) > 0) {
-                bool is_box = entry.tag == FIELD_MANIFEST || entry.tag == FIELD_WORKSPACE || entry.tag == FIELD_READS || entry.tag == FIELD_RUNTIME;
-                bool is_journey = entry.tag == FIELD_KEY || entry.tag == FIELD_UID || entry.tag == FIELD_TOKEN || entry.tag == FIELD_START;
+                bool is_box = entry.tag == FIELD_MANIFEST || entry.tag == FIELD_WORKSPACE ||
+                              entry.tag == FIELD_READS || entry.tag == FIELD_RUNTIME;
+                bool is_journey = entry.tag == FIELD_KEY || entry.tag == FIELD_UID ||
+                                  entry.tag == FIELD_TOKEN || entry.tag == FIELD_START;
 
                 if (is_journey || (for_pool && !is_box))
                         continue;
@@ -77,7 +78,10 @@ digest_create(const struct record *r, bool for_pool, unsigned char ret[DIGEST_LE
 void
 digest_exec(enum operation_code op, const struct record *r, unsigned char ret[DIGEST_LEN])
 {
-        static const uint16_t left_out[] = { FIELD_KEY, FIELD_ID, FIELD_UID, FIELD_TOKEN, FIELD_LOSSLESS, FIELD_ROWS, FIELD_COLUMNS, FIELD_WAIT_PORTS_MS, FIELD_CLIENT };
+        static const uint16_t left_out[] = {
+                FIELD_KEY,  FIELD_ID,      FIELD_UID,           FIELD_TOKEN, FIELD_LOSSLESS,
+                FIELD_ROWS, FIELD_COLUMNS, FIELD_WAIT_PORTS_MS, FIELD_CLIENT
+        };
         crypto_hash_sha256_state state;
         struct record_entry entry;
         size_t at = 0;

@@ -11,9 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct { const char *cause, *sentence, *hint; } words[] = {
-        { "deadline", "its time was up", "Create it again with a later end: `carrel create --timeout T`; `carrel extend NAME T` adds time to one that lives." },
-        { "deleted", "the moment of its scheduled deletion had come", "Create it again. `carrel create --delete-after T` chooses another moment." },
+static const struct {
+        const char *cause, *sentence, *hint;
+} words[] = {
+        { "deadline", "its time was up",
+          "Create it again with a later end: `carrel create --timeout T`; `carrel extend NAME T` "
+          "adds time to one that lives." },
+        { "deleted", "the moment of its scheduled deletion had come",
+          "Create it again. `carrel create --delete-after T` chooses another moment." },
         { "stopped", "it was stopped", NULL },
         { "event", "an event ended it, as its manifest says", NULL },
         { "replaced", "it had failed, and another of its name was created", NULL },
@@ -23,7 +28,8 @@ static const struct { const char *cause, *sentence, *hint; } words[] = {
 };
 
 void
-ended_add(struct ended *all, const char *id, const char *name, const char *owner, const char *cause, uint64_t now_ms)
+ended_add(struct ended *all, const char *id, const char *name, const char *owner, const char *cause,
+          uint64_t now_ms)
 {
         struct ended_row *row = &all->rows[all->next++ % ENDED_MAX];
 
@@ -42,14 +48,16 @@ find(const struct ended *all, const char *owner, const char *asked)
         for (size_t i = 1; i <= count; i++) {
                 const struct ended_row *row = &all->rows[(all->next - i) % ENDED_MAX];
 
-                if (strcmp(row->owner, owner) == 0 && *asked != '\0' && (strcmp(row->id, asked) == 0 || strcmp(row->name, asked) == 0))
+                if (strcmp(row->owner, owner) == 0 && *asked != '\0' &&
+                    (strcmp(row->id, asked) == 0 || strcmp(row->name, asked) == 0))
                         return row;
         }
         return NULL;
 }
 
 int
-ended_fail(const struct ended *all, const char *owner, const char *asked, uint64_t now_ms, struct error *e)
+ended_fail(const struct ended *all, const char *owner, const char *asked, uint64_t now_ms,
+           struct error *e)
 {
         const struct ended_row *row = find(all, owner, asked);
         uint64_t ago_s = row && now_ms > row->at_ms ? (now_ms - row->at_ms) / 1000 : 0;
@@ -63,9 +71,13 @@ ended_fail(const struct ended *all, const char *owner, const char *asked, uint64
                         hint = words[i].hint;
                 }
         if (ago_s < 7200)
-                (void)fail_at(e, ERROR_NOT_FOUND, "id", row->cause, "the sandbox %.64s ended %" PRIu64 " s ago: %s", asked, ago_s, sentence);
+                (void)fail_at(e, ERROR_NOT_FOUND, "id", row->cause,
+                              "the sandbox %.64s ended %" PRIu64 " s ago: %s", asked, ago_s,
+                              sentence);
         else
-                (void)fail_at(e, ERROR_NOT_FOUND, "id", row->cause, "the sandbox %.64s ended %" PRIu64 " h ago: %s", asked, ago_s / 3600, sentence);
+                (void)fail_at(e, ERROR_NOT_FOUND, "id", row->cause,
+                              "the sandbox %.64s ended %" PRIu64 " h ago: %s", asked, ago_s / 3600,
+                              sentence);
         if (hint)
                 error_hint(e, "%s", hint);
         return -1;

@@ -15,18 +15,21 @@
 #define BOX_NO_LIMIT UINT64_MAX
 
 struct exec_request {
-        struct wire_box_exec box;      /* exec: set when it is sent */
-        uint32_t flags;                /* enum wire_exec_flag */
-        const char *const *argv;  size_t argc;
-        const char *const *env;   size_t env_count;
+        struct wire_box_exec box; /* exec: set when it is sent */
+        uint32_t flags;           /* enum wire_exec_flag */
+        const char *const *argv;
+        size_t argc;
+        const char *const *env;
+        size_t env_count;
         const char *cwd;
         /* of the call; NULL: none, as for the guest's own functions */
         const struct secret_values *secrets;
-        const void *input;  size_t input_len;
+        const void *input;
+        size_t input_len;
         bool ends_input;
         uint16_t rows, columns;
         uint64_t cpu_seconds;
-        struct time_limit time;        /* box.timeout_ms, and who set it */
+        struct time_limit time; /* box.timeout_ms, and who set it */
 };
 
 /*
@@ -45,7 +48,8 @@ int exec_find_key(const struct call *c, const struct sandbox *s, struct error *e
  * FIELD_CLIENT: adds the exec to the task of this client. The task starts, or is extended by ten
  * minutes. Errors: ERROR_QUOTA_EXCEEDED, those of the store.
  */
-int client_choose(struct sandbox *s, const struct record *r, struct exec_request *q, struct error *e);
+int client_choose(struct sandbox *s, const struct record *r, struct exec_request *q,
+                  struct error *e);
 
 /*
  * Stores the key after the call had its effect. If that fails, the box still knows the key and the

@@ -13,20 +13,27 @@
 #include "base/scoped.h"
 
 int
-journal_read(int boxes, const char *id, void (*learn)(void *context, const struct wire_box_listed *l), void *context, struct wire_box_gone *ret)
+journal_read(int boxes, const char *id,
+             void (*learn)(void *context, const struct wire_box_listed *l), void *context,
+             struct wire_box_gone *ret)
 {
-        scoped_fd int directory = openat(boxes, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd = -1;
+        scoped_fd int directory =
+                              openat(boxes, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                      fd = -1;
         struct box_journal entry;
         int found = 0;
 
         if (directory >= 0)
                 fd = openat(directory, "journal", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         while (fd >= 0 && read(fd, &entry, sizeof entry) == (ssize_t)sizeof entry) {
-                if ((entry.kind == WIRE_BOX_STARTED || entry.kind == WIRE_BOX_FINISHED) && entry.listed.exec != 0)
+                if ((entry.kind == WIRE_BOX_STARTED || entry.kind == WIRE_BOX_FINISHED) &&
+                    entry.listed.exec != 0)
                         learn(context, &entry.listed);
                 if (entry.kind != WIRE_BOX_GONE)
                         continue;
-                *ret = (struct wire_box_gone){ .cause = entry.listed.state, .failed = { entry.listed.failed.exec, entry.listed.failed.sys } };
+                *ret = (struct wire_box_gone){ .cause = entry.listed.state,
+                                               .failed = { entry.listed.failed.exec,
+                                                           entry.listed.failed.sys } };
                 found = 1;
         }
         return found;

@@ -12,6 +12,8 @@
  * exec, in order; the argument is borrowed for the call. 1: the journal says how the box ended,
  * written to `ret`; 0: it does not, or no journal exists.
  */
-int journal_read(int boxes, const char *id, void (*learn)(void *context, const struct wire_box_listed *l), void *context, struct wire_box_gone *ret);
+int journal_read(int boxes, const char *id,
+                 void (*learn)(void *context, const struct wire_box_listed *l), void *context,
+                 struct wire_box_gone *ret);
 
 #endif

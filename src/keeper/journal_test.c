@@ -12,7 +12,10 @@
 
 enum { ENTRIES = 6 };
 
-struct learned { unsigned count; struct wire_box_listed last; };
+struct learned {
+        unsigned count;
+        struct wire_box_listed last;
+};
 
 static void
 learn(void *context, const struct wire_box_listed *l)
@@ -28,7 +31,12 @@ static struct box_journal entries[ENTRIES];
 static void
 make_entries(void)
 {
-        static const uint32_t kinds[ENTRIES] = { 0, WIRE_BOX_STARTED, WIRE_BOX_STARTED, WIRE_BOX_FINISHED, WIRE_BOX_FINISHED, WIRE_BOX_GONE };
+        static const uint32_t kinds[ENTRIES] = { 0,
+                                                 WIRE_BOX_STARTED,
+                                                 WIRE_BOX_STARTED,
+                                                 WIRE_BOX_FINISHED,
+                                                 WIRE_BOX_FINISHED,
+                                                 WIRE_BOX_GONE };
         static const uint32_t execs[ENTRIES] = { BOX_PROTOCOL, 1, 2, 1, 2, 0 };
 
         memset(entries, 0, sizeof entries);
@@ -36,8 +44,10 @@ make_entries(void)
                 entries[i].kind = kinds[i];
                 entries[i].exec = execs[i];
                 entries[i].listed.exec = i > 0 ? execs[i] : 0;
-                entries[i].listed.state = kinds[i] == WIRE_BOX_FINISHED ? BOX_EXEC_ENDED : BOX_EXEC_RUNNING;
-                (void)snprintf(entries[i].listed.command, sizeof entries[i].listed.command, "command %zu", i);
+                entries[i].listed.state =
+                        kinds[i] == WIRE_BOX_FINISHED ? BOX_EXEC_ENDED : BOX_EXEC_RUNNING;
+                (void)snprintf(entries[i].listed.command, sizeof entries[i].listed.command,
+                               "command %zu", i);
         }
         entries[ENTRIES - 1].listed.state = BOX_GONE_OOM;
 }
@@ -72,10 +82,12 @@ cut_anywhere_it_is_a_beginning(void **state)
                 learned.count = 0;
                 gone.cause = 99;
                 assert_true(put(boxes, len));
-                assert_int_equal(journal_read(boxes, "id", learn, &learned, &gone), whole == ENTRIES);
+                assert_int_equal(journal_read(boxes, "id", learn, &learned, &gone),
+                                 whole == ENTRIES);
                 assert_int_equal(learned.count, told);
                 if (told > 0)
-                        assert_memory_equal(&learned.last, &entries[told].listed, sizeof learned.last);
+                        assert_memory_equal(&learned.last, &entries[told].listed,
+                                            sizeof learned.last);
                 assert_int_equal(gone.cause, whole == ENTRIES ? BOX_GONE_OOM : 99);
         }
         assert_int_equal(unlinkat(boxes, "id/journal", 0), 0);

@@ -25,9 +25,15 @@ struct call_secrets;
 struct call;
 struct turn;
 
-enum { KEEPER_OWNER_LEN = 72, KEEPER_CALLS_MAX = 256, KEEPER_DOOR_CALLS_MAX = 8192, KEEPER_CONNECTIONS_MAX = 1024,
-       /* KEEPER_OTHERS_MAX: connections of one user other than the daemon's own. */
-       KEEPER_OTHERS_MAX = 128, KEEPER_RESERVE = 8 << 20 };
+enum {
+        KEEPER_OWNER_LEN = 72,
+        KEEPER_CALLS_MAX = 256,
+        KEEPER_DOOR_CALLS_MAX = 8192,
+        KEEPER_CONNECTIONS_MAX = 1024,
+        /* KEEPER_OTHERS_MAX: connections of one user other than the daemon's own. */
+        KEEPER_OTHERS_MAX = 128,
+        KEEPER_RESERVE = 8 << 20
+};
 
 /* The user that a call is made for. */
 struct caller {
@@ -37,51 +43,53 @@ struct caller {
         bool is_admin, is_read_only;
 };
 
-struct calls { struct call *first, **last; };  /* in order; calls_add(), calls_take() */
+struct calls {
+        struct call *first, **last;
+}; /* in order; calls_add(), calls_take() */
 
 struct connection {
-        struct peer peer;              /* first */
+        struct peer peer; /* first */
         struct keeper *keeper;
         struct connection *next;
-        bool is_door, is_condemned;    /* condemned: closed before the next turn of the loop */
-        struct caller caller;          /* the connected user; each call of a door names its own */
-        struct call *calls;            /* calls that wait */
+        bool is_door, is_condemned; /* condemned: closed before the next turn of the loop */
+        struct caller caller;       /* the connected user; each call of a door names its own */
+        struct call *calls;         /* calls that wait */
         unsigned call_count;
-        struct calls listing;          /* calls that wait to answer the next part of a list */
+        struct calls listing; /* calls that wait to answer the next part of a list */
 };
 
 struct keeper {
         struct loop *loop;
         struct store *store;
         struct prepare_host host;
-        const char *state;             /* absolute directory */
-        int boxes_fd;                  /* STATE/boxes */
-        const char *ingress;           /* "http://127.0.0.1:PORT", or NULL */
+        const char *state;   /* absolute directory */
+        int boxes_fd;        /* STATE/boxes */
+        const char *ingress; /* "http://127.0.0.1:PORT", or NULL */
         char **environment;
         char boot_id[STORE_BOOT_ID_LEN];
         uint32_t uid;
-        char owner[KEEPER_OWNER_LEN];  /* owner name of the daemon's own user */
-        uint64_t delete_after_ms;      /* default of scheduled deletion, in ms; STORE_NEVER: none */
+        char owner[KEEPER_OWNER_LEN]; /* owner name of the daemon's own user */
+        uint64_t delete_after_ms;     /* default of scheduled deletion, in ms; STORE_NEVER: none */
         struct peer spawner;
-        struct peer gates, gate;       /* announces new gates; the current gate, fd -1: none */
+        struct peer gates, gate; /* announces new gates; the current gate, fd -1: none */
         uint32_t last_wall;
         struct loop_watch listener;
         /* collect: asks for the collection of what killed makers left */
         struct loop_timer checkpoint, accept_again, collect;
         struct connection *connections;
         unsigned connection_count;
-        struct sandbox *first, *last;  /* oldest first */
+        struct sandbox *first, *last; /* oldest first */
         size_t sandbox_count;
-        uint64_t last_sandbox;         /* `number` of the newest */
-        struct ended ended;            /* the last that ended, so that errors can say why */
-        struct sandbox *buried;        /* ended, but the store could not remove their rows yet */
-        unsigned damaged_count;        /* rows found damaged at the start */
-        struct box *boxes;             /* also those without a sandbox, until they are collected */
+        uint64_t last_sandbox;  /* `number` of the newest */
+        struct ended ended;     /* the last that ended, so that errors can say why */
+        struct sandbox *buried; /* ended, but the store could not remove their rows yet */
+        unsigned damaged_count; /* rows found damaged at the start */
+        struct box *boxes;      /* also those without a sandbox, until they are collected */
         struct watcher *watchers;
-        struct audience *audiences;    /* owners with at least one watcher */
-        struct pool *pool;             /* NULL: none */
-        struct erasing *erasing;       /* owners with volumes to erase, in turn (op_volume.c) */
-        struct turn *turns;            /* owner whose call is next (turns.c); NULL: no call */
+        struct audience *audiences; /* owners with at least one watcher */
+        struct pool *pool;          /* NULL: none */
+        struct erasing *erasing;    /* owners with volumes to erase, in turn (op_volume.c) */
+        struct turn *turns;         /* owner whose call is next (turns.c); NULL: no call */
         struct loop_timer turns_again;
         /* spare memory for narrowing an allow list when memory is out; NULL: in use */
         void *reserve;
@@ -102,28 +110,32 @@ enum call_state { CALL_DONE, CALL_FAILED, CALL_WAITS };
  * `at`. If two entries may share an `at`, an id orders them.
  */
 enum { PAGE_ID_LEN = 40 };
-struct page { bool is_read; uint64_t limit /* 0: all */, count, after, at; char after_id[PAGE_ID_LEN], id[PAGE_ID_LEN]; };
+struct page {
+        bool is_read;
+        uint64_t limit /* 0: all */, count, after, at;
+        char after_id[PAGE_ID_LEN], id[PAGE_ID_LEN];
+};
 
 struct call {
         struct keeper *keeper;
         /* NULL: the caller disconnected; work continues without an answer */
         struct connection *connection;
         struct call *next_of_connection;
-        struct call *next;             /* in the list it waits in */
-        struct turn *turn;             /* queue of its owner (turns.c) */
+        struct call *next; /* in the list it waits in */
+        struct turn *turn; /* queue of its owner (turns.c) */
         const struct operation *op;
         uint32_t serial;
         bool is_cancelled;
         /* A box listed its execs for this call. When it begins again it does not ask again. */
         bool has_listing;
-        char made[17];                 /* sandbox created by an earlier attempt of this call */
-        bool has_turn;                 /* it may answer a part of a list now (parts.c) */
-        uint64_t cursor;               /* number of the last item answered */
-        struct page page;              /* for lists that are requested in pages */
-        bool has_waited;               /* its wait for a port is over */
+        char made[17];    /* sandbox created by an earlier attempt of this call */
+        bool has_turn;    /* it may answer a part of a list now (parts.c) */
+        uint64_t cursor;  /* number of the last item answered */
+        struct page page; /* for lists that are requested in pages */
+        bool has_waited;  /* its wait for a port is over */
         /* exec that waits for a port: how many ports were checked before it started */
         unsigned ports_looked;
-        uint64_t ports_open;           /* the ports that listened then, one bit each */
+        uint64_t ports_open; /* the ports that listened then, one bit each */
         struct caller caller;
         /* secrets that a command needs, and their values once fetched (secret.h); or NULL */
         struct call_secrets *secrets;
@@ -166,7 +178,8 @@ bool parts_begin(struct call *c, struct record_writer *w);
  * Return CALL_WAITS; the call begins again with the first item above c->cursor. The operation sends
  * the last part itself.
  */
-bool parts_add(struct call *c, struct record_writer *w, parts_write *write, const void *of, const void *item, uint64_t number);
+bool parts_add(struct call *c, struct record_writer *w, parts_write *write, const void *of,
+               const void *item, uint64_t number);
 
 /* Sets the error for a cursor that no list returned. Always -1. */
 int page_wrong_cursor(struct error *e);

@@ -8,6 +8,8 @@
 
 enum { LIMITS_TREE_MEMORY = 4 << 20 };
 
-static const struct text_limits limits_manifest = { .bytes_max = 256 << 10, .depth_max = 32, .nodes_max = 16384 };
+static const struct text_limits limits_manifest = { .bytes_max = 256 << 10,
+                                                    .depth_max = 32,
+                                                    .nodes_max = 16384 };
 
 #endif

@@ -34,7 +34,12 @@
 
 extern char **environ;
 
-enum { DOORS_MAX = 16, MANIFEST_MAX = 1 << 20, POOL_PATIENCE_MS = 2000, GREETING_PATIENCE_MS = 1000 };
+enum {
+        DOORS_MAX = 16,
+        MANIFEST_MAX = 1 << 20,
+        POOL_PATIENCE_MS = 2000,
+        GREETING_PATIENCE_MS = 1000
+};
 
 struct options {
         const char *state, *ingress;
@@ -61,10 +66,19 @@ read_number(const char *text, uint64_t most, uint64_t *ret)
 static int
 read_option(const char *name, const char *value, struct options *o)
 {
-        const struct { const char *name; const char **text; int *fd; } rows[] = {
-                { "--state", &o->state, NULL }, { "--ingress", &o->ingress, NULL }, { "--spawner-fd", NULL, &o->spawner },
-                { "--listen-fd", NULL, &o->listener }, { "--host-fd", NULL, &o->host }, { "--pool-manifest-fd", NULL, &o->pool_manifest },
-                { "--fetcher-fd", NULL, &o->fetcher }, { "--gate-fd", NULL, &o->gate },
+        const struct {
+                const char *name;
+                const char **text;
+                int *fd;
+        } rows[] = {
+                { "--state", &o->state, NULL },
+                { "--ingress", &o->ingress, NULL },
+                { "--spawner-fd", NULL, &o->spawner },
+                { "--listen-fd", NULL, &o->listener },
+                { "--host-fd", NULL, &o->host },
+                { "--pool-manifest-fd", NULL, &o->pool_manifest },
+                { "--fetcher-fd", NULL, &o->fetcher },
+                { "--gate-fd", NULL, &o->gate },
         };
         uint64_t number = 0;
 
@@ -79,22 +93,34 @@ read_option(const char *name, const char *value, struct options *o)
                         *rows[i].fd = (int)number;
                 return 0;
         }
-        if (strcmp(name, "--door-fd") == 0 && o->door_count < DOORS_MAX && read_number(value, 1 << 20, &number) == 0)
+        if (strcmp(name, "--door-fd") == 0 && o->door_count < DOORS_MAX &&
+            read_number(value, 1 << 20, &number) == 0)
                 return o->doors[o->door_count++] = (int)number, 0;
         if (strcmp(name, "--pool") == 0 && read_number(value, 4096, &number) == 0)
                 return o->pool = (size_t)number, 0;
-        return strcmp(name, "--delete-after") == 0 ? read_number(value, INT64_MAX, &o->delete_after_ms) : -1;
+        return strcmp(name, "--delete-after") == 0
+                       ? read_number(value, INT64_MAX, &o->delete_after_ms)
+                       : -1;
 }
 
 static int
 read_options(int argc, char **argv, struct options *o, struct error *e)
 {
-        *o = (struct options){ .spawner = -1, .listener = -1, .host = -1, .pool_manifest = -1, .fetcher = -1, .gate = -1, .delete_after_ms = STORE_NEVER };
+        *o = (struct options){ .spawner = -1,
+                               .listener = -1,
+                               .host = -1,
+                               .pool_manifest = -1,
+                               .fetcher = -1,
+                               .gate = -1,
+                               .delete_after_ms = STORE_NEVER };
         for (int i = 1; i < argc; i += 2)
                 if (i + 1 >= argc || read_option(argv[i], argv[i + 1], o) < 0)
-                        return fail(e, ERROR_INVALID_ARGUMENT, "carrel-keeper does not understand %.100s", argv[i]);
+                        return fail(e, ERROR_INVALID_ARGUMENT,
+                                    "carrel-keeper does not understand %.100s", argv[i]);
         if (!o->state || o->state[0] != '/' || o->spawner < 0)
-                return fail(e, ERROR_INVALID_ARGUMENT, "carrel-keeper needs --state with an absolute directory, and --spawner-fd");
+                return fail(
+                        e, ERROR_INVALID_ARGUMENT,
+                        "carrel-keeper needs --state with an absolute directory, and --spawner-fd");
         return 0;
 }
 
@@ -107,10 +133,11 @@ read_boot_id(char ret[STORE_BOOT_ID_LEN], struct error *e)
         ssize_t len = fd < 0 ? -1 : read(fd, ret, STORE_BOOT_ID_LEN - 1);
 
         if (len != STORE_BOOT_ID_LEN - 1)
-                return fail_sys(e, ERROR_INTERNAL, errno, "reading the id of this start of the machine");
+                return fail_sys(e, ERROR_INTERNAL, errno,
+                                "reading the id of this start of the machine");
         ret[len] = '\0';
 #ifdef CARREL_TEST_LAYERS
-        if (getenv("CARREL_TEST_BOOT_ID"))             /* lets a test simulate a reboot */
+        if (getenv("CARREL_TEST_BOOT_ID")) /* lets a test simulate a reboot */
                 (void)snprintf(ret, STORE_BOOT_ID_LEN, "%s", getenv("CARREL_TEST_BOOT_ID"));
 #endif
         return 0;
@@ -125,7 +152,8 @@ read_whole(int fd, size_t most, void **ret, size_t *ret_len, struct error *e)
         char *bytes;
 
         if (fstat(fd, &found) < 0 || found.st_size < 0 || (size_t)found.st_size > most)
-                return fail(e, ERROR_INVALID_ARGUMENT, "what descriptor %d holds is no file of at most %zu bytes", fd, most);
+                return fail(e, ERROR_INVALID_ARGUMENT,
+                            "what descriptor %d holds is no file of at most %zu bytes", fd, most);
         bytes = malloc((size_t)found.st_size + 1);
         if (!bytes)
                 return fail(e, ERROR_NO_MEMORY, "no memory for what the launcher hands over");
@@ -134,7 +162,8 @@ read_whole(int fd, size_t most, void **ret, size_t *ret_len, struct error *e)
 
                 if (len <= 0) {
                         free(bytes);
-                        return fail_sys(e, ERROR_INVALID_ARGUMENT, errno, "reading descriptor %d", fd);
+                        return fail_sys(e, ERROR_INVALID_ARGUMENT, errno, "reading descriptor %d",
+                                        fd);
                 }
                 got += (size_t)len;
         }
@@ -164,9 +193,11 @@ open_boxes(struct keeper *k, struct error *e)
 
         (void)snprintf(path, sizeof path, "%s/boxes", k->state);
         if (mkdir(path, 0700) < 0 && errno != EEXIST)
-                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_STATE_UNUSABLE, errno, "making %.200s", path);
+                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_STATE_UNUSABLE,
+                                errno, "making %.200s", path);
         k->boxes_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        return k->boxes_fd < 0 ? fail_sys(e, ERROR_STATE_UNUSABLE, errno, "opening %.200s", path) : 0;
+        return k->boxes_fd < 0 ? fail_sys(e, ERROR_STATE_UNUSABLE, errno, "opening %.200s", path)
+                               : 0;
 }
 
 static void
@@ -181,7 +212,8 @@ on_spawner(struct peer *p, uint32_t events)
         if (result > 0)
                 wire_message_close(&m);
         if (result == 0 || (result < 0 && result != -EAGAIN) || p->is_broken) {
-                (void)fprintf(stderr, "carrel-keeper: the process that makes boxes has ended; so does this one, to be started again\n");
+                (void)fprintf(stderr, "carrel-keeper: the process that makes boxes has ended; so "
+                                      "does this one, to be started again\n");
                 k->is_stopping = true;
                 loop_stop(k->loop);
         }
@@ -236,14 +268,16 @@ set_up(struct keeper *k, const struct options *o, struct error *e)
         k->host.home = getenv("HOME");
         k->host.xdg = getenv("XDG_CONFIG_HOME");
         k->delete_after_ms = o->delete_after_ms;
-        k->checkpoint.due_ms = k->accept_again.due_ms = k->collect.due_ms = k->turns_again.due_ms = LOOP_NEVER;
+        k->checkpoint.due_ms = k->accept_again.due_ms = k->collect.due_ms = k->turns_again.due_ms =
+                LOOP_NEVER;
         (void)snprintf(k->owner, sizeof k->owner, "uid:%" PRIu32, k->uid);
         k->reserve = malloc(KEEPER_RESERVE); /* never touched: uses address space, but no pages */
         if (sodium_init() < 0)
                 return fail(e, ERROR_INTERNAL, "cannot initialise libsodium");
         if (read_boot_id(k->boot_id, e) < 0 || prepare_host_init(&k->host, e) < 0)
                 return -1;
-        if (store_open(o->state, &k->store, e) < 0 || open_boxes(k, e) < 0 || prepare_host_guard(&k->host, o->state, e) < 0 || ladder_climb(o->state, e) < 0)
+        if (store_open(o->state, &k->store, e) < 0 || open_boxes(k, e) < 0 ||
+            prepare_host_guard(&k->host, o->state, e) < 0 || ladder_climb(o->state, e) < 0)
                 return -1;
         k->host.volumes = k->host.state;
         result = loop_new(&k->loop);
@@ -292,14 +326,19 @@ begin(struct keeper *k, const struct options *o, struct error *e)
         size_t len = 0;
         int result;
 
-        if (watch_signals(k, e) < 0 || read_host(k, o->host, e) < 0 || token_file(k, e) < 0 || secret_open(k, o->fetcher, e) < 0 || gate_open(k, o->gate, e) < 0 || registry_load(k, e) < 0 || box_collect(k, e) < 0)
+        if (watch_signals(k, e) < 0 || read_host(k, o->host, e) < 0 || token_file(k, e) < 0 ||
+            secret_open(k, o->fetcher, e) < 0 || gate_open(k, o->gate, e) < 0 ||
+            registry_load(k, e) < 0 || box_collect(k, e) < 0)
                 return -1;
         if (k->damaged_count > 0)
-                (void)fprintf(stderr, "carrel-keeper: what was kept of %u sandbox%s was damaged on disk: failed, and no other is touched\n", k->damaged_count,
-                              k->damaged_count == 1 ? "" : "es");
+                (void)fprintf(stderr,
+                              "carrel-keeper: what was kept of %u sandbox%s was damaged on disk: "
+                              "failed, and no other is touched\n",
+                              k->damaged_count, k->damaged_count == 1 ? "" : "es");
         volumes_erase_left(k);
         turn_while(k, is_greeting, GREETING_PATIENCE_MS);
-        if (o->pool_manifest >= 0 && read_whole(o->pool_manifest, MANIFEST_MAX, &manifest, &len, e) < 0)
+        if (o->pool_manifest >= 0 &&
+            read_whole(o->pool_manifest, MANIFEST_MAX, &manifest, &len, e) < 0)
                 return -1;
         result = pool_open(k, o->pool, manifest, len, e);
         free(manifest);
@@ -360,8 +399,10 @@ main(int argc, char **argv)
         /* instead of the name of the memory file */
         (void)prctl(PR_SET_NAME, "carrel-keeper", 0, 0, 0);
         (void)umask(077);
-        if (read_options(argc, argv, &o, &e) < 0 || set_up(&keeper, &o, &e) < 0 || begin(&keeper, &o, &e) < 0) {
-                (void)fprintf(stderr, "carrel-keeper: %s (%s)\n  %s\n", e.message, error_wire_name(e.code), error_hint_text(&e));
+        if (read_options(argc, argv, &o, &e) < 0 || set_up(&keeper, &o, &e) < 0 ||
+            begin(&keeper, &o, &e) < 0) {
+                (void)fprintf(stderr, "carrel-keeper: %s (%s)\n  %s\n", e.message,
+                              error_wire_name(e.code), error_hint_text(&e));
                 return error_exit_status(e.code);
         }
         run(&keeper);

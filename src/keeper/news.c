@@ -42,7 +42,8 @@ news_add(struct news *n, const char *id, const void *body, size_t len)
 {
         struct news_item *item = malloc(sizeof *item + len);
 
-        while (n->first < n->next && (!item || n->next - n->first == NEWS_COUNT_MAX || n->bytes + len > NEWS_BYTES_MAX))
+        while (n->first < n->next &&
+               (!item || n->next - n->first == NEWS_COUNT_MAX || n->bytes + len > NEWS_BYTES_MAX))
                 drop_first(n);
         if (!item) {
                 n->first = ++n->next;

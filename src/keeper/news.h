@@ -10,12 +10,16 @@
 enum { NEWS_COUNT_MAX = 1024, NEWS_BYTES_MAX = 256 * 1024, NEWS_ID_LEN = 17 };
 
 /* One event: the record as it is sent, and the id of its sandbox. */
-struct news_item { size_t len; char id[NEWS_ID_LEN]; _Alignas(8) unsigned char body[]; };
+struct news_item {
+        size_t len;
+        char id[NEWS_ID_LEN];
+        _Alignas(8) unsigned char body[];
+};
 
 struct news {
-        uint64_t first, next;          /* numbers: oldest event stored, next event */
+        uint64_t first, next; /* numbers: oldest event stored, next event */
         size_t bytes;
-        struct news_item *items[NEWS_COUNT_MAX];       /* index: number modulo NEWS_COUNT_MAX */
+        struct news_item *items[NEWS_COUNT_MAX]; /* index: number modulo NEWS_COUNT_MAX */
 };
 
 /* On the heap; NULL without memory. news_free() accepts NULL. */

@@ -51,7 +51,8 @@ long_ones_push_out_more(void **state)
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(the_last_ones_are_kept_by_number), cmocka_unit_test(long_ones_push_out_more) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(the_last_ones_are_kept_by_number),
+                                            cmocka_unit_test(long_ones_push_out_more) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

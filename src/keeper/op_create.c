@@ -17,7 +17,14 @@
 #include "keeper/sandbox.h"
 #include "plan/wall.h"
 
-enum { ID_TRIES = 64, WARNINGS_ROOM = 32 * 1024, ENV_ITEMS_MAX = 512, READS_MAX = 64, PATH_LEN = 4096, CLOCKS_DIFFER_MS = 60000 };
+enum {
+        ID_TRIES = 64,
+        WARNINGS_ROOM = 32 * 1024,
+        ENV_ITEMS_MAX = 512,
+        READS_MAX = 64,
+        PATH_LEN = 4096,
+        CLOCKS_DIFFER_MS = 60000
+};
 
 /* -- reading the request ----------------------------------------------------------------------- */
 
@@ -50,7 +57,8 @@ check_env(const char *item, struct error *e)
 
         if (item[len] != '=' || len == 0 || (item[0] >= '0' && item[0] <= '9') ||
             strspn(item, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") < len)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "env", "shape", "an entry of env is NAME=value: %.40s", item);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "env", "shape",
+                               "an entry of env is NAME=value: %.40s", item);
         return 0;
 }
 
@@ -65,12 +73,17 @@ check_read(const char *path, struct error *e)
                 if (strcmp(piece, "..") == 0 || strncmp(piece, "../", 3) == 0)
                         len = 0;
         }
-        return len > 0 && len < PATH_LEN ? 0 : fail_at(e, ERROR_INVALID_ARGUMENT, "reads", "shape", "an entry of reads is a path without \"..\", of at most %d bytes", PATH_LEN - 1);
+        return len > 0 && len < PATH_LEN
+                       ? 0
+                       : fail_at(e, ERROR_INVALID_ARGUMENT, "reads", "shape",
+                                 "an entry of reads is a path without \"..\", of at most %d bytes",
+                                 PATH_LEN - 1);
 }
 
 /* Joins the entries of one field, each with its NUL. */
 static int
-join_texts(const struct record *r, struct arena *memory, uint16_t tag, struct store_bytes *ret, struct error *e)
+join_texts(const struct record *r, struct arena *memory, uint16_t tag, struct store_bytes *ret,
+           struct error *e)
 {
         struct record_entry entry;
         size_t at = 0, len = 0, count = 0;
@@ -78,15 +91,18 @@ join_texts(const struct record *r, struct arena *memory, uint16_t tag, struct st
 
         while (record_next(r, &at, &entry) > 0)
                 if (entry.tag == tag) {
-                        if ((tag == FIELD_ENV ? check_env(entry.value, e) : check_read(entry.value, e)) < 0)
+                        if ((tag == FIELD_ENV ? check_env(entry.value, e)
+                                              : check_read(entry.value, e)) < 0)
                                 return -1;
                         len += entry.len;
                         count++;
                 }
         if (tag == FIELD_ENV && count > ENV_ITEMS_MAX)
-                return fail_at(e, ERROR_QUOTA_EXCEEDED, "env", NULL, "a sandbox has at most %d names in its environment", ENV_ITEMS_MAX);
+                return fail_at(e, ERROR_QUOTA_EXCEEDED, "env", NULL,
+                               "a sandbox has at most %d names in its environment", ENV_ITEMS_MAX);
         if (tag == FIELD_READS && count > READS_MAX)
-                return fail_at(e, ERROR_QUOTA_EXCEEDED, "reads", NULL, "at most %d files are read to judge one sandbox", READS_MAX);
+                return fail_at(e, ERROR_QUOTA_EXCEEDED, "reads", NULL,
+                               "at most %d files are read to judge one sandbox", READS_MAX);
         bytes = arena_alloc(memory, len + 1);
         if (!bytes)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
@@ -110,14 +126,16 @@ join_ports(const struct record *r, struct arena *memory, struct store_bytes *ret
         if (!ports)
                 return fail(e, ERROR_NO_MEMORY, "no memory for ports");
         while (record_next(r, &at, &entry) > 0) {
-                uint16_t port = entry.tag == FIELD_PORTS ? (uint16_t) *(const uint64_t *)entry.value : 0;
+                uint16_t port =
+                        entry.tag == FIELD_PORTS ? (uint16_t) * (const uint64_t *)entry.value : 0;
 
                 for (size_t i = 0; i < count; i++)
                         port = ports[i].port == port ? 0 : port;
                 if (port == 0)
                         continue;
                 if (count == SANDBOX_PORTS_MAX)
-                        return fail_at(e, ERROR_QUOTA_EXCEEDED, "ports", NULL, "a sandbox has at most %d ports", SANDBOX_PORTS_MAX);
+                        return fail_at(e, ERROR_QUOTA_EXCEEDED, "ports", NULL,
+                                       "a sandbox has at most %d ports", SANDBOX_PORTS_MAX);
                 ports[count].port = port;
                 if (random_hex(ports[count++].token, STORE_TOKEN_LEN - 1, e) < 0)
                         return -1;
@@ -157,7 +175,8 @@ delete_at(const struct keeper *k, const struct record *r, uint64_t wall)
 }
 
 static int
-row_of(struct call *c, struct arena *memory, char id[SANDBOX_ID_LEN], struct store_sandbox *ret, struct error *e)
+row_of(struct call *c, struct arena *memory, char id[SANDBOX_ID_LEN], struct store_sandbox *ret,
+       struct error *e)
 {
         const struct record *r = &c->record;
         uint64_t timeout = record_get_uint(r, FIELD_TIMEOUT, STORE_NEVER);
@@ -166,19 +185,35 @@ row_of(struct call *c, struct arena *memory, char id[SANDBOX_ID_LEN], struct sto
 
         if (!digest)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
-        *ret = (struct store_sandbox){ .id = id, .owner = c->caller.owner, .name = record_get_text(r, FIELD_NAME, NULL), .workspace = record_get_text(r, FIELD_WORKSPACE, NULL),
-                                       .runtime = record_get_text(r, FIELD_RUNTIME, NULL), .manifest_name = record_get_text(r, FIELD_MANIFEST_NAME, NULL),
-                                       .metadata = record_get_text(r, FIELD_METADATA, NULL), .key = record_get_text(r, FIELD_KEY, NULL), .status = STORE_PENDING,
-                                       .caller_uid = c->caller.uid, .created_ms = loop_wall_ms(), .boot_id = c->keeper->boot_id, .remaining_ms = timeout };
+        *ret = (struct store_sandbox){ .id = id,
+                                       .owner = c->caller.owner,
+                                       .name = record_get_text(r, FIELD_NAME, NULL),
+                                       .workspace = record_get_text(r, FIELD_WORKSPACE, NULL),
+                                       .runtime = record_get_text(r, FIELD_RUNTIME, NULL),
+                                       .manifest_name =
+                                               record_get_text(r, FIELD_MANIFEST_NAME, NULL),
+                                       .metadata = record_get_text(r, FIELD_METADATA, NULL),
+                                       .key = record_get_text(r, FIELD_KEY, NULL),
+                                       .status = STORE_PENDING,
+                                       .caller_uid = c->caller.uid,
+                                       .created_ms = loop_wall_ms(),
+                                       .boot_id = c->keeper->boot_id,
+                                       .remaining_ms = timeout };
         ret->delete_at_ms = delete_at(c->keeper, r, ret->created_ms);
-        ret->deadline_ms = timeout == STORE_NEVER ? STORE_NEVER : deadline_add(0, loop_now_ms(), timeout);
+        ret->deadline_ms =
+                timeout == STORE_NEVER ? STORE_NEVER : deadline_add(0, loop_now_ms(), timeout);
         if (record_find(r, FIELD_MANIFEST, &manifest))
                 ret->manifest = (struct store_bytes){ manifest.value, manifest.len };
         digest_create(r, false, digest);
         ret->digest = (struct store_bytes){ digest, DIGEST_LEN };
         if (ret->name && !name_is_valid(ret->name))
                 return name_wrong(ret->name, e);
-        return join_texts(r, memory, FIELD_ENV, &ret->env, e) < 0 || join_texts(r, memory, FIELD_READS, &ret->reads, e) < 0 || join_ports(r, memory, &ret->ports, e) < 0 || make_id(c->keeper, id, e) < 0 ? -1 : 0;
+        return join_texts(r, memory, FIELD_ENV, &ret->env, e) < 0 ||
+                               join_texts(r, memory, FIELD_READS, &ret->reads, e) < 0 ||
+                               join_ports(r, memory, &ret->ports, e) < 0 ||
+                               make_id(c->keeper, id, e) < 0
+                       ? -1
+                       : 0;
 }
 
 /* -- what exists already ----------------------------------------------------------------------- */
@@ -191,12 +226,15 @@ check_room(const struct keeper *k, const struct caller *who, struct error *e)
         size_t count = 0;
 
         if (k->sandbox_count >= SANDBOXES_MAX)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "there are %d sandboxes already", SANDBOXES_MAX);
+                return fail(e, ERROR_QUOTA_EXCEEDED, "there are %d sandboxes already",
+                            SANDBOXES_MAX);
         for (const struct sandbox *s = k->first; s && most != SPEC_UNSET; s = s->next)
                 count += sandbox_belongs(s, who);
         if (count < most)
                 return 0;
-        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "sandboxes_max", "%.64s has %zu sandboxes, and this host permits at most %" PRIu64, who->owner, count, most);
+        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "sandboxes_max",
+                      "%.64s has %zu sandboxes, and this host permits at most %" PRIu64, who->owner,
+                      count, most);
         error_hint(e, "Stop one, or have the operator raise sandboxes_max in the host file.");
         return -1;
 }
@@ -206,7 +244,8 @@ check_same(const struct store_sandbox *row, const void *digest, size_t len, stru
 {
         if (len == DIGEST_LEN && memcmp(digest, row->digest.bytes, DIGEST_LEN) == 0)
                 return 0;
-        (void)fail_at(e, ERROR_EXISTS, "key", "key_reused", "this key was used to create another sandbox");
+        (void)fail_at(e, ERROR_EXISTS, "key", "key_reused",
+                      "this key was used to create another sandbox");
         error_hint(e, "%s", STORE_KEY_HINT);
         return -1;
 }
@@ -222,7 +261,8 @@ check_ended(const struct keeper *k, const struct store_sandbox *row, struct erro
                 return found;
         if (check_same(row, ended.digest, ended.digest_len, e) < 0)
                 return -1;
-        return fail_at(e, ERROR_GONE, "key", "ended", "the sandbox %s, which this key created, has ended", ended.id);
+        return fail_at(e, ERROR_GONE, "key", "ended",
+                       "the sandbox %s, which this key created, has ended", ended.id);
 }
 
 /* 1: this call was answered before, and `ret` is its sandbox; 0: it is new; -1. */
@@ -242,10 +282,13 @@ find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret,
         s = row->name ? registry_find_name(c->keeper, row->owner, row->name) : NULL;
         /* a failed sandbox gives up its name once the new one is checked */
         if (s && s->state != SANDBOX_FAILED)
-                return fail_at(e, ERROR_EXISTS, "name", "name_taken", "there is a sandbox named %s already", row->name);
+                return fail_at(e, ERROR_EXISTS, "name", "name_taken",
+                               "there is a sandbox named %s already", row->name);
         if (row->delete_at_ms != 0 && row->delete_at_ms <= row->created_ms - CLOCKS_DIFFER_MS) {
-                (void)fail_at(e, ERROR_INVALID_ARGUMENT, "delete_at_ms", "past", "delete_at_ms lies in the past");
-                error_hint(e, "It is a moment, in milliseconds since 1970; how long it lives is timeout_ms.");
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, "delete_at_ms", "past",
+                              "delete_at_ms lies in the past");
+                error_hint(e, "It is a moment, in milliseconds since 1970; how long it lives is "
+                              "timeout_ms.");
                 return -1;
         }
         return check_room(c->keeper, &c->caller, e);
@@ -258,11 +301,16 @@ warn_of_ports(struct sandbox *s)
 {
         const struct store_port *ports = s->row.ports.bytes;
 
-        for (size_t i = 0; i < s->row.ports.len / sizeof *ports && !plan_has_low_ports(s->prepared->spec, &s->keeper->host.facts); i++)
+        for (size_t i = 0; i < s->row.ports.len / sizeof *ports &&
+                           !plan_has_low_ports(s->prepared->spec, &s->keeper->host.facts);
+             i++)
                 if (ports[i].port < PLAN_LOW_PORT)
-                        findings_warn(&s->prepared->findings, "port_unbindable", "ports", 0, 0,
-                                      "no server inside can listen on port %u: with network.egress, ports below %d belong to the gate. Use another, for example -p %u, or write metadata: {carrel: {egress: {routed: true}}}",
-                                      ports[i].port, PLAN_LOW_PORT, ports[i].port + 8000u);
+                        findings_warn(
+                                &s->prepared->findings, "port_unbindable", "ports", 0, 0,
+                                "no server inside can listen on port %u: with network.egress, "
+                                "ports below %d belong to the gate. Use another, for example -p "
+                                "%u, or write metadata: {carrel: {egress: {routed: true}}}",
+                                ports[i].port, PLAN_LOW_PORT, ports[i].port + 8000u);
 }
 
 /*
@@ -284,7 +332,8 @@ judge(struct sandbox *s, struct error *e)
         s->row.cwd = sandbox_text(s, s->prepared->cwd);
         s->row.cpu = (uint32_t)s->prepared->cpu;
         warn_of_ports(s);
-        warnings = s->prepared->findings.warning_count > 0 ? arena_alloc(&s->memory, WARNINGS_ROOM) : NULL;
+        warnings = s->prepared->findings.warning_count > 0 ? arena_alloc(&s->memory, WARNINGS_ROOM)
+                                                           : NULL;
         if (!warnings)
                 return 0;
         record_init(&w, warnings, WARNINGS_ROOM);
@@ -319,7 +368,7 @@ create(struct call *c, const struct store_sandbox *row, struct error *e)
                 return NULL;
         }
         name = s->row.name;
-        s->row.name = NULL;                            /* find the other sandbox of this name */
+        s->row.name = NULL; /* find the other sandbox of this name */
         free_name(c, row);
         s->row.name = name;
         if (store_sandbox_add(c->keeper->store, &s->row, e) < 0) {
@@ -389,9 +438,13 @@ static struct sandbox *
 not_ready(const struct keeper *k, struct error *e)
 {
         if (k->pool)
-                return (void)fail(e, ERROR_UNAVAILABLE, "no sandbox of the pool is ready for this"), NULL;
-        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, NULL, "no_pool", "this daemon keeps no pool of ready sandboxes");
-        error_hint(e, "Start it with `carrel serve --pool N`, or create a sandbox without claiming one.");
+                return (void)fail(e, ERROR_UNAVAILABLE, "no sandbox of the pool is ready for this"),
+                       NULL;
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, NULL, "no_pool",
+                      "this daemon keeps no pool of ready sandboxes");
+        error_hint(
+                e,
+                "Start it with `carrel serve --pool N`, or create a sandbox without claiming one.");
         return NULL;
 }
 
@@ -409,7 +462,7 @@ create_or_claim(struct call *c, bool may_make, struct error *e)
                 return answer_started(c, e);
         arena_init(&memory, 1 << 20);
         e->code = ERROR_NONE;
-        registry_remove_rows(c->keeper);               /* one of them may hold the name */
+        registry_remove_rows(c->keeper); /* one of them may hold the name */
         found = row_of(c, &memory, id, &row, e) < 0 ? -1 : find_same(c, &row, &s, e);
         if (found == 0) {
                 s = take_ready(c, &row, e);

@@ -10,8 +10,8 @@
  * read_only is refused before any other check (A36-169).
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,9 @@ put(unsigned char *out, size_t *at, const char *text, struct error *e)
         size_t len = strlen(text) + 1;
 
         if (len > WIRE_BODY_MAX - *at)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", "too_long", "the command and its environment are longer than %d bytes", (int)WIRE_BODY_MAX);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", "too_long",
+                               "the command and its environment are longer than %d bytes",
+                               (int)WIRE_BODY_MAX);
         memcpy(out + *at, text, len);
         *at += len;
         return 0;
@@ -64,9 +66,15 @@ put(unsigned char *out, size_t *at, const char *text, struct error *e)
  * failure.
  */
 static size_t
-write_exec(unsigned char *out, const struct exec_request *r, const struct environment *env, struct error *e)
+write_exec(unsigned char *out, const struct exec_request *r, const struct environment *env,
+           struct error *e)
 {
-        struct wire_exec head = { .exec = r->box.exec, .flags = r->flags, .argc = (uint32_t)r->argc, .envc = (uint32_t)env->count, .rows = r->rows, .columns = r->columns,
+        struct wire_exec head = { .exec = r->box.exec,
+                                  .flags = r->flags,
+                                  .argc = (uint32_t)r->argc,
+                                  .envc = (uint32_t)env->count,
+                                  .rows = r->rows,
+                                  .columns = r->columns,
                                   .cpu_seconds = r->cpu_seconds };
         size_t begin = sizeof r->box + sizeof head, at = begin;
 
@@ -107,13 +115,20 @@ split_env(struct store_bytes env, const char **items, size_t most)
 }
 
 static int
-make_environment(const struct sandbox *s, const struct exec_request *r, struct arena *scratch, struct environment *ret, struct error *e)
+make_environment(const struct sandbox *s, const struct exec_request *r, struct arena *scratch,
+                 struct environment *ret, struct error *e)
 {
         const char **items = arena_array(scratch, const char *, count_env(s->row.env) + 1);
         const char *id = arena_copy(scratch, s->id, SHOWN_ID);
-        struct prepare_command command = { .cwd = r->cwd, .has_terminal = (r->flags & WIRE_EXEC_TTY) != 0, .program = r->argv[0], .env = r->env, .env_count = r->env_count,
+        struct prepare_command command = { .cwd = r->cwd,
+                                           .has_terminal = (r->flags & WIRE_EXEC_TTY) != 0,
+                                           .program = r->argv[0],
+                                           .env = r->env,
+                                           .env_count = r->env_count,
                                            .host = s->keeper->environment,
-                                           .secrets = r->secrets, .actor = secret_actor(s), .is_own = (r->flags & WIRE_EXEC_BUILTIN) != 0 };
+                                           .secrets = r->secrets,
+                                           .actor = secret_actor(s),
+                                           .is_own = (r->flags & WIRE_EXEC_BUILTIN) != 0 };
 
         if (!items || !id)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
@@ -129,10 +144,13 @@ make_environment(const struct sandbox *s, const struct exec_request *r, struct a
 static int
 send_input(int fd, const struct exec_request *r, struct error *e)
 {
-        struct channel_frame frame = { .kind = CHANNEL_STDIN, .len = (uint32_t)r->input_len }, end = { .kind = CHANNEL_STDIN_END };
+        struct channel_frame frame = { .kind = CHANNEL_STDIN, .len = (uint32_t)r->input_len },
+                             end = { .kind = CHANNEL_STDIN_END };
 
-        if (r->input_len > 0 && (send(fd, &frame, sizeof frame, MSG_NOSIGNAL) != (ssize_t)sizeof frame ||
-                                 send(fd, r->input, r->input_len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)r->input_len))
+        if (r->input_len > 0 &&
+            (send(fd, &frame, sizeof frame, MSG_NOSIGNAL) != (ssize_t)sizeof frame ||
+             send(fd, r->input, r->input_len, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+                     (ssize_t)r->input_len))
                 return fail_sys(e, ERROR_INTERNAL, errno, "handing on standard input");
         if (r->ends_input && send(fd, &end, sizeof end, MSG_NOSIGNAL) != (ssize_t)sizeof end)
                 return fail_sys(e, ERROR_INTERNAL, errno, "handing on standard input");
@@ -151,14 +169,17 @@ describe(const struct exec_request *r, struct wire_box_listed *l)
                 if (i > 0)
                         l->command[at++] = ' ';
                 for (; *text != '\0' && at + 1 < sizeof l->command; text++)
-                        l->command[at++] = (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text;
+                        l->command[at++] =
+                                (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text;
         }
 }
 
 static void
 note(struct box *b, const struct exec_request *r)
 {
-        struct wire_box_listed l = { .exec = r->box.exec, .state = BOX_EXEC_STARTING, .flags = r->box.flags };
+        struct wire_box_listed l = { .exec = r->box.exec,
+                                     .state = BOX_EXEC_STARTING,
+                                     .flags = r->box.flags };
 
         memcpy(l.key, r->box.key, sizeof l.key);
         memcpy(l.task, r->box.task, sizeof l.task);
@@ -179,7 +200,8 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         size_t len = 0;
 
         arena_init_in(&scratch, SCRATCH_MAX, scratch_bytes, sizeof scratch_bytes);
-        r->box.exec = (r->box.flags & BOX_EXEC_QUIET) != 0 ? ++s->box->last_quiet : ++s->box->last_exec;
+        r->box.exec =
+                (r->box.flags & BOX_EXEC_QUIET) != 0 ? ++s->box->last_quiet : ++s->box->last_exec;
         if (sandbox_judge(s, e) == 0 && make_environment(s, r, &scratch, &env, e) == 0)
                 len = write_exec(k->plan, r, &env, e);
         if (len > 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
@@ -209,7 +231,8 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
 
 /* Reads all arguments or none: a command without its last arguments is a different command. */
 static int
-read_words(const struct record *r, struct exec_request *ret, const char **argv, const char **env, struct error *e)
+read_words(const struct record *r, struct exec_request *ret, const char **argv, const char **env,
+           struct error *e)
 {
         struct record_entry entry;
         size_t at = 0;
@@ -218,12 +241,20 @@ read_words(const struct record *r, struct exec_request *ret, const char **argv, 
         ret->env = env;
         while (record_next(r, &at, &entry) > 0) {
                 if (entry.tag == FIELD_ARGV && ret->argc == ARGV_MAX) {
-                        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "argv", NULL, "a command has at most %d words", ARGV_MAX);
-                        return error_hint(e, "Give a long list through standard input or a file: xargs, find -exec, @file."), -1;
+                        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "argv", NULL,
+                                      "a command has at most %d words", ARGV_MAX);
+                        return error_hint(e, "Give a long list through standard input or a file: "
+                                             "xargs, find -exec, @file."),
+                               -1;
                 }
                 if (entry.tag == FIELD_ENV && ret->env_count == ENVIRONMENT_MAX) {
-                        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "env", NULL, "a command has at most %d names in its environment", ENVIRONMENT_MAX);
-                        return error_hint(e, "Write what many programs need into a file that they read."), -1;
+                        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "env", NULL,
+                                      "a command has at most %d names in its environment",
+                                      ENVIRONMENT_MAX);
+                        return error_hint(
+                                       e,
+                                       "Write what many programs need into a file that they read."),
+                               -1;
                 }
                 if (entry.tag == FIELD_ARGV) {
                         argv[ret->argc++] = entry.value;
@@ -238,12 +269,14 @@ read_words(const struct record *r, struct exec_request *ret, const char **argv, 
 }
 
 static int
-choose_command(const struct sandbox *s, const struct record *r, struct exec_request *q, const char **argv, struct error *e)
+choose_command(const struct sandbox *s, const struct record *r, struct exec_request *q,
+               const char **argv, struct error *e)
 {
         const char *command = record_get_text(r, FIELD_COMMAND, NULL);
 
         if (command && q->argc > 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "command", "both", "a call has either argv or command");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "command", "both",
+                               "a call has either argv or command");
         if (command) {
                 /* lint: the caller gives room for WORDS_MAX words */
                 argv[0] = s->prepared->spec->shell;
@@ -252,7 +285,9 @@ choose_command(const struct sandbox *s, const struct record *r, struct exec_requ
                 q->argc = 3;
         }
         if (q->argc == 0 || argv[0][0] == '\0')
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", "missing", q->argc == 0 ? "there is no command to run" : "the command's name is empty");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", "missing",
+                               q->argc == 0 ? "there is no command to run"
+                                            : "the command's name is empty");
         return 0;
 }
 
@@ -263,7 +298,8 @@ choose_task(struct sandbox *s, const struct record *r, struct exec_request *q, s
         const struct task *task = name && !client_is_task(name) ? task_find(s, name) : NULL;
 
         if (name && !task)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "task", "unknown_task", "no task %s has begun in this sandbox", name);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "task", "unknown_task",
+                               "no task %s has begun in this sandbox", name);
         if (task) {
                 memcpy(q->box.task, task->name, sizeof q->box.task);
                 q->box.deadline_ms = task->deadline_ms;
@@ -276,9 +312,12 @@ choose_task(struct sandbox *s, const struct record *r, struct exec_request *q, s
  * unless the call or the manifest sets one.
  */
 static int
-choose_time(const struct sandbox *s, const struct record *r, struct time_limit *ret, struct error *e)
+choose_time(const struct sandbox *s, const struct record *r, struct time_limit *ret,
+            struct error *e)
 {
-        return time_allowed_choose(&s->prepared->spec->limits, record_get_uint(r, FIELD_TIMEOUT, SPEC_UNSET), SPEC_UNSET, ret, e);
+        return time_allowed_choose(&s->prepared->spec->limits,
+                                   record_get_uint(r, FIELD_TIMEOUT, SPEC_UNSET), SPEC_UNSET, ret,
+                                   e);
 }
 
 static void
@@ -288,7 +327,8 @@ choose_limits(const struct sandbox *s, const struct record *r, struct exec_reque
 
         q->box.timeout_ms = q->time.ms;
         q->box.cpu_ms = least(spec->limits.cpu_ms, record_get_uint(r, FIELD_CPU, BOX_NO_LIMIT));
-        q->box.output_bytes = least(spec->limits.output_bytes, record_get_uint(r, FIELD_OUTPUT_BYTES, BOX_NO_LIMIT));
+        q->box.output_bytes = least(spec->limits.output_bytes,
+                                    record_get_uint(r, FIELD_OUTPUT_BYTES, BOX_NO_LIMIT));
         q->box.keep_bytes = record_get_uint(r, FIELD_KEEP_BYTES, 0);
         if (s->prepared->cpu == PLAN_CPU_RLIMIT && q->box.cpu_ms != BOX_NO_LIMIT)
                 q->cpu_seconds = (q->box.cpu_ms + 999) / 1000;
@@ -297,10 +337,16 @@ choose_limits(const struct sandbox *s, const struct record *r, struct exec_reque
 static void
 choose_flags(const struct record *r, struct exec_request *q)
 {
-        static const struct { uint16_t tag; uint32_t flag; } flags[] = {
-                { FIELD_BACKGROUND, BOX_EXEC_BACKGROUND }, { FIELD_LOSSLESS, BOX_EXEC_LOSSLESS }, { FIELD_KILL_REST, BOX_EXEC_KILL_REST },
+        static const struct {
+                uint16_t tag;
+                uint32_t flag;
+        } flags[] = {
+                { FIELD_BACKGROUND, BOX_EXEC_BACKGROUND },
+                { FIELD_LOSSLESS, BOX_EXEC_LOSSLESS },
+                { FIELD_KILL_REST, BOX_EXEC_KILL_REST },
         };
-        bool keeps_open = record_get_bool(r, FIELD_STDIN_OPEN, 0), is_tty = record_get_bool(r, FIELD_TTY, 0);
+        bool keeps_open = record_get_bool(r, FIELD_STDIN_OPEN, 0),
+             is_tty = record_get_bool(r, FIELD_TTY, 0);
 
         for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
                 q->box.flags |= record_get_bool(r, flags[i].tag, 0) ? flags[i].flag : 0;
@@ -316,28 +362,37 @@ choose_flags(const struct record *r, struct exec_request *q)
 
 /* A relative directory starts at the working directory of the sandbox, like paths of files. */
 static int
-choose_directory(const struct sandbox *s, const struct record *r, struct exec_request *q, struct error *e)
+choose_directory(const struct sandbox *s, const struct record *r, struct exec_request *q,
+                 struct error *e)
 {
         /* valid until the command is sent, before the next call */
         static char joined[2 * PATH_MAX];
-        const char *own = s->prepared->cwd ? s->prepared->cwd : "/", *asked = record_get_text(r, FIELD_CWD, own);
+        const char *own = s->prepared->cwd ? s->prepared->cwd : "/",
+                   *asked = record_get_text(r, FIELD_CWD, own);
         int len;
 
         while (asked[0] == '.' && asked[1] == '/')
                 asked += 2 + strspn(asked + 2, "/");
         len = snprintf(joined, sizeof joined, "%s/%s", own[1] == '\0' ? "" : own, asked);
-        q->cwd = asked[0] == '/' ? asked : asked[0] == '\0' || strcmp(asked, ".") == 0 ? own : joined;
-        return (size_t)len < sizeof joined ? 0 : fail_at(e, ERROR_INVALID_ARGUMENT, "cwd", "too_long", "the working directory is longer than a path can be");
+        q->cwd = asked[0] == '/'                               ? asked
+                 : asked[0] == '\0' || strcmp(asked, ".") == 0 ? own
+                                                               : joined;
+        return (size_t)len < sizeof joined
+                       ? 0
+                       : fail_at(e, ERROR_INVALID_ARGUMENT, "cwd", "too_long",
+                                 "the working directory is longer than a path can be");
 }
 
 static int
-request_of(struct sandbox *s, const struct record *r, struct exec_request *q, const char **argv, const char **env, struct error *e)
+request_of(struct sandbox *s, const struct record *r, struct exec_request *q, const char **argv,
+           const char **env, struct error *e)
 {
         *q = (struct exec_request){ .box.deadline_ms = BOX_NO_LIMIT };
         if (read_words(r, q, argv, env, e) < 0)
                 return -1;
         choose_flags(r, q);
-        if (choose_directory(s, r, q, e) < 0 || choose_command(s, r, q, argv, e) < 0 || choose_task(s, r, q, e) < 0 || choose_time(s, r, &q->time, e) < 0)
+        if (choose_directory(s, r, q, e) < 0 || choose_command(s, r, q, argv, e) < 0 ||
+            choose_task(s, r, q, e) < 0 || choose_time(s, r, &q->time, e) < 0)
                 return -1;
         choose_limits(s, r, q);
         q->box.flags |= (uint32_t)q->time.by << BOX_EXEC_BY_SHIFT;
@@ -346,7 +401,8 @@ request_of(struct sandbox *s, const struct record *r, struct exec_request *q, co
 
 /* `time`: the time limit of this exec if known, or NULL. */
 static void
-reply_exec(struct call *c, const struct sandbox *s, const struct wire_box_listed *l, const struct time_limit *time, int take_channel)
+reply_exec(struct call *c, const struct sandbox *s, const struct wire_box_listed *l,
+           const struct time_limit *time, int take_channel)
 {
         struct record_writer w = reply_begin(c);
 
@@ -367,7 +423,9 @@ say_handed(const struct call *c, struct box *b, uint32_t exec)
 {
         struct wire_exec_number handed = { exec, 0 };
 
-        if (record_get_text(&c->record, FIELD_KEY, "")[0] != '\0' && b->hello.protocol >= BOX_PROTOCOL_HANDED && !(c->connection && c->connection->peer.first))
+        if (record_get_text(&c->record, FIELD_KEY, "")[0] != '\0' &&
+            b->hello.protocol >= BOX_PROTOCOL_HANDED &&
+            !(c->connection && c->connection->peer.first))
                 (void)box_send(b, WIRE_BOX_HANDED, &handed, sizeof handed);
 }
 
@@ -378,7 +436,8 @@ attach(struct sandbox *s, const struct wire_box_attach *ask, int *ret_channel, s
         int pair[2];
 
         if (!s->box || s->box->is_gone) {
-                (void)fail(e, ERROR_BACKEND_FAILED, "the box of the sandbox %s is gone, and its output with it", s->id);
+                (void)fail(e, ERROR_BACKEND_FAILED,
+                           "the box of the sandbox %s is gone, and its output with it", s->id);
                 error_hint(e, "Stop the sandbox, and create another.");
                 return -1;
         }
@@ -401,7 +460,8 @@ exec_find_key(const struct call *c, const struct sandbox *s, struct error *e)
         if (key[0] == '\0')
                 return 0;
         digest_exec(c->op->code, &c->record, digest);
-        return store_key_find(s->keeper->store, s->id, "exec", key, (struct store_bytes){ digest, sizeof digest }, e);
+        return store_key_find(s->keeper->store, s->id, "exec", key,
+                              (struct store_bytes){ digest, sizeof digest }, e);
 }
 
 void
@@ -414,7 +474,8 @@ exec_note_key(const struct call *c, const struct sandbox *s)
         if (key[0] == '\0')
                 return;
         digest_exec(c->op->code, &c->record, digest);
-        (void)store_key_note(s->keeper->store, s->id, "exec", key, (struct store_bytes){ digest, sizeof digest }, &ignored);
+        (void)store_key_note(s->keeper->store, s->id, "exec", key,
+                             (struct store_bytes){ digest, sizeof digest }, &ignored);
 }
 
 /*
@@ -422,19 +483,22 @@ exec_note_key(const struct call *c, const struct sandbox *s)
  * caller could get the output of another command.
  */
 static int
-check_beginning(const struct sandbox *s, const struct record *r, const struct wire_box_listed *l, struct error *e)
+check_beginning(const struct sandbox *s, const struct record *r, const struct wire_box_listed *l,
+                struct error *e)
 {
         const char **argv = malloc((ARGV_MAX + ENVIRONMENT_MAX) * sizeof *argv);
         struct wire_box_listed asked = { 0 };
         struct exec_request q = { .argc = 0 };
-        int result = argv ? read_words(r, &q, argv, argv + ARGV_MAX, e) : fail(e, ERROR_NO_MEMORY, "no memory for a command");
+        int result = argv ? read_words(r, &q, argv, argv + ARGV_MAX, e)
+                          : fail(e, ERROR_NO_MEMORY, "no memory for a command");
 
         if (result == 0 && choose_command(s, r, &q, argv, e) < 0)
                 result = -1;
         if (result == 0) {
                 describe(&q, &asked);
                 if (strcmp(asked.command, l->command) != 0) {
-                        result = fail_at(e, ERROR_EXISTS, "key", "key_reused", "this key was used for another command, exec %u", l->exec);
+                        result = fail_at(e, ERROR_EXISTS, "key", "key_reused",
+                                         "this key was used for another command, exec %u", l->exec);
                         error_hint(e, "%s", STORE_KEY_HINT);
                 }
         }
@@ -444,9 +508,14 @@ check_beginning(const struct sandbox *s, const struct record *r, const struct wi
 
 /* The same key again: returns the same exec, from its first byte. */
 static enum call_state
-join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is_known, struct error *e)
+join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is_known,
+     struct error *e)
 {
-        struct wire_box_attach ask = { .exec = l->exec, .flags = BOX_EXEC_REPEAT | (record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0u) };
+        struct wire_box_attach ask = {
+                .exec = l->exec,
+                .flags = BOX_EXEC_REPEAT |
+                         (record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0u)
+        };
         struct record_entry input;
         struct time_limit time;
         struct error ignored;
@@ -459,9 +528,11 @@ join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is
                 return CALL_FAILED;
         if (attach(s, &ask, &channel, e) < 0)
                 return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
-        reply_exec(c, s, l, choose_time(s, &c->record, &time, &ignored) == 0 ? &time : NULL, channel);
+        reply_exec(c, s, l, choose_time(s, &c->record, &time, &ignored) == 0 ? &time : NULL,
+                   channel);
         say_handed(c, s->box, l->exec);
-        if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) && (l->state == BOX_EXEC_STARTING || l->state == BOX_EXEC_RUNNING))
+        if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) &&
+            (l->state == BOX_EXEC_STARTING || l->state == BOX_EXEC_RUNNING))
                 port_wait_begin(c, s, l->exec);
         return CALL_DONE;
 }
@@ -470,7 +541,8 @@ join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is
 static enum call_state
 was_forgotten(struct error *e)
 {
-        (void)fail_at(e, ERROR_EXEC_NOT_FOUND, "key", "forgotten", "the command of this key was run, and what it printed is no longer kept");
+        (void)fail_at(e, ERROR_EXEC_NOT_FOUND, "key", "forgotten",
+                      "the command of this key was run, and what it printed is no longer kept");
         error_hint(e, "The command already ran. Use a new key to run it again.");
         return CALL_FAILED;
 }
@@ -486,8 +558,12 @@ check_execs(const struct call *c, struct error *e)
                 count += s->box && sandbox_belongs(s, &c->caller) ? box_running(s->box) : 0;
         if (count < most)
                 return 0;
-        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "execs_max", "%.64s runs %zu commands, and this host permits at most %" PRIu64 " at once", c->caller.owner, count, most);
-        error_hint(e, "Wait until one has ended, or have the operator raise execs_max in the host file.");
+        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "execs_max",
+                      "%.64s runs %zu commands, and this host permits at most %" PRIu64 " at once",
+                      c->caller.owner, count, most);
+        error_hint(
+                e,
+                "Wait until one has ended, or have the operator raise execs_max in the host file.");
         return -1;
 }
 
@@ -522,7 +598,9 @@ op_exec(struct call *c, struct error *e)
         if (!s)
                 return CALL_FAILED;
         if (s->row.is_read_only)
-                return fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "the sandbox %s is read_only, so no command may run", s->id), CALL_FAILED;
+                return fail_at(e, ERROR_READ_ONLY, "read_only", NULL,
+                               "the sandbox %s is read_only, so no command may run", s->id),
+                       CALL_FAILED;
         state = sandbox_judge(s, e) < 0 ? CALL_FAILED : sandbox_need_box(s, c, e);
         if (state != CALL_DONE)
                 return state;
@@ -534,7 +612,8 @@ op_exec(struct call *c, struct error *e)
                 return join(c, s, same, known > 0, e);
         if (known > 0)
                 return was_forgotten(e);
-        state = record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) ? port_look_before(c, s, e) : CALL_DONE;
+        state = record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) ? port_look_before(c, s, e)
+                                                                 : CALL_DONE;
         if (state == CALL_DONE)
                 state = secret_need(c, s, e);
         return state == CALL_DONE ? start(c, s, e) : state;
@@ -556,7 +635,8 @@ op_exec_list(struct call *c, struct error *e)
 
         if (!s || page_begin(c, e) < 0)
                 return CALL_FAILED;
-        if (box_need_greeting(s, c) == CALL_WAITS || (s->box && box_need_listing(s->box, c) == CALL_WAITS))
+        if (box_need_greeting(s, c) == CALL_WAITS ||
+            (s->box && box_need_listing(s->box, c) == CALL_WAITS))
                 return CALL_WAITS;
         if (!parts_begin(c, &w))
                 return CALL_WAITS;
@@ -588,14 +668,18 @@ find_exec(struct call *c, struct sandbox **ret, struct wire_box_listed **ret_exe
                 return CALL_WAITS;
         *ret_exec = (*ret)->box ? box_find_exec((*ret)->box, exec) : NULL;
         if (!*ret_exec)
-                return fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", NULL, "there is no exec %u in the sandbox %.64s", exec, record_get_text(&c->record, FIELD_ID, (*ret)->id)), CALL_FAILED;
+                return fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", NULL,
+                               "there is no exec %u in the sandbox %.64s", exec,
+                               record_get_text(&c->record, FIELD_ID, (*ret)->id)),
+                       CALL_FAILED;
         return CALL_DONE;
 }
 
 static bool
 still_runs(const struct sandbox *s, const struct wire_box_listed *l)
 {
-        return s->box && !s->box->is_gone && (l->state == BOX_EXEC_STARTING || l->state == BOX_EXEC_RUNNING);
+        return s->box && !s->box->is_gone &&
+               (l->state == BOX_EXEC_STARTING || l->state == BOX_EXEC_RUNNING);
 }
 
 enum call_state
@@ -609,8 +693,10 @@ op_exec_get(struct call *c, struct error *e)
                 return state;
         if (still_runs(s, l) && box_need_listing(s->box, c) == CALL_WAITS)
                 return CALL_WAITS;
-        if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) && still_runs(s, l) && !c->has_waited) {
-                state = s->row.ports.len > 0 ? port_wait_call(c, s, l->exec, e) : port_look_before(c, s, e);
+        if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) && still_runs(s, l) &&
+            !c->has_waited) {
+                state = s->row.ports.len > 0 ? port_wait_call(c, s, l->exec, e)
+                                             : port_look_before(c, s, e);
                 if (state != CALL_DONE)
                         return state;
         }
@@ -624,9 +710,11 @@ op_exec_attach(struct call *c, struct error *e)
         struct sandbox *s;
         struct wire_box_listed *l;
         enum call_state state = find_exec(c, &s, &l, e);
-        struct wire_box_attach ask = { .stdout_offset = record_get_uint(&c->record, FIELD_STDOUT_OFFSET, 0),
-                                       .stderr_offset = record_get_uint(&c->record, FIELD_STDERR_OFFSET, 0),
-                                       .flags = record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0 };
+        struct wire_box_attach ask = {
+                .stdout_offset = record_get_uint(&c->record, FIELD_STDOUT_OFFSET, 0),
+                .stderr_offset = record_get_uint(&c->record, FIELD_STDERR_OFFSET, 0),
+                .flags = record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0
+        };
         int channel = -1;
 
         if (state != CALL_DONE)
@@ -651,8 +739,11 @@ op_exec_signal(struct call *c, struct error *e)
         if (state != CALL_DONE)
                 return state;
         if (!still_runs(s, l))
-                return fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", "ended", "the exec %u has ended", l->exec), CALL_FAILED;
-        ask = (struct wire_exec_number){ l->exec, (int32_t)record_get_int(&c->record, FIELD_SIGNAL, 0) };
+                return fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", "ended", "the exec %u has ended",
+                               l->exec),
+                       CALL_FAILED;
+        ask = (struct wire_exec_number){ l->exec,
+                                         (int32_t)record_get_int(&c->record, FIELD_SIGNAL, 0) };
         if (box_send(s->box, WIRE_BOX_SIGNAL, &ask, sizeof ask) < 0)
                 return box_no_answer(s, e), CALL_FAILED;
         sandbox_touch(s);

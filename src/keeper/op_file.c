@@ -15,7 +15,11 @@
 
 enum { LIST_MAX = 100000, WORDS_MAX = 6, NUMBER_LEN = 24, TIMEOUT_MS = 600000 };
 
-struct words { const char *argv[WORDS_MAX]; size_t argc; char numbers[2][NUMBER_LEN]; };
+struct words {
+        const char *argv[WORDS_MAX];
+        size_t argc;
+        char numbers[2][NUMBER_LEN];
+};
 
 static const char *
 number(struct words *w, int which, uint64_t value)
@@ -29,7 +33,9 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
 {
         struct sandbox *s = registry_of_call(c, e);
         bool takes_input = strcmp(w->argv[0], "write") == 0;
-        struct exec_request q = { .flags = WIRE_EXEC_BUILTIN, .argv = w->argv, .argc = w->argc, .cwd = "/" };
+        struct exec_request q = {
+                .flags = WIRE_EXEC_BUILTIN, .argv = w->argv, .argc = w->argc, .cwd = "/"
+        };
         struct record_writer reply;
         enum call_state state;
         int channel = -1;
@@ -37,14 +43,20 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
         if (!s)
                 return CALL_FAILED;
         if (changes && s->row.is_read_only)
-                return fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "the sandbox %s is read_only, so nothing in it is written", s->id), CALL_FAILED;
+                return fail_at(e, ERROR_READ_ONLY, "read_only", NULL,
+                               "the sandbox %s is read_only, so nothing in it is written", s->id),
+                       CALL_FAILED;
         state = sandbox_judge(s, e) < 0 ? CALL_FAILED : sandbox_need_box(s, c, e);
         if (state != CALL_DONE)
                 return state;
         if (s->prepared->cwd)
                 q.cwd = s->prepared->cwd;
-        q.box = (struct wire_box_exec){ .flags = BOX_EXEC_QUIET | BOX_EXEC_LOSSLESS | (takes_input ? 0u : BOX_EXEC_NO_STDIN), .deadline_ms = BOX_NO_LIMIT,
-                                        .timeout_ms = TIMEOUT_MS, .cpu_ms = BOX_NO_LIMIT, .output_bytes = BOX_NO_LIMIT };
+        q.box = (struct wire_box_exec){ .flags = BOX_EXEC_QUIET | BOX_EXEC_LOSSLESS |
+                                                 (takes_input ? 0u : BOX_EXEC_NO_STDIN),
+                                        .deadline_ms = BOX_NO_LIMIT,
+                                        .timeout_ms = TIMEOUT_MS,
+                                        .cpu_ms = BOX_NO_LIMIT,
+                                        .output_bytes = BOX_NO_LIMIT };
         /*
          * The box gets no key: it would join two writes of one key, and mix their bytes. Each write
          * is complete, and both are the same.
@@ -90,7 +102,8 @@ op_file_list(struct call *c, struct error *e)
         const char *cursor = record_get_text(&c->record, FIELD_CURSOR, "");
         uint64_t limit = record_get_uint(&c->record, FIELD_LIMIT, LIST_MAX);
         bool is_page = *cursor != '\0' || limit != LIST_MAX;
-        struct words w = { .argv = { is_page ? "page" : "list", path_of(c) }, .argc = is_page ? 5 : 4 };
+        struct words w = { .argv = { is_page ? "page" : "list", path_of(c) },
+                           .argc = is_page ? 5 : 4 };
 
         if (cursor[strspn(cursor, "0123456789abcdef")] != '\0' || strlen(cursor) % 2 != 0)
                 return page_wrong_cursor(e), CALL_FAILED;
@@ -119,7 +132,11 @@ op_file_mkdir(struct call *c, struct error *e)
 enum call_state
 op_file_move(struct call *c, struct error *e)
 {
-        return run(c, true, &(struct words){ .argv = { "move", path_of(c), record_get_text(&c->record, FIELD_TARGET, "") }, .argc = 3 }, e);
+        return run(c, true,
+                   &(struct words){ .argv = { "move", path_of(c),
+                                              record_get_text(&c->record, FIELD_TARGET, "") },
+                                    .argc = 3 },
+                   e);
 }
 
 enum call_state

@@ -24,11 +24,17 @@ op_token_create(struct call *c, struct error *e)
         const char *scope = record_get_text(&c->record, FIELD_SCOPE, "all");
         char token[TOKEN_TEXT_LEN], id[TOKEN_ID_LEN];
         unsigned char hash[STORE_HASH_LEN];
-        struct store_token row = { .id = id, .owner = record_get_text(&c->record, FIELD_OWNER, c->caller.owner), .scope = scope, .created_ms = loop_wall_ms() };
+        struct store_token row = { .id = id,
+                                   .owner = record_get_text(&c->record, FIELD_OWNER,
+                                                            c->caller.owner),
+                                   .scope = scope,
+                                   .created_ms = loop_wall_ms() };
         struct record_writer w;
 
         if (strcmp(scope, "all") != 0 && strcmp(scope, "read") != 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "scope", "unknown", "a scope is all or read"), CALL_FAILED;
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "scope", "unknown",
+                               "a scope is all or read"),
+                       CALL_FAILED;
         if (token_make(token, e) < 0 || random_hex(id, TOKEN_ID_LEN - 1, e) < 0)
                 return CALL_FAILED;
         token_hash(token, hash);
@@ -57,7 +63,12 @@ write_token(struct record_writer *w, const void *of, const void *item)
         record_uint(w, FIELD_CREATED_AT, token->created_ms);
 }
 
-struct token_list { struct call *call; struct record_writer w; uint64_t number; bool waits, is_full; };
+struct token_list {
+        struct call *call;
+        struct record_writer w;
+        uint64_t number;
+        bool waits, is_full;
+};
 
 static int
 list_token(void *context, const struct store_token *token)
@@ -86,7 +97,8 @@ op_token_list(struct call *c, struct error *e)
                 return CALL_FAILED;
         if (!parts_begin(c, &list.w))
                 return CALL_WAITS;
-        if (store_token_each(c->keeper->store, list_token, &list, e) < 0 && !list.waits && !list.is_full)
+        if (store_token_each(c->keeper->store, list_token, &list, e) < 0 && !list.waits &&
+            !list.is_full)
                 return CALL_FAILED;
         if (list.waits)
                 return CALL_WAITS;
@@ -98,7 +110,8 @@ op_token_list(struct call *c, struct error *e)
 enum call_state
 op_token_revoke(struct call *c, struct error *e)
 {
-        int found = store_token_remove(c->keeper->store, record_get_text(&c->record, FIELD_ID, ""), e);
+        int found =
+                store_token_remove(c->keeper->store, record_get_text(&c->record, FIELD_ID, ""), e);
         struct record_writer w = reply_begin(c);
 
         if (found < 0)
@@ -143,10 +156,12 @@ op_info(struct call *c, struct error *e)
 
 /* -- text for a model -------------------------------------------------------------------------- */
 
-struct words { char text[8192]; size_t len; };
+struct words {
+        char text[8192];
+        size_t len;
+};
 
-static void __attribute__((format(printf, 2, 3)))
-say(struct words *w, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) say(struct words *w, const char *fmt, ...)
 {
         va_list ap;
         int len;
@@ -155,14 +170,16 @@ say(struct words *w, const char *fmt, ...)
         len = vsnprintf(w->text + w->len, sizeof w->text - w->len, fmt, ap);
         va_end(ap);
         if (len > 0)
-                w->len = w->len + (size_t)len < sizeof w->text ? w->len + (size_t)len : sizeof w->text - 1;
+                w->len = w->len + (size_t)len < sizeof w->text ? w->len + (size_t)len
+                                                               : sizeof w->text - 1;
 }
 
 static void
 say_limit(struct words *w, const char *fmt_name, uint64_t value, const char *unit)
 {
         if (value != SPEC_UNSET)
-                say(w, "- %s: %llu%s%s.\n", fmt_name, (unsigned long long)value, *unit != '\0' ? " " : "", unit);
+                say(w, "- %s: %llu%s%s.\n", fmt_name, (unsigned long long)value,
+                    *unit != '\0' ? " " : "", unit);
 }
 
 static void
@@ -172,13 +189,17 @@ say_limits(struct words *w, const struct spec *spec, const struct host_facts *fa
         uint64_t most = l->is_timeout_given ? l->timeout_ms : l->timeout_max_ms;
 
         if (most == SPEC_UNSET)
-                say(w, "- A command has no limit on its time unless it asks for one (timeout_ms).\n");
-        say_limit(w, "A command is killed, with everything it started, after", most, "ms unless it asks for less");
+                say(w,
+                    "- A command has no limit on its time unless it asks for one (timeout_ms).\n");
+        say_limit(w, "A command is killed, with everything it started, after", most,
+                  "ms unless it asks for less");
         say_limit(w, "CPU time of one command, at most", l->cpu_ms, "ms");
         say_limit(w, "Memory of the whole sandbox, at most", l->memory_mb, "MiB");
         say_limit(w, "Processes and threads at once, at most", plan_pids(spec, facts), "");
         say_limit(w, "Private disk space (/tmp, home), at most",
-                  plan_wants_image(spec, facts) ? plan_disk_mb(spec) : plan_memory_disk_mb(spec, facts), "MiB");
+                  plan_wants_image(spec, facts) ? plan_disk_mb(spec)
+                                                : plan_memory_disk_mb(spec, facts),
+                  "MiB");
         say_limit(w, "Output beyond this is dropped", l->output_bytes, "bytes");
 }
 
@@ -187,8 +208,10 @@ say_network(struct words *words, const struct spec *spec, bool has_low_ports)
 {
         char text[EGRESS_TEXT_ROOM];
 
-        say(words, has_low_ports ? "- Servers may listen on any port, those below 1024 included.\n"
-                                 : "- Servers may listen on ports from 1024 on; on lower ones bind fails with EACCES (metadata.carrel.egress.routed: true opens them).\n");
+        say(words, has_low_ports
+                           ? "- Servers may listen on any port, those below 1024 included.\n"
+                           : "- Servers may listen on ports from 1024 on; on lower ones bind fails "
+                             "with EACCES (metadata.carrel.egress.routed: true opens them).\n");
         if (spec->egress_count == 0) {
                 say(words, "- There is no network: no destination outside can be reached.\n");
                 return;
@@ -202,8 +225,10 @@ say_network(struct words *words, const struct spec *spec, bool has_low_ports)
         say_limit(words, "Connections to it at once, at most", spec->egress_caps.connections, "");
         say_limit(words, "Names in use at once, at most", spec->egress_caps.names, "");
         say_limit(words, "Sent there in all, at most", spec->egress_caps.bytes_out, "bytes");
-        say_limit(words, "Received from there in all, at most", spec->egress_caps.bytes_in, "bytes");
-        say_limit(words, "Sent and received each second, at most", spec->egress_caps.bytes_per_second, "bytes each way");
+        say_limit(words, "Received from there in all, at most", spec->egress_caps.bytes_in,
+                  "bytes");
+        say_limit(words, "Sent and received each second, at most",
+                  spec->egress_caps.bytes_per_second, "bytes each way");
 }
 
 enum call_state
@@ -218,19 +243,28 @@ op_instructions(struct call *c, struct error *e)
         if (!s || sandbox_judge((struct sandbox *)(uintptr_t)s, e) < 0)
                 return CALL_FAILED;
         spec = s->prepared->spec;
-        say(&words, "Commands run in a sandbox (%s), as an ordinary user, in %s.\n", s->id, s->row.cwd ? s->row.cwd : PLAN_HOME);
+        say(&words, "Commands run in a sandbox (%s), as an ordinary user, in %s.\n", s->id,
+            s->row.cwd ? s->row.cwd : PLAN_HOME);
         if (spec->is_read_only)
-                say(&words, "- It is read-only: no command runs and no file is written; files can be read and listed.\n");
+                say(&words, "- It is read-only: no command runs and no file is written; files can "
+                            "be read and listed.\n");
         say_network(&words, spec, plan_has_low_ports(spec, &s->keeper->host.facts));
         for (size_t i = 0; i < spec->mount_count; i++)
-                say(&words, "- %s is the caller's own directory, %s.\n", spec->mounts[i].at, spec->mounts[i].is_read_only ? "read-only" : "and what is written there stays");
-        say(&words, "- Everything else that is written is private to this sandbox and gone when it stops.\n");
+                say(&words, "- %s is the caller's own directory, %s.\n", spec->mounts[i].at,
+                    spec->mounts[i].is_read_only ? "read-only" : "and what is written there stays");
+        say(&words, "- Everything else that is written is private to this sandbox and gone when it "
+                    "stops.\n");
         if (s->prepared->runtime)
                 say(&words, "- Its template is %s.\n", s->row.runtime);
         ports = s->row.ports.bytes;
         for (size_t i = 0; i < s->row.ports.len / sizeof *ports; i++)
-                say(&words, ports[i].port >= PLAN_LOW_PORT || plan_has_low_ports(spec, &s->keeper->host.facts) ? "- A server on port %u can be reached from outside.\n"
-                            : "- Port %u was to be reached from outside, but no server may listen on ports below 1024 here.\n", ports[i].port);
+                say(&words,
+                    ports[i].port >= PLAN_LOW_PORT ||
+                                    plan_has_low_ports(spec, &s->keeper->host.facts)
+                            ? "- A server on port %u can be reached from outside.\n"
+                            : "- Port %u was to be reached from outside, but no server may listen "
+                              "on ports below 1024 here.\n",
+                    ports[i].port);
         say_limits(&words, spec, &s->keeper->host.facts);
         w = reply_begin(c);
         record_text(&w, FIELD_TEXT, words.text);

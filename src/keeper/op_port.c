@@ -20,7 +20,13 @@
 /* -- port.connect ------------------------------------------------------------------------------ */
 
 /* is_walls: reserved for the wall, so no server inside can listen on it. */
-struct port_call { struct connect_request request; struct call *call; uint16_t port; bool is_walls; char owner[KEEPER_OWNER_LEN]; };
+struct port_call {
+        struct connect_request request;
+        struct call *call;
+        uint16_t port;
+        bool is_walls;
+        char owner[KEEPER_OWNER_LEN];
+};
 
 static void
 on_connected(struct connect_request *r, int sys, int take_fd)
@@ -36,9 +42,14 @@ on_connected(struct connect_request *r, int sys, int take_fd)
                 call_end(p->call);
         } else {
                 port_use_end(p->call->connection, &p->call->serial);
-                (void)fail_at(&e, ERROR_PORT_UNREACHABLE, "port", NULL, "nothing answers on port %u: %s", p->port, strerror(sys));
+                (void)fail_at(&e, ERROR_PORT_UNREACHABLE, "port", NULL,
+                              "nothing answers on port %u: %s", p->port, strerror(sys));
                 if (p->is_walls)
-                        error_hint(&e, "With network.egress, ports below %u belong to the gate: listen on another, or write metadata: {carrel: {egress: {routed: true}}}.", PLAN_LOW_PORT);
+                        error_hint(
+                                &e,
+                                "With network.egress, ports below %u belong to the gate: listen on "
+                                "another, or write metadata: {carrel: {egress: {routed: true}}}.",
+                                PLAN_LOW_PORT);
                 call_fail(p->call, &e);
         }
         free(p);
@@ -55,10 +66,14 @@ find_target(struct call *c, uint16_t *ret_port, struct error *e)
         if (token) {
                 s = port_index_find(token, ret_port);
                 if (!s)
-                        (void)fail_at(e, ERROR_POLICY_DENIED, "token", "unknown_token", "no port has this token");
+                        (void)fail_at(e, ERROR_POLICY_DENIED, "token", "unknown_token",
+                                      "no port has this token");
                 return s;
         }
-        s = c->caller.owner[0] != '\0' ? registry_of_call(c, e) : ((void)fail_at(e, ERROR_POLICY_DENIED, "token", "missing", "a port is reached with its token"), NULL);
+        s = c->caller.owner[0] != '\0' ? registry_of_call(c, e)
+                                       : ((void)fail_at(e, ERROR_POLICY_DENIED, "token", "missing",
+                                                        "a port is reached with its token"),
+                                          NULL);
         if (!s)
                 return NULL;
         ports = s->row.ports.bytes;
@@ -67,7 +82,8 @@ find_target(struct call *c, uint16_t *ret_port, struct error *e)
                         *ret_port = ports[i].port;
                         return s;
                 }
-        (void)fail_at(e, ERROR_POLICY_DENIED, "port", "undeclared", "the sandbox %s declares no port %" PRIu64, s->id, port);
+        (void)fail_at(e, ERROR_POLICY_DENIED, "port", "undeclared",
+                      "the sandbox %s declares no port %" PRIu64, s->id, port);
         return NULL;
 }
 

@@ -65,7 +65,8 @@ op_list(struct call *c, struct error *e)
                 return CALL_WAITS;
         last = last_of_page(c);
         for (const struct sandbox *s = c->keeper->first; s; s = s->next) {
-                if (s->number <= c->cursor || !sandbox_belongs(s, &c->caller) || (last ? s->number <= last->number : s->row.created_ms < c->page.after))
+                if (s->number <= c->cursor || !sandbox_belongs(s, &c->caller) ||
+                    (last ? s->number <= last->number : s->row.created_ms < c->page.after))
                         continue;
                 if (page_is_full(c, &w))
                         break;
@@ -109,7 +110,8 @@ extend(struct sandbox *s, const char *key, uint64_t span, struct error *e)
         if (store_begin(store, e) < 0)
                 return -1;
         s->row.deadline_ms = deadline_add(before, loop_now_ms(), span);
-        if ((!key || store_key_add(store, s->id, "extend", key, digest, e) == 0) && sandbox_save(s, e) == 0)
+        if ((!key || store_key_add(store, s->id, "extend", key, digest, e) == 0) &&
+            sandbox_save(s, e) == 0)
                 result = store_commit(store, e);
         else
                 store_rollback(store);
@@ -127,8 +129,11 @@ op_extend(struct call *c, struct error *e)
         if (!s)
                 return CALL_FAILED;
         if (s->state == SANDBOX_STOPPING)
-                return fail_at(e, ERROR_NOT_FOUND, "id", NULL, "the sandbox %s is being stopped", s->id), CALL_FAILED;
-        if (extend(s, record_get_text(&c->record, FIELD_KEY, NULL), record_get_uint(&c->record, FIELD_DURATION, 0), e) < 0)
+                return fail_at(e, ERROR_NOT_FOUND, "id", NULL, "the sandbox %s is being stopped",
+                               s->id),
+                       CALL_FAILED;
+        if (extend(s, record_get_text(&c->record, FIELD_KEY, NULL),
+                   record_get_uint(&c->record, FIELD_DURATION, 0), e) < 0)
                 return CALL_FAILED;
         deadline = (struct wire_box_deadline){ s->row.deadline_ms };
         if (s->box && !s->box->is_gone)
@@ -165,7 +170,7 @@ op_resume(struct call *c, struct error *e)
         if (!s)
                 return CALL_FAILED;
         if (s->state == SANDBOX_FAILED || s->state == SANDBOX_STOPPING)
-                return sandbox_need_box(s, c, e);      /* sets the error */
+                return sandbox_need_box(s, c, e); /* sets the error */
         if (s->state != SANDBOX_PAUSED && !(s->was_freezing && s->freeze_wanted))
                 return answer(c, s);
         if (sandbox_freeze(s, false, e) < 0)
@@ -182,7 +187,8 @@ find_port(const struct sandbox *s, uint64_t port, struct error *e)
         for (size_t i = 0; i < s->row.ports.len / sizeof *ports; i++)
                 if (ports[i].port == port)
                         return &ports[i];
-        (void)fail_at(e, ERROR_NOT_FOUND, "port", "undeclared", "the sandbox %s declares no port %" PRIu64, s->id, port);
+        (void)fail_at(e, ERROR_NOT_FOUND, "port", "undeclared",
+                      "the sandbox %s declares no port %" PRIu64, s->id, port);
         error_hint(e, "Name the port in `ports` when the sandbox is created.");
         return NULL;
 }
@@ -191,7 +197,8 @@ enum call_state
 op_url(struct call *c, struct error *e)
 {
         struct sandbox *s = registry_of_call(c, e);
-        const struct store_port *port = s ? find_port(s, record_get_uint(&c->record, FIELD_PORT, 0), e) : NULL;
+        const struct store_port *port =
+                s ? find_port(s, record_get_uint(&c->record, FIELD_PORT, 0), e) : NULL;
         struct record_writer w;
         enum call_state state;
         char url[URL_LEN];
@@ -199,14 +206,17 @@ op_url(struct call *c, struct error *e)
         if (!port)
                 return CALL_FAILED;
         if (!c->keeper->ingress)
-                return fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "port", "ingress", "this daemon serves no ports"), CALL_FAILED;
+                return fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "port", "ingress",
+                               "this daemon serves no ports"),
+                       CALL_FAILED;
         state = sandbox_need_box(s, c, e);
         if (state != CALL_DONE)
                 return state;
         (void)snprintf(url, sizeof url, "%s/~%s/", c->keeper->ingress, port->token);
         w = reply_begin(c);
         record_text(&w, FIELD_URL, url);
-        (void)snprintf(url, sizeof url, "http://%s.localhost%s/", port->token, strrchr(c->keeper->ingress, ':'));
+        (void)snprintf(url, sizeof url, "http://%s.localhost%s/", port->token,
+                       strrchr(c->keeper->ingress, ':'));
         record_text(&w, FIELD_BROWSER_URL, url);
         record_uint(&w, FIELD_PORT, port->port);
         record_text(&w, FIELD_TOKEN, port->token);
@@ -241,11 +251,18 @@ op_task_begin(struct call *c, struct error *e)
         if (!s)
                 return CALL_FAILED;
         if (client_is_task(name))
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "task", "reserved", "names of tasks that begin with ~ are the daemon's own"), CALL_FAILED;
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "task", "reserved",
+                               "names of tasks that begin with ~ are the daemon's own"),
+                       CALL_FAILED;
         if (task_find(s, name))
-                return fail_at(e, ERROR_EXISTS, "task", NULL, "the task %s has begun already", name), CALL_FAILED;
-        row = (struct store_task){ s->id, name, deadline_add(0, loop_now_ms(), record_get_uint(&c->record, FIELD_TIMEOUT, 0)) };
-        if (store_task_put(s->keeper->store, &row, e) < 0 || task_begin(s, name, row.deadline_ms, e) < 0)
+                return fail_at(e, ERROR_EXISTS, "task", NULL, "the task %s has begun already",
+                               name),
+                       CALL_FAILED;
+        row = (struct store_task){ s->id, name,
+                                   deadline_add(0, loop_now_ms(),
+                                                record_get_uint(&c->record, FIELD_TIMEOUT, 0)) };
+        if (store_task_put(s->keeper->store, &row, e) < 0 ||
+            task_begin(s, name, row.deadline_ms, e) < 0)
                 return CALL_FAILED;
         sandbox_touch(s);
         w = reply_begin(c);

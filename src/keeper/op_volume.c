@@ -21,8 +21,7 @@
  * COUNTED_MAX: entries of all volumes together. COUNTED_OTHERS: the same for owners other than the
  * daemon's own user (2 ms). ERASED_MAX: entries between other work, for all owners.
  */
-enum { COUNTED_MAX = 20000, COUNTED_OTHERS = 2000,
-       ERASED_MAX = 40, ERASE_PAUSE_MS = 5 };
+enum { COUNTED_MAX = 20000, COUNTED_OTHERS = 2000, ERASED_MAX = 40, ERASE_PAUSE_MS = 5 };
 
 /* -- erasing ----------------------------------------------------------------------------------- */
 
@@ -31,7 +30,7 @@ enum { COUNTED_MAX = 20000, COUNTED_OTHERS = 2000,
  * of the keeper's time, and the owners take turns in it.
  */
 struct erasing {
-        struct loop_timer timer;       /* first */
+        struct loop_timer timer; /* first */
         struct erasing *next;
         struct keeper *keeper;
         struct volume_sweep sweep;
@@ -52,7 +51,8 @@ static void erase_some(struct loop_timer *t);
 static void
 erase_next(struct keeper *k)
 {
-        while (k->erasing && loop_timer_set(k->loop, &k->erasing->timer, loop_now_ms() + ERASE_PAUSE_MS, erase_some) < 0) {
+        while (k->erasing && loop_timer_set(k->loop, &k->erasing->timer,
+                                            loop_now_ms() + ERASE_PAUSE_MS, erase_some) < 0) {
                 struct erasing *s = k->erasing;
 
                 k->erasing = s->next;
@@ -104,7 +104,7 @@ erase_removed(struct keeper *k, const char *place)
         volume_sweep_init(&s->sweep);
         memcpy(s->place, place, strlen(place) + 1);
         erase_last(k, s);
-        if (k->erasing == s)    /* lint: it is in the keeper's list */
+        if (k->erasing == s) /* lint: it is in the keeper's list */
                 erase_next(k);
 }
 
@@ -119,7 +119,8 @@ volumes_erase_left(struct keeper *k)
 
         while (list && (entry = readdir(list)) != NULL) {
                 place = snprintf(path + len, sizeof path - (size_t)len, "/%s", entry->d_name);
-                if (entry->d_name[0] != '.' && place > 0 && (size_t)len + (size_t)place < sizeof path)
+                if (entry->d_name[0] != '.' && place > 0 &&
+                    (size_t)len + (size_t)place < sizeof path)
                         erase_removed(k, path);
         }
         if (list)
@@ -178,7 +179,10 @@ op_volume_list(struct call *c, struct error *e)
         return CALL_DONE;
 }
 
-struct wanted { const char *name; struct volume_info info; };
+struct wanted {
+        const char *name;
+        struct volume_info info;
+};
 
 static int
 find_one(void *ctx, const struct volume_info *info)
@@ -234,7 +238,8 @@ find_user(const struct call *c, const char *name)
         struct error ignored;
 
         for (struct sandbox *s = c->keeper->first; s; s = s->next)
-                if (sandbox_belongs(s, &c->caller) && sandbox_judge(s, &ignored) == 0 && names_volume(s->prepared->spec, name))
+                if (sandbox_belongs(s, &c->caller) && sandbox_judge(s, &ignored) == 0 &&
+                    names_volume(s->prepared->spec, name))
                         return s;
         return NULL;
 }

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "egress/admit.h"
+#include "keeper/limits.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
-#include "keeper/limits.h"
 #include "plan/refuse.h"
 #include "plan/wall.h"
 #include "text/tree_pack.h"
@@ -68,7 +68,6 @@ op_denials(struct call *c, struct error *e)
 
 /* -- network ----------------------------------------------------------------------------------- */
 
-
 static struct node *
 add_child(struct arena *a, struct node *map, const struct node *child, struct node *last)
 {
@@ -97,9 +96,8 @@ replace(struct arena *a, const struct node *map, const char *name, struct node *
         *copy = *map;
         copy->first = NULL;
         copy->len = 0;
-        node_each(child, map)
-                if (strcmp(child->key, name) != 0 && (last = add_child(a, copy, child, last)) == NULL)
-                        return NULL;
+        node_each(child, map) if (strcmp(child->key, name) != 0 &&
+                                  (last = add_child(a, copy, child, last)) == NULL) return NULL;
         instead->key = name;
         return add_child(a, copy, instead, last) ? copy : NULL;
 }
@@ -107,7 +105,8 @@ replace(struct arena *a, const struct node *map, const char *name, struct node *
 static struct node *
 network_of(struct arena *a, const struct record *r)
 {
-        struct node *network = arena_new(a, struct node), *list = arena_new(a, struct node), *last = NULL;
+        struct node *network = arena_new(a, struct node), *list = arena_new(a, struct node),
+                    *last = NULL;
         struct record_entry entry;
         size_t at = 0;
 
@@ -130,21 +129,26 @@ network_of(struct arena *a, const struct record *r)
 
 /* The manifest of a sandbox that was created without one. */
 static const struct node config = { .kind = NODE_MAP, .key = "config" };
-static const struct node provider = { .kind = NODE_STRING, .key = "provider", .text = "local", .len = 5, .next = &config };
+static const struct node provider = {
+        .kind = NODE_STRING, .key = "provider", .text = "local", .len = 5, .next = &config
+};
 static const struct node standard = { .kind = NODE_MAP, .first = &provider, .len = 2 };
 
 /* Does the current block already list each wanted destination, word for word? */
 static bool
 is_narrower(const struct node *block, const struct node *wanted)
 {
-        const struct node *network = node_find(block, "network"), *list = network ? node_find(network, "egress") : NULL;
+        const struct node *network = node_find(block, "network"),
+                          *list = network ? node_find(network, "egress") : NULL;
 
-        node_each(item, wanted->first) {
+        node_each(item, wanted->first)
+        {
                 bool is_listed = false;
 
                 if (list && list->kind == NODE_LIST)
-                        node_each(had, list)
-                                is_listed = is_listed || (had->kind == NODE_STRING && had->len == item->len && memcmp(had->text, item->text, item->len) == 0);
+                        node_each(had, list) is_listed =
+                                is_listed || (had->kind == NODE_STRING && had->len == item->len &&
+                                              memcmp(had->text, item->text, item->len) == 0);
                 if (!is_listed)
                         return false;
         }
@@ -156,7 +160,8 @@ is_narrower(const struct node *block, const struct node *wanted)
  * with ERROR_NO_MEMORY unless the list only takes away.
  */
 static int
-write_manifest(struct sandbox *s, const struct record *r, bool only_narrower, struct store_bytes *ret, struct error *e)
+write_manifest(struct sandbox *s, const struct record *r, bool only_narrower,
+               struct store_bytes *ret, struct error *e)
 {
         struct arena a;
         const struct node *root, *block;
@@ -165,7 +170,8 @@ write_manifest(struct sandbox *s, const struct record *r, bool only_narrower, st
 
         arena_init(&a, LIMITS_TREE_MEMORY);
         root = &standard;
-        if (s->row.manifest.len == 0 || tree_unpack(&a, s->row.manifest.bytes, s->row.manifest.len, &limits_manifest, &root, e) == 0) {
+        if (s->row.manifest.len == 0 || tree_unpack(&a, s->row.manifest.bytes, s->row.manifest.len,
+                                                    &limits_manifest, &root, e) == 0) {
                 block = node_find(root, "sandbox");
                 network = network_of(&a, r);
                 if (network && (!only_narrower || is_narrower(block ? block : root, network)))
@@ -192,16 +198,22 @@ write_manifest(struct sandbox *s, const struct record *r, bool only_narrower, st
  * Ports below 1024 are opened when the box is created: a live box can lose some, but not gain any.
  */
 static int
-check_low(const struct sandbox *s, const struct spec *now, const struct spec *wanted, struct error *e)
+check_low(const struct sandbox *s, const struct spec *now, const struct spec *wanted,
+          struct error *e)
 {
         uint16_t had[PLAN_WALL_PORTS], want[PLAN_WALL_PORTS];
-        size_t had_count = plan_wall_ports(now, had, NULL), want_count = plan_wall_ports(wanted, want, NULL);
+        size_t had_count = plan_wall_ports(now, had, NULL),
+               want_count = plan_wall_ports(wanted, want, NULL);
 
         for (size_t i = 0; i < want_count; i++)
                 if (!plan_wall_has(had, had_count, want[i])) {
-                        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "low_port", "port %u was not listed when the sandbox %s was made, and ports below 1024 cannot be added later",
+                        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "low_port",
+                                      "port %u was not listed when the sandbox %s was made, and "
+                                      "ports below 1024 cannot be added later",
                                       want[i], s->id);
-                        error_hint(e, "Create one whose manifest lists it, or says metadata.carrel.egress.routed: true; to such a one ports can be added.");
+                        error_hint(e, "Create one whose manifest lists it, or says "
+                                      "metadata.carrel.egress.routed: true; to such a one ports "
+                                      "can be added.");
                         return -1;
                 }
         return 0;
@@ -216,14 +228,17 @@ check_stock(const struct sandbox *s, const struct spec *wanted, struct error *e)
 {
         if (wall_box_can(s->box, wanted))
                 return 0;
-        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "no_more_ports", "the wall of the sandbox %s can listen to %zu ports more, and the list names more that are new to it", s->id,
-                      s->box->stock);
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "no_more_ports",
+                      "the wall of the sandbox %s can listen to %zu ports more, and the list names "
+                      "more that are new to it",
+                      s->id, s->box->stock);
         error_hint(e, "Leave new ports out, or create one whose manifest lists them.");
         return -1;
 }
 
 static int
-check_ports(const struct sandbox *s, const struct spec *now, const struct spec *wanted, struct error *e)
+check_ports(const struct sandbox *s, const struct spec *now, const struct spec *wanted,
+            struct error *e)
 {
         const struct plan_request nothing = { .mount_count = 0 };
 
@@ -232,8 +247,13 @@ check_ports(const struct sandbox *s, const struct spec *now, const struct spec *
         if (!s->box || s->box->is_gone)
                 return 0;
         if (!s->box->has_wall && wanted->egress_count > 0) {
-                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "no_wall", "the sandbox %s was created without network.egress: hosts cannot be added to it", s->id);
-                error_hint(e, "Create a sandbox whose SANDBOX.md lists hosts in network.egress, or has metadata: {carrel: {egress: {}}}. Hosts can be added to that one.");
+                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "no_wall",
+                              "the sandbox %s was created without network.egress: hosts cannot be "
+                              "added to it",
+                              s->id);
+                error_hint(e,
+                           "Create a sandbox whose SANDBOX.md lists hosts in network.egress, or "
+                           "has metadata: {carrel: {egress: {}}}. Hosts can be added to that one.");
                 return -1;
         }
         return s->box->is_routed ? check_stock(s, wanted, e) : check_low(s, now, wanted, e);
@@ -289,7 +309,8 @@ change(struct sandbox *s, const struct record *r, bool only_narrower, struct err
 
         if (write_manifest(s, r, only_narrower, &manifest, e) < 0)
                 return -1;
-        if (manifest.len != s->row.manifest.len || memcmp(manifest.bytes, s->row.manifest.bytes, manifest.len) != 0)
+        if (manifest.len != s->row.manifest.len ||
+            memcmp(manifest.bytes, s->row.manifest.bytes, manifest.len) != 0)
                 result = judge(s, &manifest, e) < 0 ? -1 : 1;
         if (result <= 0)
                 free((void *)(uintptr_t)manifest.bytes);
@@ -320,8 +341,9 @@ answer_when_taken(struct call *c, struct sandbox *s)
 {
         struct record_writer w;
 
-        if (s->box && s->box->wall != 0 && s->box->taken != s->box->generation && (c->cursor == 0 || s->box->taken < c->cursor)) {
-                calls_add(&s->box->listing, c);        /* the call begins again */
+        if (s->box && s->box->wall != 0 && s->box->taken != s->box->generation &&
+            (c->cursor == 0 || s->box->taken < c->cursor)) {
+                calls_add(&s->box->listing, c); /* the call begins again */
                 return CALL_WAITS;
         }
         w = reply_begin(c);
@@ -341,7 +363,9 @@ op_network(struct call *c, struct error *e)
         if (!s)
                 return CALL_FAILED;
         if (s->state == SANDBOX_STOPPING)
-                return fail_at(e, ERROR_NOT_FOUND, "id", NULL, "the sandbox %s is being stopped", s->id), CALL_FAILED;
+                return fail_at(e, ERROR_NOT_FOUND, "id", NULL, "the sandbox %s is being stopped",
+                               s->id),
+                       CALL_FAILED;
         /* its plan is being used; apply the change afterwards */
         if (s->state == SANDBOX_STARTING) {
                 calls_add(&s->waiting, c);

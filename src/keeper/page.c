@@ -15,8 +15,10 @@
 int
 page_wrong_cursor(struct error *e)
 {
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "cursor", "value", "this is not the cursor of a list");
-        error_hint(e, "Pass the next_cursor of the previous response unchanged; without a cursor the list starts from the beginning.");
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "cursor", "value",
+                      "this is not the cursor of a list");
+        error_hint(e, "Pass the next_cursor of the previous response unchanged; without a cursor "
+                      "the list starts from the beginning.");
         return -1;
 }
 
@@ -44,7 +46,8 @@ page_begin(struct call *c, struct error *e)
 bool
 page_has(const struct call *c, uint64_t at, const char *id)
 {
-        return at > c->page.after || (at == c->page.after && strcmp(id, c->page.after_id) > 0) || !record_get_text(&c->record, FIELD_CURSOR, NULL);
+        return at > c->page.after || (at == c->page.after && strcmp(id, c->page.after_id) > 0) ||
+               !record_get_text(&c->record, FIELD_CURSOR, NULL);
 }
 
 bool

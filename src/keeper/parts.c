@@ -32,7 +32,8 @@ parts_begin(struct call *c, struct record_writer *w)
 }
 
 bool
-parts_add(struct call *c, struct record_writer *w, parts_write *write, const void *of, const void *item, uint64_t number)
+parts_add(struct call *c, struct record_writer *w, parts_write *write, const void *of,
+          const void *item, uint64_t number)
 {
         size_t before = w->len, mark = record_open(w, FIELD_ITEMS);
 
@@ -42,7 +43,7 @@ parts_add(struct call *c, struct record_writer *w, parts_write *write, const voi
                 c->cursor = number;
                 return true;
         }
-        w->len = before;                               /* it begins the next part */
+        w->len = before; /* it begins the next part */
         w->is_broken = 0;
         reply_send(c, w, REPLY_MORE, -1);
         if (c->connection)
@@ -53,7 +54,9 @@ parts_add(struct call *c, struct record_writer *w, parts_write *write, const voi
 void
 parts_turn(struct connection *connection)
 {
-        for (int i = 0; i < PARTS_A_TURN && peer_is_idle(&connection->peer) && connection->listing.first; i++) {
+        for (int i = 0;
+             i < PARTS_A_TURN && peer_is_idle(&connection->peer) && connection->listing.first;
+             i++) {
                 struct call *c = calls_take(&connection->listing);
 
                 if (c->is_cancelled) {
@@ -70,6 +73,7 @@ parts_turn(struct connection *connection)
 void
 parts_forget(struct connection *connection)
 {
-        for (struct call *c = calls_take(&connection->listing); c; c = calls_take(&connection->listing))
+        for (struct call *c = calls_take(&connection->listing); c;
+             c = calls_take(&connection->listing))
                 call_end(c);
 }

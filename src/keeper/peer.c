@@ -19,7 +19,7 @@ struct peer_message {
         struct peer_message *next;
         uint16_t kind;
         size_t len, fd_count;
-        int *fds;                      /* stored behind the body */
+        int *fds; /* stored behind the body */
         unsigned char body[];
 };
 
@@ -53,7 +53,8 @@ drop_first(struct peer *p)
 static bool
 is_for_later(int result)
 {
-        return result == -EAGAIN || result == -ENOBUFS || result == -ENOMEM || result == -ETOOMANYREFS;
+        return result == -EAGAIN || result == -ENOBUFS || result == -ENOMEM ||
+               result == -ETOOMANYREFS;
 }
 
 static void
@@ -74,7 +75,9 @@ flush(struct peer *p)
 static void
 watch_for(struct peer *p)
 {
-        (void)loop_watch_change(&p->watch, (p->is_deaf ? 0u : (uint32_t)EPOLLIN) | (p->first || p->wants_turn ? (uint32_t)EPOLLOUT : 0u));
+        (void)loop_watch_change(&p->watch,
+                                (p->is_deaf ? 0u : (uint32_t)EPOLLIN) |
+                                        (p->first || p->wants_turn ? (uint32_t)EPOLLOUT : 0u));
 }
 
 /* `drained` may queue new messages; it is called again when they are sent. */
@@ -104,13 +107,15 @@ on_events(struct loop_watch *w, uint32_t events)
 }
 
 int
-peer_open(struct peer *p, struct loop *loop, int take_fd, void (*ready)(struct peer *p, uint32_t events))
+peer_open(struct peer *p, struct loop *loop, int take_fd,
+          void (*ready)(struct peer *p, uint32_t events))
 {
         int flags = fcntl(take_fd, F_GETFL), result;
 
         *p = (struct peer){ .fd = take_fd, .ready = ready };
         p->last = &p->first;
-        if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0)
+        if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+            fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0)
                 result = -errno;
         else
                 result = loop_watch_add(loop, &p->watch, take_fd, EPOLLIN, on_events);
@@ -132,10 +137,13 @@ peer_close(struct peer *p)
 }
 
 static int
-enqueue(struct peer *p, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count)
+enqueue(struct peer *p, uint16_t kind, const void *body, size_t len, const int *fds,
+        size_t fd_count)
 {
-        size_t at = (sizeof(struct peer_message) + len + sizeof(int) - 1) / sizeof(int) * sizeof(int);
-        bool has_room = !p->is_private || (p->bytes + len <= PEER_QUEUE_BYTES && p->count < PEER_QUEUE_COUNT);
+        size_t at =
+                (sizeof(struct peer_message) + len + sizeof(int) - 1) / sizeof(int) * sizeof(int);
+        bool has_room = !p->is_private ||
+                        (p->bytes + len <= PEER_QUEUE_BYTES && p->count < PEER_QUEUE_COUNT);
         struct peer_message *m = has_room ? malloc(at + fd_count * sizeof(int)) : NULL;
 
         if (!m) {
@@ -143,7 +151,10 @@ enqueue(struct peer *p, uint16_t kind, const void *body, size_t len, const int *
                 close_fds(fds, fd_count);
                 return -1;
         }
-        *m = (struct peer_message){ .kind = kind, .len = len, .fd_count = fd_count, .fds = (int *)(void *)((char *)m + at) };
+        *m = (struct peer_message){ .kind = kind,
+                                    .len = len,
+                                    .fd_count = fd_count,
+                                    .fds = (int *)(void *)((char *)m + at) };
         if (len > 0)
                 memcpy(m->body, body, len);
         if (fd_count > 0)
@@ -187,9 +198,12 @@ peer_want(struct peer *p)
 }
 
 int
-peer_send(struct peer *p, uint16_t kind, const void *body, size_t len, const int *take_fds, size_t fd_count)
+peer_send(struct peer *p, uint16_t kind, const void *body, size_t len, const int *take_fds,
+          size_t fd_count)
 {
-        int result = p->is_broken || p->fd < 0 ? -EPIPE : p->first ? -EAGAIN : wire_send(p->fd, kind, body, len, take_fds, fd_count);
+        int result = p->is_broken || p->fd < 0 ? -EPIPE
+                     : p->first                ? -EAGAIN
+                                : wire_send(p->fd, kind, body, len, take_fds, fd_count);
 
         if (is_for_later(result))
                 return enqueue(p, kind, body, len, take_fds, fd_count);

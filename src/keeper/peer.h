@@ -29,31 +29,39 @@
 #include "loop/loop.h"
 #include "wire/message.h"
 
-enum { PEER_QUEUE_BYTES = 4 << 20, PEER_QUEUE_COUNT = 4096, PEER_FULL_BYTES = 1 << 20, PEER_FULL_COUNT = 1024, PEER_BURST = 64 };
+enum {
+        PEER_QUEUE_BYTES = 4 << 20,
+        PEER_QUEUE_COUNT = 4096,
+        PEER_FULL_BYTES = 1 << 20,
+        PEER_FULL_COUNT = 1024,
+        PEER_BURST = 64
+};
 
 struct peer_message;
 
 struct peer {
-        struct loop_watch watch;       /* first */
-        int fd;                        /* owned; -1: none */
+        struct loop_watch watch; /* first */
+        int fd;                  /* owned; -1: none */
         struct peer_message *first, **last;
-        size_t bytes, count;           /* queued */
-        bool is_broken;                /* other end gone, or it does not read: close it */
-        bool is_private;               /* link of a single caller: broken when its queue is full */
-        bool is_deaf, wants_turn;      /* peer_hear(), peer_want() */
-        void (*drained)(struct peer *p);       /* queue is empty and the socket has room; or NULL */
-        void (*ready)(struct peer *p, uint32_t events);        /* readable, or other end closed */
+        size_t bytes, count;      /* queued */
+        bool is_broken;           /* other end gone, or it does not read: close it */
+        bool is_private;          /* link of a single caller: broken when its queue is full */
+        bool is_deaf, wants_turn; /* peer_hear(), peer_want() */
+        void (*drained)(struct peer *p); /* queue is empty and the socket has room; or NULL */
+        void (*ready)(struct peer *p, uint32_t events); /* readable, or other end closed */
 };
 
 /* Takes `take_fd` and makes it non-blocking. 0 or -errno; takes the descriptor in both cases. */
-int peer_open(struct peer *p, struct loop *loop, int take_fd, void (*ready)(struct peer *p, uint32_t events));
+int peer_open(struct peer *p, struct loop *loop, int take_fd,
+              void (*ready)(struct peer *p, uint32_t events));
 void peer_close(struct peer *p);
 
 /*
  * Sends or queues a message. Takes the descriptors: they are closed once sent. -1: the peer is
  * broken, and no message will arrive any more.
  */
-int peer_send(struct peer *p, uint16_t kind, const void *body, size_t len, const int *take_fds, size_t fd_count);
+int peer_send(struct peer *p, uint16_t kind, const void *body, size_t len, const int *take_fds,
+              size_t fd_count);
 
 /* Is so much queued that producers of messages that can wait should stop? */
 bool peer_is_full(const struct peer *p);

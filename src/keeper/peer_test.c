@@ -20,7 +20,11 @@ on_ready(struct peer *p, uint32_t events)
         heard++;
 }
 
-struct rig { struct loop *loop; struct peer peer; int other; };
+struct rig {
+        struct loop *loop;
+        struct peer peer;
+        int other;
+};
 
 static void
 begin(struct rig *r)
@@ -158,14 +162,14 @@ descriptors_are_taken_whatever_becomes_of_them(void **state)
 
         begin(&r);
         fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[0], 1), 0);      /* sent */
+        assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[0], 1), 0); /* sent */
         for (i = 0; r.peer.count == 0; i++)
                 assert_int_equal(peer_send(&r.peer, WIRE_CALL, &i, sizeof i, NULL, 0), 0);
         fds[1] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[1], 1), 0);      /* queued */
+        assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[1], 1), 0); /* queued */
         peer_close(&r.peer);
         fds[2] = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-        assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[2], 1), -1);     /* refused */
+        assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[2], 1), -1); /* refused */
         for (i = 0; i < 3; i++)
                 assert_int_equal(fcntl(fds[i], F_GETFD), -1);
         finish(&r);
@@ -189,9 +193,11 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_does_not_fit_waits_and_keeps_its_order), cmocka_unit_test(who_does_not_read_is_let_go_of_at_a_bound),
+                cmocka_unit_test(what_does_not_fit_waits_and_keeps_its_order),
+                cmocka_unit_test(who_does_not_read_is_let_go_of_at_a_bound),
                 cmocka_unit_test(descriptors_are_taken_whatever_becomes_of_them),
-                cmocka_unit_test(a_shared_link_is_full_and_lives), cmocka_unit_test(a_turn_that_is_wanted_comes_from_the_loop),
+                cmocka_unit_test(a_shared_link_is_full_and_lives),
+                cmocka_unit_test(a_turn_that_is_wanted_comes_from_the_loop),
                 cmocka_unit_test(the_other_sides_end_is_heard),
         };
 

@@ -17,19 +17,20 @@
 enum { REFILL_MS = 5, RETRY_MS = 5000, POOL_MAX = 256 };
 
 struct pool {
-        struct loop_timer timer;       /* first */
+        struct loop_timer timer; /* first */
         struct keeper *keeper;
         size_t size;
         void *manifest;
         size_t manifest_len;
         unsigned char digest[DIGEST_LEN];
-        enum error_code said;          /* last reported error, if none could be created */
+        enum error_code said; /* last reported error, if none could be created */
 };
 
 static bool
 is_ready(const struct sandbox *s)
 {
-        return !s->row.owner && s->state == SANDBOX_RUNNING && s->box && s->box->is_ready && !s->box->peer.is_broken;
+        return !s->row.owner && s->state == SANDBOX_RUNNING && s->box && s->box->is_ready &&
+               !s->box->peer.is_broken;
 }
 
 size_t
@@ -107,7 +108,9 @@ pool_hand_over(struct sandbox *s, const struct store_sandbox *row, struct error 
         s->row.deadline_ms = row->deadline_ms;
         s->row.status = STORE_MADE;
         s->row.remaining_ms = deadline_remaining(s, loop_now_ms());
-        if (arena_is_full(&s->memory) || port_index_add(s) < 0 ? fail(e, ERROR_NO_MEMORY, "no memory for a sandbox") < 0 : store_sandbox_note(s->keeper->store, &s->row, e) < 0) {
+        if (arena_is_full(&s->memory) || port_index_add(s) < 0
+                    ? fail(e, ERROR_NO_MEMORY, "no memory for a sandbox") < 0
+                    : store_sandbox_note(s->keeper->store, &s->row, e) < 0) {
                 port_index_remove(s);
                 s->row = before;
                 return -1;
@@ -123,7 +126,10 @@ pool_hand_over(struct sandbox *s, const struct store_sandbox *row, struct error 
 static int
 may_run(const struct sandbox *s, struct error *e)
 {
-        return s->prepared->spec->is_read_only ? fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "its manifest says read_only: true, so no command may run") : 0;
+        return s->prepared->spec->is_read_only
+                       ? fail_at(e, ERROR_READ_ONLY, "read_only", NULL,
+                                 "its manifest says read_only: true, so no command may run")
+                       : 0;
 }
 
 /*
@@ -150,8 +156,14 @@ make_one(struct pool *p, struct error *e)
 {
         struct keeper *k = p->keeper;
         char id[SANDBOX_ID_LEN];
-        struct store_sandbox row = { .id = id, .status = STORE_PENDING, .caller_uid = PREPARE_UID_ANY, .created_ms = loop_wall_ms(), .boot_id = k->boot_id,
-                                     .deadline_ms = STORE_NEVER, .remaining_ms = STORE_NEVER, .manifest = { p->manifest, p->manifest_len } };
+        struct store_sandbox row = { .id = id,
+                                     .status = STORE_PENDING,
+                                     .caller_uid = PREPARE_UID_ANY,
+                                     .created_ms = loop_wall_ms(),
+                                     .boot_id = k->boot_id,
+                                     .deadline_ms = STORE_NEVER,
+                                     .remaining_ms = STORE_NEVER,
+                                     .manifest = { p->manifest, p->manifest_len } };
         struct sandbox *s;
 
         if (random_hex(id, SANDBOX_ID_LEN - 1, e) < 0)
@@ -159,7 +171,8 @@ make_one(struct pool *p, struct error *e)
         s = registry_add(k, &row, e);
         if (!s)
                 return -1;
-        if (sandbox_judge(s, e) < 0 || may_run(s, e) < 0 || bound(s, e) < 0 || store_sandbox_add(k->store, &s->row, e) < 0) {
+        if (sandbox_judge(s, e) < 0 || may_run(s, e) < 0 || bound(s, e) < 0 ||
+            store_sandbox_add(k->store, &s->row, e) < 0) {
                 registry_remove(s);
                 return -1;
         }
@@ -174,7 +187,9 @@ static void
 say_once(struct pool *p, const struct error *e)
 {
         if (p->said != e->code)
-                (void)fprintf(stderr, "carrel-keeper: no box of the pool can be made: %s (%s)\n  %s\n", e->message, error_wire_name(e->code), error_hint_text(e));
+                (void)fprintf(stderr,
+                              "carrel-keeper: no box of the pool can be made: %s (%s)\n  %s\n",
+                              e->message, error_wire_name(e->code), error_hint_text(e));
         p->said = e->code;
 }
 
@@ -186,7 +201,8 @@ refill(struct loop_timer *t)
         struct error e;
 
         for (const struct sandbox *s = p->keeper->first; s; s = s->next)
-                standing += !s->row.owner && s->state != SANDBOX_STOPPING && s->state != SANDBOX_FAILED;
+                standing +=
+                        !s->row.owner && s->state != SANDBOX_STOPPING && s->state != SANDBOX_FAILED;
         if (p->keeper->is_stopping || standing >= p->size)
                 return;
         if (make_one(p, &e) < 0) {

@@ -17,7 +17,11 @@
 
 enum { PLACES = 1 << 14 };
 
-struct port_token { struct port_token *next; struct sandbox *sandbox; size_t port; };
+struct port_token {
+        struct port_token *next;
+        struct sandbox *sandbox;
+        size_t port;
+};
 
 static struct port_token *places[PLACES];
 
@@ -32,7 +36,8 @@ place_of(const char token[STORE_TOKEN_LEN])
         if (!has_key)
                 crypto_shorthash_keygen(key);
         has_key = true;
-        (void)crypto_shorthash((unsigned char *)&hash, (const unsigned char *)token, STORE_TOKEN_LEN - 1, key);
+        (void)crypto_shorthash((unsigned char *)&hash, (const unsigned char *)token,
+                               STORE_TOKEN_LEN - 1, key);
         return &places[hash % PLACES];
 }
 
@@ -79,9 +84,11 @@ port_index_find(const char *token, uint16_t *ret_port)
         if (strlen(token) != STORE_TOKEN_LEN - 1)
                 return NULL;
         for (const struct port_token *t = *place_of(token); t; t = t->next) {
-                const struct store_port *port = (const struct store_port *)t->sandbox->row.ports.bytes + t->port;
+                const struct store_port *port =
+                        (const struct store_port *)t->sandbox->row.ports.bytes + t->port;
 
-                if (t->sandbox->state == SANDBOX_STOPPING || sodium_memcmp(port->token, token, STORE_TOKEN_LEN - 1) != 0)
+                if (t->sandbox->state == SANDBOX_STOPPING ||
+                    sodium_memcmp(port->token, token, STORE_TOKEN_LEN - 1) != 0)
                         continue;
                 *ret_port = port->port;
                 return t->sandbox;

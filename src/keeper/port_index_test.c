@@ -21,7 +21,8 @@ each_token_leads_to_its_port_alone(void **state)
         for (unsigned i = 0; i < SANDBOXES; i++) {
                 for (unsigned j = 0; j < PORTS; j++) {
                         ports[i][j].port = (uint16_t)(1000 + j);
-                        (void)snprintf(ports[i][j].token, sizeof ports[i][j].token, "%016x%016x", i, j);
+                        (void)snprintf(ports[i][j].token, sizeof ports[i][j].token, "%016x%016x", i,
+                                       j);
                 }
                 sandboxes[i].row.ports = (struct store_bytes){ ports[i], sizeof ports[i] };
                 assert_int_equal(port_index_add(&sandboxes[i]), 0);
@@ -39,9 +40,10 @@ each_token_leads_to_its_port_alone(void **state)
         assert_null(port_index_find(ports[7][0].token, &port));
         for (unsigned i = 0; i < SANDBOXES; i += 2)
                 port_index_remove(&sandboxes[i]);
-        port_index_remove(&sandboxes[0]);              /* removing twice is harmless */
+        port_index_remove(&sandboxes[0]); /* removing twice is harmless */
         for (unsigned i = 0; i < SANDBOXES; i++)
-                assert_ptr_equal(port_index_find(ports[i][63].token, &port), i % 2 == 0 || i == 7 ? NULL : &sandboxes[i]);
+                assert_ptr_equal(port_index_find(ports[i][63].token, &port),
+                                 i % 2 == 0 || i == 7 ? NULL : &sandboxes[i]);
         for (unsigned i = 1; i < SANDBOXES; i += 2)
                 port_index_remove(&sandboxes[i]);
 }
@@ -60,7 +62,8 @@ one_without_ports_has_no_place(void **state)
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(each_token_leads_to_its_port_alone), cmocka_unit_test(one_without_ports_has_no_place) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(each_token_leads_to_its_port_alone),
+                                            cmocka_unit_test(one_without_ports_has_no_place) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

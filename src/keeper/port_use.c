@@ -18,15 +18,17 @@ struct port_use {
         uint32_t serial;
 };
 
-static struct port_use *uses;                  /* as many as the door has connections */
+static struct port_use *uses; /* as many as the door has connections */
 
 void
 port_use_begin(const struct call *c, struct sandbox *s)
 {
-        struct port_use *u = c->connection && c->connection->is_door && !c->is_cancelled ? malloc(sizeof *u) : NULL;
+        struct port_use *u = c->connection && c->connection->is_door && !c->is_cancelled
+                                     ? malloc(sizeof *u)
+                                     : NULL;
 
         if (!u)
-                return;                        /* then its idle time starts at the request */
+                return; /* then its idle time starts at the request */
         *u = (struct port_use){ uses, s, c->connection, c->serial };
         uses = u;
         s->ports_in_use++;
@@ -40,7 +42,8 @@ end_matching(const struct sandbox *s, const struct connection *connection, const
         while (*at) {
                 struct port_use *u = *at;
 
-                if (s ? u->sandbox != s : u->connection != connection || (serial && u->serial != *serial)) {
+                if (s ? u->sandbox != s
+                      : u->connection != connection || (serial && u->serial != *serial)) {
                         at = &u->next;
                         continue;
                 }

@@ -18,7 +18,10 @@ enum { LOOK_MS = 20 };
 
 /* -- ports that listened before ---------------------------------------------------------------- */
 
-struct port_look { struct connect_request request; struct call *call; };
+struct port_look {
+        struct connect_request request;
+        struct call *call;
+};
 
 static void
 on_looked_before(struct connect_request *r, int sys, int take_fd)
@@ -43,8 +46,10 @@ port_look_before(struct call *c, struct sandbox *s, struct error *e)
 
         _Static_assert(SANDBOX_PORTS_MAX <= 64, "a bit for each port");
         if (s->row.ports.len == 0) {
-                (void)fail_at(e, ERROR_INVALID_ARGUMENT, "wait_ports", "no_ports", "the sandbox %s declares no port, so none can be waited for", s->id);
-                error_hint(e, "Declare ports when the sandbox is created, for example: carrel create -p 8000");
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, "wait_ports", "no_ports",
+                              "the sandbox %s declares no port, so none can be waited for", s->id);
+                error_hint(e, "Declare ports when the sandbox is created, for example: carrel "
+                              "create -p 8000");
                 return CALL_FAILED;
         }
         if (c->ports_looked >= s->row.ports.len / sizeof *ports)
@@ -61,29 +66,29 @@ port_look_before(struct call *c, struct sandbox *s, struct error *e)
 /* -- until a port listens ---------------------------------------------------------------------- */
 
 struct port_waiter {
-        struct loop_timer limit;               /* first */
+        struct loop_timer limit; /* first */
         struct port_waiter *next;
-        struct port_wait *of; /* NULL: in no list any more; its call begins again */
-        struct connection *connection;         /* gets events of this serial; or */
+        struct port_wait *of;          /* NULL: in no list any more; its call begins again */
+        struct connection *connection; /* gets events of this serial; or */
         uint32_t serial;
-        struct call *call;                     /* the call to answer */
+        struct call *call; /* the call to answer */
 };
 
 struct port_wait {
-        struct connect_request request;        /* first; one at a time */
+        struct connect_request request; /* first; one at a time */
         struct loop_timer timer;
         struct port_wait *next;
         struct sandbox *sandbox;
         struct port_waiter *waiters;
         uint32_t exec;
-        size_t at;                             /* index of the next port to try */
+        size_t at; /* index of the next port to try */
         /* ports that have listened since before the command: not opened by it */
         uint64_t open_before;
-        uint16_t asked, found;                 /* the port being tried; the port found; 0: none */
+        uint16_t asked, found; /* the port being tried; the port found; 0: none */
         bool is_over;
 };
 
-static struct port_wait *waits;                /* few: one for each exec with a wait */
+static struct port_wait *waits; /* few: one for each exec with a wait */
 
 static struct port_wait *
 find_wait(const struct sandbox *s, uint32_t exec)
@@ -113,7 +118,8 @@ tell_event(const struct port_wait *p, const struct port_waiter *waiter, const ch
         struct keeper *k = p->sandbox->keeper;
         struct record_writer w;
 
-        record_init(&w, k->out + sizeof(struct wire_call), sizeof k->out - sizeof(struct wire_call));
+        record_init(&w, k->out + sizeof(struct wire_call),
+                    sizeof k->out - sizeof(struct wire_call));
         record_text(&w, FIELD_EVENT, event);
         record_uint(&w, FIELD_AT, loop_wall_ms());
         record_text(&w, FIELD_ID, p->sandbox->id);
@@ -148,7 +154,8 @@ wake(struct port_waiter *take_w)
 {
         if (!take_w->call)
                 free(take_w);
-        else if (loop_timer_set(take_w->call->keeper->loop, &take_w->limit, loop_now_ms(), begin_anew) < 0)
+        else if (loop_timer_set(take_w->call->keeper->loop, &take_w->limit, loop_now_ms(),
+                                begin_anew) < 0)
                 begin_anew(&take_w->limit);
 }
 
@@ -190,14 +197,15 @@ unlink_wait(struct port_wait *p)
         loop_timer_remove(&p->timer);
         p->is_over = true;
         if (p->asked == 0)
-                free(p);                       /* otherwise freed when the attempt is answered */
+                free(p); /* otherwise freed when the attempt is answered */
 }
 
 static void
 found(struct port_wait *p, uint16_t port)
 {
         p->found = port;
-        for (struct port_waiter *w = next_waiter(p); w; w = next_waiter(p)) {  /* lint: a waiter stays in its list until it is removed below */
+        /* lint: a waiter stays in its list until it is removed below */
+        for (struct port_waiter *w = next_waiter(p); w; w = next_waiter(p)) {
                 if (!w->call)
                         tell_event(p, w, "port-open");
                 wake(w);
@@ -221,7 +229,7 @@ on_looked(struct connect_request *r, int sys, int take_fd)
         uint16_t port = p->asked;
 
         if (sys == 0)
-                (void)close(take_fd);          /* the server sees one connection open and close */
+                (void)close(take_fd); /* the server sees one connection open and close */
         else
                 p->open_before &= ~bit;
         p->asked = 0;
@@ -236,7 +244,8 @@ on_looked(struct connect_request *r, int sys, int take_fd)
 static void
 look(struct loop_timer *t)
 {
-        struct port_wait *p = (struct port_wait *)(void *)((char *)t - offsetof(struct port_wait, timer));
+        struct port_wait *p =
+                (struct port_wait *)(void *)((char *)t - offsetof(struct port_wait, timer));
         const struct store_port *ports = p->sandbox->row.ports.bytes;
         size_t count = p->sandbox->row.ports.len / sizeof *ports;
 
@@ -279,7 +288,8 @@ add_waiter(struct port_wait *p, const struct call *c)
         if (!w)
                 return NULL;
         w->limit.due_ms = LOOP_NEVER;
-        if (limit > 0 && loop_timer_set(c->keeper->loop, &w->limit, loop_now_ms() + limit, past_limit) < 0) {
+        if (limit > 0 &&
+            loop_timer_set(c->keeper->loop, &w->limit, loop_now_ms() + limit, past_limit) < 0) {
                 free(w);
                 return NULL;
         }
@@ -298,7 +308,7 @@ port_wait_begin(struct call *c, struct sandbox *s, uint32_t exec)
         struct port_waiter *w = p ? add_waiter(p, c) : NULL;
 
         if (!w)
-                return;                        /* only the end of the command can be awaited */
+                return; /* only the end of the command can be awaited */
         w->connection = c->connection;
         w->serial = c->serial;
         if (p->found != 0)
@@ -345,7 +355,8 @@ port_wait_forget(const struct connection *connection, const uint32_t *serial)
         for (struct port_wait *p = waits; p; p = p->next)
                 for (struct port_waiter *w = p->waiters, *next; w; w = next) {
                         next = w->next;
-                        if ((w->call ? w->call->connection : w->connection) == connection && (!serial || (w->call ? w->call->serial : w->serial) == *serial))
+                        if ((w->call ? w->call->connection : w->connection) == connection &&
+                            (!serial || (w->call ? w->call->serial : w->serial) == *serial))
                                 forget_waiter(w);
                 }
 }

@@ -21,7 +21,8 @@ enum { MEMORY_MAX = 2 << 20, TIMERS_OF_OURS = 64, TIMERS_EACH = 5 };
 static bool
 is_id(const char *text)
 {
-        return strlen(text) == SANDBOX_ID_LEN - 1 && strspn(text, "0123456789abcdef") == SANDBOX_ID_LEN - 1;
+        return strlen(text) == SANDBOX_ID_LEN - 1 &&
+               strspn(text, "0123456789abcdef") == SANDBOX_ID_LEN - 1;
 }
 
 /* -- finding ----------------------------------------------------------------------------------- */
@@ -36,7 +37,8 @@ struct sandbox *
 registry_find_name(const struct keeper *k, const char *owner, const char *name)
 {
         for (struct sandbox *s = k->first; s; s = s->next)
-                if (s->row.name && s->state != SANDBOX_STOPPING && strcmp(s->row.name, name) == 0 && s->row.owner && strcmp(s->row.owner, owner) == 0)
+                if (s->row.name && s->state != SANDBOX_STOPPING && strcmp(s->row.name, name) == 0 &&
+                    s->row.owner && strcmp(s->row.owner, owner) == 0)
                         return s;
         return NULL;
 }
@@ -45,7 +47,8 @@ struct sandbox *
 registry_find_key(const struct keeper *k, const char *owner, const char *key)
 {
         for (struct sandbox *s = k->first; s; s = s->next)
-                if (s->row.key && s->state != SANDBOX_STOPPING && strcmp(s->row.key, key) == 0 && s->row.owner && strcmp(s->row.owner, owner) == 0)
+                if (s->row.key && s->state != SANDBOX_STOPPING && strcmp(s->row.key, key) == 0 &&
+                    s->row.owner && strcmp(s->row.owner, owner) == 0)
                         return s;
         return NULL;
 }
@@ -155,7 +158,11 @@ end(struct sandbox *s)
 struct sandbox *
 registry_add(struct keeper *k, const struct store_sandbox *row, struct error *e)
 {
-        struct sandbox *s = loop_timers_reserve(k->loop, TIMERS_OF_OURS + TIMERS_EACH * (k->sandbox_count + 1)) == 0 ? calloc(1, sizeof *s) : NULL;
+        struct sandbox *s =
+                loop_timers_reserve(k->loop,
+                                    TIMERS_OF_OURS + TIMERS_EACH * (k->sandbox_count + 1)) == 0
+                        ? calloc(1, sizeof *s)
+                        : NULL;
 
         if (!s) {
                 (void)fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
@@ -171,7 +178,8 @@ registry_add(struct keeper *k, const struct store_sandbox *row, struct error *e)
         calls_init(&s->stopping);
         copy_row(s, row);
         s->active_ms = loop_now_ms();
-        if (arena_is_full(&s->memory) || s->row.manifest.len != row->manifest.len || port_index_add(s) < 0) {
+        if (arena_is_full(&s->memory) || s->row.manifest.len != row->manifest.len ||
+            port_index_add(s) < 0) {
                 end(s);
                 (void)fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
                 return NULL;
@@ -240,8 +248,10 @@ registry_remove_rows(struct keeper *k)
 static bool
 is_sound(const struct store_sandbox *row)
 {
-        return row->status >= STORE_PENDING && row->status <= STORE_FAILED && row->boot_id && row->ports.len % sizeof(struct store_port) == 0 &&
-               (row->env.len == 0 || ((const char *)row->env.bytes)[row->env.len - 1] == '\0') && (row->name == NULL || row->name[0] != '\0');
+        return row->status >= STORE_PENDING && row->status <= STORE_FAILED && row->boot_id &&
+               row->ports.len % sizeof(struct store_port) == 0 &&
+               (row->env.len == 0 || ((const char *)row->env.bytes)[row->env.len - 1] == '\0') &&
+               (row->name == NULL || row->name[0] != '\0');
 }
 
 /*
@@ -259,7 +269,7 @@ carry_on(struct sandbox *s, const struct store_sandbox *row)
         s->state = row->status == STORE_FAILED ? SANDBOX_FAILED : SANDBOX_PENDING;
         if (row->status != STORE_MADE || is_same_boot)
                 return;
-        s->state = SANDBOX_FAILED;                     /* a reboot ended all processes */
+        s->state = SANDBOX_FAILED; /* a reboot ended all processes */
         s->row.status = STORE_FAILED;
         s->row.cause = "lost";
 }
@@ -271,11 +281,21 @@ carry_on(struct sandbox *s, const struct store_sandbox *row)
 static struct store_sandbox
 damaged(const struct keeper *k, const struct store_sandbox *row)
 {
-        bool is_name = row->name && row->name[0] != '\0' && strspn(row->name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == strlen(row->name);
+        bool is_name =
+                row->name && row->name[0] != '\0' &&
+                strspn(row->name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == strlen(row->name);
 
-        return (struct store_sandbox){ .id = row->id, .owner = row->owner ? row->owner : k->owner, .name = is_name ? row->name : NULL, .key = row->key, .cause = "damaged",
-                                       .status = STORE_FAILED, .caller_uid = PREPARE_UID_ANY, .created_ms = row->created_ms, .deadline_ms = STORE_NEVER,
-                                       .remaining_ms = STORE_NEVER, .boot_id = k->boot_id };
+        return (struct store_sandbox){ .id = row->id,
+                                       .owner = row->owner ? row->owner : k->owner,
+                                       .name = is_name ? row->name : NULL,
+                                       .key = row->key,
+                                       .cause = "damaged",
+                                       .status = STORE_FAILED,
+                                       .caller_uid = PREPARE_UID_ANY,
+                                       .created_ms = row->created_ms,
+                                       .deadline_ms = STORE_NEVER,
+                                       .remaining_ms = STORE_NEVER,
+                                       .boot_id = k->boot_id };
 }
 
 static int
@@ -295,7 +315,11 @@ load_damaged(struct keeper *k, const struct store_sandbox *row, struct error *e)
  * Running out of memory here ends the start: a box without its row would be ended as one without a
  * sandbox.
  */
-struct loading { struct keeper *keeper; struct error *e; int result; };
+struct loading {
+        struct keeper *keeper;
+        struct error *e;
+        int result;
+};
 
 static int
 load_one(struct keeper *k, const struct store_sandbox *row, struct error *e)
@@ -322,7 +346,7 @@ load_one(struct keeper *k, const struct store_sandbox *row, struct error *e)
         if (s->state == SANDBOX_FAILED || sandbox_judge(s, e) == 0)
                 return 0;
         if (e->code == ERROR_PROTOCOL) {
-                s->state = SANDBOX_FAILED;             /* its manifest is damaged */
+                s->state = SANDBOX_FAILED; /* its manifest is damaged */
                 s->row.cause = "lost";
                 s->row.status = STORE_FAILED;
         }
@@ -345,7 +369,8 @@ load_task(void *context, const struct store_task *task)
         struct loading *l = context;
 
         for (struct sandbox *s = l->keeper->first; s && l->result == 0; s = s->next)
-                if (strcmp(s->id, task->sandbox) == 0 && s->state != SANDBOX_FAILED && task_begin(s, task->task, deadline_ms, l->e) < 0)
+                if (strcmp(s->id, task->sandbox) == 0 && s->state != SANDBOX_FAILED &&
+                    task_begin(s, task->task, deadline_ms, l->e) < 0)
                         l->result = l->e->code == ERROR_NO_MEMORY ? -1 : 0;
         return l->result;
 }
@@ -355,7 +380,8 @@ registry_load(struct keeper *k, struct error *e)
 {
         struct loading l = { k, e, 0 };
 
-        if (store_sandbox_each(k->store, load_row, &l, e) < 0 || l.result < 0 || store_task_each(k->store, load_task, &l, e) < 0 || l.result < 0)
+        if (store_sandbox_each(k->store, load_row, &l, e) < 0 || l.result < 0 ||
+            store_task_each(k->store, load_task, &l, e) < 0 || l.result < 0)
                 return -1;
         deadline_checkpoint(k);
         return 0;

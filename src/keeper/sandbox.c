@@ -37,8 +37,9 @@ const char *
 sandbox_status(const struct sandbox *s)
 {
         static const char *const names[] = {
-                [SANDBOX_PENDING] = "pending", [SANDBOX_STARTING] = "pending", [SANDBOX_RUNNING] = "running",
-                [SANDBOX_PAUSED] = "paused", [SANDBOX_STOPPING] = "stopping", [SANDBOX_FAILED] = "failed",
+                [SANDBOX_PENDING] = "pending",   [SANDBOX_STARTING] = "pending",
+                [SANDBOX_RUNNING] = "running",   [SANDBOX_PAUSED] = "paused",
+                [SANDBOX_STOPPING] = "stopping", [SANDBOX_FAILED] = "failed",
         };
 
         return s->state == SANDBOX_STARTING && s->is_attached ? "running" : names[s->state];
@@ -49,8 +50,14 @@ enum { READS_MAX = 64, KEEPING_LEN = 4096 + 8 };
 static struct prepare_request
 request_of(const struct sandbox *s)
 {
-        return (struct prepare_request){ .id = s->id, .workspace = s->row.workspace, .runtime = s->row.runtime, .owner = s->row.owner, .caller_uid = s->row.caller_uid, .actor = secret_actor(s),
-                                         .now_s = (int64_t)(loop_wall_ms() / 1000), .is_living = true };
+        return (struct prepare_request){ .id = s->id,
+                                         .workspace = s->row.workspace,
+                                         .runtime = s->row.runtime,
+                                         .owner = s->row.owner,
+                                         .caller_uid = s->row.caller_uid,
+                                         .actor = secret_actor(s),
+                                         .now_s = (int64_t)(loop_wall_ms() / 1000),
+                                         .is_living = true };
 }
 
 int
@@ -63,7 +70,9 @@ sandbox_judge(struct sandbox *s, struct error *e)
         if (s->prepared)
                 return 0;
         arena_init(&s->tree_memory, LIMITS_TREE_MEMORY);
-        if (s->row.manifest.len > 0 && tree_unpack(&s->tree_memory, s->row.manifest.bytes, s->row.manifest.len, &limits_manifest, &tree, e) < 0) {
+        if (s->row.manifest.len > 0 &&
+            tree_unpack(&s->tree_memory, s->row.manifest.bytes, s->row.manifest.len,
+                        &limits_manifest, &tree, e) < 0) {
                 arena_fini(&s->tree_memory);
                 return -1;
         }
@@ -101,7 +110,8 @@ sandbox_plan(struct sandbox *s, struct error *e)
                 at += strlen(at) + 1;
         }
         request.reads = reads;
-        if (s->keeper->host.state && snprintf(keeping, sizeof keeping, "%s/kept", s->keeper->host.state) < (int)sizeof keeping)
+        if (s->keeper->host.state && snprintf(keeping, sizeof keeping, "%s/kept",
+                                              s->keeper->host.state) < (int)sizeof keeping)
                 request.keeping = keeping;
         return prepare_plan(&s->keeper->host, &request, s->prepared, e);
 }
@@ -130,9 +140,12 @@ failed_state(const struct sandbox *s, struct error *e)
 {
         bool is_oom = s->row.cause && strcmp(s->row.cause, "oom") == 0;
 
-        (void)fail_at(e, is_oom ? ERROR_OOM : ERROR_BACKEND_FAILED, "", s->row.cause, "the sandbox %s has failed (%s)", s->id, s->row.cause ? s->row.cause : "lost");
+        (void)fail_at(e, is_oom ? ERROR_OOM : ERROR_BACKEND_FAILED, "", s->row.cause,
+                      "the sandbox %s has failed (%s)", s->id,
+                      s->row.cause ? s->row.cause : "lost");
         if (s->row.cause && strcmp(s->row.cause, "damaged") == 0)
-                error_hint(e, "What was kept of it on disk is not what was written. Stop it, create another, and look at the disk.");
+                error_hint(e, "What was kept of it on disk is not what was written. Stop it, "
+                              "create another, and look at the disk.");
         else if (!is_oom)
                 error_hint(e, "Stop it, and create another.");
         return CALL_FAILED;
@@ -154,7 +167,8 @@ say_made(struct sandbox *s, struct error *e)
 bool
 sandbox_is_settling(const struct sandbox *s)
 {
-        return (s->state == SANDBOX_RUNNING || s->state == SANDBOX_PAUSED) && s->box && !s->box->is_gone && s->box->peer.is_broken;
+        return (s->state == SANDBOX_RUNNING || s->state == SANDBOX_PAUSED) && s->box &&
+               !s->box->is_gone && s->box->peer.is_broken;
 }
 
 enum call_state
@@ -183,7 +197,9 @@ sandbox_need_box(struct sandbox *s, struct call *c, struct error *e)
         case SANDBOX_STARTING:
                 break;
         case SANDBOX_STOPPING:
-                return fail_at(e, ERROR_NOT_FOUND, "id", s->stop_cause, "the sandbox %s is stopping", s->id), CALL_FAILED;
+                return fail_at(e, ERROR_NOT_FOUND, "id", s->stop_cause,
+                               "the sandbox %s is stopping", s->id),
+                       CALL_FAILED;
         case SANDBOX_FAILED:
                 return failed_state(s, e);
         }
@@ -245,7 +261,9 @@ sandbox_freeze(struct sandbox *s, bool wants_frozen, struct error *e)
                 return 0; /* checked again when the current freeze or thaw is done */
         s->was_freezing = true;
         s->freeze_wanted = wants_frozen;
-        return box_send(s->box, WIRE_BOX_FREEZE, &wanted, sizeof wanted) < 0 ? fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id) : 0;
+        return box_send(s->box, WIRE_BOX_FREEZE, &wanted, sizeof wanted) < 0
+                       ? fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id)
+                       : 0;
 }
 
 static void
@@ -294,10 +312,13 @@ sandbox_box_frozen(struct sandbox *s, bool is_frozen, int sys)
                 return;
         /* ECANCELED: thawed meanwhile; a pause that still waits is sent again */
         if (sys != 0 && sys != ECANCELED) {
-                (void)fail_sys(&e, sys == ENOTSUP ? ERROR_CAPABILITY_UNAVAILABLE : ERROR_BACKEND_FAILED, sys,
-                               is_frozen ? "freezing the sandbox %s" : "thawing the sandbox %s", s->id);
+                (void)fail_sys(
+                        &e, sys == ENOTSUP ? ERROR_CAPABILITY_UNAVAILABLE : ERROR_BACKEND_FAILED,
+                        sys, is_frozen ? "freezing the sandbox %s" : "thawing the sandbox %s",
+                        s->id);
                 if (sys == ENOTSUP)
-                        error_hint(&e, "Pausing needs the cgroup freezer: run the daemon as root, or where cgroup v2 is delegated to its user.");
+                        error_hint(&e, "Pausing needs the cgroup freezer: run the daemon as root, "
+                                       "or where cgroup v2 is delegated to its user.");
                 calls_fail(l, &e);
                 if (!is_frozen)
                         calls_fail(&s->waiting, &e);
@@ -334,7 +355,8 @@ finish(struct sandbox *s)
         struct keeper *k = s->keeper;
         struct error e;
 
-        (void)fail_at(&e, ERROR_NOT_FOUND, "id", s->stop_cause, "the sandbox %s is gone (%s)", s->id, s->stop_cause ? s->stop_cause : "stopped");
+        (void)fail_at(&e, ERROR_NOT_FOUND, "id", s->stop_cause, "the sandbox %s is gone (%s)",
+                      s->id, s->stop_cause ? s->stop_cause : "stopped");
         calls_fail(&s->waiting, &e);
         calls_fail(&s->pausing, &e);
         calls_fail(&s->resuming, &e);
@@ -343,7 +365,8 @@ finish(struct sandbox *s)
         s->state = SANDBOX_STOPPING;
         s->row.cause = s->stop_cause;
         if (s->row.owner)
-                ended_add(&k->ended, s->id, s->row.name, s->row.owner, s->stop_cause ? s->stop_cause : "stopped", loop_now_ms());
+                ended_add(&k->ended, s->id, s->row.name, s->row.owner,
+                          s->stop_cause ? s->stop_cause : "stopped", loop_now_ms());
         watch_tell(s, "stopped", NULL);
         for (struct call *c = calls_take(&s->stopping); c; c = calls_take(&s->stopping)) {
                 struct record_writer w = reply_begin(c);
@@ -372,7 +395,9 @@ sandbox_leave_store(struct sandbox *s, const char *cause)
         struct error e;
 
         s->stop_cause = cause;
-        s->is_failing_store = (keeps_key ? store_sandbox_end(s->keeper->store, s->id, loop_wall_ms(), &e) : store_sandbox_remove(s->keeper->store, s->id, &e)) < 0;
+        s->is_failing_store =
+                (keeps_key ? store_sandbox_end(s->keeper->store, s->id, loop_wall_ms(), &e)
+                           : store_sandbox_remove(s->keeper->store, s->id, &e)) < 0;
 }
 
 int
@@ -441,15 +466,19 @@ say_step(const struct sandbox *s, const struct wire_box_gone *gone, struct error
         if (plan && gone->cause == BOX_GONE_MAKE_FAILED)
                 (void)backend_step_failed(e, plan, gone->failed.step, gone->failed.sys);
         else
-                (void)fail(e, ERROR_BACKEND_FAILED, "the box of the sandbox %s ended while it was being made", s->id);
+                (void)fail(e, ERROR_BACKEND_FAILED,
+                           "the box of the sandbox %s ended while it was being made", s->id);
 }
 
 void
 sandbox_box_gone(struct sandbox *s, const struct wire_box_gone *gone)
 {
-        static const char *const causes[] = { [BOX_GONE_STOPPED] = "stopped", [BOX_GONE_DEADLINE] = "deadline", [BOX_GONE_OOM] = "oom",
-                                              [BOX_GONE_POLICY] = "policy", [BOX_GONE_DIED] = "lost", [BOX_GONE_MAKE_FAILED] = "lost",
-                                              [BOX_GONE_STUCK] = "stuck" };
+        static const char *const causes[] = {
+                [BOX_GONE_STOPPED] = "stopped", [BOX_GONE_DEADLINE] = "deadline",
+                [BOX_GONE_OOM] = "oom",         [BOX_GONE_POLICY] = "policy",
+                [BOX_GONE_DIED] = "lost",       [BOX_GONE_MAKE_FAILED] = "lost",
+                [BOX_GONE_STUCK] = "stuck"
+        };
         struct error e;
 
         if (gone->cause == BOX_GONE_DIED)
@@ -468,7 +497,9 @@ sandbox_box_gone(struct sandbox *s, const struct wire_box_gone *gone)
                 finish(s);
                 return;
         }
-        fail_for_good(s, gone->cause < sizeof causes / sizeof *causes && causes[gone->cause] ? causes[gone->cause] : "lost");
+        fail_for_good(s, gone->cause < sizeof causes / sizeof *causes && causes[gone->cause]
+                                 ? causes[gone->cause]
+                                 : "lost");
 }
 
 void

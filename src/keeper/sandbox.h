@@ -10,13 +10,26 @@
 #include "wire/box.h"
 #include "wire/gate.h"
 
+enum sandbox_state {
+        SANDBOX_PENDING,
+        SANDBOX_STARTING,
+        SANDBOX_RUNNING,
+        SANDBOX_PAUSED,
+        SANDBOX_STOPPING,
+        SANDBOX_FAILED
+};
 
-enum sandbox_state { SANDBOX_PENDING, SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_STOPPING, SANDBOX_FAILED };
-
-enum { SANDBOX_ID_LEN = 17, SANDBOX_PORTS_MAX = 64, SANDBOX_TASKS_MAX = 64, SANDBOX_CLIENTS_MAX = 256, SANDBOX_EXECS_MAX = 1024, SANDBOXES_MAX = 4096 };
+enum {
+        SANDBOX_ID_LEN = 17,
+        SANDBOX_PORTS_MAX = 64,
+        SANDBOX_TASKS_MAX = 64,
+        SANDBOX_CLIENTS_MAX = 256,
+        SANDBOX_EXECS_MAX = 1024,
+        SANDBOXES_MAX = 4096
+};
 
 struct task {
-        struct loop_timer timer;       /* first */
+        struct loop_timer timer; /* first */
         struct task *next;
         struct sandbox *sandbox;
         uint64_t deadline_ms;
@@ -24,29 +37,29 @@ struct task {
 };
 
 struct sandbox {
-        struct loop_timer life;        /* first: the deadline, or the scheduled deletion */
+        struct loop_timer life; /* first: the deadline, or the scheduled deletion */
         struct loop_timer idle;
         struct keeper *keeper;
         struct sandbox *next, *prev;
-        uint64_t number;               /* higher than that of every older sandbox */
+        uint64_t number; /* higher than that of every older sandbox */
         enum sandbox_state state;
         char id[SANDBOX_ID_LEN];
         /* As stored. Its strings are in `memory`, its manifest is a separate malloc() block. */
         struct store_sandbox row;
         struct arena memory;
         char *cause;
-        struct prepared *prepared;     /* checked manifest; NULL until first needed */
-        struct arena tree_memory;      /* the manifest that `prepared` borrows */
-        struct box *box;               /* NULL: not running */
-        bool is_attached;              /* this keeper found the box; an earlier one created it */
-        bool was_freezing;             /* freezing or thawing; target: `freeze_wanted` */
+        struct prepared *prepared; /* checked manifest; NULL until first needed */
+        struct arena tree_memory;  /* the manifest that `prepared` borrows */
+        struct box *box;           /* NULL: not running */
+        bool is_attached;          /* this keeper found the box; an earlier one created it */
+        bool was_freezing;         /* freezing or thawing; target: `freeze_wanted` */
         bool freeze_wanted;
-        bool is_failing_store;         /* the store could not remove its row */
+        bool is_failing_store; /* the store could not remove its row */
         /* keep the box's directory: its end is unknown, or it is not this keeper's */
         bool leaves_directory;
-        uint64_t active_ms;            /* last use, boot clock in ms */
-        struct port_token *port_tokens;        /* tokens of its ports (port_index.c); NULL: none */
-        struct calls waiting;          /* calls that wait until the box runs */
+        uint64_t active_ms;             /* last use, boot clock in ms */
+        struct port_token *port_tokens; /* tokens of its ports (port_index.c); NULL: none */
+        struct calls waiting;           /* calls that wait until the box runs */
         struct calls pausing, resuming, stopping;
         struct task *tasks;
         unsigned task_count, client_count, ports_in_use;
@@ -59,14 +72,15 @@ struct sandbox {
  * Finds the caller's sandbox by id or name. Errors: ERROR_NOT_FOUND, also for a sandbox of another
  * owner.
  */
-struct sandbox *registry_find(struct keeper *k, const struct caller *who, const char *id, struct error *e);
+struct sandbox *registry_find(struct keeper *k, const struct caller *who, const char *id,
+                              struct error *e);
 struct sandbox *registry_of_call(struct call *c, struct error *e);
 struct sandbox *registry_find_name(const struct keeper *k, const char *owner, const char *name);
 struct sandbox *registry_find_key(const struct keeper *k, const char *owner, const char *key);
 
 /* Adds a sandbox with a copy of the row, in memory only. */
 struct sandbox *registry_add(struct keeper *k, const struct store_sandbox *row, struct error *e);
-void registry_remove(struct sandbox *s);       /* frees it; no call may wait for it */
+void registry_remove(struct sandbox *s); /* frees it; no call may wait for it */
 
 /*
  * As registry_remove(), for a sandbox whose row could not be removed. No caller can find it. The
@@ -150,7 +164,7 @@ void calls_init(struct calls *l);
 void calls_add(struct calls *l, struct call *c);
 struct call *calls_take(struct calls *l);
 void calls_fail(struct calls *l, const struct error *e);
-void calls_begin(struct calls *l);             /* begins again those with a connected caller */
+void calls_begin(struct calls *l); /* begins again those with a connected caller */
 
 /* -- time (deadline.c) ------------------------------------------------------------------------- */
 
@@ -166,7 +180,7 @@ int sandbox_save(struct sandbox *s, struct error *e);
 void deadline_checkpoint(struct keeper *k);
 int task_begin(struct sandbox *s, const char *name, uint64_t deadline_ms, struct error *e);
 struct task *task_find(const struct sandbox *s, const char *name);
-void task_extend(struct task *t, uint64_t deadline_ms);        /* changes memory only */
+void task_extend(struct task *t, uint64_t deadline_ms); /* changes memory only */
 void task_remove(struct task *t);
 
 /*
@@ -175,7 +189,7 @@ void task_remove(struct task *t);
  */
 
 bool client_is_task(const char *task);
-uint64_t client_deadline(void);                /* deadline of a client that was heard from now */
+uint64_t client_deadline(void); /* deadline of a client that was heard from now */
 
 /* -- boxes (box.c) ----------------------------------------------------------------------------- */
 
@@ -190,48 +204,48 @@ struct connect_request {
         void (*done)(struct connect_request *r, int sys, int take_fd);
 };
 
-enum { BOX_PORTS_MAX = 128 };      /* ports a routed wall listens to, besides 53, 80 and 443 */
+enum { BOX_PORTS_MAX = 128 }; /* ports a routed wall listens to, besides 53, 80 and 443 */
 
 struct box {
-        struct peer peer;              /* first */
-        struct loop_timer patience;    /* deadline for reporting ready */
+        struct peer peer;           /* first */
+        struct loop_timer patience; /* deadline for reporting ready */
         struct keeper *keeper;
-        struct sandbox *sandbox;       /* NULL: it has no sandbox, and is being ended */
+        struct sandbox *sandbox; /* NULL: it has no sandbox, and is being ended */
         struct box *next;
         char id[BOX_ID_LEN];
-        unsigned tries;                /* consecutive failed connection attempts */
+        unsigned tries; /* consecutive failed connection attempts */
         bool was_greeted, is_ready, is_condemned, was_told_to_stop, is_gone;
         struct wire_box_hello hello;
-        struct wire_box_listed *execs; /* in ascending order */
-        size_t exec_count, exec_room, live_count;     /* live: not ended */
+        struct wire_box_listed *execs;            /* in ascending order */
+        size_t exec_count, exec_room, live_count; /* live: not ended */
         uint32_t last_exec, last_quiet, last_request;
         struct connect_request *requests;
-        struct calls listening;        /* calls that wait for the byte counts of its execs */
+        struct calls listening; /* calls that wait for the byte counts of its execs */
         /* asked, and the answer is incomplete; calls that arrive now wait for the next answer */
         bool is_listing;
-        bool begins_listings;          /* the calls that waited for that answer are being begun */
-        uint32_t wall;                 /* its number at the gate; 0: no wall, or no gate */
+        bool begins_listings; /* the calls that waited for that answer are being begun */
+        uint32_t wall;        /* its number at the gate; 0: no wall, or no gate */
         /* newest version of its allow list, and the version that the gate acknowledged */
         uint32_t generation, taken;
-        bool has_wall;                 /* as reported by its box */
-        bool is_routed;                /* its wall accepts further ports, also below 1024 */
+        bool has_wall;  /* as reported by its box */
+        bool is_routed; /* its wall accepts further ports, also below 1024 */
         /* routed: the ports it listens to, or was ordered to */
         uint16_t ports[BOX_PORTS_MAX];
-        size_t port_count, stock;      /* stock: how many more ports it can listen to */
-        struct loop_timer again;       /* retries giving the wall to the gate */
-        unsigned lost;                 /* times in short succession that the gate dropped it */
-        uint64_t lost_ms;              /* when it last did */
+        size_t port_count, stock; /* stock: how many more ports it can listen to */
+        struct loop_timer again;  /* retries giving the wall to the gate */
+        unsigned lost;            /* times in short succession that the gate dropped it */
+        uint64_t lost_ms;         /* when it last did */
         /* waiting for room in the gate's queue: for a newer list, or for the wall itself */
         bool list_waits, wall_waits;
-        struct calls listing;          /* calls that wait until the gate acknowledges the list */
+        struct calls listing; /* calls that wait until the gate acknowledges the list */
         /* the first and the last refusals, in ascending order; NULL: none yet */
         struct wire_box_denied *denials;
         size_t denial_count;
-        struct refusals refusals;      /* the same refusals by exec */
+        struct refusals refusals; /* the same refusals by exec */
         /* sends one event a second for the refusals beyond EVENTS_A_SECOND */
         struct loop_timer folding;
         unsigned denied_told, denied_folded;
-        struct loop_timer logging;     /* time of the next log line */
+        struct loop_timer logging; /* time of the next log line */
         /* earliest time of that line; refusals in earlier lines; first new number, 0: unknown */
         uint64_t log_due_ms, logged, log_number;
 };
@@ -299,7 +313,7 @@ int box_collect(struct keeper *k, struct error *e);
 /* `take_fd`: the launcher announces new gates on it. 0 or -1. */
 int gate_open(struct keeper *k, int take_fd, struct error *e);
 void wall_box_ready(struct box *b);
-void wall_box_told(struct box *b, struct wire_message *m, const void *body);   /* WIRE_BOX_WALLED */
+void wall_box_told(struct box *b, struct wire_message *m, const void *body); /* WIRE_BOX_WALLED */
 /* routed wall: can it listen to every port that `spec` lists? */
 bool wall_box_can(const struct box *b, const struct spec *spec);
 /* Its sandbox has a new allow list. Sends the list to the gate if the gate has its wall. */
@@ -311,7 +325,7 @@ enum { BOX_DENIALS_MAX = HOLD_DENIALS_MAX };
 
 void denials_hear(struct box *b, const struct wire_box_denied *d);
 void denials_hear_refused(struct box *b, const struct wire_box_refused *r);
-void denials_gone(struct box *b);              /* the box is gone: no more refusals will arrive */
+void denials_gone(struct box *b); /* the box is gone: no more refusals will arrive */
 void denials_free(struct box *b);
 
 /* -- watchers (watch.c) ------------------------------------------------------------------------ */
@@ -320,7 +334,10 @@ void denials_free(struct box *b);
 void watch_tell(struct sandbox *s, const char *event, const struct wire_box_listed *l);
 
 /* Describes the use of a secret, never its value. `granted_by` NULL: left out. */
-struct watch_secret { uint32_t exec; const char *slug, *actor, *purpose, *granted_by; };
+struct watch_secret {
+        uint32_t exec;
+        const char *slug, *actor, *purpose, *granted_by;
+};
 void watch_tell_secret(struct sandbox *s, const char *event, const struct watch_secret *secret);
 /*
  * Reports the first refusal of each kind; repetitions send no event. The second function reports

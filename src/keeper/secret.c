@@ -17,20 +17,25 @@
 
 #include "wire/secret.h"
 
-enum { MEMORY_MAX = 256 * 1024, BY_ROOM = 128, LINE_ROOM = 512, WAITING_MAX = 1024,
-       /*
-        * Concurrent requests of one owner: a source that hangs must not take all workers of the
-        * fetcher.
-        */
-       OWNER_ASKS_MAX = 8 };
+enum {
+        MEMORY_MAX = 256 * 1024,
+        BY_ROOM = 128,
+        LINE_ROOM = 512,
+        WAITING_MAX = 1024,
+        /*
+         * Concurrent requests of one owner: a source that hangs must not take all workers of the
+         * fetcher.
+         */
+        OWNER_ASKS_MAX = 8
+};
 
 struct call_secrets {
-        struct call_secrets *next;     /* of those that wait, oldest first */
+        struct call_secrets *next; /* of those that wait, oldest first */
         struct call *call;
-        struct arena memory;           /* the names that are wanted */
+        struct arena memory; /* the names that are wanted */
         struct secret_bound *wanted;
         size_t count;
-        uint32_t serial;               /* 0: not requested yet */
+        uint32_t serial; /* 0: not requested yet */
         bool is_failed;
         struct secret_values *values;
         struct error why;
@@ -38,10 +43,10 @@ struct call_secrets {
 
 /* One for each keeper. */
 static struct {
-        struct peer peer;              /* first */
+        struct peer peer; /* first */
         struct keeper *keeper;
         struct call_secrets *waiting;
-        unsigned char *body;           /* WIRE_BODY_MAX bytes, locked */
+        unsigned char *body; /* WIRE_BODY_MAX bytes, locked */
         uint32_t serial;
         bool is_there;
 } fetcher;
@@ -59,21 +64,28 @@ static const char *
 granted_by(const struct secret_bound *b, char text[BY_ROOM])
 {
         if (b->grant)
-                (void)snprintf(text, BY_ROOM, "%s:%.100s", host_grant_word(b->grant->kind), b->grant->value);
+                (void)snprintf(text, BY_ROOM, "%s:%.100s", host_grant_word(b->grant->kind),
+                               b->grant->value);
         else
                 (void)snprintf(text, BY_ROOM, "owner");
         return text;
 }
 
 static void
-tell(struct sandbox *s, const char *event, uint32_t exec, const char *slug, const char *name, const char *by)
+tell(struct sandbox *s, const char *event, uint32_t exec, const char *slug, const char *name,
+     const char *by)
 {
-        const struct watch_secret told = { .exec = exec, .slug = slug, .actor = s->row.owner ? s->row.owner : s->keeper->owner, .purpose = name, .granted_by = by };
+        const struct watch_secret told = { .exec = exec,
+                                           .slug = slug,
+                                           .actor = s->row.owner ? s->row.owner : s->keeper->owner,
+                                           .purpose = name,
+                                           .granted_by = by };
 
         char line[LINE_ROOM];
 
         watch_tell_secret(s, event, &told);
-        (void)snprintf(line, sizeof line, "%s %s as %s in %s exec %u for %s%s%s", event, slug, name, s->id, exec, told.actor, by ? ", granted by " : "", by ? by : "");
+        (void)snprintf(line, sizeof line, "%s %s as %s in %s exec %u for %s%s%s", event, slug, name,
+                       s->id, exec, told.actor, by ? ", granted by " : "", by ? by : "");
         /* owners and grants are text from others: keep it on one line */
         for (char *c = line; *c != '\0'; c++)
                 *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
@@ -87,7 +99,8 @@ secret_tell(struct call *c, struct sandbox *s, uint32_t exec)
         char by[BY_ROOM];
 
         for (size_t i = 0; w && i < w->count; i++)
-                tell(s, "secret-revealed", exec, w->wanted[i].slug, w->wanted[i].name, granted_by(&w->wanted[i], by));
+                tell(s, "secret-revealed", exec, w->wanted[i].slug, w->wanted[i].name,
+                     granted_by(&w->wanted[i], by));
 }
 
 /* The path of the error says which one was refused: env/auth/state/env/N. */
@@ -96,14 +109,18 @@ tell_denied(struct sandbox *s, const struct error *e)
 {
         static const char prefix[] = "env/auth/state/env/";
         const struct spec_env *env = &s->prepared->spec->env;
-        const struct host_inventory *inventory = env->auth_ref ? host_rules_inventory(s->prepared->rules, env->auth_ref) : NULL;
-        size_t index = strncmp(e->path, prefix, sizeof prefix - 1) == 0 ? strtoul(e->path + sizeof prefix - 1, NULL, 10) : 0;
+        const struct host_inventory *inventory =
+                env->auth_ref ? host_rules_inventory(s->prepared->rules, env->auth_ref) : NULL;
+        size_t index = strncmp(e->path, prefix, sizeof prefix - 1) == 0
+                               ? strtoul(e->path + sizeof prefix - 1, NULL, 10)
+                               : 0;
         struct arena memory;
         const char *slug;
 
         arena_init(&memory, 4096);
         if (index < env->auth_count) {
-                slug = inventory ? host_inventory_slug(inventory, &memory, env->auth[index].name) : NULL;
+                slug = inventory ? host_inventory_slug(inventory, &memory, env->auth[index].name)
+                                 : NULL;
                 tell(s, "secret-denied", 0, slug ? slug : "", env->auth[index].name, NULL);
         }
         arena_fini(&memory);
@@ -141,7 +158,8 @@ ask(struct call_secrets *w, struct error *e)
                 at += len;
         }
         if (peer_send(&fetcher.peer, WIRE_SECRET_ASK, fetcher.body, at, NULL, 0) < 0)
-                return fail(e, ERROR_UNAVAILABLE, "the process that asks the sources of secrets does not answer");
+                return fail(e, ERROR_UNAVAILABLE,
+                            "the process that asks the sources of secrets does not answer");
         w->serial = head.serial;
         return 0;
 }
@@ -166,7 +184,8 @@ join_waiting(struct call_secrets *w, struct error *e)
         for (; *at; at = &(*at)->next)
                 count++;
         if (count >= WAITING_MAX)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d commands wait for secrets", WAITING_MAX);
+                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d commands wait for secrets",
+                            WAITING_MAX);
         *at = w;
         return count_asked(w->call->caller.owner) < OWNER_ASKS_MAX ? ask(w, e) : 0;
 }
@@ -178,8 +197,9 @@ ask_next(void)
         struct error e;
 
         for (struct call_secrets *w = fetcher.waiting; w; w = w->next)
-                if (w->serial == 0 && count_asked(w->call->caller.owner) < OWNER_ASKS_MAX && ask(w, &e) < 0)
-                        return;        /* the fetcher is gone, so the keeper ends too */
+                if (w->serial == 0 && count_asked(w->call->caller.owner) < OWNER_ASKS_MAX &&
+                    ask(w, &e) < 0)
+                        return; /* the fetcher is gone, so the keeper ends too */
 }
 
 /* The access check, before any request is sent. */
@@ -193,16 +213,21 @@ want(struct call *c, struct sandbox *s, struct error *e)
         c->secrets = w;
         w->call = c;
         arena_init(&w->memory, MEMORY_MAX);
-        if (prepare_secrets_wanted(&w->memory, s->prepared, secret_actor(s), &w->wanted, &w->count, e) < 0) {
+        if (prepare_secrets_wanted(&w->memory, s->prepared, secret_actor(s), &w->wanted, &w->count,
+                                   e) < 0) {
                 w->count = 0;
                 return -1;
         }
         if (w->count > SECRET_ASKED_MAX)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "a sandbox has at most %d secrets", SECRET_ASKED_MAX);
+                return fail(e, ERROR_QUOTA_EXCEEDED, "a sandbox has at most %d secrets",
+                            SECRET_ASKED_MAX);
         if (!fetcher.is_there) {
-                (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, "env/auth/state/env/0", "not_found", "the secret \"%.80s\" has no value: no source of secrets is configured",
-                              w->wanted[0].slug);
-                error_hint(e, "Name a source under secret_sources in the daemon's host file: docs/SECRETS.md.");
+                (void)fail_at(
+                        e, ERROR_AUTH_UNRESOLVABLE, "env/auth/state/env/0", "not_found",
+                        "the secret \"%.80s\" has no value: no source of secrets is configured",
+                        w->wanted[0].slug);
+                error_hint(e, "Name a source under secret_sources in the daemon's host file: "
+                              "docs/SECRETS.md.");
                 return -1;
         }
         return join_waiting(w, e);
@@ -253,7 +278,8 @@ static const char *
 next_text(size_t *at, size_t len)
 {
         const char *text = (const char *)fetcher.body + *at;
-        const char *end = memchr(text, '\0', len - *at);     /* lint: there is a body, or no message was received */
+        /* lint: there is a body, or no message was received */
+        const char *end = memchr(text, '\0', len - *at);
 
         if (!end)
                 return NULL;
@@ -274,23 +300,28 @@ take_values(struct call_secrets *w, size_t len, struct error *e)
 
                 if (!value)
                         return fail(e, ERROR_PROTOCOL, "the fetcher's answer is cut short");
-                if (!secret_value_look(w->values, w->wanted[i].slug) && secret_values_add(w->values, w->wanted[i].slug, value, strlen(value), "the fetcher", e) < 0)
+                if (!secret_value_look(w->values, w->wanted[i].slug) &&
+                    secret_values_add(w->values, w->wanted[i].slug, value, strlen(value),
+                                      "the fetcher", e) < 0)
                         return -1;
         }
         return 0;
 }
 
 static int
-take_failure(const struct call_secrets *w, const struct wire_secret_told *told, size_t len, struct error *e)
+take_failure(const struct call_secrets *w, const struct wire_secret_told *told, size_t len,
+             struct error *e)
 {
         size_t at = sizeof *told;
-        const char *reason = next_text(&at, len), *message = reason ? next_text(&at, len) : NULL, *hint = message ? next_text(&at, len) : NULL;
+        const char *reason = next_text(&at, len), *message = reason ? next_text(&at, len) : NULL,
+                   *hint = message ? next_text(&at, len) : NULL;
         char path[64];
 
         if (!hint || told->index >= w->count)
                 return fail(e, ERROR_PROTOCOL, "the fetcher's answer is cut short");
         (void)snprintf(path, sizeof path, "env/auth/state/env/%u", told->index);
-        (void)fail_at(e, told->code == ERROR_NO_MEMORY ? ERROR_NO_MEMORY : ERROR_AUTH_UNRESOLVABLE, path, reason, "%s", message);
+        (void)fail_at(e, told->code == ERROR_NO_MEMORY ? ERROR_NO_MEMORY : ERROR_AUTH_UNRESOLVABLE,
+                      path, reason, "%s", message);
         error_hint(e, "%s", hint);
         return -1;
 }
@@ -306,9 +337,10 @@ take_answer(size_t len)
                 at = &(*at)->next;
         w = *at;
         if (!w)
-                return;                /* its call is gone */
+                return; /* its call is gone */
         *at = w->next;
-        w->is_failed = (told.code != ERROR_NONE ? take_failure(w, &told, len, &w->why) : take_values(w, len, &w->why)) < 0;
+        w->is_failed = (told.code != ERROR_NONE ? take_failure(w, &told, len, &w->why)
+                                                : take_values(w, len, &w->why)) < 0;
         explicit_bzero(fetcher.body, len);
         ask_next();
         if (w->call->is_cancelled)
@@ -335,7 +367,8 @@ on_words(struct peer *p, uint32_t events)
         }
         if (!p->is_broken && (result == -EAGAIN || result > 0))
                 return;
-        (void)fprintf(stderr, "carrel-keeper: the process that asks the sources of secrets has ended; so does this one, to be started again\n");
+        (void)fprintf(stderr, "carrel-keeper: the process that asks the sources of secrets has "
+                              "ended; so does this one, to be started again\n");
         fetcher.keeper->is_stopping = true;
         loop_stop(fetcher.keeper->loop);
 }
@@ -348,7 +381,8 @@ secret_open(struct keeper *k, int take_fd, struct error *e)
         fetcher.keeper = k;
         if (take_fd < 0)
                 return 0;
-        fetcher.body = mmap(NULL, WIRE_BODY_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        fetcher.body = mmap(NULL, WIRE_BODY_MAX, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (fetcher.body == MAP_FAILED)
                 return fail(e, ERROR_NO_MEMORY, "no memory for secrets");
         (void)madvise(fetcher.body, WIRE_BODY_MAX, MADV_DONTDUMP);

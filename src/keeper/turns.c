@@ -25,9 +25,9 @@
 enum { OWNER_CALLS_MAX = 1024, MOMENT_MS = 2 };
 
 struct turn {
-        struct turn *next, *prev;      /* the ring of owners with calls here */
-        struct call *first, **last;    /* calls that were not begun yet */
-        unsigned count;                /* including those that were begun and wait */
+        struct turn *next, *prev;   /* the ring of owners with calls here */
+        struct call *first, **last; /* calls that were not begun yet */
+        unsigned count;             /* including those that were begun and wait */
         char owner[KEEPER_OWNER_LEN];
 };
 
@@ -85,7 +85,8 @@ turns_add(struct call *c, struct error *e)
         bool is_bounded = c->caller.owner[0] != '\0' && strcmp(c->caller.owner, k->owner) != 0;
 
         if (t && is_bounded && t->count >= OWNER_CALLS_MAX)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "%u calls of yours wait, and at most %d may", t->count, OWNER_CALLS_MAX);
+                return fail(e, ERROR_QUOTA_EXCEEDED, "%u calls of yours wait, and at most %d may",
+                            t->count, OWNER_CALLS_MAX);
         if (!t)
                 t = turn_new(k, c->caller.owner);
         if (!t)
@@ -112,7 +113,8 @@ turns_forget(struct call *c)
 static bool
 is_clogged(const struct call *c)
 {
-        return c->connection && !c->connection->peer.is_broken && peer_is_full(&c->connection->peer);
+        return c->connection && !c->connection->peer.is_broken &&
+               peer_is_full(&c->connection->peer);
 }
 
 static void
@@ -159,7 +161,7 @@ turns_serve(struct keeper *k)
         struct turn *t = next_turn(k);
 
         while (t) {
-                k->turns = t->next;            /* the other owners first, then this one again */
+                k->turns = t->next; /* the other owners first, then this one again */
                 begin(t);
                 t = next_turn(k);
                 if (t && loop_now_ms() >= until) {

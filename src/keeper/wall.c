@@ -16,7 +16,15 @@
 #include "plan/wall.h"
 #include "sandbox/caps.h"
 
-enum { PROTOCOL = 3, NEWS_ROOM = 256, WALLS_A_TURN = 8, LISTENERS_ROOM = WIRE_FDS_MAX, AGAIN_MS = 20, AGAIN_DOUBLED_MAX = 9, LOST_FOR_LONG_MS = 60000 };
+enum {
+        PROTOCOL = 3,
+        NEWS_ROOM = 256,
+        WALLS_A_TURN = 8,
+        LISTENERS_ROOM = WIRE_FDS_MAX,
+        AGAIN_MS = 20,
+        AGAIN_DOUBLED_MAX = 9,
+        LOST_FOR_LONG_MS = 60000
+};
 
 static struct box *
 find_wall(const struct keeper *k, uint32_t wall)
@@ -35,7 +43,10 @@ has_list(struct sandbox *s)
 
         if (sandbox_judge(s, &e) == 0)
                 return true;
-        (void)fprintf(stderr, "carrel-keeper: the list of destinations of %s cannot be read, so nothing is reached: %s\n", s->id, e.message);
+        (void)fprintf(stderr,
+                      "carrel-keeper: the list of destinations of %s cannot be read, so nothing is "
+                      "reached: %s\n",
+                      s->id, e.message);
         return false;
 }
 
@@ -63,7 +74,8 @@ drop_wall(struct box *b)
 {
         const struct wire_number number = { (int32_t)b->wall };
 
-        if (b->wall != 0 && peer_send(&b->keeper->gate, WIRE_GATE_DROP, &number, sizeof number, NULL, 0) < 0)
+        if (b->wall != 0 &&
+            peer_send(&b->keeper->gate, WIRE_GATE_DROP, &number, sizeof number, NULL, 0) < 0)
                 let_gate_go(b->keeper);
         b->wall = 0;
 }
@@ -85,7 +97,8 @@ give_again(struct box *b)
 
         if (now - b->lost_ms > LOST_FOR_LONG_MS)
                 b->lost = 0;
-        (void)loop_timer_set(b->keeper->loop, &b->again, now + ((uint64_t)AGAIN_MS << b->lost), on_again);
+        (void)loop_timer_set(b->keeper->loop, &b->again, now + ((uint64_t)AGAIN_MS << b->lost),
+                             on_again);
         b->lost += b->lost < AGAIN_DOUBLED_MAX;
         b->lost_ms = now;
 }
@@ -99,7 +112,10 @@ on_added(struct box *b, const struct wire_gate_added *added)
         }
         if (added->sys == 0)
                 return;
-        (void)fprintf(stderr, "carrel-keeper: the gate does not take the list of %s, which reaches nothing from now on: %s\n", b->id, strerror(added->sys));
+        (void)fprintf(stderr,
+                      "carrel-keeper: the gate does not take the list of %s, which reaches nothing "
+                      "from now on: %s\n",
+                      b->id, strerror(added->sys));
         drop_wall(b);
         /*
          * EINVAL is about the list, which a retry does not change; memory and descriptors may
@@ -132,9 +148,11 @@ on_gate(struct peer *p, uint32_t events)
                 struct box *b = NULL;
 
                 wire_message_close(&m);
-                if (m.kind == WIRE_GATE_ADDED && m.len == sizeof *added && (b = find_wall(k, added->wall)))
+                if (m.kind == WIRE_GATE_ADDED && m.len == sizeof *added &&
+                    (b = find_wall(k, added->wall)))
                         on_added(b, added);
-                else if (m.kind == WIRE_GATE_DROPPED && m.len == sizeof *dropped && (b = find_wall(k, (uint32_t)dropped->number)))
+                else if (m.kind == WIRE_GATE_DROPPED && m.len == sizeof *dropped &&
+                         (b = find_wall(k, (uint32_t)dropped->number)))
                         on_dropped(b);
         }
         if (result != -EAGAIN)
@@ -167,7 +185,8 @@ static int
 send_config(struct keeper *k)
 {
         const struct host_rules *r = k->host.rules;
-        size_t len = wire_gate_config(k->out, sizeof k->out, r->resolvers.items, r->resolvers.count, r->networks.items, r->networks.count);
+        size_t len = wire_gate_config(k->out, sizeof k->out, r->resolvers.items, r->resolvers.count,
+                                      r->networks.items, r->networks.count);
 
         return len == 0 ? -1 : peer_send(&k->gate, WIRE_GATE_CONFIG, k->out, len, NULL, 0);
 }
@@ -220,7 +239,8 @@ gate_open(struct keeper *k, int take_fd, struct error *e)
 void
 wall_box_ready(struct box *b)
 {
-        if (b->hello.protocol >= PROTOCOL && b->sandbox && (b->keeper->gate.fd >= 0 || !b->has_wall))
+        if (b->hello.protocol >= PROTOCOL && b->sandbox &&
+            (b->keeper->gate.fd >= 0 || !b->has_wall))
                 (void)box_send(b, WIRE_BOX_WALL, NULL, 0);
 }
 
@@ -234,7 +254,9 @@ write_list(struct box *b, const struct wall_listener *listeners, size_t count)
         struct keeper *k = b->keeper;
         const struct spec *spec = b->sandbox->prepared->spec;
         const struct host_rules *rules = b->sandbox->prepared->rules;
-        struct wire_gate_policy head = { .wall = b->wall, .generation = b->generation, .caps = wall_caps(&spec->egress_caps) };
+        struct wire_gate_policy head = { .wall = b->wall,
+                                         .generation = b->generation,
+                                         .caps = wall_caps(&spec->egress_caps) };
         const char *const *allow, *const *private_names;
         struct arena memory;
         size_t len = 0;
@@ -244,7 +266,8 @@ write_list(struct box *b, const struct wall_listener *listeners, size_t count)
         allow = egress_texts(&memory, spec->egress, spec->egress_count);
         private_names = egress_texts(&memory, rules->private_names, rules->private_name_count);
         if (allow && private_names)
-                len = wire_gate_policy(k->out, sizeof k->out, &head, allow, spec->egress_count, private_names, rules->private_name_count, listeners, count);
+                len = wire_gate_policy(k->out, sizeof k->out, &head, allow, spec->egress_count,
+                                       private_names, rules->private_name_count, listeners, count);
         arena_fini(&memory);
         return len;
 }
@@ -262,7 +285,9 @@ new_ports(const struct box *b, const struct spec *spec, uint16_t *ret, size_t ro
                 for (size_t p = 0; p < spec->egress[i].port_count && count < room; p++) {
                         uint16_t port = spec->egress[i].ports[p];
 
-                        if (!plan_wall_has(held, sizeof held / sizeof *held, port) && !plan_wall_has(b->ports, b->port_count, port) && !plan_wall_has(ret, count, port))
+                        if (!plan_wall_has(held, sizeof held / sizeof *held, port) &&
+                            !plan_wall_has(b->ports, b->port_count, port) &&
+                            !plan_wall_has(ret, count, port))
                                 ret[count++] = port;
                 }
         return count;
@@ -281,7 +306,10 @@ static void
 promise_ports(struct box *b)
 {
         uint16_t ports[BOX_PORTS_MAX];
-        size_t count = b->is_routed && b->sandbox->prepared ? new_ports(b, b->sandbox->prepared->spec, ports, BOX_PORTS_MAX - b->port_count) : 0;
+        size_t count = b->is_routed && b->sandbox->prepared
+                               ? new_ports(b, b->sandbox->prepared->spec, ports,
+                                           BOX_PORTS_MAX - b->port_count)
+                               : 0;
 
         if (count > b->stock)
                 count = b->stock;
@@ -296,7 +324,8 @@ hear_ports(struct box *b, const struct wire_box_walled *head, const struct wall_
         b->is_routed = head->stock > 0;
         b->stock = b->is_routed ? head->stock - 1u : 0;
         b->port_count = 0;
-        for (size_t i = 0; i < head->listeners && b->is_routed && b->port_count < BOX_PORTS_MAX; i++)
+        for (size_t i = 0; i < head->listeners && b->is_routed && b->port_count < BOX_PORTS_MAX;
+             i++)
                 if (listeners[i].index == 0)
                         b->ports[b->port_count++] = listeners[i].port;
         promise_ports(b);
@@ -312,7 +341,7 @@ wall_box_told(struct box *b, struct wire_message *m, const void *body)
 
         memcpy(&head, body, sizeof head);
         if (head.sys == 0 && m->fd_count == 0)
-                head.sys = EMFILE;                     /* no room here for the descriptors */
+                head.sys = EMFILE; /* no room here for the descriptors */
         if (head.sys == EAGAIN)
                 wall_box_ready(b);
         else if (head.sys != 0 && head.sys != ENOENT)
@@ -320,7 +349,9 @@ wall_box_told(struct box *b, struct wire_message *m, const void *body)
         b->has_wall = b->has_wall || head.sys == 0;
         if (head.sys != 0 || !b->sandbox || !has_list(b->sandbox))
                 return;
-        if (head.listeners > LISTENERS_ROOM || m->len != sizeof head + head.listeners * sizeof *listeners || m->fd_count != (size_t)1 + WALL_FIXED + head.listeners)
+        if (head.listeners > LISTENERS_ROOM ||
+            m->len != sizeof head + head.listeners * sizeof *listeners ||
+            m->fd_count != (size_t)1 + WALL_FIXED + head.listeners)
                 return;
         memcpy(listeners, (const char *)body + sizeof head, head.listeners * sizeof *listeners);
         hear_ports(b, &head, listeners);
@@ -346,7 +377,7 @@ wall_box_told(struct box *b, struct wire_message *m, const void *body)
                 return;
         }
         (void)peer_send(&k->gate, WIRE_GATE_ADD, k->out, len, m->fds, m->fd_count);
-        m->fd_count = 0;                               /* the gate has taken them */
+        m->fd_count = 0; /* the gate has taken them */
 }
 
 /*
@@ -372,7 +403,7 @@ send_list(struct box *b)
                 give_again(b);
                 calls_begin(&b->listing);
         } else if (peer_send(gate, WIRE_GATE_SET, b->keeper->out, len, NULL, 0) < 0) {
-                let_gate_go(b->keeper);                /* the gate has ended */
+                let_gate_go(b->keeper); /* the gate has ended */
         }
 }
 

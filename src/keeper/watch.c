@@ -25,15 +25,21 @@
  * WATCHERS_MAX: on one connection; the door has no limit, because each of its watchers is a
  * separate client.
  */
-enum { WATCHERS_MAX = 64, EVENTS_A_TURN = 32, MESSAGE_ROOM = 160,
-       LINGER_MS = 60 * 1000 /* without a watcher */, WORD_LEN = 16, EVENT_ID_LEN = WORD_LEN + 24 };
+enum {
+        WATCHERS_MAX = 64,
+        EVENTS_A_TURN = 32,
+        MESSAGE_ROOM = 160,
+        LINGER_MS = 60 * 1000 /* without a watcher */,
+        WORD_LEN = 16,
+        EVENT_ID_LEN = WORD_LEN + 24
+};
 
 /* Of one owner, while it has a watcher, and a little longer. */
 struct audience {
-        struct loop_timer linger;      /* first */
+        struct loop_timer linger; /* first */
         struct audience *next;
         struct keeper *keeper;
-        char word[WORD_LEN + 1];       /* random: start of the ids of its events */
+        char word[WORD_LEN + 1]; /* random: start of the ids of its events */
         struct news *news;
         unsigned watchers;
         char owner[KEEPER_OWNER_LEN];
@@ -43,10 +49,10 @@ struct watcher {
         struct watcher *next;
         struct connection *connection;
         struct audience *audience;
-        uint64_t at;                   /* number of the next event */
+        uint64_t at; /* number of the next event */
         uint32_t serial;
-        bool has_missed;               /* events after the one that it named are no longer stored */
-        char id[SANDBOX_ID_LEN];       /* "": every sandbox of the owner */
+        bool has_missed;         /* events after the one that it named are no longer stored */
+        char id[SANDBOX_ID_LEN]; /* "": every sandbox of the owner */
 };
 
 _Static_assert((int)NEWS_ID_LEN == (int)SANDBOX_ID_LEN, "an event knows its sandbox");
@@ -130,7 +136,8 @@ nobody_came(struct loop_timer *t)
 static void
 leave(struct keeper *k, struct audience *a)
 {
-        if (--a->watchers == 0 && loop_timer_set(k->loop, &a->linger, loop_now_ms() + LINGER_MS, nobody_came) < 0)
+        if (--a->watchers == 0 &&
+            loop_timer_set(k->loop, &a->linger, loop_now_ms() + LINGER_MS, nobody_came) < 0)
                 audience_free(a);
 }
 
@@ -155,7 +162,8 @@ find_next(const struct audience *a, const char *id, uint64_t *ret)
         unsigned long long number;
         char *end;
 
-        if (strncmp(id, a->word, WORD_LEN) != 0 || id[WORD_LEN] != '.' || id[WORD_LEN + 1] < '0' || id[WORD_LEN + 1] > '9')
+        if (strncmp(id, a->word, WORD_LEN) != 0 || id[WORD_LEN] != '.' || id[WORD_LEN + 1] < '0' ||
+            id[WORD_LEN + 1] > '9')
                 return false;
         errno = 0;
         number = strtoull(id + WORD_LEN + 1, &end, 10);
@@ -203,7 +211,9 @@ op_watch(struct call *c, struct error *e)
                         return CALL_FAILED;
         }
         if (!has_room(c->keeper, c->connection))
-                return fail(e, ERROR_QUOTA_EXCEEDED, "one connection watches at most %d times", WATCHERS_MAX), CALL_FAILED;
+                return fail(e, ERROR_QUOTA_EXCEEDED, "one connection watches at most %d times",
+                            WATCHERS_MAX),
+                       CALL_FAILED;
         watcher = watcher_new(c, s);
         if (!watcher)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a watcher"), CALL_FAILED;
@@ -246,7 +256,8 @@ begin_event(struct keeper *k)
 {
         struct record_writer w;
 
-        record_init(&w, k->out + sizeof(struct wire_call), sizeof k->out - sizeof(struct wire_call));
+        record_init(&w, k->out + sizeof(struct wire_call),
+                    sizeof k->out - sizeof(struct wire_call));
         return w;
 }
 
@@ -257,7 +268,9 @@ say_overflow(const struct watcher *watcher)
 
         record_text(&w, FIELD_EVENT, WATCH_OVERFLOW);
         record_uint(&w, FIELD_AT, loop_wall_ms());
-        record_text(&w, FIELD_MESSAGE, "events were lost because they were not read fast enough: list the sandboxes again, then watch again");
+        record_text(&w, FIELD_MESSAGE,
+                    "events were lost because they were not read fast enough: list the sandboxes "
+                    "again, then watch again");
         reply_event(watcher->connection, watcher->serial, &w);
 }
 
@@ -269,7 +282,9 @@ say_missed(const struct watcher *watcher)
 
         record_text(&w, FIELD_EVENT, WATCH_MISSED);
         record_uint(&w, FIELD_AT, loop_wall_ms());
-        record_text(&w, FIELD_MESSAGE, "what followed that event is no longer kept: ask again what there is; what comes from now on follows here");
+        record_text(&w, FIELD_MESSAGE,
+                    "what followed that event is no longer kept: ask again what there is; what "
+                    "comes from now on follows here");
         write_id(&w, watcher->audience, watcher->at - 1);
         reply_event(watcher->connection, watcher->serial, &w);
 }
@@ -279,7 +294,7 @@ say_event(const struct watcher *watcher, const struct news_item *item, uint64_t 
 {
         struct record_writer w = begin_event(watcher->connection->keeper);
 
-        memcpy(w.bytes, item->body, item->len);        /* already written there */
+        memcpy(w.bytes, item->body, item->len); /* already written there */
         w.len = item->len;
         write_id(&w, watcher->audience, number);
         reply_event(watcher->connection, watcher->serial, &w);
@@ -340,7 +355,7 @@ watch_turn(struct connection *connection)
                         heard_last = &w->next;
                 }
         }
-        if (*last)                                     /* more events may follow */
+        if (*last) /* more events may follow */
                 peer_want(&connection->peer);
         while (*last)
                 last = &(*last)->next;
@@ -361,7 +376,8 @@ write_secret(struct record_writer *w, const struct watch_secret *secret)
 }
 
 static void
-write_event(struct record_writer *w, const struct sandbox *s, const char *event, const struct wire_box_listed *l, const struct watch_secret *secret,
+write_event(struct record_writer *w, const struct sandbox *s, const char *event,
+            const struct wire_box_listed *l, const struct watch_secret *secret,
             const struct wire_box_denied *denied, const struct wire_kept *kept)
 {
         struct outcome outcome;
@@ -391,7 +407,9 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
         record_uint(w, FIELD_EXEC, l->exec);
         if (l->state != BOX_EXEC_ENDED || l->end.word >= OUTCOME_MAX)
                 return;
-        outcome = (struct outcome){ .word = (enum outcome_word)l->end.word, .exit_code = l->end.exit_code, .signal = l->end.signal };
+        outcome = (struct outcome){ .word = (enum outcome_word)l->end.word,
+                                    .exit_code = l->end.exit_code,
+                                    .signal = l->end.signal };
         record_text(w, FIELD_OUTCOME, outcome_name(outcome.word));
         record_int(w, FIELD_EXIT_CODE, outcome_status(&outcome));
 }
@@ -406,7 +424,8 @@ publish(struct audience *a, const struct sandbox *s, const struct record_writer 
         for (struct watcher *watcher = s->keeper->watchers; watcher; watcher = watcher->next) {
                 if (watcher->audience != a)
                         continue;
-                if (!watcher->has_missed && watcher->at + 1 == a->news->next && watcher->at >= a->news->first && peer_is_idle(&watcher->connection->peer))
+                if (!watcher->has_missed && watcher->at + 1 == a->news->next &&
+                    watcher->at >= a->news->first && peer_is_idle(&watcher->connection->peer))
                         (void)hear(watcher);
                 else
                         peer_want(&watcher->connection->peer);
@@ -414,7 +433,9 @@ publish(struct audience *a, const struct sandbox *s, const struct record_writer 
 }
 
 static void
-tell(struct sandbox *s, const char *event, const struct wire_box_listed *l, const struct watch_secret *secret, const struct wire_box_denied *denied, const struct wire_kept *kept)
+tell(struct sandbox *s, const char *event, const struct wire_box_listed *l,
+     const struct watch_secret *secret, const struct wire_box_denied *denied,
+     const struct wire_kept *kept)
 {
         struct audience *a = s->row.owner ? find_audience(s->keeper, s->row.owner) : NULL;
         struct record_writer w = begin_event(s->keeper);
@@ -452,7 +473,10 @@ watch_tell_denied_more(struct sandbox *s, unsigned count)
         char message[MESSAGE_ROOM];
 
         write_event(&w, s, "egress-denied", NULL, NULL, NULL, NULL);
-        (void)snprintf(message, sizeof message, "%u more requests to the network were refused within a second; GET /v1/sandboxes/%s/denials lists the last", count, s->id);
+        (void)snprintf(message, sizeof message,
+                       "%u more requests to the network were refused within a second; GET "
+                       "/v1/sandboxes/%s/denials lists the last",
+                       count, s->id);
         record_uint(&w, FIELD_COUNT, count);
         record_text(&w, FIELD_MESSAGE, message);
         if (a)
@@ -463,16 +487,28 @@ watch_tell_denied_more(struct sandbox *s, unsigned count)
 void
 watch_tell_kept(struct sandbox *s, const struct wire_kept *kept)
 {
-        static const char *const events[KEPT_WHAT_MAX] = { [KEPT_MOVED] = "name-moved", [KEPT_MADE] = "name-made", [KEPT_CHANGED] = "content-changed",
-                                                           [KEPT_STUCK] = "name-stuck", [KEPT_STRICT] = "name-refused", [KEPT_RESTORED] = "config-restored",
-                                                           [KEPT_REPOSITORY] = "repository-found", [KEPT_BARE] = "bare-repository-found", [KEPT_GITLINK] = "gitlink-found",
-                                                           [KEPT_SUBMODULE] = "submodule-found", [KEPT_GITFILE] = "gitfile-found", [KEPT_INDEX] = "index-unread",
-                                                           [KEPT_MORE] = "more-found", [KEPT_BOUND] = "search-bounded",
-                                                           [KEPT_CHANGED_BELOW] = "content-changed", [KEPT_PACKAGES] = "package-names-found",
-                                                           [KEPT_WITHIN] = "repository-names-found", [KEPT_CLOSED] = "directory-closed" };
+        static const char *const events[KEPT_WHAT_MAX] = { [KEPT_MOVED] = "name-moved",
+                                                           [KEPT_MADE] = "name-made",
+                                                           [KEPT_CHANGED] = "content-changed",
+                                                           [KEPT_STUCK] = "name-stuck",
+                                                           [KEPT_STRICT] = "name-refused",
+                                                           [KEPT_RESTORED] = "config-restored",
+                                                           [KEPT_REPOSITORY] = "repository-found",
+                                                           [KEPT_BARE] = "bare-repository-found",
+                                                           [KEPT_GITLINK] = "gitlink-found",
+                                                           [KEPT_SUBMODULE] = "submodule-found",
+                                                           [KEPT_GITFILE] = "gitfile-found",
+                                                           [KEPT_INDEX] = "index-unread",
+                                                           [KEPT_MORE] = "more-found",
+                                                           [KEPT_BOUND] = "search-bounded",
+                                                           [KEPT_CHANGED_BELOW] = "content-changed",
+                                                           [KEPT_PACKAGES] = "package-names-found",
+                                                           [KEPT_WITHIN] = "repository-names-found",
+                                                           [KEPT_CLOSED] = "directory-closed" };
         struct wire_kept copy = *kept;
 
-        copy.name[sizeof copy.name - 1] = copy.key[sizeof copy.key - 1] = copy.kept[sizeof copy.kept - 1] = '\0';
+        copy.name[sizeof copy.name - 1] = copy.key[sizeof copy.key - 1] =
+                copy.kept[sizeof copy.kept - 1] = '\0';
         for (char *at = copy.kept; copy.what >= KEPT_REPOSITORY && (at = strchr(at, '\n')) != NULL;)
                 *at = ',';
         if (copy.what < KEPT_WHAT_MAX && events[copy.what])

@@ -28,7 +28,7 @@ later_new(struct loop *l, size_t len)
 static void
 free_now(struct loop_timer *t)
 {
-        free(t);                       /* the timer stands first */
+        free(t); /* the timer stands first */
 }
 
 void
@@ -40,5 +40,7 @@ later_free(void *memory)
                 return;
         h = (struct head *)(void *)((unsigned char *)memory - offsetof(struct head, memory));
         if (h->timer.index == 0)
-                (void)loop_timer_set(h->loop, &h->timer, 0, free_now);     /* without memory for a timer it stays: never freed too early */
+                (void)loop_timer_set(
+                        h->loop, &h->timer, 0,
+                        free_now); /* without memory for a timer it stays: never freed too early */
 }

@@ -1,8 +1,9 @@
 /*
- * loop/later.h - memory that is freed when it can no longer be in use: after the callback that no longer needs it.
+ * loop/later.h - memory that is freed when it can no longer be in use: after the callback that no
+ * longer needs it.
  *
- * A callback of the loop may end the very thing it was called for. What was made here is freed by a timer that is already
- * due, so in the next turn and from nowhere below the caller.
+ * A callback of the loop may end the very thing it was called for. What was made here is freed by a
+ * timer that is already due, so in the next turn and from nowhere below the caller.
  */
 #ifndef CARREL_LOOP_LATER_H
 #define CARREL_LOOP_LATER_H

@@ -2,8 +2,9 @@
  * loop/loop.c - waiting: one epoll, timers in a heap.
  *
  * Room: loop (words). Touches: fd, clock, mem.
- * Theory: a watcher that is removed while its event waits in the fetched batch is crossed out of the batch, so a callback never
- * runs for something that is no more. Timers are looked at once a turn, before the descriptors, in the order of their moments.
+ * Theory: a watcher that is removed while its event waits in the fetched batch is crossed out of
+ * the batch, so a callback never runs for something that is no more. Timers are looked at once a
+ * turn, before the descriptors, in the order of their moments.
  */
 #include "loop/loop.h"
 
@@ -22,7 +23,7 @@ struct loop {
         int epoll;
         bool is_stopped;
         struct epoll_event batch[LOOP_BATCH];
-        int batch_len, batch_at;       /* events fetched, and the one being delivered */
+        int batch_len, batch_at; /* events fetched, and the one being delivered */
         struct loop_timer **heap;
         size_t count, room;
 };
@@ -73,7 +74,9 @@ loop_free(struct loop *l)
         free(l);
 }
 
-/* -- watchers --------------------------------------------------------------------------------------------------- */
+/* -- watchers
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static int
 control(struct loop *l, int how, struct loop_watch *w)
@@ -84,7 +87,8 @@ control(struct loop *l, int how, struct loop_watch *w)
 }
 
 int
-loop_watch_add(struct loop *l, struct loop_watch *w, int fd, uint32_t events, void (*ready)(struct loop_watch *w, uint32_t events))
+loop_watch_add(struct loop *l, struct loop_watch *w, int fd, uint32_t events,
+               void (*ready)(struct loop_watch *w, uint32_t events))
 {
         int result;
 
@@ -117,7 +121,8 @@ loop_watch_forget(struct loop_watch *w)
 }
 
 int
-loop_watch_move(struct loop_watch *from, struct loop_watch *to, uint32_t events, void (*ready)(struct loop_watch *w, uint32_t events))
+loop_watch_move(struct loop_watch *from, struct loop_watch *to, uint32_t events,
+                void (*ready)(struct loop_watch *w, uint32_t events))
 {
         struct loop *l = from->loop;
         struct epoll_event event = { .events = events, .data.ptr = to };
@@ -143,7 +148,8 @@ loop_watch_remove(struct loop_watch *w)
         loop_watch_forget(w);
 }
 
-/* -- timers: a binary heap, each timer knowing where it stands --------------------------------------------------- */
+/* -- timers: a binary heap, each timer knowing where it stands
+ * --------------------------------------------------- */
 
 static void
 put(struct loop *l, size_t at, struct loop_timer *t)
@@ -216,7 +222,8 @@ loop_timers_reserve(struct loop *l, size_t count)
 }
 
 int
-loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t due_ms, void (*fire)(struct loop_timer *t))
+loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t due_ms,
+               void (*fire)(struct loop_timer *t))
 {
         loop_timer_remove(t);
         *t = (struct loop_timer){ .due_ms = due_ms, .fire = fire, .loop = l };
@@ -235,7 +242,8 @@ fire_due(struct loop *l)
 {
         uint64_t now = loop_now_ms();
 
-        for (size_t most = l->count; most > 0 && l->count > 0 && l->heap[0]->due_ms <= now && !l->is_stopped; most--) {
+        for (size_t most = l->count;
+             most > 0 && l->count > 0 && l->heap[0]->due_ms <= now && !l->is_stopped; most--) {
                 struct loop_timer *t = l->heap[0];
 
                 loop_timer_remove(t);
@@ -253,10 +261,13 @@ wait_ms(const struct loop *l)
         now = loop_now_ms();
         if (l->heap[0]->due_ms <= now)
                 return 0;
-        return l->heap[0]->due_ms - now > WAIT_MAX_MS ? WAIT_MAX_MS : (int)(l->heap[0]->due_ms - now);
+        return l->heap[0]->due_ms - now > WAIT_MAX_MS ? WAIT_MAX_MS
+                                                      : (int)(l->heap[0]->due_ms - now);
 }
 
-/* -- turning ------------------------------------------------------------------------------------------------------ */
+/* -- turning
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static int
 turn(struct loop *l, int wait)

@@ -60,7 +60,8 @@ a_watcher_that_moved_is_told_again(void **state)
         fired = 0;
         assert_int_equal(loop_new(&the_loop), 0);
         assert_int_equal(pipe(a), 0);
-        assert_int_equal(loop_watch_add(the_loop, &first, a[0], EPOLLIN | EPOLLET, move_and_count), 0);
+        assert_int_equal(loop_watch_add(the_loop, &first, a[0], EPOLLIN | EPOLLET, move_and_count),
+                         0);
         assert_int_equal(write(a[1], "x", 1), 1);
         loop_turn(the_loop);
         assert_int_equal(first.fd, -1);
@@ -71,7 +72,10 @@ a_watcher_that_moved_is_told_again(void **state)
         loop_free(the_loop);
 }
 
-struct late { struct loop_timer timer; int name; };
+struct late {
+        struct loop_timer timer;
+        int name;
+};
 
 static void
 note_name(struct loop_timer *t)

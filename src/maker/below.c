@@ -37,7 +37,8 @@ is_opened(const struct below *b, const char *path)
         for (const char *at = b->list, *end = at + b->list_len; at < end; at += strlen(at) + 1) {
                 size_t len = strlen(at) - 1;
 
-                if (at[0] == 'o' && strncmp(at + 1, path, len) == 0 && (path[len] == '\0' || path[len] == '/'))
+                if (at[0] == 'o' && strncmp(at + 1, path, len) == 0 &&
+                    (path[len] == '\0' || path[len] == '/'))
                         return true;
         }
         return false;
@@ -49,14 +50,17 @@ is_name(int dir, const char *name, const char *wanted, const struct stat *st)
 {
         struct stat other;
 
-        return strcmp(name, wanted) == 0 || (fstatat(dir, wanted, &other, AT_SYMLINK_NOFOLLOW) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino);
+        return strcmp(name, wanted) == 0 ||
+               (fstatat(dir, wanted, &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+                other.st_dev == st->st_dev && other.st_ino == st->st_ino);
 }
 
 static bool
 is_later(const struct stat *st, const struct timespec *moment)
 {
         return (moment->tv_sec != 0 || moment->tv_nsec != 0) &&
-               (st->st_ctim.tv_sec > moment->tv_sec || (st->st_ctim.tv_sec == moment->tv_sec && st->st_ctim.tv_nsec > moment->tv_nsec));
+               (st->st_ctim.tv_sec > moment->tv_sec ||
+                (st->st_ctim.tv_sec == moment->tv_sec && st->st_ctim.tv_nsec > moment->tv_nsec));
 }
 
 /*
@@ -81,17 +85,21 @@ is_changed_within(const struct below *b, int dir, const char *name, unsigned dep
         bool is_changed = false;
         long got;
 
-        while (fd >= 0 && !is_changed && (got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
+        while (fd >= 0 && !is_changed &&
+               (got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
                 for (long at = 0; at < got && !is_changed && *left > 0;) {
-                        const struct kept_dirent *d = (const struct kept_dirent *)(const void *)(entries + at);
+                        const struct kept_dirent *d =
+                                (const struct kept_dirent *)(const void *)(entries + at);
                         struct stat st;
 
                         at += d->len;
-                        if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0 || fstatat(fd, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0 ||
+                            fstatat(fd, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                                 continue;
                         --*left;
                         is_changed = (gitdir_is_since(&st, &b->since) && !is_doubtful(b, &st)) ||
-                                     (S_ISDIR(st.st_mode) && depth < WITHIN_DEPTH_MAX && is_changed_within(b, fd, d->name, depth + 1, left));
+                                     (S_ISDIR(st.st_mode) && depth < WITHIN_DEPTH_MAX &&
+                                      is_changed_within(b, fd, d->name, depth + 1, left));
                 }
         if (fd >= 0)
                 (void)close(fd);
@@ -117,12 +125,15 @@ is_vendor(const struct below *b, const char *vendor, size_t len)
         (void)snprintf(path, sizeof path, "%.*s", (int)len - 1, vendor);
         dir = beneath_open(b->source, path, O_PATH);
         for (size_t i = 0; i < sizeof marks / sizeof *marks && dir >= 0; i++)
-                is_one = is_one || (fstatat(dir, marks[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode));
+                is_one = is_one || (fstatat(dir, marks[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                                    S_ISREG(st.st_mode));
         if (dir >= 0)
                 (void)close(dir);
         (void)snprintf(path, sizeof path, "%.*s", (int)(len + strcspn(package, "/")), vendor);
         dir = is_one ? -1 : beneath_open(b->source, path, O_PATH);
-        is_one = is_one || (dir >= 0 && fstatat(dir, ".cargo-checksum.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode));
+        is_one = is_one ||
+                 (dir >= 0 && fstatat(dir, ".cargo-checksum.json", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                  S_ISREG(st.st_mode));
         if (dir >= 0)
                 (void)close(dir);
         return is_one;
@@ -134,13 +145,17 @@ is_vendor(const struct below *b, const char *vendor, size_t len)
 static bool
 is_in_packages(const struct below *b, const char *path)
 {
-        static const char *const holders[] = { "node_modules/", "site-packages/", "dist-packages/", "bower_components/", "vendor/bundle/", "pkg/mod/", ".cargo/registry/", "vendor/" };
+        static const char *const holders[] = { "node_modules/",    "site-packages/",
+                                               "dist-packages/",   "bower_components/",
+                                               "vendor/bundle/",   "pkg/mod/",
+                                               ".cargo/registry/", "vendor/" };
 
         for (size_t i = 0; i < sizeof holders / sizeof *holders; i++)
                 for (const char *at = path; (at = strstr(at, holders[i])) != NULL; at++) {
                         size_t len = (size_t)(at - path) + strlen(holders[i]);
 
-                        if ((at == path || at[-1] == '/') && (strcmp(holders[i], "vendor/") != 0 || is_vendor(b, path, len)))
+                        if ((at == path || at[-1] == '/') &&
+                            (strcmp(holders[i], "vendor/") != 0 || is_vendor(b, path, len)))
                                 return true;
                 }
         return false;
@@ -208,13 +223,15 @@ fold(struct below *b, enum below_kind kind, const char *path)
         if (f->count++ == 0) {
                 (void)snprintf(whole, sizeof whole, "%s/%s", b->path, path);
                 len = strlen(whole);
-                (void)snprintf(f->first, sizeof f->first, "%s", whole + (len < sizeof f->first ? 0 : len - sizeof f->first + 1));
+                (void)snprintf(f->first, sizeof f->first, "%s",
+                               whole + (len < sizeof f->first ? 0 : len - sizeof f->first + 1));
                 return;
         }
         len = strlen(path);
         if (strchr(path, '\n') || f->more_len + len + 2 > sizeof f->more)
-                return;                        /* only counted */
-        f->more_len += (size_t)snprintf(f->more + f->more_len, sizeof f->more - f->more_len, "%s%s", f->more_len > 0 ? "\n" : "", path);
+                return; /* only counted */
+        f->more_len += (size_t)snprintf(f->more + f->more_len, sizeof f->more - f->more_len, "%s%s",
+                                        f->more_len > 0 ? "\n" : "", path);
 }
 
 static void
@@ -226,8 +243,10 @@ send(const struct below *b, unsigned what, int sys, const char *path, const char
 
         (void)snprintf(whole, sizeof whole, "%s/%s", b->path, path);
         len = strlen(whole);
-        (void)snprintf(news.name, sizeof news.name, "%s", whole + (len < sizeof news.name ? 0 : len - sizeof news.name + 1));
-        (void)snprintf(news.kept, sizeof news.kept, "%s", kept + (kept_len < sizeof news.kept ? 0 : kept_len - sizeof news.kept + 1));
+        (void)snprintf(news.name, sizeof news.name, "%s",
+                       whole + (len < sizeof news.name ? 0 : len - sizeof news.name + 1));
+        (void)snprintf(news.kept, sizeof news.kept, "%s",
+                       kept + (kept_len < sizeof news.kept ? 0 : kept_len - sizeof news.kept + 1));
         if (b->report)
                 b->report(&news);
 }
@@ -237,7 +256,8 @@ send(const struct below *b, unsigned what, int sys, const char *path, const char
  * one rename.
  */
 static int
-take(struct below *b, int dir, const char *name, const char *path, const struct stat *parent, const struct stat *judged, char kept[KEPT_PATH_ROOM])
+take(struct below *b, int dir, const char *name, const char *path, const struct stat *parent,
+     const struct stat *judged, char kept[KEPT_PATH_ROOM])
 {
         bool is_closed = (parent->st_mode & 0300) != 0300;
         char link[64];
@@ -254,22 +274,25 @@ take(struct below *b, int dir, const char *name, const char *path, const struct 
 }
 
 static bool
-move(struct below *b, int dir, const char *name, const char *path, const struct stat *parent, const struct stat *judged)
+move(struct below *b, int dir, const char *name, const char *path, const struct stat *parent,
+     const struct stat *judged)
 {
         bool is_strict = has(b, 's', "");
         char kept[KEPT_PATH_ROOM] = "";
         struct stat owner;
-        int result = b->moves < BELOW_MOVES_MAX ? take(b, dir, name, path, parent, judged, kept) : -EDQUOT;
+        int result = b->moves < BELOW_MOVES_MAX ? take(b, dir, name, path, parent, judged, kept)
+                                                : -EDQUOT;
 
         if (result == -ENOENT)
-                return false;                  /* a later look finds the name that is there now */
+                return false; /* a later look finds the name that is there now */
         if (result < 0) {
                 /* Report only the first name above the limit. The payload did not create names
                  * that belong to another user. */
                 if (b->moves <= BELOW_MOVES_MAX)
                         send(b, KEPT_STUCK, -result, path, "");
                 b->moves = result == -EDQUOT ? BELOW_MOVES_MAX + 1 : b->moves + 1;
-                b->must_kill = b->must_kill || fstat(b->source, &owner) < 0 || owner.st_uid == judged->st_uid;
+                b->must_kill = b->must_kill || fstat(b->source, &owner) < 0 ||
+                               owner.st_uid == judged->st_uid;
                 return false;
         }
         b->moves++;
@@ -296,7 +319,8 @@ below_meet(struct below *b, int dir, const char *path, const char *name)
         struct stat st, parent;
         bool is_changed;
 
-        if (!row || !beneath_join(whole, path, name) || is_opened(b, whole) || has(b, 't', whole) || has(b, 'h', whole))
+        if (!row || !beneath_join(whole, path, name) || is_opened(b, whole) || has(b, 't', whole) ||
+            has(b, 'h', whole))
                 return false;
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || fstat(dir, &parent) < 0) {
                 if (errno == EACCES)
@@ -306,9 +330,11 @@ below_meet(struct below *b, int dir, const char *path, const char *name)
         if (!is_name(dir, name, row->path, &st))
                 return false;
         is_changed = gitdir_is_since(&st, &b->since);
-        if ((!is_changed && !(S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left))) || is_later(&st, &b->rested))
+        if ((!is_changed && !(S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left))) ||
+            is_later(&st, &b->rested))
                 return false;
-        if (!is_changed || is_doubtful(b, &st) || !gitdir_is_since(&parent, &b->since) || has(b, 'T', ""))
+        if (!is_changed || is_doubtful(b, &st) || !gitdir_is_since(&parent, &b->since) ||
+            has(b, 'T', ""))
                 fold(b, BELOW_CHANGED, whole);
         else if (is_in_packages(b, path))
                 fold(b, BELOW_PACKAGE, whole);
@@ -331,8 +357,10 @@ compare(struct below *b, const char *path)
         (void)snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - path) : 0, path);
         dir = beneath_open(b->source, directory, O_PATH);
         name = slash ? slash + 1 : path;
-        if (dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !is_later(&st, &b->rested) &&
-            ((gitdir_is_since(&st, &b->since) && !is_doubtful(b, &st)) || (S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left))))
+        if (dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            !is_later(&st, &b->rested) &&
+            ((gitdir_is_since(&st, &b->since) && !is_doubtful(b, &st)) ||
+             (S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left))))
                 fold(b, BELOW_CHANGED, path);
         if (dir >= 0)
                 (void)close(dir);
@@ -364,7 +392,8 @@ below_be_closed(struct below *b, const char *path)
 void
 below_end(struct below *b)
 {
-        static const unsigned words[BELOW_KINDS] = { KEPT_CHANGED_BELOW, KEPT_PACKAGES, KEPT_WITHIN, KEPT_CLOSED };
+        static const unsigned words[BELOW_KINDS] = { KEPT_CHANGED_BELOW, KEPT_PACKAGES, KEPT_WITHIN,
+                                                     KEPT_CLOSED };
 
         for (unsigned i = 0; i < BELOW_KINDS; i++) {
                 const struct below_fold *f = &b->folds[i];

@@ -7,16 +7,14 @@
  * finds them (survey.h). It judges them by ctime, which a command cannot set. The first row that
  * matches decides:
  *
- *     inode older than the command ---------------> not the command's, also if a directory above was renamed
- *     held by a mount ('h' in the list) ----------> not the command's
- *     tracked by the index at the start ('t') ----> content: reported as changed
- *     directory older, so it had the name before -> reported as changed
- *     later than the last process of the payload -> the host's
- *     in the clock tick in which a sandbox of one
- *       command began ----------------------------> reported as changed: a person may have made it just before
- *     inside an installed package or a repository > reported, not moved: a package manager or git would miss it
- *     else ---------------------------------------> moved into the sandbox's keeping and reported;
- *                                                   strict: the box is killed too
+ *     inode older than the command ---------------> not the command's, also if a directory above
+ * was renamed held by a mount ('h' in the list) ----------> not the command's tracked by the index
+ * at the start ('t') ----> content: reported as changed directory older, so it had the name before
+ * -> reported as changed later than the last process of the payload -> the host's in the clock tick
+ * in which a sandbox of one command began ----------------------------> reported as changed: a
+ * person may have made it just before inside an installed package or a repository > reported, not
+ * moved: a package manager or git would miss it else ---------------------------------------> moved
+ * into the sandbox's keeping and reported; strict: the box is killed too
  *
  * "Inside a repository" means below a directory that has its own `.git`. If the top had no `.git`
  * at the start (no 'k' for it), the whole source counts as inside a repository. A payload can
@@ -42,7 +40,11 @@ enum { BELOW_MOVES_MAX = 64 };
 /*
  * One report line: the first path, as many others as fit (relative to their source), and the count.
  */
-struct below_fold { unsigned count; size_t more_len; char first[760], more[1024]; };
+struct below_fold {
+        unsigned count;
+        size_t more_len;
+        char first[760], more[1024];
+};
 
 enum below_kind { BELOW_CHANGED, BELOW_PACKAGE, BELOW_REPOSITORY, BELOW_CLOSED, BELOW_KINDS };
 
@@ -53,21 +55,23 @@ struct below {
         /* Exact start time of a sandbox of one command; what is not later may be older than it.
          * All 0 for other sandboxes. */
         struct timespec begun;
-        void (*report)(const struct wire_kept *news);  /* or NULL */
+        void (*report)(const struct wire_kept *news); /* or NULL */
 
         /* the source that is searched (O_PATH); the caller changes it between sources. All
          * fields are borrowed. */
         int source;
-        unsigned index;                        /* the source's number in the plan */
+        unsigned index; /* the source's number in the plan */
         /* host path of the source; list of the SURVEY step */
-        const char *path, *list;  size_t list_len;
+        const char *path, *list;
+        size_t list_len;
 
         unsigned moves;
         bool must_kill;
-        ino_t closed;                          /* the last directory that could not be listed */
+        ino_t closed; /* the last directory that could not be listed */
         struct below_fold folds[BELOW_KINDS];
         /* the last directory that was checked for being inside a repository */
-        char asked[4096];  bool is_asked, was_in_repository;
+        char asked[4096];
+        bool is_asked, was_in_repository;
 };
 
 /* Clears all results. The caller sets the fields above the first empty line. */

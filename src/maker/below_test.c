@@ -1,4 +1,5 @@
-/* maker/below_test.c - what maker/below.h promises; the attacks are rows of test/escape/below_test.py. */
+/* maker/below_test.c - what maker/below.h promises; the attacks are rows of
+ * test/escape/below_test.py. */
 #include "maker/below.h"
 
 #include <errno.h>
@@ -42,7 +43,8 @@ pass_a_tick(struct timespec *ret)
         (void)clock_gettime(CLOCK_REALTIME, &was);
         do
                 (void)clock_gettime(CLOCK_REALTIME_COARSE, ret);
-        while (ret->tv_sec < was.tv_sec || (ret->tv_sec == was.tv_sec && ret->tv_nsec <= was.tv_nsec));
+        while (ret->tv_sec < was.tv_sec ||
+               (ret->tv_sec == was.tv_sec && ret->tv_nsec <= was.tv_nsec));
 }
 
 static int
@@ -51,7 +53,8 @@ bench_open(void **state)
         (void)state;
         news_count = 0;
         (void)snprintf(base, sizeof base, "/tmp/carrel-below-XXXXXX");
-        if (!mkdtemp(base) || chdir(base) < 0 || mkdir("keep", 0700) < 0 || mkdir("top", 0700) < 0 || mkdir("top/sub", 0700) < 0)
+        if (!mkdtemp(base) || chdir(base) < 0 || mkdir("keep", 0700) < 0 ||
+            mkdir("top", 0700) < 0 || mkdir("top/sub", 0700) < 0)
                 return -1;
         (void)snprintf(keeping, sizeof keeping, "%s/keep/id", base);
         places = (struct kept_places){ .bases = { keeping }, .count = 1 };
@@ -77,7 +80,13 @@ write_file(const char *name, const char *text)
 static void
 begin(const char *list, size_t len)
 {
-        b = (struct below){ .places = &places, .report = hear, .source = open("top", O_PATH | O_DIRECTORY | O_CLOEXEC), .index = 3, .path = "/top", .list = list, .list_len = len };
+        b = (struct below){ .places = &places,
+                            .report = hear,
+                            .source = open("top", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                            .index = 3,
+                            .path = "/top",
+                            .list = list,
+                            .list_len = len };
         below_begin(&b);
         pass_a_tick(&b.since);
 }
@@ -119,15 +128,18 @@ what_was_there_or_is_content_stays(void **state)
         static const char list[] = "k.git\0tsub/.vscode\0oopen";
 
         (void)state;
-        assert_int_equal(mkdir("top/sub/.vscode", 0700) | mkdir("top/open", 0700) | mkdir("top/was", 0700), 0);
+        assert_int_equal(mkdir("top/sub/.vscode", 0700) | mkdir("top/open", 0700) |
+                                 mkdir("top/was", 0700),
+                         0);
         write_file("top/was/.envrc", "x");
         write_file("top/was/.exrc", "x");
         begin(list, sizeof list);
-        write_file("top/was/.envrc", "y");     /* in a directory that did not change */
+        write_file("top/was/.envrc", "y"); /* in a directory that did not change */
         write_file("top/sub/.vscode/x", "y");
         write_file("top/open/.envrc", "x");
-        write_file("top/sub/mise.TOML", "x");  /* another name, where case counts */
-        assert_false(meet("was", ".envrc") || meet("was", ".exrc") || meet("sub", ".vscode") || meet("open", ".envrc") || meet("sub", "mise.TOML"));
+        write_file("top/sub/mise.TOML", "x"); /* another name, where case counts */
+        assert_false(meet("was", ".envrc") || meet("was", ".exrc") || meet("sub", ".vscode") ||
+                     meet("open", ".envrc") || meet("sub", "mise.TOML"));
         below_compare(&b);
         below_end(&b);
         assert_int_equal(news_count, 1);
@@ -177,7 +189,9 @@ another_inode_is_not_moved(void **state)
         write_file("top/sub/other", "y");
         dir = open("top/sub", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         assert_int_equal(stat("top/sub/other", &judged), 0);
-        assert_int_equal(kept_take(&places, b.source, 3, dir, ".envrc", "sub/.envrc", &judged, kept), -ENOENT);
+        assert_int_equal(
+                kept_take(&places, b.source, 3, dir, ".envrc", "sub/.envrc", &judged, kept),
+                -ENOENT);
         assert_int_equal(access("top/sub/.envrc", F_OK), 0);
         assert_int_equal(access(keeping, F_OK), -1);
 }
@@ -213,11 +227,16 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(what_is_made_is_moved, bench_open, bench_close),
-                cmocka_unit_test_setup_teardown(what_was_there_or_is_content_stays, bench_open, bench_close),
-                cmocka_unit_test_setup_teardown(strict_kills_and_so_do_too_many, bench_open, bench_close),
-                cmocka_unit_test_setup_teardown(another_inode_is_not_moved, bench_open, bench_close),
-                cmocka_unit_test_setup_teardown(what_is_of_the_first_tick_is_reported_alone, bench_open, bench_close),
-                cmocka_unit_test_setup_teardown(what_is_later_is_the_hosts, bench_open, bench_close),
+                cmocka_unit_test_setup_teardown(what_was_there_or_is_content_stays, bench_open,
+                                                bench_close),
+                cmocka_unit_test_setup_teardown(strict_kills_and_so_do_too_many, bench_open,
+                                                bench_close),
+                cmocka_unit_test_setup_teardown(another_inode_is_not_moved, bench_open,
+                                                bench_close),
+                cmocka_unit_test_setup_teardown(what_is_of_the_first_tick_is_reported_alone,
+                                                bench_open, bench_close),
+                cmocka_unit_test_setup_teardown(what_is_later_is_the_hosts, bench_open,
+                                                bench_close),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,8 @@ enum { PIECE_ROOM = 256 };
 bool
 beneath_join(char ret[BENEATH_PATH_ROOM], const char *directory, const char *name)
 {
-        return snprintf(ret, BENEATH_PATH_ROOM, "%s%s%s", directory, directory[0] != '\0' ? "/" : "", name) < BENEATH_PATH_ROOM;
+        return snprintf(ret, BENEATH_PATH_ROOM, "%s%s%s", directory,
+                        directory[0] != '\0' ? "/" : "", name) < BENEATH_PATH_ROOM;
 }
 
 /* Before Linux 5.6, or if a seccomp profile does not know openat2. */
@@ -39,7 +40,9 @@ open_by_pieces(int source, const char *path, int flags)
                 memcpy(name, path, len);
                 name[len] = '\0';
                 path += len + (path[len] == '/');
-                next = openat(dir, name, (*path == '\0' ? flags : O_PATH) | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                next = openat(dir, name,
+                              (*path == '\0' ? flags : O_PATH) | O_DIRECTORY | O_NOFOLLOW |
+                                      O_CLOEXEC);
                 (void)close(dir);
                 dir = next;
         }
@@ -49,7 +52,9 @@ open_by_pieces(int source, const char *path, int flags)
 int
 beneath_open(int source, const char *path, int flags)
 {
-        int dir = kernel_openat2(source, path[0] != '\0' ? path : ".", (unsigned)(flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), KERNEL_NO_SYMLINKS | KERNEL_BENEATH);
+        int dir = kernel_openat2(source, path[0] != '\0' ? path : ".",
+                                 (unsigned)(flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                                 KERNEL_NO_SYMLINKS | KERNEL_BENEATH);
 
         return dir == -ENOSYS || dir == -EPERM ? open_by_pieces(source, path, flags) : dir;
 }

@@ -29,7 +29,15 @@
 #define NETLINK_SOCK_DIAG 4
 #endif
 
-enum { TMPFS_INODES = 65536 /* minimum */, INODE_BYTES = 4096 /* one more inode per this many bytes of size */, ROOT_PAGES = 16 * 4096, STOCK_FIRST = 128, STOCK_EARLY = 24, STOCK_LOWEST = 4, STOCK_FEW = 8 };
+enum {
+        TMPFS_INODES = 65536 /* minimum */,
+        INODE_BYTES = 4096 /* one more inode per this many bytes of size */,
+        ROOT_PAGES = 16 * 4096,
+        STOCK_FIRST = 128,
+        STOCK_EARLY = 24,
+        STOCK_LOWEST = 4,
+        STOCK_FEW = 8
+};
 
 /* Names in the workshop: the file that hides a file, the directory that hides a directory. */
 #define NOTHING "nothing"
@@ -49,13 +57,15 @@ write_file(int dir, const char *name, int flags, unsigned mode, const char *text
         return result;
 }
 
-/* -- ids and names -------------------------------------------------------------------------------------------- */
+/* -- ids and names
+ * -------------------------------------------------------------------------------------------- */
 
 static int
 map_ids(const struct step *s, const char *file)
 {
         char text[64];
-        int len = snprintf(text, sizeof text, "%u %u 1\n", (unsigned)s->number, (unsigned)s->number2);
+        int len =
+                snprintf(text, sizeof text, "%u %u 1\n", (unsigned)s->number, (unsigned)s->number2);
 
         if (s->op == STEP_MAP_GID) {
                 int result = write_file(AT_FDCWD, "/proc/self/setgroups", 0, 0, "deny", 4);
@@ -87,11 +97,13 @@ loopback_up(void)
 static int
 user_pools(const struct step *s)
 {
-        static const char *const names[] = { "/proc/sys/user/max_inotify_instances", "/proc/sys/user/max_inotify_watches" };
+        static const char *const names[] = { "/proc/sys/user/max_inotify_instances",
+                                             "/proc/sys/user/max_inotify_watches" };
         const uint64_t values[] = { s->number, s->number2 };
         int result = 0;
 
-        for (size_t i = 0; i < sizeof names / sizeof *names && (result == 0 || result == -ENOENT); i++) {
+        for (size_t i = 0; i < sizeof names / sizeof *names && (result == 0 || result == -ENOENT);
+             i++) {
                 char text[24];
                 int len = snprintf(text, sizeof text, "%llu", (unsigned long long)values[i]);
 
@@ -100,7 +112,9 @@ user_pools(const struct step *s)
         return result == -ENOENT ? 0 : result;
 }
 
-/* -- the wall -------------------------------------------------------------------------------------------------- */
+/* -- the wall
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* Parses "22 25" in a step's text. Returns the count, or -EINVAL. */
 static int
@@ -114,7 +128,8 @@ read_ports(const struct step *s, uint16_t ret[WALL_PORTS_MAX])
 
                 while (*at >= '0' && *at <= '9' && port < UINT16_MAX)
                         port = port * 10 + (unsigned)(*at++ - '0');
-                if (port == 0 || port > UINT16_MAX || (*at != ' ' && *at != '\0') || count == WALL_PORTS_MAX)
+                if (port == 0 || port > UINT16_MAX || (*at != ' ' && *at != '\0') ||
+                    count == WALL_PORTS_MAX)
                         return -EINVAL;
                 ret[count++] = (uint16_t)port;
                 at += *at == ' ';
@@ -159,7 +174,9 @@ keep_stock(struct box *box, const int *sockets, size_t count)
 static int
 names_step(struct box *box)
 {
-        const struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(53), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+        const struct sockaddr_in here = { .sin_family = AF_INET,
+                                          .sin_port = htons(53),
+                                          .sin_addr = { htonl(INADDR_LOOPBACK) } };
         int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), sockets[2], result;
 
         if (fd < 0)
@@ -179,9 +196,12 @@ names_step(struct box *box)
 static int
 open_low_ports(void)
 {
-        int result = write_file(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", 0, 0, "0", 1);
+        int result =
+                write_file(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", 0, 0, "0", 1);
 
-        return result == -ENOENT || result == -EACCES || result == -EPERM || result == -EROFS ? 0 : result;
+        return result == -ENOENT || result == -EACCES || result == -EPERM || result == -EROFS
+                       ? 0
+                       : result;
 }
 
 /*
@@ -195,7 +215,8 @@ wall_step(struct box *box, const struct step *s)
         uint16_t ports[WALL_PORTS_MAX];
         int sockets[WALL_FDS_MAX];
         int count = read_ports(s, ports);
-        struct wall_wanted wanted = { ports, count < 0 ? 0 : (size_t)count, s->op == STEP_ROUTED, s->op == STEP_ROUTED ? (size_t)s->number2 : 0 };
+        struct wall_wanted wanted = { ports, count < 0 ? 0 : (size_t)count, s->op == STEP_ROUTED,
+                                      s->op == STEP_ROUTED ? (size_t)s->number2 : 0 };
         int result = count < 0 ? count : wall_open(&wanted, sockets);
         size_t told = wanted.port_count;
 
@@ -205,13 +226,17 @@ wall_step(struct box *box, const struct step *s)
                 listeners[i] = (struct wall_listener){ .port = ports[i] };
         if (wanted.is_routed)
                 listeners[told++] = (struct wall_listener){ .index = (uint32_t)wanted.stock };
-        result = wire_send(box->control, WIRE_WALL, listeners, told * sizeof *listeners, sockets, WALL_FIXED + wanted.port_count);
+        result = wire_send(box->control, WIRE_WALL, listeners, told * sizeof *listeners, sockets,
+                           WALL_FIXED + wanted.port_count);
         for (size_t i = 0; i < WALL_FIXED + wanted.port_count; i++)
                 (void)close(sockets[i]);
-        return result < 0 ? result : keep_stock(box, sockets + WALL_FIXED + wanted.port_count, wanted.stock);
+        return result < 0 ? result
+                          : keep_stock(box, sockets + WALL_FIXED + wanted.port_count, wanted.stock);
 }
 
-/* -- names ---------------------------------------------------------------------------------------------------- */
+/* -- names
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /*
  * The directory that holds `path`, and its last component. As long as everything in the new root is
@@ -234,7 +259,9 @@ let_go(const struct box *box, int dir)
                 (void)close(dir);
 }
 
-/* -- attaching ------------------------------------------------------------------------------------------------ */
+/* -- attaching
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int
 attach(const struct box *box, int mount, const char *path)
@@ -272,8 +299,9 @@ attach_tree(const struct box *box, const struct step *s, int tree)
 static int
 clone_tree(int at, const char *path, unsigned recursive)
 {
-        return kernel_open_tree(at, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH |
-                                                  (recursive ? (unsigned)AT_RECURSIVE : 0u));
+        return kernel_open_tree(at, path,
+                                OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
+                                        AT_EMPTY_PATH | (recursive ? (unsigned)AT_RECURSIVE : 0u));
 }
 
 /*
@@ -288,7 +316,8 @@ reopen(const struct box *box, const struct step *s)
 
         if (tree < 0)
                 return tree;
-        if (((s->flags & STEP_HELD) != 0 && fstat(box->sources[s->source], &held) < 0) || fstat(tree, &st) < 0 || st.st_dev != held.st_dev || st.st_ino != held.st_ino) {
+        if (((s->flags & STEP_HELD) != 0 && fstat(box->sources[s->source], &held) < 0) ||
+            fstat(tree, &st) < 0 || st.st_dev != held.st_dev || st.st_ino != held.st_ino) {
                 (void)close(tree);
                 return -ESTALE;
         }
@@ -389,7 +418,9 @@ bind_step(struct box *box, const struct step *s)
 
 /* -- private file systems -------------------------------------------------------------------- */
 
-struct setting { const char *key, *value; };
+struct setting {
+        const char *key, *value;
+};
 
 static int
 make_file_system(const char *type, const struct setting *settings, unsigned attributes_)
@@ -413,11 +444,15 @@ static int
 make_tmpfs(uint64_t size, uint64_t mode)
 {
         char size_text[32], mode_text[32], inodes[32];
-        struct setting settings[4] = { { "size", size_text }, { "mode", mode_text }, { "nr_inodes", inodes } };
+        struct setting settings[4] = { { "size", size_text },
+                                       { "mode", mode_text },
+                                       { "nr_inodes", inodes } };
 
         (void)snprintf(size_text, sizeof size_text, "%llu", (unsigned long long)size);
         (void)snprintf(mode_text, sizeof mode_text, "%o", (unsigned)mode);
-        (void)snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)(size / INODE_BYTES > TMPFS_INODES ? size / INODE_BYTES : TMPFS_INODES));
+        (void)snprintf(inodes, sizeof inodes, "%llu",
+                       (unsigned long long)(size / INODE_BYTES > TMPFS_INODES ? size / INODE_BYTES
+                                                                              : TMPFS_INODES));
         return make_file_system("tmpfs", settings, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
@@ -437,10 +472,14 @@ static int
 devpts_step(const struct box *box, const struct step *s)
 {
         char max[32];
-        const struct setting settings[] = { { "mode", "0620" }, { "ptmxmode", "0666" }, { "max", max }, { NULL, NULL } };
+        const struct setting settings[] = {
+                { "mode", "0620" }, { "ptmxmode", "0666" }, { "max", max }, { NULL, NULL }
+        };
 
         (void)snprintf(max, sizeof max, "%llu", (unsigned long long)s->number);
-        return mount_at(box, make_file_system("devpts", settings, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC), s->path);
+        return mount_at(box,
+                        make_file_system("devpts", settings, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC),
+                        s->path);
 }
 
 static int
@@ -448,7 +487,10 @@ proc_step(const struct box *box, const struct step *s)
 {
         const struct setting none[] = { { NULL, NULL } };
 
-        return mount_at(box, make_file_system("proc", none, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC), s->path);
+        return mount_at(box,
+                        make_file_system("proc", none,
+                                         MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC),
+                        s->path);
 }
 
 /*
@@ -465,9 +507,11 @@ overlay_over(const struct box *box, const char *path)
         int mount;
 
         (void)snprintf(lower, sizeof lower, "/proc/self/fd/%d:/proc/self/fd/%d", below, empty);
-        mount = below < 0 ? below
+        mount = below < 0   ? below
                 : empty < 0 ? -errno
-                : make_file_system("overlay", settings, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY);
+                            : make_file_system("overlay", settings,
+                                               MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                                                       MOUNT_ATTR_RDONLY);
         if (below >= 0)
                 (void)close(below);
         if (empty >= 0)
@@ -491,7 +535,9 @@ overlay_step(struct box *box, const struct step *s)
         return result < 0 ? result : mount_at(box, overlay_over(box, s->path), s->path);
 }
 
-/* -- covering ------------------------------------------------------------------------------------------------- */
+/* -- covering
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* Binds the object over itself: read-only for FREEZE, with unchanged mode for PIN. */
 static int
@@ -551,7 +597,8 @@ device_step(const struct box *box, const struct step *s)
         return result;
 }
 
-/* -- the root itself ------------------------------------------------------------------------------------------ */
+/* -- the root itself
+ * ------------------------------------------------------------------------------------------ */
 
 /*
  * Attaches at a place where a box never uses the host's tree: the first existing one of a few
@@ -564,7 +611,8 @@ stand_on_host(int mount)
         int result = -ENOENT;
 
         for (size_t i = 0; i < sizeof stands / sizeof *stands && result == -ENOENT; i++)
-                result = (int)answer(syscall(SYS_move_mount, mount, "", AT_FDCWD, stands[i], MOVE_MOUNT_F_EMPTY_PATH));
+                result = (int)answer(syscall(SYS_move_mount, mount, "", AT_FDCWD, stands[i],
+                                             MOVE_MOUNT_F_EMPTY_PATH));
         return result;
 }
 
@@ -581,8 +629,10 @@ make_workshop(struct box *box)
         box->workshop = make_tmpfs(ROOT_PAGES, 0755);
         if (box->workshop < 0)
                 return box->workshop;
-        if (mkdirat(box->workshop, "root", 0755) < 0 || mkdirat(box->workshop, "scratch", 0755) < 0 || mkdirat(box->workshop, "disk", 0755) < 0 ||
-            mkdirat(box->workshop, NOWHERE, 0) < 0 || mknodat(box->workshop, NOTHING, S_IFREG, 0) < 0)
+        if (mkdirat(box->workshop, "root", 0755) < 0 ||
+            mkdirat(box->workshop, "scratch", 0755) < 0 ||
+            mkdirat(box->workshop, "disk", 0755) < 0 || mkdirat(box->workshop, NOWHERE, 0) < 0 ||
+            mknodat(box->workshop, NOTHING, S_IFREG, 0) < 0)
                 return -errno;
         result = stand_on_host(box->workshop);
         return result < 0 ? result : kernel_mount_setattr(box->workshop, 0, &attr);
@@ -595,7 +645,7 @@ root_step(struct box *box, const struct step *s)
 
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
                 return -errno;
-        (void)umask(0);                        /* so that modes are those of the steps */
+        (void)umask(0); /* so that modes are those of the steps */
         result = make_workshop(box);
         if (result < 0)
                 return result;
@@ -609,7 +659,9 @@ keep_disk(struct box *box, int mount)
 {
         if (box->disk >= 0)
                 (void)close(box->disk);
-        box->disk = fcntl(mount, F_DUPFD_CLOEXEC, box->stock_count > 0 ? box->stock[box->stock_count - 1] + 1 : first_kept());
+        box->disk =
+                fcntl(mount, F_DUPFD_CLOEXEC,
+                      box->stock_count > 0 ? box->stock[box->stock_count - 1] + 1 : first_kept());
 }
 
 static int
@@ -619,7 +671,7 @@ scratch_step(struct box *box, const struct step *s)
         if (box->scratch < 0)
                 return box->scratch;
         keep_disk(box, box->scratch);
-        if (mkdirat(box->scratch, "empty", 0555) < 0)        /* lower layer of read-only overlays */
+        if (mkdirat(box->scratch, "empty", 0555) < 0) /* lower layer of read-only overlays */
                 return -errno;
         return kernel_move_mount(box->scratch, box->workshop, "scratch");
 }
@@ -712,7 +764,8 @@ link_step(const struct box *box, const struct step *s)
 static int
 enter_step(const struct box *box)
 {
-        if (fchdir(box->root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        if (fchdir(box->root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+            umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
                 return -errno;
         return 0;
 }
@@ -720,7 +773,8 @@ enter_step(const struct box *box)
 static int
 seal_step(const struct box *box)
 {
-        struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+                                               MOUNT_ATTR_NODEV };
 
         return kernel_mount_setattr(box->root, 0, &attr);
 }
@@ -730,33 +784,60 @@ box_step(struct box *box, const struct step *s)
 {
         errno = 0;
         switch (s->op) {
-        case STEP_MAP_UID:    return map_ids(s, "/proc/self/uid_map");
-        case STEP_MAP_GID:    return map_ids(s, "/proc/self/gid_map");
-        case STEP_HOSTNAME:   return sethostname(s->text, s->text_len) < 0 ? -errno : 0;
-        case STEP_LOOPBACK:   return loopback_up();
+        case STEP_MAP_UID:
+                return map_ids(s, "/proc/self/uid_map");
+        case STEP_MAP_GID:
+                return map_ids(s, "/proc/self/gid_map");
+        case STEP_HOSTNAME:
+                return sethostname(s->text, s->text_len) < 0 ? -errno : 0;
+        case STEP_LOOPBACK:
+                return loopback_up();
         case STEP_WALL:
-        case STEP_ROUTED:     return wall_step(box, s);
-        case STEP_NO_NAMES:   return names_step(box);
-        case STEP_LOW_PORTS:  return open_low_ports();
-        case STEP_NO_USER_NS: return write_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", 0, 0, "0", 1);
-        case STEP_USER_POOLS: return user_pools(s);
-        case STEP_ROOT:       return root_step(box, s);
-        case STEP_DIR:        return dir_step(box, s);
-        case STEP_FILE:       return file_step(box, s);
-        case STEP_LINK:       return link_step(box, s);
-        case STEP_SCRATCH:    return scratch_step(box, s);
-        case STEP_DISK:       return disk_step(box, s);
-        case STEP_PRIVATE:    return private_step(box, s);
-        case STEP_BIND:       return bind_step(box, s);
-        case STEP_OVERLAY:    return overlay_step(box, s);
-        case STEP_PROC:       return proc_step(box, s);
-        case STEP_DEVPTS:     return devpts_step(box, s);
-        case STEP_DEVICE:     return device_step(box, s);
-        case STEP_MASK:       return mask_step(box, s);
-        case STEP_FREEZE:     return over_itself(box, s, MOUNT_ATTR_RDONLY);
-        case STEP_PIN:        return over_itself(box, s, 0);
-        case STEP_ENTER:      return enter_step(box);
-        case STEP_SEAL:       return seal_step(box);
-        default:              return -ENOTSUP;
+        case STEP_ROUTED:
+                return wall_step(box, s);
+        case STEP_NO_NAMES:
+                return names_step(box);
+        case STEP_LOW_PORTS:
+                return open_low_ports();
+        case STEP_NO_USER_NS:
+                return write_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", 0, 0, "0", 1);
+        case STEP_USER_POOLS:
+                return user_pools(s);
+        case STEP_ROOT:
+                return root_step(box, s);
+        case STEP_DIR:
+                return dir_step(box, s);
+        case STEP_FILE:
+                return file_step(box, s);
+        case STEP_LINK:
+                return link_step(box, s);
+        case STEP_SCRATCH:
+                return scratch_step(box, s);
+        case STEP_DISK:
+                return disk_step(box, s);
+        case STEP_PRIVATE:
+                return private_step(box, s);
+        case STEP_BIND:
+                return bind_step(box, s);
+        case STEP_OVERLAY:
+                return overlay_step(box, s);
+        case STEP_PROC:
+                return proc_step(box, s);
+        case STEP_DEVPTS:
+                return devpts_step(box, s);
+        case STEP_DEVICE:
+                return device_step(box, s);
+        case STEP_MASK:
+                return mask_step(box, s);
+        case STEP_FREEZE:
+                return over_itself(box, s, MOUNT_ATTR_RDONLY);
+        case STEP_PIN:
+                return over_itself(box, s, 0);
+        case STEP_ENTER:
+                return enter_step(box);
+        case STEP_SEAL:
+                return seal_step(box);
+        default:
+                return -ENOTSUP;
         }
 }

@@ -8,16 +8,16 @@
 #include "wall/wall.h"
 
 struct box {
-        int root;                          /* the new root; -1 before STEP_ROOT */
+        int root; /* the new root; -1 before STEP_ROOT */
         /* beside it, read-only: holds what covers hidden files and directories, and the scratch */
         int workshop;
-        int scratch;                       /* the tmpfs of the private places; -1 before STEP_SCRATCH */
+        int scratch; /* the tmpfs of the private places; -1 before STEP_SCRATCH */
         /* private disk for some of them: a detached mount, attached by STEP_DISK; -1: none, or
          * not created */
         int image;
-        const int *sources;                /* O_PATH descriptors, or detached trees where is_tree[i] is set */
+        const int *sources; /* O_PATH descriptors, or detached trees where is_tree[i] is set */
         const unsigned char *is_tree;
-        int control;          /* to the keeper of the box, which receives the wall's sockets here */
+        int control; /* to the keeper of the box, which receives the wall's sockets here */
         /* routed wall: spare sockets for ports that are requested later; pid 1 keeps them */
         int stock[WALL_STOCK_MAX];
         size_t stock_count;

@@ -16,14 +16,20 @@
 
 #include "maker/confined.h"
 
-struct answer { unsigned change; char key[GIT_KEY_ROOM]; };
+struct answer {
+        unsigned change;
+        char key[GIT_KEY_ROOM];
+};
 
 int
 config_read(int dir, const char *name, struct config *ret)
 {
         struct stat st;
         ssize_t got = 0;
-        int fd = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), result = 0;
+        int fd = dir < 0 ? -1
+                         : openat(dir, name,
+                                  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC),
+            result = 0;
 
         ret->len = 0;
         ret->mode = 0644;
@@ -34,7 +40,8 @@ config_read(int dir, const char *name, struct config *ret)
                 result = -errno;
         else if (!S_ISREG(st.st_mode) || st.st_size > GIT_CONFIG_MAX)
                 result = S_ISREG(st.st_mode) ? -EFBIG : -EINVAL;
-        while (result == 0 && ret->len < sizeof ret->bytes && (got = read(fd, ret->bytes + ret->len, sizeof ret->bytes - ret->len)) > 0)
+        while (result == 0 && ret->len < sizeof ret->bytes &&
+               (got = read(fd, ret->bytes + ret->len, sizeof ret->bytes - ret->len)) > 0)
                 ret->len += (size_t)got;
         if (result == 0 && got < 0)
                 result = -errno;
@@ -47,10 +54,13 @@ config_read(int dir, const char *name, struct config *ret)
 bool
 config_is_same(const struct config *left, const struct config *right)
 {
-        return left->is_there == right->is_there && left->len == right->len && memcmp(left->bytes, right->bytes, left->len) == 0;
+        return left->is_there == right->is_there && left->len == right->len &&
+               memcmp(left->bytes, right->bytes, left->len) == 0;
 }
 
-struct change { const struct config *was, *is; };
+struct change {
+        const struct config *was, *is;
+};
 
 static size_t
 judge(const void *about, void *ret)
@@ -58,7 +68,8 @@ judge(const void *about, void *ret)
         const struct change *c = about;
         struct answer *answer = ret;
 
-        answer->change = git_config_compare(c->was->bytes, c->was->len, c->is->bytes, c->is->len, answer->key);
+        answer->change = git_config_compare(c->was->bytes, c->was->len, c->is->bytes, c->is->len,
+                                            answer->key);
         return sizeof *answer;
 }
 
@@ -78,7 +89,8 @@ config_may_become(const struct config *was, const struct config *is, char *ret_k
 int
 config_write(int dir, const char *name, const struct config *c)
 {
-        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), result = 0;
+        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600),
+            result = 0;
 
         if (fd < 0)
                 return -errno;

@@ -16,7 +16,7 @@
 struct config {
         char bytes[GIT_CONFIG_MAX];
         size_t len;
-        unsigned mode;                         /* permission bits */
+        unsigned mode; /* permission bits */
         bool is_there;
 };
 

@@ -44,7 +44,8 @@ confined_ask(confined_work work, const void *about, void *ret, size_t room)
         if (pid < 0)
                 got = -errno;
         (void)close(fds[1]);
-        while (pid > 0 && (size_t)len < room && (got = read(fds[0], (char *)ret + len, room - (size_t)len)) > 0)
+        while (pid > 0 && (size_t)len < room &&
+               (got = read(fds[0], (char *)ret + len, room - (size_t)len)) > 0)
                 len += got;
         (void)close(fds[0]);
         while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -21,7 +21,7 @@ typedef size_t (*confined_work)(const void *about, void *ret);
  * child sees the bytes that `ret` holds before the call. Returns the length of the answer in bytes,
  * fewer than `work` wrote if the child was killed, or -errno.
  */
-enum { CONFINED_MAX = 60 << 10 };      /* less than a pipe holds */
+enum { CONFINED_MAX = 60 << 10 }; /* less than a pipe holds */
 ssize_t confined_ask(confined_work work, const void *about, void *ret, size_t room);
 
 #endif

@@ -21,15 +21,33 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { BLOCK = 4096, BLOCKS_MB = 256, GROUP_MAX = 32768, INODE = 256, INODES_BLOCK = BLOCK / INODE, DESC = 32, DESCS_BLOCK = BLOCK / DESC };
+enum {
+        BLOCK = 4096,
+        BLOCKS_MB = 256,
+        GROUP_MAX = 32768,
+        INODE = 256,
+        INODES_BLOCK = BLOCK / INODE,
+        DESC = 32,
+        DESCS_BLOCK = BLOCK / DESC
+};
 enum { ROOT_INODE = 2, FIRST_INODE = 11, USED_INODES = FIRST_INODE - 1, EXTRA = 32 };
-enum { GROUP_NO_INODES = 1 << 0, GROUP_NO_BLOCKS = 1 << 1 /* that bitmap is not written */, GROUP_ZEROED = 1 << 2 };
-enum { COMPAT = 0x8 /* attributes */ | 0x20 /* dir_index */ | 0x200 /* sparse_super2 */, INCOMPAT = 0x2 /* filetype */ | 0x40 /* extents */,
-       RO_COMPAT = 0x2 /* large_file */ | 0x8 /* huge_file */ | 0x10 /* gdt_csum */ | 0x20 /* dir_nlink */ | 0x40 /* extra_isize */ };
+enum {
+        GROUP_NO_INODES = 1 << 0,
+        GROUP_NO_BLOCKS = 1 << 1 /* that bitmap is not written */,
+        GROUP_ZEROED = 1 << 2
+};
+enum {
+        COMPAT = 0x8 /* attributes */ | 0x20 /* dir_index */ | 0x200 /* sparse_super2 */,
+        INCOMPAT = 0x2 /* filetype */ | 0x40 /* extents */,
+        RO_COMPAT = 0x2 /* large_file */ | 0x8 /* huge_file */ | 0x10 /* gdt_csum */ |
+                    0x20 /* dir_nlink */ | 0x40 /* extra_isize */
+};
 
 struct layout {
         int fd;
-        uint32_t blocks, group_blocks, groups, inodes /* per group */, table /* blocks of a group's inode table */, descs /* blocks of group descriptors */;
+        uint32_t blocks, group_blocks, groups, inodes /* per group */,
+                table /* blocks of a group's inode table */,
+                descs /* blocks of group descriptors */;
         uint64_t free_blocks;
         unsigned char uuid[16], seed[16];
 };
@@ -102,7 +120,8 @@ crc16(uint16_t crc, const unsigned char *bytes, size_t len)
 static void
 describe(const struct layout *l, uint32_t group, unsigned char *desc)
 {
-        uint32_t at = group == 0 ? 1 + l->descs : group * l->group_blocks, used = group == 0 ? USED_INODES : 0;
+        uint32_t at = group == 0 ? 1 + l->descs : group * l->group_blocks,
+                 used = group == 0 ? USED_INODES : 0;
         unsigned char number[4];
         uint16_t crc;
 
@@ -111,9 +130,11 @@ describe(const struct layout *l, uint32_t group, unsigned char *desc)
         put32(desc + 8, at + 2);
         put16(desc + 12, blocks_of(l, group) - used_of(l, group));
         put16(desc + 14, l->inodes - used);
-        put16(desc + 16, group == 0);                                          /* directories */
-        put16(desc + 18, GROUP_ZEROED | (group == 0 ? 0u : (uint32_t)GROUP_NO_INODES) | (group == 0 || group == l->groups - 1 ? 0u : (uint32_t)GROUP_NO_BLOCKS));
-        put16(desc + 28, l->inodes - used);                                    /* unused at the end of the table */
+        put16(desc + 16, group == 0); /* directories */
+        put16(desc + 18,
+              GROUP_ZEROED | (group == 0 ? 0u : (uint32_t)GROUP_NO_INODES) |
+                      (group == 0 || group == l->groups - 1 ? 0u : (uint32_t)GROUP_NO_BLOCKS));
+        put16(desc + 28, l->inodes - used); /* unused at the end of the table */
         put32(number, group);
         crc = crc16(crc16(UINT16_MAX, l->uuid, sizeof l->uuid), number, sizeof number);
         put16(desc + 30, crc16(crc, desc, 30));
@@ -155,25 +176,28 @@ put_bitmaps(const struct layout *l)
 
         if (result == 0)
                 result = put_bitmap(l, 1 + l->descs + 1, USED_INODES, l->inodes);
-        return result < 0 || last == 0 ? result : put_bitmap(l, last * l->group_blocks, used_of(l, last), blocks_of(l, last));
+        return result < 0 || last == 0 ? result
+                                       : put_bitmap(l, last * l->group_blocks, used_of(l, last),
+                                                    blocks_of(l, last));
 }
 
 static int
 put_root_inode(const struct layout *l, uint32_t uid, uint32_t gid)
 {
-        unsigned char block[BLOCK] = { 0 }, *inode = block + (ROOT_INODE - 1) * INODE, *extents = inode + 40;
+        unsigned char block[BLOCK] = { 0 }, *inode = block + (ROOT_INODE - 1) * INODE,
+                      *extents = inode + 40;
 
         put16(inode, 0040755);
         put16(inode + 2, uid);
         put32(inode + 4, BLOCK);
         put16(inode + 24, gid);
-        put16(inode + 26, 2);                          /* links */
+        put16(inode + 26, 2); /* links */
         put32(inode + 28, BLOCK / 512);
-        put32(inode + 32, 0x80000);                    /* its blocks are extents */
+        put32(inode + 32, 0x80000); /* its blocks are extents */
         put16(extents, 0xf30a);
-        put16(extents + 2, 1);                         /* one of four */
+        put16(extents + 2, 1); /* one of four */
         put16(extents + 4, 4);
-        put16(extents + 12 + 4, 1);                    /* of one block */
+        put16(extents + 12 + 4, 1); /* of one block */
         put32(extents + 12 + 8, used_of(l, 0) - 1);
         put16(inode + 120, uid >> 16);
         put16(inode + 122, gid >> 16);
@@ -186,13 +210,13 @@ put_root_directory(const struct layout *l)
 {
         unsigned char block[BLOCK] = { 0 };
 
-        for (size_t i = 0; i < 2; i++) {               /* "." and ".." */
+        for (size_t i = 0; i < 2; i++) { /* "." and ".." */
                 unsigned char *entry = block + i * 12;
 
                 put32(entry, ROOT_INODE);
                 put16(entry + 4, i == 0 ? 12 : BLOCK - 12);
                 entry[6] = (unsigned char)(i + 1);
-                entry[7] = 2;                          /* a directory */
+                entry[7] = 2; /* a directory */
                 memset(entry + 8, '.', i + 1);
         }
         return put_block(l, used_of(l, 0) - 1, block);
@@ -207,15 +231,15 @@ put_super_block(const struct layout *l)
         put32(super + 4, l->blocks);
         put32(super + 12, (uint32_t)l->free_blocks);
         put32(super + 16, l->inodes * l->groups - USED_INODES);
-        put32(super + 24, 2);                        /* 1024 << 2 bytes per block and per cluster */
+        put32(super + 24, 2); /* 1024 << 2 bytes per block and per cluster */
         put32(super + 28, 2);
         put32(super + 32, l->group_blocks);
         put32(super + 36, l->group_blocks);
         put32(super + 40, l->inodes);
-        put16(super + 54, UINT16_MAX);                 /* no check after a number of mounts */
+        put16(super + 54, UINT16_MAX); /* no check after a number of mounts */
         put16(super + 56, 0xef53);
-        put16(super + 58, 1);                          /* clean */
-        put16(super + 60, 1);                          /* continue after an error */
+        put16(super + 58, 1); /* clean */
+        put16(super + 60, 1); /* continue after an error */
         put32(super + 76, 1);
         put32(super + 84, FIRST_INODE);
         put16(super + 88, INODE);
@@ -224,10 +248,10 @@ put_super_block(const struct layout *l)
         put32(super + 100, RO_COMPAT);
         memcpy(super + 104, l->uuid, sizeof l->uuid);
         memcpy(super + 236, l->seed, sizeof l->seed);
-        super[252] = 1;                                /* directory hash: half MD4 */
+        super[252] = 1; /* directory hash: half MD4 */
         put16(super + 348, EXTRA);
         put16(super + 350, EXTRA);
-        put32(super + 352, 1);                         /* hash of signed chars */
+        put32(super + 352, 1); /* hash of signed chars */
         return put_block(l, 0, block);
 }
 
@@ -240,7 +264,8 @@ ext4_format(int fd, uint64_t mb, uint32_t uid, uint32_t gid)
         if (mb == 0 || mb > EXT4_MB_MAX)
                 return -EINVAL;
         lay_out(&l, mb);
-        if (getrandom(l.uuid, sizeof l.uuid, GRND_NONBLOCK) != sizeof l.uuid || getrandom(l.seed, sizeof l.seed, GRND_NONBLOCK) != sizeof l.seed ||
+        if (getrandom(l.uuid, sizeof l.uuid, GRND_NONBLOCK) != sizeof l.uuid ||
+            getrandom(l.seed, sizeof l.seed, GRND_NONBLOCK) != sizeof l.seed ||
             ftruncate(fd, (off_t)l.blocks * BLOCK) < 0)
                 return -errno;
         result = put_super_block(&l);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* One inode for each 4 KiB, as in our tmpfs. The inode table takes a sixteenth of the size. */
-enum { EXT4_MB_MAX = 4 << 20 };        /* MiB: 4 TiB */
+enum { EXT4_MB_MAX = 4 << 20 }; /* MiB: 4 TiB */
 
 /*
  * Writes an empty file system of `mb` MiB (1 to EXT4_MB_MAX) into `fd`, an empty file open for

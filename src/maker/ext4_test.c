@@ -1,6 +1,6 @@
 /* maker/ext4_test.c - what maker/ext4.h promises, in the eyes of e2fsck. */
-#include "maker/ext4.h"
 #include "base/unit.h"
+#include "maker/ext4.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,17 +29,20 @@ check(int fd)
         if (pid == 0) {
                 (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
                 (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-                (void)execle("/sbin/e2fsck", "e2fsck", "-fn", path, (char *)NULL, (char *[]){ NULL });
+                (void)execle("/sbin/e2fsck", "e2fsck", "-fn", path, (char *)NULL,
+                             (char *[]){ NULL });
                 _exit(127);
         }
-        return pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) ? -1 : WEXITSTATUS(status);
+        return pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) ? -1
+                                                                             : WEXITSTATUS(status);
 }
 
 /* One group, just one, just more, the last one short, many; a last group that is dropped. */
 static void
 is_sound_at_any_size(void **state)
 {
-        const uint64_t sizes[] = { 1, 2, 7, 32, 127, 128, 129, 130, 255, 300, 2048, 20480, 600000, 700000 };
+        const uint64_t sizes[] = { 1,   2,   7,   32,   127,   128,    129,
+                                   130, 255, 300, 2048, 20480, 600000, 700000 };
 
         (void)state;
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -49,15 +52,17 @@ is_sound_at_any_size(void **state)
                 assert_true(fd >= 0);
                 assert_int_equal(ext4_format(fd, sizes[i], UID, GID), 0);
                 assert_int_equal(fstat(fd, &st), 0);
-                assert_true((uint64_t)st.st_size <= sizes[i] << 20 && (uint64_t)st.st_size + (128 << 20) > sizes[i] << 20);
+                assert_true((uint64_t)st.st_size <= sizes[i] << 20 &&
+                            (uint64_t)st.st_size + (128 << 20) > sizes[i] << 20);
                 assert_true(sizes[i] >= 128 || (uint64_t)st.st_size == sizes[i] << 20);
-                assert_true(st.st_blocks <= 512);                      /* 256 KiB, however large it is */
+                assert_true(st.st_blocks <= 512); /* 256 KiB, however large it is */
                 status = check(fd);
                 (void)close(fd);
                 if (status == 127)
-                        skip();                /* no e2fsck on this machine */
+                        skip(); /* no e2fsck on this machine */
                 if (status != 0)
-                        fail_msg("e2fsck finds fault with %llu MiB: status %d", (unsigned long long)sizes[i], status);
+                        fail_msg("e2fsck finds fault with %llu MiB: status %d",
+                                 (unsigned long long)sizes[i], status);
         }
 }
 
@@ -74,7 +79,7 @@ a_changed_byte_is_found(void **state)
         status = check(fd);
         (void)close(fd);
         if (status == 127)
-                skip();                        /* no e2fsck on this machine */
+                skip(); /* no e2fsck on this machine */
         assert_int_not_equal(status, 0);
 }
 
@@ -100,7 +105,9 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(is_sound_at_any_size), cmocka_unit_test(a_changed_byte_is_found), cmocka_unit_test(refuses_sizes_it_cannot_make),
+                cmocka_unit_test(is_sound_at_any_size),
+                cmocka_unit_test(a_changed_byte_is_found),
+                cmocka_unit_test(refuses_sizes_it_cannot_make),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,20 +20,45 @@ enum { LINK_MAX_BYTES = 8192, COARSE_S = 2 };
 
 /* The hooks of githooks(5). */
 static const char *const hooks[] = {
-        "applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase",
-        "post-checkout", "post-merge", "pre-push", "pre-receive", "update", "proc-receive", "post-receive", "post-update", "reference-transaction", "push-to-checkout",
-        "pre-auto-gc", "post-rewrite", "sendemail-validate", "fsmonitor-watchman", "p4-changelist", "p4-prepare-changelist", "p4-post-changelist", "p4-pre-submit",
+        "applypatch-msg",
+        "pre-applypatch",
+        "post-applypatch",
+        "pre-commit",
+        "pre-merge-commit",
+        "prepare-commit-msg",
+        "commit-msg",
+        "post-commit",
+        "pre-rebase",
+        "post-checkout",
+        "post-merge",
+        "pre-push",
+        "pre-receive",
+        "update",
+        "proc-receive",
+        "post-receive",
+        "post-update",
+        "reference-transaction",
+        "push-to-checkout",
+        "pre-auto-gc",
+        "post-rewrite",
+        "sendemail-validate",
+        "fsmonitor-watchman",
+        "p4-changelist",
+        "p4-prepare-changelist",
+        "p4-post-changelist",
+        "p4-pre-submit",
         "post-index-change",
 };
 
-static struct config text;             /* 64 KiB: the current file */
+static struct config text; /* 64 KiB: the current file */
 
 bool
 gitdir_is_since(const struct stat *st, const struct timespec *since)
 {
         if (st->st_ctim.tv_nsec == 0)
                 return st->st_ctim.tv_sec + COARSE_S >= since->tv_sec;
-        return st->st_ctim.tv_sec > since->tv_sec || (st->st_ctim.tv_sec == since->tv_sec && st->st_ctim.tv_nsec >= since->tv_nsec);
+        return st->st_ctim.tv_sec > since->tv_sec ||
+               (st->st_ctim.tv_sec == since->tv_sec && st->st_ctim.tv_nsec >= since->tv_nsec);
 }
 
 static bool
@@ -61,16 +86,21 @@ add(char *runs, const char *word, const char *more)
                 return;
         if (len > 0)
                 runs[len++] = '\n';
-        memcpy(runs + len, word, word_len);         /* lint: its end is copied below */
+        memcpy(runs + len, word, word_len); /* lint: its end is copied below */
         memcpy(runs + len + word_len, more, more_len + 1);
 }
 
-/* -- configuration ------------------------------------------------------------------------------------------------- */
+/* -- configuration
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static size_t
 list_runs(const void *about, void *ret)
 {
-        return git_config_runs(text.bytes, text.len, (*(const unsigned *)about & GITDIR_SUBMODULE) != 0, ret, GITDIR_RUNS_ROOM) + 1;
+        return git_config_runs(text.bytes, text.len,
+                               (*(const unsigned *)about & GITDIR_SUBMODULE) != 0, ret,
+                               GITDIR_RUNS_ROOM) +
+               1;
 }
 
 static void
@@ -92,7 +122,9 @@ add_config(int git, const char *name, unsigned flags, char *runs)
         }
 }
 
-/* -- hooks --------------------------------------------------------------------------------------------------------- */
+/* -- hooks
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Adds the hooks that git would run. Returns whether one of them, or the directory, changed since.
@@ -111,7 +143,8 @@ add_hooks(int git, const struct timespec *since, char *runs)
                 add(runs, "hooks", "");
         dir = openat(git, "hooks", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         for (size_t i = 0; dir >= 0 && i < sizeof hooks / sizeof *hooks; i++) {
-                if (fstatat(dir, hooks[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !(S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0)))
+                if (fstatat(dir, hooks[i], &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+                    !(S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0)))
                         continue;
                 add(runs, "hooks/", hooks[i]);
                 is_since |= gitdir_is_since(&st, since);
@@ -121,7 +154,9 @@ add_hooks(int git, const struct timespec *since, char *runs)
         return is_since;
 }
 
-/* -- the whole ----------------------------------------------------------------------------------------------------- */
+/* -- the whole
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* Git itself writes "../.." for a linked worktree. */
 static bool
@@ -131,19 +166,23 @@ leads_elsewhere(int git, unsigned flags)
 
         if (result == 0 && !text.is_there)
                 return false;
-        return (flags & GITDIR_WORKTREE) == 0 || result < 0 || text.len < 5 || text.len > 6 || memcmp(text.bytes, "../..\n", text.len) != 0;
+        return (flags & GITDIR_WORKTREE) == 0 || result < 0 || text.len < 5 || text.len > 6 ||
+               memcmp(text.bytes, "../..\n", text.len) != 0;
 }
 
 void
-gitdir_look(int git, const struct timespec *since, unsigned flags, bool is_moved, struct gitdir *ret)
+gitdir_look(int git, const struct timespec *since, unsigned flags, bool is_moved,
+            struct gitdir *ret)
 {
         bool is_config = is_name_since(git, "config", since);
         char hooked[GITDIR_RUNS_ROOM] = "";
 
         *ret = (struct gitdir){ .runs = "" };
-        ret->is_new = is_moved && is_name_since(git, "HEAD", since) && (is_config || !is_there(git, "config"));
+        ret->is_new = is_moved && is_name_since(git, "HEAD", since) &&
+                      (is_config || !is_there(git, "config"));
         ret->is_changed = add_hooks(git, since, hooked);
-        ret->is_changed |= is_config || is_name_since(git, "config.worktree", since) || is_name_since(git, "commondir", since);
+        ret->is_changed |= is_config || is_name_since(git, "config.worktree", since) ||
+                           is_name_since(git, "commondir", since);
         if (!ret->is_changed && !is_moved)
                 return;
         add_config(git, "config", flags, ret->runs);
@@ -164,7 +203,9 @@ take_path(const void *about, void *ret)
         (void)about;
         if (text.len <= 8 || text.len > LINK_MAX_BYTES || memcmp(text.bytes, "gitdir: ", 8) != 0)
                 return 0;
-        for (end = len; end < text.len && text.bytes[end] != '\n' && text.bytes[end] != '\r' && text.bytes[end] != '\0'; end++)
+        for (end = len; end < text.len && text.bytes[end] != '\n' && text.bytes[end] != '\r' &&
+                        text.bytes[end] != '\0';
+             end++)
                 continue;
         if (end - len >= GITDIR_PATH_ROOM)
                 return 0;

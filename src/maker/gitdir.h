@@ -16,14 +16,14 @@
 enum { GITDIR_RUNS_ROOM = 1024, GITDIR_PATH_ROOM = 4096 };
 
 enum gitdir_flag {
-        GITDIR_SUBMODULE = 1u << 0,    /* core.worktree may point upwards */
+        GITDIR_SUBMODULE = 1u << 0, /* core.worktree may point upwards */
         /* a linked worktree: commondir may point to the repository above it */
         GITDIR_WORKTREE = 1u << 1,
 };
 
 struct gitdir {
-        bool is_new;                   /* created since, as far as can be seen */
-        bool is_changed;           /* its configuration changed, or something that git runs in it */
+        bool is_new;     /* created since, as far as can be seen */
+        bool is_changed; /* its configuration changed, or something that git runs in it */
         /* one per line: keys that may run a program, "hooks/NAME", "commondir", "config"; "" if
          * none */
         char runs[GITDIR_RUNS_ROOM];
@@ -40,7 +40,8 @@ bool gitdir_is_since(const struct stat *st, const struct timespec *since);
  * name, or a directory above it, changed since; the repository is then judged whatever its own
  * times are. Fills `runs` if the repository is new, changed or moved.
  */
-void gitdir_look(int git, const struct timespec *since, unsigned flags, bool is_moved, struct gitdir *ret);
+void gitdir_look(int git, const struct timespec *since, unsigned flags, bool is_moved,
+                 struct gitdir *ret);
 
 /*
  * Reads the path in a file `name` of `dir` ("gitdir: PATH"), as written, into `ret`

@@ -25,8 +25,16 @@ gitlinks_has(const char *list, size_t list_len, char letter, const char *path)
         return false;
 }
 
-struct index { const void *bytes; size_t len; const char *list; size_t list_len; };
-struct collecting { const struct index *index; struct gitlinks *links; };
+struct index {
+        const void *bytes;
+        size_t len;
+        const char *list;
+        size_t list_len;
+};
+struct collecting {
+        const struct index *index;
+        struct gitlinks *links;
+};
 
 static void
 collect(void *arg, const char *name)
@@ -65,9 +73,12 @@ read_index(int git, size_t *ret_len)
         ssize_t got = 1;
         size_t len = 0;
 
-        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= GIT_INDEX_MAX)
-                bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        while (bytes != MAP_FAILED && len < (size_t)st.st_size && (got = read(fd, bytes + len, (size_t)st.st_size - len)) > 0)
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+            st.st_size <= GIT_INDEX_MAX)
+                bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        while (bytes != MAP_FAILED && len < (size_t)st.st_size &&
+               (got = read(fd, bytes + len, (size_t)st.st_size - len)) > 0)
                 len += (size_t)got;
         if (bytes != MAP_FAILED && len != (size_t)st.st_size) {
                 (void)munmap(bytes, (size_t)st.st_size);
@@ -89,7 +100,9 @@ gitlinks_read(int git, const char *list, size_t list_len, struct gitlinks *ret)
         if (!bytes)
                 return;
         index.bytes = bytes;
-        if (confined_ask(list_links, &index, ret, sizeof *ret) < (ssize_t)offsetof(struct gitlinks, names) || ret->len > sizeof ret->names)
+        if (confined_ask(list_links, &index, ret, sizeof *ret) <
+                    (ssize_t)offsetof(struct gitlinks, names) ||
+            ret->len > sizeof ret->names)
                 ret->len = ret->is_whole = 0;
         (void)munmap(bytes, index.len);
         if (ret->len > 0)

@@ -10,7 +10,10 @@
 enum { GITLINKS_ROOM = 48 << 10 };
 
 /* names, each with a NUL; if is_whole is 0, there may be more */
-struct gitlinks { unsigned is_whole, len; char names[GITLINKS_ROOM]; };
+struct gitlinks {
+        unsigned is_whole, len;
+        char names[GITLINKS_ROOM];
+};
 
 /*
  * Does the list hold `path` with that letter? Each entry is a letter, a path and a NUL

@@ -1,6 +1,6 @@
 /* maker/group_test.c - what maker/group.h promises, over ordinary files and directories. */
-#include "maker/group.h"
 #include "base/unit.h"
+#include "maker/group.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,22 +23,42 @@ file_of(const char *text, size_t len)
         return fd;
 }
 
-struct read_row { const char *text, *key; uint64_t value; };
+struct read_row {
+        const char *text, *key;
+        uint64_t value;
+};
 
 #define STAT "usage_usec 1234\nuser_usec 1000\nsystem_usec 234\nnr_periods 0\n"
 #define EVENTS "low 0\nhigh 3\nmax 10\noom 2\noom_kill 1\noom_group_kill 4\n"
 
 static const struct read_row reads[] = {
-        { "0\n", "", 0 }, { "123456789012\n", "", 123456789012u }, { "7", "", 7 }, { "18446744073709551614\n", "", UINT64_MAX - 1 },
-        { STAT, "usage_usec", 1234 }, { STAT, "system_usec", 234 }, { STAT, "usec", UINT64_MAX }, { STAT, "usage", UINT64_MAX },
-        { STAT, "nr_periods", 0 }, { STAT, "nothing", UINT64_MAX },
-        { EVENTS, "oom", 2 }, { EVENTS, "oom_kill", 1 }, { EVENTS, "oom_group_kill", 4 }, { EVENTS, "kill", UINT64_MAX },
+        { "0\n", "", 0 },
+        { "123456789012\n", "", 123456789012u },
+        { "7", "", 7 },
+        { "18446744073709551614\n", "", UINT64_MAX - 1 },
+        { STAT, "usage_usec", 1234 },
+        { STAT, "system_usec", 234 },
+        { STAT, "usec", UINT64_MAX },
+        { STAT, "usage", UINT64_MAX },
+        { STAT, "nr_periods", 0 },
+        { STAT, "nothing", UINT64_MAX },
+        { EVENTS, "oom", 2 },
+        { EVENTS, "oom_kill", 1 },
+        { EVENTS, "oom_group_kill", 4 },
+        { EVENTS, "kill", UINT64_MAX },
         { "oom_kill_disable 0\nunder_oom 1\noom_kill 5", "oom_kill", 5 },
-        { "", "", UINT64_MAX }, { "", "oom", UINT64_MAX }, { "oom", "oom", UINT64_MAX }, { "oom\n", "oom", UINT64_MAX },
+        { "", "", UINT64_MAX },
+        { "", "oom", UINT64_MAX },
+        { "oom", "oom", UINT64_MAX },
+        { "oom\n", "oom", UINT64_MAX },
         { "\n\noom 6\n", "oom", 6 },
         /* text that is not a number gives UINT64_MAX: unknown */
-        { "max\n", "", UINT64_MAX }, { "oom \n", "oom", UINT64_MAX }, { "oom many\n", "oom", UINT64_MAX }, { "-1\n", "", UINT64_MAX },
-        { "oom \nlow 3\n", "oom", UINT64_MAX }, { "\n5\n", "", UINT64_MAX },
+        { "max\n", "", UINT64_MAX },
+        { "oom \n", "oom", UINT64_MAX },
+        { "oom many\n", "oom", UINT64_MAX },
+        { "-1\n", "", UINT64_MAX },
+        { "oom \nlow 3\n", "oom", UINT64_MAX },
+        { "\n5\n", "", UINT64_MAX },
 };
 
 static void
@@ -50,8 +70,10 @@ a_counter_is_read_by_its_key(void **state)
                 uint64_t value = group_read(fd, reads[i].key);
 
                 if (value != reads[i].value)
-                        fail_msg("row %zu, key \"%s\": %llu", i, reads[i].key, (unsigned long long)value);
-                assert_true(group_read(fd, reads[i].key) == value);      /* where the descriptor stands does not matter */
+                        fail_msg("row %zu, key \"%s\": %llu", i, reads[i].key,
+                                 (unsigned long long)value);
+                assert_true(group_read(fd, reads[i].key) ==
+                            value); /* where the descriptor stands does not matter */
         }
         assert_true(group_read(-1, "") == UINT64_MAX);
 }
@@ -59,7 +81,8 @@ a_counter_is_read_by_its_key(void **state)
 static void
 a_counter_past_the_first_page_is_not_there(void **state)
 {
-        static const char three[] = { 'o', 'o', 'm', ' ', '3', '\n' }, four[] = { 'o', 'o', 'm', ' ', '4', '\n' };
+        static const char three[] = { 'o', 'o', 'm', ' ', '3', '\n' },
+                          four[] = { 'o', 'o', 'm', ' ', '4', '\n' };
         static char text[8192];
 
         (void)state;
@@ -78,8 +101,15 @@ a_counter_past_the_first_page_is_not_there(void **state)
         }
 }
 
-static const struct { uint64_t number; const char *text; } numbers[] = {
-        { 0, "0" }, { 9, "9" }, { 10, "10" }, { 4194304, "4194304" }, { UINT64_MAX, "18446744073709551615" },
+static const struct {
+        uint64_t number;
+        const char *text;
+} numbers[] = {
+        { 0, "0" },
+        { 9, "9" },
+        { 10, "10" },
+        { 4194304, "4194304" },
+        { UINT64_MAX, "18446744073709551615" },
 };
 
 static void
@@ -142,11 +172,12 @@ a_value_is_written_to_a_file_that_is_there(void **state)
 
                 assert_int_equal(group_write(path, "513", 3), 0);
                 assert_int_equal(group_write_words(path, "+cpu +pids"), 0);
-                assert_int_equal(read(fd, text, sizeof text - 1), 5);      /* each word by itself, over the one before */
+                assert_int_equal(read(fd, text, sizeof text - 1),
+                                 5); /* each word by itself, over the one before */
                 assert_string_equal(text, "+pids");
         }
         assert_int_equal(unlink(path), 0);
-        assert_int_equal(group_write_words(path, "+cpu +pids"), 0);        /* passed over */
+        assert_int_equal(group_write_words(path, "+cpu +pids"), 0); /* passed over */
         assert_int_equal(group_write(directory, "1", 1), -EISDIR);
         assert_int_equal(group_write_words(directory, "1"), -EISDIR);
         assert_int_equal(group_write("/dev/full", "1", 1), -ENOSPC);

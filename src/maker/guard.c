@@ -11,7 +11,8 @@
  *     configuration --changed--> judged --runs nothing--> configuration
  *                                  | else: moved, restored, reported
  *     absent --created while no payload process runs--> the host's --removed--> absent
- *                                                          | changed when a command or the box ends: reported
+ *                                                          | changed when a command or the box
+ * ends: reported
  *
  * Theory: Carrel never creates anything of its own in a host directory. inotify only says when to
  * look. The decision is made by a look at every name. The look after the last process of the box
@@ -37,7 +38,9 @@
 enum { WATCHED = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR, WATCHED_TOO = IN_DELETE | IN_MOVED_FROM };
 enum { PIECE_ROOM = 256, PATH_ROOM = KEPT_PATH_ROOM, MARK_ENTRIES_MAX = 1024, MARK_DEPTH_MAX = 4 };
 
-/* -- finding ---------------------------------------------------------------------------------------------------- */
+/* -- finding
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Opens the directory that holds the last component of `path`. If a component before it is a
@@ -87,7 +90,9 @@ find(int source, const char *path, char name[PIECE_ROOM], struct stat *st)
         return -errno;
 }
 
-/* -- content ----------------------------------------------------------------------------------------------------- */
+/* -- content
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void
 add(uint64_t *mark, const void *bytes, size_t len)
@@ -129,7 +134,8 @@ mark_below(int dir, const char *name, unsigned depth, unsigned *left, uint64_t *
 
         while (fd >= 0 && (got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
                 for (long at = 0; at < got;) {
-                        const struct kept_dirent *d = (const struct kept_dirent *)(const void *)(entries + at);
+                        const struct kept_dirent *d =
+                                (const struct kept_dirent *)(const void *)(entries + at);
 
                         if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0)
                                 mark_one(fd, d->name, depth, left, mark);
@@ -166,7 +172,9 @@ turn_to(const struct guard *g, size_t i)
         owner_enter(g->dirs[g->items[i].source]);
 }
 
-/* -- beginning ---------------------------------------------------------------------------------------------------- */
+/* -- beginning
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void
 take_list(struct guard *g, const struct step *s, int source)
@@ -178,7 +186,9 @@ take_list(struct guard *g, const struct step *s, int source)
                 g->paths[s->source] = s->path;
         }
         while (at < end && g->count < GUARD_ITEMS_MAX) {
-                g->items[g->count++] = (struct guard_item){ .path = at + 1, .source = (uint16_t)s->source, .mode = at[0] };
+                g->items[g->count++] = (struct guard_item){ .path = at + 1,
+                                                            .source = (uint16_t)s->source,
+                                                            .mode = at[0] };
                 at += strlen(at) + 1;
         }
 }
@@ -193,7 +203,9 @@ watch_directory(struct guard *g, int dir, unsigned more)
         char path[64];
 
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", dir);
-        if (g->inotify >= 0 && inotify_add_watch(g->inotify, path, WATCHED | IN_MASK_ADD | more | (g->has_hosts ? WATCHED_TOO : 0)) < 0) {
+        if (g->inotify >= 0 && inotify_add_watch(g->inotify, path,
+                                                 WATCHED | IN_MASK_ADD | more |
+                                                         (g->has_hosts ? WATCHED_TOO : 0)) < 0) {
                 (void)close(g->inotify);
                 g->inotify = -1;
         }
@@ -256,7 +268,8 @@ read_config(const struct guard *g, const struct guard_item *item, struct config 
 static void
 begin_config(struct guard *g, struct guard_item *item)
 {
-        if (g->config_count == GUARD_CONFIGS_MAX || read_config(g, item, &g->configs[g->config_count].good) < 0) {
+        if (g->config_count == GUARD_CONFIGS_MAX ||
+            read_config(g, item, &g->configs[g->config_count].good) < 0) {
                 item->mode = 'c';
                 item->mark = mark_of(g->dirs[item->source], item->path);
                 return;
@@ -290,7 +303,7 @@ begin_item(struct guard *g, struct guard_item *item)
         }
         dir = find(g->dirs[item->source], item->path, name, &st);
         if (dir >= 0) {
-                item->mode = 0;       /* created on the host after it was judged: not to be moved */
+                item->mode = 0; /* created on the host after it was judged: not to be moved */
                 (void)close(dir);
                 return;
         }
@@ -325,10 +338,13 @@ guard_begin(struct guard *g, const struct plan_view *view, const int *sources, b
         owner_leave();
 }
 
-/* -- looking ------------------------------------------------------------------------------------------------------- */
+/* -- looking
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static void
-tell(const struct guard *g, const struct guard_item *item, unsigned what, int sys, const char *kept, const char *key)
+tell(const struct guard *g, const struct guard_item *item, unsigned what, int sys, const char *kept,
+     const char *key)
 {
         struct wire_kept news = { .what = what, .sys = sys };
         char path[2 * PATH_ROOM];
@@ -336,8 +352,10 @@ tell(const struct guard *g, const struct guard_item *item, unsigned what, int sy
 
         (void)snprintf(path, sizeof path, "%s/%s", g->paths[item->source], item->path);
         len = strlen(path);
-        (void)snprintf(news.name, sizeof news.name, "%s", path + (len < sizeof news.name ? 0 : len - sizeof news.name + 1));
-        (void)snprintf(news.kept, sizeof news.kept, "%s", kept + (kept_len < sizeof news.kept ? 0 : kept_len - sizeof news.kept + 1));
+        (void)snprintf(news.name, sizeof news.name, "%s",
+                       path + (len < sizeof news.name ? 0 : len - sizeof news.name + 1));
+        (void)snprintf(news.kept, sizeof news.kept, "%s",
+                       kept + (kept_len < sizeof news.kept ? 0 : kept_len - sizeof news.kept + 1));
         (void)snprintf(news.key, sizeof news.key, "%s", key);
         if (g->report)
                 g->report(&news);
@@ -353,7 +371,8 @@ take_away(struct guard *g, struct guard_item *item, int dir, const char *name, c
         int result = -EDQUOT;
 
         if (g->moves < GUARD_MOVES_MAX)
-                result = kept_take(&g->places, g->dirs[item->source], item->source, dir, name, item->path, NULL, kept);
+                result = kept_take(&g->places, g->dirs[item->source], item->source, dir, name,
+                                   item->path, NULL, kept);
         if (result == -ENOENT)
                 return 1;
         g->moves++;
@@ -401,7 +420,7 @@ put_back(struct guard *g, struct guard_item *item, const char *key)
         int dir = open_parent(g, item);
         int result = dir < 0 ? dir : take_away(g, item, dir, name, kept);
 
-        g->moves += result == 1;          /* a payload that removes it without end is stopped too */
+        g->moves += result == 1; /* a payload that removes it without end is stopped too */
         if (result >= 0 && good->is_there)
                 result = config_write(dir, name, good);
         if (result < 0 && result != -EEXIST && dir != -ENOENT)
@@ -451,7 +470,8 @@ look_at(struct guard *g, struct guard_item *item)
                 tell(g, item, KEPT_MADE, 0, "", "");
                 item->mode = 0;
         } else {
-                move(g, item, dir, name, fstat(g->dirs[item->source], &owner) < 0 || owner.st_uid == st.st_uid);
+                move(g, item, dir, name,
+                     fstat(g->dirs[item->source], &owner) < 0 || owner.st_uid == st.st_uid);
         }
         (void)close(dir);
 }
@@ -496,7 +516,8 @@ see(struct guard *g, struct guard_item *item)
         int dir;
 
         if (item->mode == 'g') {
-                g->configs[item->config].seen_result = read_config(g, item, &g->configs[item->config].seen);
+                g->configs[item->config].seen_result =
+                        read_config(g, item, &g->configs[item->config].seen);
                 return;
         }
         if (strchr(item->path, '/'))

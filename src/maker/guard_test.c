@@ -86,8 +86,17 @@ static void
 begin(const char *list, size_t len)
 {
         struct step steps[3] = {
-                { .op = STEP_KEEPING, .source = STEP_NO_SOURCE, .path = kept, .text = "", .why = "" },
-                { .op = STEP_GUARD, .source = 0, .path = work, .text = list, .text_len = len, .why = "" },
+                { .op = STEP_KEEPING,
+                  .source = STEP_NO_SOURCE,
+                  .path = kept,
+                  .text = "",
+                  .why = "" },
+                { .op = STEP_GUARD,
+                  .source = 0,
+                  .path = work,
+                  .text = list,
+                  .text_len = len,
+                  .why = "" },
                 { .op = STEP_SPAWN, .source = STEP_NO_SOURCE, .path = "", .text = "", .why = "" },
         };
         size_t plan_len = plan_pack_len(steps, 3);
@@ -110,15 +119,21 @@ what_is_made_is_moved_and_told(void **state)
         assert_int_equal(g.count, 4);
         guard_sweep(&g);
         assert_int_equal(news_count, 0);
-        assert_false(is_there("state"));       /* made when it is needed */
+        assert_false(is_there("state")); /* made when it is needed */
         make_file("work/.envrc");
-        assert_int_equal(mkdir(at("work/.vscode"), 0700) | mkdir(at("work/.config"), 0700) | mkdir(at("work/.config/fish"), 0500) | mkdir(at("work/.git"), 0700), 0);
+        assert_int_equal(mkdir(at("work/.vscode"), 0700) | mkdir(at("work/.config"), 0700) |
+                                 mkdir(at("work/.config/fish"), 0500) |
+                                 mkdir(at("work/.git"), 0700),
+                         0);
         make_file("work/.vscode/tasks.json");
         assert_int_equal(chmod(at("work/.vscode"), 0500), 0);
         guard_sweep(&g);
-        assert_false(is_there("work/.envrc") || is_there("work/.vscode") || is_there("work/.config/fish"));
+        assert_false(is_there("work/.envrc") || is_there("work/.vscode") ||
+                     is_there("work/.config/fish"));
         assert_true(is_there("work/.git") && is_there("work/.config"));
-        assert_true(is_there("state/kept/0/.envrc") && is_there("state/kept/0/.vscode/tasks.json") && is_there("state/kept/0/.config%fish"));
+        assert_true(is_there("state/kept/0/.envrc") &&
+                    is_there("state/kept/0/.vscode/tasks.json") &&
+                    is_there("state/kept/0/.config%fish"));
         assert_int_equal(news_count, 4);
         assert_int_equal(news[3].what, KEPT_MADE);
         assert_int_equal(news[0].what, KEPT_MOVED);
@@ -142,7 +157,8 @@ what_is_there_by_now_is_left(void **state)
         assert_int_equal(news_count, 0);
 }
 
-/* A link is moved as a link; one on the way is the name itself; nothing is reached through either. */
+/* A link is moved as a link; one on the way is the name itself; nothing is reached through either.
+ */
 static void
 links_are_moved_and_never_followed(void **state)
 {
@@ -150,7 +166,9 @@ links_are_moved_and_never_followed(void **state)
         assert_int_equal(mkdir(at("outside"), 0700), 0);
         make_file("outside/fish");
         BEGIN("m.envrc\0m.config/fish");
-        assert_int_equal(symlink("../outside/fish", at("work/.envrc")) | symlink("../outside", at("work/.config")), 0);
+        assert_int_equal(symlink("../outside/fish", at("work/.envrc")) |
+                                 symlink("../outside", at("work/.config")),
+                         0);
         guard_sweep(&g);
         assert_false(is_there("work/.envrc") || is_there("work/.config"));
         assert_true(is_there("outside/fish") && is_there("state/kept/0/.envrc"));
@@ -185,7 +203,8 @@ another_file_system_gets_a_copy(void **state)
         struct stat st, here;
 
         (void)state;
-        if (!mkdtemp(other) || stat(other, &st) < 0 || stat(work, &here) < 0 || st.st_dev == here.st_dev) {
+        if (!mkdtemp(other) || stat(other, &st) < 0 || stat(work, &here) < 0 ||
+            st.st_dev == here.st_dev) {
                 (void)rmdir(other);
                 skip();
         }
@@ -193,11 +212,13 @@ another_file_system_gets_a_copy(void **state)
         (void)snprintf(kept, sizeof kept, "%s/kept", other);
         BEGIN("m.envrc\0m.vscode\0m.profile");
         make_file("work/.envrc");
-        assert_int_equal(mkdir(at("work/.vscode"), 0700) | symlink("/nowhere", at("work/.profile")), 0);
+        assert_int_equal(mkdir(at("work/.vscode"), 0700) | symlink("/nowhere", at("work/.profile")),
+                         0);
         make_file("work/.vscode/tasks.json");
         assert_int_equal(chmod(at("work/.vscode"), 0), 0);
         guard_end(&g);
-        assert_false(is_there("work/.envrc") || is_there("work/.vscode") || is_there("work/.profile") || g.must_kill);
+        assert_false(is_there("work/.envrc") || is_there("work/.vscode") ||
+                     is_there("work/.profile") || g.must_kill);
         assert_int_equal(news_count, 3);
         for (size_t i = 0; i < news_count; i++)
                 assert_int_equal(lstat(news[i].kept, &st), 0);
@@ -231,29 +252,35 @@ what_appears_in_peace_is_the_hosts(void **state)
         BEGIN("m.envrc\0m.config/fish\0s.vscode\0t.git");
         g.is_busy = false;
         make_file("work/.envrc");
-        assert_int_equal(mkdir(at("work/.vscode"), 0700) | mkdir(at("work/.config"), 0700) | mkdir(at("work/.git"), 0700), 0);
+        assert_int_equal(mkdir(at("work/.vscode"), 0700) | mkdir(at("work/.config"), 0700) |
+                                 mkdir(at("work/.git"), 0700),
+                         0);
         guard_sweep(&g);
         assert_int_equal(mkdir(at("work/.config/fish"), 0700), 0);
         guard_sweep(&g);
         g.is_busy = true;
         guard_sweep(&g);
-        assert_true(is_there("work/.envrc") && is_there("work/.vscode") && is_there("work/.config/fish") && news_count == 0 && !g.must_kill);
+        assert_true(is_there("work/.envrc") && is_there("work/.vscode") &&
+                    is_there("work/.config/fish") && news_count == 0 && !g.must_kill);
         make_file("work/.vscode/tasks.json");
         make_file("work/.git/index");
         guard_rest(&g);
-        assert_true(news_count == 1 && news[0].what == KEPT_CHANGED && strstr(news[0].name, "/.vscode"));
+        assert_true(news_count == 1 && news[0].what == KEPT_CHANGED &&
+                    strstr(news[0].name, "/.vscode"));
         make_file("work/.git/config");
         guard_rest(&g);
-        assert_true(news_count == 2 && news[1].what == KEPT_CHANGED && strstr(news[1].name, "/.git"));
+        assert_true(news_count == 2 && news[1].what == KEPT_CHANGED &&
+                    strstr(news[1].name, "/.git"));
         g.is_busy = true;
         assert_int_equal(unlink(at("work/.envrc")), 0);
         guard_sweep(&g);
-        make_file("work/.envrc");              /* the payload's, now that the host's is gone */
+        make_file("work/.envrc"); /* the payload's, now that the host's is gone */
         guard_sweep(&g);
         assert_true(!is_there("work/.envrc") && news_count == 3 && news[2].what == KEPT_MOVED);
 }
 
-/* Made by a command, it is watched from its end on: the first that the host makes in it is an event. */
+/* Made by a command, it is watched from its end on: the first that the host makes in it is an
+ * event. */
 static void
 a_directory_on_the_way_is_watched_after_a_command(void **state)
 {
@@ -337,7 +364,8 @@ a_configuration_at_the_top_is_put_back(void **state)
         write_text("work/config", "[alias]\n\tst = x\n");
         write_text("work/config.worktree", "[alias]\n\tst = x\n");
         guard_end(&g);
-        assert_true(has_text("work/config", "[user]\n\tname = a\n") && !is_there("work/config.worktree") && news_count == 2);
+        assert_true(has_text("work/config", "[user]\n\tname = a\n") &&
+                    !is_there("work/config.worktree") && news_count == 2);
 }
 
 #define HOOKS "[core]\n\thooksPath = .husky\n"
@@ -356,33 +384,40 @@ a_configuration_changes_as_far_as_it_runs_nothing(void **state)
         assert_int_equal(rename(at("work/.git/new"), at("work/.git/config")), 0);
         write_text("work/.git/config.worktree", "[core]\n\tsparseCheckout = true\n");
         guard_sweep(&g);
-        assert_true(has_text("work/.git/config", NAMED) && is_there("work/.git/config.worktree") && news_count == 0);
+        assert_true(has_text("work/.git/config", NAMED) && is_there("work/.git/config.worktree") &&
+                    news_count == 0);
         write_text("work/.git/config", NAMED "[core]\n\tfsmonitor = x\n");
         write_text("work/.git/config.worktree", "[alias]\n\tst = x\n");
         guard_sweep(&g);
-        assert_true(has_text("work/.git/config", NAMED) && has_text("work/.git/config.worktree", "[core]\n\tsparseCheckout = true\n"));
-        assert_true(news_count == 2 && news[0].what == KEPT_RESTORED && news[1].what == KEPT_RESTORED);
+        assert_true(has_text("work/.git/config", NAMED) &&
+                    has_text("work/.git/config.worktree", "[core]\n\tsparseCheckout = true\n"));
+        assert_true(news_count == 2 && news[0].what == KEPT_RESTORED &&
+                    news[1].what == KEPT_RESTORED);
         assert_string_equal(news[0].key, "core.fsmonitor");
         assert_string_equal(news[1].key, "alias.st");
         assert_true(has_text("state/kept/0/.git%config", NAMED "[core]\n\tfsmonitor = x\n"));
         assert_int_equal(stat(at("work/.git/config"), &st), 0);
         assert_int_equal(st.st_mode & 0777, 0640);
-        assert_int_equal(unlink(at("work/.git/config")), 0);   /* the project's own hooks go with it */
+        assert_int_equal(unlink(at("work/.git/config")),
+                         0); /* the project's own hooks go with it */
         guard_sweep(&g);
         assert_true(has_text("work/.git/config", NAMED) && news_count == 3);
-        assert_int_equal(unlink(at("work/.git/config")) | symlink("new", at("work/.git/config")), 0);
+        assert_int_equal(unlink(at("work/.git/config")) | symlink("new", at("work/.git/config")),
+                         0);
         guard_sweep(&g);
-        assert_true(has_text("work/.git/config", NAMED) && news_count == 4 && news[3].key[0] == '\0');
+        assert_true(has_text("work/.git/config", NAMED) && news_count == 4 &&
+                    news[3].key[0] == '\0');
         write_text("work/.git/config", NAMED "[x\n");
         guard_sweep(&g);
         assert_true(has_text("work/.git/config", NAMED) && news_count == 5 && !g.must_kill);
         g.is_busy = false;
-        write_text("work/.git/config", "[alias]\n\tst = x\n");         /* the host's */
+        write_text("work/.git/config", "[alias]\n\tst = x\n"); /* the host's */
         guard_sweep(&g);
         g.is_busy = true;
         write_text("work/.git/config", "[alias]\n\tst = x\n[user]\n\temail = b\n");
         guard_end(&g);
-        assert_true(has_text("work/.git/config", "[alias]\n\tst = x\n[user]\n\temail = b\n") && news_count == 5);
+        assert_true(has_text("work/.git/config", "[alias]\n\tst = x\n[user]\n\temail = b\n") &&
+                    news_count == 5);
 }
 
 /* Root moves it as the owner of the directory, into a directory that is the owner's. */
@@ -398,7 +433,8 @@ root_acts_as_the_owner(void **state)
         BEGIN("m.envrc\0m.vscode");
         make_file("work/.envrc");
         assert_int_equal(chown(at("work/.envrc"), 1234, 1234), 0);
-        assert_int_equal(mkdir(at("work/.vscode"), 0700), 0);  /* root's own: its owner's identity cannot move it */
+        assert_int_equal(mkdir(at("work/.vscode"), 0700),
+                         0); /* root's own: its owner's identity cannot move it */
         guard_sweep(&g);
         assert_true(is_there("state/kept/0/.envrc"));
         assert_int_equal(stat(at("state/kept/0"), &st), 0);
@@ -407,7 +443,7 @@ root_acts_as_the_owner(void **state)
         assert_int_equal(st.st_uid, 0);
         assert_true(is_there("work/.vscode"));
         assert_int_equal(news[news_count - 1].what, KEPT_STUCK);
-        assert_false(g.must_kill);             /* the payload cannot have made it */
+        assert_false(g.must_kill); /* the payload cannot have made it */
 }
 
 int

@@ -1,7 +1,8 @@
 /*
  * maker/host.c - the HOST steps.
  *
- * Room: maker (program). Touches: cgroup files, the runtime directory, volumes, detached mounts, its own priority.
+ * Room: maker (program). Touches: cgroup files, the runtime directory, volumes, detached mounts,
+ * its own priority.
  */
 #include "maker/host.h"
 
@@ -23,7 +24,7 @@
 #include "maker/tree.h"
 #include "plan/request.h"
 
-enum { IOPRIO_PROCESS = 1 };     /* <linux/ioprio.h>; priority 0 is "none": derived from niceness */
+enum { IOPRIO_PROCESS = 1 }; /* <linux/ioprio.h>; priority 0 is "none": derived from niceness */
 
 #ifndef SCHED_RESET_ON_FORK
 #define SCHED_RESET_ON_FORK 0x40000000
@@ -45,7 +46,9 @@ look_ahead(struct host *h)
 void
 host_init(struct host *h, const struct plan_view *view, int *sources)
 {
-        *h = (struct host){ .view = view, .sources = sources, .lease = -1, .unified = -1, .oom = -1, .image = -1 };
+        *h = (struct host){
+                .view = view, .sources = sources, .lease = -1, .unified = -1, .oom = -1, .image = -1
+        };
         look_ahead(h);
 }
 
@@ -84,7 +87,8 @@ enable_step(const struct step *s)
 {
         int result = group_write(s->path, s->text, s->text_len);
 
-        return result == -ENOENT || result == -EINVAL ? group_write_words(s->path, s->text) : result;
+        return result == -ENOENT || result == -EINVAL ? group_write_words(s->path, s->text)
+                                                      : result;
 }
 
 /*
@@ -130,7 +134,8 @@ listen_for_oom(struct host *h, const char *control_path, int control)
         if (!slash || (size_t)(slash - control_path) + sizeof "/cgroup.event_control" > sizeof path)
                 return -ENAMETOOLONG;
         memcpy(path, control_path, (size_t)(slash - control_path));
-        memcpy(path + (slash - control_path), "/cgroup.event_control", sizeof "/cgroup.event_control");
+        memcpy(path + (slash - control_path), "/cgroup.event_control",
+               sizeof "/cgroup.event_control");
         h->oom = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (h->oom < 0)
                 return -errno;
@@ -169,7 +174,8 @@ volume_step(struct host *h, const struct step *s)
 
         if (s->source == STEP_NO_SOURCE || h->volume_count == HOST_HELD_MAX)
                 return -EINVAL;
-        result = volume_hold(s->path, s->text, s->number2, s->source, s->number, &h->volumes[h->volume_count], &data);
+        result = volume_hold(s->path, s->text, s->number2, s->source, s->number,
+                             &h->volumes[h->volume_count], &data);
         if (result < 0)
                 return result;
         h->volume_count++;
@@ -186,7 +192,8 @@ tree_step(struct host *h, const struct step *s)
         if (s->source == STEP_NO_SOURCE)
                 return -EINVAL;
         tree = s->number == PLAN_NO_ID ? tree_open_plain(h->sources[s->source])
-                                       : tree_open(h->sources[s->source], (uint32_t)s->number, (uint32_t)s->number2, h->box_uid, h->box_gid);
+                                       : tree_open(h->sources[s->source], (uint32_t)s->number,
+                                                   (uint32_t)s->number2, h->box_uid, h->box_gid);
         if (tree < 0)
                 return tree;
         (void)close(h->sources[s->source]);
@@ -227,7 +234,7 @@ spawn_step(struct host *h, const struct step *s)
 static int
 ordinary_scheduling(void)
 {
-        static const int param = 0;            /* struct sched_param */
+        static const int param = 0; /* struct sched_param */
         long policy;
 
         if (syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &param) < 0)
@@ -274,22 +281,36 @@ static int
 one_step(struct host *h, const struct step *s)
 {
         switch (s->op) {
-        case STEP_LEASE:         return lease_step(h, s);
-        case STEP_CGROUP_ENABLE: return enable_step(s);
-        case STEP_CGROUP_LEAVE:  return leave_step(s);
-        case STEP_CGROUP_MAKE:   return make_step(s);
-        case STEP_CGROUP_LIMIT:  return group_write(s->path, s->text, s->text_len);
-        case STEP_CGROUP_JOIN:   return join_step(h, s);
-        case STEP_CGROUP_WATCH:  return watch_step(h, s);
-        case STEP_PRIORITY:      return priority_step();
+        case STEP_LEASE:
+                return lease_step(h, s);
+        case STEP_CGROUP_ENABLE:
+                return enable_step(s);
+        case STEP_CGROUP_LEAVE:
+                return leave_step(s);
+        case STEP_CGROUP_MAKE:
+                return make_step(s);
+        case STEP_CGROUP_LIMIT:
+                return group_write(s->path, s->text, s->text_len);
+        case STEP_CGROUP_JOIN:
+                return join_step(h, s);
+        case STEP_CGROUP_WATCH:
+                return watch_step(h, s);
+        case STEP_PRIORITY:
+                return priority_step();
         case STEP_KEEPING:
         case STEP_GUARD:
-        case STEP_SURVEY:        return 0;     /* read before the first step (guard.h, survey.h) */
-        case STEP_VOLUME:        return volume_step(h, s);
-        case STEP_TREE:          return tree_step(h, s);
-        case STEP_IMAGE:         return image_step(h, s);
-        case STEP_SPAWN:         return spawn_step(h, s);
-        default:                 return -ENOTSUP;
+        case STEP_SURVEY:
+                return 0; /* read before the first step (guard.h, survey.h) */
+        case STEP_VOLUME:
+                return volume_step(h, s);
+        case STEP_TREE:
+                return tree_step(h, s);
+        case STEP_IMAGE:
+                return image_step(h, s);
+        case STEP_SPAWN:
+                return spawn_step(h, s);
+        default:
+                return -ENOTSUP;
         }
 }
 
@@ -328,7 +349,7 @@ host_fini(struct host *h)
         h->unified = h->oom = h->image = -1;
         while (h->volume_count > 0)
                 volume_let_go(&h->volumes[--h->volume_count]);
-        done.step_count = h->done;   /* HOST steps come first, so these are the first `done` ones */
+        done.step_count = h->done; /* HOST steps come first, so these are the first `done` ones */
         lease_undo(&done);
         if (h->lease >= 0)
                 lease_close(h->lease_path, h->lease);

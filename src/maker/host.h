@@ -16,25 +16,29 @@ enum { HOST_JOINS_MAX = 8, HOST_WATCHES_MAX = 8, HOST_HELD_MAX = 65 };
 
 struct host {
         const struct plan_view *view;
-        const void *packed;  size_t packed_len;       /* for the lease */
-        int *sources;                                 /* descriptors that came with the plan */
+        const void *packed;
+        size_t packed_len; /* for the lease */
+        int *sources;      /* descriptors that came with the plan */
         unsigned char is_tree[PLAN_SOURCES_MAX];
-        uint32_t box_uid, box_gid;     /* ids of the box outside; copied ahead from the MAP steps */
+        uint32_t box_uid, box_gid; /* ids of the box outside; copied ahead from the MAP steps */
         const char *lease_path;
-        int lease;                                    /* -1 if none */
+        int lease; /* -1 if none */
         /* `tasks` files of v1 groups; the first process writes "0" to them */
-        int joins[HOST_JOINS_MAX];  size_t join_count;
-        int unified;                                  /* v2 group to clone into, -1 if none */
-        int watches[HOST_WATCHES_MAX];  size_t watch_count;
+        int joins[HOST_JOINS_MAX];
+        size_t join_count;
+        int unified; /* v2 group to clone into, -1 if none */
+        int watches[HOST_WATCHES_MAX];
+        size_t watch_count;
         uint8_t watch_kinds[HOST_WATCHES_MAX];
-        int image;                                    /* the private disk, a detached mount until the box attaches it; -1 if none */
-        int oom;                 /* becomes readable when a v1 group is out of memory; -1 if none */
-        struct volume_use volumes[HOST_HELD_MAX];  size_t volume_count;
-        uint64_t namespaces;                          /* of the SPAWN step, without the cgroup namespace */
+        int image; /* the private disk, a detached mount until the box attaches it; -1 if none */
+        int oom;   /* becomes readable when a v1 group is out of memory; -1 if none */
+        struct volume_use volumes[HOST_HELD_MAX];
+        size_t volume_count;
+        uint64_t namespaces; /* of the SPAWN step, without the cgroup namespace */
         int wants_cgroup_ns;
-        uint64_t last_ms;  /* from the SPAWN step: the longest life of the box in ms, 0: no limit */
-        bool looks_at_leases;        /* looks at other leases, for groups that killed makers left */
-        uint32_t done;                            /* number of steps that succeeded, for the undo */
+        uint64_t last_ms; /* from the SPAWN step: the longest life of the box in ms, 0: no limit */
+        bool looks_at_leases; /* looks at other leases, for groups that killed makers left */
+        uint32_t done;        /* number of steps that succeeded, for the undo */
 };
 
 void host_init(struct host *h, const struct plan_view *view, int *sources);

@@ -25,15 +25,21 @@
 
 enum { LOOP_TRIES = 64, PATH_ROOM = 32, SECTOR_BYTES = 4096 };
 
-#ifndef LOOP_CONFIGURE                 /* Linux 5.8; musl's kernel headers may be older */
+#ifndef LOOP_CONFIGURE /* Linux 5.8; musl's kernel headers may be older */
 #define LOOP_CONFIGURE 0x4C0A
-struct loop_config { uint32_t fd, block_size; struct loop_info64 info; uint64_t zero[8]; };
+struct loop_config {
+        uint32_t fd, block_size;
+        struct loop_info64 info;
+        uint64_t zero[8];
+};
 #endif
 /* A loop device that was free just now; -EBUSY if another process has taken it since. */
 static int
 take_loop(int control, int file)
 {
-        const struct loop_config config = { .fd = (uint32_t)file, .block_size = SECTOR_BYTES, .info = { .lo_flags = LO_FLAGS_AUTOCLEAR } };
+        const struct loop_config config = { .fd = (uint32_t)file,
+                                            .block_size = SECTOR_BYTES,
+                                            .info = { .lo_flags = LO_FLAGS_AUTOCLEAR } };
         int number = ioctl(control, LOOP_CTL_GET_FREE), loop, result;
         char path[PATH_ROOM];
 
@@ -88,7 +94,8 @@ mount_loop(int loop)
 int
 image_open(int directory, uint64_t mb, uint32_t uid, uint32_t gid)
 {
-        int file = openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), loop, mount, result;
+        int file = openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), loop, mount,
+            result;
 
         if (file < 0)
                 return -errno;

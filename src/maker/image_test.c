@@ -1,6 +1,7 @@
-/* maker/image_test.c - what maker/image.h promises: a size that holds, an owner, and nothing left, also by one who is killed. */
-#include "maker/image.h"
+/* maker/image_test.c - what maker/image.h promises: a size that holds, an owner, and nothing left,
+ * also by one who is killed. */
 #include "base/unit.h"
+#include "maker/image.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,8 @@ open_place(void)
 static int
 make(void)
 {
-        int place = open_place(), mount = geteuid() == 0 ? image_open(place, MB, OWNER, OWNER) : -EPERM;
+        int place = open_place(),
+            mount = geteuid() == 0 ? image_open(place, MB, OWNER, OWNER) : -EPERM;
 
         (void)close(place);
         return mount;
@@ -80,7 +82,7 @@ holds_its_size_and_belongs_to_the_box(void **state)
 
         (void)state;
         if (mount < 0)
-                skip();                        /* root alone makes an image, with ext4 and loop devices */
+                skip(); /* root alone makes an image, with ext4 and loop devices */
         assert_true(is_there());
         assert_int_equal(fstat(mount, &st), 0);
         assert_int_equal(st.st_uid, OWNER);
@@ -121,7 +123,7 @@ one_who_is_killed_leaves_nothing(void **state)
 
         (void)state;
         if (mount < 0)
-                skip();                        /* root alone makes an image, with ext4 and loop devices */
+                skip(); /* root alone makes an image, with ext4 and loop devices */
         (void)close(mount);
         for (int i = 0; i < KILLS; i++) {
                 pid_t pid = fork();
@@ -131,7 +133,8 @@ one_who_is_killed_leaves_nothing(void **state)
                         (void)pause();
                         _exit(0);
                 }
-                (void)nanosleep(&(struct timespec){ .tv_nsec = i * 100000L }, NULL);     /* a sweep over the moments: no answer depends on one */
+                (void)nanosleep(&(struct timespec){ .tv_nsec = i * 100000L },
+                                NULL); /* a sweep over the moments: no answer depends on one */
                 (void)kill(pid, SIGKILL);
                 assert_int_equal(waitpid(pid, NULL, 0), pid);
         }
@@ -142,7 +145,8 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(holds_its_size_and_belongs_to_the_box), cmocka_unit_test(a_place_that_cannot_hold_one_is_refused),
+                cmocka_unit_test(holds_its_size_and_belongs_to_the_box),
+                cmocka_unit_test(a_place_that_cannot_hold_one_is_refused),
                 cmocka_unit_test(one_who_is_killed_leaves_nothing),
         };
 

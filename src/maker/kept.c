@@ -18,14 +18,27 @@
 
 #include "maker/owner.h"
 
-enum { NAME_ROOM = 256, NAME_MOST = 240, VERSIONS_MAX = 64, NO_REPLACE = 1, DEPTH_MAX = 16, PASSES_MAX = 8, LINK_ROOM = 4096 };
+enum {
+        NAME_ROOM = 256,
+        NAME_MOST = 240,
+        VERSIONS_MAX = 64,
+        NO_REPLACE = 1,
+        DEPTH_MAX = 16,
+        PASSES_MAX = 8,
+        LINK_ROOM = 4096
+};
 enum { COPY_BYTES = 64 << 20, COPY_ENTRIES = 4096 };
 
-struct copying { uint64_t bytes; unsigned entries; };
+struct copying {
+        uint64_t bytes;
+        unsigned entries;
+};
 
 static char block[64 * 1024];
 
-/* -- the directory ----------------------------------------------------------------------------------------------- */
+/* -- the directory
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /*
  * Opens each directory in the path without changing it; creates missing ones for the caller alone.
@@ -51,7 +64,10 @@ open_way(const char *base)
                 memcpy(piece, base, len);
                 piece[len] = '\0';
                 base += len;
-                next = mkdirat(dir, piece, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES ? -1 : openat(dir, piece, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                next = mkdirat(dir, piece, 0700) < 0 && errno != EEXIST && errno != EROFS &&
+                                       errno != EACCES
+                               ? -1
+                               : openat(dir, piece, O_PATH | O_DIRECTORY | O_CLOEXEC);
                 (void)close(dir);
                 dir = next;
         }
@@ -86,7 +102,8 @@ open_keeping(const char *base, int source, unsigned index)
         if (dir < 0)
                 return -errno;
         if (fstat(source, &owner) < 0 || fstat(dir, &st) < 0 ||
-            (geteuid() == 0 && st.st_uid != owner.st_uid && fchown(dir, owner.st_uid, owner.st_gid) < 0)) {
+            (geteuid() == 0 && st.st_uid != owner.st_uid &&
+             fchown(dir, owner.st_uid, owner.st_gid) < 0)) {
                 int result = -errno;
 
                 (void)close(dir);
@@ -108,15 +125,19 @@ drop_keeping(const char *base, unsigned index)
                 *slash = '\0';
 }
 
-/* -- between file systems ------------------------------------------------------------------------------------------ */
+/* -- between file systems
+ * ------------------------------------------------------------------------------------------ */
 
-static int copy_entry(int from, const char *name, int to, const char *as, unsigned depth, struct copying *c);
+static int copy_entry(int from, const char *name, int to, const char *as, unsigned depth,
+                      struct copying *c);
 
 static int
 copy_file(int from, const char *name, int to, const char *as, struct copying *c)
 {
         int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        int out = in < 0 ? -1 : openat(to, as, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int out =
+                in < 0 ? -1
+                       : openat(to, as, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         int result = out < 0 ? -errno : 0;
         ssize_t got;
 
@@ -147,20 +168,25 @@ copy_link(int from, const char *name, int to, const char *as)
 }
 
 static int
-copy_directory(int from, const char *name, int to, const char *as, unsigned depth, struct copying *c)
+copy_directory(int from, const char *name, int to, const char *as, unsigned depth,
+               struct copying *c)
 {
         _Alignas(8) char entries[2048];
-        int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), out, result = 0;
+        int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), out,
+            result = 0;
         long got = 0;
 
         if (in < 0)
                 return -errno;
-        out = mkdirat(to, as, 0700) < 0 ? -1 : openat(to, as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        out = mkdirat(to, as, 0700) < 0
+                      ? -1
+                      : openat(to, as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (out < 0)
                 result = -errno;
         while (result == 0 && (got = syscall(SYS_getdents64, in, entries, sizeof entries)) > 0)
                 for (long at = 0; at < got && result == 0;) {
-                        const struct kept_dirent *d = (const struct kept_dirent *)(const void *)(entries + at);
+                        const struct kept_dirent *d =
+                                (const struct kept_dirent *)(const void *)(entries + at);
 
                         if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0)
                                 result = copy_entry(in, d->name, out, d->name, depth + 1, c);
@@ -208,7 +234,8 @@ remove_entry(int dir, const char *name, unsigned depth)
                 (void)fchmod(fd, 0700);
                 while ((got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
                         for (long at = 0; at < got;) {
-                                const struct kept_dirent *d = (const struct kept_dirent *)(const void *)(entries + at);
+                                const struct kept_dirent *d =
+                                        (const struct kept_dirent *)(const void *)(entries + at);
 
                                 if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0)
                                         (void)remove_entry(fd, d->name, depth + 1);
@@ -232,7 +259,9 @@ copy_away(int dir, const char *name, int keeping, const char *as)
         return removed < 0 ? removed : result;
 }
 
-/* -- moving ---------------------------------------------------------------------------------------------------------- */
+/* -- moving
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * A directory can only be moved if it is writable, and the payload may have closed it. Never
@@ -248,7 +277,7 @@ open_up(int dir, const char *name)
                 return;
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         if (chmod(path, 0700) < 0)
-                errno = EACCES;                /* the next attempt reports it */
+                errno = EACCES; /* the next attempt reports it */
         (void)close(fd);
 }
 
@@ -275,7 +304,8 @@ move_as(int dir, const char *name, int keeping, const char *as, int may_copy)
  * copy, removed all the same).
  */
 static int
-move_under(int dir, const char *name, int keeping, const char *base, unsigned index, const char *path, int may_copy, char *ret, size_t room)
+move_under(int dir, const char *name, int keeping, const char *base, unsigned index,
+           const char *path, int may_copy, char *ret, size_t room)
 {
         char as[NAME_ROOM];
         int result = -EEXIST;
@@ -284,7 +314,8 @@ move_under(int dir, const char *name, int keeping, const char *base, unsigned in
         path += whole < NAME_MOST ? 0 : whole - NAME_MOST;
 
         for (unsigned i = 0; i < VERSIONS_MAX && result == -EEXIST; i++) {
-                int len = i == 0 ? snprintf(as, sizeof as, "%s", path) : snprintf(as, sizeof as, "%s.%u", path, i);
+                int len = i == 0 ? snprintf(as, sizeof as, "%s", path)
+                                 : snprintf(as, sizeof as, "%s.%u", path, i);
 
                 if (len < 0 || len >= (int)sizeof as)
                         return -ENAMETOOLONG;
@@ -300,7 +331,9 @@ move_under(int dir, const char *name, int keeping, const char *base, unsigned in
         return result;
 }
 
-/* -- choosing the place ------------------------------------------------------------------------------------------------ */
+/* -- choosing the place
+ * ------------------------------------------------------------------------------------------------
+ */
 
 void
 kept_places_read(struct kept_places *ret, const struct plan_view *view)
@@ -316,7 +349,8 @@ is_inode(int dir, const char *name, const struct stat *judged)
 {
         struct stat st;
 
-        return !judged || (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == judged->st_dev && st.st_ino == judged->st_ino);
+        return !judged || (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                           st.st_dev == judged->st_dev && st.st_ino == judged->st_ino);
 }
 
 /*
@@ -329,13 +363,15 @@ check_moved(int dir, const char *name, int keeping, const char *kept, const stru
         const char *as = strrchr(kept, '/') + 1;
         struct stat st;
 
-        if (!judged || fstatat(keeping, as, &st, AT_SYMLINK_NOFOLLOW) < 0 || (st.st_dev == judged->st_dev && st.st_ino == judged->st_ino))
+        if (!judged || fstatat(keeping, as, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            (st.st_dev == judged->st_dev && st.st_ino == judged->st_ino))
                 return 0;
         return syscall(SYS_renameat2, keeping, as, dir, name, NO_REPLACE) == 0 ? -ENOENT : 0;
 }
 
 int
-kept_take(const struct kept_places *places, int source, unsigned index, int dir, const char *name, const char *path, const struct stat *judged, char *kept)
+kept_take(const struct kept_places *places, int source, unsigned index, int dir, const char *name,
+          const char *path, const struct stat *judged, char *kept)
 {
         int result = -ENOSPC;
 
@@ -353,7 +389,8 @@ kept_take(const struct kept_places *places, int source, unsigned index, int dir,
                 owner_enter(source);
                 if (keeping < 0)
                         continue;
-                result = move_under(dir, name, keeping, base, index, path, may_copy, kept, KEPT_PATH_ROOM);
+                result = move_under(dir, name, keeping, base, index, path, may_copy, kept,
+                                    KEPT_PATH_ROOM);
                 if (result == 0 && !may_copy)
                         result = check_moved(dir, name, keeping, kept, judged);
                 (void)close(keeping);

@@ -18,10 +18,19 @@
 enum { KEPT_PLACES_MAX = 2, KEPT_PATH_ROOM = 4096 };
 
 /* from getdents64(2) */
-struct kept_dirent { uint64_t inode; int64_t offset; unsigned short len; unsigned char kind; char name[]; };
+struct kept_dirent {
+        uint64_t inode;
+        int64_t offset;
+        unsigned short len;
+        unsigned char kind;
+        char name[];
+};
 
 /* The bases of the plan's KEEPING steps; the first usable one is used. The plan owns the texts. */
-struct kept_places { const char *bases[KEPT_PLACES_MAX]; size_t count; };
+struct kept_places {
+        const char *bases[KEPT_PLACES_MAX];
+        size_t count;
+};
 
 void kept_places_read(struct kept_places *ret, const struct plan_view *view);
 
@@ -33,6 +42,7 @@ void kept_places_read(struct kept_places *ret, const struct plan_view *view);
  * (KEPT_PATH_ROOM bytes). Returns 0; -ENOENT if the name is gone or is another inode by now; or
  * another -errno.
  */
-int kept_take(const struct kept_places *places, int source, unsigned index, int dir, const char *name, const char *path, const struct stat *judged, char *kept);
+int kept_take(const struct kept_places *places, int source, unsigned index, int dir,
+              const char *name, const char *path, const struct stat *judged, char *kept);
 
 #endif

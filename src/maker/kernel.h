@@ -44,7 +44,9 @@ answer(long result)
         return result < 0 ? -errno : result;
 }
 
-struct kernel_how { uint64_t flags, mode, resolve; };
+struct kernel_how {
+        uint64_t flags, mode, resolve;
+};
 /* openat2: no symbolic link in the path; nothing above `dir` */
 enum { KERNEL_NO_SYMLINKS = 4, KERNEL_BENEATH = 8 };
 
@@ -65,7 +67,8 @@ kernel_open_tree(int dir, const char *path, unsigned flags)
 static inline int
 kernel_move_mount(int from, int to, const char *to_path)
 {
-        unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (to_path[0] == '\0' ? MOVE_MOUNT_T_EMPTY_PATH : 0u);
+        unsigned flags =
+                MOVE_MOUNT_F_EMPTY_PATH | (to_path[0] == '\0' ? MOVE_MOUNT_T_EMPTY_PATH : 0u);
 
         return (int)answer(syscall(SYS_move_mount, from, "", to, to_path, flags));
 }
@@ -73,7 +76,8 @@ kernel_move_mount(int from, int to, const char *to_path)
 static inline int
 kernel_mount_setattr(int fd, unsigned flags, const struct mount_attr *attr)
 {
-        return (int)answer(syscall(SYS_mount_setattr, fd, "", flags | AT_EMPTY_PATH, attr, sizeof *attr));
+        return (int)answer(
+                syscall(SYS_mount_setattr, fd, "", flags | AT_EMPTY_PATH, attr, sizeof *attr));
 }
 
 static inline int

@@ -6,7 +6,8 @@
  *     absent --open--> locked by its maker --close--> absent
  *                          | maker killed
  *                          v
- *                      unlocked --another start, or the keeper that notices: undo its plan--> absent
+ *                      unlocked --another start, or the keeper that notices: undo its plan-->
+ * absent
  *
  * Theory: a start costs the same however many sandboxes live. So `carrel run` looks at a few leases
  * only, and a maker of the daemon at none. The daemon looks at all of them at its start and after a
@@ -55,7 +56,9 @@ undo_groups(const struct plan_view *view)
                         (void)group_remove(plan_view_step(view, i).path);
 }
 
-/* -- leases --------------------------------------------------------------------------------------------------- */
+/* -- leases
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void
 collect_one(int dir, const char *name)
@@ -140,7 +143,9 @@ collect_some(int dir)
         size_t seen = 0;
 
         while (list && (entry = readdir(list)) != NULL) {
-                size_t place = is_lease(entry->d_name) && strlen(entry->d_name) < NAME_ROOM ? sample_place(seen++, LEASE_LOOK, &state) : LEASE_LOOK;
+                size_t place = is_lease(entry->d_name) && strlen(entry->d_name) < NAME_ROOM
+                                       ? sample_place(seen++, LEASE_LOOK, &state)
+                                       : LEASE_LOOK;
 
                 if (place < LEASE_LOOK)
                         memcpy(names[place], entry->d_name, strlen(entry->d_name) + 1);

@@ -1,6 +1,6 @@
 /* maker/lease_test.c - what maker/lease.h promises. */
-#include "maker/lease.h"
 #include "base/unit.h"
+#include "maker/lease.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +68,12 @@ is_there(const char *path)
 static struct step
 step_of(enum step_op op, const char *path, const char *text)
 {
-        return (struct step){ .op = op, .source = STEP_NO_SOURCE, .path = path, .text = text, .text_len = strlen(text), .why = "" };
+        return (struct step){ .op = op,
+                              .source = STEP_NO_SOURCE,
+                              .path = path,
+                              .text = text,
+                              .text_len = strlen(text),
+                              .why = "" };
 }
 
 /* Packs a plan with a group or without one; GUARD and KEEPING steps are nothing to undo. */
@@ -91,7 +96,8 @@ pack_plan(bool has_group)
 static void
 make_bashrc(void)
 {
-        scoped_fd int fd = open(in(b.work, ".bashrc"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        scoped_fd int fd =
+                open(in(b.work, ".bashrc"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
         assert_true(fd >= 0);
 }
@@ -110,7 +116,8 @@ do_plan(void)
         }
 }
 
-/* Writes a file of the runtime directory, as a killed runtime leaves it: no process holds its lock. */
+/* Writes a file of the runtime directory, as a killed runtime leaves it: no process holds its lock.
+ */
 static void
 leave(const char *name, const void *bytes, size_t len)
 {
@@ -120,7 +127,8 @@ leave(const char *name, const void *bytes, size_t len)
         assert_int_equal(write(fd, bytes, len), (ssize_t)len);
 }
 
-/* -- the life of one lease ------------------------------------------------------------------------------------ */
+/* -- the life of one lease
+ * ------------------------------------------------------------------------------------ */
 
 static void
 it_is_locked_from_its_first_name_to_its_last(void **state)
@@ -168,7 +176,8 @@ its_directory_is_made_for_the_caller_alone(void **state)
         assert_int_equal(rmdir(in(b.run, "new")), 0);
 }
 
-/* -- directories ---------------------------------------------------------------------------------------------- */
+/* -- directories
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Whatever is wrong with the directory, nothing in it is collected. */
 static void
@@ -231,12 +240,15 @@ a_path_without_a_directory_is_refused(void **state)
         assert_int_equal(lease_open("0123.lease", b.plan, b.plan_len, true), -EINVAL);
         assert_int_equal(lease_open("/0123.lease", b.plan, b.plan_len, true), -EINVAL);
         assert_int_equal(lease_open(longest, b.plan, b.plan_len, true), -EINVAL);
-        assert_int_equal(lease_open(in(b.base, "no/way/0123.lease"), b.plan, b.plan_len, true), -ENOENT);
+        assert_int_equal(lease_open(in(b.base, "no/way/0123.lease"), b.plan, b.plan_len, true),
+                         -ENOENT);
         assert_int_equal(lease_collect(in(b.base, "missing")), -ENOENT);
         assert_false(is_there(in(b.base, "missing")));
 }
 
-/* -- collecting ----------------------------------------------------------------------------------------------- */
+/* -- collecting
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /* P1: the next start, with a lease of its own or without one, undoes what a killed runtime left. */
 static void
@@ -253,7 +265,8 @@ what_was_abandoned_is_undone(void **state)
                 if (way == 0)
                         assert_int_equal(lease_collect(b.run), 0);
                 else
-                        assert_true((fd = lease_open(in(b.run, "new.lease"), b.plan, b.plan_len, true)) >= 0);
+                        assert_true((fd = lease_open(in(b.run, "new.lease"), b.plan, b.plan_len,
+                                                     true)) >= 0);
                 assert_false(is_there(b.group));
                 assert_false(is_there(in(b.run, "dead.lease")));
                 lease_close(in(b.run, "new.lease"), fd);
@@ -273,12 +286,13 @@ what_lives_is_left_alone(void **state)
         assert_int_equal(lease_collect(b.run), 0);
         assert_true(is_there(in(b.run, "live.lease")) && is_there(b.group));
 
-        (void)close(fd);       /* as the kernel does for a maker that was killed */
+        (void)close(fd); /* as the kernel does for a maker that was killed */
         assert_int_equal(lease_collect(b.run), 0);
         assert_false(is_there(in(b.run, "live.lease")) || is_there(b.group));
 }
 
-/* A guarded name that the host made since is the host's: neither collecting nor undoing looks into a workspace. */
+/* A guarded name that the host made since is the host's: neither collecting nor undoing looks into
+ * a workspace. */
 static void
 no_workspace_is_touched(void **state)
 {
@@ -293,7 +307,7 @@ no_workspace_is_touched(void **state)
         assert_true(is_there(in(b.work, ".bashrc")));
         assert_false(is_there(b.group));
 
-        do_plan();             /* the same, for one that leaves by itself */
+        do_plan(); /* the same, for one that leaves by itself */
         assert_int_equal(plan_unpack(b.plan, b.plan_len, &view), 0);
         lease_undo(&view);
         assert_true(is_there(in(b.work, ".bashrc")));
@@ -312,7 +326,7 @@ an_undone_plan_without_a_lease_leaves_nothing(void **state)
         lease_undo(&view);
         assert_false(is_there(b.group));
         assert_false(is_there(in(b.work, ".bashrc")));
-        lease_undo(&view);                                   /* steps that were never done are passed over */
+        lease_undo(&view); /* steps that were never done are passed over */
         assert_false(is_there(b.group));
 }
 
@@ -330,7 +344,7 @@ garbage_is_cleared_and_moves_nothing(void **state)
         leave("short.lease", b.plan, b.plan_len - 1);
         memcpy(large, b.plan, b.plan_len);
         leave("long.lease", large, sizeof large);
-        b.plan[4] ^= 1;                                        /* another version */
+        b.plan[4] ^= 1; /* another version */
         leave("version.lease", b.plan, b.plan_len);
         assert_int_equal(lease_collect(b.run), 0);
         assert_true(is_there(in(b.work, ".bashrc")) && is_there(b.group));
@@ -350,7 +364,8 @@ what_is_no_lease_stays(void **state)
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
                 leave(names[i], b.plan, b.plan_len);
         {
-                scoped_fd int fd = open(in(b.work, "victim"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+                scoped_fd int fd =
+                        open(in(b.work, "victim"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
                 assert_int_equal(write(fd, b.plan, b.plan_len), (ssize_t)b.plan_len);
         }
@@ -359,12 +374,14 @@ what_is_no_lease_stays(void **state)
         assert_int_equal(mkfifo(in(b.run, "fifo.lease"), 0600), 0);
 
         assert_int_equal(lease_collect(b.run), 0);
-        assert_true(is_there(in(b.work, "victim")) && is_there(in(b.work, ".bashrc")) && is_there(b.group));
+        assert_true(is_there(in(b.work, "victim")) && is_there(in(b.work, ".bashrc")) &&
+                    is_there(b.group));
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
                 assert_int_equal(unlink(in(b.run, names[i])), 0);
         assert_int_equal(unlink(in(b.run, "link.lease")) + rmdir(in(b.run, "directory.lease")), 0);
         (void)unlink(in(b.run, "fifo.lease"));
-        assert_int_equal(unlink(in(b.work, "victim")) + unlink(in(b.work, ".bashrc")) + rmdir(b.group), 0);
+        assert_int_equal(
+                unlink(in(b.work, "victim")) + unlink(in(b.work, ".bashrc")) + rmdir(b.group), 0);
 }
 
 int

@@ -9,7 +9,8 @@
  * (maker/config.c lets a child judge one) and decides nothing; it exits on an unknown message.
  *
  *     waiting --WIRE_MAKE--> making --spawned--> watching --box gone--> cleaning --> out
- *                               | a step fails: undo --> out     | WIRE_KILL or the socket closes: kill the box
+ *                               | a step fails: undo --> out     | WIRE_KILL or the socket closes:
+ * kill the box
  *
  * P1: when the maker is gone, so is everything its steps made. It undoes them on every way out. If
  * it is killed, its lease lets the next start undo them, and its box ends because the keeper closes
@@ -55,10 +56,12 @@ static unsigned is_living;
 #endif
 
 struct clone_arguments {
-        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid,
+                set_tid_size, cgroup;
 };
 
-/* -- inside: the box's first process -------------------------------------------------------------------------- */
+/* -- inside: the box's first process
+ * -------------------------------------------------------------------------- */
 
 static _Noreturn void
 fail_inside(int control, uint32_t step, int result)
@@ -141,7 +144,14 @@ keep_only(int control, const int *stock, size_t stock_count, int disk)
 static _Noreturn void
 run_inside(const struct host *h, int control)
 {
-        struct box box = { .root = -1, .workshop = -1, .scratch = -1, .image = h->image, .sources = h->sources, .is_tree = h->is_tree, .control = control, .disk = -1 };
+        struct box box = { .root = -1,
+                           .workshop = -1,
+                           .scratch = -1,
+                           .image = h->image,
+                           .sources = h->sources,
+                           .is_tree = h->is_tree,
+                           .control = control,
+                           .disk = -1 };
         struct harden harden = { -1, landlock_abi(h->view) };
         int result = 0;
         uint32_t i = h->done;
@@ -153,20 +163,26 @@ run_inside(const struct host *h, int control)
         for (; i < h->view->step_count; i++) {
                 struct step s = plan_view_step(h->view, i);
 
-                result = step_phase_of(s.op) == STEP_PHASE_BOX ? box_step(&box, &s) : harden_step(&harden, &s);
+                result = step_phase_of(s.op) == STEP_PHASE_BOX ? box_step(&box, &s)
+                                                               : harden_step(&harden, &s);
                 if (result < 0)
                         fail_inside(control, i, result);
         }
         control = keep_only(control, box.stock, box.stock_count, box.disk);
-        memset(packed, 0, h->packed_len);              /* host paths must not be visible inside */
+        memset(packed, 0, h->packed_len); /* host paths must not be visible inside */
         if (is_living)
                 (void)wire_send(control, WIRE_BOX_READY, NULL, 0, NULL, 0);
         if (box.has_names)
-                guest_serve(control, &(struct guest_names){ box.stock[0], box.stock_count > 1 ? box.stock[1] : -1 }, box.disk, NULL, 0);
+                guest_serve(control,
+                            &(struct guest_names){ box.stock[0],
+                                                   box.stock_count > 1 ? box.stock[1] : -1 },
+                            box.disk, NULL, 0);
         guest_serve(control, NULL, box.disk, box.stock, box.stock_count);
 }
 
-/* -- outside -------------------------------------------------------------------------------------------------- */
+/* -- outside
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* Without clone3 (older kernels, container profiles) a write joins the v2 group. */
 static int
@@ -186,8 +202,11 @@ join_unified(const struct host *h)
 static long
 clone_into_group(const struct host *h, uint64_t flags)
 {
-        struct clone_arguments arguments = { .flags = flags | (h->unified >= 0 ? CLONE_INTO_CGROUP : 0u), .exit_signal = SIGCHLD,
-                                             .cgroup = h->unified >= 0 ? (uint64_t)h->unified : 0u };
+        struct clone_arguments arguments = {
+                .flags = flags | (h->unified >= 0 ? CLONE_INTO_CGROUP : 0u),
+                .exit_signal = SIGCHLD,
+                .cgroup = h->unified >= 0 ? (uint64_t)h->unified : 0u
+        };
         long pid = answer(syscall(SYS_clone3, &arguments, sizeof arguments));
         int result;
 
@@ -223,20 +242,22 @@ take_up(unsigned mask)
         struct __user_cap_data_struct data[2];
 
         if (syscall(SYS_capget, &head, data) < 0)
-                return;                        /* then the clone fails and reports it */
+                return; /* then the clone fails and reports it */
         data[0].effective |= data[0].permitted & mask;
         data[1].effective |= mask == ~0u ? data[1].permitted : 0;
         (void)syscall(SYS_capset, &head, data);
 }
 
 /*
- * Returns to the maker's ids. If the kernel has no memory for that, no box is started, and the steps
- * are undone with root's capabilities instead.
+ * Returns to the maker's ids. If the kernel has no memory for that, no box is started, and the
+ * steps are undone with root's capabilities instead.
  */
 static long
 become_root(long pid)
 {
-        int result = syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0 ? -errno : 0;
+        int result = syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0
+                             ? -errno
+                             : 0;
 
         if (result == 0)
                 return pid;
@@ -307,7 +328,10 @@ left_ms(uint64_t until)
 {
         uint64_t now = until == UINT64_MAX ? 0 : clock_boot_ms();
 
-        return until == UINT64_MAX ? -1 : now >= until ? 0 : until - now > INT_MAX ? INT_MAX : (int)(until - now);
+        return until == UINT64_MAX     ? -1
+               : now >= until          ? 0
+               : until - now > INT_MAX ? INT_MAX
+                                       : (int)(until - now);
 }
 
 static uint64_t
@@ -337,7 +361,8 @@ end_box(pid_t pid, struct usage *ret)
 static uint64_t
 first_look(const struct guard *guard)
 {
-        return guard->count > 0 && guard->inotify < 0 ? clock_boot_ms() + GUARD_LOOK_MS : UINT64_MAX;
+        return guard->count > 0 && guard->inotify < 0 ? clock_boot_ms() + GUARD_LOOK_MS
+                                                      : UINT64_MAX;
 }
 
 /*
@@ -362,10 +387,11 @@ look(struct guard *guard, struct pollfd *changed, uint64_t *due)
                 return;
         guard_sweep(guard);
         changed->fd = is_due ? guard->inotify : -1;
-        *due = is_due && !is_polled(guard) ? UINT64_MAX : now + (is_due ? GUARD_LOOK_MS : GUARD_PAUSE_MS);
+        *due = is_due && !is_polled(guard) ? UINT64_MAX
+                                           : now + (is_due ? GUARD_LOOK_MS : GUARD_PAUSE_MS);
 }
 
-static unsigned must_end;              /* a kill was requested, or the keeper has gone */
+static unsigned must_end; /* a kill was requested, or the keeper has gone */
 static struct survey survey;
 
 /*
@@ -386,7 +412,8 @@ hear_orders(struct guard *guard)
                 else
                         must_end = 1;
                 if (got > 0 && is_busy)
-                        survey_mark(&survey, &(struct timespec){ .tv_sec = order.sec, .tv_nsec = order.nsec });
+                        survey_mark(&survey, &(struct timespec){ .tv_sec = order.sec,
+                                                                 .tv_nsec = order.nsec });
                 if (got > 0)
                         wire_message_close(&m);
         }
@@ -404,24 +431,32 @@ hear_orders(struct guard *guard)
  * SIGCHLD is read from a signal descriptor, which needs no newer system call than the box itself.
  */
 static int
-watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom, struct usage *ret_usage)
+watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom,
+      struct usage *ret_usage)
 {
-        uint64_t now = clock_boot_ms(), until = h->last_ms == 0 || h->last_ms > UINT64_MAX - now ? UINT64_MAX : now + h->last_ms;
+        uint64_t now = clock_boot_ms(), until = h->last_ms == 0 || h->last_ms > UINT64_MAX - now
+                                                        ? UINT64_MAX
+                                                        : now + h->last_ms;
         uint64_t due = first_look(guard);
         struct signalfd_siginfo info;
         int status = 0;
         sigset_t child;
-        struct pollfd fds[4] = { { KEEPER, POLLIN, 0 }, { -1, POLLIN, 0 }, { h->oom, POLLIN, 0 }, { guard->inotify, POLLIN, 0 } };
+        struct pollfd fds[4] = { { KEEPER, POLLIN, 0 },
+                                 { -1, POLLIN, 0 },
+                                 { h->oom, POLLIN, 0 },
+                                 { guard->inotify, POLLIN, 0 } };
 
         (void)sigemptyset(&child);
         (void)sigaddset(&child, SIGCHLD);
         fds[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
         if (fds[1].fd < 0)
-                (void)kill(pid, SIGKILL);   /* no order could be received: no box without a watch */
+                (void)kill(pid, SIGKILL); /* no order could be received: no box without a watch */
         while (waitpid(pid, &status, fds[1].fd >= 0 ? WNOHANG : 0) == 0) {
                 if (due == UINT64_MAX && is_polled(guard))
                         due = clock_boot_ms() + GUARD_LOOK_MS;
-                if (poll(fds, 4, clock_slice_ms(left_ms(first_of(until, due, survey.due_ms)))) < 0 && errno != EINTR)
+                if (poll(fds, 4, clock_slice_ms(left_ms(first_of(until, due, survey.due_ms)))) <
+                            0 &&
+                    errno != EINTR)
                         (void)kill(pid, SIGKILL);
                 look(guard, &fds[3], &due);
                 if (left_ms(survey.due_ms) == 0)
@@ -458,12 +493,21 @@ count(const struct host *h, struct wire_box_ended *ended)
                 uint64_t value;
 
                 switch (h->watch_kinds[i]) {
-                case WATCH_CPU_NS:        value = group_read(h->watches[i], ""); break;
-                case WATCH_CPU_STAT:      value = group_read(h->watches[i], "usage_usec"); break;
+                case WATCH_CPU_NS:
+                        value = group_read(h->watches[i], "");
+                        break;
+                case WATCH_CPU_STAT:
+                        value = group_read(h->watches[i], "usage_usec");
+                        break;
                 case WATCH_OOM_CONTROL:
-                case WATCH_MEMORY_EVENTS: value = group_read(h->watches[i], "oom_kill"); break;
-                case WATCH_PIDS_EVENTS:   value = group_read(h->watches[i], "max"); break;
-                default:                  continue;
+                case WATCH_MEMORY_EVENTS:
+                        value = group_read(h->watches[i], "oom_kill");
+                        break;
+                case WATCH_PIDS_EVENTS:
+                        value = group_read(h->watches[i], "max");
+                        break;
+                default:
+                        continue;
                 }
                 if (value == UINT64_MAX)
                         continue;
@@ -486,7 +530,8 @@ tell_spawned(const struct host *h, pid_t pid)
 
         memcpy(fds, h->watches, h->watch_count * sizeof *fds);
         fds[h->watch_count] = h->unified;
-        (void)wire_send(KEEPER, WIRE_SPAWNED, &spawned, sizeof spawned, fds, h->watch_count + spawned.has_group);
+        (void)wire_send(KEEPER, WIRE_SPAWNED, &spawned, sizeof spawned, fds,
+                        h->watch_count + spawned.has_group);
 }
 
 static int
@@ -509,7 +554,7 @@ make(struct wire_message *m)
         host_init(&host, &view, m->fds + 1);
         host.packed = packed;
         host.packed_len = m->len;
-        host.looks_at_leases = !is_living;             /* the keeper of a living box does it */
+        host.looks_at_leases = !is_living; /* the keeper of a living box does it */
         guard_begin(&guard, &view, host.sources, is_living);
         guard.report = tell_kept;
         guard.refresh = hear_orders;
@@ -560,12 +605,12 @@ main(int argc, char **argv)
         sigset_t all;
 
         (void)sigfillset(&all);
-        (void)sigprocmask(SIG_SETMASK, &all, NULL);     /* the keeper handles a terminal's Ctrl-C */
+        (void)sigprocmask(SIG_SETMASK, &all, NULL); /* the keeper handles a terminal's Ctrl-C */
         /* if SIGCHLD stayed ignored, no child could be waited for */
         (void)sigaction(SIGCHLD, &standard, NULL);
         /* started by descriptor, its name would be that number */
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
-        (void)setsid();               /* neither this process nor pid 1 has the caller's terminal */
+        (void)setsid(); /* neither this process nor pid 1 has the caller's terminal */
         if (argc == 2 && strcmp(argv[1], "spawner") == 0)
                 return spawner_serve(&(struct spawner){ packed, sizeof packed, make_living });
         if (argc == 2)

@@ -10,8 +10,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <linux/openat2.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -67,7 +67,8 @@ static int
 has_way_up(const char *path, const char *end)
 {
         for (const char *at = path; at + 1 < end; at++)
-                if (at[0] == '.' && at[1] == '.' && (at == path || at[-1] == '/') && (at + 2 == end || at[2] == '/'))
+                if (at[0] == '.' && at[1] == '.' && (at == path || at[-1] == '/') &&
+                    (at + 2 == end || at[2] == '/'))
                         return 1;
         return 0;
 }
@@ -76,7 +77,9 @@ has_way_up(const char *path, const char *end)
 static int
 leap(int root, const char *path, const char *end)
 {
-        struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+        struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+                                           RESOLVE_NO_MAGICLINKS };
         char name[PATH_ROOM];
         long fd;
 
@@ -87,7 +90,9 @@ leap(int root, const char *path, const char *end)
         memcpy(name, path, (size_t)(end - path));
         name[end - path] = '\0';
         fd = syscall(SYS_openat2, root, name, &how, sizeof how);
-        return fd >= 0 ? (int)fd : errno == ENOENT || errno == ELOOP || errno == ENOTDIR ? -errno : -ENOSYS;
+        return fd >= 0                                                 ? (int)fd
+               : errno == ENOENT || errno == ELOOP || errno == ENOTDIR ? -errno
+                                                                       : -ENOSYS;
 }
 
 static int
@@ -95,7 +100,7 @@ reach(int root, const char *path, const char *end)
 {
         int fd;
 
-        while (end > path && end[-1] == '/')   /* the two methods treat a final slash differently */
+        while (end > path && end[-1] == '/') /* the two methods treat a final slash differently */
                 end--;
         fd = leap(root, path, end);
         return fd == -ENOSYS ? walk(root, path, end) : fd;

@@ -1,6 +1,6 @@
 /* maker/place_test.c - what maker/place.h promises, with openat2 and without it. */
-#include "maker/place.h"
 #include "base/unit.h"
+#include "maker/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,41 +18,84 @@
 
 #include "base/scoped.h"
 
-#define NAME_255 "012345678901234567890123456789012345678901234567890123456789012" "0123456789012345678901234567890123456789012345678901234567890123" \
-        "0123456789012345678901234567890123456789012345678901234567890123" "0123456789012345678901234567890123456789012345678901234567890123"
+#define NAME_255                                                           \
+        "012345678901234567890123456789012345678901234567890123456789012"  \
+        "0123456789012345678901234567890123456789012345678901234567890123" \
+        "0123456789012345678901234567890123456789012345678901234567890123" \
+        "0123456789012345678901234567890123456789012345678901234567890123"
 
 struct place_row {
         const char *path;
-        const char *found;             /* relative to the root; NULL: `result` instead */
+        const char *found; /* relative to the root; NULL: `result` instead */
         int result;
 };
 
 static const struct place_row places[] = {
-        { "/", ".", 0 }, { "", ".", 0 }, { "//", ".", 0 },
-        { "/dir", "dir", 0 }, { "/dir/file", "dir/file", 0 }, { "/dir/sub/deep", "dir/sub/deep", 0 },
-        { "//dir///sub", "dir/sub", 0 }, { "/dir/", "dir", 0 }, { "/dir//", "dir", 0 }, { "/dir/file/", "dir/file", 0 },
-        { "/./dir/./file", "dir/file", 0 }, { "/dir/.", "dir", 0 },
-        { "/..dir", "..dir", 0 }, { "/dir/...", "dir/...", 0 },
-        { "/missing", NULL, -ENOENT }, { "/dir/missing", NULL, -ENOENT }, { "/missing/file", NULL, -ENOENT },
-        { "/dir/file/x", NULL, -ENOTDIR }, { "/" NAME_255, NULL, -ENOENT }, { "/" NAME_255 "6", NULL, -EINVAL },
+        { "/", ".", 0 },
+        { "", ".", 0 },
+        { "//", ".", 0 },
+        { "/dir", "dir", 0 },
+        { "/dir/file", "dir/file", 0 },
+        { "/dir/sub/deep", "dir/sub/deep", 0 },
+        { "//dir///sub", "dir/sub", 0 },
+        { "/dir/", "dir", 0 },
+        { "/dir//", "dir", 0 },
+        { "/dir/file/", "dir/file", 0 },
+        { "/./dir/./file", "dir/file", 0 },
+        { "/dir/.", "dir", 0 },
+        { "/..dir", "..dir", 0 },
+        { "/dir/...", "dir/...", 0 },
+        { "/missing", NULL, -ENOENT },
+        { "/dir/missing", NULL, -ENOENT },
+        { "/missing/file", NULL, -ENOENT },
+        { "/dir/file/x", NULL, -ENOTDIR },
+        { "/" NAME_255, NULL, -ENOENT },
+        { "/" NAME_255 "6", NULL, -EINVAL },
         /* B11: no link is followed, wherever it stands and wherever it leads */
-        { "/link", NULL, -ELOOP }, { "/link/", NULL, -ELOOP }, { "/link/file", NULL, -ELOOP }, { "/dir/up", NULL, -ELOOP },
-        { "/dir/up/dir", NULL, -ELOOP }, { "/dir/dangling", NULL, -ELOOP }, { "/out", NULL, -ELOOP }, { "/out/passwd", NULL, -ELOOP },
-        { "/dir/self/dir", NULL, -ELOOP }, { "/magic", NULL, -ELOOP },
-        { "/..", NULL, -EINVAL }, { "/../x", NULL, -EINVAL }, { "..", NULL, -EINVAL }, { "/dir/..", NULL, -EINVAL },
-        { "/dir/../dir", NULL, -EINVAL }, { "/dir/../../etc", NULL, -EINVAL }, { "/dir//..//dir", NULL, -EINVAL },
+        { "/link", NULL, -ELOOP },
+        { "/link/", NULL, -ELOOP },
+        { "/link/file", NULL, -ELOOP },
+        { "/dir/up", NULL, -ELOOP },
+        { "/dir/up/dir", NULL, -ELOOP },
+        { "/dir/dangling", NULL, -ELOOP },
+        { "/out", NULL, -ELOOP },
+        { "/out/passwd", NULL, -ELOOP },
+        { "/dir/self/dir", NULL, -ELOOP },
+        { "/magic", NULL, -ELOOP },
+        { "/..", NULL, -EINVAL },
+        { "/../x", NULL, -EINVAL },
+        { "..", NULL, -EINVAL },
+        { "/dir/..", NULL, -EINVAL },
+        { "/dir/../dir", NULL, -EINVAL },
+        { "/dir/../../etc", NULL, -EINVAL },
+        { "/dir//..//dir", NULL, -EINVAL },
 };
 
-struct parent_row { const char *path, *parent, *name; int result; };
+struct parent_row {
+        const char *path, *parent, *name;
+        int result;
+};
 
 static const struct parent_row parents[] = {
-        { "/x", ".", "x", 0 }, { "//x", ".", "x", 0 }, { "/dir/file", "dir", "file", 0 }, { "/dir/sub/new", "dir/sub", "new", 0 },
-        { "/dir//new", "dir", "new", 0 }, { "/dir/..new", "dir", "..new", 0 },
+        { "/x", ".", "x", 0 },
+        { "//x", ".", "x", 0 },
+        { "/dir/file", "dir", "file", 0 },
+        { "/dir/sub/new", "dir/sub", "new", 0 },
+        { "/dir//new", "dir", "new", 0 },
+        { "/dir/..new", "dir", "..new", 0 },
         { "/dir/link-may-stand-here", "dir", "link-may-stand-here", 0 },
-        { "", NULL, NULL, -EINVAL }, { "x", NULL, NULL, -EINVAL }, { "/", NULL, NULL, -EINVAL }, { "/dir/", NULL, NULL, -EINVAL },
-        { "/dir/..", NULL, NULL, -EINVAL }, { "/..", NULL, NULL, -EINVAL }, { "/dir/.", NULL, NULL, -EINVAL },
-        { "/dir/../new", NULL, NULL, -EINVAL }, { "/missing/new", NULL, NULL, -ENOENT }, { "/link/new", NULL, NULL, -ELOOP },
-        { "/dir/up/new", NULL, NULL, -ELOOP }, { "/dir/file/sub/new", NULL, NULL, -ENOTDIR },
+        { "", NULL, NULL, -EINVAL },
+        { "x", NULL, NULL, -EINVAL },
+        { "/", NULL, NULL, -EINVAL },
+        { "/dir/", NULL, NULL, -EINVAL },
+        { "/dir/..", NULL, NULL, -EINVAL },
+        { "/..", NULL, NULL, -EINVAL },
+        { "/dir/.", NULL, NULL, -EINVAL },
+        { "/dir/../new", NULL, NULL, -EINVAL },
+        { "/missing/new", NULL, NULL, -ENOENT },
+        { "/link/new", NULL, NULL, -ELOOP },
+        { "/dir/up/new", NULL, NULL, -ELOOP },
+        { "/dir/file/sub/new", NULL, NULL, -ENOTDIR },
 };
 
 static char root_path[] = "/tmp/carrel-place-XXXXXX";
@@ -69,10 +112,12 @@ put_file(const char *name)
 static int
 make_tree(void **state)
 {
-        static const char *const directories[] = { "dir", "dir/sub", "..dir" }, *const files[] = { "dir/file", "dir/sub/deep", "dir/..." };
+        static const char *const directories[] = { "dir", "dir/sub", "..dir" }, *const files[] = {
+                "dir/file", "dir/sub/deep", "dir/..."
+        };
         static const char *const links[][2] = {
-                { "dir", "link" }, { "..", "dir/up" }, { "nowhere", "dir/dangling" }, { "/etc", "out" }, { "self", "dir/self" },
-                { "/proc/self/fd", "magic" },
+                { "dir", "link" }, { "..", "dir/up" },     { "nowhere", "dir/dangling" },
+                { "/etc", "out" }, { "self", "dir/self" }, { "/proc/self/fd", "magic" },
         };
 
         (void)state;
@@ -91,7 +136,9 @@ make_tree(void **state)
 static int
 remove_tree(void **state)
 {
-        static const char *const names[] = { "magic", "dir/self", "out", "dir/dangling", "dir/up", "link", "dir/...", "dir/sub/deep", "dir/file" };
+        static const char *const names[] = { "magic",        "dir/self",     "out",
+                                             "dir/dangling", "dir/up",       "link",
+                                             "dir/...",      "dir/sub/deep", "dir/file" };
 
         (void)state;
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -129,8 +176,10 @@ check_places(void)
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
                 scoped_fd int fd = place_open(root, places[i].path);
 
-                if (fd < 0 ? fd != places[i].result : !places[i].found || !is_same(fd, places[i].found))
-                        fail_msg("%s: %d (%s)", places[i].path, fd, fd < 0 ? strerror(-fd) : "opened");
+                if (fd < 0 ? fd != places[i].result
+                           : !places[i].found || !is_same(fd, places[i].found))
+                        fail_msg("%s: %d (%s)", places[i].path, fd,
+                                 fd < 0 ? strerror(-fd) : "opened");
                 if (fd >= 0) {
                         assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
                         assert_int_equal(fcntl(fd, F_GETFL) & O_PATH, O_PATH);
@@ -145,8 +194,11 @@ check_parents(void)
                 const char *name = NULL;
                 scoped_fd int fd = place_open_parent(root, parents[i].path, &name);
 
-                if (fd < 0 ? fd != parents[i].result : !parents[i].parent || !is_same(fd, parents[i].parent) || strcmp(name, parents[i].name) != 0)
-                        fail_msg("parent of %s: %d (%s)", parents[i].path, fd, fd < 0 ? strerror(-fd) : name);
+                if (fd < 0 ? fd != parents[i].result
+                           : !parents[i].parent || !is_same(fd, parents[i].parent) ||
+                                     strcmp(name, parents[i].name) != 0)
+                        fail_msg("parent of %s: %d (%s)", parents[i].path, fd,
+                                 fd < 0 ? strerror(-fd) : name);
         }
 }
 

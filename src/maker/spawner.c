@@ -3,8 +3,8 @@
  *
  * Room: maker (program). Touches: processes, fd.
  *
- *     waiting --WIRE_BOX_BEGIN--> forks a maker (keeps its privileges) and a box (has none) --> waiting
- *        | the socket closes
+ *     waiting --WIRE_BOX_BEGIN--> forks a maker (keeps its privileges) and a box (has none) -->
+ * waiting | the socket closes
  *        v
  *       out: makers and boxes live on
  *
@@ -38,10 +38,10 @@
 #endif
 
 enum { SOCKET = 3, FIRST = 3, FD_LAST = 4096, EXIT_BROKEN = 125, KEPT_MAX = 5 + PLAN_SOURCES_MAX };
-enum { FD_KEEPER, FD_LISTENER, FD_DIRECTORY, FD_SOURCES };      /* in WIRE_BOX_BEGIN */
+enum { FD_KEEPER, FD_LISTENER, FD_DIRECTORY, FD_SOURCES }; /* in WIRE_BOX_BEGIN */
 
 struct beginning {
-        int maker[2], guest[2];        /* [0]: the box's end */
+        int maker[2], guest[2]; /* [0]: the box's end */
 };
 
 static void
@@ -59,7 +59,7 @@ keep_only(const int *fds, size_t count)
 {
         int away[KEPT_MAX];
 
-        for (size_t i = 0; i < count; i++) {   /* first move them out of the target range */
+        for (size_t i = 0; i < count; i++) { /* first move them out of the target range */
                 away[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST + (int)count);
                 if (away[i] < 0)
                         return -1;
@@ -82,7 +82,9 @@ raise_descriptors(void)
         (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* -- the box ------------------------------------------------------------------------------------------------------ */
+/* -- the box
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static unsigned
 test_number(const char *name, unsigned otherwise)
@@ -100,13 +102,19 @@ test_number(const char *name, unsigned otherwise)
 static _Noreturn void
 be_box(const struct spawner *s, const struct wire_message *m, const struct beginning *b)
 {
-        struct box_start start = { .maker = FIRST, .guest = FIRST + 1, .keeper = FIRST + 2, .listener = FIRST + 3, .directory = FIRST + 4 };
-        int fds[KEPT_MAX] = { b->maker[0], b->guest[0], m->fds[FD_KEEPER], m->fds[FD_LISTENER], m->fds[FD_DIRECTORY] };
+        struct box_start start = { .maker = FIRST,
+                                   .guest = FIRST + 1,
+                                   .keeper = FIRST + 2,
+                                   .listener = FIRST + 3,
+                                   .directory = FIRST + 4 };
+        int fds[KEPT_MAX] = { b->maker[0], b->guest[0], m->fds[FD_KEEPER], m->fds[FD_LISTENER],
+                              m->fds[FD_DIRECTORY] };
         int floors[PLAN_SOURCES_MAX];
         size_t count = 5;
 
         memcpy(&start.begin, s->bytes, sizeof start.begin);
-        for (size_t i = 0; i + FD_SOURCES < m->fd_count && i < PLAN_SOURCES_MAX && start.begin.floor_mb > 0; i++)
+        for (size_t i = 0;
+             i + FD_SOURCES < m->fd_count && i < PLAN_SOURCES_MAX && start.begin.floor_mb > 0; i++)
                 if ((start.begin.floor_mask[i / 64] >> i % 64 & 1) != 0) {
                         floors[start.floor_count++] = FIRST + (int)count;
                         fds[count++] = m->fds[FD_SOURCES + i];
@@ -130,7 +138,9 @@ be_box(const struct spawner *s, const struct wire_message *m, const struct begin
         box_serve(&start);
 }
 
-/* -- the maker ---------------------------------------------------------------------------------------------------- */
+/* -- the maker
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static int
 be_maker(const struct spawner *s, struct wire_message *m, const struct beginning *b)
@@ -144,7 +154,7 @@ be_maker(const struct spawner *s, struct wire_message *m, const struct beginning
         memcpy(fds + 2, m->fds + FD_SOURCES, sources * sizeof *fds);
         if (keep_only(fds, 2 + sources) < 0)
                 return EXIT_BROKEN;
-        (void)sigaction(SIGCHLD, &standard, NULL);            /* this process waits for its child */
+        (void)sigaction(SIGCHLD, &standard, NULL); /* this process waits for its child */
         (void)setsid();
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
         m->len -= sizeof(struct wire_box_begin);
@@ -156,7 +166,9 @@ be_maker(const struct spawner *s, struct wire_message *m, const struct beginning
         return s->make(m);
 }
 
-/* -- the spawner -------------------------------------------------------------------------------------------------- */
+/* -- the spawner
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int
 open_pairs(struct beginning *b)
@@ -186,7 +198,8 @@ begin(const struct spawner *s, struct wire_message *m, int *ret_status)
         struct beginning b = { { -1, -1 }, { -1, -1 } };
         pid_t maker, box = -1;
 
-        if (m->kind != WIRE_BOX_BEGIN || m->len <= sizeof(struct wire_box_begin) || m->fd_count < FD_SOURCES)
+        if (m->kind != WIRE_BOX_BEGIN || m->len <= sizeof(struct wire_box_begin) ||
+            m->fd_count < FD_SOURCES)
                 return 0;
         if (open_pairs(&b) < 0) {
                 close_pairs(&b);
@@ -201,7 +214,7 @@ begin(const struct spawner *s, struct wire_message *m, int *ret_status)
                 box = fork();
         if (box == 0)
                 be_box(s, m, &b);
-        close_pairs(&b);          /* if there is no box, its maker sees the socket close and ends */
+        close_pairs(&b); /* if there is no box, its maker sees the socket close and ends */
         return 0;
 }
 
@@ -211,7 +224,8 @@ collect(const struct spawner *s, const struct wire_message *m)
 {
         const char *directory = (const char *)s->bytes;
 
-        if (m->fd_count > 0 || m->len < 2 || directory[0] != '/' || directory[m->len - 1] != '\0' || fork() != 0)
+        if (m->fd_count > 0 || m->len < 2 || directory[0] != '/' || directory[m->len - 1] != '\0' ||
+            fork() != 0)
                 return;
         (void)close(SOCKET);
         _exit(lease_collect(directory) < 0 ? EXIT_BROKEN : 0);

@@ -11,7 +11,8 @@
 
 /* What carrel-init provides: the buffer for a plan, and the function that a maker runs with it. */
 struct spawner {
-        unsigned char *bytes;  size_t room;            /* for a message; page-aligned */
+        unsigned char *bytes;
+        size_t room; /* for a message; page-aligned */
         /* m: the plan's length and descriptors; the plan is at the start of `bytes` */
         int (*make)(struct wire_message *m);
 };

@@ -5,8 +5,8 @@
  * Room: maker (program). Touches: fd, names beneath a source (reading; below.c moves some), clock.
  *
  *     index of the top, if it changed --> gitlinks that are new --+
- *     .git/modules of the top --> submodules ---------------------+--> gitdir.h: new or changed? what would git run? --> reported
- *     every directory, breadth first --> .git, or a bare one -----+
+ *     .git/modules of the top --> submodules ---------------------+--> gitdir.h: new or changed?
+ * what would git run? --> reported every directory, breadth first --> .git, or a bare one -----+
  *                   +--> .envrc, .vscode, ... (below.h) --> moved or reported
  *
  * Theory: of the start only the time is kept. Whatever was created since has a ctime that is not
@@ -35,19 +35,31 @@
 #include "maker/kernel.h"
 #include "maker/owner.h"
 
-enum { PIECE_ROOM = 256, PATH_ROOM = BENEATH_PATH_ROOM, MODULES_DEPTH = 6, LOOKS_PER_CLOCK = 64, ENTRIES_ROOM = 32 << 10, ENTRY_ROOM = 300 };
-enum { EXT_MAGIC = 0xef53, XFS_MAGIC = 0x58465342, TMPFS_MAGIC = 0x01021994, F2FS_MAGIC = (int)0xf2f52010 };
+enum {
+        PIECE_ROOM = 256,
+        PATH_ROOM = BENEATH_PATH_ROOM,
+        MODULES_DEPTH = 6,
+        LOOKS_PER_CLOCK = 64,
+        ENTRIES_ROOM = 32 << 10,
+        ENTRY_ROOM = 300
+};
+enum {
+        EXT_MAGIC = 0xef53,
+        XFS_MAGIC = 0x58465342,
+        TMPFS_MAGIC = 0x01021994,
+        F2FS_MAGIC = (int)0xf2f52010
+};
 
 struct looking {
         struct survey *s;
         const struct survey_source *source;
         struct timespec since;
-        uint64_t until;                        /* boot clock */
-        unsigned directories, reports, told;   /* so far; `told` counts the list below */
-        bool is_partial;                       /* something was left out, but the look continues */
-        uint64_t seen[SURVEY_REPORTS_MAX];     /* marks of the repositories that were reported */
-        bool has_counts;                       /* the file system counts directories in st_nlink */
-        bool is_cut;                           /* a bound was reached */
+        uint64_t until;                      /* boot clock */
+        unsigned directories, reports, told; /* so far; `told` counts the list below */
+        bool is_partial;                     /* something was left out, but the look continues */
+        uint64_t seen[SURVEY_REPORTS_MAX];   /* marks of the repositories that were reported */
+        bool has_counts;                     /* the file system counts directories in st_nlink */
+        bool is_cut;                         /* a bound was reached */
 };
 
 static struct below below;
@@ -56,7 +68,9 @@ static struct below below;
 static char names[SURVEY_NAMES_MAX];
 static size_t names_len;
 
-/* -- names --------------------------------------------------------------------------------------------------------- */
+/* -- names
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static bool
 has(const struct survey_source *source, char letter, const char *path)
@@ -67,10 +81,12 @@ has(const struct survey_source *source, char letter, const char *path)
 static bool
 is_opened(const struct survey_source *source, const char *path)
 {
-        for (const char *at = source->list, *end = at + source->list_len; at < end; at += strlen(at) + 1) {
+        for (const char *at = source->list, *end = at + source->list_len; at < end;
+             at += strlen(at) + 1) {
                 size_t len = strlen(at) - 1;
 
-                if (at[0] == 'o' && strncmp(at + 1, path, len) == 0 && (path[len] == '\0' || path[len] == '/'))
+                if (at[0] == 'o' && strncmp(at + 1, path, len) == 0 &&
+                    (path[len] == '\0' || path[len] == '/'))
                         return true;
         }
         return false;
@@ -81,7 +97,9 @@ is_since(const struct looking *l, int dir, const char *name)
 {
         struct stat st;
 
-        return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW | (name[0] == '\0' ? AT_EMPTY_PATH : 0)) == 0 && gitdir_is_since(&st, &l->since);
+        return fstatat(dir, name, &st,
+                       AT_SYMLINK_NOFOLLOW | (name[0] == '\0' ? AT_EMPTY_PATH : 0)) == 0 &&
+               gitdir_is_since(&st, &l->since);
 }
 
 /* Is the look over? */
@@ -110,7 +128,9 @@ count_directory(struct looking *l)
         return !l->is_cut;
 }
 
-/* -- reporting ----------------------------------------------------------------------------------------------------- */
+/* -- reporting
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void
 send(const struct looking *l, unsigned what, const char *path, const char *runs)
@@ -119,9 +139,11 @@ send(const struct looking *l, unsigned what, const char *path, const char *runs)
         char whole[2 * PATH_ROOM];
         size_t len;
 
-        (void)snprintf(whole, sizeof whole, "%s%s%s", l->source->path, path[0] != '\0' ? "/" : "", path);
+        (void)snprintf(whole, sizeof whole, "%s%s%s", l->source->path, path[0] != '\0' ? "/" : "",
+                       path);
         len = strlen(whole);
-        (void)snprintf(news.name, sizeof news.name, "%s", whole + (len < sizeof news.name ? 0 : len - sizeof news.name + 1));
+        (void)snprintf(news.name, sizeof news.name, "%s",
+                       whole + (len < sizeof news.name ? 0 : len - sizeof news.name + 1));
         (void)snprintf(news.kept, sizeof news.kept, "%s", runs);
         if (l->s->report)
                 l->s->report(&news);
@@ -156,7 +178,9 @@ report(struct looking *l, unsigned what, const char *path, const char *git, cons
                 send(l, what, path, runs);
 }
 
-/* -- repositories -------------------------------------------------------------------------------------------------- */
+/* -- repositories
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* Judges a directory that is a repository, or could become one. */
 static void
@@ -179,19 +203,24 @@ judge_link(struct looking *l, int dir, const char *path, const struct stat *st)
         char name[PATH_ROOM], words[PATH_ROOM], target[PATH_ROOM];
         bool is_new = gitdir_is_since(st, &l->since);
         struct gitdir found = { .runs = "" };
-        ssize_t len = S_ISLNK(st->st_mode) ? readlinkat(dir, ".git", words, sizeof words - 1) : gitdir_read_link(dir, ".git", words) < 0 ? -1 : (ssize_t)strlen(words);
+        ssize_t len = S_ISLNK(st->st_mode) ? readlinkat(dir, ".git", words, sizeof words - 1)
+                      : gitdir_read_link(dir, ".git", words) < 0 ? -1
+                                                                 : (ssize_t)strlen(words);
         int git;
 
         if (!beneath_join(name, path, ".git") || (len < 0 && S_ISLNK(st->st_mode)))
                 return;
         if (len > 0)
                 words[len] = '\0';
-        if (len > 0 && git_path_resolve(l->source->path, path, words, target, sizeof target) && !has(l->source, 'k', target)) {
+        if (len > 0 && git_path_resolve(l->source->path, path, words, target, sizeof target) &&
+            !has(l->source, 'k', target)) {
                 bool is_worktree = strncmp(target, ".git/worktrees/", 15) == 0;
 
                 git = beneath_open(l->source->dir, target, O_PATH);
                 if (git >= 0) {
-                        gitdir_look(git, &l->since, (is_worktree ? GITDIR_WORKTREE : 0u) | GITDIR_SUBMODULE, is_new, &found);
+                        gitdir_look(git, &l->since,
+                                    (is_worktree ? GITDIR_WORKTREE : 0u) | GITDIR_SUBMODULE, is_new,
+                                    &found);
                         (void)close(git);
                 }
         }
@@ -207,20 +236,25 @@ judge_top(struct looking *l, unsigned what, int dir, const char *path)
         struct stat st;
         int git;
 
-        if (has_enough(l) || fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 || !beneath_join(name, path, ".git"))
+        if (has_enough(l) || fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !beneath_join(name, path, ".git"))
                 return;
         if (S_ISLNK(st.st_mode) || S_ISREG(st.st_mode)) {
                 judge_link(l, dir, path, &st);
                 return;
         }
-        git = S_ISDIR(st.st_mode) ? openat(dir, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        git = S_ISDIR(st.st_mode)
+                      ? openat(dir, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                      : -1;
         if (git < 0)
                 return;
         judge(l, what, name, git, 0, gitdir_is_since(&st, &l->since) && is_since(l, dir, ""));
         (void)close(git);
 }
 
-/* -- gitlinks ------------------------------------------------------------------------------------------------------ */
+/* -- gitlinks
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 /* `git status` at the top enters it. */
 static void
@@ -262,13 +296,16 @@ compare_links(struct looking *l, int git)
                 links.len = links.is_whole = 0;
         else
                 gitlinks_read(git, l->source->list, l->source->list_len, &links);
-        for (unsigned at = 0; at < links.len && !is_over(l) && !has_enough(l); at += (unsigned)strlen(links.names + at) + 1)
+        for (unsigned at = 0; at < links.len && !is_over(l) && !has_enough(l);
+             at += (unsigned)strlen(links.names + at) + 1)
                 judge_gitlink(l, links.names + at);
         if (!links.is_whole)
                 report(l, KEPT_INDEX, ".git/index", ".git/index", "");
 }
 
-/* -- submodules ---------------------------------------------------------------------------------------------------- */
+/* -- submodules
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Recursive for a directory without HEAD, because submodule names may contain slashes. `dir` is
@@ -282,26 +319,32 @@ look_at_modules(struct looking *l, int dir, const char *path, unsigned depth)
 
         while ((got = syscall(SYS_getdents64, dir, entries, sizeof entries)) > 0)
                 for (long at = 0; at < got;) {
-                        const struct kept_dirent *d = (const struct kept_dirent *)(const void *)(entries + at);
+                        const struct kept_dirent *d =
+                                (const struct kept_dirent *)(const void *)(entries + at);
                         char name[PATH_ROOM];
                         struct stat st;
                         int git;
 
                         at += d->len;
-                        if (d->name[0] == '.' || !beneath_join(name, path, d->name) || !count_directory(l))
+                        if (d->name[0] == '.' || !beneath_join(name, path, d->name) ||
+                            !count_directory(l))
                                 continue;
-                        git = openat(dir, d->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+                        git = openat(dir, d->name,
+                                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
                         if (git < 0)
                                 continue;
                         if (fstatat(git, "HEAD", &st, AT_SYMLINK_NOFOLLOW) == 0)
-                                judge(l, KEPT_SUBMODULE, name, git, GITDIR_SUBMODULE, is_since(l, git, "") && is_since(l, dir, ""));
+                                judge(l, KEPT_SUBMODULE, name, git, GITDIR_SUBMODULE,
+                                      is_since(l, git, "") && is_since(l, dir, ""));
                         else if (depth < MODULES_DEPTH)
                                 look_at_modules(l, git, name, depth + 1);
                         (void)close(git);
                 }
 }
 
-/* -- every directory ----------------------------------------------------------------------------------------------- */
+/* -- every directory
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /* In node_modules, packages are examined, but nothing deeper. */
 static bool
@@ -318,7 +361,9 @@ is_package(const char *path)
 }
 
 /* What the entries show about their directory. */
-struct parts { bool has_git, has_head, has_objects, has_refs, has_common; };
+struct parts {
+        bool has_git, has_head, has_objects, has_refs, has_common;
+};
 
 static void
 note_part(struct parts *p, const char *name)
@@ -335,12 +380,16 @@ static void
 look_in_package(struct looking *l, int dir, const char *path, const char *name)
 {
         _Alignas(8) char entries[4096];
-        int fd = count_directory(l) ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+        int fd = count_directory(l)
+                         ? openat(dir, name,
+                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                         : -1;
         long got;
 
         while (fd >= 0 && (got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
                 for (long at = 0; at < got;) {
-                        const struct kept_dirent *d = (const struct kept_dirent *)(const void *)(entries + at);
+                        const struct kept_dirent *d =
+                                (const struct kept_dirent *)(const void *)(entries + at);
 
                         at += d->len;
                         (void)below_meet(&below, fd, path, d->name);
@@ -376,7 +425,8 @@ meet(struct looking *l, int dir, const char *path, const char *name)
                 return;
         if (is_package(whole) && gitdir_is_since(&st, &l->since))
                 look_in_package(l, dir, whole, name);
-        if (is_package(whole) || (l->has_counts && st.st_nlink == 2 && !gitdir_is_since(&st, &l->since))) {
+        if (is_package(whole) ||
+            (l->has_counts && st.st_nlink == 2 && !gitdir_is_since(&st, &l->since))) {
                 char inner[PIECE_ROOM + 8];
 
                 (void)snprintf(inner, sizeof inner, "%s/.git", name);
@@ -407,9 +457,11 @@ look_in(struct looking *l, const char *path)
         long got = ENTRIES_ROOM;
 
         /* A known file system fills the buffer if it has more entries. */
-        while (dir >= 0 && (!l->has_counts || got > ENTRIES_ROOM - ENTRY_ROOM) && (got = syscall(SYS_getdents64, dir, entries, sizeof entries)) > 0)
+        while (dir >= 0 && (!l->has_counts || got > ENTRIES_ROOM - ENTRY_ROOM) &&
+               (got = syscall(SYS_getdents64, dir, entries, sizeof entries)) > 0)
                 for (long at = 0; at < got;) {
-                        const struct kept_dirent *d = (const struct kept_dirent *)(const void *)(entries + at);
+                        const struct kept_dirent *d =
+                                (const struct kept_dirent *)(const void *)(entries + at);
 
                         at += d->len;
                         if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0)
@@ -417,14 +469,16 @@ look_in(struct looking *l, const char *path)
                         note_part(&parts, d->name);
                         if (path[0] != '\0' && below_meet(&below, dir, path, d->name))
                                 continue;
-                        if ((d->kind == 4 /* DT_DIR */ || d->kind == 0) && strcasecmp(d->name, ".git") != 0)
+                        if ((d->kind == 4 /* DT_DIR */ || d->kind == 0) &&
+                            strcasecmp(d->name, ".git") != 0)
                                 meet(l, dir, path, d->name);
                 }
         if (dir == -EACCES && path[0] != '\0')
                 below_be_closed(&below, path);
         if (parts.has_git && dir >= 0)
                 judge_top(l, KEPT_REPOSITORY, dir, path);
-        if (parts.has_head && dir >= 0 && (parts.has_common || (parts.has_objects && parts.has_refs)))
+        if (parts.has_head && dir >= 0 &&
+            (parts.has_common || (parts.has_objects && parts.has_refs)))
                 judge(l, KEPT_BARE, path, dir, 0, is_since(l, dir, ""));
         if (dir >= 0)
                 (void)close(dir);
@@ -436,8 +490,9 @@ has_counts(int dir)
 {
         struct statfs fs;
         int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        bool is_known = fd >= 0 && fstatfs(fd, &fs) == 0 && ((int)fs.f_type == EXT_MAGIC || (int)fs.f_type == XFS_MAGIC || (int)fs.f_type == TMPFS_MAGIC ||
-                                                             (int)fs.f_type == F2FS_MAGIC);
+        bool is_known = fd >= 0 && fstatfs(fd, &fs) == 0 &&
+                        ((int)fs.f_type == EXT_MAGIC || (int)fs.f_type == XFS_MAGIC ||
+                         (int)fs.f_type == TMPFS_MAGIC || (int)fs.f_type == F2FS_MAGIC);
 
         if (fd >= 0)
                 (void)close(fd);
@@ -451,11 +506,14 @@ has_counts(int dir)
 static int
 open_worktree(const struct looking *l)
 {
-        for (const char *at = l->source->list, *end = at + l->source->list_len; at < end; at += strlen(at) + 1)
+        for (const char *at = l->source->list, *end = at + l->source->list_len; at < end;
+             at += strlen(at) + 1)
                 for (size_t i = 0; at[0] == 'w' && i < l->s->count; i++) {
                         const struct survey_source *other = &l->s->sources[i];
                         size_t len = strlen(other->path);
-                        int git = strncmp(at + 1, other->path, len) == 0 && at[1 + len] == '/' ? beneath_open(other->dir, at + 1 + len + 1, O_PATH) : -1;
+                        int git = strncmp(at + 1, other->path, len) == 0 && at[1 + len] == '/'
+                                          ? beneath_open(other->dir, at + 1 + len + 1, O_PATH)
+                                          : -1;
 
                         if (git >= 0)
                                 return git;
@@ -467,7 +525,9 @@ static void
 look_at_source(struct looking *l)
 {
         int git = beneath_open(l->source->dir, ".git", O_PATH);
-        int modules = git < 0 ? -1 : openat(git, "modules", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int modules =
+                git < 0 ? -1
+                        : openat(git, "modules", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
         l->has_counts = has_counts(l->source->dir);
         l->told = 0;
@@ -487,7 +547,9 @@ look_at_source(struct looking *l)
                 (void)close(git);
 }
 
-/* -- the whole ----------------------------------------------------------------------------------------------------- */
+/* -- the whole
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* The clock with which the kernel stamps inodes. */
 static struct timespec
@@ -517,10 +579,14 @@ survey_begin(struct survey *s, const struct plan_view *view, const int *sources,
                 (void)clock_gettime(CLOCK_REALTIME, &s->begun);
         for (uint32_t i = 0; i < view->step_count && s->count < SURVEY_SOURCES_MAX; i++) {
                 struct step step = plan_view_step(view, i);
-                int dir = step.op == STEP_SURVEY && step.source != STEP_NO_SOURCE ? fcntl(sources[step.source], F_DUPFD_CLOEXEC, 4) : -1;
+                int dir = step.op == STEP_SURVEY && step.source != STEP_NO_SOURCE
+                                  ? fcntl(sources[step.source], F_DUPFD_CLOEXEC, 4)
+                                  : -1;
 
                 if (dir >= 0)
-                        s->sources[s->count++] = (struct survey_source){ dir, (unsigned)step.source, step.path, step.text, step.text_len };
+                        s->sources[s->count++] =
+                                (struct survey_source){ dir, (unsigned)step.source, step.path,
+                                                        step.text, step.text_len };
         }
         kept_places_read(&s->places, view);
 }
@@ -573,7 +639,7 @@ survey_look(struct survey *s, bool is_busy)
                 send(&l, KEPT_MORE, "", "");
         if (l.is_cut || l.is_partial)
                 send(&l, KEPT_BOUND, "", count);
-        if (!is_busy)       /* otherwise a command could have moved directories out of the search */
+        if (!is_busy) /* otherwise a command could have moved directories out of the search */
                 s->since = began;
         s->rested = s->begun = (struct timespec){ 0, 0 };
         s->is_open = is_busy;

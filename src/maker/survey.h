@@ -33,28 +33,35 @@
 #include "wire/message.h"
 
 enum {
-        SURVEY_DIRECTORIES_MAX = 8192,         /* directories opened, over all sources */
-        SURVEY_MS = 500,                       /* for one look */
-        SURVEY_NAMES_MAX = 1 << 19,          /* bytes of the paths of directories still to search */
-        SURVEY_REPORTS_MAX = 16, SURVEY_SOURCES_MAX = 16, SURVEY_PAUSE_MS = 200,
+        SURVEY_DIRECTORIES_MAX = 8192, /* directories opened, over all sources */
+        SURVEY_MS = 500,               /* for one look */
+        SURVEY_NAMES_MAX = 1 << 19,    /* bytes of the paths of directories still to search */
+        SURVEY_REPORTS_MAX = 16,
+        SURVEY_SOURCES_MAX = 16,
+        SURVEY_PAUSE_MS = 200,
 };
 
 /* dir is owned, O_PATH; the plan owns the rest */
-struct survey_source { int dir; unsigned index; const char *path, *list; size_t list_len; };
+struct survey_source {
+        int dir;
+        unsigned index;
+        const char *path, *list;
+        size_t list_len;
+};
 
 struct survey {
         struct survey_source sources[SURVEY_SOURCES_MAX];
         size_t count;
-        struct timespec since;        /* wall clock: what was created before is not the command's */
-        bool is_open;                          /* a command has run since */
+        struct timespec since; /* wall clock: what was created before is not the command's */
+        bool is_open;          /* a command has run since */
         /* Boot clock: the caller runs survey_look() at this time. UINT64_MAX: no look is due. */
         uint64_t due_ms;
         struct kept_places places;
-        struct timespec begun;             /* exact start of a sandbox of one command; else all 0 */
+        struct timespec begun; /* exact start of a sandbox of one command; else all 0 */
         /* the payload has had no process since then; all 0: it may have one */
         struct timespec rested;
-        bool must_kill;                        /* a name that was found requires the box to end */
-        void (*report)(const struct wire_kept *news);          /* NULL: reports are dropped */
+        bool must_kill; /* a name that was found requires the box to end */
+        void (*report)(const struct wire_kept *news); /* NULL: reports are dropped */
 };
 
 /*
@@ -62,7 +69,8 @@ struct survey {
  * `is_living` the box waits for its commands; else whatever is created from now on is the
  * command's.
  */
-void survey_begin(struct survey *s, const struct plan_view *view, const int *sources, bool is_living);
+void survey_begin(struct survey *s, const struct plan_view *view, const int *sources,
+                  bool is_living);
 
 /*
  * Notes that the first of the running commands began at that time (wall clock as inodes are

@@ -1,4 +1,5 @@
-/* maker/survey_test.c - what maker/survey.h promises; the attacks are rows of test/escape/nested_test.py. */
+/* maker/survey_test.c - what maker/survey.h promises; the attacks are rows of
+ * test/escape/nested_test.py. */
 #include "maker/survey.h"
 
 #include <fcntl.h>
@@ -74,7 +75,8 @@ make_repository(const char *git, const char *config)
         write_file(path, config);
 }
 
-/* The stamps of inodes are coarse, and of those that were looked at exact: what follows is of a later coarse one than any so far. */
+/* The stamps of inodes are coarse, and of those that were looked at exact: what follows is of a
+ * later coarse one than any so far. */
 static void
 pass_a_tick(void)
 {
@@ -90,7 +92,12 @@ static void
 begin(const char *list, size_t len, bool is_living)
 {
         struct step steps[2] = {
-                { .op = STEP_SURVEY, .source = 0, .path = base, .text = list, .text_len = len, .why = "" },
+                { .op = STEP_SURVEY,
+                  .source = 0,
+                  .path = base,
+                  .text = list,
+                  .text_len = len,
+                  .why = "" },
                 { .op = STEP_SPAWN, .source = STEP_NO_SOURCE, .path = "", .text = "", .why = "" },
         };
         size_t plan_len = plan_pack_len(steps, 2);
@@ -143,10 +150,11 @@ what_is_new_or_changed_is(void **state)
         pass_a_tick();
         survey_look(&s, false);
         assert_int_equal(news_count, 2);
-        assert_told(0, news[0].what == KEPT_BARE ? KEPT_BARE : KEPT_REPOSITORY, news[0].what == KEPT_BARE ? "bare" : "old/.git",
+        assert_told(0, news[0].what == KEPT_BARE ? KEPT_BARE : KEPT_REPOSITORY,
+                    news[0].what == KEPT_BARE ? "bare" : "old/.git",
                     news[0].what == KEPT_BARE ? "" : "core.fsmonitor\nalias.a");
         assert_int_equal(news[0].what + news[1].what, KEPT_BARE + KEPT_REPOSITORY);
-        survey_look(&s, false);                /* once */
+        survey_look(&s, false); /* once */
         assert_int_equal(news_count, 2);
 }
 
@@ -168,7 +176,9 @@ only_the_time_of_commands_counts(void **state)
         assert_true(s.due_ms != UINT64_MAX);
         survey_look(&s, true);
         assert_int_equal(news_count, 1);
-        assert_true(s.is_open && s.since.tv_sec == now.tv_sec && s.since.tv_nsec == now.tv_nsec);      /* what was hidden from this look is found by the next */
+        assert_true(s.is_open && s.since.tv_sec == now.tv_sec &&
+                    s.since.tv_nsec ==
+                            now.tv_nsec); /* what was hidden from this look is found by the next */
         news_count = 0;
         survey_look(&s, false);
         assert_int_equal(news_count, 1);
@@ -192,7 +202,7 @@ no_link_is_followed(void **state)
         assert_int_equal(news_count, 0);
         assert_int_equal(symlink("../far/lib/.git", "near/.git"), 0);
         survey_look(&s, false);
-        assert_int_equal(news_count, 1);       /* git follows this one */
+        assert_int_equal(news_count, 1); /* git follows this one */
         assert_told(0, KEPT_GITFILE, "near/.git", "core.fsmonitor");
 }
 
@@ -200,9 +210,11 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(what_was_there_is_not_told, bench_open, bench_close),
+                cmocka_unit_test_setup_teardown(what_was_there_is_not_told, bench_open,
+                                                bench_close),
                 cmocka_unit_test_setup_teardown(what_is_new_or_changed_is, bench_open, bench_close),
-                cmocka_unit_test_setup_teardown(only_the_time_of_commands_counts, bench_open, bench_close),
+                cmocka_unit_test_setup_teardown(only_the_time_of_commands_counts, bench_open,
+                                                bench_close),
                 cmocka_unit_test_setup_teardown(no_link_is_followed, bench_open, bench_close),
         };
 

@@ -52,7 +52,8 @@ open_namespace(pid_t pid)
 static pid_t
 fork_into_namespace(const int hold[2])
 {
-        pid_t pid = (pid_t)answer(syscall(SYS_clone, (long)(CLONE_NEWUSER | SIGCHLD), NULL, NULL, NULL, NULL));
+        pid_t pid = (pid_t)answer(
+                syscall(SYS_clone, (long)(CLONE_NEWUSER | SIGCHLD), NULL, NULL, NULL, NULL));
         char byte;
 
         if (pid == 0) {
@@ -97,7 +98,8 @@ int
 tree_open_plain(int source)
 {
         struct mount_attr attr = { .propagation = MS_PRIVATE };
-        int tree = kernel_open_tree(source, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        int tree = kernel_open_tree(
+                source, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
         int result = tree < 0 ? tree : kernel_mount_setattr(tree, AT_RECURSIVE, &attr);
 
         if (result < 0 && tree >= 0)
@@ -108,7 +110,8 @@ tree_open_plain(int source)
 int
 tree_open(int source, uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid, uint32_t box_gid)
 {
-        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID |
+                                               MOUNT_ATTR_NODEV };
         int tree, mapping, result;
 
         mapping = mapping_open(owner_uid, owner_gid, box_uid, box_gid);

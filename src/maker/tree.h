@@ -12,7 +12,8 @@
  * the box's outside ids. Files created through the mount belong to that owner. Gives a descriptor,
  * or -errno: -EINVAL if the file system cannot map ids.
  */
-int tree_open(int source, uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid, uint32_t box_gid);
+int tree_open(int source, uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid,
+              uint32_t box_gid);
 
 /* The same, with unchanged ids. */
 int tree_open_plain(int source);

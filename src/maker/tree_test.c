@@ -1,6 +1,7 @@
-/* maker/tree_test.c - what maker/tree.h promises, and that a maker killed at any moment leaves no helper behind. */
-#include "maker/tree.h"
+/* maker/tree_test.c - what maker/tree.h promises, and that a maker killed at any moment leaves no
+ * helper behind. */
 #include "base/unit.h"
+#include "maker/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,7 @@ shows_the_owner_as_the_box(void **state)
 
         (void)state;
         if (!can_map())
-                skip();                /* ids can be mapped by root alone, and not on every file system */
+                skip(); /* ids can be mapped by root alone, and not on every file system */
         tree = tree_open(source, OWNER, OWNER, BOX, BOX);
         assert_true(tree >= 0);
         assert_int_equal(fstat(tree, &st), 0);
@@ -85,7 +86,8 @@ group_is_gone(pid_t group)
                         return 1;
                 (void)nanosleep(&moment, NULL);
         }
-        (void)kill(-group, SIGKILL);           /* what is left holds the descriptors of the process that runs this */
+        (void)kill(-group,
+                   SIGKILL); /* what is left holds the descriptors of the process that runs this */
         return 0;
 }
 
@@ -100,7 +102,8 @@ a_killed_maker_leaves_no_helper(void **state)
                 skip();
         print_message("# seed %u\n", seed);
         for (int i = 0; i < KILLS; i++) {
-                struct timespec moment = { .tv_nsec = 200000 + (long)(rand_r(&seed) % 2000) * 1000 };
+                struct timespec moment = { .tv_nsec =
+                                                   200000 + (long)(rand_r(&seed) % 2000) * 1000 };
                 pid_t pid = fork();
 
                 assert_true(pid >= 0);

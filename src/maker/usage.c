@@ -15,7 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROCESSES_MAX = 512, TEXT_ROOM = 4096, TIMES = 4, BEFORE_TIMES = 12 /* fields of stat between the name and utime */ };
+enum {
+        PROCESSES_MAX = 512,
+        TEXT_ROOM = 4096,
+        TIMES = 4,
+        BEFORE_TIMES = 12 /* fields of stat between the name and utime */
+};
 
 static ssize_t
 read_text(pid_t pid, const char *name, char *text, size_t room)
@@ -53,7 +58,8 @@ ticks_of(pid_t pid, char *text)
 static uint64_t
 peak_of(pid_t pid, char *text)
 {
-        const char *at = read_text(pid, "status", text, TEXT_ROOM) > 0 ? strstr(text, "\nVmHWM:") : NULL;
+        const char *at =
+                read_text(pid, "status", text, TEXT_ROOM) > 0 ? strstr(text, "\nVmHWM:") : NULL;
 
         return at ? strtoull(at + sizeof "\nVmHWM:" - 1, NULL, 10) << 10 : 0;
 }

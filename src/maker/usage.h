@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct usage { uint64_t cpu_ns, peak_bytes; /* total of all processes; peak of the largest one */ };
+struct usage {
+        uint64_t cpu_ns, peak_bytes; /* total of all processes; peak of the largest one */
+};
 
 /*
  * Adds up the live processes below `pid` and the children they have waited for. It does not stop

@@ -1,6 +1,6 @@
 /* maker/usage_test.c - what maker/usage.h promises, of children of this test. */
-#include "maker/usage.h"
 #include "base/unit.h"
+#include "maker/usage.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -61,7 +61,8 @@ sees_the_whole_tree(void **state)
         for (size_t got = 0; got < sizeof two; got++)
                 assert_int_equal(read(ends[0], two, 1), 1);
         usage_look(getpid(), &u);
-        assert_true(u.cpu_ns >= (uint64_t)SPUN_MS * 1000000);          /* of both; the kernel's ticks are coarse */
+        assert_true(u.cpu_ns >=
+                    (uint64_t)SPUN_MS * 1000000); /* of both; the kernel's ticks are coarse */
         assert_true(u.peak_bytes >= BYTES);
         usage_look(pid, &u);
         assert_true(u.peak_bytes >= BYTES);
@@ -88,7 +89,8 @@ says_nothing_of_nobody(void **state)
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(sees_the_whole_tree), cmocka_unit_test(says_nothing_of_nobody) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(sees_the_whole_tree),
+                                            cmocka_unit_test(says_nothing_of_nobody) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

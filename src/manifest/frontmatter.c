@@ -45,7 +45,8 @@ static bool
 has_byte_order_mark(const char *bytes, size_t len)
 {
         return (len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) ||
-               (len >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0));
+               (len >= 2 &&
+                (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0));
 }
 
 int
@@ -54,14 +55,18 @@ frontmatter_find(const char *bytes, size_t len, struct frontmatter *ret, struct 
         size_t start = line_len(bytes, len), at;
 
         if (has_byte_order_mark(bytes, len))
-                return refuse(e, "yaml", "the file begins with a byte order mark", "Save it as UTF-8 without one.");
+                return refuse(e, "yaml", "the file begins with a byte order mark",
+                              "Save it as UTF-8 without one.");
         if (!frontmatter_begins(bytes, len))
                 return refuse(e, "no_frontmatter", "the file does not begin with front matter",
-                              "Begin the file with a line `---`, the block in YAML, and another line `---`.");
+                              "Begin the file with a line `---`, the block in YAML, and another "
+                              "line `---`.");
         for (at = start; at < len; at += line_len(bytes + at, len - at)) {
                 if (!is_dashes(bytes + at, line_len(bytes + at, len - at)))
                         continue;
-                *ret = (struct frontmatter){ .text = bytes + start, .len = at - start, .first_line = 2 };
+                *ret = (struct frontmatter){ .text = bytes + start,
+                                             .len = at - start,
+                                             .first_line = 2 };
                 return 0;
         }
         return refuse(e, "unterminated_frontmatter", "the front matter that begins here has no end",

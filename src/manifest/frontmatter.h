@@ -13,9 +13,9 @@
 #include "base/error.h"
 
 struct frontmatter {
-        const char *text;          /* borrowed from the file; not NUL-terminated */
+        const char *text; /* borrowed from the file; not NUL-terminated */
         size_t len;
-        unsigned first_line;       /* of text within the file, 1-based */
+        unsigned first_line; /* of text within the file, 1-based */
 };
 
 /* Is the first line `---`? */

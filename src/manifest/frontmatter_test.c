@@ -1,6 +1,6 @@
 /* manifest/frontmatter_test.c - what manifest/frontmatter.h promises. */
-#include "manifest/frontmatter.h"
 #include "base/unit.h"
+#include "manifest/frontmatter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,8 @@ finds_what_stands_between_the_dashes(void **state)
                 { BYTES("---\0\na: 1\n---\n"), NULL, "no_frontmatter" },
                 { BYTES("--"), NULL, "no_frontmatter" },
                 { BYTES("---"), NULL, "unterminated_frontmatter" },
-                { BYTES("---\nschema: sandbox/v1\nprovider: local\n"), NULL, "unterminated_frontmatter" },
+                { BYTES("---\nschema: sandbox/v1\nprovider: local\n"), NULL,
+                  "unterminated_frontmatter" },
                 { BYTES("---\na: 1\n ---\n"), NULL, "unterminated_frontmatter" },
                 { BYTES("---\na: 1\n---\0"), NULL, "unterminated_frontmatter" },
                 { BYTES("\xef\xbb\xbf---\na: 1\n---\n"), NULL, "yaml" },

@@ -39,12 +39,13 @@ expect(const struct node *n, enum node_kind kind, const char *path, struct error
         return place_error(e, n);
 }
 
-/* -- the forms of embedding ---------------------------------------------------------------------------- */
+/* -- the forms of embedding
+ * ---------------------------------------------------------------------------- */
 
 static const struct form {
         const char *key;
         enum manifest_form form;
-        enum node_kind kind;           /* of its value */
+        enum node_kind kind; /* of its value */
         const char *path;
 } forms[] = {
         { "inline", MANIFEST_INLINE, NODE_MAP, "sandbox/inline" },
@@ -66,7 +67,8 @@ static int
 refuse_second_form(const struct node *first, const struct node *second, struct error *e)
 {
         (void)fail_at(e, ERROR_FORM_CONFLICT, "sandbox", NULL,
-                      "sandbox names `%s` and `%s`; it can be only one of them", first->key, second->key);
+                      "sandbox names `%s` and `%s`; it can be only one of them", first->key,
+                      second->key);
         e->line = second->key_line;
         e->column = second->key_column;
         return -1;
@@ -78,7 +80,8 @@ find_form(const struct node *sandbox, const struct node **ret, struct error *e)
 {
         const struct node *found = NULL;
 
-        node_each(member, sandbox) {
+        node_each(member, sandbox)
+        {
                 if (!form_find(member->key))
                         continue;
                 if (found)
@@ -90,9 +93,11 @@ find_form(const struct node *sandbox, const struct node **ret, struct error *e)
 }
 
 static int
-refuse_neighbour(struct arena *arena, const struct node *sandbox, const struct node *form, struct error *e)
+refuse_neighbour(struct arena *arena, const struct node *sandbox, const struct node *form,
+                 struct error *e)
 {
-        node_each(member, sandbox) {
+        node_each(member, sandbox)
+        {
                 const char *path;
 
                 if (member == form)
@@ -115,7 +120,8 @@ take_bare_block(const struct node *sandbox, struct manifest *m, struct findings 
         m->block = sandbox;
         m->block_path = "sandbox";
         findings_warn(findings, "bare_block", "sandbox", sandbox->key_line, sandbox->key_column,
-                      "the block stands straight under `sandbox`; write it under `sandbox: {inline: ...}`");
+                      "the block stands straight under `sandbox`; write it under `sandbox: "
+                      "{inline: ...}`");
 }
 
 static int
@@ -181,7 +187,8 @@ read_runner(struct manifest *m, struct error *e)
         return 0;
 }
 
-/* -- the whole ------------------------------------------------------------------------------------------ */
+/* -- the whole
+ * ------------------------------------------------------------------------------------------ */
 
 static int
 take_tree(struct arena *arena, struct manifest *m, struct findings *findings, struct error *e)
@@ -196,8 +203,8 @@ take_tree(struct arena *arena, struct manifest *m, struct findings *findings, st
 }
 
 int
-manifest_from_tree(struct arena *arena, const struct node *root, enum manifest_kind kind, struct manifest *ret,
-                   struct findings *findings, struct error *e)
+manifest_from_tree(struct arena *arena, const struct node *root, enum manifest_kind kind,
+                   struct manifest *ret, struct findings *findings, struct error *e)
 {
         struct manifest m = { .kind = kind, .form = MANIFEST_NONE, .block_path = "", .root = root };
 

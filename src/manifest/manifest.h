@@ -23,23 +23,23 @@ enum manifest_kind { MANIFEST_STANDALONE, MANIFEST_PARENT, MANIFEST_BLOCK };
 enum manifest_syntax { MANIFEST_YAML, MANIFEST_JSON };
 
 enum manifest_form {
-        MANIFEST_NONE,         /* the parent declares no sandbox: valid, and commands are refused later */
-        MANIFEST_INLINE,       /* block is set */
-        MANIFEST_BARE,         /* block is set; the parent has it directly under `sandbox:` */
-        MANIFEST_REF,          /* ref is set */
-        MANIFEST_FILE,         /* ref is set; spelled `file:` */
+        MANIFEST_NONE,   /* the parent declares no sandbox: valid, and commands are refused later */
+        MANIFEST_INLINE, /* block is set */
+        MANIFEST_BARE,   /* block is set; the parent has it directly under `sandbox:` */
+        MANIFEST_REF,    /* ref is set */
+        MANIFEST_FILE,   /* ref is set; spelled `file:` */
 };
 
 struct manifest {
         enum manifest_kind kind;
         enum manifest_syntax syntax;
         enum manifest_form form;
-        const struct node *root;       /* the whole front matter or document */
-        const struct node *block;    /* the sandbox block; NULL for MANIFEST_REF, _FILE and _NONE */
-        const char *block_path;      /* path of the block: "", "sandbox/inline", "sandbox" (bare) */
-        const char *ref;               /* the reference as written, or NULL */
+        const struct node *root;  /* the whole front matter or document */
+        const struct node *block; /* the sandbox block; NULL for MANIFEST_REF, _FILE and _NONE */
+        const char *block_path;   /* path of the block: "", "sandbox/inline", "sandbox" (bare) */
+        const char *ref;          /* the reference as written, or NULL */
         unsigned ref_line, ref_column;
-        const struct node *runner;     /* AIP-17 runner block in the parent, or NULL */
+        const struct node *runner; /* AIP-17 runner block in the parent, or NULL */
 };
 
 /*
@@ -61,7 +61,7 @@ int manifest_read(struct arena *arena, const char *bytes, size_t len, enum manif
  * The same from a tree that was already read, by this or another process. Borrows `root`; `syntax`
  * becomes MANIFEST_YAML. Errors: those above that are not about text.
  */
-int manifest_from_tree(struct arena *arena, const struct node *root, enum manifest_kind kind, struct manifest *ret,
-                       struct findings *findings, struct error *e);
+int manifest_from_tree(struct arena *arena, const struct node *root, enum manifest_kind kind,
+                       struct manifest *ret, struct findings *findings, struct error *e);
 
 #endif

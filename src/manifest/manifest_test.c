@@ -1,6 +1,6 @@
 /* manifest/manifest_test.c - what manifest/manifest.h promises. */
-#include "manifest/manifest.h"
 #include "base/unit.h"
+#include "manifest/manifest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,17 +37,19 @@ struct refusal {
 };
 
 static void
-check_refusals(const struct refusal *cases, size_t count, enum manifest_kind kind, enum manifest_syntax syntax)
+check_refusals(const struct refusal *cases, size_t count, enum manifest_kind kind,
+               enum manifest_syntax syntax)
 {
         for (size_t i = 0; i < count; i++) {
                 const struct refusal *c = &cases[i];
 
                 if (read_bytes(c->text, strlen(c->text), kind, syntax) == 0)
                         fail_msg("accepted: %s", c->text);
-                if (error.code != c->code || strcmp(error.path, c->path) != 0 || strcmp(error.reason, c->reason) != 0 ||
-                    error.line != c->line || error.column != c->column)
-                        fail_msg("%s: %s %s %s at %u:%u (%s)", c->text, error_wire_name(error.code), error.path,
-                                 error.reason, error.line, error.column, error.message);
+                if (error.code != c->code || strcmp(error.path, c->path) != 0 ||
+                    strcmp(error.reason, c->reason) != 0 || error.line != c->line ||
+                    error.column != c->column)
+                        fail_msg("%s: %s %s %s at %u:%u (%s)", c->text, error_wire_name(error.code),
+                                 error.path, error.reason, error.line, error.column, error.message);
                 assert_int_equal(findings.error_count, 1);
                 assert_int_equal(findings.errors->error.code, c->code);
                 assert_null(manifest.root);
@@ -57,15 +59,14 @@ check_refusals(const struct refusal *cases, size_t count, enum manifest_kind kin
 static void
 reads_a_standalone_file(void **state)
 {
-        static const char text[] =
-                "---\n"
-                "schema: sandbox/v1\n"
-                "provider: local\n"
-                "config: {}\n"
-                "---\n"
-                "\n"
-                "## Description\n"
-                "a: *body that is no YAML\xff\n";
+        static const char text[] = "---\n"
+                                   "schema: sandbox/v1\n"
+                                   "provider: local\n"
+                                   "config: {}\n"
+                                   "---\n"
+                                   "\n"
+                                   "## Description\n"
+                                   "a: *body that is no YAML\xff\n";
 
         (void)state;
         assert_int_equal(read_bytes(text, sizeof text - 1, MANIFEST_STANDALONE, MANIFEST_YAML), 0);
@@ -83,8 +84,10 @@ refuses_standalone_files_that_are_none(void **state)
         static const struct refusal cases[] = {
                 { "# My sandbox\n", ERROR_MANIFEST_SYNTAX, "", "no_frontmatter", 1, 1 },
                 { "", ERROR_MANIFEST_SYNTAX, "", "no_frontmatter", 1, 1 },
-                { "provider: local\nconfig: {}\n", ERROR_MANIFEST_SYNTAX, "", "no_frontmatter", 1, 1 },
-                { "---\nprovider: local\n", ERROR_MANIFEST_SYNTAX, "", "unterminated_frontmatter", 1, 1 },
+                { "provider: local\nconfig: {}\n", ERROR_MANIFEST_SYNTAX, "", "no_frontmatter", 1,
+                  1 },
+                { "---\nprovider: local\n", ERROR_MANIFEST_SYNTAX, "", "unterminated_frontmatter",
+                  1, 1 },
                 { "---\n---\n", ERROR_MANIFEST_SYNTAX, "", "empty", 2, 1 },
                 { "---\n\n# c\n---\n", ERROR_MANIFEST_SYNTAX, "", "empty", 2, 1 },
                 { "---\na: 1\na: 2\n---\n", ERROR_MANIFEST_SYNTAX, "", "duplicate_key", 3, 1 },
@@ -109,18 +112,22 @@ reads_every_form_of_embedding(void **state)
                 size_t warnings;
         } cases[] = {
                 { "{name: docs-only}", MANIFEST_NONE, "", NULL, 0 },
-                { "sandbox: {inline: {provider: local, config: {}}}", MANIFEST_INLINE, "sandbox/inline", NULL, 0 },
+                { "sandbox: {inline: {provider: local, config: {}}}", MANIFEST_INLINE,
+                  "sandbox/inline", NULL, 0 },
                 { "sandbox: {inline: {}}", MANIFEST_INLINE, "sandbox/inline", NULL, 0 },
                 { "sandbox: {provider: local, config: {}}", MANIFEST_BARE, "sandbox", NULL, 1 },
-                { "sandbox: {ref: ./does/not/exist.SANDBOX.md}", MANIFEST_REF, "", "./does/not/exist.SANDBOX.md", 0 },
+                { "sandbox: {ref: ./does/not/exist.SANDBOX.md}", MANIFEST_REF, "",
+                  "./does/not/exist.SANDBOX.md", 0 },
                 { "sandbox: {ref: '@acme/x'}", MANIFEST_REF, "", "@acme/x", 0 },
                 { "sandbox: {file: ./s.SANDBOX.md}", MANIFEST_FILE, "", "./s.SANDBOX.md", 0 },
-                { "---\nname: w\nsandbox:\n  ref: ./a\n---\n# Workspace\nsandbox: no\n", MANIFEST_REF, "", "./a", 0 },
+                { "---\nname: w\nsandbox:\n  ref: ./a\n---\n# Workspace\nsandbox: no\n",
+                  MANIFEST_REF, "", "./a", 0 },
         };
 
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                if (read_bytes(cases[i].text, strlen(cases[i].text), MANIFEST_PARENT, MANIFEST_YAML) != 0)
+                if (read_bytes(cases[i].text, strlen(cases[i].text), MANIFEST_PARENT,
+                               MANIFEST_YAML) != 0)
                         fail_msg("%s: %s", cases[i].text, error.message);
                 assert_int_equal(manifest.form, cases[i].form);
                 assert_string_equal(manifest.block_path, cases[i].block_path);
@@ -162,12 +169,17 @@ refuses_parents_that_say_two_things_or_none(void **state)
                 { "sandbox: {}", ERROR_FORM_MISSING, "sandbox", "", 1, 10 },
                 { "sandbox: {inline: {}, ref: ./a}", ERROR_FORM_CONFLICT, "sandbox", "", 1, 23 },
                 { "sandbox: {ref: ./a, file: ./b}", ERROR_FORM_CONFLICT, "sandbox", "", 1, 21 },
-                { "sandbox: {ref: ./a, provider: x, file: ./b}", ERROR_FORM_CONFLICT, "sandbox", "", 1, 34 },
+                { "sandbox: {ref: ./a, provider: x, file: ./b}", ERROR_FORM_CONFLICT, "sandbox", "",
+                  1, 34 },
                 { "sandbox: {ref: null, inline: {}}", ERROR_FORM_CONFLICT, "sandbox", "", 1, 22 },
-                { "sandbox: {ref: ./a, env: x}", ERROR_SCHEMA_INVALID, "sandbox/env", "unknown_field", 1, 21 },
-                { "sandbox: {env: {}, inline: {}}", ERROR_SCHEMA_INVALID, "sandbox/env", "unknown_field", 1, 11 },
-                { "sandbox: {inline: local}", ERROR_SCHEMA_INVALID, "sandbox/inline", "type", 1, 19 },
-                { "sandbox: {inline: null}", ERROR_SCHEMA_INVALID, "sandbox/inline", "type", 1, 19 },
+                { "sandbox: {ref: ./a, env: x}", ERROR_SCHEMA_INVALID, "sandbox/env",
+                  "unknown_field", 1, 21 },
+                { "sandbox: {env: {}, inline: {}}", ERROR_SCHEMA_INVALID, "sandbox/env",
+                  "unknown_field", 1, 11 },
+                { "sandbox: {inline: local}", ERROR_SCHEMA_INVALID, "sandbox/inline", "type", 1,
+                  19 },
+                { "sandbox: {inline: null}", ERROR_SCHEMA_INVALID, "sandbox/inline", "type", 1,
+                  19 },
                 { "sandbox: {ref: {a: b}}", ERROR_SCHEMA_INVALID, "sandbox/ref", "type", 1, 16 },
                 { "sandbox: {ref: 1}", ERROR_SCHEMA_INVALID, "sandbox/ref", "type", 1, 16 },
                 { "sandbox: {file: }", ERROR_SCHEMA_INVALID, "sandbox/file", "type", 1, 17 },
@@ -175,7 +187,8 @@ refuses_parents_that_say_two_things_or_none(void **state)
                 { "runner: fast", ERROR_SCHEMA_INVALID, "runner", "type", 1, 9 },
                 { "runner: {inline: []}", ERROR_SCHEMA_INVALID, "runner/inline", "type", 1, 18 },
                 { "", ERROR_MANIFEST_SYNTAX, "", "empty", 1, 1 },
-                { "---\nsandbox: {}\n", ERROR_MANIFEST_SYNTAX, "", "unterminated_frontmatter", 1, 1 },
+                { "---\nsandbox: {}\n", ERROR_MANIFEST_SYNTAX, "", "unterminated_frontmatter", 1,
+                  1 },
                 { "sandbox: {ref: @a/b}", ERROR_MANIFEST_SYNTAX, "", "yaml", 1, 16 },
         };
 
@@ -200,10 +213,15 @@ records_a_runner_that_is_written_out(void **state)
 
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                assert_int_equal(read_bytes(cases[i].text, strlen(cases[i].text), MANIFEST_PARENT, MANIFEST_YAML), 0);
+                assert_int_equal(read_bytes(cases[i].text, strlen(cases[i].text), MANIFEST_PARENT,
+                                            MANIFEST_YAML),
+                                 0);
                 assert_int_equal(manifest.runner != NULL, cases[i].has_runner);
                 if (cases[i].has_runner)
-                        assert_int_equal(node_find(node_find(manifest.runner, "limits"), "timeout_ms")->integer, 5);
+                        assert_int_equal(
+                                node_find(node_find(manifest.runner, "limits"), "timeout_ms")
+                                        ->integer,
+                                5);
         }
 }
 
@@ -223,7 +241,8 @@ reads_json_on_every_surface(void **state)
         assert_int_equal(read_bytes(block, sizeof block - 1, MANIFEST_BLOCK, MANIFEST_JSON), 0);
         assert_int_equal(node_find(manifest.block, "provider")->line, 2);
         assert_int_equal(manifest.syntax, MANIFEST_JSON);
-        assert_int_equal(read_bytes(block, sizeof block - 1, MANIFEST_STANDALONE, MANIFEST_JSON), 0);
+        assert_int_equal(read_bytes(block, sizeof block - 1, MANIFEST_STANDALONE, MANIFEST_JSON),
+                         0);
         assert_int_equal(manifest.form, MANIFEST_INLINE);
         assert_int_equal(read_bytes(parent, sizeof parent - 1, MANIFEST_PARENT, MANIFEST_JSON), 0);
         assert_true(node_is_text(node_find(manifest.block, "provider"), "local"));
@@ -234,14 +253,19 @@ static void
 reads_a_block_alone(void **state)
 {
         static const struct refusal cases[] = {
-                { "provider: local\nprovider: weak\nconfig: {}\n", ERROR_MANIFEST_SYNTAX, "", "duplicate_key", 2, 1 },
-                { "provider: !!python/name:os.system local\n", ERROR_MANIFEST_SYNTAX, "", "tag_forbidden", 1, 11 },
-                { "provider: local\n---\nprovider: weak\n", ERROR_MANIFEST_SYNTAX, "", "multi_document", 2, 1 },
-                { "network: {egress: [*.anthropic.com]}\n", ERROR_MANIFEST_SYNTAX, "", "yaml", 1, 20 },
+                { "provider: local\nprovider: weak\nconfig: {}\n", ERROR_MANIFEST_SYNTAX, "",
+                  "duplicate_key", 2, 1 },
+                { "provider: !!python/name:os.system local\n", ERROR_MANIFEST_SYNTAX, "",
+                  "tag_forbidden", 1, 11 },
+                { "provider: local\n---\nprovider: weak\n", ERROR_MANIFEST_SYNTAX, "",
+                  "multi_document", 2, 1 },
+                { "network: {egress: [*.anthropic.com]}\n", ERROR_MANIFEST_SYNTAX, "", "yaml", 1,
+                  20 },
         };
 
         (void)state;
-        assert_int_equal(read_bytes("{provider: local, config: {}}", 29, MANIFEST_BLOCK, MANIFEST_YAML), 0);
+        assert_int_equal(
+                read_bytes("{provider: local, config: {}}", 29, MANIFEST_BLOCK, MANIFEST_YAML), 0);
         assert_int_equal(manifest.form, MANIFEST_INLINE);
         assert_string_equal(manifest.block_path, "");
         assert_int_equal(manifest.block->len, 2);

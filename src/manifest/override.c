@@ -13,7 +13,10 @@
 
 enum row_kind { ROW_NUMBER, ROW_TEXT, ROW_MOUNT };
 
-static const struct row { const char *path, *camel; enum row_kind kind; } rows[] = {
+static const struct row {
+        const char *path, *camel;
+        enum row_kind kind;
+} rows[] = {
         { "limits/memory_mb", "memoryMb", ROW_NUMBER },
         { "metadata/carrel/limits/disk_mb", NULL, ROW_NUMBER },
         { "metadata/carrel/limits/pids", NULL, ROW_NUMBER },
@@ -38,18 +41,24 @@ text_node(struct arena *arena, const char *key, const char *text)
         struct node *n = arena_new(arena, struct node);
 
         if (n && text)
-                *n = (struct node){ .kind = NODE_STRING, .key = key, .text = text, .len = strlen(text) };
+                *n = (struct node){
+                        .kind = NODE_STRING, .key = key, .text = text, .len = strlen(text)
+                };
         return text ? n : NULL;
 }
 
 static struct node *
-map_node(struct arena *arena, const char *key, struct node *first, struct node *second, struct node *third)
+map_node(struct arena *arena, const char *key, struct node *first, struct node *second,
+         struct node *third)
 {
         struct node *n = arena_new(arena, struct node);
 
         if (!n || !first)
                 return NULL;
-        *n = (struct node){ .kind = NODE_MAP, .key = key, .first = first, .len = 1u + (second != NULL) + (third != NULL) };
+        *n = (struct node){ .kind = NODE_MAP,
+                            .key = key,
+                            .first = first,
+                            .len = 1u + (second != NULL) + (third != NULL) };
         first->next = second;
         if (second)
                 second->next = third;
@@ -67,7 +76,8 @@ is_named(const struct node *n, const char *key, size_t len)
  * spelling, and with `last` at its end.
  */
 static struct node *
-with_last(struct arena *arena, const struct node *parent, enum node_kind kind, const char *camel, struct node *last)
+with_last(struct arena *arena, const struct node *parent, enum node_kind kind, const char *camel,
+          struct node *last)
 {
         struct node *copy = arena_new(arena, struct node);
         const struct node **at;
@@ -81,7 +91,8 @@ with_last(struct arena *arena, const struct node *parent, enum node_kind kind, c
         for (const struct node *child = parent ? parent->first : NULL; child; child = child->next) {
                 struct node *same;
 
-                if (kind == NODE_MAP && (is_named(child, last->key, strlen(last->key)) || (camel && is_named(child, camel, strlen(camel)))))
+                if (kind == NODE_MAP && (is_named(child, last->key, strlen(last->key)) ||
+                                         (camel && is_named(child, camel, strlen(camel)))))
                         continue;
                 same = arena_new(arena, struct node);
                 if (!same)
@@ -101,7 +112,8 @@ with_last(struct arena *arena, const struct node *parent, enum node_kind kind, c
  * it is an error that is reported later.
  */
 static struct node *
-with_value(struct arena *arena, const struct node *parent, const char *path, const char *camel, struct node *value)
+with_value(struct arena *arena, const struct node *parent, const char *path, const char *camel,
+           struct node *value)
 {
         size_t len = strcspn(path, "/");
         const char *key = arena_copy(arena, path, len);
@@ -149,17 +161,21 @@ find_value(const struct node *block, const struct row *row)
         return NULL;
 }
 
-/* -- values ---------------------------------------------------------------------------------------------------- */
+/* -- values
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static int
 wrong(const struct row *row, const char *text, const char *allowed, struct error *e)
 {
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, row->path, "value", "\"%.100s\" is not %s", text, allowed);
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, row->path, "value", "\"%.100s\" is not %s", text,
+                      allowed);
         return -1;
 }
 
 static int
-number_value(struct arena *arena, const struct node *written, const struct row *row, const char *text, struct node **ret, struct error *e)
+number_value(struct arena *arena, const struct node *written, const struct row *row,
+             const char *text, struct node **ret, struct error *e)
 {
         size_t digits = strspn(text, "0123456789");
         int64_t number = digits > 0 && digits < 17 ? strtoll(text, NULL, 10) : -1;
@@ -167,13 +183,20 @@ number_value(struct arena *arena, const struct node *written, const struct row *
         if (number < 0 || text[digits] != '\0')
                 return wrong(row, text, "a number", e);
         if (written && written->kind == NODE_INT && number > written->integer) {
-                (void)fail_at(e, ERROR_POLICY_DENIED, row->path, "manifest", "%s is above the %lld that the manifest permits", text, (long long)written->integer);
-                error_hint(e, "Ask for %lld or less, or raise %s in SANDBOX.md.", (long long)written->integer, strrchr(row->path, '/') + 1);
+                (void)fail_at(e, ERROR_POLICY_DENIED, row->path, "manifest",
+                              "%s is above the %lld that the manifest permits", text,
+                              (long long)written->integer);
+                error_hint(e, "Ask for %lld or less, or raise %s in SANDBOX.md.",
+                           (long long)written->integer, strrchr(row->path, '/') + 1);
                 return -1;
         }
         *ret = arena_new(arena, struct node);
         if (*ret)
-                **ret = (struct node){ .kind = NODE_INT, .text = text, .len = digits, .integer = number, .real = (double)number };
+                **ret = (struct node){ .kind = NODE_INT,
+                                       .text = text,
+                                       .len = digits,
+                                       .integer = number,
+                                       .real = (double)number };
         return 0;
 }
 
@@ -184,38 +207,56 @@ storage_node(struct arena *arena, const char *text, size_t len)
         size_t skipped = text[0] == '.' ? 2 : 0;
         bool is_directory = text[0] == '/' || skipped > 0;
         const char *named = len == skipped ? "." : arena_copy(arena, text + skipped, len - skipped);
-        struct node *config = map_node(arena, "config", text_node(arena, is_directory ? "path" : "name", named), NULL, NULL);
+        struct node *config =
+                map_node(arena, "config", text_node(arena, is_directory ? "path" : "name", named),
+                         NULL, NULL);
 
-        return config ? map_node(arena, "inline", text_node(arena, "provider", is_directory ? "local-fs" : "carrel-volume"), config, NULL) : NULL;
+        return config ? map_node(arena, "inline",
+                                 text_node(arena, "provider",
+                                           is_directory ? "local-fs" : "carrel-volume"),
+                                 config, NULL)
+                      : NULL;
 }
 
 /* The shape of a volume's name; one other place checks it fully later. */
 static bool
 is_volume(const char *text, size_t len)
 {
-        return len > 0 && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") >= len && text[0] != '.';
+        return len > 0 &&
+               strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") >=
+                       len &&
+               text[0] != '.';
 }
 
 static int
-mount_value(struct arena *arena, const struct row *row, const char *text, struct node **ret, struct error *e)
+mount_value(struct arena *arena, const struct row *row, const char *text, struct node **ret,
+            struct error *e)
 {
-        static const char allowed[] = "VOLUME:PATH or DIR:PATH, with :ro for read-only, where DIR begins with / or ./ and PATH with /";
+        static const char allowed[] = "VOLUME:PATH or DIR:PATH, with :ro for read-only, where DIR "
+                                      "begins with / or ./ and PATH with /";
         size_t dir = strcspn(text, ":"), len = strlen(text);
         const char *at = text + dir + 1, *mode = "read-write";
         struct node *storage, *source;
 
-        if (len > dir + 4 && (strcmp(text + len - 3, ":ro") == 0 || strcmp(text + len - 3, ":rw") == 0)) {
+        if (len > dir + 4 &&
+            (strcmp(text + len - 3, ":ro") == 0 || strcmp(text + len - 3, ":rw") == 0)) {
                 mode = text[len - 1] == 'o' ? "read-only" : mode;
                 len -= 3;
         }
-        if (dir >= len || (text[0] != '/' && strncmp(text, "./", 2) != 0 && !is_volume(text, dir)) || *at != '/' || memchr(at, ':', len - dir - 1)) {
+        if (dir >= len ||
+            (text[0] != '/' && strncmp(text, "./", 2) != 0 && !is_volume(text, dir)) ||
+            *at != '/' || memchr(at, ':', len - dir - 1)) {
                 (void)wrong(row, text, allowed, e);
-                error_hint(e, "Name a volume, as npm-cache:/home/agent/.npm, or a directory, as ./data:/data:ro");
+                error_hint(e, "Name a volume, as npm-cache:/home/agent/.npm, or a directory, as "
+                              "./data:/data:ro");
                 return -1;
         }
         storage = storage_node(arena, text, dir);
         source = map_node(arena, "source", storage, NULL, NULL);
-        *ret = !storage ? NULL : map_node(arena, NULL, source, text_node(arena, "at", arena_copy(arena, at, len - dir - 1)), text_node(arena, "mode", mode));
+        *ret = !storage ? NULL
+                        : map_node(arena, NULL, source,
+                                   text_node(arena, "at", arena_copy(arena, at, len - dir - 1)),
+                                   text_node(arena, "mode", mode));
         return 0;
 }
 
@@ -231,7 +272,8 @@ lay_over(struct arena *arena, const struct node **block, const char *item, struc
         int result = 0;
 
         if (!row)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "overrides", "path", "\"%.100s\" is not a field that can be set for one run", item);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "overrides", "path",
+                               "\"%.100s\" is not a field that can be set for one run", item);
         written = find_value(*block, row);
         if (row->kind == ROW_NUMBER)
                 result = number_value(arena, written, row, text, &value, e);
@@ -242,7 +284,7 @@ lay_over(struct arena *arena, const struct node **block, const char *item, struc
         if (result < 0)
                 return -1;
         if (row->kind != ROW_NUMBER && written && written->kind != NODE_LIST)
-                return 0;              /* not a list: reported later at its place in the manifest */
+                return 0; /* not a list: reported later at its place in the manifest */
         if (row->kind != ROW_NUMBER)
                 value = with_last(arena, written, NODE_LIST, NULL, value);
         changed = with_value(arena, *block, row->path, row->camel, value);
@@ -253,13 +295,15 @@ lay_over(struct arena *arena, const struct node **block, const char *item, struc
 }
 
 int
-manifest_override(struct arena *arena, struct manifest *m, const char *const *items, size_t count, struct error *e)
+manifest_override(struct arena *arena, struct manifest *m, const char *const *items, size_t count,
+                  struct error *e)
 {
         const struct node *block = m->block;
         struct node *root;
 
         if (count > MANIFEST_OVERRIDES_MAX)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "overrides", "count", "more than %d values are set for one run", MANIFEST_OVERRIDES_MAX);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "overrides", "count",
+                               "more than %d values are set for one run", MANIFEST_OVERRIDES_MAX);
         if (count == 0 || !block || block->kind != NODE_MAP)
                 return 0;
         for (size_t i = 0; i < count; i++)

@@ -3,12 +3,11 @@
  *
  * An override is "PATH=VALUE"; PATH is a row of this table, relative to the block:
  *
- *     limits/memory_mb=2048                 a number: sets a missing limit, or lowers the written one
- *     metadata/carrel/limits/disk_mb=4096   the same
- *     metadata/carrel/limits/pids=500       the same
+ *     limits/memory_mb=2048                 a number: sets a missing limit, or lowers the written
+ * one metadata/carrel/limits/disk_mb=4096   the same metadata/carrel/limits/pids=500       the same
  *     network/egress=pypi.org               adds an entry to the list
- *     mounts=DIR:AT[:ro]                    adds a mount; DIR is absolute, or ./ and a path below the workspace
- *     mounts=VOLUME:AT[:ro]                 adds a mount of a named volume
+ *     mounts=DIR:AT[:ro]                    adds a mount; DIR is absolute, or ./ and a path below
+ * the workspace mounts=VOLUME:AT[:ro]                 adds a mount of a named volume
  *
  * The result is judged like any manifest: by the fields' bounds, by policy and by the host's rules.
  * Its nodes have line 0.
@@ -28,6 +27,7 @@ enum { MANIFEST_OVERRIDES_MAX = 64 };
  * the message has both), ERROR_INVALID_ARGUMENT (unknown path, a value that is not a number or a
  * mount; more than MANIFEST_OVERRIDES_MAX), ERROR_NO_MEMORY.
  */
-int manifest_override(struct arena *arena, struct manifest *m, const char *const *items, size_t count, struct error *e);
+int manifest_override(struct arena *arena, struct manifest *m, const char *const *items,
+                      size_t count, struct error *e);
 
 #endif

@@ -10,12 +10,13 @@
 #include "text/yaml.h"
 
 static int
-read_tree(struct arena *arena, const char *bytes, size_t len, enum manifest_kind kind, enum manifest_syntax syntax,
-          const struct node **ret, struct error *e)
+read_tree(struct arena *arena, const char *bytes, size_t len, enum manifest_kind kind,
+          enum manifest_syntax syntax, const struct node **ret, struct error *e)
 {
         const struct text_limits *limits = &text_limits_manifest;
         struct frontmatter front = { .text = bytes, .len = len, .first_line = 1 };
-        bool has_front = kind == MANIFEST_STANDALONE || (kind == MANIFEST_PARENT && frontmatter_begins(bytes, len));
+        bool has_front = kind == MANIFEST_STANDALONE ||
+                         (kind == MANIFEST_PARENT && frontmatter_begins(bytes, len));
 
         if (syntax == MANIFEST_JSON)
                 return json_read(arena, bytes, len, limits, ret, e);
@@ -26,7 +27,8 @@ read_tree(struct arena *arena, const char *bytes, size_t len, enum manifest_kind
 
 int
 manifest_read(struct arena *arena, const char *bytes, size_t len, enum manifest_kind kind,
-              enum manifest_syntax syntax, struct manifest *ret, struct findings *findings, struct error *e)
+              enum manifest_syntax syntax, struct manifest *ret, struct findings *findings,
+              struct error *e)
 {
         const struct node *root;
 

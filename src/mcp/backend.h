@@ -39,9 +39,9 @@ struct mcp_call_ops {
 };
 
 struct mcp_call {
-        const struct mcp_call_ops *ops;        /* all set except quiet */
-        struct mcp_backend *backend;           /* NULL if no call is running */
-        void *link;                            /* private to the backend */
+        const struct mcp_call_ops *ops; /* all set except quiet */
+        struct mcp_backend *backend;    /* NULL if no call is running */
+        void *link;                     /* private to the backend */
 };
 
 struct mcp_backend {
@@ -49,7 +49,8 @@ struct mcp_backend {
          * Starts a call with the record written so far; `c` has its ops. Returns 0, or -1 and no
          * callback is called.
          */
-        int (*begin)(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op, struct record_writer *w, struct error *e);
+        int (*begin)(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who,
+                     enum operation_code op, struct record_writer *w, struct error *e);
         /*
          * Sends one frame (CHANNEL_STDIN, CHANNEL_STDIN_END) to the exec after its reply. Returns
          * 0, or -1 without memory or channel.

@@ -12,15 +12,16 @@
  * checks once, at the end.
  */
 struct mcp_bytes {
-        char *text;            /* NUL-terminated after the first put */
+        char *text; /* NUL-terminated after the first put */
         size_t len, room;
         bool is_broken;
 };
 
-void mcp_bytes_fini(struct mcp_bytes *b);              /* accepts NULL; the text may be used again */
+void mcp_bytes_fini(struct mcp_bytes *b); /* accepts NULL; the text may be used again */
 void mcp_bytes_put(struct mcp_bytes *b, const char *bytes, size_t len);
 void mcp_bytes_text(struct mcp_bytes *b, const char *text);
-void mcp_bytes_format(struct mcp_bytes *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));   /* at most 511 bytes */
+void mcp_bytes_format(struct mcp_bytes *b, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3))); /* at most 511 bytes */
 
 /* Appends `len` bytes as UTF-8. Each invalid character becomes U+FFFD. */
 void mcp_bytes_utf8(struct mcp_bytes *b, const char *bytes, size_t len);

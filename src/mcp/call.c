@@ -22,7 +22,9 @@ request_of(struct mcp_call *c)
         return (struct mcp_request *)(void *)((char *)c - offsetof(struct mcp_request, call));
 }
 
-/* -- answers -------------------------------------------------------------------------------------------------------------- */
+/* -- answers
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 open_content(struct json_writer *w, const char *text, size_t len)
@@ -92,7 +94,9 @@ fail_message(struct mcp_request *r, const struct error *e)
 {
         struct mcp_refusal why;
 
-        (void)mcp_refuse(&why, 200, e->code == ERROR_INVALID_ARGUMENT ? MCP_INVALID_PARAMS : MCP_SERVER_ERROR, "%s (%s)", e->message, error_wire_name(e->code));
+        (void)mcp_refuse(&why, 200,
+                         e->code == ERROR_INVALID_ARGUMENT ? MCP_INVALID_PARAMS : MCP_SERVER_ERROR,
+                         "%s (%s)", e->message, error_wire_name(e->code));
         request_refuse(r, &why);
 }
 
@@ -115,7 +119,8 @@ request_fail(struct mcp_request *r, const struct error *e)
         else
                 mcp_bytes_format(&text, "Error: %.400s", e->message);
         if (!(r->tool->flags & TOOL_MASTRA) || e->code == ERROR_NOT_CONFIGURED)
-                mcp_bytes_format(&text, " (%s). %.256s", error_wire_name(e->code), error_hint_text(e));
+                mcp_bytes_format(&text, " (%s). %.256s", error_wire_name(e->code),
+                                 error_hint_text(e));
         request_result(r, &w);
         json_key(&w, "content");
         json_open_list(&w);
@@ -136,7 +141,9 @@ request_fail(struct mcp_request *r, const struct error *e)
         request_answer(r, &w);
 }
 
-/* -- calls ------------------------------------------------------------------------------------------------------------------ */
+/* -- calls
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 int
 request_record(struct mcp_request *r, struct record_writer *ret_w, size_t room)
@@ -154,7 +161,8 @@ request_record(struct mcp_request *r, struct record_writer *ret_w, size_t room)
 }
 
 int
-request_call(struct mcp_request *r, enum operation_code op, struct record_writer *w, const struct mcp_call_ops *ops)
+request_call(struct mcp_request *r, enum operation_code op, struct record_writer *w,
+             const struct mcp_call_ops *ops)
 {
         struct error e;
 
@@ -176,16 +184,27 @@ request_on_refused(struct mcp_call *c, const struct error *e)
 void
 request_exec_error(struct error *e, const struct wire_exec_failed *f, const struct node *arguments)
 {
-        static const struct { uint32_t stage; int sys; enum error_code code; const char *text; } rows[] = {
-                { WIRE_STAGE_DIRECTORY, 0, ERROR_INVALID_ARGUMENT, "the command's working directory cannot be entered" },
-                { WIRE_STAGE_SPAWN, 2 /* ENOENT */, ERROR_COMMAND_NOT_FOUND, "the command or its interpreter was not found" },
-                { WIRE_STAGE_SPAWN, 0, ERROR_COMMAND_NOT_EXECUTABLE, "the command cannot be executed" },
+        static const struct {
+                uint32_t stage;
+                int sys;
+                enum error_code code;
+                const char *text;
+        } rows[] = {
+                { WIRE_STAGE_DIRECTORY, 0, ERROR_INVALID_ARGUMENT,
+                  "the command's working directory cannot be entered" },
+                { WIRE_STAGE_SPAWN, 2 /* ENOENT */, ERROR_COMMAND_NOT_FOUND,
+                  "the command or its interpreter was not found" },
+                { WIRE_STAGE_SPAWN, 0, ERROR_COMMAND_NOT_EXECUTABLE,
+                  "the command cannot be executed" },
         };
-        const struct node *cwd = node_find(arguments, "cwd"), *name = node_at(node_find(arguments, "argv"), 0);
+        const struct node *cwd = node_find(arguments, "cwd"),
+                          *name = node_at(node_find(arguments, "argv"), 0);
         int sys = f->sys < 0 ? -f->sys : f->sys;
 
         if (f->stage == WIRE_STAGE_DIRECTORY && cwd && cwd->kind == NODE_STRING) {
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, sys, "the command's working directory (cwd) %.200s cannot be entered", cwd->text);
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, sys,
+                               "the command's working directory (cwd) %.200s cannot be entered",
+                               cwd->text);
                 return;
         }
         if (f->stage == WIRE_STAGE_LOOKUP) {
@@ -215,7 +234,8 @@ request_on_lost(struct mcp_call *c)
 {
         struct error e;
 
-        (void)fail(&e, ERROR_BACKEND_FAILED, "the sandbox broke off: how the command ended is not known");
+        (void)fail(&e, ERROR_BACKEND_FAILED,
+                   "the sandbox broke off: how the command ended is not known");
         request_fail(request_of(c), &e);
 }
 
@@ -223,7 +243,10 @@ void
 request_take_limit(struct mcp_call *c, const struct record *fields, bool is_last)
 {
         (void)is_last;
-        request_of(c)->exec.limit = (struct time_limit){ record_get_uint(fields, FIELD_TIMEOUT, TIME_LIMIT_NEVER), time_limit_find(record_get_text(fields, FIELD_TIMEOUT_BY, NULL)) };
+        request_of(c)->exec.limit = (struct time_limit){
+                record_get_uint(fields, FIELD_TIMEOUT, TIME_LIMIT_NEVER),
+                time_limit_find(record_get_text(fields, FIELD_TIMEOUT_BY, NULL))
+        };
 }
 
 void
@@ -266,7 +289,8 @@ request_arguments(struct mcp_request *r, struct record_writer *ret_w, size_t roo
 bool
 request_has_caught_up(const struct mcp_request *r)
 {
-        return r->exec.has_started && r->out.total >= r->exec.out_bytes && r->err.total >= r->exec.err_bytes;
+        return r->exec.has_started && r->out.total >= r->exec.out_bytes &&
+               r->err.total >= r->exec.err_bytes;
 }
 
 void
@@ -295,7 +319,9 @@ request_ignore_ended(struct mcp_call *c, const struct channel_end *end)
         (void)end;
 }
 
-/* -- progress ----------------------------------------------------------------------------------------------------------------- */
+/* -- progress
+ * -----------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 notify(struct mcp_request *r, const char *text, size_t len)
@@ -330,7 +356,11 @@ open_tail(const char *text, size_t len)
 
                 if ((byte & 0xc0) == 0x80)
                         continue;
-                return (byte >= 0xf0 && byte < 0xf5 && back < 4) || (byte >= 0xe0 && byte < 0xf0 && back < 3) || (byte >= 0xc2 && byte < 0xe0 && back < 2) ? back : 0;
+                return (byte >= 0xf0 && byte < 0xf5 && back < 4) ||
+                                       (byte >= 0xe0 && byte < 0xf0 && back < 3) ||
+                                       (byte >= 0xc2 && byte < 0xe0 && back < 2)
+                               ? back
+                               : 0;
         }
         return 0;
 }
@@ -346,7 +376,7 @@ request_progress(struct mcp_request *r, int stream, const char *bytes, size_t le
                 return;
         p->bytes += len;
         if (r->sink->is_full(r->sink)) {
-                *held = 0;             /* the held bytes are dropped with the output after them */
+                *held = 0; /* the held bytes are dropped with the output after them */
                 return;
         }
         mcp_bytes_put(&text, p->tail[stream - 1], *held);

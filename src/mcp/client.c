@@ -17,7 +17,8 @@
 static bool
 is_client(const struct mcp_client *c, const struct api_peer *peer, const char *name)
 {
-        return c->uid == peer->uid && c->has_token == (peer->token != NULL) && strcmp(c->token, peer->token ? peer->token : "") == 0 &&
+        return c->uid == peer->uid && c->has_token == (peer->token != NULL) &&
+               strcmp(c->token, peer->token ? peer->token : "") == 0 &&
                strcmp(c->name, name ? name : "") == 0;
 }
 
@@ -51,7 +52,9 @@ mcp_client_free(struct mcp_client *c)
  * -- reports to the daemon that a client is connected ---------------------------------------------
  */
 
-struct telling { struct mcp_call call; };
+struct telling {
+        struct mcp_call call;
+};
 
 static void
 told(struct mcp_call *c, const struct record *fields, bool is_last)
@@ -82,7 +85,13 @@ no_channel(struct mcp_call *c)
         (void)c;
 }
 
-static const struct mcp_call_ops telling_ops = { told, not_told, request_ignore_started, no_start, request_ignore_output, request_ignore_ended, no_channel };
+static const struct mcp_call_ops telling_ops = { told,
+                                                 not_told,
+                                                 request_ignore_started,
+                                                 no_start,
+                                                 request_ignore_output,
+                                                 request_ignore_ended,
+                                                 no_channel };
 
 static void on_heard(struct loop_timer *t);
 
@@ -101,14 +110,16 @@ tell_heard(struct mcp_client *c)
         t->call.ops = &telling_ops;
         record_init(&w, bytes, sizeof bytes);
         record_text(&w, FIELD_CLIENT, c->mark);
-        if (c->server->backend->begin(c->server->backend, &t->call, &who, OP_CLIENT_HEARD, &w, &e) < 0)
+        if (c->server->backend->begin(c->server->backend, &t->call, &who, OP_CLIENT_HEARD, &w, &e) <
+            0)
                 later_free(t);
 }
 
 static void
 on_heard(struct loop_timer *t)
 {
-        struct mcp_client *c = (struct mcp_client *)((char *)t - offsetof(struct mcp_client, heard));
+        struct mcp_client *c =
+                (struct mcp_client *)((char *)t - offsetof(struct mcp_client, heard));
 
         if (c->requests > 0)
                 tell_heard(c);
@@ -116,18 +127,23 @@ on_heard(struct loop_timer *t)
                 mcp_client_free(c);
 }
 
-/* -- agents ----------------------------------------------------------------------------------------------------------------------- */
+/* -- agents
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 make_mark(struct mcp_client *c)
 {
         crypto_hash_sha256_state state;
-        unsigned char hash[crypto_hash_sha256_BYTES], uid[4] = { (unsigned char)c->uid, (unsigned char)(c->uid >> 8), (unsigned char)(c->uid >> 16), (unsigned char)(c->uid >> 24) };
+        unsigned char hash[crypto_hash_sha256_BYTES],
+                uid[4] = { (unsigned char)c->uid, (unsigned char)(c->uid >> 8),
+                           (unsigned char)(c->uid >> 16), (unsigned char)(c->uid >> 24) };
 
         _Static_assert(MCP_MARK_LEN / 2 <= sizeof hash, "a mark is the beginning of a hash");
         (void)crypto_hash_sha256_init(&state);
         (void)crypto_hash_sha256_update(&state, uid, sizeof uid);
-        (void)crypto_hash_sha256_update(&state, (const unsigned char *)c->token, strlen(c->token) + 1);
+        (void)crypto_hash_sha256_update(&state, (const unsigned char *)c->token,
+                                        strlen(c->token) + 1);
         (void)crypto_hash_sha256_update(&state, (const unsigned char *)c->name, strlen(c->name));
         (void)crypto_hash_sha256_final(&state, hash);
         (void)sodium_bin2hex(c->mark, sizeof c->mark, hash, MCP_MARK_LEN / 2);
@@ -140,7 +156,11 @@ mcp_client_get(struct mcp_server *s, const struct mcp_ask *ask)
 
         if (c || !(c = later_make(s->loop, struct mcp_client)))
                 return c;
-        *c = (struct mcp_client){ .server = s, .next = s->clients, .uid = ask->peer.uid, .has_token = ask->peer.token, .is_http = ask->headers.is_http };
+        *c = (struct mcp_client){ .server = s,
+                                  .next = s->clients,
+                                  .uid = ask->peer.uid,
+                                  .has_token = ask->peer.token,
+                                  .is_http = ask->headers.is_http };
         c->heard.due_ms = LOOP_NEVER;
         s->clients = c;
         s->client_count++;
@@ -162,6 +182,7 @@ mcp_client_count(struct mcp_client *c, int change)
                 return;
         if (c->requests > 0 && c->heard.due_ms == LOOP_NEVER)
                 tell_heard(c);
-        else if (c->requests == 0 && (c->heard.due_ms == LOOP_NEVER || c->server->client_count > MCP_CLIENTS_MAX))
+        else if (c->requests == 0 &&
+                 (c->heard.due_ms == LOOP_NEVER || c->server->client_count > MCP_CLIENTS_MAX))
                 mcp_client_free(c);
 }

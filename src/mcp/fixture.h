@@ -31,10 +31,32 @@ void fixture_capabilities(struct json_writer *w, unsigned flags);
 /* Answers the request if its method belongs to the fixture. Returns false if it does not. */
 bool fixture_serve(struct mcp_request *r);
 #else
-static inline bool fixture_is_asked(const char *pair, size_t len) { (void)pair; (void)len; return false; }
-static inline const struct tool *fixture_tools(unsigned flags, size_t *ret_count) { (void)flags; *ret_count = 0; return NULL; }
-static inline void fixture_capabilities(struct json_writer *w, unsigned flags) { (void)w; (void)flags; }
-static inline bool fixture_serve(struct mcp_request *r) { (void)r; return false; }
+static inline bool
+fixture_is_asked(const char *pair, size_t len)
+{
+        (void)pair;
+        (void)len;
+        return false;
+}
+static inline const struct tool *
+fixture_tools(unsigned flags, size_t *ret_count)
+{
+        (void)flags;
+        *ret_count = 0;
+        return NULL;
+}
+static inline void
+fixture_capabilities(struct json_writer *w, unsigned flags)
+{
+        (void)w;
+        (void)flags;
+}
+static inline bool
+fixture_serve(struct mcp_request *r)
+{
+        (void)r;
+        return false;
+}
 #endif
 
 #endif

@@ -17,7 +17,9 @@
 
 enum { SCAN_ARENA = 16 * 1024 };
 
-/* -- the server --------------------------------------------------------------------------------------------------------- */
+/* -- the server
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 struct mcp_server *
 mcp_server_new(struct loop *l, struct mcp_backend *b, const char *version)
@@ -29,7 +31,9 @@ mcp_server_new(struct loop *l, struct mcp_backend *b, const char *version)
         return s;
 }
 
-/* -- the end of a request -------------------------------------------------------------------------------------------------- */
+/* -- the end of a request
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void
 finish(struct mcp_request *r)
@@ -62,11 +66,12 @@ request_answer(struct mcp_request *r, struct json_writer *take_w)
         int status = 200;
 
         *take_w = (struct json_writer){ .is_broken = true };
-        if (w.is_broken) {             /* the short error message with its id still fits */
+        if (w.is_broken) { /* the short error message with its id still fits */
                 status = 500;
                 json_fini(&w);
                 json_init(&w, false);
-                (void)mcp_refuse(&why, status, MCP_INTERNAL_ERROR, "There is no memory left for this answer");
+                (void)mcp_refuse(&why, status, MCP_INTERNAL_ERROR,
+                                 "There is no memory left for this answer");
                 mcp_error_write(&w, r->message.id, &why);
         }
         finish(r);
@@ -81,7 +86,8 @@ answer_refusal(struct mcp_sink *sink, const struct node *id, const struct mcp_re
 
         json_init(&w, false);
         mcp_error_write(&w, id, why);
-        sink->answer(sink, w.is_broken ? 500 : why->status, w.is_broken ? "{}" : w.text, w.is_broken ? 2 : w.len);
+        sink->answer(sink, w.is_broken ? 500 : why->status, w.is_broken ? "{}" : w.text,
+                     w.is_broken ? 2 : w.len);
         json_fini(&w);
 }
 
@@ -95,7 +101,8 @@ request_refuse(struct mcp_request *r, const struct mcp_refusal *why)
         json_init(&w, false);
         mcp_error_write(&w, r->message.id, why);
         finish(r);
-        sink->answer(sink, w.is_broken ? 500 : status, w.is_broken ? "{}" : w.text, w.is_broken ? 2 : w.len);
+        sink->answer(sink, w.is_broken ? 500 : status, w.is_broken ? "{}" : w.text,
+                     w.is_broken ? 2 : w.len);
         json_fini(&w);
 }
 
@@ -113,12 +120,15 @@ request_result(struct mcp_request *r, struct json_writer *w)
         mcp_result_open(w, &r->message, r->server->version);
 }
 
-/* -- notifications -------------------------------------------------------------------------------------------------------------- */
+/* -- notifications
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static bool
 is_same_id(const struct node *a, const struct node *b)
 {
-        return a && b && a->kind == b->kind && a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+        return a && b && a->kind == b->kind && a->len == b->len &&
+               memcmp(a->text, b->text, a->len) == 0;
 }
 
 /*
@@ -135,7 +145,8 @@ cancel_by_id(struct mcp_client *c, const struct node *id)
         unsigned count = 0;
 
         for (struct mcp_request *r = c->server->requests; r; r = r->next) {
-                if (r->client != c || !is_same_id(r->message.id, id) || strcmp(r->message.method, "initialize") == 0)
+                if (r->client != c || !is_same_id(r->message.id, id) ||
+                    strcmp(r->message.method, "initialize") == 0)
                         continue;
                 found = r;
                 count++;
@@ -161,7 +172,9 @@ notified(struct mcp_server *s, const struct mcp_ask *ask, const struct mcp_messa
                 cancel_by_id(c, node_find(m->params, "requestId"));
 }
 
-/* -- messages --------------------------------------------------------------------------------------------------------------------- */
+/* -- messages
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static const char *
 copy(struct mcp_request *r, const char *text)
@@ -180,10 +193,12 @@ meta_text(const struct mcp_message *m, const char *key)
 static void
 read_ask(struct mcp_request *r, const struct mcp_ask *ask)
 {
-        const struct node *keep = node_find(r->message.meta, "carrel/keepBackground"), *token = node_find(r->message.meta, "progressToken");
+        const struct node *keep = node_find(r->message.meta, "carrel/keepBackground"),
+                          *token = node_find(r->message.meta, "progressToken");
         const char *sandbox = meta_text(&r->message, "carrel/sandbox");
 
-        r->peer = (struct api_peer){ r->client->uid, r->client->has_token ? r->client->token : NULL };
+        r->peer =
+                (struct api_peer){ r->client->uid, r->client->has_token ? r->client->token : NULL };
         r->flags = ask->flags;
         r->sandbox = copy(r, ask->sandbox ? ask->sandbox : sandbox);
         r->context_key = copy(r, ask->context_key);
@@ -196,7 +211,8 @@ read_ask(struct mcp_request *r, const struct mcp_ask *ask)
         r->context = node_find(r->message.meta, "carrel/context");
         r->idempotency_key = meta_text(&r->message, "carrel/idempotencyKey");
         if (keep && keep->kind == NODE_BOOL)
-                r->flags = keep->boolean ? r->flags | MCP_KEEP_BACKGROUND : r->flags & ~(unsigned)MCP_KEEP_BACKGROUND;
+                r->flags = keep->boolean ? r->flags | MCP_KEEP_BACKGROUND
+                                         : r->flags & ~(unsigned)MCP_KEEP_BACKGROUND;
         if (r->sink->notify && token && (token->kind == NODE_STRING || token->kind == NODE_INT))
                 r->progress.token = token;
 }
@@ -204,7 +220,9 @@ read_ask(struct mcp_request *r, const struct mcp_ask *ask)
 static struct mcp_request *
 request_new(struct mcp_server *s, struct mcp_sink *sink)
 {
-        struct mcp_request *r = s->request_count < MCP_REQUESTS_MAX ? later_make(s->loop, struct mcp_request) : NULL;
+        struct mcp_request *r = s->request_count < MCP_REQUESTS_MAX
+                                        ? later_make(s->loop, struct mcp_request)
+                                        : NULL;
 
         if (!r)
                 return NULL;
@@ -249,7 +267,10 @@ mcp_receive_too_long(const struct mcp_id_scan *scan, struct mcp_sink *sink)
 {
         struct mcp_refusal why;
 
-        (void)mcp_refuse(&why, 413, MCP_INVALID_REQUEST, "The message is longer than %d bytes and was not read. Nothing was done. Send less in one message", (int)MCP_MESSAGE_MAX);
+        (void)mcp_refuse(&why, 413, MCP_INVALID_REQUEST,
+                         "The message is longer than %d bytes and was not read. Nothing was done. "
+                         "Send less in one message",
+                         (int)MCP_MESSAGE_MAX);
         refuse_scanned(sink, scan, &why);
 }
 
@@ -293,7 +314,8 @@ begin(struct mcp_request *r, const struct mcp_ask *ask)
 }
 
 struct mcp_request *
-mcp_receive(struct mcp_server *s, const struct mcp_ask *ask, const char *bytes, size_t len, struct mcp_sink *sink)
+mcp_receive(struct mcp_server *s, const struct mcp_ask *ask, const char *bytes, size_t len,
+            struct mcp_sink *sink)
 {
         struct mcp_request *r = request_new(s, sink);
         struct mcp_refusal why;
@@ -322,7 +344,7 @@ mcp_client_end(struct mcp_server *s, const struct api_peer *peer, const char *na
 
         if (!c)
                 return;
-        c->is_http = false;            /* the client then ends with its last request, below */
+        c->is_http = false; /* the client then ends with its last request, below */
         for (struct mcp_request *r = s->requests, *next; r; r = next) {
                 next = r->next;
                 if (r->client == c)

@@ -17,9 +17,18 @@
 #include "mcp/message.h"
 #include "mcp/message_id.h"
 
-enum { MCP_HEARD_MS = 30 * 1000 /* how often the daemon is informed that an HTTP client is connected */, MCP_WAIT_MS = 5 * 60 * 1000,
-       MCP_REQUESTS_MAX = 2 * 1024 /* the number of connections of HTTP's two listeners: no agent waits for another */, MCP_PIPE_REQUESTS_MAX = 256 /* of one agent over pipes */,
-       MCP_CACHE_MAX = 4096, MCP_HELD_MAX = 256, MCP_CLIENTS_MAX = 256 /* HTTP clients without a request */ };
+enum {
+        MCP_HEARD_MS =
+                30 * 1000 /* how often the daemon is informed that an HTTP client is connected */,
+        MCP_WAIT_MS = 5 * 60 * 1000,
+        MCP_REQUESTS_MAX = 2 * 1024 /* the number of connections of HTTP's two listeners: no agent
+                                       waits for another */
+        ,
+        MCP_PIPE_REQUESTS_MAX = 256 /* of one agent over pipes */,
+        MCP_CACHE_MAX = 4096,
+        MCP_HELD_MAX = 256,
+        MCP_CLIENTS_MAX = 256 /* HTTP clients without a request */
+};
 
 struct mcp_server;
 struct mcp_request;
@@ -31,7 +40,7 @@ enum mcp_flag {
         MCP_KEEP_BACKGROUND = 1u << 1,
         /* instructions may create the sandbox that they describe */
         MCP_RESOLVE_INSTRUCTIONS = 1u << 2,
-        MCP_DYNAMIC = 1u << 3,                 /* a context selects or creates the sandbox */
+        MCP_DYNAMIC = 1u << 3, /* a context selects or creates the sandbox */
         /* the model may create sandboxes, and use others than the configured one */
         MCP_MANAGE = 1u << 4,
         /* for tests: mcp/fixture.h; never set in the shipped program */
@@ -47,15 +56,16 @@ struct mcp_ask {
         struct api_peer peer;
         /* identifies the agent among those of this peer: its connection or session; NULL: none */
         const char *client;
-        const char *sandbox;                   /* the sandbox to use, or NULL */
-        const char *context_key;               /* selects or creates a sandbox, or NULL */
+        const char *sandbox;     /* the sandbox to use, or NULL */
+        const char *context_key; /* selects or creates a sandbox, or NULL */
         /* the member of the request's context that is the key; NULL: the whole context */
         const char *cache_key;
-        const char *runtime, *workspace;       /* for a sandbox that is created, or NULL */
+        const char *runtime, *workspace; /* for a sandbox that is created, or NULL */
         /* files that were read for the manifest; must live as long as the server */
-        const char *const *reads;  size_t read_count;
-        const struct node *manifest;           /* for a sandbox that is created, or NULL */
-        unsigned flags;                        /* enum mcp_flag */
+        const char *const *reads;
+        size_t read_count;
+        const struct node *manifest; /* for a sandbox that is created, or NULL */
+        unsigned flags;              /* enum mcp_flag */
 };
 
 /* The destination of the answers to one message. Embedded in the front's own state. */
@@ -82,7 +92,8 @@ void mcp_server_free(struct mcp_server *s);
  * Takes one message. Returns NULL if the sink already has its answer; else the request, valid until
  * its answer or mcp_cancel().
  */
-struct mcp_request *mcp_receive(struct mcp_server *s, const struct mcp_ask *ask, const char *bytes, size_t len, struct mcp_sink *sink);
+struct mcp_request *mcp_receive(struct mcp_server *s, const struct mcp_ask *ask, const char *bytes,
+                                size_t len, struct mcp_sink *sink);
 
 /* Refuses a message of more than MCP_MESSAGE_MAX bytes. The answer has the message's id. */
 void mcp_receive_too_long(const struct mcp_id_scan *scan, struct mcp_sink *sink);

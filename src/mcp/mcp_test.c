@@ -4,7 +4,9 @@
  */
 #include "mcp/script.h"
 
-/* -- the protocol ------------------------------------------------------------------------------------------------------------------------ */
+/* -- the protocol
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 test_initialize(void **state)
@@ -15,15 +17,20 @@ test_initialize(void **state)
 
         (void)state;
         build(&w);
-        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{}}}");
+        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
+                "\"protocolVersion\":\"2025-06-18\",\"capabilities\":{}}}");
         assert_non_null(w.request);
-        assert_string_equal(record_get_text(&last(&w, OP_INSTRUCTIONS)->fields, FIELD_ID, ""), "box");
+        assert_string_equal(record_get_text(&last(&w, OP_INSTRUCTIONS)->fields, FIELD_ID, ""),
+                            "box");
         record_init(&words, bytes, sizeof bytes);
         record_text(&words, FIELD_TEXT, "no network");
         reply(last(&w, OP_INSTRUCTIONS), &words);
-        expect(&w, "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},"
-                   "\"serverInfo\":{\"name\":\"carrel\",\"title\":\"Carrel sandboxes\",\"version\":\"1.2.3\"},\"instructions\":\"no network\"}}");
-        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"1999-01-01\"}}");
+        expect(&w, "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"2025-06-18\","
+                   "\"capabilities\":{\"tools\":{}},"
+                   "\"serverInfo\":{\"name\":\"carrel\",\"title\":\"Carrel "
+                   "sandboxes\",\"version\":\"1.2.3\"},\"instructions\":\"no network\"}}");
+        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
+                "\"protocolVersion\":\"1999-01-01\"}}");
         reply(last(&w, OP_INSTRUCTIONS), &words);
         expect_part(&w, "\"protocolVersion\":\"2025-11-25\"");
         say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
@@ -31,7 +38,8 @@ test_initialize(void **state)
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
         expect(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"nope\"}");
-        expect(&w, "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32601,\"message\":\"Method not found: nope\"}}");
+        expect(&w, "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32601,\"message\":\"Method "
+                   "not found: nope\"}}");
         assert_int_equal(w.client.status, 200);
         raze(&w);
 }
@@ -47,17 +55,24 @@ test_refused_under_its_id(void **state)
         (void)state;
         build(&w);
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-                (void)snprintf(text, sizeof text, "{\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"},\"jsonrpc\":\"2.0\",\"id\":%zu}", texts[i], i);
+                (void)snprintf(
+                        text, sizeof text,
+                        "{\"method\":\"tools/"
+                        "call\",\"params\":{\"name\":\"%s\"},\"jsonrpc\":\"2.0\",\"id\":%zu}",
+                        texts[i], i);
                 say(&w, text);
-                (void)snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"error\":{\"code\":-32700,", i);
+                (void)snprintf(text, sizeof text,
+                               "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"error\":{\"code\":-32700,", i);
                 expect_part(&w, text);
         }
-        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":\"twice\",\"method\":\"ping\",\"params\":{\"a\":1,\"a\":2}}");
+        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":\"twice\",\"method\":\"ping\",\"params\":{\"a\":1,"
+                "\"a\":2}}");
         expect_part(&w, "\"id\":\"twice\",\"error\"");
         for (unsigned i = 0; i < MCP_PIPE_REQUESTS_MAX; i++)
                 say(&w, CALL(1, EXECUTE, "{\"command\":\"sleep 9\"}"));
         say(&w, CALL(77, EXECUTE, "{\"command\":\"sleep 9\"}"));
-        expect(&w, "{\"jsonrpc\":\"2.0\",\"id\":77,\"error\":{\"code\":-32000,\"message\":\"Too many requests at once\"}}");
+        expect(&w, "{\"jsonrpc\":\"2.0\",\"id\":77,\"error\":{\"code\":-32000,\"message\":\"Too "
+                   "many requests at once\"}}");
         raze(&w);
 }
 
@@ -101,8 +116,11 @@ test_dropped_bytes(void **state)
         start_exec(n, 1, 2);
         for (int i = 0; i < 30; i++)
                 n->call->ops->output(n->call, 1, text, 100000);
-        n->call->ops->ended(n->call, &(struct channel_end){ .word = OUTCOME_EXITED, .stdout_bytes = 3000500, .dropped_bytes = 500 });
-        expect_part(&w, "\"stdout_bytes\":3000500,\"stderr_bytes\":0,\"stdout_offset\":2934464,\"stderr_offset\":0,\"dropped_bytes\":2934964}");
+        n->call->ops->ended(n->call, &(struct channel_end){ .word = OUTCOME_EXITED,
+                                                            .stdout_bytes = 3000500,
+                                                            .dropped_bytes = 500 });
+        expect_part(&w, "\"stdout_bytes\":3000500,\"stderr_bytes\":0,\"stdout_offset\":2934464,"
+                        "\"stderr_offset\":0,\"dropped_bytes\":2934964}");
         raze(&w);
         free(text);
 }
@@ -127,7 +145,9 @@ test_key_of_an_ended(void **state)
         n->call->ops->started(n->call, &(struct channel_started){ 4, 9 });
         assert_int_equal(w.client.answers, 0);
         exit_with(n, OUTCOME_EXITED, 0);
-        expect_part(&w, "{\"exec\":4,\"state\":\"ended\",\"pid\":9,\"outcome\":\"exited\",\"exit_code\":0");
+        expect_part(
+                &w,
+                "{\"exec\":4,\"state\":\"ended\",\"pid\":9,\"outcome\":\"exited\",\"exit_code\":0");
         raze(&w);
 }
 
@@ -139,9 +159,13 @@ test_discover(void **state)
         (void)state;
         build(&w);
         w.ask.sandbox = NULL;
-        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"server/discover\",\"params\":{" META "}}");
-        expect_part(&w, "\"result\":{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"carrel\",\"version\":\"1.2.3\"}},"
-                        "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}},\"instructions\":\"No sandbox is configured");
+        say(&w,
+            "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"server/discover\",\"params\":{" META "}}");
+        expect_part(&w,
+                    "\"result\":{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/"
+                    "serverInfo\":{\"name\":\"carrel\",\"version\":\"1.2.3\"}},"
+                    "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}},"
+                    "\"instructions\":\"No sandbox is configured");
         expect_part(&w, "\"ttlMs\":60000,\"cacheScope\":\"private\"}}");
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{" META "}}");
         expect_part(&w, "-32601");
@@ -159,18 +183,23 @@ test_list(void **state)
         (void)state;
         build(&w);
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-        expect_part(&w, "{\"tools\":[{\"name\":\"mastra_workspace_execute_command\",\"title\":\"Execute command\",\"description\":\"Execute a shell command");
-        expect_part(&w, "\"timeout\":{\"description\":\"Maximum execution time in seconds. Example: 60 for 1 minute.\",\"type\":[\"number\",\"null\"]}");
-        expect_part(&w, "\"annotations\":{\"title\":\"Get process output\",\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":false}");
+        expect_part(&w, "{\"tools\":[{\"name\":\"mastra_workspace_execute_command\",\"title\":"
+                        "\"Execute command\",\"description\":\"Execute a shell command");
+        expect_part(&w, "\"timeout\":{\"description\":\"Maximum execution time in seconds. "
+                        "Example: 60 for 1 minute.\",\"type\":[\"number\",\"null\"]}");
+        expect_part(&w, "\"annotations\":{\"title\":\"Get process "
+                        "output\",\"readOnlyHint\":true,\"destructiveHint\":false,"
+                        "\"idempotentHint\":true,\"openWorldHint\":false}");
         expect_part(&w, "\"name\":\"write_files\"");
         first = strdup(w.client.answer);
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-        assert_string_equal(w.client.answer, first);       /* always in the same order */
+        assert_string_equal(w.client.answer, first); /* always in the same order */
         free(first);
         w.ask.flags = MCP_PLAIN_NAMES;
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
         expect_part(&w, "{\"tools\":[{\"name\":\"execute_command\"");
-        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"x\"}}");
+        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+                "list\",\"params\":{\"cursor\":\"x\"}}");
         expect_part(&w, "-32602");
         raze(&w);
 }
@@ -198,7 +227,9 @@ test_not_configured(void **state)
         raze(&w);
 }
 
-/* -- cancelling ------------------------------------------------------------------------------------------------------------------------------ */
+/* -- cancelling
+ * ------------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 test_cancel(void **state)
@@ -211,15 +242,18 @@ test_cancel(void **state)
         say(&w, CALL(5, EXECUTE, "{\"command\":\"sleep 9\"}"));
         n = last(&w, OP_EXEC);
         start_exec(n, 1, 2);
-        say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"5\"}}");
-        assert_false(n->is_ended);     /* "5" is not 5 */
+        say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                "cancelled\",\"params\":{\"requestId\":\"5\"}}");
+        assert_false(n->is_ended); /* "5" is not 5 */
         w.ask.peer.uid = 8;
-        say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}");
-        assert_false(n->is_ended);     /* nor is another client's */
+        say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                "cancelled\",\"params\":{\"requestId\":5}}");
+        assert_false(n->is_ended); /* nor is another client's */
         w.ask.peer.uid = 7;
-        say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}");
+        say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                "cancelled\",\"params\":{\"requestId\":5}}");
         assert_true(n->is_ended);
-        assert_false(n->is_left);      /* its channel is closed: the box kills it */
+        assert_false(n->is_left); /* its channel is closed: the box kills it */
         say(&w, CALL(6, EXECUTE, "{\"command\":\"sleep 9\"}"));
         n = last(&w, OP_EXEC);
         mcp_cancel(w.request);
@@ -246,13 +280,16 @@ test_cancel_is_never_guessed(void **state)
         first = last(&w, OP_EXEC);
         say(&w, CALL(5, EXECUTE, "{\"command\":\"sleep 9\"}"));
         second = last(&w, OP_EXEC);
-        say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}");
+        say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                "cancelled\",\"params\":{\"requestId\":5}}");
         assert_false(first->is_ended || second->is_ended);
         mcp_cancel(w.request);
         raze(&w);
 }
 
-/* -- progress -------------------------------------------------------------------------------------------------------------------------------------- */
+/* -- progress
+ * --------------------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 test_progress(void **state)
@@ -262,15 +299,25 @@ test_progress(void **state)
 
         (void)state;
         build(&w);
-        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"" EXECUTE "\",\"arguments\":{\"command\":\"x\"},\"_meta\":{\"progressToken\":\"t\"}}}");
+        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+                "call\",\"params\":{\"name\":\"" EXECUTE
+                "\",\"arguments\":{\"command\":\"x\"},\"_meta\":{\"progressToken\":\"t\"}}}");
         n = last(&w, OP_EXEC);
         print(n, 1, "a\xe2\x82");
         print(n, 2, "b");
-        print(n, 1, "\xac" "c");
-        assert_string_equal(w.client.notes,
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":\"t\",\"progress\":3,\"message\":\"a\"}}\n"
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":\"t\",\"progress\":4,\"message\":\"b\"}}\n"
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":\"t\",\"progress\":6,\"message\":\"\xe2\x82\xac" "c\"}}\n");
+        print(n, 1,
+              "\xac"
+              "c");
+        assert_string_equal(w.client.notes, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                                            "progress\",\"params\":{\"progressToken\":\"t\","
+                                            "\"progress\":3,\"message\":\"a\"}}\n"
+                                            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                                            "progress\",\"params\":{\"progressToken\":\"t\","
+                                            "\"progress\":4,\"message\":\"b\"}}\n"
+                                            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                                            "progress\",\"params\":{\"progressToken\":\"t\","
+                                            "\"progress\":6,\"message\":\"\xe2\x82\xac"
+                                            "c\"}}\n");
         w.client.is_full = true;
         print(n, 1, "never told");
         assert_null(strstr(w.client.notes, "never"));
@@ -279,7 +326,9 @@ test_progress(void **state)
         raze(&w);
 }
 
-/* -- which sandbox ------------------------------------------------------------------------------------------------------------------------------------ */
+/* -- which sandbox
+ * ------------------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 reply_id(struct noted *n, const char *id)
@@ -293,7 +342,9 @@ reply_id(struct noted *n, const char *id)
         reply(n, &fields);
 }
 
-#define CONTEXT(user, thread) "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"" EXECUTE "\",\"arguments\":{\"command\":\"x\"}," \
+#define CONTEXT(user, thread)                                                                     \
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"" EXECUTE \
+        "\",\"arguments\":{\"command\":\"x\"},"                                                   \
         "\"_meta\":{\"carrel/context\":{\"user\":\"" user "\",\"thread\":\"" thread "\"}}}}"
 
 static void
@@ -308,7 +359,8 @@ test_context_makes_a_sandbox(void **state)
         w.ask.sandbox = NULL;
         w.ask.cache_key = "thread";
         say(&w, CONTEXT("alice", "t1"));
-        (void)stpncpy(name, record_get_text(&last(&w, OP_GET)->fields, FIELD_ID, ""), sizeof name - 1);
+        (void)stpncpy(name, record_get_text(&last(&w, OP_GET)->fields, FIELD_ID, ""),
+                      sizeof name - 1);
         assert_memory_equal(name, "ctx-", 4);
         (void)fail(&e, ERROR_NOT_FOUND, "none");
         last(&w, OP_GET)->call->ops->refused(last(&w, OP_GET)->call, &e);
@@ -316,18 +368,19 @@ test_context_makes_a_sandbox(void **state)
         reply_id(last(&w, OP_CREATE), "abc1");
         assert_string_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_ID, ""), "abc1");
         mcp_cancel(w.request);
-        say(&w, CONTEXT("bob", "t1"));         /* only the thread is the key */
+        say(&w, CONTEXT("bob", "t1")); /* only the thread is the key */
         assert_string_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_ID, ""), "abc1");
         mcp_cancel(w.request);
         say(&w, CONTEXT("alice", "t2"));
         assert_string_not_equal(record_get_text(&last(&w, OP_GET)->fields, FIELD_ID, ""), name);
         mcp_cancel(w.request);
-        w.ask.peer.uid = 8;                    /* another owner's t1 is another sandbox */
+        w.ask.peer.uid = 8; /* another owner's t1 is another sandbox */
         say(&w, CONTEXT("alice", "t1"));
         assert_string_not_equal(record_get_text(&last(&w, OP_GET)->fields, FIELD_ID, ""), name);
         mcp_cancel(w.request);
         w.ask.peer.uid = 7;
-        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"carrel/clearSandboxCache\",\"params\":{}}");
+        say(&w,
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"carrel/clearSandboxCache\",\"params\":{}}");
         expect_part(&w, "{\"cleared\":1}");
         say(&w, CONTEXT("alice", "t1"));
         assert_string_equal(record_get_text(&last(&w, OP_GET)->fields, FIELD_ID, ""), name);
@@ -353,10 +406,11 @@ test_context_goes_on(void **state)
         w.ask.context_key = "alice";
         for (int turn = 0; turn < 3; turn++) {
                 say(&w, CALL(1, EXECUTE, "{\"command\":\"true\"}"));
-                if (turn > 0) {                /* it is remembered, and the call is refused */
+                if (turn > 0) { /* it is remembered, and the call is refused */
                         struct noted *n = last(&w, OP_EXEC);
 
-                        assert_string_equal(record_get_text(&n->fields, FIELD_ID, ""), turn == 1 ? "one0" : "one1");
+                        assert_string_equal(record_get_text(&n->fields, FIELD_ID, ""),
+                                            turn == 1 ? "one0" : "one1");
                         (void)fail(&e, codes[turn - 1], "it is over");
                         n->call->ops->refused(n->call, &e);
                 }
@@ -366,14 +420,17 @@ test_context_goes_on(void **state)
                 record_text(&fields, FIELD_ID, turn == 0 ? "one0" : turn == 1 ? "one1" : "one2");
                 reply(last(&w, OP_CREATE), &fields);
                 start_exec(last(&w, OP_EXEC), 1, 2);
-                assert_string_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_ID, ""), turn == 0 ? "one0" : turn == 1 ? "one1" : "one2");
+                assert_string_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_ID, ""),
+                                    turn == 0   ? "one0"
+                                    : turn == 1 ? "one1"
+                                                : "one2");
                 exit_with(last(&w, OP_EXEC), OUTCOME_EXITED, 0);
                 expect_text(&w, "(no output)", false);
         }
         say(&w, CALL(1, EXECUTE, "{\"command\":\"true\"}"));
         (void)fail(&e, ERROR_QUOTA_EXCEEDED, "too many");
         last(&w, OP_EXEC)->call->ops->refused(last(&w, OP_EXEC)->call, &e);
-        assert_int_equal(w.client.answers, 1);         /* any other refusal is the answer */
+        assert_int_equal(w.client.answers, 1); /* any other refusal is the answer */
         raze(&w);
 }
 
@@ -404,7 +461,9 @@ test_mounts_and_contexts_exclude_each_other(void **state)
 static void
 test_instructions_provision_only_when_asked(void **state)
 {
-        static const char discover[] = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"server/discover\",\"params\":{" META "}}";
+        static const char discover[] =
+                "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"server/discover\",\"params\":{" META
+                "}}";
         struct world w;
 
         (void)state;
@@ -412,7 +471,8 @@ test_instructions_provision_only_when_asked(void **state)
         w.ask.sandbox = NULL;
         w.ask.context_key = "alice";
         say(&w, discover);
-        expect_part(&w, "\"instructions\":\"Commands run in an isolated sandbox that belongs to the context");
+        expect_part(&w, "\"instructions\":\"Commands run in an isolated sandbox that belongs to "
+                        "the context");
         assert_int_equal(w.script.count, 0);
         w.ask.flags = MCP_RESOLVE_INSTRUCTIONS;
         say(&w, discover);

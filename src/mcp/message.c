@@ -15,15 +15,18 @@
 #include "mcp/message_id.h"
 
 static const struct text_limits limits = { MCP_MESSAGE_MAX, MCP_DEPTH_MAX, MCP_NODES_MAX };
-static const char *const legacy_versions[] = { "2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", MCP_LEGACY_LATEST };
+static const char *const legacy_versions[] = { "2024-10-07", "2024-11-05", "2025-03-26",
+                                               "2025-06-18", MCP_LEGACY_LATEST };
 
 /* The methods with an Mcp-Name header, and the member of params that it must equal. */
-static const struct { const char *method, *member; } named[] = {
-        { "tools/call", "name" }, { "prompts/get", "name" }, { "resources/read", "uri" },
+static const struct {
+        const char *method, *member;
+} named[] = {
+        { "tools/call", "name" },  { "prompts/get", "name" },    { "resources/read", "uri" },
         { "tasks/get", "taskId" }, { "tasks/update", "taskId" }, { "tasks/cancel", "taskId" },
 };
 
-#define COUNT(a) (sizeof (a) / sizeof *(a))
+#define COUNT(a) (sizeof(a) / sizeof *(a))
 
 int
 mcp_refuse(struct mcp_refusal *why, int status, enum mcp_code code, const char *fmt, ...)
@@ -53,7 +56,9 @@ names_modern(const char *version)
         return version && strcmp(version, MCP_MODERN) >= 0;
 }
 
-/* -- shape ---------------------------------------------------------------------------------------------------------- */
+/* -- shape
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static int
 read_shape(const struct node *root, struct mcp_message *ret, struct mcp_refusal *why)
@@ -61,7 +66,8 @@ read_shape(const struct node *root, struct mcp_message *ret, struct mcp_refusal 
         const struct node *id = node_find(root, "id"), *method = node_find(root, "method");
 
         if (root->kind == NODE_LIST)
-                return mcp_refuse(why, 400, MCP_INVALID_REQUEST, "Batches are not accepted: send one message at a time");
+                return mcp_refuse(why, 400, MCP_INVALID_REQUEST,
+                                  "Batches are not accepted: send one message at a time");
         if (id && (id->kind == NODE_INT || id->kind == NODE_STRING))
                 ret->id = id;
         if (root->kind != NODE_MAP || !node_is_text(node_find(root, "jsonrpc"), "2.0"))
@@ -74,7 +80,8 @@ read_shape(const struct node *root, struct mcp_message *ret, struct mcp_refusal 
         if (!method || method->kind != NODE_STRING)
                 return mcp_refuse(why, 400, MCP_INVALID_REQUEST, "A message has a method");
         if (id && !ret->id)
-                return mcp_refuse(why, 400, MCP_INVALID_REQUEST, "The id of a request is a string or an integer");
+                return mcp_refuse(why, 400, MCP_INVALID_REQUEST,
+                                  "The id of a request is a string or an integer");
         if (ret->params && ret->params->kind != NODE_MAP)
                 return mcp_refuse(why, 400, MCP_INVALID_REQUEST, "params must be an object");
         ret->kind = id ? MCP_REQUEST : MCP_NOTIFICATION;
@@ -85,35 +92,46 @@ read_shape(const struct node *root, struct mcp_message *ret, struct mcp_refusal 
         return 0;
 }
 
-/* -- era and envelope ------------------------------------------------------------------------------------------------- */
+/* -- era and envelope
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static int
 mismatch(struct mcp_refusal *why, const char *header, const char *says, const char *body)
 {
-        return mcp_refuse(why, 400, MCP_HEADER_MISMATCH, "Bad Request: the request headers and body disagree: %s is %.100s, the body says %.100s",
+        return mcp_refuse(why, 400, MCP_HEADER_MISMATCH,
+                          "Bad Request: the request headers and body disagree: %s is %.100s, the "
+                          "body says %.100s",
                           header, says ? says : "absent", body ? body : "nothing");
 }
 
 static int
 bad_envelope(struct mcp_refusal *why, const char *key, const char *problem)
 {
-        return mcp_refuse(why, 400, MCP_INVALID_PARAMS, "Invalid _meta envelope for protocol revision %s: %s: %s", MCP_MODERN, key, problem);
+        return mcp_refuse(why, 400, MCP_INVALID_PARAMS,
+                          "Invalid _meta envelope for protocol revision %s: %s: %s", MCP_MODERN,
+                          key, problem);
 }
 
 static int
 check_envelope(const struct mcp_message *m, struct mcp_refusal *why)
 {
-        const struct node *version = node_find(m->meta, MCP_META_VERSION), *capabilities = node_find(m->meta, MCP_META_CAPABILITIES);
+        const struct node *version = node_find(m->meta, MCP_META_VERSION),
+                          *capabilities = node_find(m->meta, MCP_META_CAPABILITIES);
         const struct node *client = node_find(m->meta, MCP_META_CLIENT);
 
         if (!version || version->kind != NODE_STRING)
-                return bad_envelope(why, MCP_META_VERSION, version ? "expected a string" : "missing");
+                return bad_envelope(why, MCP_META_VERSION,
+                                    version ? "expected a string" : "missing");
         if (m->kind == MCP_NOTIFICATION)
                 return 0;
         if (!capabilities || capabilities->kind != NODE_MAP)
-                return bad_envelope(why, MCP_META_CAPABILITIES, capabilities ? "expected an object" : "missing");
-        if (client && (client->kind != NODE_MAP || !node_find(client, "name") || node_find(client, "name")->kind != NODE_STRING))
-                return bad_envelope(why, MCP_META_CLIENT, "expected an object with a name and a version");
+                return bad_envelope(why, MCP_META_CAPABILITIES,
+                                    capabilities ? "expected an object" : "missing");
+        if (client && (client->kind != NODE_MAP || !node_find(client, "name") ||
+                       node_find(client, "name")->kind != NODE_STRING))
+                return bad_envelope(why, MCP_META_CLIENT,
+                                    "expected an object with a name and a version");
         return 0;
 }
 
@@ -122,7 +140,8 @@ check_version(const char *version, struct mcp_refusal *why)
 {
         if (strcmp(version, MCP_MODERN) == 0)
                 return 0;
-        (void)mcp_refuse(why, 400, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version: %.64s", version);
+        (void)mcp_refuse(why, 400, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version: %.64s",
+                         version);
         (void)snprintf(why->requested, sizeof why->requested, "%s", version);
         return -1;
 }
@@ -137,7 +156,8 @@ check_name(const struct mcp_message *m, const char *header, struct mcp_refusal *
         for (size_t i = 0; i < COUNT(named); i++) {
                 const struct node *member = node_find(m->params, named[i].member);
 
-                if (strcmp(named[i].method, m->method) != 0 || !member || member->kind != NODE_STRING)
+                if (strcmp(named[i].method, m->method) != 0 || !member ||
+                    member->kind != NODE_STRING)
                         continue;
                 if (!header || strcmp(header, member->text) != 0)
                         return mismatch(why, "Mcp-Name", header, member->text);
@@ -158,7 +178,8 @@ check_headers(const struct mcp_message *m, const struct mcp_headers *h, struct m
 }
 
 static int
-check_required_headers(const struct mcp_message *m, const struct mcp_headers *h, struct mcp_refusal *why)
+check_required_headers(const struct mcp_message *m, const struct mcp_headers *h,
+                       struct mcp_refusal *why)
 {
         if (!h->is_http || m->kind != MCP_REQUEST)
                 return 0;
@@ -187,14 +208,19 @@ check_legacy(const struct mcp_message *m, const struct mcp_headers *h, struct mc
         if (!h->version)
                 return 0;
         if (names_modern(h->version) && is_initialize)
-                return mismatch(why, "MCP-Protocol-Version", h->version, "initialize, which that revision does not have");
+                return mismatch(why, "MCP-Protocol-Version", h->version,
+                                "initialize, which that revision does not have");
         if (names_modern(h->version) && m->kind == MCP_REQUEST)
                 return mcp_refuse(why, 400, MCP_INVALID_PARAMS,
-                                  "Invalid params: the MCP-Protocol-Version header names protocol revision %.64s, but the request is missing the required "
-                                  "per-request envelope key(s): %s", h->version, m->meta ? MCP_META_VERSION : "_meta");
+                                  "Invalid params: the MCP-Protocol-Version header names protocol "
+                                  "revision %.64s, but the request is missing the required "
+                                  "per-request envelope key(s): %s",
+                                  h->version, m->meta ? MCP_META_VERSION : "_meta");
         if (!names_modern(h->version) && !is_initialize && !mcp_is_legacy_version(h->version))
-                return mcp_refuse(why, 400, MCP_SERVER_ERROR, "Bad Request: Unsupported protocol version: %.64s (the latest here is %s)", h->version,
-                                  MCP_LEGACY_LATEST);
+                return mcp_refuse(
+                        why, 400, MCP_SERVER_ERROR,
+                        "Bad Request: Unsupported protocol version: %.64s (the latest here is %s)",
+                        h->version, MCP_LEGACY_LATEST);
         return 0;
 }
 
@@ -223,7 +249,9 @@ read_era(struct mcp_message *m, const struct mcp_headers *h, struct mcp_refusal 
 }
 
 int
-mcp_message_read(struct arena *arena, const char *bytes, size_t len, const struct mcp_headers *headers, struct mcp_message *ret, struct mcp_refusal *ret_why)
+mcp_message_read(struct arena *arena, const char *bytes, size_t len,
+                 const struct mcp_headers *headers, struct mcp_message *ret,
+                 struct mcp_refusal *ret_why)
 {
         struct mcp_id_scan scan = { 0 };
         const struct node *root;
@@ -233,14 +261,18 @@ mcp_message_read(struct arena *arena, const char *bytes, size_t len, const struc
         if (json_read(arena, bytes, len, &limits, &root, &e) < 0) {
                 mcp_id_scan_put(&scan, bytes, len);
                 ret->id = mcp_id_scan_end(&scan, arena);
-                return mcp_refuse(ret_why, 400, e.code == ERROR_NO_MEMORY ? MCP_INTERNAL_ERROR : MCP_PARSE_ERROR, "Parse error: %.240s", e.message);
+                return mcp_refuse(ret_why, 400,
+                                  e.code == ERROR_NO_MEMORY ? MCP_INTERNAL_ERROR : MCP_PARSE_ERROR,
+                                  "Parse error: %.240s", e.message);
         }
         if (read_shape(root, ret, ret_why) < 0)
                 return -1;
         return read_era(ret, headers, ret_why);
 }
 
-/* -- answers ---------------------------------------------------------------------------------------------------------- */
+/* -- answers
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void
 open_message(struct json_writer *w, const struct node *id)

@@ -27,8 +27,14 @@ enum { MCP_MESSAGE_MAX = 1 << 20, MCP_DEPTH_MAX = 32, MCP_NODES_MAX = 65536 };
 #define MCP_META_SERVER "io.modelcontextprotocol/serverInfo"
 
 enum mcp_code {
-        MCP_PARSE_ERROR = -32700, MCP_INVALID_REQUEST = -32600, MCP_METHOD_NOT_FOUND = -32601, MCP_INVALID_PARAMS = -32602,
-        MCP_INTERNAL_ERROR = -32603, MCP_SERVER_ERROR = -32000, MCP_HEADER_MISMATCH = -32020, MCP_UNSUPPORTED_VERSION = -32022,
+        MCP_PARSE_ERROR = -32700,
+        MCP_INVALID_REQUEST = -32600,
+        MCP_METHOD_NOT_FOUND = -32601,
+        MCP_INVALID_PARAMS = -32602,
+        MCP_INTERNAL_ERROR = -32603,
+        MCP_SERVER_ERROR = -32000,
+        MCP_HEADER_MISMATCH = -32020,
+        MCP_UNSUPPORTED_VERSION = -32022,
 };
 
 /*
@@ -37,7 +43,7 @@ enum mcp_code {
  */
 struct mcp_headers {
         bool is_http;
-        const char *version, *method, *name;       /* MCP-Protocol-Version, Mcp-Method, Mcp-Name */
+        const char *version, *method, *name; /* MCP-Protocol-Version, Mcp-Method, Mcp-Name */
 };
 
 enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE };
@@ -47,9 +53,9 @@ struct mcp_message {
         bool is_modern;
         /* of a request: a string or an integer; also set for a refused one, if an id was found */
         const struct node *id;
-        const char *method;            /* NULL for a response */
-        const struct node *params;     /* a map, or NULL */
-        const struct node *meta;       /* params._meta, a map, or NULL */
+        const char *method;        /* NULL for a response */
+        const struct node *params; /* a map, or NULL */
+        const struct node *meta;   /* params._meta, a map, or NULL */
 };
 
 /* Why a message is refused: a JSON-RPC error and its HTTP status. */
@@ -57,18 +63,20 @@ struct mcp_refusal {
         int status;
         enum mcp_code code;
         char message[320];
-        char requested[64];            /* the requested revision, with MCP_UNSUPPORTED_VERSION */
+        char requested[64]; /* the requested revision, with MCP_UNSUPPORTED_VERSION */
 };
 
 /*
  * Reads one message of `len` bytes. The result is in `arena` and borrows nothing. Returns 0, or -1
  * with *ret_why; then ret->id is set if the message had an id that can be sent back.
  */
-int mcp_message_read(struct arena *arena, const char *bytes, size_t len, const struct mcp_headers *headers, struct mcp_message *ret,
+int mcp_message_read(struct arena *arena, const char *bytes, size_t len,
+                     const struct mcp_headers *headers, struct mcp_message *ret,
                      struct mcp_refusal *ret_why);
 
 /* Writes a refusal, and returns -1. A text that is too long is cut. */
-int mcp_refuse(struct mcp_refusal *why, int status, enum mcp_code code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+int mcp_refuse(struct mcp_refusal *why, int status, enum mcp_code code, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
 
 /* Is it a revision of the legacy era? */
 bool mcp_is_legacy_version(const char *version);
@@ -80,7 +88,8 @@ void mcp_error_write(struct json_writer *w, const struct node *id, const struct 
  * Writes {"jsonrpc":"2.0","id":...,"result":{ and leaves it open. It has the members that the era
  * requires in every result. mcp_result_close() ends the text.
  */
-void mcp_result_open(struct json_writer *w, const struct mcp_message *m, const char *server_version);
+void mcp_result_open(struct json_writer *w, const struct mcp_message *m,
+                     const char *server_version);
 void mcp_result_close(struct json_writer *w);
 
 #endif

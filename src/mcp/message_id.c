@@ -17,7 +17,7 @@ keep(char *text, size_t *len, char byte)
         if (*len < MCP_ID_MAX)
                 text[*len] = byte;
         if (*len <= MCP_ID_MAX)
-                ++*len;                /* one more than the space: too long */
+                ++*len; /* one more than the space: too long */
 }
 
 static void
@@ -53,7 +53,7 @@ open_bracket(struct mcp_id_scan *s, char byte)
         if (s->depth == 0 && (s->is_over || byte != '{'))
                 s->is_broken = true;
         if (s->depth == 1 && s->is_id)
-                s->seen++;             /* an invalid id */
+                s->seen++; /* an invalid id */
         s->depth++;
 }
 
@@ -98,7 +98,8 @@ mcp_id_scan_end(const struct mcp_id_scan *s, struct arena *arena)
         const struct node *id;
         struct error e;
 
-        if (s->is_broken || !s->is_over || s->seen != 1 || s->id_len > MCP_ID_MAX || json_read(arena, s->id, s->id_len, &limits, &id, &e) < 0)
+        if (s->is_broken || !s->is_over || s->seen != 1 || s->id_len > MCP_ID_MAX ||
+            json_read(arena, s->id, s->id_len, &limits, &id, &e) < 0)
                 return NULL;
         return id->kind == NODE_INT || id->kind == NODE_STRING ? id : NULL;
 }

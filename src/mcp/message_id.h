@@ -17,12 +17,12 @@
 
 enum { MCP_ID_MAX = 256 };
 
-struct mcp_id_scan {                   /* all zero: the initial state */
-        unsigned depth, seen;          /* open brackets; members of the message with the name id */
+struct mcp_id_scan {          /* all zero: the initial state */
+        unsigned depth, seen; /* open brackets; members of the message with the name id */
         /* the message's object has ended; the message is not an object */
         bool is_over, is_broken;
         bool is_in_string, is_escaped, is_value, is_id;
-        char token[MCP_ID_MAX];        /* the string that is being read */
+        char token[MCP_ID_MAX]; /* the string that is being read */
         size_t token_len;
         char id[MCP_ID_MAX];
         size_t id_len;

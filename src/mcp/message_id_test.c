@@ -10,12 +10,19 @@
 #include "base/unit.h"
 #include "text/json.h"
 
-static const struct { const char *text, *id; } rows[] = {
+static const struct {
+        const char *text, *id;
+} rows[] = {
         { "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\\u0000\"}", "7" },
-        { "{\"method\":\"tools/call\",\"params\":{\"id\":1,\"a\":[{\"id\":2}]},\"jsonrpc\":\"2.0\",\"id\":3}", "3" },
-        { "{\"params\":{\"text\":\"\\ud800 \\\" \\\\\",\"id\":9},\"id\":\"a\\\"b\"}", "\"a\\\"b\"" },
+        { "{\"method\":\"tools/"
+          "call\",\"params\":{\"id\":1,\"a\":[{\"id\":2}]},\"jsonrpc\":\"2.0\",\"id\":3}",
+          "3" },
+        { "{\"params\":{\"text\":\"\\ud800 \\\" \\\\\",\"id\":9},\"id\":\"a\\\"b\"}",
+          "\"a\\\"b\"" },
         { " { \"id\" : -5 , \"text\" : \"}{][\\\"id\\\":4\" } ", "-5" },
-        { "{\"a\":{\"b\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]},\"id\":1}", "1" },
+        { "{\"a\":{\"b\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
+          "},\"id\":1}",
+          "1" },
         { "{\"text\":\"\xff\xfe\",\"id\":\"x\"}", "\"x\"" },
         { "{\"a\":1,\"a\":2,\"id\":12}", "12" },
         { "{\"id\":1,\"id\":2}", NULL },
@@ -47,14 +54,16 @@ try_row(const char *text, const char *expected, size_t piece)
         struct arena arena;
 
         for (size_t at = 0; at < strlen(text); at += piece)
-                mcp_id_scan_put(&scan, text + at, strlen(text) - at < piece ? strlen(text) - at : piece);
+                mcp_id_scan_put(&scan, text + at,
+                                strlen(text) - at < piece ? strlen(text) - at : piece);
         arena_init(&arena, 1u << 16);
         id = mcp_id_scan_end(&scan, &arena);
         json_init(&w, false);
         if (id)
                 json_node(&w, id);
         if ((id == NULL) != (expected == NULL) || (id && strcmp(w.text, expected) != 0))
-                fail_msg("%s in pieces of %zu: %s, not %s", text, piece, id ? w.text : "no id", expected ? expected : "none");
+                fail_msg("%s in pieces of %zu: %s, not %s", text, piece, id ? w.text : "no id",
+                         expected ? expected : "none");
         json_fini(&w);
         arena_fini(&arena);
 }
@@ -84,7 +93,8 @@ test_long(void **state)
 int
 main(void)
 {
-        static const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows), cmocka_unit_test(test_long) };
+        static const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows),
+                                                   cmocka_unit_test(test_long) };
 
         return cmocka_run_group_tests_name("mcp/message_id", tests, NULL, NULL);
 }

@@ -27,7 +27,8 @@ answer_initialize(struct mcp_request *r, const char *instructions)
         struct json_writer w;
 
         request_result(r, &w);
-        json_member_text(&w, "protocolVersion", mcp_is_legacy_version(version) ? version : MCP_LEGACY_LATEST);
+        json_member_text(&w, "protocolVersion",
+                         mcp_is_legacy_version(version) ? version : MCP_LEGACY_LATEST);
         open_capabilities(&w, r);
         json_key(&w, "serverInfo");
         json_open_map(&w);
@@ -50,7 +51,8 @@ do_initialize(struct mcp_request *r)
                 request_instructions(r, answer_initialize);
                 return;
         }
-        (void)mcp_refuse(&why, 200, MCP_INVALID_PARAMS, "Invalid params: protocolVersion must be a string");
+        (void)mcp_refuse(&why, 200, MCP_INVALID_PARAMS,
+                         "Invalid params: protocolVersion must be a string");
         request_refuse(r, &why);
 }
 
@@ -102,7 +104,8 @@ do_list(struct mcp_request *r)
         struct json_writer w;
 
         if (cursor && cursor->kind != NODE_NULL) {
-                (void)mcp_refuse(&why, 200, MCP_INVALID_PARAMS, "Invalid params: no list was cut, so no cursor was given");
+                (void)mcp_refuse(&why, 200, MCP_INVALID_PARAMS,
+                                 "Invalid params: no list was cut, so no cursor was given");
                 request_refuse(r, &why);
                 return;
         }
@@ -128,11 +131,13 @@ do_call(struct mcp_request *r)
                 return;
         }
         if (!name || name->kind != NODE_STRING)
-                (void)mcp_refuse(&why, 200, MCP_INVALID_PARAMS, "Invalid params: name must be a string");
+                (void)mcp_refuse(&why, 200, MCP_INVALID_PARAMS,
+                                 "Invalid params: name must be a string");
         else if (!r->tool)
                 (void)mcp_refuse(&why, 200, MCP_INVALID_PARAMS, "Unknown tool: %.200s", name->text);
         else
-                (void)mcp_refuse(&why, 200, MCP_INVALID_PARAMS, "Invalid params: arguments must be an object");
+                (void)mcp_refuse(&why, 200, MCP_INVALID_PARAMS,
+                                 "Invalid params: arguments must be an object");
         request_refuse(r, &why);
 }
 
@@ -143,14 +148,19 @@ do_clear_cache(struct mcp_request *r)
         struct json_writer w;
 
         request_result(r, &w);
-        json_member_int(&w, "cleared", request_clear_cache(r, key && key->kind == NODE_STRING ? key->text : NULL));
+        json_member_int(&w, "cleared",
+                        request_clear_cache(r, key && key->kind == NODE_STRING ? key->text : NULL));
         mcp_result_close(&w);
         request_answer(r, &w);
 }
 
 enum { LEGACY = 1, MODERN = 2 };
 
-static const struct { const char *name; unsigned eras; void (*serve)(struct mcp_request *r); } methods[] = {
+static const struct {
+        const char *name;
+        unsigned eras;
+        void (*serve)(struct mcp_request *r);
+} methods[] = {
         { "initialize", LEGACY, do_initialize },
         { "ping", LEGACY, do_ping },
         { "server/discover", MODERN, do_discover },
@@ -165,13 +175,15 @@ request_serve(struct mcp_request *r)
         struct mcp_refusal why;
 
         for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-                if (strcmp(methods[i].name, r->message.method) != 0 || !(methods[i].eras & (r->message.is_modern ? MODERN : LEGACY)))
+                if (strcmp(methods[i].name, r->message.method) != 0 ||
+                    !(methods[i].eras & (r->message.is_modern ? MODERN : LEGACY)))
                         continue;
                 methods[i].serve(r);
                 return;
         }
         if (fixture_serve(r))
                 return;
-        (void)mcp_refuse(&why, 404, MCP_METHOD_NOT_FOUND, "Method not found: %.200s", r->message.method);
+        (void)mcp_refuse(&why, 404, MCP_METHOD_NOT_FOUND, "Method not found: %.200s",
+                         r->message.method);
         request_refuse(r, &why);
 }

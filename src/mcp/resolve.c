@@ -20,10 +20,13 @@ enum { NAME_DIGITS = 32 };
 bool
 request_is_configured(const struct mcp_request *r)
 {
-        return r->sandbox || r->context_key || (r->context && r->context->kind == NODE_MAP) || r->flags & MCP_DYNAMIC;
+        return r->sandbox || r->context_key || (r->context && r->context->kind == NODE_MAP) ||
+               r->flags & MCP_DYNAMIC;
 }
 
-/* -- the key of a context ----------------------------------------------------------------------------------------------- */
+/* -- the key of a context
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int
 compare_keys(const void *a, const void *b)
@@ -43,12 +46,12 @@ put_canonical(struct json_writer *w, struct arena *arena, const struct node *n)
         const struct node **members;
         size_t count = 0;
 
-        if (n->kind != NODE_MAP || n->len == 0 || !(members = arena_array(arena, const struct node *, n->len))) {
+        if (n->kind != NODE_MAP || n->len == 0 ||
+            !(members = arena_array(arena, const struct node *, n->len))) {
                 json_node(w, n);
                 return;
         }
-        node_each(member, n)
-                members[count++] = member;
+        node_each(member, n) members[count++] = member;
         qsort(members, count, sizeof *members, compare_keys);
         json_open_map(w);
         for (size_t i = 0; i < count; i++) {
@@ -68,11 +71,16 @@ context_text(struct mcp_request *r, struct json_writer *w, struct error *e)
                 return 0;
         }
         if (!context || context->kind != NODE_MAP)
-                return fail(e, ERROR_NOT_CONFIGURED, "a context chooses the sandbox here, and this request has none: send params._meta[\"carrel/context\"]");
+                return fail(e, ERROR_NOT_CONFIGURED,
+                            "a context chooses the sandbox here, and this request has none: send "
+                            "params._meta[\"carrel/context\"]");
         if (r->cache_key)
                 context = node_find(context, r->cache_key);
         if (!context || (r->cache_key && context->kind != NODE_STRING && context->kind != NODE_INT))
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "_meta/carrel~1context", NULL, "the context has no text or number `%.64s`, by which its sandbox is chosen", r->cache_key);
+                return fail_at(
+                        e, ERROR_INVALID_ARGUMENT, "_meta/carrel~1context", NULL,
+                        "the context has no text or number `%.64s`, by which its sandbox is chosen",
+                        r->cache_key);
         put_canonical(w, &r->arena, context);
         return 0;
 }
@@ -85,7 +93,9 @@ static void
 hash(const struct mcp_request *r, const char *text, size_t len, unsigned char *ret)
 {
         crypto_hash_sha256_state state;
-        unsigned char uid[4] = { (unsigned char)r->peer.uid, (unsigned char)(r->peer.uid >> 8), (unsigned char)(r->peer.uid >> 16), (unsigned char)(r->peer.uid >> 24) };
+        unsigned char uid[4] = { (unsigned char)r->peer.uid, (unsigned char)(r->peer.uid >> 8),
+                                 (unsigned char)(r->peer.uid >> 16),
+                                 (unsigned char)(r->peer.uid >> 24) };
         const char *token = r->peer.token ? r->peer.token : "";
 
         crypto_hash_sha256_init(&state);
@@ -111,7 +121,9 @@ context_key(struct mcp_request *r, struct error *e)
         return result;
 }
 
-/* -- the cache ----------------------------------------------------------------------------------------------------------- */
+/* -- the cache
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static struct mcp_cached *
 cache_find(const struct mcp_request *r)
@@ -168,7 +180,8 @@ request_clear_cache(struct mcp_request *r, const char *key)
                 return 0;
         hash(r, "", 0, owner);
         for (struct mcp_cached **at = &s->cached; *at;) {
-                if (memcmp((*at)->owner, owner, sizeof owner) == 0 && (!key || memcmp((*at)->key, r->key, sizeof r->key) == 0))
+                if (memcmp((*at)->owner, owner, sizeof owner) == 0 &&
+                    (!key || memcmp((*at)->key, r->key, sizeof r->key) == 0))
                         cache_remove(s, at);
                 else
                         at = &(*at)->next;
@@ -236,7 +249,9 @@ on_not_made(struct mcp_call *c, const struct error *e)
 }
 
 static const struct mcp_call_ops make_ops = {
-        on_made, on_not_made, request_ignore_started, request_on_failed, request_ignore_output, request_ignore_ended, request_on_lost,
+        on_made,           on_not_made,           request_ignore_started,
+        request_on_failed, request_ignore_output, request_ignore_ended,
+        request_on_lost,
 };
 
 static int
@@ -248,7 +263,8 @@ check_manifest(struct mcp_request *r)
         if (!mounts || mounts->len == 0 || (mounts->kind != NODE_LIST && mounts->kind != NODE_MAP))
                 return 0;
         (void)fail_at(&e, ERROR_CONFIG_INVALID, "mounts", "INVALID_CONFIG",
-                      "mounts belong to one sandbox, and here a context chooses it: name a sandbox that has them, or leave them out");
+                      "mounts belong to one sandbox, and here a context chooses it: name a sandbox "
+                      "that has them, or leave them out");
         request_fail(r, &e);
         return -1;
 }
@@ -280,7 +296,8 @@ is_over(const struct record *fields)
 {
         const char *status = record_get_text(fields, FIELD_STATUS, "");
 
-        return strcmp(status, "stopped") == 0 || strcmp(status, "stopping") == 0 || strcmp(status, "failed") == 0;
+        return strcmp(status, "stopped") == 0 || strcmp(status, "stopping") == 0 ||
+               strcmp(status, "failed") == 0;
 }
 
 static void
@@ -307,7 +324,9 @@ on_not_there(struct mcp_call *c, const struct error *e)
 }
 
 static const struct mcp_call_ops look_ops = {
-        on_looked, on_not_there, request_ignore_started, request_on_failed, request_ignore_output, request_ignore_ended, request_on_lost,
+        on_looked,         on_not_there,          request_ignore_started,
+        request_on_failed, request_ignore_output, request_ignore_ended,
+        request_on_lost,
 };
 
 static void
@@ -328,7 +347,8 @@ request_begins_anew(struct mcp_request *r, const struct error *e)
 {
         struct mcp_server *s = r->server;
 
-        if (!r->is_from_cache || (e->code != ERROR_NOT_FOUND && e->code != ERROR_BACKEND_FAILED && e->code != ERROR_OOM))
+        if (!r->is_from_cache ||
+            (e->code != ERROR_NOT_FOUND && e->code != ERROR_BACKEND_FAILED && e->code != ERROR_OOM))
                 return false;
         for (struct mcp_cached **at = &s->cached; *at; at = &(*at)->next) {
                 if (memcmp((*at)->key, r->key, sizeof r->key) != 0)
@@ -353,7 +373,8 @@ request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r))
         if (r->sandbox) {
                 then(r);
         } else if (!request_is_configured(r)) {
-                (void)fail(&e, ERROR_NOT_CONFIGURED, "no sandbox is configured for this connection");
+                (void)fail(&e, ERROR_NOT_CONFIGURED,
+                           "no sandbox is configured for this connection");
                 request_fail(r, &e);
         } else if (context_key(r, &e) < 0) {
                 request_fail(r, &e);
@@ -366,14 +387,19 @@ request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r))
         }
 }
 
-/* -- instructions ------------------------------------------------------------------------------------------------------------- */
+/* -- instructions
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
-static const char none_text[] =
-        "No sandbox is configured for this connection: pass the id of one as sandbox_id to the tools. sandbox_list shows those there are; "
-        "where sandbox_create is offered, it makes one, and sandbox_stop ends it when it is no longer needed.";
-static const char named_text[] = "Commands run in an isolated sandbox. What it allows is decided by its owner: a call that is not permitted says so.";
+static const char none_text[] = "No sandbox is configured for this connection: pass the id of one "
+                                "as sandbox_id to the tools. sandbox_list shows those there are; "
+                                "where sandbox_create is offered, it makes one, and sandbox_stop "
+                                "ends it when it is no longer needed.";
+static const char named_text[] = "Commands run in an isolated sandbox. What it allows is decided "
+                                 "by its owner: a call that is not permitted says so.";
 static const char dynamic_text[] =
-        "Commands run in an isolated sandbox that belongs to the context of each request; it is found or made when the first tool is called. "
+        "Commands run in an isolated sandbox that belongs to the context of each request; it is "
+        "found or made when the first tool is called. "
         "What it allows is decided by its owner: a call that is not permitted says so.";
 
 static void
@@ -398,7 +424,9 @@ on_no_words(struct mcp_call *c, const struct error *e)
 }
 
 static const struct mcp_call_ops words_ops = {
-        on_words, on_no_words, request_ignore_started, request_on_failed, request_ignore_output, request_ignore_ended, request_on_lost,
+        on_words,          on_no_words,           request_ignore_started,
+        request_on_failed, request_ignore_output, request_ignore_ended,
+        request_on_lost,
 };
 
 static void

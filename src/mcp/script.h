@@ -37,7 +37,8 @@ struct script {
 };
 
 static __attribute__((unused)) int
-begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op, struct record_writer *w, struct error *e)
+begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op,
+      struct record_writer *w, struct error *e)
 {
         struct script *s = (struct script *)(void *)b;
         struct noted *n;
@@ -138,7 +139,9 @@ struct world {
 static __attribute__((unused)) void
 build(struct world *w)
 {
-        *w = (struct world){ .script.backend = { begin, send_frame, end }, .client.sink = { on_answer, on_notify, is_full }, .ask = { .sandbox = "box", .peer.uid = 7 } };
+        *w = (struct world){ .script.backend = { begin, send_frame, end },
+                             .client.sink = { on_answer, on_notify, is_full },
+                             .ask = { .sandbox = "box", .peer.uid = 7 } };
         assert_int_equal(loop_new(&w->loop), 0);
         w->server = mcp_server_new(w->loop, &w->script.backend, "1.2.3");
         assert_non_null(w->server);
@@ -202,7 +205,8 @@ last(struct world *w, enum operation_code op)
         assert_true(w->script.count > 0);
         n = w->script.calls[w->script.count - 1];
         if (n->op != op)
-                fail_msg("the last call is %s, not %s", operation(n->op)->name, operation(op)->name);
+                fail_msg("the last call is %s, not %s", operation(n->op)->name,
+                         operation(op)->name);
         assert_false(n->is_ended);
         return n;
 }
@@ -228,10 +232,14 @@ print(struct noted *n, int stream, const char *text)
 static __attribute__((unused)) void
 exit_with(struct noted *n, enum outcome_word word, int code)
 {
-        n->call->ops->ended(n->call, &(struct channel_end){ .word = word, .exit_code = code, .duration_ms = 5 });
+        n->call->ops->ended(n->call, &(struct channel_end){
+                                             .word = word, .exit_code = code, .duration_ms = 5 });
 }
 
-#define CALL(id, name, arguments) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"tools/call\",\"params\":{\"name\":\"" name "\",\"arguments\":" arguments "}}"
+#define CALL(id, name, arguments)                                                               \
+        "{\"jsonrpc\":\"2.0\",\"id\":" #id                                                      \
+        ",\"method\":\"tools/call\",\"params\":{\"name\":\"" name "\",\"arguments\":" arguments \
+        "}}"
 #define EXECUTE "mastra_workspace_execute_command"
 #define OUTPUT "mastra_workspace_get_process_output"
 #define KILL "mastra_workspace_kill_process"
@@ -257,10 +265,14 @@ expect_text(const struct world *w, const char *text, bool is_error)
 {
         char answer[1024];
 
-        (void)snprintf(answer, sizeof answer, "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}]%s}}", text, is_error ? ",\"isError\":true" : "");
+        (void)snprintf(answer, sizeof answer,
+                       "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}]%s}}", text,
+                       is_error ? ",\"isError\":true" : "");
         expect_part(w, answer);
 }
 
-#define META "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
+#define META                                    \
+        "\"_meta\":{\"io.modelcontextprotocol/" \
+        "protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
 
 #endif

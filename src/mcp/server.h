@@ -20,10 +20,10 @@ struct mcp_held {
         struct mcp_call call;
         struct mcp_client *client;
         struct mcp_held *next;
-        struct mcp_request *request;   /* the request that started it, until that was answered */
+        struct mcp_request *request; /* the request that started it, until that was answered */
 };
 
-enum { MCP_MARK_LEN = 32 };            /* hexadecimal digits */
+enum { MCP_MARK_LEN = 32 }; /* hexadecimal digits */
 
 /* An agent, as far as it can be identified: a peer, and the name of its connection or session. */
 struct mcp_client {
@@ -35,14 +35,14 @@ struct mcp_client {
         unsigned requests, held_count;
         bool is_http, has_token;
         uid_t uid;
-        char *token, *name;            /* "" if unknown */
-        char mark[MCP_MARK_LEN + 1];   /* a hash of its identity, by which the daemon knows it */
+        char *token, *name;          /* "" if unknown */
+        char mark[MCP_MARK_LEN + 1]; /* a hash of its identity, by which the daemon knows it */
 };
 
 /* A context and its sandbox. */
 struct mcp_cached {
         struct mcp_cached *next;
-        unsigned char key[32], owner[32];          /* hash of peer and context; of the peer only */
+        unsigned char key[32], owner[32]; /* hash of peer and context; of the peer only */
         char id[65];
 };
 
@@ -57,9 +57,9 @@ struct mcp_server {
 };
 
 struct mcp_progress {
-        const struct node *token;      /* NULL: not requested */
+        const struct node *token; /* NULL: not requested */
         uint64_t bytes;
-        char tail[2][4];               /* the first bytes of a character that is not complete yet */
+        char tail[2][4]; /* the first bytes of a character that is not complete yet */
         size_t tail_len[2];
 };
 
@@ -70,7 +70,8 @@ enum { REQUEST_ARENA = 16u << 20 };
  * nothing, or unknown.
  */
 struct mcp_request;
-typedef void tools_ended_fn(struct mcp_request *r, const struct channel_end *end, const struct record *fields);
+typedef void tools_ended_fn(struct mcp_request *r, const struct channel_end *end,
+                            const struct record *fields);
 
 struct mcp_request {
         struct mcp_server *server;
@@ -80,49 +81,54 @@ struct mcp_request {
         struct arena arena;
         struct mcp_message message;
         struct api_peer peer;
-        unsigned flags;                            /* enum mcp_flag */
-        const char *sandbox;                       /* the sandbox to use; NULL: not known yet */
+        unsigned flags;      /* enum mcp_flag */
+        const char *sandbox; /* the sandbox to use; NULL: not known yet */
         const char *context_key, *cache_key, *runtime, *workspace;
-        const char *const *reads;  size_t read_count;  /* borrowed from the front */
+        const char *const *reads;
+        size_t read_count; /* borrowed from the front */
         const struct node *manifest;
-        const struct node *context;                /* _meta["carrel/context"], or NULL */
-        const char *idempotency_key;               /* or NULL */
-        const struct tool *tool;                   /* of a tools/call */
-        const struct node *arguments;              /* a map, or NULL */
+        const struct node *context;   /* _meta["carrel/context"], or NULL */
+        const char *idempotency_key;  /* or NULL */
+        const struct tool *tool;      /* of a tools/call */
+        const struct node *arguments; /* a map, or NULL */
         struct mcp_call call;
         struct loop_timer timer;
         struct mcp_progress progress;
-        unsigned char key[32];                     /* while a context is resolved */
+        unsigned char key[32]; /* while a context is resolved */
         bool is_second_look;
         /* `sandbox` is known from an earlier request: it may be over */
         bool is_from_cache;
         /* the first function that was called after `sandbox` was known; a restart calls it again */
         void (*begins)(struct mcp_request *r);
-        void (*resolved)(struct mcp_request *r);   /* called when `sandbox` is known */
+        void (*resolved)(struct mcp_request *r); /* called when `sandbox` is known */
         /* called when the instructions are known */
         void (*told)(struct mcp_request *r, const char *text);
         /* state of tools that read a command's output */
         struct tools_stream out, err;
         struct {
-                uint64_t exec, pid, out_bytes, err_bytes, gone_bytes /* output that was no longer available when it was requested */;
+                uint64_t exec, pid, out_bytes, err_bytes,
+                        gone_bytes /* output that was no longer available when it was requested */;
                 int64_t tail, timeout_ms;
                 int exit_code;
-                bool is_background, has_pid, is_running, has_started, has_ended, was_killed, wants_wait;
+                bool is_background, has_pid, is_running, has_started, has_ended, was_killed,
+                        wants_wait;
                 char pid_text[24];
                 struct channel_end end;
                 struct time_limit limit;
-                tools_ended_fn *refused;           /* called when the refusals are known */
+                tools_ended_fn *refused; /* called when the refusals are known */
         } exec;
-        struct mcp_bytes wire;                     /* bytes of a file operation */
+        struct mcp_bytes wire; /* bytes of a file operation */
 };
 
-/* -- agents (mcp_client.c) --------------------------------------------------------------------------------------------- */
+/* -- agents (mcp_client.c)
+ * --------------------------------------------------------------------------------------------- */
 
 /*
  * Finds the agent with this peer and name, or returns NULL. mcp_client_get() creates it if it does
  * not exist; NULL then means out of memory.
  */
-struct mcp_client *mcp_client_find(struct mcp_server *s, const struct api_peer *peer, const char *name);
+struct mcp_client *mcp_client_find(struct mcp_server *s, const struct api_peer *peer,
+                                   const char *name);
 struct mcp_client *mcp_client_get(struct mcp_server *s, const struct mcp_ask *ask);
 
 /*
@@ -134,7 +140,8 @@ void mcp_client_count(struct mcp_client *c, int change);
 /* Also kills the processes that are held for it. */
 void mcp_client_free(struct mcp_client *c);
 
-/* -- methods (mcp_methods.c) ------------------------------------------------------------------------------------------- */
+/* -- methods (mcp_methods.c)
+ * ------------------------------------------------------------------------------------------- */
 
 /* Starts, answers or refuses the request. */
 void request_serve(struct mcp_request *r);
@@ -145,7 +152,8 @@ void request_serve(struct mcp_request *r);
  */
 void request_cache_hint(struct json_writer *w);
 
-/* -- answers: each ends the request ------------------------------------------------------------------------------------ */
+/* -- answers: each ends the request
+ * ------------------------------------------------------------------------------------ */
 
 /* Answers with a JSON-RPC error. */
 void request_refuse(struct mcp_request *r, const struct mcp_refusal *why);
@@ -171,7 +179,9 @@ void request_structured(struct mcp_request *r, struct json_writer *take_w, bool 
  */
 void request_fail(struct mcp_request *r, const struct error *e);
 
-/* -- calls --------------------------------------------------------------------------------------------------------------- */
+/* -- calls
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 enum { REQUEST_RECORD = CALL_RECORD_MAX };
 
@@ -182,7 +192,8 @@ int request_record(struct mcp_request *r, struct record_writer *ret_w, size_t ro
 int request_arguments(struct mcp_request *r, struct record_writer *ret_w, size_t room);
 
 /* Starts the request's call. Returns -1 after request_fail(). */
-int request_call(struct mcp_request *r, enum operation_code op, struct record_writer *w, const struct mcp_call_ops *ops);
+int request_call(struct mcp_request *r, enum operation_code op, struct record_writer *w,
+                 const struct mcp_call_ops *ops);
 
 /* Callbacks for calls in which these events do not occur, or end the request. */
 void request_on_refused(struct mcp_call *c, const struct error *e);
@@ -211,7 +222,8 @@ struct mcp_request *request_of(struct mcp_call *c);
  * Writes why a command did not start, as an error. `arguments` are those of its tool, or NULL if no
  * longer known.
  */
-void request_exec_error(struct error *e, const struct wire_exec_failed *f, const struct node *arguments);
+void request_exec_error(struct error *e, const struct wire_exec_failed *f,
+                        const struct node *arguments);
 
 /* Reports new output to the client if it requested progress and its queue is not full. */
 void request_progress(struct mcp_request *r, int stream, const char *bytes, size_t len);
@@ -228,7 +240,8 @@ void request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r))
  * For initialize and server/discover: calls `then` with the text for the agent's system message,
  * which is owned by the request.
  */
-void request_instructions(struct mcp_request *r, void (*then)(struct mcp_request *r, const char *text));
+void request_instructions(struct mcp_request *r,
+                          void (*then)(struct mcp_request *r, const char *text));
 
 /*
  * Was the call refused because the remembered sandbox is over? Then another one is found or
@@ -246,6 +259,6 @@ void mcp_cache_free(struct mcp_server *s);
 
 /* -- background processes that are killed when their client ends ---------------------------- */
 
-void mcp_held_free(struct mcp_held *h);        /* kills its process if it still runs */
+void mcp_held_free(struct mcp_held *h); /* kills its process if it still runs */
 
 #endif

@@ -14,7 +14,7 @@ struct mcp_request;
 enum tool_flag {
         /* one of Mastra's three tools: identical texts, a name with and without prefix */
         TOOL_MASTRA = 1u << 0,
-        TOOL_CONFIGURED = 1u << 1,     /* listed only if a sandbox is configured */
+        TOOL_CONFIGURED = 1u << 1, /* listed only if a sandbox is configured */
         /* acts on one sandbox: takes sandbox_id, unless a sandbox is configured */
         TOOL_SANDBOX = 1u << 2,
         /* for the owner: listed only if the model manages sandboxes */
@@ -25,17 +25,19 @@ enum tool_flag {
          */
         TOOL_OWNED = 1u << 7,
         /* hints for the client */
-        TOOL_READ_ONLY = 1u << 3, TOOL_DESTRUCTIVE = 1u << 4, TOOL_IDEMPOTENT = 1u << 5,
+        TOOL_READ_ONLY = 1u << 3,
+        TOOL_DESTRUCTIVE = 1u << 4,
+        TOOL_IDEMPOTENT = 1u << 5,
 };
 
 struct tool {
-        const char *name;              /* without prefix */
+        const char *name; /* without prefix */
         const char *title, *help;
-        unsigned flags;                /* enum tool_flag */
-        enum operation_code op;        /* its table gives the schemas; 0: `input` does */
+        unsigned flags;         /* enum tool_flag */
+        enum operation_code op; /* its table gives the schemas; 0: `input` does */
         /* parameters of the operation that the tool does not take, ended by 0; or NULL */
         const uint16_t *leave_out;
-        const char *input;             /* JSON Schema as text, or NULL */
+        const char *input; /* JSON Schema as text, or NULL */
         void (*run)(struct mcp_request *r);
 };
 

@@ -13,7 +13,9 @@
 
 enum { SHOWN = 64 * 1024 };
 
-/* -- the answer ------------------------------------------------------------------------------------------------------------- */
+/* -- the answer
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /* How many of the kept bytes to show: the newest, starting at the beginning of a character. */
 static size_t
@@ -21,7 +23,9 @@ shown_len(const struct tools_stream *s, size_t most)
 {
         size_t at = s->bytes.len > most ? s->bytes.len - most : 0;
 
-        for (size_t i = 0; at > 0 && i < 3 && at < s->bytes.len && ((unsigned char)s->bytes.text[at] & 0xc0) == 0x80; i++)
+        for (size_t i = 0; at > 0 && i < 3 && at < s->bytes.len &&
+                           ((unsigned char)s->bytes.text[at] & 0xc0) == 0x80;
+             i++)
                 at++;
         return s->bytes.len - at;
 }
@@ -38,13 +42,17 @@ shown_of(const struct mcp_request *r)
 {
         const struct node *keep = node_find(r->arguments, "keep_bytes");
 
-        return keep && keep->kind == NODE_INT && keep->integer > 0 && keep->integer < TOOLS_KEPT ? (size_t)keep->integer : keep ? (size_t)TOOLS_KEPT : (size_t)SHOWN;
+        return keep && keep->kind == NODE_INT && keep->integer > 0 && keep->integer < TOOLS_KEPT
+                       ? (size_t)keep->integer
+               : keep ? (size_t)TOOLS_KEPT
+                      : (size_t)SHOWN;
 }
 
 static void
 write_end(struct json_writer *w, const struct channel_end *end)
 {
-        enum outcome_word word = end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST;
+        enum outcome_word word =
+                end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST;
         struct outcome o = { .word = word, .exit_code = end->exit_code, .signal = end->signal };
 
         json_member_text(w, "outcome", outcome_name(word));
@@ -76,7 +84,8 @@ answer(struct mcp_request *r, const struct channel_end *end, const struct record
 {
         struct json_writer w;
         size_t out_len = shown_len(&r->out, shown_of(r)), err_len = shown_len(&r->err, shown_of(r));
-        uint64_t dropped = (end ? end->dropped_bytes : r->exec.gone_bytes) + (r->out.came - out_len) + (r->err.came - err_len);
+        uint64_t dropped = (end ? end->dropped_bytes : r->exec.gone_bytes) +
+                           (r->out.came - out_len) + (r->err.came - err_len);
         bool is_fine = !end || (end->word == OUTCOME_EXITED && end->exit_code == 0);
 
         json_init(&w, false);
@@ -89,8 +98,12 @@ answer(struct mcp_request *r, const struct channel_end *end, const struct record
                 write_end(&w, end);
         write_stream(&w, "stdout", &r->out, out_len);
         write_stream(&w, "stderr", &r->err, err_len);
-        json_member_int(&w, "stdout_bytes", (int64_t)(end && end->stdout_bytes > r->out.total ? end->stdout_bytes : r->out.total));
-        json_member_int(&w, "stderr_bytes", (int64_t)(end && end->stderr_bytes > r->err.total ? end->stderr_bytes : r->err.total));
+        json_member_int(&w, "stdout_bytes",
+                        (int64_t)(end && end->stdout_bytes > r->out.total ? end->stdout_bytes
+                                                                          : r->out.total));
+        json_member_int(&w, "stderr_bytes",
+                        (int64_t)(end && end->stderr_bytes > r->err.total ? end->stderr_bytes
+                                                                          : r->err.total));
         json_member_int(&w, "stdout_offset", (int64_t)(r->out.total - out_len));
         json_member_int(&w, "stderr_offset", (int64_t)(r->err.total - err_len));
         json_member_int(&w, "dropped_bytes", (int64_t)dropped);
@@ -134,9 +147,13 @@ on_ended(struct mcp_call *c, const struct channel_end *end)
         tools_ended(request_of(c), end, answer);
 }
 
-static const struct mcp_call_ops exec_ops = { on_reply, request_on_refused, on_started, request_on_failed, request_on_output, on_ended, request_on_lost };
+static const struct mcp_call_ops exec_ops = { on_reply,          request_on_refused, on_started,
+                                              request_on_failed, request_on_output,  on_ended,
+                                              request_on_lost };
 
-/* -- exec -------------------------------------------------------------------------------------------------------------------------- */
+/* -- exec
+ * --------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 start(struct mcp_request *r)
@@ -162,7 +179,9 @@ tool_exec(struct mcp_request *r)
                 request_resolve(r, start);
 }
 
-/* -- exec_output ---------------------------------------------------------------------------------------------------------------------- */
+/* -- exec_output
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 on_attached_start(struct mcp_call *c, const struct channel_started *s)
@@ -185,13 +204,15 @@ on_quiet(struct mcp_call *c)
 }
 
 static const struct mcp_call_ops attached_ops = {
-        on_reply, request_on_refused, on_attached_start, request_on_failed, request_on_output, on_ended, request_on_lost, on_quiet,
+        on_reply,          request_on_refused, on_attached_start, request_on_failed,
+        request_on_output, on_ended,           request_on_lost,   on_quiet,
 };
 
 static void
 waited(struct loop_timer *t)
 {
-        struct mcp_request *r = (struct mcp_request *)(void *)((char *)t - offsetof(struct mcp_request, timer));
+        struct mcp_request *r =
+                (struct mcp_request *)(void *)((char *)t - offsetof(struct mcp_request, timer));
 
         r->server->backend->end(&r->call, true);
         answer(r, NULL, NULL);
@@ -200,15 +221,19 @@ waited(struct loop_timer *t)
 static void
 attach(struct mcp_request *r)
 {
-        const struct node *wait = node_find(r->arguments, "wait"), *wait_ms = node_find(r->arguments, "wait_ms");
-        uint64_t longest = wait_ms && wait_ms->kind == NODE_INT && wait_ms->integer >= 0 ? (uint64_t)wait_ms->integer : MCP_WAIT_MS;
+        const struct node *wait = node_find(r->arguments, "wait"),
+                          *wait_ms = node_find(r->arguments, "wait_ms");
+        uint64_t longest = wait_ms && wait_ms->kind == NODE_INT && wait_ms->integer >= 0
+                                   ? (uint64_t)wait_ms->integer
+                                   : MCP_WAIT_MS;
         struct record_writer w;
         struct error e;
 
         if (request_arguments(r, &w, 1024) < 0)
                 return;
         r->exec.wants_wait = wait && wait->boolean;
-        if (r->exec.wants_wait && loop_timer_set(r->server->loop, &r->timer, loop_now_ms() + longest, waited) < 0) {
+        if (r->exec.wants_wait &&
+            loop_timer_set(r->server->loop, &r->timer, loop_now_ms() + longest, waited) < 0) {
                 (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for a timer");
                 request_fail(r, &e);
         } else {

@@ -19,7 +19,9 @@
 #include "text/tree_pack.h"
 #include "text/utf8.h"
 
-/* -- which parameters ----------------------------------------------------------------------------------------------------- */
+/* -- which parameters
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 bool
 tools_leaves_out(const struct tool *t, uint16_t tag)
@@ -38,13 +40,16 @@ param_find(const struct tool *t, const char *name)
         for (size_t i = 0; o && i < o->param_count; i++) {
                 const struct api_field *f = api_field(o->params[i].tag);
 
-                if (!tools_leaves_out(t, f->tag) && strcmp(f->tag == FIELD_ID ? "sandbox_id" : f->name, name) == 0)
+                if (!tools_leaves_out(t, f->tag) &&
+                    strcmp(f->tag == FIELD_ID ? "sandbox_id" : f->name, name) == 0)
                         return &o->params[i];
         }
         return NULL;
 }
 
-/* -- arguments to a record ---------------------------------------------------------------------------------------------------- */
+/* -- arguments to a record
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static int
 no_memory(struct error *e)
@@ -56,7 +61,11 @@ static int
 wrong(struct error *e, const char *name, const char *expected)
 {
         (void)fail_at(e, ERROR_INVALID_ARGUMENT, name, NULL, "`%.64s` must be %s", name, expected);
-        error_hint(e, strcmp(name, "argv") == 0 ? "Write argv: [\"ls\", \"-l\"]; a line for a shell is command: \"ls -l\"." : "tools/list shows what it takes.");
+        error_hint(
+                e,
+                strcmp(name, "argv") == 0
+                        ? "Write argv: [\"ls\", \"-l\"]; a line for a shell is command: \"ls -l\"."
+                        : "tools/list shows what it takes.");
         return -1;
 }
 
@@ -65,7 +74,8 @@ put_env(struct record_writer *w, const struct node *value, struct arena *arena, 
 {
         if (value->kind != NODE_MAP)
                 return wrong(e, "env", "an object of texts");
-        node_each(member, value) {
+        node_each(member, value)
+        {
                 const char *text;
 
                 if (member->kind != NODE_STRING || strchr(member->key, '=') || !*member->key)
@@ -79,7 +89,8 @@ put_env(struct record_writer *w, const struct node *value, struct arena *arena, 
 
 /* Reads it like a file: front matter, YAML alone or JSON. The keeper validates its contents. */
 static int
-read_manifest(struct arena *arena, const char *text, size_t len, const struct node **ret, struct error *e)
+read_manifest(struct arena *arena, const char *text, size_t len, const struct node **ret,
+              struct error *e)
 {
         struct frontmatter front = { text, len, 1 };
 
@@ -87,16 +98,19 @@ read_manifest(struct arena *arena, const char *text, size_t len, const struct no
                 return -1;
         if (len > 0 && *text == '{')
                 return json_read(arena, text, len, &text_limits_manifest, ret, e);
-        return yaml_read(arena, front.text, front.len, front.first_line, &text_limits_manifest, ret, e);
+        return yaml_read(arena, front.text, front.len, front.first_line, &text_limits_manifest, ret,
+                         e);
 }
 
 static int
-put_manifest(struct record_writer *w, const struct node *value, struct arena *arena, struct error *e)
+put_manifest(struct record_writer *w, const struct node *value, struct arena *arena,
+             struct error *e)
 {
         const struct node *tree = value;
         void *packed;
 
-        if (value->kind == NODE_STRING && read_manifest(arena, value->text, value->len, &tree, e) < 0)
+        if (value->kind == NODE_STRING &&
+            read_manifest(arena, value->text, value->len, &tree, e) < 0)
                 return -1;
         if (tree->kind != NODE_MAP)
                 return wrong(e, "manifest", "an object, or the text of a SANDBOX.md");
@@ -123,23 +137,31 @@ put_json(struct record_writer *w, uint16_t tag, const struct node *value, struct
 }
 
 static int
-put_text(struct record_writer *w, const struct api_param *p, const struct api_field *f, const struct node *value, struct error *e)
+put_text(struct record_writer *w, const struct api_param *p, const struct api_field *f,
+         const struct node *value, struct error *e)
 {
         if (value->kind != NODE_STRING)
                 return wrong(e, f->name, "a text");
         if (p->max > 0 && (value->len < p->min || value->len > p->max))
-                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, NULL, "`%s` must have %llu to %llu bytes", f->name, (unsigned long long)p->min, (unsigned long long)p->max);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, NULL,
+                               "`%s` must have %llu to %llu bytes", f->name,
+                               (unsigned long long)p->min, (unsigned long long)p->max);
         record_text(w, f->tag, value->text);
         return 0;
 }
 
 static int
-put_number(struct record_writer *w, const struct api_param *p, const struct api_field *f, const struct node *value, struct error *e)
+put_number(struct record_writer *w, const struct api_param *p, const struct api_field *f,
+           const struct node *value, struct error *e)
 {
         if (value->kind != NODE_INT || (f->type == FIELD_TYPE_UINT && value->integer < 0))
-                return wrong(e, f->name, f->type == FIELD_TYPE_UINT ? "a whole number from 0 on" : "a whole number");
-        if (f->type == FIELD_TYPE_UINT && ((uint64_t)value->integer < p->min || (p->max > 0 && (uint64_t)value->integer > p->max)))
-                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, NULL, "`%s` must be %llu to %llu", f->name, (unsigned long long)p->min,
+                return wrong(e, f->name,
+                             f->type == FIELD_TYPE_UINT ? "a whole number from 0 on"
+                                                        : "a whole number");
+        if (f->type == FIELD_TYPE_UINT && ((uint64_t)value->integer < p->min ||
+                                           (p->max > 0 && (uint64_t)value->integer > p->max)))
+                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, NULL,
+                               "`%s` must be %llu to %llu", f->name, (unsigned long long)p->min,
                                (unsigned long long)(p->max > 0 ? p->max : INT64_MAX));
         if (f->type == FIELD_TYPE_UINT)
                 record_uint(w, f->tag, (uint64_t)value->integer);
@@ -149,7 +171,8 @@ put_number(struct record_writer *w, const struct api_param *p, const struct api_
 }
 
 static int
-put_value(struct record_writer *w, const struct api_param *p, const struct node *value, const struct node *arguments, struct arena *arena, struct error *e)
+put_value(struct record_writer *w, const struct api_param *p, const struct node *value,
+          const struct node *arguments, struct arena *arena, struct error *e)
 {
         const struct api_field *f = api_field(p->tag);
         const char *bytes = "";
@@ -182,7 +205,8 @@ put_value(struct record_writer *w, const struct api_param *p, const struct node 
 }
 
 static int
-put_argument(struct record_writer *w, const struct api_param *p, const struct node *value, const struct node *arguments, struct arena *arena, struct error *e)
+put_argument(struct record_writer *w, const struct api_param *p, const struct node *value,
+             const struct node *arguments, struct arena *arena, struct error *e)
 {
         if (p->tag == FIELD_ENV)
                 return put_env(w, value, arena, e);
@@ -190,9 +214,7 @@ put_argument(struct record_writer *w, const struct api_param *p, const struct no
                 return put_value(w, p, value, arguments, arena, e);
         if (value->kind != NODE_LIST)
                 return wrong(e, api_field(p->tag)->name, "a list");
-        node_each(item, value)
-                if (put_value(w, p, item, arguments, arena, e) < 0)
-                        return -1;
+        node_each(item, value) if (put_value(w, p, item, arguments, arena, e) < 0) return -1;
         return 0;
 }
 
@@ -200,8 +222,14 @@ put_argument(struct record_writer *w, const struct api_param *p, const struct no
 static bool
 is_extra(const struct tool *t, const char *name)
 {
-        static const struct { enum operation_code op; const char *name; } extras[] = {
-                { OP_FILE_WRITE, "files" }, { OP_EXEC, "encoding" }, { OP_EXEC_ATTACH, "wait" }, { OP_EXEC_ATTACH, "wait_ms" },
+        static const struct {
+                enum operation_code op;
+                const char *name;
+        } extras[] = {
+                { OP_FILE_WRITE, "files" },
+                { OP_EXEC, "encoding" },
+                { OP_EXEC_ATTACH, "wait" },
+                { OP_EXEC_ATTACH, "wait_ms" },
         };
 
         for (size_t i = 0; i < sizeof extras / sizeof *extras; i++)
@@ -211,15 +239,18 @@ is_extra(const struct tool *t, const char *name)
 }
 
 static int
-check_required(const struct tool *t, const struct node *arguments, const char *sandbox, struct error *e)
+check_required(const struct tool *t, const struct node *arguments, const char *sandbox,
+               struct error *e)
 {
         const struct operation *o = operation(t->op);
 
         for (size_t i = 0; i < o->param_count; i++) {
-                const char *name = o->params[i].tag == FIELD_ID ? "sandbox_id" : api_field(o->params[i].tag)->name;
+                const char *name = o->params[i].tag == FIELD_ID ? "sandbox_id"
+                                                                : api_field(o->params[i].tag)->name;
                 const struct node *value = node_find(arguments, name);
 
-                if (!(o->params[i].flags & PARAM_REQUIRED) || (value && value->kind != NODE_NULL) || (o->params[i].tag == FIELD_ID && sandbox))
+                if (!(o->params[i].flags & PARAM_REQUIRED) || (value && value->kind != NODE_NULL) ||
+                    (o->params[i].tag == FIELD_ID && sandbox))
                         continue;
                 return fail_at(e, ERROR_INVALID_ARGUMENT, name, NULL, "`%s` is missing", name);
         }
@@ -233,29 +264,36 @@ unknown_argument(const struct tool *t, const char *name, struct error *e)
         struct nearest n = nearest_begin(name);
 
         for (size_t i = 0; i < o->param_count; i++) {
-                const char *known = o->params[i].tag == FIELD_ID ? "sandbox_id" : api_field(o->params[i].tag)->name;
+                const char *known = o->params[i].tag == FIELD_ID
+                                            ? "sandbox_id"
+                                            : api_field(o->params[i].tag)->name;
 
                 if (!tools_leaves_out(t, o->params[i].tag))
                         (void)nearest_try(&n, known, known);
         }
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, name, NULL, "`%.64s` is no argument of this tool", name);
-        error_hint(e, "%s%s%stools/list shows what it takes.", n.found ? "Did you mean `" : "", n.found ? n.found : "", n.found ? "`? " : "");
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, name, NULL, "`%.64s` is no argument of this tool",
+                      name);
+        error_hint(e, "%s%s%stools/list shows what it takes.", n.found ? "Did you mean `" : "",
+                   n.found ? n.found : "", n.found ? "`? " : "");
         return -1;
 }
 
 int
-tools_record(const struct tool *t, const struct node *arguments, const char *sandbox, struct arena *arena, struct record_writer *w, struct error *e)
+tools_record(const struct tool *t, const struct node *arguments, const char *sandbox,
+             struct arena *arena, struct record_writer *w, struct error *e)
 {
         if (check_required(t, arguments, sandbox, e) < 0)
                 return -1;
         if (t->flags & TOOL_SANDBOX && !node_find(arguments, "sandbox_id"))
                 record_text(w, FIELD_ID, sandbox);
-        for (const struct node *value = arguments ? arguments->first : NULL; value; value = value->next) {
+        for (const struct node *value = arguments ? arguments->first : NULL; value;
+             value = value->next) {
                 const struct api_param *p = param_find(t, value->key);
 
                 if (!p && !is_extra(t, value->key))
                         return unknown_argument(t, value->key, e);
-                if (p && value->kind != NODE_NULL && put_argument(w, p, value, arguments, arena, e) < 0)
+                if (p && value->kind != NODE_NULL &&
+                    put_argument(w, p, value, arguments, arena, e) < 0)
                         return -1;
         }
         if (w->is_broken)
@@ -263,10 +301,13 @@ tools_record(const struct tool *t, const struct node *arguments, const char *san
         return 0;
 }
 
-/* -- bytes ------------------------------------------------------------------------------------------------------------------------ */
+/* -- bytes
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 int
-tools_content(const struct node *map, const char *key, struct arena *arena, const char **ret, size_t *ret_len, struct error *e)
+tools_content(const struct node *map, const char *key, struct arena *arena, const char **ret,
+              size_t *ret_len, struct error *e)
 {
         const struct node *text = node_find(map, key), *encoding = node_find(map, "encoding");
         unsigned char *bytes;
@@ -281,7 +322,8 @@ tools_content(const struct node *map, const char *key, struct arena *arena, cons
                 return wrong(e, "encoding", "base64, or left out");
         if (!(bytes = arena_alloc(arena, text->len + 1)))
                 return no_memory(e);
-        if (sodium_base642bin(bytes, text->len + 1, text->text, text->len, "\r\n", ret_len, NULL, sodium_base64_VARIANT_ORIGINAL) < 0)
+        if (sodium_base642bin(bytes, text->len + 1, text->text, text->len, "\r\n", ret_len, NULL,
+                              sodium_base64_VARIANT_ORIGINAL) < 0)
                 return wrong(e, key, "base64");
         *ret = (const char *)bytes;
         return 0;

@@ -31,7 +31,8 @@ on_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
         mcp_bytes_put(&r->wire, bytes, len);
         if (r->wire.len <= ANSWER_MAX && !r->wire.is_broken)
                 return;
-        (void)fail(&e, ERROR_INVALID_ARGUMENT, "this is more than an answer can carry: ask for less at once");
+        (void)fail(&e, ERROR_INVALID_ARGUMENT,
+                   "this is more than an answer can carry: ask for less at once");
         if (r->tool->op == OP_FILE_LIST)
                 error_hint(&e, "Give `limit` (1 to 1000), then next_cursor as `cursor`.");
         request_fail(r, &e);
@@ -46,9 +47,12 @@ has_succeeded(struct mcp_request *r, const struct channel_end *end)
         if (end->word == OUTCOME_EXITED && end->exit_code == 0)
                 return true;
         if (end->word != OUTCOME_EXITED)
-                (void)file_ended_read(&e, outcome_name(end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST));
+                (void)file_ended_read(&e, outcome_name(end->word < OUTCOME_MAX
+                                                               ? (enum outcome_word)end->word
+                                                               : OUTCOME_LOST));
         else
-                (void)file_error_read(&e, end->exit_code, r->err.bytes.text ? r->err.bytes.text : "", r->err.bytes.len);
+                (void)file_error_read(&e, end->exit_code,
+                                      r->err.bytes.text ? r->err.bytes.text : "", r->err.bytes.len);
         request_fail(r, &e);
         return false;
 }
@@ -71,7 +75,9 @@ with_sandbox(struct mcp_request *r, void (*then)(struct mcp_request *r))
                 request_resolve(r, then);
 }
 
-/* -- read_file ------------------------------------------------------------------------------------------------------------------ */
+/* -- read_file
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 read_ended(struct mcp_call *c, const struct channel_end *end)
@@ -99,7 +105,9 @@ read_ended(struct mcp_call *c, const struct channel_end *end)
 }
 
 static const struct mcp_call_ops read_ops = {
-        request_ignore_reply, request_on_refused, request_ignore_started, request_on_failed, on_output, read_ended, request_on_lost,
+        request_ignore_reply, request_on_refused, request_ignore_started,
+        request_on_failed,    on_output,          read_ended,
+        request_on_lost,
 };
 
 static void
@@ -110,7 +118,8 @@ begin_read(struct mcp_request *r)
         struct error e;
 
         if (length && length->kind == NODE_INT && length->integer > READ_MAX) {
-                (void)fail_at(&e, ERROR_INVALID_ARGUMENT, "length", NULL, "`length` must be 0 to %d: read a large file in parts", READ_MAX);
+                (void)fail_at(&e, ERROR_INVALID_ARGUMENT, "length", NULL,
+                              "`length` must be 0 to %d: read a large file in parts", READ_MAX);
                 request_fail(r, &e);
                 return;
         }
@@ -127,12 +136,15 @@ tool_read_file(struct mcp_request *r)
         with_sandbox(r, begin_read);
 }
 
-/* -- list_files -------------------------------------------------------------------------------------------------------------------- */
+/* -- list_files
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static const char *
 kind_name(uint32_t kind)
 {
-        static const char *const names[] = { "", "file", "directory", "link", "fifo", "socket", "device", "device" };
+        static const char *const names[] = { "",     "file",   "directory", "link",
+                                             "fifo", "socket", "device",    "device" };
 
         return kind < sizeof names / sizeof *names ? names[kind] : "";
 }
@@ -152,7 +164,8 @@ write_entry(struct json_writer *w, const struct mcp_bytes *bytes, size_t *at, si
         memcpy(&entry, bytes->text + *at, sizeof entry);
         *at += sizeof entry;
         *next_len = 0;
-        if (entry.path_len > bytes->len - *at || entry.target_len > bytes->len - *at - entry.path_len)
+        if (entry.path_len > bytes->len - *at ||
+            entry.target_len > bytes->len - *at - entry.path_len)
                 return -1;
         if (entry.kind != FILE_MORE) {
                 json_open_map(w);
@@ -204,7 +217,9 @@ list_ended(struct mcp_call *c, const struct channel_end *end)
 }
 
 static const struct mcp_call_ops list_ops = {
-        request_ignore_reply, request_on_refused, request_ignore_started, request_on_failed, on_output, list_ended, request_on_lost,
+        request_ignore_reply, request_on_refused, request_ignore_started,
+        request_on_failed,    on_output,          list_ended,
+        request_on_lost,
 };
 
 static void
@@ -222,7 +237,9 @@ tool_list_files(struct mcp_request *r)
         with_sandbox(r, begin_list);
 }
 
-/* -- write_files --------------------------------------------------------------------------------------------------------------------- */
+/* -- write_files
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static int
 put_file(struct mcp_request *r, const struct node *file, struct error *e)
@@ -233,9 +250,11 @@ put_file(struct mcp_request *r, const struct node *file, struct error *e)
         size_t len;
 
         if (!path || path->kind != NODE_STRING || path->len == 0 || path->len > FILE_PATH_MAX)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL, "each file has a path of 1 to %d bytes", FILE_PATH_MAX);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL,
+                               "each file has a path of 1 to %d bytes", FILE_PATH_MAX);
         if (mode && (mode->kind != NODE_INT || mode->integer < 0 || mode->integer > 07777))
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL, "a file's mode is a number from 0 to 4095");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL,
+                               "a file's mode is a number from 0 to 4095");
         if (tools_content(file, "content", &r->arena, &bytes, &len, e) < 0)
                 return -1;
         put.len = len;
@@ -255,12 +274,13 @@ put_files(struct mcp_request *r, struct error *e)
         const struct node *files = node_find(r->arguments, "files");
 
         if (!files || files->kind != NODE_LIST || files->len == 0 || files->len > FILE_BATCH_MAX)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL, "`files` must be a list of 1 to %d files", FILE_BATCH_MAX);
-        node_each(file, files)
-                if (put_file(r, file, e) < 0)
-                        return -1;
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL,
+                               "`files` must be a list of 1 to %d files", FILE_BATCH_MAX);
+        node_each(file, files) if (put_file(r, file, e) < 0) return -1;
         mcp_bytes_put(&r->wire, (const char *)&last, sizeof last);
-        return r->wire.is_broken ? fail(e, ERROR_NO_MEMORY, "there is no memory left for these files") : 0;
+        return r->wire.is_broken
+                       ? fail(e, ERROR_NO_MEMORY, "there is no memory left for these files")
+                       : 0;
 }
 
 static int
@@ -306,7 +326,8 @@ write_ended(struct mcp_call *c, const struct channel_end *end)
 }
 
 static const struct mcp_call_ops write_ops = {
-        on_write_reply, request_on_refused, request_ignore_started, request_on_failed, on_write_output, write_ended, request_on_lost,
+        on_write_reply,  request_on_refused, request_ignore_started, request_on_failed,
+        on_write_output, write_ended,        request_on_lost,
 };
 
 static void

@@ -14,13 +14,16 @@
 #include "mcp/tools_mastra.h"
 #include "mcp/tools_refused.h"
 
-/* -- finding a pid ------------------------------------------------------------------------------------------------------------------------- */
+/* -- finding a pid
+ * -------------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Finds the newest exec with this pid, because the kernel may reuse a pid. */
 static void
 look_at_item(struct mcp_request *r, const struct record *item)
 {
-        const char *state = record_get_text(item, FIELD_STATE, ""), *outcome = record_get_text(item, FIELD_OUTCOME, "");
+        const char *state = record_get_text(item, FIELD_STATE, ""),
+                   *outcome = record_get_text(item, FIELD_OUTCOME, "");
         uint64_t exec = record_get_uint(item, FIELD_EXEC, 0);
 
         if (record_get_uint(item, FIELD_PID, 0) != r->exec.pid || exec <= r->exec.exec)
@@ -49,7 +52,9 @@ on_items(struct mcp_call *c, const struct record *fields, bool is_last)
 }
 
 static const struct mcp_call_ops items_ops = {
-        on_items, request_on_refused, request_ignore_started, request_on_failed, request_ignore_output, request_ignore_ended, request_on_lost,
+        on_items,          request_on_refused,    request_ignore_started,
+        request_on_failed, request_ignore_output, request_ignore_ended,
+        request_on_lost,
 };
 
 static void
@@ -67,9 +72,13 @@ list_execs(struct mcp_request *r, void (*then)(struct mcp_request *r))
 static const char *
 hint(const struct mcp_request *r)
 {
-        bool is_dynamic = !node_find(r->arguments, "sandbox_id") && !r->context_key && r->context && !r->cache_key;
+        bool is_dynamic = !node_find(r->arguments, "sandbox_id") && !r->context_key && r->context &&
+                          !r->cache_key;
 
-        return is_dynamic ? " If this process was started from a dynamic sandbox resolver, configure sandboxCacheKey or have the resolver return the same sandbox for follow-up calls." : "";
+        return is_dynamic ? " If this process was started from a dynamic sandbox resolver, "
+                            "configure sandboxCacheKey or have the resolver return the same "
+                            "sandbox for follow-up calls."
+                          : "";
 }
 
 /* A pid consists of digits; no process matches any other text. */
@@ -100,7 +109,9 @@ pid_argument(const struct mcp_request *r)
         return node_find(r->arguments, "pid")->text;
 }
 
-/* -- get_process_output ---------------------------------------------------------------------------------------------------------------------- */
+/* -- get_process_output
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 not_found(struct mcp_request *r)
@@ -122,7 +133,6 @@ answer_output(struct mcp_request *r, const struct record *refused)
         tools_refused_text(&text, refused);
         mastra_answer(r, &text, false);
 }
-
 
 static void
 on_attached(struct mcp_call *c, const struct record *fields, bool is_last)
@@ -154,7 +164,8 @@ on_quiet(struct mcp_call *c)
 }
 
 static void
-answer_attached_end(struct mcp_request *r, const struct channel_end *end, const struct record *refused)
+answer_attached_end(struct mcp_request *r, const struct channel_end *end,
+                    const struct record *refused)
 {
         r->exec.is_running = false;
         r->exec.exit_code = mastra_exit_code(end);
@@ -174,13 +185,15 @@ on_attached_lost(struct mcp_call *c)
 }
 
 static const struct mcp_call_ops attached_ops = {
-        on_attached, request_on_refused, on_attached_start, request_on_failed, request_on_output, on_attached_end, on_attached_lost, on_quiet,
+        on_attached,       request_on_refused, on_attached_start, request_on_failed,
+        request_on_output, on_attached_end,    on_attached_lost,  on_quiet,
 };
 
 static void
 waited(struct loop_timer *t)
 {
-        struct mcp_request *r = (struct mcp_request *)(void *)((char *)t - offsetof(struct mcp_request, timer));
+        struct mcp_request *r =
+                (struct mcp_request *)(void *)((char *)t - offsetof(struct mcp_request, timer));
 
         r->server->backend->end(&r->call, true);
         answer_output(r, NULL);
@@ -204,7 +217,9 @@ wait_ms(const struct mcp_request *r)
 {
         const struct node *n = node_find(r->message.meta, "carrel/waitMs");
 
-        return n && n->kind == NODE_INT && n->integer >= 0 && n->integer <= MCP_WAIT_MS ? (uint64_t)n->integer : MCP_WAIT_MS;
+        return n && n->kind == NODE_INT && n->integer >= 0 && n->integer <= MCP_WAIT_MS
+                       ? (uint64_t)n->integer
+                       : MCP_WAIT_MS;
 }
 
 static void
@@ -214,7 +229,8 @@ found_for_output(struct mcp_request *r)
 
         if (r->exec.exec == 0 || (!r->exec.is_running && r->exec.was_killed)) {
                 not_found(r);
-        } else if (r->exec.wants_wait && loop_timer_set(r->server->loop, &r->timer, loop_now_ms() + wait_ms(r), waited) < 0) {
+        } else if (r->exec.wants_wait && loop_timer_set(r->server->loop, &r->timer,
+                                                        loop_now_ms() + wait_ms(r), waited) < 0) {
                 (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for a timer");
                 request_fail(r, &e);
         } else {
@@ -238,20 +254,24 @@ tool_get_process_output(struct mcp_request *r)
 
         if (read_pid(r) < 0)
                 return;
-        if (mastra_read_tail(r, 0, &r->exec.tail, &e) < 0 || mastra_read_flag(r, "wait", &r->exec.wants_wait, &e) < 0)
+        if (mastra_read_tail(r, 0, &r->exec.tail, &e) < 0 ||
+            mastra_read_flag(r, "wait", &r->exec.wants_wait, &e) < 0)
                 request_fail(r, &e);
         else
                 request_resolve(r, look_for_output);
 }
 
-/* -- kill_process -------------------------------------------------------------------------------------------------------------------------------- */
+/* -- kill_process
+ * --------------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 was_not_running(struct mcp_request *r)
 {
         struct mcp_bytes text = { 0 };
 
-        mcp_bytes_format(&text, "Process %.200s was not found or had already exited.", pid_argument(r));
+        mcp_bytes_format(&text, "Process %.200s was not found or had already exited.",
+                         pid_argument(r));
         mcp_bytes_text(&text, hint(r));
         mastra_answer(r, &text, false);
 }
@@ -287,7 +307,8 @@ on_rest_refused(struct mcp_call *c, const struct error *e)
 }
 
 static const struct mcp_call_ops rest_ops = {
-        request_ignore_reply, on_rest_refused, request_ignore_started, request_on_failed, request_on_output, on_rest_end, on_rest_lost,
+        request_ignore_reply, on_rest_refused, request_ignore_started, request_on_failed,
+        request_on_output,    on_rest_end,     on_rest_lost,
 };
 
 static void
@@ -303,7 +324,9 @@ on_killed(struct mcp_call *c, const struct record *fields, bool is_last)
 }
 
 static const struct mcp_call_ops kill_ops = {
-        on_killed, request_on_refused, request_ignore_started, request_on_failed, request_ignore_output, request_ignore_ended, request_on_lost,
+        on_killed,         request_on_refused,    request_ignore_started,
+        request_on_failed, request_ignore_output, request_ignore_ended,
+        request_on_lost,
 };
 
 static void

@@ -6,7 +6,8 @@
 
 #include "mcp/server.h"
 
-/* -- arguments: ERROR_INVALID_ARGUMENT in Mastra's words ------------------------------------------------------------------- */
+/* -- arguments: ERROR_INVALID_ARGUMENT in Mastra's words
+ * ------------------------------------------------------------------- */
 
 enum mastra_flag { MASTRA_MAY_BE_NULL = 1u << 0 };
 
@@ -19,9 +20,12 @@ int mastra_wrong(struct error *e, const char *name, const char *expected);
 int mastra_read_tail(const struct mcp_request *r, unsigned flags, int64_t *ret, struct error *e);
 int mastra_read_timeout(const struct mcp_request *r, int64_t *ret, struct error *e);
 int mastra_read_flag(const struct mcp_request *r, const char *name, bool *ret, struct error *e);
-int mastra_read_text(const struct mcp_request *r, const char *name, unsigned flags, const char **ret, struct error *e);
+int mastra_read_text(const struct mcp_request *r, const char *name, unsigned flags,
+                     const char **ret, struct error *e);
 
-/* -- answers ------------------------------------------------------------------------------------------------------------------ */
+/* -- answers
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 /* The output that was kept so far. */
 struct tools_output mastra_output(const struct mcp_request *r);

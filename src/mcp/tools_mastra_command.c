@@ -18,7 +18,8 @@
 #include "mcp/tools_mastra.h"
 #include "mcp/tools_refused.h"
 
-/* -- execute_command, in the foreground ------------------------------------------------------------------------------------------ */
+/* -- execute_command, in the foreground
+ * ------------------------------------------------------------------------------------------ */
 
 static void
 note_timeout(struct mcp_request *r, const struct channel_end *end)
@@ -30,8 +31,9 @@ note_timeout(struct mcp_request *r, const struct channel_end *end)
         if (end->word != OUTCOME_TIMED_OUT)
                 return;
         time_limit_passed(&r->exec.limit, &e);
-        if (r->exec.timeout_ms > 0)            /* the text of Mastra's own sandboxes */
-                len = snprintf(text, sizeof text, "\nProcess timed out after %lldms", (long long)r->exec.timeout_ms);
+        if (r->exec.timeout_ms > 0) /* the text of Mastra's own sandboxes */
+                len = snprintf(text, sizeof text, "\nProcess timed out after %lldms",
+                               (long long)r->exec.timeout_ms);
         else
                 len = snprintf(text, sizeof text, "\nProcess %.200s. %.250s", e.message, e.hint);
         tools_stream_put(&r->err, text, (size_t)len);
@@ -89,10 +91,13 @@ on_lost(struct mcp_call *c)
 }
 
 static const struct mcp_call_ops foreground = {
-        request_take_limit, request_on_refused, on_started, on_failed, request_on_output, on_ended, on_lost,
+        request_take_limit, request_on_refused, on_started, on_failed,
+        request_on_output,  on_ended,           on_lost,
 };
 
-/* -- and in the background ----------------------------------------------------------------------------------------------------------- */
+/* -- and in the background
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static struct mcp_held *
 held_of(struct mcp_call *c)
@@ -103,7 +108,9 @@ held_of(struct mcp_call *c)
 static struct mcp_held *
 hold(struct mcp_request *r)
 {
-        struct mcp_held *h = r->client->held_count < MCP_HELD_MAX ? later_make(r->server->loop, struct mcp_held) : NULL;
+        struct mcp_held *h = r->client->held_count < MCP_HELD_MAX
+                                     ? later_make(r->server->loop, struct mcp_held)
+                                     : NULL;
 
         if (!h)
                 return NULL;
@@ -197,7 +204,8 @@ held_ended(struct mcp_call *c, const struct channel_end *end)
 }
 
 static const struct mcp_call_ops held_ops = {
-        request_ignore_reply, held_refused, held_started, held_failed, request_ignore_output, held_ended, held_lost,
+        request_ignore_reply,  held_refused, held_started, held_failed,
+        request_ignore_output, held_ended,   held_lost,
 };
 
 static void
@@ -210,7 +218,8 @@ kept_started(struct mcp_call *c, const struct channel_started *s)
 }
 
 static const struct mcp_call_ops kept_ops = {
-        request_ignore_reply, request_on_refused, kept_started, request_on_failed, request_ignore_output, request_ignore_ended, request_on_lost,
+        request_ignore_reply,  request_on_refused,   kept_started,    request_on_failed,
+        request_ignore_output, request_ignore_ended, request_on_lost,
 };
 
 static void
@@ -220,7 +229,8 @@ begin_held(struct mcp_request *r, struct record_writer *w)
         struct error e;
 
         if (!h) {
-                (void)fail(&e, ERROR_QUOTA_EXCEEDED, "this agent has %d background processes already", MCP_HELD_MAX);
+                (void)fail(&e, ERROR_QUOTA_EXCEEDED,
+                           "this agent has %d background processes already", MCP_HELD_MAX);
                 request_fail(r, &e);
                 return;
         }
@@ -231,7 +241,9 @@ begin_held(struct mcp_request *r, struct record_writer *w)
         request_fail(r, &e);
 }
 
-/* -- execute_command ------------------------------------------------------------------------------------------------------------------ */
+/* -- execute_command
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 start(struct mcp_request *r)
@@ -240,7 +252,8 @@ start(struct mcp_request *r)
         size_t len = strlen(command);
         struct record_writer w;
         struct error e;
-        bool is_bound = r->exec.is_background && !(r->flags & MCP_KEEP_BACKGROUND), is_held = is_bound && !r->client->is_http;
+        bool is_bound = r->exec.is_background && !(r->flags & MCP_KEEP_BACKGROUND),
+             is_held = is_bound && !r->client->is_http;
 
         (void)mastra_read_text(r, "cwd", MASTRA_MAY_BE_NULL, &cwd, &e);
         if (!r->exec.is_background)
@@ -272,8 +285,11 @@ tool_execute_command(struct mcp_request *r)
         const char *command, *cwd;
         struct error e;
 
-        if (mastra_read_text(r, "command", 0, &command, &e) < 0 || mastra_read_text(r, "cwd", MASTRA_MAY_BE_NULL, &cwd, &e) < 0 || mastra_read_tail(r, MASTRA_MAY_BE_NULL, &r->exec.tail, &e) < 0 ||
-            mastra_read_timeout(r, &r->exec.timeout_ms, &e) < 0 || mastra_read_flag(r, "background", &r->exec.is_background, &e) < 0)
+        if (mastra_read_text(r, "command", 0, &command, &e) < 0 ||
+            mastra_read_text(r, "cwd", MASTRA_MAY_BE_NULL, &cwd, &e) < 0 ||
+            mastra_read_tail(r, MASTRA_MAY_BE_NULL, &r->exec.tail, &e) < 0 ||
+            mastra_read_timeout(r, &r->exec.timeout_ms, &e) < 0 ||
+            mastra_read_flag(r, "background", &r->exec.is_background, &e) < 0)
                 request_fail(r, &e);
         else if (!command) {
                 (void)mastra_wrong(&e, "command", "a text");

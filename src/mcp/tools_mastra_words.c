@@ -11,12 +11,15 @@
 #include "event/outcome.h"
 #include "mcp/tools_mastra.h"
 
-/* -- arguments --------------------------------------------------------------------------------------------------------------- */
+/* -- arguments
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 int
 mastra_wrong(struct error *e, const char *name, const char *expected)
 {
-        return fail_at(e, ERROR_INVALID_ARGUMENT, name, NULL, "Invalid arguments: %s: expected %s", name, expected);
+        return fail_at(e, ERROR_INVALID_ARGUMENT, name, NULL, "Invalid arguments: %s: expected %s",
+                       name, expected);
 }
 
 /* Accepts a number or a numeric text, because models send both. */
@@ -61,7 +64,9 @@ mastra_read_tail(const struct mcp_request *r, unsigned flags, int64_t *ret, stru
         *ret = TOOLS_TAIL;
         if (!n)
                 return 0;
-        if (!to_number(n, &value) || !(value >= -9007199254740991.0 && value <= 9007199254740991.0) || (double)(int64_t)value < value || (double)(int64_t)value > value)
+        if (!to_number(n, &value) ||
+            !(value >= -9007199254740991.0 && value <= 9007199254740991.0) ||
+            (double)(int64_t)value < value || (double)(int64_t)value > value)
                 return mastra_wrong(e, "tail", "a whole number");
         *ret = (int64_t)value;
         return 0;
@@ -94,7 +99,8 @@ mastra_read_flag(const struct mcp_request *r, const char *name, bool *ret, struc
 }
 
 int
-mastra_read_text(const struct mcp_request *r, const char *name, unsigned flags, const char **ret, struct error *e)
+mastra_read_text(const struct mcp_request *r, const char *name, unsigned flags, const char **ret,
+                 struct error *e)
 {
         const struct node *n = argument(r, name, flags);
 
@@ -128,7 +134,10 @@ mastra_answer(struct mcp_request *r, struct mcp_bytes *take_text, bool is_error)
 int
 mastra_exit_code(const struct channel_end *end)
 {
-        struct outcome o = { .word = end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST, .exit_code = end->exit_code, .signal = end->signal };
+        struct outcome o = { .word = end->word < OUTCOME_MAX ? (enum outcome_word)end->word
+                                                             : OUTCOME_LOST,
+                             .exit_code = end->exit_code,
+                             .signal = end->signal };
 
         return outcome_status(&o);
 }

@@ -33,9 +33,11 @@ is_shown(const struct mcp_request *r, const struct record_entry *entry)
 {
         struct record item = { entry->value, entry->len };
 
-        if (r->tool->op != OP_LIST || r->flags & MCP_MANAGE || !r->sandbox || entry->tag != FIELD_ITEMS || entry->type != RECORD_NESTED)
+        if (r->tool->op != OP_LIST || r->flags & MCP_MANAGE || !r->sandbox ||
+            entry->tag != FIELD_ITEMS || entry->type != RECORD_NESTED)
                 return true;
-        return strcmp(record_get_text(&item, FIELD_ID, ""), r->sandbox) == 0 || strcmp(record_get_text(&item, FIELD_NAME, ""), r->sandbox) == 0;
+        return strcmp(record_get_text(&item, FIELD_ID, ""), r->sandbox) == 0 ||
+               strcmp(record_get_text(&item, FIELD_NAME, ""), r->sandbox) == 0;
 }
 
 static void
@@ -72,7 +74,9 @@ on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
 }
 
 static const struct mcp_call_ops plain_ops = {
-        on_reply, request_on_refused, request_ignore_started, request_on_failed, request_ignore_output, request_ignore_ended, request_on_lost,
+        on_reply,          request_on_refused,    request_ignore_started,
+        request_on_failed, request_ignore_output, request_ignore_ended,
+        request_on_lost,
 };
 
 static void
@@ -104,7 +108,8 @@ tool_clear_cache(struct mcp_request *r)
 
         json_init(&w, false);
         json_open_map(&w);
-        json_member_int(&w, "cleared", request_clear_cache(r, key && key->kind == NODE_STRING ? key->text : NULL));
+        json_member_int(&w, "cleared",
+                        request_clear_cache(r, key && key->kind == NODE_STRING ? key->text : NULL));
         json_close_map(&w);
         request_structured(r, &w, false);
 }

@@ -41,7 +41,13 @@ on_refused(struct mcp_call *c, const struct error *e)
 }
 
 static const struct mcp_call_ops ops = {
-        on_reply, on_refused, request_ignore_started, request_on_failed, request_ignore_output, request_ignore_ended, request_on_lost,
+        on_reply,
+        on_refused,
+        request_ignore_started,
+        request_on_failed,
+        request_ignore_output,
+        request_ignore_ended,
+        request_on_lost,
 };
 
 static int
@@ -52,12 +58,13 @@ ask(struct mcp_request *r)
         struct error e;
 
         r->server->backend->end(&r->call, false);
-        loop_timer_remove(&r->timer);          /* the answer came in time */
+        loop_timer_remove(&r->timer); /* the answer came in time */
         r->call = (struct mcp_call){ .ops = &ops };
         record_init(&w, bytes, sizeof bytes);
         record_text(&w, FIELD_ID, sandbox_of(r));
         record_uint(&w, FIELD_EXEC, r->exec.exec);
-        return r->server->backend->begin(r->server->backend, &r->call, &r->peer, OP_EXEC_GET, &w, &e);
+        return r->server->backend->begin(r->server->backend, &r->call, &r->peer, OP_EXEC_GET, &w,
+                                         &e);
 }
 
 void
@@ -106,7 +113,9 @@ tools_refused_text(struct mcp_bytes *text, const struct record *fields)
                 if (entry.tag == FIELD_DENIED && entry.type == RECORD_NESTED)
                         put_one(text, &(struct record){ entry.value, entry.len });
         if (more > 0)
-                mcp_bytes_format(text, "\n- and %" PRIu64 " more requests; list_denials tells the last", more);
+                mcp_bytes_format(text,
+                                 "\n- and %" PRIu64 " more requests; list_denials tells the last",
+                                 more);
 }
 
 void

@@ -26,12 +26,13 @@ static void
 write_type(struct json_writer *w, const struct api_param *p, const struct api_field *f)
 {
         static const char *const names[] = {
-                [FIELD_TYPE_TEXT] = "string", [FIELD_TYPE_UINT] = "integer", [FIELD_TYPE_INT] = "integer", [FIELD_TYPE_BOOL] = "boolean",
+                [FIELD_TYPE_TEXT] = "string",  [FIELD_TYPE_UINT] = "integer",
+                [FIELD_TYPE_INT] = "integer",  [FIELD_TYPE_BOOL] = "boolean",
                 [FIELD_TYPE_BYTES] = "string", [FIELD_TYPE_NESTED] = "object",
         };
 
         if (f->type == FIELD_TYPE_JSON)
-                return;                /* any value */
+                return; /* any value */
         json_key(w, "type");
         if (f->type == FIELD_TYPE_TREE) {
                 json_open_list(w);
@@ -80,7 +81,8 @@ write_text_property(struct json_writer *w, const char *name, const char *type, c
         json_close_map(w);
 }
 
-static const char encoding_help[] = "base64 if the text is encoded as base64; otherwise the text is plain.";
+static const char encoding_help[] =
+        "base64 if the text is encoded as base64; otherwise the text is plain.";
 
 static void
 write_files_property(struct json_writer *w)
@@ -117,8 +119,11 @@ write_extras(struct json_writer *w, const struct tool *t)
         if (t->op == OP_EXEC)
                 write_text_property(w, "encoding", "string", encoding_help);
         if (t->op == OP_EXEC_ATTACH) {
-                write_text_property(w, "wait", "boolean", "Wait for its end, but not longer than wait_ms.");
-                write_text_property(w, "wait_ms", "integer", "How long to wait, milliseconds; five minutes where it is not said.");
+                write_text_property(w, "wait", "boolean",
+                                    "Wait for its end, but not longer than wait_ms.");
+                write_text_property(
+                        w, "wait_ms", "integer",
+                        "How long to wait, milliseconds; five minutes where it is not said.");
         }
 }
 
@@ -139,15 +144,23 @@ tools_input_schema(struct json_writer *w, const struct tool *t, enum tools_id id
 
         open_schema(w);
         for (size_t i = 0; i < o->param_count; i++)
-                if (!tools_leaves_out(t, o->params[i].tag) && (o->params[i].tag != FIELD_ID || id != TOOLS_ID_NONE))
-                        write_property(w, o->params[i].tag == FIELD_ID ? "sandbox_id" : api_field(o->params[i].tag)->name, &o->params[i]);
+                if (!tools_leaves_out(t, o->params[i].tag) &&
+                    (o->params[i].tag != FIELD_ID || id != TOOLS_ID_NONE))
+                        write_property(w,
+                                       o->params[i].tag == FIELD_ID
+                                               ? "sandbox_id"
+                                               : api_field(o->params[i].tag)->name,
+                                       &o->params[i]);
         write_extras(w, t);
         json_close_map(w);
         json_key(w, "required");
         json_open_list(w);
         for (size_t i = 0; i < o->param_count; i++)
-                if (o->params[i].flags & PARAM_REQUIRED && (o->params[i].tag != FIELD_ID || id == TOOLS_ID_REQUIRED))
-                        json_text(w, o->params[i].tag == FIELD_ID ? "sandbox_id" : api_field(o->params[i].tag)->name);
+                if (o->params[i].flags & PARAM_REQUIRED &&
+                    (o->params[i].tag != FIELD_ID || id == TOOLS_ID_REQUIRED))
+                        json_text(w, o->params[i].tag == FIELD_ID
+                                             ? "sandbox_id"
+                                             : api_field(o->params[i].tag)->name);
         if (t->op == OP_FILE_WRITE)
                 json_text(w, "files");
         json_close_list(w);
@@ -156,7 +169,11 @@ tools_input_schema(struct json_writer *w, const struct tool *t, enum tools_id id
 }
 
 static const struct api_param read_gives[] = {
-        { FIELD_PATH, PARAM_REQUIRED, 0, 0 }, { FIELD_SIZE, PARAM_REQUIRED, 0, 0 }, { FIELD_MODE, 0, 0, 0 }, { FIELD_MODIFIED_AT, 0, 0, 0 }, { FIELD_CONTENT, PARAM_REQUIRED, 0, 0 },
+        { FIELD_PATH, PARAM_REQUIRED, 0, 0 },
+        { FIELD_SIZE, PARAM_REQUIRED, 0, 0 },
+        { FIELD_MODE, 0, 0, 0 },
+        { FIELD_MODIFIED_AT, 0, 0, 0 },
+        { FIELD_CONTENT, PARAM_REQUIRED, 0, 0 },
 };
 
 void
@@ -164,7 +181,8 @@ tools_output_schema(struct json_writer *w, const struct tool *t)
 {
         const struct operation *o = operation(t->op);
         const struct api_param *gives = t->op == OP_FILE_READ ? read_gives : o->results;
-        size_t count = t->op == OP_FILE_READ ? sizeof read_gives / sizeof *read_gives : o->result_count;
+        size_t count =
+                t->op == OP_FILE_READ ? sizeof read_gives / sizeof *read_gives : o->result_count;
 
         open_schema(w);
         for (size_t i = 0; i < count; i++)

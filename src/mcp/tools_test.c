@@ -5,7 +5,9 @@
 #include "mcp/script.h"
 #include "mcp/server.h"
 
-/* -- execute_command ----------------------------------------------------------------------------------------------------------------------- */
+/* -- execute_command
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 test_foreground(void **state)
@@ -15,7 +17,9 @@ test_foreground(void **state)
 
         (void)state;
         build(&w);
-        say(&w, CALL(1, EXECUTE, "{\"command\":\"seq 1 9 | tail -2\",\"timeout\":\"1.5\",\"cwd\":\"/tmp\",\"tail\":null}"));
+        say(&w, CALL(1, EXECUTE,
+                     "{\"command\":\"seq 1 9 | tail "
+                     "-2\",\"timeout\":\"1.5\",\"cwd\":\"/tmp\",\"tail\":null}"));
         n = last(&w, OP_EXEC);
         assert_string_equal(record_get_text(&n->fields, FIELD_ID, ""), "box");
         assert_string_equal(record_get_text(&n->fields, FIELD_COMMAND, ""), "seq 1 9");
@@ -27,7 +31,10 @@ test_foreground(void **state)
         print(n, 2, "oops");
         assert_int_equal(w.client.answers, 0);
         exit_with(n, OUTCOME_EXITED, 4);
-        expect_text(&w, "stdout:\\n[showing last 2 of 3 lines]\\n2\\n3\\n\\n\\nstderr:\\noops\\n\\nExit code: 4", true);
+        expect_text(&w,
+                    "stdout:\\n[showing last 2 of 3 "
+                    "lines]\\n2\\n3\\n\\n\\nstderr:\\noops\\n\\nExit code: 4",
+                    true);
         assert_null(w.client.notes);
         say(&w, CALL(2, EXECUTE, "{\"command\":\"sleep 9\",\"timeout\":2}"));
         start_exec(last(&w, OP_EXEC), 4, 41);
@@ -43,12 +50,22 @@ static void
 test_arguments(void **state)
 {
         static const char *const bad[] = {
-                CALL(1, EXECUTE, "{}"), CALL(1, EXECUTE, "{\"command\":5}"), CALL(1, EXECUTE, "{\"command\":null}"),
-                CALL(1, EXECUTE, "{\"command\":\"x\",\"timeout\":\"abc\"}"), CALL(1, EXECUTE, "{\"command\":\"x\",\"timeout\":-1}"),
-                CALL(1, EXECUTE, "{\"command\":\"x\",\"tail\":1.5}"), CALL(1, EXECUTE, "{\"command\":\"x\",\"background\":\"yes\"}"),
-                CALL(1, EXECUTE, "{\"command\":\"x\",\"cwd\":7}"), CALL(1, OUTPUT, "{\"pid\":7}"), CALL(1, OUTPUT, "{}"),
-                CALL(1, OUTPUT, "{\"pid\":\"7\",\"wait\":1}"), CALL(1, "exec", "{\"command\":\"x\",\"bogus\":1}"), CALL(1, "read_file", "{}"),
-                CALL(1, "extend_timeout", "{\"duration_ms\":0}"), CALL(1, "write_files", "{\"files\":[]}"), CALL(1, "write_files", "{\"files\":[{\"path\":\"a\"}]}"),
+                CALL(1, EXECUTE, "{}"),
+                CALL(1, EXECUTE, "{\"command\":5}"),
+                CALL(1, EXECUTE, "{\"command\":null}"),
+                CALL(1, EXECUTE, "{\"command\":\"x\",\"timeout\":\"abc\"}"),
+                CALL(1, EXECUTE, "{\"command\":\"x\",\"timeout\":-1}"),
+                CALL(1, EXECUTE, "{\"command\":\"x\",\"tail\":1.5}"),
+                CALL(1, EXECUTE, "{\"command\":\"x\",\"background\":\"yes\"}"),
+                CALL(1, EXECUTE, "{\"command\":\"x\",\"cwd\":7}"),
+                CALL(1, OUTPUT, "{\"pid\":7}"),
+                CALL(1, OUTPUT, "{}"),
+                CALL(1, OUTPUT, "{\"pid\":\"7\",\"wait\":1}"),
+                CALL(1, "exec", "{\"command\":\"x\",\"bogus\":1}"),
+                CALL(1, "read_file", "{}"),
+                CALL(1, "extend_timeout", "{\"duration_ms\":0}"),
+                CALL(1, "write_files", "{\"files\":[]}"),
+                CALL(1, "write_files", "{\"files\":[{\"path\":\"a\"}]}"),
         };
         struct world w;
 
@@ -56,7 +73,8 @@ test_arguments(void **state)
         build(&w);
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
                 say(&w, bad[i]);
-                if (!w.client.answer || !strstr(w.client.answer, "\"isError\":true") || !strstr(w.client.answer, "\"code\":\"invalid_argument\""))
+                if (!w.client.answer || !strstr(w.client.answer, "\"isError\":true") ||
+                    !strstr(w.client.answer, "\"code\":\"invalid_argument\""))
                         fail_msg("%s: %s", bad[i], w.client.answer);
         }
         say(&w, CALL(1, "nope", "{}"));
@@ -88,7 +106,9 @@ test_refused(void **state)
         raze(&w);
 }
 
-/* -- in the background ------------------------------------------------------------------------------------------------------------------------- */
+/* -- in the background
+ * -------------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 test_background_dies_with_its_agent(void **state)
@@ -115,7 +135,9 @@ static void
 test_background_is_kept(void **state)
 {
         static const char *const kept[] = {
-                "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"" EXECUTE "\",\"arguments\":{\"command\":\"x\",\"background\":true},"
+                "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+                "call\",\"params\":{\"name\":\"" EXECUTE
+                "\",\"arguments\":{\"command\":\"x\",\"background\":true},"
                 "\"_meta\":{\"carrel/keepBackground\":true,\"carrel/idempotencyKey\":\"k1\"}}}",
                 CALL(1, EXECUTE, "{\"command\":\"x\",\"background\":true}"),
         };
@@ -137,10 +159,13 @@ test_background_is_kept(void **state)
         raze(&w);
 }
 
-/* -- get_process_output and kill_process --------------------------------------------------------------------------------------------------------- */
+/* -- get_process_output and kill_process
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void
-put_exec(struct record_writer *w, uint64_t exec, uint64_t pid, const char *state, const char *outcome, int code)
+put_exec(struct record_writer *w, uint64_t exec, uint64_t pid, const char *state,
+         const char *outcome, int code)
 {
         size_t mark = record_open(w, FIELD_ITEMS);
 
@@ -195,7 +220,7 @@ test_output(void **state)
         n->call->ops->quiet(n->call);
         n->call->ops->started(n->call, &(struct channel_started){ 2, 77 });
         n->call->ops->quiet(n->call);
-        assert_int_equal(w.client.answers, 0);         /* the reply announced eight bytes */
+        assert_int_equal(w.client.answers, 0); /* the reply announced eight bytes */
         print(n, 1, "started\n");
         print(n, 2, "warn\n");
         assert_int_equal(w.client.answers, 0);
@@ -222,7 +247,8 @@ test_output(void **state)
 static void
 test_output_of_none(void **state)
 {
-        static const char *const calls[] = { CALL(1, OUTPUT, "{\"pid\":\"9\"}"), CALL(1, OUTPUT, "{\"pid\":\"79\"}") };
+        static const char *const calls[] = { CALL(1, OUTPUT, "{\"pid\":\"9\"}"),
+                                             CALL(1, OUTPUT, "{\"pid\":\"79\"}") };
         static const char *const pids[] = { "9", "79" };
         char text[100];
         struct world w;
@@ -232,7 +258,8 @@ test_output_of_none(void **state)
         for (size_t i = 0; i < 2; i++) {
                 say(&w, calls[i]);
                 reply_execs(&w);
-                (void)snprintf(text, sizeof text, "No background process found with PID %s.", pids[i]);
+                (void)snprintf(text, sizeof text, "No background process found with PID %s.",
+                               pids[i]);
                 expect_text(&w, text, false);
         }
         say(&w, CALL(1, OUTPUT, "{\"pid\":\"x; rm\"}"));
@@ -261,7 +288,9 @@ test_kill(void **state)
         reply_attached(&w, 0, 0);
         print(last(&w, OP_EXEC_ATTACH), 1, "last words\n");
         exit_with(last(&w, OP_EXEC_ATTACH), OUTCOME_KILLED, -1);
-        expect_text(&w, "Process 77 has been killed.\\n\\n--- stdout (last output) ---\\nlast words\\n", false);
+        expect_text(&w,
+                    "Process 77 has been killed.\\n\\n--- stdout (last output) ---\\nlast words\\n",
+                    false);
         raze(&w);
 }
 
@@ -276,15 +305,21 @@ test_exec(void **state)
         (void)state;
         build(&w);
         w.ask.flags = MCP_MANAGE;
-        say(&w, CALL(1, "exec", "{\"argv\":[\"a\",\"b\"],\"env\":{\"X\":\"1\"},\"sandbox_id\":\"other\",\"input\":\"aGk=\",\"encoding\":\"base64\"}"));
+        say(&w, CALL(1, "exec",
+                     "{\"argv\":[\"a\",\"b\"],\"env\":{\"X\":\"1\"},\"sandbox_id\":\"other\","
+                     "\"input\":\"aGk=\",\"encoding\":\"base64\"}"));
         n = last(&w, OP_EXEC);
         assert_string_equal(record_get_text(&n->fields, FIELD_ID, ""), "other");
         assert_string_equal(record_get_text(&n->fields, FIELD_ENV, ""), "X=1");
         start_exec(n, 9, 10);
         print(n, 1, "hi\n");
         exit_with(n, OUTCOME_SIGNALED, 0);
-        expect_part(&w, "\"structuredContent\":{\"exec\":9,\"state\":\"ended\",\"pid\":10,\"outcome\":\"signaled\",\"exit_code\":128,");
-        expect_part(&w, "\"stdout\":\"hi\\n\",\"stderr\":\"\",\"stdout_bytes\":3,\"stderr_bytes\":0,\"stdout_offset\":0,\"stderr_offset\":0,\"dropped_bytes\":0},\"isError\":true}}");
+        expect_part(&w, "\"structuredContent\":{\"exec\":9,\"state\":\"ended\",\"pid\":10,"
+                        "\"outcome\":\"signaled\",\"exit_code\":128,");
+        expect_part(
+                &w,
+                "\"stdout\":\"hi\\n\",\"stderr\":\"\",\"stdout_bytes\":3,\"stderr_bytes\":0,"
+                "\"stdout_offset\":0,\"stderr_offset\":0,\"dropped_bytes\":0},\"isError\":true}}");
         raze(&w);
 }
 
@@ -293,8 +328,11 @@ static void
 test_only_managers_reach_others(void **state)
 {
         static const char *const calls[] = {
-                CALL(1, "sandbox_create", "{}"), CALL(1, "clear_sandbox_cache", "{}"), CALL(1, "exec", "{\"sandbox_id\":\"other\",\"command\":\"x\"}"),
-                CALL(1, "read_file", "{\"sandbox_id\":\"other\",\"path\":\"x\"}"), CALL(1, "sandbox_stop", "{\"sandbox_id\":\"other\"}"),
+                CALL(1, "sandbox_create", "{}"),
+                CALL(1, "clear_sandbox_cache", "{}"),
+                CALL(1, "exec", "{\"sandbox_id\":\"other\",\"command\":\"x\"}"),
+                CALL(1, "read_file", "{\"sandbox_id\":\"other\",\"path\":\"x\"}"),
+                CALL(1, "sandbox_stop", "{\"sandbox_id\":\"other\"}"),
         };
         struct world w;
 
@@ -390,8 +428,9 @@ test_background_over_http_is_the_clients(void **state)
         assert_true(n->is_ended && n->is_left);
         client = w.server->clients;
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}");
-        assert_true(newest(&w, OP_CLIENT_HEARD) == heard);        /* the last report is recent */
-        assert_int_equal(loop_timer_set(w.loop, &client->heard, loop_now_ms(), client->heard.fire), 0);
+        assert_true(newest(&w, OP_CLIENT_HEARD) == heard); /* the last report is recent */
+        assert_int_equal(loop_timer_set(w.loop, &client->heard, loop_now_ms(), client->heard.fire),
+                         0);
         loop_turn(w.loop);
         /* nothing is in flight: the next report is sent when the client returns */
         assert_null(w.server->clients);
@@ -400,7 +439,8 @@ test_background_over_http_is_the_clients(void **state)
         heard = newest(&w, OP_CLIENT_HEARD);
         reply(heard, NULL);
         client = w.server->clients;
-        assert_int_equal(loop_timer_set(w.loop, &client->heard, loop_now_ms(), client->heard.fire), 0);
+        assert_int_equal(loop_timer_set(w.loop, &client->heard, loop_now_ms(), client->heard.fire),
+                         0);
         loop_turn(w.loop);
         /* reports continue while a request is in flight */
         assert_false(newest(&w, OP_CLIENT_HEARD) == heard);
@@ -408,7 +448,8 @@ test_background_over_http_is_the_clients(void **state)
         w.ask.client = "another";
         say(&w, CALL(4, EXECUTE, "{\"command\":\"sleep 9\",\"background\":true}"));
         reply(newest(&w, OP_CLIENT_HEARD), NULL);
-        assert_string_not_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_CLIENT, ""), mark);
+        assert_string_not_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_CLIENT, ""),
+                                mark);
         raze(&w);
 }
 
@@ -419,7 +460,8 @@ test_write_files(void **state)
 
         (void)state;
         build(&w);
-        say(&w, CALL(1, "write_files", "{\"files\":[{\"path\":\"a\",\"content\":\"xyz\",\"mode\":420}]}"));
+        say(&w, CALL(1, "write_files",
+                     "{\"files\":[{\"path\":\"a\",\"content\":\"xyz\",\"mode\":420}]}"));
         reply(last(&w, OP_FILE_WRITE), NULL);
         assert_int_equal(w.script.sent_len, 24 + 1 + 3 + 24);
         assert_memory_equal(w.script.sent + 24, "axyz", 4);
@@ -433,12 +475,16 @@ test_write_files(void **state)
         raze(&w);
 }
 
-/* -- what was refused ------------------------------------------------------------------------------------------------------------------ */
+/* -- what was refused
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 static void
 end_refused(struct noted *n, uint16_t denied)
 {
-        n->call->ops->ended(n->call, &(struct channel_end){ .word = OUTCOME_EXITED, .exit_code = 6, .denied = denied });
+        n->call->ops->ended(
+                n->call,
+                &(struct channel_end){ .word = OUTCOME_EXITED, .exit_code = 6, .denied = denied });
 }
 
 /*
@@ -481,19 +527,23 @@ test_what_was_refused(void **state)
         end_refused(last(&w, OP_EXEC), 3);
         assert_int_equal(w.client.answers, 0);
         reply_refused(last(&w, OP_EXEC_GET), 2, 4);
-        expect_text(&w, "stderr:\\nno such host\\n\\nExit code: 6\\n\\nRefused by the sandbox's network rules:\\n- No a. (2 times)\\n- No b.\\n- and 4 more requests; list_denials tells the last",
+        expect_text(&w,
+                    "stderr:\\nno such host\\n\\nExit code: 6\\n\\nRefused by the sandbox's "
+                    "network rules:\\n- No a. (2 times)\\n- No b.\\n- and 4 more requests; "
+                    "list_denials tells the last",
                     true);
         say(&w, CALL(2, "exec", "{\"argv\":[\"curl\"]}"));
         start_exec(last(&w, OP_EXEC), 3, 40);
         end_refused(last(&w, OP_EXEC), 3);
         reply_refused(last(&w, OP_EXEC_GET), 1, 0);
-        expect_part(&w, "\"dropped_bytes\":0,\"denied\":[{\"host\":\"a.test\",\"count\":2,\"message\":\"No a.\"}]},\"isError\"");
+        expect_part(&w, "\"dropped_bytes\":0,\"denied\":[{\"host\":\"a.test\",\"count\":2,"
+                        "\"message\":\"No a.\"}]},\"isError\"");
         say(&w, CALL(3, "exec", "{\"argv\":[\"curl\"]}"));
         start_exec(last(&w, OP_EXEC), 3, 40);
         end_refused(last(&w, OP_EXEC), 1);
         (void)fail(&e, ERROR_UNAVAILABLE, "the daemon is not there");
         last(&w, OP_EXEC_GET)->call->ops->refused(last(&w, OP_EXEC_GET)->call, &e);
-        expect_part(&w, "\"exit_code\":6");          /* the result is still sent */
+        expect_part(&w, "\"exit_code\":6"); /* the result is still sent */
         say(&w, CALL(4, EXECUTE, "{\"command\":\"curl a.test\"}"));
         start_exec(last(&w, OP_EXEC), 3, 40);
         w.script.is_down = true;

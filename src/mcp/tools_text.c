@@ -22,7 +22,8 @@ count_lines(const char *bytes, size_t len)
 {
         uint64_t count = 0;
 
-        for (const char *at = bytes, *end = bytes + len; at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        for (const char *at = bytes, *end = bytes + len;
+             at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++)
                 count++;
         return count;
 }
@@ -51,13 +52,17 @@ tools_stream_fini(struct tools_stream *s)
                 mcp_bytes_fini(&s->bytes);
 }
 
-/* -- the pipe into tail ------------------------------------------------------------------------------------------- */
+/* -- the pipe into tail
+ * ------------------------------------------------------------------------------------------- */
 
 /* As \s and trim() in ECMAScript, for the characters that occur in command lines. */
 static size_t
 blank_at(const char *text)
 {
-        static const char *const blanks[] = { " ", "\t", "\n", "\r", "\v", "\f", "\xc2\xa0", "\xe3\x80\x80", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xef\xbb\xbf" };
+        static const char *const blanks[] = {
+                " ",        "\t",           "\n",           "\r",           "\v",          "\f",
+                "\xc2\xa0", "\xe3\x80\x80", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xef\xbb\xbf"
+        };
 
         for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++)
                 if (strncmp(text, blanks[i], strlen(blanks[i])) == 0)
@@ -125,7 +130,7 @@ tools_tail_pipe(const char *command, const char **ret_text, size_t *ret_len, int
         *ret_len = strlen(command);
         for (const char *bar = strchr(command, '|'); bar; bar = strchr(bar + 1, '|')) {
                 if ((bar > command && bar[-1] == '|') || !is_tail(bar + 1, ret_tail))
-                        continue;      /* after || it is a separate command */
+                        continue; /* after || it is a separate command */
                 if (*ret_tail == 0)
                         return 0;
                 *ret_text = skip_blanks(command);
@@ -135,7 +140,9 @@ tools_tail_pipe(const char *command, const char **ret_text, size_t *ret_len, int
         return 0;
 }
 
-/* -- cutting ------------------------------------------------------------------------------------------------------ */
+/* -- cutting
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Where the last `tail` lines start, and how many lines there are. A line end at the very end ends
@@ -163,7 +170,8 @@ cut_lines(struct mcp_bytes *out, const struct mcp_bytes *text, uint64_t dropped_
 
         lines += dropped_lines;
         if (wanted > 0 && lines > wanted)
-                mcp_bytes_format(out, "[showing last %llu of %llu lines]\n", (unsigned long long)wanted, (unsigned long long)lines);
+                mcp_bytes_format(out, "[showing last %llu of %llu lines]\n",
+                                 (unsigned long long)wanted, (unsigned long long)lines);
         else
                 at = 0;
         mcp_bytes_put(out, text->text + at, text->len - at);
@@ -186,8 +194,10 @@ cut_tokens(struct mcp_bytes *out, const struct mcp_bytes *text, int64_t limit)
                 mcp_bytes_put(out, first.text, first.len);
                 mcp_bytes_text(out, "\n");
         }
-        mcp_bytes_format(out, "[...output truncated \xe2\x80\x94 showing first ~%lld + last ~%lld of ~%lld tokens...]", (long long)head,
-                         (long long)rest, (long long)total);
+        mcp_bytes_format(out,
+                         "[...output truncated \xe2\x80\x94 showing first ~%lld + last ~%lld of "
+                         "~%lld tokens...]",
+                         (long long)head, (long long)rest, (long long)total);
         if (last.len > 0) {
                 mcp_bytes_text(out, "\n");
                 mcp_bytes_put(out, last.text, last.len);
@@ -203,7 +213,8 @@ first_whole(const struct tools_stream *s, size_t at)
 {
         if (s->total <= TOOLS_KEPT)
                 return 0;
-        for (size_t i = 0; i < 3 && at < s->bytes.len && ((unsigned char)s->bytes.text[at] & 0xc0) == 0x80; i++)
+        for (size_t i = 0;
+             i < 3 && at < s->bytes.len && ((unsigned char)s->bytes.text[at] & 0xc0) == 0x80; i++)
                 at++;
         return at;
 }
@@ -226,7 +237,9 @@ tools_truncate(struct mcp_bytes *out, const struct tools_stream *s, int64_t tail
         mcp_bytes_fini(&cut);
 }
 
-/* -- the texts ------------------------------------------------------------------------------------------------------ */
+/* -- the texts
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void
 put_streams(struct mcp_bytes *text, const struct tools_output *o)
@@ -261,7 +274,8 @@ put_blank_line(struct mcp_bytes *text)
 }
 
 void
-tools_text_command(struct mcp_bytes *text, const struct tools_output *o, int exit_code, const char *error)
+tools_text_command(struct mcp_bytes *text, const struct tools_output *o, int exit_code,
+                   const char *error)
 {
         put_streams(text, o);
         if (error || exit_code != 0)
@@ -289,7 +303,8 @@ tools_text_process(struct mcp_bytes *text, const struct tools_output *o, const i
 void
 tools_text_killed(struct mcp_bytes *text, const char *pid, const struct tools_output *o)
 {
-        static const char *const titles[] = { "\n\n--- stdout (last output) ---\n", "\n\n--- stderr (last output) ---\n" };
+        static const char *const titles[] = { "\n\n--- stdout (last output) ---\n",
+                                              "\n\n--- stderr (last output) ---\n" };
         const struct tools_stream *streams[] = { o->out, o->err };
 
         mcp_bytes_format(text, "Process %s has been killed.", pid);

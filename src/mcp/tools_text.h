@@ -37,7 +37,8 @@ int tools_tail_pipe(const char *command, const char **ret_text, size_t *ret_len,
  * Appends the last `tail` lines (0: all; the sign is ignored), then cuts them to `tokens`: the
  * first tenth of that number from the start, the rest from the end.
  */
-void tools_truncate(struct mcp_bytes *out, const struct tools_stream *s, int64_t tail, int64_t tokens);
+void tools_truncate(struct mcp_bytes *out, const struct tools_stream *s, int64_t tail,
+                    int64_t tokens);
 
 struct tools_output {
         const struct tools_stream *out, *err;
@@ -48,7 +49,8 @@ struct tools_output {
  * execute_command: a command that ended. `error` (NULL: it exited) is the message for one that did
  * not run to its end.
  */
-void tools_text_command(struct mcp_bytes *text, const struct tools_output *o, int exit_code, const char *error);
+void tools_text_command(struct mcp_bytes *text, const struct tools_output *o, int exit_code,
+                        const char *error);
 
 /* get_process_output; `exit_code` NULL: it still runs. */
 void tools_text_process(struct mcp_bytes *text, const struct tools_output *o, const int *exit_code);

@@ -12,7 +12,8 @@
 
 static const struct text_limits limits = { 4u << 20, 16, 65536 };
 
-/* -- test/golden/mastra/execute_command.json ------------------------------------------------------------------------ */
+/* -- test/golden/mastra/execute_command.json
+ * ------------------------------------------------------------------------ */
 
 static char *
 read_file(const char *path, size_t *ret_len)
@@ -30,9 +31,11 @@ read_file(const char *path, size_t *ret_len)
 static void
 try_case(const struct node *c)
 {
-        const struct node *out = node_find(c, "stdout"), *err = node_find(c, "stderr"), *text = node_find(c, "text");
+        const struct node *out = node_find(c, "stdout"), *err = node_find(c, "stderr"),
+                          *text = node_find(c, "text");
         struct tools_stream streams[2] = { 0 };
-        struct tools_output o = { &streams[0], &streams[1], node_find(c, "tail")->integer, TOOLS_TOKENS };
+        struct tools_output o = { &streams[0], &streams[1], node_find(c, "tail")->integer,
+                                  TOOLS_TOKENS };
         struct mcp_bytes got = { 0 };
 
         tools_stream_put(&streams[0], out->text, out->len);
@@ -57,7 +60,8 @@ test_texts_are_mastras(void **state)
         (void)state;
         arena_init(&arena, 64u << 20);
         assert_int_equal(json_read(&arena, text, len, &limits, &root, &e), 0);
-        node_each(c, root) {
+        node_each(c, root)
+        {
                 try_case(c);
                 count++;
         }
@@ -66,12 +70,16 @@ test_texts_are_mastras(void **state)
         free(text);
 }
 
-/* -- the pipe into tail ------------------------------------------------------------------------------------------- */
+/* -- the pipe into tail
+ * ------------------------------------------------------------------------------------------- */
 
 static void
 test_tail_pipe(void **state)
 {
-        static const struct { const char *command, *text; int64_t tail; } cases[] = {
+        static const struct {
+                const char *command, *text;
+                int64_t tail;
+        } cases[] = {
                 { "ls | tail -5", "ls", 5 },
                 { "ls|tail -5", "ls", 5 },
                 { "  ls -l  |  tail  -n  12\n", "ls -l", 12 },
@@ -103,8 +111,10 @@ test_tail_pipe(void **state)
                         fail_msg("`%s`: found %d", cases[i].command, found);
                 if (!found)
                         assert_int_equal(len, strlen(cases[i].command));
-                else if (tail != cases[i].tail || len != strlen(cases[i].text) || memcmp(text, cases[i].text, len) != 0)
-                        fail_msg("`%s`: `%.*s`, %lld", cases[i].command, (int)len, text, (long long)tail);
+                else if (tail != cases[i].tail || len != strlen(cases[i].text) ||
+                         memcmp(text, cases[i].text, len) != 0)
+                        fail_msg("`%s`: `%.*s`, %lld", cases[i].command, (int)len, text,
+                                 (long long)tail);
         }
 }
 
@@ -128,7 +138,8 @@ test_flood_is_bounded_and_counted(void **state)
                 assert_true(out.bytes.room <= 4u * TOOLS_KEPT);
         }
         tools_text_command(&text, &o, 0, NULL);
-        assert_string_equal(text.text, "[showing last 2 of 1000000 lines]\nline 999999\nline 1000000\n");
+        assert_string_equal(text.text,
+                            "[showing last 2 of 1000000 lines]\nline 999999\nline 1000000\n");
         mcp_bytes_fini(&text);
         tools_stream_fini(&out);
 }
@@ -160,12 +171,15 @@ test_not_utf8(void **state)
         (void)state;
         tools_stream_put(&out, "a\377b\303(\342\202 c\360\237\230", 12);
         tools_text_command(&text, &o, 0, NULL);
-        assert_string_equal(text.text, "a\xef\xbf\xbd" "b\xef\xbf\xbd(\xef\xbf\xbd c\xef\xbf\xbd");
+        assert_string_equal(text.text, "a\xef\xbf\xbd"
+                                       "b\xef\xbf\xbd(\xef\xbf\xbd c\xef\xbf\xbd");
         mcp_bytes_fini(&text);
         tools_stream_fini(&out);
 }
 
-/* -- the other two tools ------------------------------------------------------------------------------------------------ */
+/* -- the other two tools
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void
 put(struct tools_stream *s, const char *text)
@@ -194,7 +208,8 @@ test_process_and_kill(void **state)
         assert_string_equal(text.text, "stdout:\nstarted\n\n\nstderr:\nwarn\n");
         mcp_bytes_fini(&text);
         tools_text_killed(&text, "29434", &o);
-        assert_string_equal(text.text, "Process 29434 has been killed.\n\n--- stdout (last output) ---\nstarted\n\n\n--- stderr (last output) ---\nwarn\n");
+        assert_string_equal(text.text, "Process 29434 has been killed.\n\n--- stdout (last output) "
+                                       "---\nstarted\n\n\n--- stderr (last output) ---\nwarn\n");
         mcp_bytes_fini(&text);
         tools_stream_fini(&err);
         put(&out, "done\n");

@@ -20,7 +20,9 @@ builder_add(struct builder *b, enum step_op op, const char *path, const char *wh
         } else {
                 s = &b->steps[b->count++];
         }
-        *s = (struct step){ .op = op, .source = STEP_NO_SOURCE, .path = path ? path : "", .text = "", .why = why };
+        *s = (struct step){
+                .op = op, .source = STEP_NO_SOURCE, .path = path ? path : "", .text = "", .why = why
+        };
         return s;
 }
 

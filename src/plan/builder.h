@@ -15,9 +15,9 @@ struct builder {
         struct findings *findings;
         struct step *steps;
         size_t count, room;
-        struct step scratch;  /* receives steps after the builder is full; never part of the plan */
+        struct step scratch; /* receives steps after the builder is full; never part of the plan */
         struct plan *plan;
-        bool is_full;                  /* more than PLAN_STEPS_MAX steps, or out of memory */
+        bool is_full; /* more than PLAN_STEPS_MAX steps, or out of memory */
 };
 
 /*
@@ -32,10 +32,11 @@ bool builder_has(const struct builder *b, enum plan_layer layer);
 /*
  * Formats a string in the builder's arena. Gives "" when out of memory (the builder is then full).
  */
-const char *builder_text(struct builder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *builder_text(struct builder *b, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
 
 /* The parts, in the order plan_build() calls them. */
-void builder_limits(struct builder *b);      /* limits.c: groups and what cannot be enforced; HOST */
+void builder_limits(struct builder *b); /* limits.c: groups and what cannot be enforced; HOST */
 /*
  * limits.c: has a v2 group of its own and one for each exec; pid 1 keeps a forked child ready
  * there, which counts as a task
@@ -45,13 +46,15 @@ bool builder_is_kept_in_group(const struct builder *b);
 uint64_t builder_tasks(const struct builder *b);
 /* limits.c: does the manifest write metadata.carrel.limits.NAME? */
 bool builder_is_written(const struct spec *spec, const char *name);
-void builder_sources(struct builder *b);     /* mounts.c: guarded names, mapped trees; HOST */
-void builder_image(struct builder *b);       /* root.c: the image of the private places; HOST */
-void builder_spawn(struct builder *b);       /* spawn.c: namespaces, ids, names; end of HOST, start of BOX */
-void builder_wall(struct builder *b);        /* wall.c: every address local, listeners; BOX, by builder_spawn() */
-void builder_root(struct builder *b);        /* root.c: the new root, /etc, /dev, /proc; BOX */
-void builder_mounts(struct builder *b);      /* mounts.c: the manifest's mounts and tools; BOX */
-void builder_enter(struct builder *b);       /* root.c: pivot, seal; BOX */
-void builder_harden(struct builder *b);      /* harden.c: GUEST */
+void builder_sources(struct builder *b); /* mounts.c: guarded names, mapped trees; HOST */
+void builder_image(struct builder *b);   /* root.c: the image of the private places; HOST */
+void
+builder_spawn(struct builder *b); /* spawn.c: namespaces, ids, names; end of HOST, start of BOX */
+void builder_wall(
+        struct builder *b); /* wall.c: every address local, listeners; BOX, by builder_spawn() */
+void builder_root(struct builder *b);   /* root.c: the new root, /etc, /dev, /proc; BOX */
+void builder_mounts(struct builder *b); /* mounts.c: the manifest's mounts and tools; BOX */
+void builder_enter(struct builder *b);  /* root.c: pivot, seal; BOX */
+void builder_harden(struct builder *b); /* harden.c: GUEST */
 
 #endif

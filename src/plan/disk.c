@@ -38,7 +38,8 @@ plan_wants_image(const struct spec *spec, const struct host_facts *facts)
                 return spec->carrel.disk == SPEC_DISK_IMAGE;
         if (!facts->is_privileged || mib > PLAN_IMAGE_MB_MAX)
                 return false;
-        return (is_memory_held(spec, facts) && mib > spec->limits.memory_mb) || (half > 0 && mib > half && builder_is_written(spec, "disk_mb"));
+        return (is_memory_held(spec, facts) && mib > spec->limits.memory_mb) ||
+               (half > 0 && mib > half && builder_is_written(spec, "disk_mb"));
 }
 
 /*
@@ -60,7 +61,9 @@ plan_memory_disk_mb(const struct spec *spec, const struct host_facts *facts)
 uint64_t
 plan_shared_memory_mb(const struct spec *spec, const struct host_facts *facts)
 {
-        uint64_t most = plan_memory_disk_mb(spec, facts), half = (is_memory_held(spec, facts) ? spec->limits.memory_mb : facts->memory_mb) / 2;
+        uint64_t most = plan_memory_disk_mb(spec, facts),
+                 half = (is_memory_held(spec, facts) ? spec->limits.memory_mb : facts->memory_mb) /
+                        2;
 
         return half == 0 ? 1 : half < most ? half : most;
 }

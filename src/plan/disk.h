@@ -11,7 +11,7 @@
 #include "plan/host_facts.h"
 #include "spec/spec.h"
 
-enum { PLAN_IMAGE_MB_MAX = 4 << 20 };    /* 4 TiB */
+enum { PLAN_IMAGE_MB_MAX = 4 << 20 }; /* 4 TiB */
 
 /* Does this sandbox ask for an image, or does `auto` use one if there is a disk for it? */
 bool plan_wants_image(const struct spec *spec, const struct host_facts *facts);

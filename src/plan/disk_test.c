@@ -1,6 +1,7 @@
-/* plan/disk_test.c - what plan/disk.h promises: when the private places lie on an image, and how large they are. */
-#include "plan/disk.h"
+/* plan/disk_test.c - what plan/disk.h promises: when the private places lie on an image, and how
+ * large they are. */
 #include "base/unit.h"
+#include "plan/disk.h"
 
 #include <string.h>
 
@@ -18,19 +19,27 @@ struct row {
 };
 
 static const struct row rows[] = {
-        { "nothing is written",                   SPEC_DISK_AUTO,   UNSET, UNSET, 16000, true,  true,  false, 2048,  2048 },
-        { "... on a small machine",               SPEC_DISK_AUTO,   UNSET, UNSET, 1000,  true,  true,  false, 500,   500 },
-        { "as much memory as disk",               SPEC_DISK_AUTO,   2048,  UNSET, 16000, true,  true,  false, 2048,  1024 },
-        { "less memory than disk",                SPEC_DISK_AUTO,   512,   UNSET, 16000, true,  true,  true,  2048,  256 },
-        { "... that nothing holds it to",         SPEC_DISK_AUTO,   512,   UNSET, 16000, true,  false, false, 2048,  2048 },
-        { "... as an ordinary user",              SPEC_DISK_AUTO,   512,   UNSET, 16000, false, true,  false, 2048,  256 },
-        { "... and a small disk",                 SPEC_DISK_AUTO,   512,   100,   16000, true,  true,  false, 100,   100 },
-        { "more disk than half of the machine",   SPEC_DISK_AUTO,   UNSET, 20480, 16000, true,  true,  true,  20480, 8000 },
-        { "... than fits in an image",            SPEC_DISK_AUTO,   UNSET, PLAN_IMAGE_MB_MAX + 1, 16000, true, true, false, PLAN_IMAGE_MB_MAX + 1, 8000 },
-        { "an image by name",                     SPEC_DISK_IMAGE,  UNSET, UNSET, 16000, true,  true,  true,  2048,  2048 },
-        { "... as an ordinary user",              SPEC_DISK_IMAGE,  UNSET, UNSET, 16000, false, true,  true,  2048,  2048 },
-        { "memory by name",                       SPEC_DISK_MEMORY, 512,   20480, 16000, true,  true,  false, 20480, 256 },
-        { "one MiB of memory",                    SPEC_DISK_AUTO,   1,     UNSET, 16000, true,  true,  true,  2048,  1 },
+        { "nothing is written", SPEC_DISK_AUTO, UNSET, UNSET, 16000, true, true, false, 2048,
+          2048 },
+        { "... on a small machine", SPEC_DISK_AUTO, UNSET, UNSET, 1000, true, true, false, 500,
+          500 },
+        { "as much memory as disk", SPEC_DISK_AUTO, 2048, UNSET, 16000, true, true, false, 2048,
+          1024 },
+        { "less memory than disk", SPEC_DISK_AUTO, 512, UNSET, 16000, true, true, true, 2048, 256 },
+        { "... that nothing holds it to", SPEC_DISK_AUTO, 512, UNSET, 16000, true, false, false,
+          2048, 2048 },
+        { "... as an ordinary user", SPEC_DISK_AUTO, 512, UNSET, 16000, false, true, false, 2048,
+          256 },
+        { "... and a small disk", SPEC_DISK_AUTO, 512, 100, 16000, true, true, false, 100, 100 },
+        { "more disk than half of the machine", SPEC_DISK_AUTO, UNSET, 20480, 16000, true, true,
+          true, 20480, 8000 },
+        { "... than fits in an image", SPEC_DISK_AUTO, UNSET, PLAN_IMAGE_MB_MAX + 1, 16000, true,
+          true, false, PLAN_IMAGE_MB_MAX + 1, 8000 },
+        { "an image by name", SPEC_DISK_IMAGE, UNSET, UNSET, 16000, true, true, true, 2048, 2048 },
+        { "... as an ordinary user", SPEC_DISK_IMAGE, UNSET, UNSET, 16000, false, true, true, 2048,
+          2048 },
+        { "memory by name", SPEC_DISK_MEMORY, 512, 20480, 16000, true, true, false, 20480, 256 },
+        { "one MiB of memory", SPEC_DISK_AUTO, 1, UNSET, 16000, true, true, true, 2048, 1 },
 };
 
 static void
@@ -39,10 +48,17 @@ is_what_the_table_says(void **state)
         (void)state;
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
                 const struct row *r = &rows[i];
-                struct node carrel = { .kind = NODE_MAP, .key = "carrel" }, limits = { .kind = NODE_MAP, .key = "limits" }, written = { .kind = NODE_INT, .key = "disk_mb" };
+                struct node carrel = { .kind = NODE_MAP, .key = "carrel" },
+                            limits = { .kind = NODE_MAP, .key = "limits" },
+                            written = { .kind = NODE_INT, .key = "disk_mb" };
                 struct node metadata = { .kind = NODE_MAP, .first = &carrel, .len = 1 };
-                struct spec spec = { .carrel.disk = r->disk, .limits = { .memory_mb = r->memory_mb, .disk_mb = r->disk_mb == UNSET ? SPEC_DISK_MB : r->disk_mb }, .metadata = &metadata };
-                struct host_facts facts = { .is_privileged = r->is_root, .memory_mb = r->machine_mb };
+                struct spec spec = { .carrel.disk = r->disk,
+                                     .limits = { .memory_mb = r->memory_mb,
+                                                 .disk_mb = r->disk_mb == UNSET ? SPEC_DISK_MB
+                                                                                : r->disk_mb },
+                                     .metadata = &metadata };
+                struct host_facts facts = { .is_privileged = r->is_root,
+                                            .memory_mb = r->machine_mb };
 
                 carrel.first = &limits;
                 limits.first = r->disk_mb == UNSET ? NULL : &written;
@@ -55,7 +71,9 @@ is_what_the_table_says(void **state)
         }
 }
 
-/* -- in a plan ------------------------------------------------------------------------------------------------ */
+/* -- in a plan
+ * ------------------------------------------------------------------------------------------------
+ */
 
 struct bench {
         struct arena arena;
@@ -71,13 +89,33 @@ struct bench {
 static void
 setup(struct bench *b, enum spec_disk disk, bool has_image)
 {
-        *b = (struct bench){ .spec = { .carrel.disk = disk, .limits = { .timeout_ms = UNSET, .memory_mb = 512, .cpu_ms = UNSET, .cpu_millicores = UNSET, .pids = UNSET,
-                                       .open_files = UNSET, .io_read_bps = UNSET, .io_write_bps = UNSET, .disk_mb = SPEC_DISK_MB, .output_bytes = UNSET } },
-                             .facts = { .has_user_ns = true, .has_seccomp = true, .has_mount_api = true, .is_privileged = true, .landlock_abi = 4, .memory_mb = 16000 },
+        *b = (struct bench){ .spec = { .carrel.disk = disk,
+                                       .limits = { .timeout_ms = UNSET,
+                                                   .memory_mb = 512,
+                                                   .cpu_ms = UNSET,
+                                                   .cpu_millicores = UNSET,
+                                                   .pids = UNSET,
+                                                   .open_files = UNSET,
+                                                   .io_read_bps = UNSET,
+                                                   .io_write_bps = UNSET,
+                                                   .disk_mb = SPEC_DISK_MB,
+                                                   .output_bytes = UNSET } },
+                             .facts = { .has_user_ns = true,
+                                        .has_seccomp = true,
+                                        .has_mount_api = true,
+                                        .is_privileged = true,
+                                        .landlock_abi = 4,
+                                        .memory_mb = 16000 },
                              .source = { .host_path = "/var/tmp", .is_directory = true } };
-        b->facts.cgroup.place[CGROUP_MEMORY] = (struct cgroup_place){ .version = 2, .parent = "/sys/fs/cgroup" };
-        b->request = (struct plan_request){ .id = "0123456789abcdef", .outside_uid = 1001, .outside_gid = 1002, .sources = &b->source, .source_count = has_image,
-                                            .has_image = has_image, .why_no_image = has_image ? NULL : "the moon is full" };
+        b->facts.cgroup.place[CGROUP_MEMORY] =
+                (struct cgroup_place){ .version = 2, .parent = "/sys/fs/cgroup" };
+        b->request = (struct plan_request){ .id = "0123456789abcdef",
+                                            .outside_uid = 1001,
+                                            .outside_gid = 1002,
+                                            .sources = &b->source,
+                                            .source_count = has_image,
+                                            .has_image = has_image,
+                                            .why_no_image = has_image ? NULL : "the moon is full" };
         arena_init(&b->arena, 8 << 20);
         findings_init(&b->findings, &b->arena);
 }
@@ -85,7 +123,8 @@ setup(struct bench *b, enum spec_disk disk, bool has_image)
 static int
 build(struct bench *b)
 {
-        return plan_build(&b->arena, &b->spec, &b->facts, &b->request, &b->plan, &b->findings, &b->error);
+        return plan_build(&b->arena, &b->spec, &b->facts, &b->request, &b->plan, &b->findings,
+                          &b->error);
 }
 
 static const struct step *
@@ -113,12 +152,18 @@ an_image_holds_tmp_and_the_home_alone(void **state)
                 assert_non_null(image);
                 assert_int_equal(image->source, 0);
                 assert_int_equal(image->number, 2048);
-                assert_int_equal((image->flags & STEP_OPTIONAL) != 0, disks[i] == SPEC_DISK_AUTO);     /* asked for by name, it is that or nothing */
+                assert_int_equal(
+                        (image->flags & STEP_OPTIONAL) != 0,
+                        disks[i] == SPEC_DISK_AUTO); /* asked for by name, it is that or nothing */
                 assert_int_equal(find(b.plan, STEP_SCRATCH, "")->number, UINT64_C(256) << 20);
                 assert_int_equal(find(b.plan, STEP_DISK, "")->number, UINT64_C(2048) << 20);
-                assert_true((find(b.plan, STEP_PRIVATE, "/tmp")->flags & find(b.plan, STEP_PRIVATE, PLAN_HOME)->flags & STEP_ON_IMAGE) != 0);
-                assert_true(((find(b.plan, STEP_PRIVATE, "/run")->flags | find(b.plan, STEP_PRIVATE, "/dev/shm")->flags) & STEP_ON_IMAGE) == 0);
-                assert_true(b.plan->is_on_image && b.plan->disk_floor_mb > 0 && b.plan->source_count == 1);
+                assert_true((find(b.plan, STEP_PRIVATE, "/tmp")->flags &
+                             find(b.plan, STEP_PRIVATE, PLAN_HOME)->flags & STEP_ON_IMAGE) != 0);
+                assert_true(((find(b.plan, STEP_PRIVATE, "/run")->flags |
+                              find(b.plan, STEP_PRIVATE, "/dev/shm")->flags) &
+                             STEP_ON_IMAGE) == 0);
+                assert_true(b.plan->is_on_image && b.plan->disk_floor_mb > 0 &&
+                            b.plan->source_count == 1);
                 arena_fini(&b.arena);
         }
 }
@@ -149,7 +194,8 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(is_what_the_table_says), cmocka_unit_test(an_image_holds_tmp_and_the_home_alone),
+                cmocka_unit_test(is_what_the_table_says),
+                cmocka_unit_test(an_image_holds_tmp_and_the_home_alone),
                 cmocka_unit_test(without_a_place_it_is_memory_or_a_refusal),
         };
 

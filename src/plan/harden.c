@@ -13,7 +13,11 @@
 
 enum { TASKS_SPARE = 64 };
 
-struct pool_row { int resource; uint64_t value; const char *why; };
+struct pool_row {
+        int resource;
+        uint64_t value;
+        const char *why;
+};
 
 /*
  * Kernel resources that a process may take for itself; the limits do not depend on the caller's.
@@ -53,7 +57,8 @@ static void
 landlock(struct builder *b)
 {
         static const char *const writable[] = { "/tmp", "/run", "/dev/shm", PLAN_HOME };
-        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty", "/dev/pts" };
+        static const char *const devices[] = { "/dev/null",    "/dev/zero", "/dev/full",
+                                               "/dev/urandom", "/dev/tty",  "/dev/pts" };
 
         if (!builder_has(b, LAYER_LANDLOCK))
                 return;
@@ -66,7 +71,8 @@ landlock(struct builder *b)
         for (size_t i = 0; i < b->request->mount_count; i++)
                 if (!b->request->mounts[i].is_read_only)
                         allow(b, b->request->mounts[i].at, ACCESS_WRITE, "mounts: read-write");
-        builder_add(b, STEP_LANDLOCK, "", "a second wall behind the mounts")->number = b->facts->landlock_abi;
+        builder_add(b, STEP_LANDLOCK, "", "a second wall behind the mounts")->number =
+                b->facts->landlock_abi;
 }
 
 static void
@@ -101,17 +107,21 @@ builder_harden(struct builder *b)
                 (void)rlimit(b, pools[i].resource, pools[i].value, pools[i].why);
         open_files(b);
         if (b->spec->limits.pids != SPEC_UNSET)
-                (void)rlimit(b, RLIMIT_NPROC, builder_tasks(b) + (b->plan->counts_pids ? TASKS_SPARE : 0),
-                       "limits.pids and Carrel's own processes, counted in the sandbox's user namespace; slightly higher where a control group also counts");
+                (void)rlimit(b, RLIMIT_NPROC,
+                             builder_tasks(b) + (b->plan->counts_pids ? TASKS_SPARE : 0),
+                             "limits.pids and Carrel's own processes, counted in the sandbox's "
+                             "user namespace; slightly higher where a control group also counts");
         identity(b);
         if (builder_has(b, LAYER_NO_NEW_PRIVS))
                 (void)builder_add(b, STEP_NO_NEW_PRIVS, "", "set-id programs gain nothing");
         if (builder_has(b, LAYER_HIDE))
-                (void)builder_add(b, STEP_HIDE, "", "pid 1 shares the payload's uid and must stay out of its reach");
+                (void)builder_add(b, STEP_HIDE, "",
+                                  "pid 1 shares the payload's uid and must stay out of its reach");
         landlock(b);
         if (builder_has(b, LAYER_CAPS))
                 (void)builder_add(b, STEP_DROP_CAPS, "", "nothing inside needs a capability");
         if (builder_has(b, LAYER_FILTER))
                 builder_add(b, STEP_FILTER, "", "fewer ways into the kernel")->number =
-                        b->spec->carrel.unix_sockets == SPEC_UNIX_OFF ? STEP_FILTER_NO_UNIX : STEP_FILTER_DEFAULT;
+                        b->spec->carrel.unix_sockets == SPEC_UNIX_OFF ? STEP_FILTER_NO_UNIX
+                                                                      : STEP_FILTER_DEFAULT;
 }

@@ -15,7 +15,12 @@
 #include <string.h>
 
 enum { FLOOR_MB = 32, TASKS_MAX = 4194304 };
-enum { TASKS_PER_MIB = 8, TASKS_LEAST = 256, TASKS_USUAL = 4096, TASK_MIB = 8 /* MiB of the machine's memory for each task */ };
+enum {
+        TASKS_PER_MIB = 8,
+        TASKS_LEAST = 256,
+        TASKS_USUAL = 4096,
+        TASK_MIB = 8 /* MiB of the machine's memory for each task */
+};
 
 static const char *
 group_of(struct builder *b, enum cgroup_controller c)
@@ -55,14 +60,15 @@ make_group(struct builder *b, enum cgroup_controller c, const char *why)
 }
 
 static void
-limit(struct builder *b, enum cgroup_controller c, const char *v1_file, const char *v2_file, uint64_t value,
-      const char *why)
+limit(struct builder *b, enum cgroup_controller c, const char *v1_file, const char *v2_file,
+      uint64_t value, const char *why)
 {
         bool is_v2 = b->facts->cgroup.place[c].version == 2;
         struct step *s;
 
         make_group(b, c, why);
-        s = builder_add(b, STEP_CGROUP_LIMIT, builder_text(b, "%s/%s", group_of(b, c), is_v2 ? v2_file : v1_file), why);
+        s = builder_add(b, STEP_CGROUP_LIMIT,
+                        builder_text(b, "%s/%s", group_of(b, c), is_v2 ? v2_file : v1_file), why);
         s->text = builder_text(b, "%" PRIu64, value);
         s->text_len = strlen(s->text);
 }
@@ -73,13 +79,15 @@ warn_unenforceable(struct builder *b, const char *field, const char *because)
         char name[64];
 
         (void)snprintf(name, sizeof name, "limit_unenforceable:%s", field);
-        findings_warn(b->findings, name, "", 0, 0, "%s is not enforced on this host: %s", field, because);
+        findings_warn(b->findings, name, "", 0, 0, "%s is not enforced on this host: %s", field,
+                      because);
 }
 
 static const char *
 no_group_because(const struct builder *b)
 {
-        return b->facts->cgroup.why_none ? b->facts->cgroup.why_none : "its control group controller is not available here";
+        return b->facts->cgroup.why_none ? b->facts->cgroup.why_none
+                                         : "its control group controller is not available here";
 }
 
 /*
@@ -92,10 +100,12 @@ plan_sockets(struct builder *b, uint64_t bytes)
         const struct cgroup_place *place = &b->facts->cgroup.place[CGROUP_MEMORY];
 
         if (place->version == 1 && place->is_socket_limited)
-                limit(b, CGROUP_MEMORY, "memory.kmem.tcp.limit_in_bytes", "", bytes, "limits.memory_mb, for buffers of sockets");
+                limit(b, CGROUP_MEMORY, "memory.kmem.tcp.limit_in_bytes", "", bytes,
+                      "limits.memory_mb, for buffers of sockets");
         else if (place->version == 1)
                 findings_warn(b->findings, "limit_unenforceable:memory_mb", "", 0, 0,
-                              "memory_mb does not cover buffers of sockets on this host: its version of control groups does not count them");
+                              "memory_mb does not cover buffers of sockets on this host: its "
+                              "version of control groups does not count them");
 }
 
 static void
@@ -112,28 +122,35 @@ plan_memory(struct builder *b)
         }
         if (mib > UINT64_MAX >> 21)
                 mib = UINT64_MAX >> 21;
-        limit(b, CGROUP_MEMORY, "memory.limit_in_bytes", "memory.max", mib << 20, "limits.memory_mb");
+        limit(b, CGROUP_MEMORY, "memory.limit_in_bytes", "memory.max", mib << 20,
+              "limits.memory_mb");
         if (b->facts->cgroup.place[CGROUP_MEMORY].is_swap_limited)
                 limit(b, CGROUP_MEMORY, "memory.memsw.limit_in_bytes", "memory.swap.max",
-                      b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? 0 : mib << 20, "no swap past the limit");
+                      b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? 0 : mib << 20,
+                      "no swap past the limit");
         plan_sockets(b, mib << 20);
         if (b->facts->cgroup.place[CGROUP_MEMORY].version == 2 && !b->request->is_living)
-                limit(b, CGROUP_MEMORY, "", "memory.oom.group", 1, "out of memory ends the whole box, not a part of it");
+                limit(b, CGROUP_MEMORY, "", "memory.oom.group", 1,
+                      "out of memory ends the whole box, not a part of it");
         s = builder_add(b, STEP_CGROUP_WATCH,
                         builder_text(b, "%s/%s", group_of(b, CGROUP_MEMORY),
-                                     b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? "memory.events"
-                                                                                        : "memory.oom_control"),
+                                     b->facts->cgroup.place[CGROUP_MEMORY].version == 2
+                                             ? "memory.events"
+                                             : "memory.oom_control"),
                         "tells a memory kill from another");
         /* In a long-lived box the kernel kills one process, and the keeper kills the command
          * that it belonged to; other commands continue. */
-        s->number = b->facts->cgroup.place[CGROUP_MEMORY].version == 2 || b->request->is_living ? WATCH_MEMORY_EVENTS : WATCH_OOM_CONTROL;
+        s->number = b->facts->cgroup.place[CGROUP_MEMORY].version == 2 || b->request->is_living
+                            ? WATCH_MEMORY_EVENTS
+                            : WATCH_OOM_CONTROL;
         b->plan->counts_oom = true;
 }
 
 bool
 builder_is_kept_in_group(const struct builder *b)
 {
-        return b->request->is_living && b->facts->cgroup.unified[0] != '\0' && builder_has(b, LAYER_LIMITS);
+        return b->request->is_living && b->facts->cgroup.unified[0] != '\0' &&
+               builder_has(b, LAYER_LIMITS);
 }
 
 static uint64_t
@@ -162,7 +179,10 @@ plan_pids(const struct spec *spec, const struct host_facts *facts)
         if (most == SPEC_UNSET || builder_is_written(spec, "pids"))
                 return most;
         most = at_most(most, at_least(facts->memory_mb / TASK_MIB, TASKS_USUAL));
-        return spec->limits.memory_mb == SPEC_UNSET ? most : at_most(most, at_least(spec->limits.memory_mb * TASKS_PER_MIB, TASKS_LEAST));
+        return spec->limits.memory_mb == SPEC_UNSET
+                       ? most
+                       : at_most(most,
+                                 at_least(spec->limits.memory_mb * TASKS_PER_MIB, TASKS_LEAST));
 }
 
 /* The kernel accepts no number above its maximum of process ids. */
@@ -182,8 +202,13 @@ cap_pids(struct builder *b)
                 return;
         if (can_limit(b, CGROUP_PIDS)) {
                 limit(b, CGROUP_PIDS, "pids.max", "pids.max", builder_tasks(b),
-                      builder_is_kept_in_group(b) ? "limits.pids, pid 1 of the box, and the child it has ready" : "limits.pids, and pid 1 of the box");
-                builder_add(b, STEP_CGROUP_WATCH, builder_text(b, "%s/pids.events", group_of(b, CGROUP_PIDS)), "counts the tasks that were not started")->number = WATCH_PIDS_EVENTS;
+                      builder_is_kept_in_group(b)
+                              ? "limits.pids, pid 1 of the box, and the child it has ready"
+                              : "limits.pids, and pid 1 of the box");
+                builder_add(b, STEP_CGROUP_WATCH,
+                            builder_text(b, "%s/pids.events", group_of(b, CGROUP_PIDS)),
+                            "counts the tasks that were not started")
+                        ->number = WATCH_PIDS_EVENTS;
                 b->plan->counts_pids = true;
         }
         /* RLIMIT_NPROC in the box's own user namespace also caps tasks (harden.c), so no warning
@@ -200,12 +225,15 @@ plan_cpu_share(struct builder *b)
         if (millicores == SPEC_UNSET)
                 return;
         if (!can_limit(b, CGROUP_CPU)) {
-                warn_unenforceable(b, "cpu_millicores", place->version != 0 ? "this kernel has no CPU quota" : no_group_because(b));
+                warn_unenforceable(b, "cpu_millicores",
+                                   place->version != 0 ? "this kernel has no CPU quota"
+                                                       : no_group_because(b));
                 return;
         }
         make_group(b, CGROUP_CPU, "limits.cpu_millicores");
         s = builder_add(b, STEP_CGROUP_LIMIT,
-                        builder_text(b, "%s/%s", group_of(b, CGROUP_CPU), place->version == 2 ? "cpu.max" : "cpu.cfs_quota_us"),
+                        builder_text(b, "%s/%s", group_of(b, CGROUP_CPU),
+                                     place->version == 2 ? "cpu.max" : "cpu.cfs_quota_us"),
                         "limits.cpu_millicores");
         s->text = place->version == 2 ? builder_text(b, "%" PRIu64 " 100000", millicores * 100)
                                       : builder_text(b, "%" PRIu64, millicores * 100);
@@ -222,14 +250,17 @@ plan_cpu_time(struct builder *b)
                 return;
         if (!has_place(b, CGROUP_CPUACCT)) {
                 b->plan->cpu = PLAN_CPU_RLIMIT;
-                warn_unenforceable(b, "cpu_ms", "without a control group CPU time is capped for each process, in whole seconds, not for the tree");
+                warn_unenforceable(b, "cpu_ms",
+                                   "without a control group CPU time is capped for each process, "
+                                   "in whole seconds, not for the tree");
                 return;
         }
         b->plan->cpu = PLAN_CPU_GROUP;
         make_group(b, CGROUP_CPUACCT, "limits.cpu_ms");
         s = builder_add(b, STEP_CGROUP_WATCH,
                         builder_text(b, "%s/%s", group_of(b, CGROUP_CPUACCT),
-                                     cgroup->place[CGROUP_CPUACCT].version == 2 ? "cpu.stat" : "cpuacct.usage"),
+                                     cgroup->place[CGROUP_CPUACCT].version == 2 ? "cpu.stat"
+                                                                                : "cpuacct.usage"),
                         "counts the CPU time of the whole tree");
         s->number = cgroup->place[CGROUP_CPUACCT].version == 2 ? WATCH_CPU_STAT : WATCH_CPU_NS;
 }
@@ -256,14 +287,20 @@ plan_io(struct builder *b)
                                                                : "blkio.throttle.write_bps_device";
 
                         make_group(b, CGROUP_IO, fields[i]);
-                        s = builder_add(b, STEP_CGROUP_LIMIT, builder_text(b, "%s/%s", group_of(b, CGROUP_IO), file), fields[i]);
+                        s = builder_add(b, STEP_CGROUP_LIMIT,
+                                        builder_text(b, "%s/%s", group_of(b, CGROUP_IO), file),
+                                        fields[i]);
                         s->text = place->version == 2
-                                          ? builder_text(b, "%s %s=%" PRIu64, b->request->disks[d], i == 0 ? "rbps" : "wbps", values[i])
-                                          : builder_text(b, "%s %" PRIu64, b->request->disks[d], values[i]);
+                                          ? builder_text(b, "%s %s=%" PRIu64, b->request->disks[d],
+                                                         i == 0 ? "rbps" : "wbps", values[i])
+                                          : builder_text(b, "%s %" PRIu64, b->request->disks[d],
+                                                         values[i]);
                         s->text_len = strlen(s->text);
                 }
                 if (b->request->disk_count == 0)
-                        warn_unenforceable(b, fields[i], "no writable mount lies on a disk that could be held to it");
+                        warn_unenforceable(
+                                b, fields[i],
+                                "no writable mount lies on a disk that could be held to it");
         }
 }
 
@@ -287,8 +324,11 @@ plan_disk(struct builder *b)
                         continue;
                 b->plan->disk_floor_mb = FLOOR_MB;
                 if (builder_is_written(b->spec, "disk_mb"))
-                        findings_warn(b->findings, "mount_uncapped", "metadata/carrel/limits/disk_mb", 0, 0,
-                                      "disk_mb limits the private places (/tmp, home); a writable mount may use all but the last %d MiB of its disk", FLOOR_MB);
+                        findings_warn(b->findings, "mount_uncapped",
+                                      "metadata/carrel/limits/disk_mb", 0, 0,
+                                      "disk_mb limits the private places (/tmp, home); a writable "
+                                      "mount may use all but the last %d MiB of its disk",
+                                      FLOOR_MB);
                 return;
         }
 }
@@ -299,18 +339,20 @@ plan_enable(struct builder *b)
         const struct cgroup_facts *cgroup = &b->facts->cgroup;
         bool is_v2 = false;
 
-        for (size_t c = 0; c < CGROUP_CPUACCT; c++)    /* CPU time needs no controller in v2 */
+        for (size_t c = 0; c < CGROUP_CPUACCT; c++) /* CPU time needs no controller in v2 */
                 is_v2 |= cgroup->place[c].version == 2;
         if (!is_v2 || !builder_has(b, LAYER_LIMITS))
                 return;
         if (cgroup->must_leave)
-                (void)builder_add(b, STEP_CGROUP_LEAVE, builder_text(b, "%s/carrel-runtime", cgroup->unified),
+                (void)builder_add(b, STEP_CGROUP_LEAVE,
+                                  builder_text(b, "%s/carrel-runtime", cgroup->unified),
                                   "a group that holds processes cannot limit children");
         for (size_t i = 0; i < cgroup->enable_count; i++) {
                 static const char controllers[] = "+memory +pids +cpu +io";
-                struct step *s = builder_add(b, STEP_CGROUP_ENABLE,
-                                             builder_text(b, "%s/cgroup.subtree_control", cgroup->enable[i]),
-                                             "controllers for the box's group");
+                struct step *s =
+                        builder_add(b, STEP_CGROUP_ENABLE,
+                                    builder_text(b, "%s/cgroup.subtree_control", cgroup->enable[i]),
+                                    "controllers for the box's group");
 
                 s->text = controllers;
                 s->text_len = sizeof controllers - 1;
@@ -336,7 +378,8 @@ plan_living(struct builder *b)
                 return;
         dir = living_group(b);
         if (!is_made(b, dir))
-                (void)builder_add(b, STEP_CGROUP_MAKE, dir, "a box that stays is killed and frozen by its group");
+                (void)builder_add(b, STEP_CGROUP_MAKE, dir,
+                                  "a box that stays is killed and frozen by its group");
 }
 
 /*
@@ -346,7 +389,8 @@ static bool
 is_unified(struct builder *b, const char *dir)
 {
         for (int c = 0; c < CGROUP_CONTROLLER_MAX; c++)
-                if (b->facts->cgroup.place[c].version == 2 && strcmp(group_of(b, (enum cgroup_controller)c), dir) == 0)
+                if (b->facts->cgroup.place[c].version == 2 &&
+                    strcmp(group_of(b, (enum cgroup_controller)c), dir) == 0)
                         return true;
         return builder_is_kept_in_group(b) && strcmp(living_group(b), dir) == 0;
 }
@@ -372,7 +416,8 @@ void
 builder_limits(struct builder *b)
 {
         if (b->request->lease_path)
-                (void)builder_add(b, STEP_LEASE, b->request->lease_path, "what a killed runtime leaves is collected by the next start");
+                (void)builder_add(b, STEP_LEASE, b->request->lease_path,
+                                  "what a killed runtime leaves is collected by the next start");
         plan_enable(b);
         plan_memory(b);
         cap_pids(b);

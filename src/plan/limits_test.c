@@ -1,6 +1,7 @@
-/* plan/limits_test.c - what plan/limits.c plans for memory, where hosts differ in what they count; and defaults. */
-#include "plan/plan.h"
+/* plan/limits_test.c - what plan/limits.c plans for memory, where hosts differ in what they count;
+ * and defaults. */
 #include "base/unit.h"
+#include "plan/plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,19 +26,25 @@ setup(struct bench *b, int version)
         memset(b, 0, sizeof *b);
         arena_init(&b->arena, 8 << 20);
         findings_init(&b->findings, &b->arena);
-        b->spec.limits = (struct spec_limits){ 30000, 64, SPEC_UNSET, SPEC_UNSET, SPEC_UNSET, 1024, SPEC_UNSET, SPEC_UNSET, SPEC_UNSET, SPEC_UNSET };
+        b->spec.limits =
+                (struct spec_limits){ 30000, 64,         SPEC_UNSET, SPEC_UNSET, SPEC_UNSET,
+                                      1024,  SPEC_UNSET, SPEC_UNSET, SPEC_UNSET, SPEC_UNSET };
         b->facts.has_user_ns = b->facts.has_seccomp = b->facts.has_mount_api = true;
         b->facts.landlock_abi = 4;
         memory->version = version;
         memory->is_swap_limited = memory->is_socket_limited = true;
-        (void)snprintf(memory->parent, sizeof memory->parent, "/sys/fs/cgroup%s", version == 1 ? "/memory" : "");
-        b->request = (struct plan_request){ .id = "0123456789abcdef", .outside_uid = 1001, .outside_gid = 1002 };
+        (void)snprintf(memory->parent, sizeof memory->parent, "/sys/fs/cgroup%s",
+                       version == 1 ? "/memory" : "");
+        b->request = (struct plan_request){ .id = "0123456789abcdef",
+                                            .outside_uid = 1001,
+                                            .outside_gid = 1002 };
 }
 
 static void
 must_build(struct bench *b)
 {
-        if (plan_build(&b->arena, &b->spec, &b->facts, &b->request, &b->plan, &b->findings, &b->error) < 0)
+        if (plan_build(&b->arena, &b->spec, &b->facts, &b->request, &b->plan, &b->findings,
+                       &b->error) < 0)
                 fail_msg("no plan: %s", b->error.message);
 }
 
@@ -48,7 +55,8 @@ find(const struct bench *b, enum step_op op, const char *tail)
         for (size_t i = 0; i < b->plan->step_count; i++) {
                 const struct step *s = &b->plan->steps[i];
 
-                if (s->op == op && strlen(s->path) >= strlen(tail) && strcmp(s->path + strlen(s->path) - strlen(tail), tail) == 0)
+                if (s->op == op && strlen(s->path) >= strlen(tail) &&
+                    strcmp(s->path + strlen(s->path) - strlen(tail), tail) == 0)
                         return s;
         }
         return NULL;
@@ -67,10 +75,13 @@ out_of_memory_ends_a_box_that_runs_one_command_alone(void **state)
                         setup(&b, version);
                         b.request.is_living = is_living;
                         must_build(&b);
-                        watch = find(&b, STEP_CGROUP_WATCH, version == 1 ? "memory.oom_control" : "memory.events");
+                        watch = find(&b, STEP_CGROUP_WATCH,
+                                     version == 1 ? "memory.oom_control" : "memory.events");
                         assert_non_null(watch);
-                        assert_int_equal(watch->number == WATCH_OOM_CONTROL, version == 1 && !is_living);
-                        assert_int_equal(find(&b, STEP_CGROUP_LIMIT, "memory.oom.group") != NULL, version == 2 && !is_living);
+                        assert_int_equal(watch->number == WATCH_OOM_CONTROL,
+                                         version == 1 && !is_living);
+                        assert_int_equal(find(&b, STEP_CGROUP_LIMIT, "memory.oom.group") != NULL,
+                                         version == 2 && !is_living);
                         assert_true(b.plan->counts_oom);
                         arena_fini(&b.arena);
                 }
@@ -92,7 +103,8 @@ buffers_of_sockets_are_capped_or_warned_of(void **state)
                 assert_int_equal(cap != NULL, has);
                 assert_true(!cap || strcmp(cap->text, "67108864") == 0);
                 assert_int_equal(b.findings.warning_count, !has);
-                assert_true(has || strcmp(b.findings.warnings->name, "limit_unenforceable:memory_mb") == 0);
+                assert_true(has || strcmp(b.findings.warnings->name,
+                                          "limit_unenforceable:memory_mb") == 0);
                 arena_fini(&b.arena);
         }
 }
@@ -111,14 +123,20 @@ static void
 defaults_are_not_what_was_written(void **state)
 {
         static const struct node value = { .kind = NODE_INT, .integer = 1 };
-        static const struct { const char *written; uint64_t memory_mb, size_mib, files_flags; } cases[] = {
-                { "none", 0, 2048, STEP_SOFT }, { "none", 100000, 2048, STEP_SOFT }, { "none", 1000, 500, STEP_SOFT }, { "disk_mb", 1000, 2048, STEP_SOFT },
+        static const struct {
+                const char *written;
+                uint64_t memory_mb, size_mib, files_flags;
+        } cases[] = {
+                { "none", 0, 2048, STEP_SOFT },   { "none", 100000, 2048, STEP_SOFT },
+                { "none", 1000, 500, STEP_SOFT }, { "disk_mb", 1000, 2048, STEP_SOFT },
                 { "open_files", 1000, 500, 0 },
         };
 
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-                struct node member = value, limits = { .kind = NODE_MAP, .key = "limits", .first = &member }, carrel = { .kind = NODE_MAP, .key = "carrel", .first = &limits };
+                struct node member = value,
+                            limits = { .kind = NODE_MAP, .key = "limits", .first = &member },
+                            carrel = { .kind = NODE_MAP, .key = "carrel", .first = &limits };
                 struct node metadata = { .kind = NODE_MAP, .first = &carrel };
                 struct bench b;
 
@@ -139,8 +157,10 @@ defaults_are_not_what_was_written(void **state)
 static const struct node *
 written_pids(void)
 {
-        static const struct node number = { .kind = NODE_INT, .key = "pids" }, limits = { .kind = NODE_MAP, .key = "limits", .first = &number },
-                                 carrel = { .kind = NODE_MAP, .key = "carrel", .first = &limits }, metadata = { .kind = NODE_MAP, .first = &carrel };
+        static const struct node number = { .kind = NODE_INT, .key = "pids" },
+                                 limits = { .kind = NODE_MAP, .key = "limits", .first = &number },
+                                 carrel = { .kind = NODE_MAP, .key = "carrel", .first = &limits },
+                                 metadata = { .kind = NODE_MAP, .first = &carrel };
 
         return &metadata;
 }
@@ -148,8 +168,11 @@ written_pids(void)
 static void
 pids_follow_memory_where_nobody_wrote_them(void **state)
 {
-        static const struct { uint64_t machine_mb, memory_mb, pids, tasks; bool is_written; } rows[] = {
-                { 0, SPEC_UNSET, SPEC_PIDS, 4096, false },            /* the machine is not known */
+        static const struct {
+                uint64_t machine_mb, memory_mb, pids, tasks;
+                bool is_written;
+        } rows[] = {
+                { 0, SPEC_UNSET, SPEC_PIDS, 4096, false }, /* the machine is not known */
                 { 512, SPEC_UNSET, SPEC_PIDS, 4096, false },
                 { 32768, SPEC_UNSET, SPEC_PIDS, 4096, false },
                 { 65536, SPEC_UNSET, SPEC_PIDS, 8192, false },
@@ -160,7 +183,7 @@ pids_follow_memory_where_nobody_wrote_them(void **state)
                 { 24576, 512, SPEC_PIDS, 4096, false },
                 { 24576, 9007199254740991, SPEC_PIDS, 4096, false },
                 { 1 << 20, 1024, SPEC_PIDS, 8192, false },
-                { 1 << 20, SPEC_UNSET, 1024, 1024, false },           /* the operator's limits_max */
+                { 1 << 20, SPEC_UNSET, 1024, 1024, false }, /* the operator's limits_max */
                 { 24576, 64, 3000, 3000, true },
                 { 24576, SPEC_UNSET, 50000, 50000, true },
         };
@@ -178,8 +201,11 @@ pids_follow_memory_where_nobody_wrote_them(void **state)
                 for (size_t k = 0; k < b.plan->step_count; k++) {
                         const struct step *s = &b.plan->steps[k];
 
-                        if (s->op == STEP_RLIMIT && s->number == RLIMIT_NPROC && s->number2 != rows[i].tasks + 1 /* pid 1 */)
-                                fail_msg("row %d: %llu tasks, not %llu", (int)i, (unsigned long long)s->number2 - 1, (unsigned long long)rows[i].tasks);
+                        if (s->op == STEP_RLIMIT && s->number == RLIMIT_NPROC &&
+                            s->number2 != rows[i].tasks + 1 /* pid 1 */)
+                                fail_msg("row %d: %llu tasks, not %llu", (int)i,
+                                         (unsigned long long)s->number2 - 1,
+                                         (unsigned long long)rows[i].tasks);
                 }
                 arena_fini(&b.arena);
         }

@@ -22,17 +22,22 @@ source_of(const struct builder *b, const struct plan_mount *m)
 static bool
 wants_overlay(const struct builder *b, const struct plan_mount *m)
 {
-        return m->is_read_only && source_of(b, m)->is_directory && source_of(b, m)->submount_count == 0 && builder_has(b, LAYER_OVERLAY) &&
+        return m->is_read_only && source_of(b, m)->is_directory &&
+               source_of(b, m)->submount_count == 0 && builder_has(b, LAYER_OVERLAY) &&
                builder_has(b, LAYER_READ_ONLY);
 }
 
-/* -- HOST ----------------------------------------------------------------------------------------------------- */
+/* -- HOST
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void
 plan_tree(struct builder *b, const struct plan_mount *m)
 {
         const struct plan_source *source = source_of(b, m);
-        struct step *s = builder_add(b, STEP_TREE, m->at, "ids outside and inside are mapped, so files keep their owner");
+        struct step *s =
+                builder_add(b, STEP_TREE, m->at,
+                            "ids outside and inside are mapped, so files keep their owner");
 
         s->source = m->source;
         s->number = m->is_tool ? PLAN_NO_ID : source->owner_uid;
@@ -44,11 +49,16 @@ static char
 guard_mode(const struct builder *b, const struct plan_protect *p)
 {
         switch (p->state) {
-        case PROTECT_ABSENT:      return b->spec->carrel.is_strict ? 's' : 'm';
-        case PROTECT_MAY_BE_MADE: return b->spec->carrel.is_strict ? 's' : 't';
-        case PROTECT_CONTENT:     return 'c';
-        case PROTECT_CONFIG:      return 'g';
-        default:                  return 0;
+        case PROTECT_ABSENT:
+                return b->spec->carrel.is_strict ? 's' : 'm';
+        case PROTECT_MAY_BE_MADE:
+                return b->spec->carrel.is_strict ? 's' : 't';
+        case PROTECT_CONTENT:
+                return 'c';
+        case PROTECT_CONFIG:
+                return 'g';
+        default:
+                return 0;
         }
 }
 
@@ -83,7 +93,7 @@ plan_guard(struct builder *b, int source)
         s = builder_add(b, STEP_GUARD, from->host_path, "names that programs of the host act on");
         s->source = source;
         s->text = list;
-        s->text_len = len - 1;         /* the step itself adds the last NUL */
+        s->text_len = len - 1; /* the step itself adds the last NUL */
 }
 
 /* Only for a directory: a command may create a repository in it. */
@@ -95,12 +105,13 @@ plan_survey(struct builder *b, int source)
 
         if (!from->is_directory)
                 return;
-        s = builder_add(b, STEP_SURVEY, from->host_path, "repositories and names below the top that programs of the host act on");
+        s = builder_add(b, STEP_SURVEY, from->host_path,
+                        "repositories and names below the top that programs of the host act on");
         s->source = source;
         if (from->leads_len == 0)
                 return;
         s->text = from->leads;
-        s->text_len = from->leads_len - 1;     /* the step itself adds the last NUL */
+        s->text_len = from->leads_len - 1; /* the step itself adds the last NUL */
 }
 
 static bool
@@ -114,7 +125,9 @@ static void
 plan_volume(struct builder *b, const struct plan_mount *m)
 {
         const struct plan_source *source = source_of(b, m);
-        struct step *s = builder_add(b, STEP_VOLUME, source->volume_place, "what is written there stays for the owner's next sandbox; made if it is not there");
+        struct step *s = builder_add(b, STEP_VOLUME, source->volume_place,
+                                     "what is written there stays for the owner's next sandbox; "
+                                     "made if it is not there");
 
         s->source = m->source;
         s->text = source->volume;
@@ -128,7 +141,9 @@ builder_sources(struct builder *b)
 {
         for (size_t i = 0; i < 2 && builder_has(b, LAYER_PROTECT); i++)
                 if (b->request->keeping[i])
-                        (void)builder_add(b, STEP_KEEPING, b->request->keeping[i], i == 0 ? "what is moved out of a mount goes there" : "or there, where that cannot be used");
+                        (void)builder_add(b, STEP_KEEPING, b->request->keeping[i],
+                                          i == 0 ? "what is moved out of a mount goes there"
+                                                 : "or there, where that cannot be used");
         for (size_t i = 0; i < b->request->mount_count; i++) {
                 const struct plan_mount *m = &b->request->mounts[i];
                 const struct plan_source *source = source_of(b, m);
@@ -144,13 +159,17 @@ builder_sources(struct builder *b)
         }
 }
 
-/* -- BOX ------------------------------------------------------------------------------------------------------ */
+/* -- BOX
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void
 plan_parents(struct builder *b, const char *at)
 {
         for (const char *slash = strchr(at + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-                struct step *s = builder_add(b, STEP_DIR, builder_text(b, "%.*s", (int)(slash - at), at), "leads to a mount");
+                struct step *s =
+                        builder_add(b, STEP_DIR, builder_text(b, "%.*s", (int)(slash - at), at),
+                                    "leads to a mount");
 
                 s->number = 0755;
                 s->flags |= STEP_OPTIONAL;
@@ -184,24 +203,30 @@ plan_from(struct builder *b, struct step *s, const struct plan_mount *m)
         s->text_len = strlen(s->text);
         s->number = source->device;
         s->number2 = source->inode;
-        s->flags |= STEP_RECURSIVE | (source->is_directory ? STEP_DIRECTORY : 0u) | (source->volume ? STEP_HELD : 0u);
+        s->flags |= STEP_RECURSIVE | (source->is_directory ? STEP_DIRECTORY : 0u) |
+                    (source->volume ? STEP_HELD : 0u);
 }
 
 static void
 plan_overlay(struct builder *b, const struct plan_mount *m)
 {
-        plan_from(b, builder_add(b, STEP_OVERLAY, m->at, m->is_tool ? "metadata.carrel.tools" : "mounts: read-only"), m);
+        plan_from(b,
+                  builder_add(b, STEP_OVERLAY, m->at,
+                              m->is_tool ? "metadata.carrel.tools" : "mounts: read-only"),
+                  m);
 }
 
 static void
 plan_bind(struct builder *b, const struct plan_mount *m)
 {
-        struct step *s = builder_add(b, STEP_BIND, m->at, m->is_tool ? "metadata.carrel.tools" : "mounts");
+        struct step *s =
+                builder_add(b, STEP_BIND, m->at, m->is_tool ? "metadata.carrel.tools" : "mounts");
 
         plan_from(b, s, m);
         if (m->is_read_only && builder_has(b, LAYER_READ_ONLY))
                 s->flags |= STEP_READ_ONLY;
-        s->flags |= (builder_has(b, LAYER_NOSUID) ? 0u : STEP_SUID) | (builder_has(b, LAYER_NODEV) ? 0u : STEP_DEV);
+        s->flags |= (builder_has(b, LAYER_NOSUID) ? 0u : STEP_SUID) |
+                    (builder_has(b, LAYER_NODEV) ? 0u : STEP_DEV);
 }
 
 static void
@@ -212,8 +237,9 @@ hide_sockets(struct builder *b, const struct plan_mount *m)
         if (wants_overlay(b, m))
                 return;
         for (size_t i = 0; i < source->socket_count && builder_has(b, LAYER_OVERLAY); i++)
-                builder_add(b, STEP_MASK, builder_text(b, "%s/%s", m->at, source->sockets[i]), "a socket of the host")->flags |=
-                        STEP_OPTIONAL;
+                builder_add(b, STEP_MASK, builder_text(b, "%s/%s", m->at, source->sockets[i]),
+                            "a socket of the host")
+                        ->flags |= STEP_OPTIONAL;
 }
 
 static bool
@@ -229,7 +255,8 @@ static void
 pin_parents(struct builder *b, const struct plan_mount *m, const char *relative)
 {
         for (const char *slash = strchr(relative, '/'); slash; slash = strchr(slash + 1, '/')) {
-                const char *path = builder_text(b, "%s/%.*s", m->at, (int)(slash - relative), relative);
+                const char *path =
+                        builder_text(b, "%s/%.*s", m->at, (int)(slash - relative), relative);
 
                 if (!has_pin(b, path))
                         (void)builder_add(b, STEP_PIN, path, "the way to a protected name");
@@ -244,7 +271,8 @@ protect(struct builder *b, const struct plan_mount *m)
         for (size_t i = 0; is_protecting(b, m) && i < source->protect_count; i++) {
                 const struct plan_protect *p = &source->protect[i];
 
-                if (p->state != PROTECT_FILE && p->state != PROTECT_DIRECTORY && p->state != PROTECT_CONFIG)
+                if (p->state != PROTECT_FILE && p->state != PROTECT_DIRECTORY &&
+                    p->state != PROTECT_CONFIG)
                         continue;
                 pin_parents(b, m, p->path);
                 if (p->state == PROTECT_CONFIG)
@@ -265,7 +293,8 @@ void
 builder_mounts(struct builder *b)
 {
         size_t count = b->request->mount_count;
-        const struct plan_mount **sorted = arena_array(b->arena, const struct plan_mount *, count + 1);
+        const struct plan_mount **sorted =
+                arena_array(b->arena, const struct plan_mount *, count + 1);
 
         if (!sorted) {
                 b->is_full = true;

@@ -29,7 +29,8 @@ plan_pack_len(const struct step *steps, size_t count)
 
         if (count > PLAN_STEPS_MAX)
                 return 0;
-        len = sizeof(struct packed_head) + count * sizeof(struct packed_step) + strings_len(steps, count);
+        len = sizeof(struct packed_head) + count * sizeof(struct packed_step) +
+              strings_len(steps, count);
         return len <= PLAN_PACK_MAX ? len : 0;
 }
 
@@ -54,14 +55,25 @@ plan_pack(const struct step *steps, size_t count, size_t source_count, void *byt
         char *strings = (char *)(out + count);
         uint32_t used = 1;
 
-        *head = (struct packed_head){ MAGIC, VERSION, (uint32_t)count, (uint32_t)source_count,
-                                      (uint32_t)strings_len(steps, count), 0 };
+        *head = (struct packed_head){ MAGIC,
+                                      VERSION,
+                                      (uint32_t)count,
+                                      (uint32_t)source_count,
+                                      (uint32_t)strings_len(steps, count),
+                                      0 };
         memset(strings, 0, head->strings_len);
         for (size_t i = 0; i < count; i++) {
                 const struct step *s = &steps[i];
 
-                out[i] = (struct packed_step){ (uint16_t)s->op, (uint16_t)s->flags, s->source, s->number,
-                                               s->number2, 0, 0, (uint32_t)s->text_len, 0 };
+                out[i] = (struct packed_step){ (uint16_t)s->op,
+                                               (uint16_t)s->flags,
+                                               s->source,
+                                               s->number,
+                                               s->number2,
+                                               0,
+                                               0,
+                                               (uint32_t)s->text_len,
+                                               0 };
                 out[i].path = string_put(strings, &used, s->path, strlen(s->path));
                 out[i].text = string_put(strings, &used, s->text, s->text_len);
         }
@@ -70,13 +82,15 @@ plan_pack(const struct step *steps, size_t count, size_t source_count, void *byt
 static int
 string_is_sound(const struct plan_view *view, uint32_t at, uint32_t len)
 {
-        return at < view->strings_len && len < view->strings_len - at && view->strings[at + len] == '\0';
+        return at < view->strings_len && len < view->strings_len - at &&
+               view->strings[at + len] == '\0';
 }
 
 static int
 path_is_sound(const struct plan_view *view, uint32_t at)
 {
-        return at < view->strings_len && memchr(view->strings + at, '\0', view->strings_len - at) != NULL;
+        return at < view->strings_len &&
+               memchr(view->strings + at, '\0', view->strings_len - at) != NULL;
 }
 
 static int
@@ -99,14 +113,17 @@ plan_unpack(const void *bytes, size_t len, struct plan_view *ret)
         enum step_phase phase = STEP_PHASE_HOST;
         struct plan_view view;
 
-        if (len < sizeof *head || len > PLAN_PACK_MAX || head->magic != MAGIC || head->version != VERSION)
+        if (len < sizeof *head || len > PLAN_PACK_MAX || head->magic != MAGIC ||
+            head->version != VERSION)
                 return -1;
-        if (head->step_count > PLAN_STEPS_MAX || head->source_count > PLAN_SOURCES_MAX || head->strings_len == 0 || head->zero != 0)
+        if (head->step_count > PLAN_STEPS_MAX || head->source_count > PLAN_SOURCES_MAX ||
+            head->strings_len == 0 || head->zero != 0)
                 return -1;
         if (len != sizeof *head + head->step_count * sizeof(struct packed_step) + head->strings_len)
                 return -1;
         view = (struct plan_view){ .steps = (const struct packed_step *)(const void *)(head + 1),
-                                   .step_count = head->step_count, .source_count = head->source_count,
+                                   .step_count = head->step_count,
+                                   .source_count = head->source_count,
                                    .strings_len = head->strings_len };
         view.strings = (const char *)(view.steps + view.step_count);
         if (view.strings[0] != '\0' || view.strings[view.strings_len - 1] != '\0')
@@ -123,7 +140,13 @@ plan_view_step(const struct plan_view *view, uint32_t index)
 {
         const struct packed_step *s = &view->steps[index];
 
-        return (struct step){ .op = (enum step_op)s->op, .flags = s->flags, .source = s->source,
-                              .number = s->number, .number2 = s->number2, .path = view->strings + s->path,
-                              .text = view->strings + s->text, .text_len = s->text_len, .why = "" };
+        return (struct step){ .op = (enum step_op)s->op,
+                              .flags = s->flags,
+                              .source = s->source,
+                              .number = s->number,
+                              .number2 = s->number2,
+                              .path = view->strings + s->path,
+                              .text = view->strings + s->text,
+                              .text_len = s->text_len,
+                              .why = "" };
 }

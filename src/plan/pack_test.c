@@ -1,6 +1,6 @@
 /* plan/pack_test.c - what plan/pack.h promises. */
-#include "plan/pack.h"
 #include "base/unit.h"
+#include "plan/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ packed(const struct step *steps, size_t count, size_t *ret_len)
 
         *ret_len = plan_pack_len(steps, count);
         assert_true(*ret_len > 0);
-        bytes = malloc(*ret_len);       /* exactly: a sanitizer sees one byte too many */
+        bytes = malloc(*ret_len); /* exactly: a sanitizer sees one byte too many */
         assert_non_null(bytes);
         plan_pack(steps, count, SOURCES, bytes);
         return bytes;
@@ -79,11 +79,17 @@ comes_back_whatever_it_holds(void **state)
 
                 for (size_t i = 0; i < count; i++) {
                         seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-                        steps[i] = (struct step){ .op = (enum step_op)((STEP_MAX - 1) * i / 40), .flags = seed & 0xff,
-                                                  .source = (int)(seed >> 8 & 1), .number = seed, .number2 = ~seed,
-                                                  .path = text + (sizeof text - 1 - (seed >> 16 & 0xff)),
-                                                  .text = text + (sizeof text - 1 - (seed >> 24 & 0xff)),
-                                                  .text_len = (size_t)(seed >> 24 & 0xff), .why = "" };
+                        steps[i] = (struct step){
+                                .op = (enum step_op)((STEP_MAX - 1) * i / 40),
+                                .flags = seed & 0xff,
+                                .source = (int)(seed >> 8 & 1),
+                                .number = seed,
+                                .number2 = ~seed,
+                                .path = text + (sizeof text - 1 - (seed >> 16 & 0xff)),
+                                .text = text + (sizeof text - 1 - (seed >> 24 & 0xff)),
+                                .text_len = (size_t)(seed >> 24 & 0xff),
+                                .why = ""
+                        };
                 }
                 bytes = packed(steps, count, &len);
                 assert_int_equal(plan_unpack(bytes, len, &view), 0);
@@ -106,8 +112,10 @@ struct damage_row {
         uint64_t value;
 };
 
-#define IN_HEAD(member) HEAD, offsetof(struct packed_head, member), sizeof(((struct packed_head *)0)->member)
-#define IN_STEP(part, member) part, offsetof(struct packed_step, member), sizeof(((struct packed_step *)0)->member)
+#define IN_HEAD(member) \
+        HEAD, offsetof(struct packed_head, member), sizeof(((struct packed_head *)0)->member)
+#define IN_STEP(part, member) \
+        part, offsetof(struct packed_step, member), sizeof(((struct packed_step *)0)->member)
 
 static const struct damage_row damages[] = {
         { "another magic", IN_HEAD(magic), 0x4c505244 },
@@ -145,13 +153,18 @@ static const struct damage_row damages[] = {
 static size_t
 place_of(const struct damage_row *row, size_t len)
 {
-        size_t steps = sizeof(struct packed_head), strings = steps + SOME * sizeof(struct packed_step);
+        size_t steps = sizeof(struct packed_head),
+               strings = steps + SOME * sizeof(struct packed_step);
 
         switch (row->part) {
-        case HEAD: return row->offset;
-        case STEP0: return steps + row->offset;
-        case STEP_LAST: return strings - sizeof(struct packed_step) + row->offset;
-        default: return row->offset == SIZE_MAX ? len - 1 : strings + row->offset;
+        case HEAD:
+                return row->offset;
+        case STEP0:
+                return steps + row->offset;
+        case STEP_LAST:
+                return strings - sizeof(struct packed_step) + row->offset;
+        default:
+                return row->offset == SIZE_MAX ? len - 1 : strings + row->offset;
         }
 }
 
@@ -199,7 +212,8 @@ refuses_any_other_length(void **state)
         assert_int_equal(plan_unpack("", 0, &view), -1);
 }
 
-/* Whatever one byte says, what passes can be walked without reading outside; a sanitizer watches. */
+/* Whatever one byte says, what passes can be walked without reading outside; a sanitizer watches.
+ */
 static void
 one_changed_byte_is_refused_or_harmless(void **state)
 {
@@ -216,7 +230,8 @@ one_changed_byte_is_refused_or_harmless(void **state)
                                 for (uint32_t i = 0; i < view.step_count; i++) {
                                         struct step s = plan_view_step(&view, i);
 
-                                        assert_true(s.op < STEP_MAX && s.source < (int)view.source_count);
+                                        assert_true(s.op < STEP_MAX &&
+                                                    s.source < (int)view.source_count);
                                         assert_int_equal(s.text[s.text_len], 0);
                                         sum += strlen(s.path) + strlen(s.text);
                                 }
@@ -236,7 +251,9 @@ refuses_to_pack_too_much(void **state)
         (void)state;
         memset(text, 'x', sizeof text - 1);
         for (size_t i = 0; i <= PLAN_STEPS_MAX; i++)
-                steps[i] = (struct step){ .op = STEP_DIR, .source = STEP_NO_SOURCE, .path = "", .text = "", .why = "" };
+                steps[i] = (struct step){
+                        .op = STEP_DIR, .source = STEP_NO_SOURCE, .path = "", .text = "", .why = ""
+                };
         assert_true(plan_pack_len(steps, PLAN_STEPS_MAX) > 0);
         assert_int_equal(plan_pack_len(steps, PLAN_STEPS_MAX + 1), 0);
         for (size_t i = 0; i < PLAN_STEPS_MAX; i++)

@@ -19,9 +19,11 @@ warn_groups(struct builder *b)
 {
         if (!b->facts->is_privileged && b->facts->extra_group_count > 0)
                 findings_warn(b->findings, "groups_kept", "", 0, 0,
-                              "%u supplementary group%s of the caller cannot be dropped without privileges; "
+                              "%u supplementary group%s of the caller cannot be dropped without "
+                              "privileges; "
                               "group-readable files that are mounted stay readable",
-                              b->facts->extra_group_count, b->facts->extra_group_count == 1 ? "" : "s");
+                              b->facts->extra_group_count,
+                              b->facts->extra_group_count == 1 ? "" : "s");
 }
 
 /*
@@ -44,8 +46,10 @@ warn_unprotect(struct builder *b)
                         (void)nearest_try(&n, rows[r].path, rows[r].path);
                 }
                 if (!is_known && n.found)
-                        findings_warn(b->findings, "unprotect_unknown", builder_text(b, "metadata/carrel/unprotect/%zu", i), 0, 0,
-                                      "%s is not protected, so nothing is opened; did you mean %s?", open->items[i], n.found);
+                        findings_warn(b->findings, "unprotect_unknown",
+                                      builder_text(b, "metadata/carrel/unprotect/%zu", i), 0, 0,
+                                      "%s is not protected, so nothing is opened; did you mean %s?",
+                                      open->items[i], n.found);
         }
 }
 
@@ -65,9 +69,14 @@ default_cwd(struct builder *b)
 
 int
 plan_build(struct arena *arena, const struct spec *spec, const struct host_facts *facts,
-           const struct plan_request *request, const struct plan **ret, struct findings *findings, struct error *e)
+           const struct plan_request *request, const struct plan **ret, struct findings *findings,
+           struct error *e)
 {
-        struct builder b = { .arena = arena, .spec = spec, .facts = facts, .request = request, .findings = findings,
+        struct builder b = { .arena = arena,
+                             .spec = spec,
+                             .facts = facts,
+                             .request = request,
+                             .findings = findings,
                              .room = PLAN_STEPS_MAX };
 
         if (plan_refuse(spec, facts, request, e) < 0)
@@ -95,7 +104,8 @@ plan_build(struct arena *arena, const struct spec *spec, const struct host_facts
         if (arena->is_starved)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the plan");
         if (b.is_full || arena_is_full(arena))
-                return fail(e, ERROR_QUOTA_EXCEEDED, "the plan needs more than %d steps or more memory than one may take",
+                return fail(e, ERROR_QUOTA_EXCEEDED,
+                            "the plan needs more than %d steps or more memory than one may take",
                             PLAN_STEPS_MAX);
         *ret = b.plan;
         return 0;

@@ -23,16 +23,16 @@ enum plan_cpu { PLAN_CPU_NONE, PLAN_CPU_GROUP, PLAN_CPU_RLIMIT };
 
 struct plan {
         const char *id;
-        const struct step *steps;      /* in order: HOST, BOX, GUEST */
+        const struct step *steps; /* in order: HOST, BOX, GUEST */
         size_t step_count;
         size_t source_count;
-        const char *cwd;               /* where commands start, inside */
+        const char *cwd; /* where commands start, inside */
         const char *shell;
         enum plan_cpu cpu;
-        uint64_t pids, disk_mb;        /* limits as they apply, lowered by memory; SPEC_UNSET: none */
-        bool counts_pids;              /* a group counts the tasks that could not start */
-        bool counts_oom;               /* a memory kill can be distinguished from another kill */
-        bool is_on_image;              /* /tmp and the home are on a disk and do not count against memory_mb */
+        uint64_t pids, disk_mb; /* limits as they apply, lowered by memory; SPEC_UNSET: none */
+        bool counts_pids;       /* a group counts the tasks that could not start */
+        bool counts_oom;        /* a memory kill can be distinguished from another kill */
+        bool is_on_image; /* /tmp and the home are on a disk and do not count against memory_mb */
         /* MiB of free space below which the process tree is stopped; 0: none */
         uint64_t disk_floor_mb;
 };
@@ -43,8 +43,8 @@ struct plan {
  * that no wall can enforce is ERROR_EGRESS_UNENFORCEABLE. Pure.
  */
 int plan_build(struct arena *arena, const struct spec *spec, const struct host_facts *facts,
-               const struct plan_request *request, const struct plan **ret, struct findings *findings,
-               struct error *e);
+               const struct plan_request *request, const struct plan **ret,
+               struct findings *findings, struct error *e);
 
 /*
  * The number of processes and threads that a sandbox may have at once: limits.pids, or what follows

@@ -1,6 +1,6 @@
 /* plan/plan_test.c - what plan/plan.h promises, on hosts that are invented. */
-#include "plan/plan.h"
 #include "base/unit.h"
+#include "plan/plan.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -15,7 +15,8 @@
 #define ID "0123456789abcdef"
 #define UNSET SPEC_UNSET
 
-/* -- what a plan is made from --------------------------------------------------------------------------------- */
+/* -- what a plan is made from
+ * --------------------------------------------------------------------------------- */
 
 struct bench {
         struct arena arena;
@@ -79,12 +80,14 @@ host_none(struct cgroup_facts *c)
 static void
 setup(struct bench *b)
 {
-        static const struct host_dir dirs[] = { { "/usr", false, "" }, { "/bin", true, "usr/bin" } };
+        static const struct host_dir dirs[] = { { "/usr", false, "" },
+                                                { "/bin", true, "usr/bin" } };
 
         memset(b, 0, sizeof *b);
         arena_init(&b->arena, 8 << 20);
         findings_init(&b->findings, &b->arena);
-        b->spec.limits = (struct spec_limits){ 30000, UNSET, UNSET, UNSET, UNSET, 1024, UNSET, UNSET, UNSET, UNSET };
+        b->spec.limits = (struct spec_limits){ 30000, UNSET, UNSET, UNSET, UNSET,
+                                               1024,  UNSET, UNSET, UNSET, UNSET };
         b->facts.has_user_ns = b->facts.has_seccomp = b->facts.has_mount_api = true;
         b->facts.landlock_abi = 4;
         memcpy(b->facts.dirs, dirs, sizeof dirs);
@@ -98,7 +101,8 @@ setup(struct bench *b)
 static int
 build(struct bench *b)
 {
-        return plan_build(&b->arena, &b->spec, &b->facts, &b->request, &b->plan, &b->findings, &b->error);
+        return plan_build(&b->arena, &b->spec, &b->facts, &b->request, &b->plan, &b->findings,
+                          &b->error);
 }
 
 static void
@@ -120,7 +124,8 @@ find_step(const struct plan *plan, enum step_op op, const char *path, const char
         for (size_t i = 0; i < plan->step_count; i++) {
                 const struct step *s = &plan->steps[i];
 
-                if (s->op == op && (!path || strcmp(s->path, path) == 0) && (!text || strcmp(s->text, text) == 0))
+                if (s->op == op && (!path || strcmp(s->path, path) == 0) &&
+                    (!text || strcmp(s->text, text) == 0))
                         return s;
         }
         return NULL;
@@ -145,15 +150,17 @@ has_warning(const struct findings *f, const char *name)
         return false;
 }
 
-/* -- limits --------------------------------------------------------------------------------------------------- */
+/* -- limits
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 struct limit_row {
         const char *what;
         void (*host)(struct cgroup_facts *);
-        size_t field;                  /* of struct spec_limits */
+        size_t field; /* of struct spec_limits */
         uint64_t value;
-        const char *steps;             /* the group steps, in order: "op path=text;" */
-        const char *warning;           /* NULL: none */
+        const char *steps;   /* the group steps, in order: "op path=text;" */
+        const char *warning; /* NULL: none */
 };
 
 #define LIMIT(member) offsetof(struct spec_limits, member)
@@ -168,40 +175,83 @@ struct limit_row {
 static const struct limit_row limit_rows[] = {
         { "v1 memory", host_v1, LIMIT(memory_mb), 64,
           "cgroup_make " MEMORY "=;cgroup_limit " MEMORY "/memory.limit_in_bytes=67108864;"
-          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=67108864;" TCP "67108864;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY "=;", NULL },
+          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=67108864;" TCP
+          "67108864;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY "=;",
+          NULL },
         { "v1 memory beyond any number", host_v1, LIMIT(memory_mb), 9007199254740991,
-          "cgroup_make " MEMORY "=;cgroup_limit " MEMORY "/memory.limit_in_bytes=9223372036853727232;"
-          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=9223372036853727232;" TCP "9223372036853727232;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY "=;", NULL },
-        { "v1 pids", host_v1, LIMIT(pids), 20, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=21;cgroup_watch " PIDS "/pids.events=;cgroup_join " PIDS "=;", NULL },
-        { "v1 pids, all there are", host_v1, LIMIT(pids), 4194304, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=4194304;cgroup_watch " PIDS "/pids.events=;cgroup_join " PIDS "=;", NULL },
-        { "v1 pids, all but one", host_v1, LIMIT(pids), 4194303, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=4194304;cgroup_watch " PIDS "/pids.events=;cgroup_join " PIDS "=;", NULL },
+          "cgroup_make " MEMORY "=;cgroup_limit " MEMORY
+          "/memory.limit_in_bytes=9223372036853727232;"
+          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=9223372036853727232;" TCP
+          "9223372036853727232;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY
+          "=;",
+          NULL },
+        { "v1 pids", host_v1, LIMIT(pids), 20,
+          "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=21;cgroup_watch " PIDS
+          "/pids.events=;cgroup_join " PIDS "=;",
+          NULL },
+        { "v1 pids, all there are", host_v1, LIMIT(pids), 4194304,
+          "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=4194304;cgroup_watch " PIDS
+          "/pids.events=;cgroup_join " PIDS "=;",
+          NULL },
+        { "v1 pids, all but one", host_v1, LIMIT(pids), 4194303,
+          "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=4194304;cgroup_watch " PIDS
+          "/pids.events=;cgroup_join " PIDS "=;",
+          NULL },
         { "v1 cpu share", host_v1, LIMIT(cpu_millicores), 250,
-          "cgroup_make " CPU "=;cgroup_limit " CPU "/cpu.cfs_quota_us=25000;cgroup_join " CPU "=;", NULL },
-        { "v1 cpu time", host_v1, LIMIT(cpu_ms), 500, "cgroup_make " CPU "=;cgroup_watch " CPU "/cpuacct.usage=;cgroup_join " CPU "=;", NULL },
+          "cgroup_make " CPU "=;cgroup_limit " CPU "/cpu.cfs_quota_us=25000;cgroup_join " CPU "=;",
+          NULL },
+        { "v1 cpu time", host_v1, LIMIT(cpu_ms), 500,
+          "cgroup_make " CPU "=;cgroup_watch " CPU "/cpuacct.usage=;cgroup_join " CPU "=;", NULL },
         { "v1 io", host_v1, LIMIT(io_read_bps), 4096,
-          "cgroup_make " BLKIO "=;cgroup_limit " BLKIO "/blkio.throttle.read_bps_device=8:0 4096;cgroup_join " BLKIO "=;", NULL },
+          "cgroup_make " BLKIO "=;cgroup_limit " BLKIO
+          "/blkio.throttle.read_bps_device=8:0 4096;cgroup_join " BLKIO "=;",
+          NULL },
         { "v1 io, writing", host_v1, LIMIT(io_write_bps), 4096,
-          "cgroup_make " BLKIO "=;cgroup_limit " BLKIO "/blkio.throttle.write_bps_device=8:0 4096;cgroup_join " BLKIO "=;", NULL },
+          "cgroup_make " BLKIO "=;cgroup_limit " BLKIO
+          "/blkio.throttle.write_bps_device=8:0 4096;cgroup_join " BLKIO "=;",
+          NULL },
         { "v2 memory", host_v2, LIMIT(memory_mb), 64,
-          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/memory.max=67108864;cgroup_limit " GROUP "/memory.swap.max=0;"
-          "cgroup_limit " GROUP "/memory.oom.group=1;cgroup_watch " GROUP "/memory.events=;cgroup_join " GROUP "=unified;", NULL },
-        { "v2 pids", host_v2, LIMIT(pids), 20, ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/pids.max=21;cgroup_watch " GROUP "/pids.events=;cgroup_join " GROUP "=unified;", NULL },
+          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP
+                 "/memory.max=67108864;cgroup_limit " GROUP "/memory.swap.max=0;"
+                 "cgroup_limit " GROUP "/memory.oom.group=1;cgroup_watch " GROUP
+                 "/memory.events=;cgroup_join " GROUP "=unified;",
+          NULL },
+        { "v2 pids", host_v2, LIMIT(pids), 20,
+          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/pids.max=21;cgroup_watch " GROUP
+                 "/pids.events=;cgroup_join " GROUP "=unified;",
+          NULL },
         { "v2 cpu share", host_v2, LIMIT(cpu_millicores), 1500,
-          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/cpu.max=150000 100000;cgroup_join " GROUP "=unified;", NULL },
-        { "v2 cpu time", host_v2, LIMIT(cpu_ms), 500, ENABLE "cgroup_make " GROUP "=;cgroup_watch " GROUP "/cpu.stat=;cgroup_join " GROUP "=unified;", NULL },
+          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP
+                 "/cpu.max=150000 100000;cgroup_join " GROUP "=unified;",
+          NULL },
+        { "v2 cpu time", host_v2, LIMIT(cpu_ms), 500,
+          ENABLE "cgroup_make " GROUP "=;cgroup_watch " GROUP "/cpu.stat=;cgroup_join " GROUP
+                 "=unified;",
+          NULL },
         { "v2 io", host_v2, LIMIT(io_write_bps), 4096,
-          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/io.max=8:0 wbps=4096;cgroup_join " GROUP "=unified;", NULL },
-        { "hybrid memory: a v1 group is not taken for the v2 one", host_hybrid, LIMIT(memory_mb), 64,
+          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP
+                 "/io.max=8:0 wbps=4096;cgroup_join " GROUP "=unified;",
+          NULL },
+        { "hybrid memory: a v1 group is not taken for the v2 one", host_hybrid, LIMIT(memory_mb),
+          64,
           ENABLE "cgroup_make " MEMORY "=;cgroup_limit " MEMORY "/memory.limit_in_bytes=67108864;"
-          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=67108864;" TCP "67108864;cgroup_watch " MEMORY "/memory.oom_control=;"
-          "cgroup_join " MEMORY "=;", NULL },
+                 "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=67108864;" TCP
+                 "67108864;cgroup_watch " MEMORY "/memory.oom_control=;"
+                 "cgroup_join " MEMORY "=;",
+          NULL },
         { "hybrid io: v2 alone has it, and it is enabled there", host_hybrid, LIMIT(io_read_bps), 9,
-          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/io.max=8:0 rbps=9;cgroup_join " GROUP "=unified;", NULL },
-        { "no groups: memory", host_none, LIMIT(memory_mb), 64, "", "limit_unenforceable:memory_mb" },
-        { "no groups: cpu share", host_none, LIMIT(cpu_millicores), 64, "", "limit_unenforceable:cpu_millicores" },
+          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP
+                 "/io.max=8:0 rbps=9;cgroup_join " GROUP "=unified;",
+          NULL },
+        { "no groups: memory", host_none, LIMIT(memory_mb), 64, "",
+          "limit_unenforceable:memory_mb" },
+        { "no groups: cpu share", host_none, LIMIT(cpu_millicores), 64, "",
+          "limit_unenforceable:cpu_millicores" },
         { "no groups: cpu time", host_none, LIMIT(cpu_ms), 64, "", "limit_unenforceable:cpu_ms" },
-        { "no groups: reading", host_none, LIMIT(io_read_bps), 64, "", "limit_unenforceable:io_read_bps" },
-        { "no groups: writing", host_none, LIMIT(io_write_bps), 64, "", "limit_unenforceable:io_write_bps" },
+        { "no groups: reading", host_none, LIMIT(io_read_bps), 64, "",
+          "limit_unenforceable:io_read_bps" },
+        { "no groups: writing", host_none, LIMIT(io_write_bps), 64, "",
+          "limit_unenforceable:io_write_bps" },
         { "no groups: tasks are capped by a resource limit", host_none, LIMIT(pids), 64, "", NULL },
 };
 
@@ -220,8 +270,10 @@ group_steps(struct arena *arena, const struct plan *plan)
         return text;
 }
 
-static const struct node pids_member = { .kind = NODE_INT, .key = "pids" }, limits_map = { .kind = NODE_MAP, .key = "limits", .first = &pids_member },
-                         carrel_map = { .kind = NODE_MAP, .key = "carrel", .first = &limits_map }, written_pids = { .kind = NODE_MAP, .first = &carrel_map };
+static const struct node pids_member = { .kind = NODE_INT, .key = "pids" },
+                         limits_map = { .kind = NODE_MAP, .key = "limits", .first = &pids_member },
+                         carrel_map = { .kind = NODE_MAP, .key = "carrel", .first = &limits_map },
+                         written_pids = { .kind = NODE_MAP, .first = &carrel_map };
 
 static void
 each_limit_is_its_steps_or_its_warning(void **state)
@@ -236,13 +288,15 @@ each_limit_is_its_steps_or_its_warning(void **state)
 
                 setup(&b);
                 row->host(&b.facts.cgroup);
-                b.spec.metadata = row->field == offsetof(struct spec_limits, pids) ? &written_pids : NULL;
+                b.spec.metadata =
+                        row->field == offsetof(struct spec_limits, pids) ? &written_pids : NULL;
                 b.request.disks = disks;
                 b.request.disk_count = 1;
                 *(uint64_t *)(void *)((char *)&b.spec.limits + row->field) = row->value;
                 must_build(&b);
                 got = group_steps(&b.arena, b.plan);
-                if (row->host == host_v2 || row->host == host_hybrid || row->host == host_v1 || !row->warning)
+                if (row->host == host_v2 || row->host == host_hybrid || row->host == host_v1 ||
+                    !row->warning)
                         if (b.findings.warning_count != 0)
                                 fail_msg("%s: warns %s", row->what, b.findings.warnings->name);
                 if (strcmp(got, row->steps) != 0)
@@ -253,20 +307,39 @@ each_limit_is_its_steps_or_its_warning(void **state)
         }
 }
 
-/* A box that stays is frozen, killed and counted by one group of the v2 hierarchy, with or without a limit, and by no second one. */
+/* A box that stays is frozen, killed and counted by one group of the v2 hierarchy, with or without
+ * a limit, and by no second one. */
 static void
 a_box_that_stays_has_a_v2_group(void **state)
 {
-        static const struct { const char *what; void (*host)(struct cgroup_facts *); bool is_living; uint64_t pids; uint32_t layers_off; const char *steps; } rows[] = {
+        static const struct {
+                const char *what;
+                void (*host)(struct cgroup_facts *);
+                bool is_living;
+                uint64_t pids;
+                uint32_t layers_off;
+                const char *steps;
+        } rows[] = {
                 { "v2, for one command", host_v2, false, UNSET, 0, ENABLE },
-                { "v2", host_v2, true, UNSET, 0, ENABLE "cgroup_make " GROUP "=;cgroup_join " GROUP "=unified;" },
-                { "v2 with a limit", host_v2, true, 20, 0, ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/pids.max=22;cgroup_watch " GROUP "/pids.events=;cgroup_join " GROUP "=unified;" },
+                { "v2", host_v2, true, UNSET, 0,
+                  ENABLE "cgroup_make " GROUP "=;cgroup_join " GROUP "=unified;" },
+                { "v2 with a limit", host_v2, true, 20, 0,
+                  ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP
+                         "/pids.max=22;cgroup_watch " GROUP "/pids.events=;cgroup_join " GROUP
+                         "=unified;" },
                 { "v1 and v2", host_hybrid, true, 20, 0,
-                  ENABLE "cgroup_make /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_limit /sys/fs/cgroup/pids/carrel-" ID "/pids.max=22;cgroup_watch /sys/fs/cgroup/pids/carrel-" ID "/pids.events=;cgroup_make " GROUP
-                         "=;cgroup_join /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_join " GROUP "=unified;" },
+                  ENABLE "cgroup_make /sys/fs/cgroup/pids/carrel-" ID
+                         "=;cgroup_limit /sys/fs/cgroup/pids/carrel-" ID
+                         "/pids.max=22;cgroup_watch /sys/fs/cgroup/pids/carrel-" ID
+                         "/pids.events=;cgroup_make " GROUP
+                         "=;cgroup_join /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_join " GROUP
+                         "=unified;" },
                 { "v1 alone", host_v1, true, UNSET, 0, "" },
                 { "v1 alone with a limit: no group an exec, no child ready", host_v1, true, 20, 0,
-                  "cgroup_make /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_limit /sys/fs/cgroup/pids/carrel-" ID "/pids.max=21;cgroup_watch /sys/fs/cgroup/pids/carrel-" ID "/pids.events=;cgroup_join /sys/fs/cgroup/pids/carrel-" ID "=;" },
+                  "cgroup_make /sys/fs/cgroup/pids/carrel-" ID
+                  "=;cgroup_limit /sys/fs/cgroup/pids/carrel-" ID
+                  "/pids.max=21;cgroup_watch /sys/fs/cgroup/pids/carrel-" ID
+                  "/pids.events=;cgroup_join /sys/fs/cgroup/pids/carrel-" ID "=;" },
                 { "no groups", host_none, true, UNSET, 0, "" },
                 { "limits are off", host_v2, true, UNSET, LAYER_LIMITS, "" },
         };
@@ -285,9 +358,16 @@ a_box_that_stays_has_a_v2_group(void **state)
                 got = group_steps(&b.arena, b.plan);
                 if (strcmp(got, rows[i].steps) != 0)
                         fail_msg("%s:\n     got %s\nexpected %s", rows[i].what, got, rows[i].steps);
-                for (size_t k = 0; k < b.plan->step_count; k++)        /* the child that is ready is no task of the payload's */
-                        if (b.plan->steps[k].op == STEP_RLIMIT && b.plan->steps[k].number == RLIMIT_NPROC && rows[i].layers_off == 0)
-                                assert_int_equal(b.plan->steps[k].number2, rows[i].pids + 1 + (strstr(rows[i].steps, "unified") != NULL && rows[i].is_living) + (b.plan->counts_pids ? 64u : 0u));
+                for (size_t k = 0; k < b.plan->step_count;
+                     k++) /* the child that is ready is no task of the payload's */
+                        if (b.plan->steps[k].op == STEP_RLIMIT &&
+                            b.plan->steps[k].number == RLIMIT_NPROC && rows[i].layers_off == 0)
+                                assert_int_equal(
+                                        b.plan->steps[k].number2,
+                                        rows[i].pids + 1 +
+                                                (strstr(rows[i].steps, "unified") != NULL &&
+                                                 rows[i].is_living) +
+                                                (b.plan->counts_pids ? 64u : 0u));
                 teardown(&b);
         }
 }
@@ -295,7 +375,11 @@ a_box_that_stays_has_a_v2_group(void **state)
 static void
 a_controller_without_its_limit_warns(void **state)
 {
-        static const struct { enum cgroup_controller c; size_t field; const char *warning; } rows[] = {
+        static const struct {
+                enum cgroup_controller c;
+                size_t field;
+                const char *warning;
+        } rows[] = {
                 { CGROUP_MEMORY, LIMIT(memory_mb), "limit_unenforceable:memory_mb" },
                 { CGROUP_CPU, LIMIT(cpu_millicores), "limit_unenforceable:cpu_millicores" },
                 { CGROUP_IO, LIMIT(io_read_bps), "limit_unenforceable:io_read_bps" },
@@ -313,7 +397,8 @@ a_controller_without_its_limit_warns(void **state)
                         b.request.disk_count = 1;
                         *(uint64_t *)(void *)((char *)&b.spec.limits + rows[i].field) = 100;
                         must_build(&b);
-                        if (count_op(b.plan, STEP_CGROUP_LIMIT) != 0 || !has_warning(&b.findings, rows[i].warning))
+                        if (count_op(b.plan, STEP_CGROUP_LIMIT) != 0 ||
+                            !has_warning(&b.findings, rows[i].warning))
                                 fail_msg("%s on version %d", rows[i].warning, version);
                         teardown(&b);
                 }
@@ -353,15 +438,14 @@ limits_choose_who_counts(void **state)
         teardown(&b);
 }
 
-/* -- mounts --------------------------------------------------------------------------------------------------- */
+/* -- mounts
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static const struct plan_protect protects[] = {
-        { "SANDBOX.md", PROTECT_FILE, "says" },
-        { ".git/hooks", PROTECT_DIRECTORY, "hooks" },
-        { ".git/config", PROTECT_FILE, "config" },
-        { ".claude", PROTECT_ABSENT, "agent" },
-        { ".envrc", PROTECT_CONTENT, "direnv" },
-        { "new/.git", PROTECT_MAY_BE_MADE, "git" },
+        { "SANDBOX.md", PROTECT_FILE, "says" },    { ".git/hooks", PROTECT_DIRECTORY, "hooks" },
+        { ".git/config", PROTECT_FILE, "config" }, { ".claude", PROTECT_ABSENT, "agent" },
+        { ".envrc", PROTECT_CONTENT, "direnv" },   { "new/.git", PROTECT_MAY_BE_MADE, "git" },
 };
 static const char *const sockets[] = { "run/s.sock" };
 static const char *const submounts[] = { "below" };
@@ -369,7 +453,8 @@ static const char *const submounts[] = { "below" };
 enum { SOURCE_WORK, SOURCE_DATA, SOURCE_FILE, SOURCE_TOOL, SOURCE_NESTED, SOURCE_MAX };
 
 static const struct plan_source sources[SOURCE_MAX] = {
-        [SOURCE_WORK] = { "/home/u/work", 11, 101, 1001, 1002, true, NULL, 0, sockets, 1, protects, 6 },
+        [SOURCE_WORK] = { "/home/u/work", 11, 101, 1001, 1002, true, NULL, 0, sockets, 1, protects,
+                          6 },
         [SOURCE_DATA] = { "/srv/data", 12, 102, 5, 6, true, NULL, 0, sockets, 1, protects, 6 },
         [SOURCE_FILE] = { "/srv/file", 13, 103, 5, 6, false, NULL, 0, NULL, 0, NULL, 0 },
         [SOURCE_TOOL] = { "/opt/tool", 14, 104, 0, 0, true, NULL, 0, NULL, 0, NULL, 0 },
@@ -407,9 +492,12 @@ mounts_stand_where_they_should(void **state)
         work = find_step(b.plan, STEP_BIND, "/workspace", NULL);
         assert_non_null(work);
         assert_true((work->flags & STEP_READ_ONLY) == 0 && work->source == SOURCE_WORK);
-        assert_true(work->number == 11 && work->number2 == 101);       /* it must be the one that was judged */
-        s = find_step(b.plan, STEP_BIND, "/workspace/inner", NULL);    /* something is mounted beneath: no overlay shows that */
-        assert_true(s > work && (s->flags & STEP_READ_ONLY) != 0 && (s->flags & STEP_RECURSIVE) != 0);
+        assert_true(work->number == 11 &&
+                    work->number2 == 101); /* it must be the one that was judged */
+        s = find_step(b.plan, STEP_BIND, "/workspace/inner",
+                      NULL); /* something is mounted beneath: no overlay shows that */
+        assert_true(s > work && (s->flags & STEP_READ_ONLY) != 0 &&
+                    (s->flags & STEP_RECURSIVE) != 0);
         assert_non_null(find_step(b.plan, STEP_MASK, "/workspace/inner/run/s.sock", NULL));
         assert_non_null(find_step(b.plan, STEP_OVERLAY, "/mnt/data", NULL));
         assert_null(find_step(b.plan, STEP_BIND, "/mnt/data", NULL));
@@ -438,7 +526,7 @@ protected_names_are_held(void **state)
         (void)state;
         setup_mounts(&b);
         must_build(&b);
-        assert_int_equal(count_op(b.plan, STEP_GUARD), 1);             /* of the writable mount alone */
+        assert_int_equal(count_op(b.plan, STEP_GUARD), 1); /* of the writable mount alone */
         s = find_step(b.plan, STEP_GUARD, "/home/u/work", NULL);
         assert_true(s && s->source == SOURCE_WORK && s->text_len == sizeof list - 1);
         assert_memory_equal(s->text, list, sizeof list);
@@ -450,10 +538,11 @@ protected_names_are_held(void **state)
                 char path[64];
 
                 (void)snprintf(path, sizeof path, "/workspace/%s", protects[i].path);
-                if (!find_step(b.plan, STEP_FREEZE, path, NULL) != (protects[i].state != PROTECT_FILE && protects[i].state != PROTECT_DIRECTORY))
+                if (!find_step(b.plan, STEP_FREEZE, path, NULL) !=
+                    (protects[i].state != PROTECT_FILE && protects[i].state != PROTECT_DIRECTORY))
                         fail_msg("%s is held, or is not", path);
         }
-        assert_int_equal(count_op(b.plan, STEP_PIN), 1);               /* .git, once */
+        assert_int_equal(count_op(b.plan, STEP_PIN), 1); /* .git, once */
         s = find_step(b.plan, STEP_PIN, "/workspace/.git", NULL);
         assert_true(s && s < find_step(b.plan, STEP_FREEZE, "/workspace/.git/hooks", NULL));
         assert_null(find_step(b.plan, STEP_FREEZE, "/mnt/data/SANDBOX.md", NULL));
@@ -463,7 +552,8 @@ protected_names_are_held(void **state)
 static void
 landlock_allows_exactly_what_may_be_written(void **state)
 {
-        static const char *const writable[] = { "/tmp", "/run", "/dev/shm", PLAN_HOME, "/workspace" };
+        static const char *const writable[] = { "/tmp", "/run", "/dev/shm", PLAN_HOME,
+                                                "/workspace" };
         struct bench b;
         size_t seen = 0;
 
@@ -487,12 +577,15 @@ landlock_allows_exactly_what_may_be_written(void **state)
         teardown(&b);
 }
 
-/* -- the whole ------------------------------------------------------------------------------------------------ */
+/* -- the whole
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void
 phases_never_go_back_and_the_filter_is_last(void **state)
 {
-        static void (*const hosts[])(struct cgroup_facts *) = { host_none, host_v1, host_v2, host_hybrid };
+        static void (*const hosts[])(struct cgroup_facts *) = { host_none, host_v1, host_v2,
+                                                                host_hybrid };
 
         (void)state;
         for (size_t h = 0; h < 8; h++) {
@@ -513,10 +606,13 @@ phases_never_go_back_and_the_filter_is_last(void **state)
                         phase = step_phase_of(b.plan->steps[i].op);
                         assert_true(b.plan->steps[i].why[0] != '\0');
                 }
-                assert_int_equal(b.plan->steps[0].op, STEP_LEASE);     /* before anything that outlives us is made */
+                assert_int_equal(b.plan->steps[0].op,
+                                 STEP_LEASE); /* before anything that outlives us is made */
                 assert_int_equal(b.plan->steps[b.plan->step_count - 1].op, STEP_FILTER);
-                assert_true(find_step(b.plan, STEP_NO_NEW_PRIVS, NULL, NULL) < find_step(b.plan, STEP_LANDLOCK, NULL, NULL));
-                assert_true(find_step(b.plan, STEP_IDENTITY, NULL, NULL) < find_step(b.plan, STEP_DROP_CAPS, NULL, NULL));
+                assert_true(find_step(b.plan, STEP_NO_NEW_PRIVS, NULL, NULL) <
+                            find_step(b.plan, STEP_LANDLOCK, NULL, NULL));
+                assert_true(find_step(b.plan, STEP_IDENTITY, NULL, NULL) <
+                            find_step(b.plan, STEP_DROP_CAPS, NULL, NULL));
                 len = plan_pack_len(b.plan->steps, b.plan->step_count);
                 bytes = malloc(len);
                 plan_pack(b.plan->steps, b.plan->step_count, b.plan->source_count, bytes);
@@ -527,19 +623,24 @@ phases_never_go_back_and_the_filter_is_last(void **state)
         }
 }
 
-struct layer_row { enum plan_layer layer; enum step_op op; const char *path; };
+struct layer_row {
+        enum plan_layer layer;
+        enum step_op op;
+        const char *path;
+};
 
 /* A layer that is switched off takes these steps away and adds none. */
 static const struct layer_row layer_rows[] = {
-        { LAYER_FILTER, STEP_FILTER, NULL },       { LAYER_LANDLOCK, STEP_LANDLOCK, NULL },
-        { LAYER_CAPS, STEP_DROP_CAPS, NULL },      { LAYER_NO_NEW_PRIVS, STEP_NO_NEW_PRIVS, NULL },
+        { LAYER_FILTER, STEP_FILTER, NULL },      { LAYER_LANDLOCK, STEP_LANDLOCK, NULL },
+        { LAYER_CAPS, STEP_DROP_CAPS, NULL },     { LAYER_NO_NEW_PRIVS, STEP_NO_NEW_PRIVS, NULL },
         { LAYER_MASK, STEP_MASK, "/proc/keys" },  { LAYER_NET, STEP_LOOPBACK, NULL },
-        { LAYER_UTS, STEP_HOSTNAME, NULL },        { LAYER_LIMITS, STEP_CGROUP_MAKE, NULL },
-        { LAYER_RLIMITS, STEP_RLIMIT, NULL },      { LAYER_HIDE, STEP_HIDE, NULL },
-        { LAYER_PROTECT, STEP_GUARD, NULL }, { LAYER_PROTECT, STEP_SURVEY, NULL }, { LAYER_OVERLAY, STEP_OVERLAY, NULL },
-        { LAYER_SEAL, STEP_SEAL, NULL },           { LAYER_IDENTITY, STEP_IDENTITY, NULL },
-        { LAYER_PROTECT, STEP_PIN, NULL },         { LAYER_READ_ONLY, STEP_OVERLAY, NULL },
-        { LAYER_RESET, STEP_PRIORITY, NULL },      { LAYER_RLIMITS, STEP_USER_POOLS, NULL },
+        { LAYER_UTS, STEP_HOSTNAME, NULL },       { LAYER_LIMITS, STEP_CGROUP_MAKE, NULL },
+        { LAYER_RLIMITS, STEP_RLIMIT, NULL },     { LAYER_HIDE, STEP_HIDE, NULL },
+        { LAYER_PROTECT, STEP_GUARD, NULL },      { LAYER_PROTECT, STEP_SURVEY, NULL },
+        { LAYER_OVERLAY, STEP_OVERLAY, NULL },    { LAYER_SEAL, STEP_SEAL, NULL },
+        { LAYER_IDENTITY, STEP_IDENTITY, NULL },  { LAYER_PROTECT, STEP_PIN, NULL },
+        { LAYER_READ_ONLY, STEP_OVERLAY, NULL },  { LAYER_RESET, STEP_PRIORITY, NULL },
+        { LAYER_RLIMITS, STEP_USER_POOLS, NULL },
 };
 
 static void
@@ -562,7 +663,9 @@ a_layer_that_is_off_takes_its_steps_away(void **state)
                 if (find_step(off.plan, layer_rows[i].op, layer_rows[i].path, NULL))
                         fail_msg("row %zu: the step stays", i);
                 for (int op = 0; op < STEP_MAX; op++)
-                        if (op != STEP_BIND && op != STEP_MASK && count_op(off.plan, (enum step_op)op) > count_op(on.plan, (enum step_op)op))
+                        if (op != STEP_BIND && op != STEP_MASK &&
+                            count_op(off.plan, (enum step_op)op) >
+                                    count_op(on.plan, (enum step_op)op))
                                 fail_msg("row %zu: more of %s", i, step_name((enum step_op)op));
                 teardown(&on);
                 teardown(&off);
@@ -572,9 +675,13 @@ a_layer_that_is_off_takes_its_steps_away(void **state)
 static void
 a_namespace_for_every_layer(void **state)
 {
-        static const struct { enum plan_layer layer; uint64_t flag; } rows[] = {
-                { LAYER_USER_NS, CLONE_NEWUSER }, { LAYER_PID, CLONE_NEWPID }, { LAYER_IPC, CLONE_NEWIPC },
-                { LAYER_UTS, CLONE_NEWUTS },      { LAYER_NET, CLONE_NEWNET }, { LAYER_CGROUP_NS, CLONE_NEWCGROUP },
+        static const struct {
+                enum plan_layer layer;
+                uint64_t flag;
+        } rows[] = {
+                { LAYER_USER_NS, CLONE_NEWUSER }, { LAYER_PID, CLONE_NEWPID },
+                { LAYER_IPC, CLONE_NEWIPC },      { LAYER_UTS, CLONE_NEWUTS },
+                { LAYER_NET, CLONE_NEWNET },      { LAYER_CGROUP_NS, CLONE_NEWCGROUP },
         };
         uint64_t all = CLONE_NEWNS;
 
@@ -596,9 +703,14 @@ a_namespace_for_every_layer(void **state)
 static void
 starts_where_the_manifest_says(void **state)
 {
-        static const struct { const char *cwd; bool has_workspace; const char *expected; } rows[] = {
-                { NULL, false, PLAN_HOME }, { NULL, true, "/work" }, { "sub", true, "/work/sub" },
-                { "sub", false, PLAN_HOME "/sub" }, { "/tmp", true, "/tmp" },
+        static const struct {
+                const char *cwd;
+                bool has_workspace;
+                const char *expected;
+        } rows[] = {
+                { NULL, false, PLAN_HOME },   { NULL, true, "/work" },
+                { "sub", true, "/work/sub" }, { "sub", false, PLAN_HOME "/sub" },
+                { "/tmp", true, "/tmp" },
         };
         static const struct spec_mount workspace = { .kind = SPEC_SOURCE_WORKSPACE, .at = "/work" };
 
@@ -636,7 +748,9 @@ groups_that_stay_are_told(void **state)
         teardown(&b);
 }
 
-/* -- in words ------------------------------------------------------------------------------------------------- */
+/* -- in words
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void
 every_step_is_printed(void **state)
@@ -658,8 +772,10 @@ every_step_is_printed(void **state)
         for (size_t i = 0; i < b.plan->step_count; i++) {
                 char member[96];
 
-                (void)snprintf(member, sizeof member, "{\"index\":%zu,\"phase\":\"%s\",\"step\":\"%s\"", i,
-                               step_phase_name(step_phase_of(b.plan->steps[i].op)), step_name(b.plan->steps[i].op));
+                (void)snprintf(member, sizeof member,
+                               "{\"index\":%zu,\"phase\":\"%s\",\"step\":\"%s\"", i,
+                               step_phase_name(step_phase_of(b.plan->steps[i].op)),
+                               step_name(b.plan->steps[i].op));
                 if (!strstr(w.text, member))
                         fail_msg("not in the JSON: %s", member);
         }
@@ -674,7 +790,15 @@ every_step_is_printed(void **state)
 static void
 names_cannot_drive_a_terminal(void **state)
 {
-        static const char *const names[] = { "s\033[2J", "s\n0 guest", "s\x9b" "31m", "s\xc2\x9b" "31m", "s\xff\x9b" "31m", "s\x7f" };
+        static const char *const names[] = { "s\033[2J",
+                                             "s\n0 guest",
+                                             "s\x9b"
+                                             "31m",
+                                             "s\xc2\x9b"
+                                             "31m",
+                                             "s\xff\x9b"
+                                             "31m",
+                                             "s\x7f" };
         struct plan_source source = sources[SOURCE_WORK];
         static const struct plan_mount mount = { 0, "/workspace", false, false };
 
@@ -693,7 +817,8 @@ names_cannot_drive_a_terminal(void **state)
                 text = plan_text(&b.arena, b.plan);
                 for (const char *at = text; *at != '\0'; at++) {
                         lines += *at == '\n';
-                        if (((unsigned char)*at < 0x20 && *at != '\n') || (unsigned char)*at >= 0x7f)
+                        if (((unsigned char)*at < 0x20 && *at != '\n') ||
+                            (unsigned char)*at >= 0x7f)
                                 fail_msg("row %zu: byte %02x", i, (unsigned)(unsigned char)*at);
                 }
                 assert_int_equal(lines, b.plan->step_count);
@@ -711,14 +836,16 @@ refuses_without_memory(void **state)
                 setup(&b);
                 b.arena.limit = limit;
                 if (build(&b) < 0)
-                        assert_true(b.error.code == ERROR_NO_MEMORY || b.error.code == ERROR_QUOTA_EXCEEDED);
+                        assert_true(b.error.code == ERROR_NO_MEMORY ||
+                                    b.error.code == ERROR_QUOTA_EXCEEDED);
                 else
                         assert_false(arena_is_full(&b.arena));
                 teardown(&b);
         }
 }
 
-/* -- golden: whole plans, to be read by people; CARREL_GOLDEN=write writes them again -------------------------- */
+/* -- golden: whole plans, to be read by people; CARREL_GOLDEN=write writes them again
+ * -------------------------- */
 
 static void
 golden_compare(const char *name, const char *text)
@@ -748,7 +875,11 @@ golden_compare(const char *name, const char *text)
 static void
 whole_plans_are_as_they_were_read(void **state)
 {
-        static const struct { const char *name; void (*host)(struct cgroup_facts *); bool has_mounts, is_privileged; } rows[] = {
+        static const struct {
+                const char *name;
+                void (*host)(struct cgroup_facts *);
+                bool has_mounts, is_privileged;
+        } rows[] = {
                 { "least", host_none, false, false },
                 { "v1-root-mounts", host_v1, true, true },
                 { "v2-mounts", host_v2, true, false },

@@ -102,7 +102,8 @@ number_text(char *out, size_t room, const struct step *s)
         case STEP_SPAWN:
                 (void)snprintf(out, room, "flags 0x%" PRIx64, s->number);
                 if (s->number2 > 0)
-                        (void)snprintf(out + strlen(out), room - strlen(out), ", at most %" PRIu64 " ms", s->number2);
+                        (void)snprintf(out + strlen(out), room - strlen(out),
+                                       ", at most %" PRIu64 " ms", s->number2);
                 break;
         default:
                 if (s->number == 0 && s->number2 == 0)
@@ -123,9 +124,11 @@ line(char *out, size_t room, size_t index, const struct step *s)
 
         shorten(text, sizeof text, TEXT_SHOWN, s->text, s->text_len);
         shorten(path, sizeof path, PATH_SHOWN, s->path, strlen(s->path));
-        len = snprintf(out, room, "%4zu  %-5s  %-14s %s%s%s%s%s%s   # %s; undo: %s\n", index, step_phase_name(step_phase_of(s->op)),
-                       step_name(s->op), path, path[0] != '\0' ? " " : "", text, text[0] != '\0' ? " " : "",
-                       number_text(number, sizeof number, s), (s->flags & STEP_READ_ONLY) != 0 ? " read-only" : "", s->why,
+        len = snprintf(out, room, "%4zu  %-5s  %-14s %s%s%s%s%s%s   # %s; undo: %s\n", index,
+                       step_phase_name(step_phase_of(s->op)), step_name(s->op), path,
+                       path[0] != '\0' ? " " : "", text, text[0] != '\0' ? " " : "",
+                       number_text(number, sizeof number, s),
+                       (s->flags & STEP_READ_ONLY) != 0 ? " read-only" : "", s->why,
                        step_undo(s->op));
         return len < 0 ? 0 : (size_t)len;
 }
@@ -133,7 +136,7 @@ line(char *out, size_t room, size_t index, const struct step *s)
 const char *
 plan_text(struct arena *arena, const struct plan *plan)
 {
-        char none[1], *text;               /* the first pass only measures */
+        char none[1], *text; /* the first pass only measures */
         size_t len = 1, used = 0;
 
         for (size_t i = 0; i < plan->step_count; i++)

@@ -6,10 +6,12 @@
  * The state of a name when the sandbox starts decides how it is protected, and each step is in one
  * place:
  *
- *     exists --+-- tracked by the index, and the row lacks ALWAYS --> content: may change; a change is reported at the end
- *              +-- else ---------------------------------------> held: read-only inside, and cannot be moved
- *     absent --+-- the row has MAKE (.git) --------------------> may be created; reported
- *              +-- else ---------------------------------------> moved into the sandbox's keeping when created; reported
+ *     exists --+-- tracked by the index, and the row lacks ALWAYS --> content: may change; a change
+ * is reported at the end
+ *              +-- else ---------------------------------------> held: read-only inside, and cannot
+ * be moved absent --+-- the row has MAKE (.git) --------------------> may be created; reported
+ *              +-- else ---------------------------------------> moved into the sandbox's keeping
+ * when created; reported
  *
  * Git's configuration, present or absent, may change as long as no change runs a program
  * (git/config.h). Any other change is undone and reported. A configuration that cannot be read, or
@@ -24,7 +26,8 @@
  * `protect: strict` holds content and configuration too, and ends the sandbox instead of moving or
  * reporting. `unprotect` removes a name from all of this.
  *
- *     sandbox/sources.c examines and decides | plan/mounts.c: FREEZE and PIN steps, GUARD lists | maker/guard.c: moves, compares, reports
+ *     sandbox/sources.c examines and decides | plan/mounts.c: FREEZE and PIN steps, GUARD lists |
+ * maker/guard.c: moves, compares, reports
  *
  * The names are those that a program reads without being asked to run the project: when it enters
  * or opens a directory, or starts in it. Two kinds of files are not in the table: files that run a
@@ -40,8 +43,10 @@ static const struct protect_row rows[] = {
         { ".git", "git", "a repository: reported when it is made", PROTECT_MAKE },
         { ".git/hooks", "git", "runs hooks", PROTECT_ALWAYS },
         { ".git/config", "git", "names programs to run", PROTECT_ALWAYS | PROTECT_JUDGE },
-        { ".git/config.worktree", "git", "more configuration, read where sparse checkouts are used", PROTECT_ALWAYS | PROTECT_JUDGE },
-        { ".git/commondir", "git", "leads to another directory's configuration and hooks", PROTECT_ALWAYS },
+        { ".git/config.worktree", "git", "more configuration, read where sparse checkouts are used",
+          PROTECT_ALWAYS | PROTECT_JUDGE },
+        { ".git/commondir", "git", "leads to another directory's configuration and hooks",
+          PROTECT_ALWAYS },
         { ".gitconfig", "git", "configuration of a user, where the workspace is a home", 0 },
         { ".config/git", "git", "configuration of a user, where the workspace is a home", 0 },
         { ".ssh", "ssh", "configuration and permitted keys, where the workspace is a home", 0 },
@@ -82,7 +87,8 @@ static const struct protect_row rows[] = {
         { "SANDBOX.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS | PROTECT_DEEP },
         { "WORKSPACE.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS | PROTECT_DEEP },
         { "SECRETS.md", "carrel", "says which secrets are bound", PROTECT_ALWAYS },
-        { ".config/carrel", "carrel", "says what manifests may ask for, where the workspace is a home", PROTECT_ALWAYS },
+        { ".config/carrel", "carrel",
+          "says what manifests may ask for, where the workspace is a home", PROTECT_ALWAYS },
         { "*.SANDBOX.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS },
         { "*.SECRETS.md", "carrel", "says which secrets are bound", PROTECT_ALWAYS },
 };
@@ -113,7 +119,8 @@ protect_find_deep(const char *name, size_t len)
         if (!may_be_deep(name, len))
                 return NULL;
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-                if ((rows[i].flags & PROTECT_DEEP) != 0 && strncasecmp(rows[i].path, name, len) == 0 && rows[i].path[len] == '\0')
+                if ((rows[i].flags & PROTECT_DEEP) != 0 &&
+                    strncasecmp(rows[i].path, name, len) == 0 && rows[i].path[len] == '\0')
                         return &rows[i];
         return NULL;
 }

@@ -11,7 +11,7 @@
 enum protect_flag {
         /* also if the repository tracks it: it grants sandbox rights, or git runs it */
         PROTECT_ALWAYS = 1u << 0,
-        PROTECT_MAKE = 1u << 1,        /* may be created, and is then reported */
+        PROTECT_MAKE = 1u << 1, /* may be created, and is then reported */
         /* git configuration: may be created or changed as long as no change runs a program */
         PROTECT_JUDGE = 1u << 2,
         /* A program acts on it in any directory that it enters or opens, so names below the top
@@ -22,9 +22,9 @@ enum protect_flag {
 struct protect_row {
         /* relative to the workspace; "*.X": every name with that ending that exists at the top */
         const char *path;
-        const char *program;           /* the program that acts on it */
+        const char *program; /* the program that acts on it */
         const char *why;
-        unsigned flags;                /* enum protect_flag */
+        unsigned flags; /* enum protect_flag */
 };
 
 /* The closed table. ret_count receives the number of rows. */

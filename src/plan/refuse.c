@@ -24,14 +24,17 @@ struct need {
 static const struct need needs[] = {
         { offsetof(struct host_facts, has_user_ns), "user_namespaces", "user namespaces" },
         { offsetof(struct host_facts, has_seccomp), "seccomp", "system call filters (seccomp)" },
-        { offsetof(struct host_facts, has_mount_api), "mount_api", "the mount calls open_tree, move_mount, mount_setattr" },
+        { offsetof(struct host_facts, has_mount_api), "mount_api",
+          "the mount calls open_tree, move_mount, mount_setattr" },
 };
 
 static int
 refuse(struct error *e, const char *reason, const char *what)
 {
-        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "", reason, "this machine has no %s, and a sandbox needs them", what);
-        error_hint(e, "Run `carrel doctor`: it names what is missing and the command that fixes it.");
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "", reason,
+                      "this machine has no %s, and a sandbox needs them", what);
+        error_hint(e,
+                   "Run `carrel doctor`: it names what is missing and the command that fixes it.");
         return -1;
 }
 
@@ -65,8 +68,11 @@ check_dns(const struct spec *spec, struct error *e)
 
         for (size_t i = 0; i < spec->egress_count; i++)
                 if (plan_wall_has(spec->egress[i].ports, spec->egress[i].port_count, PORT_DNS)) {
-                        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[i], path), "dns_port",
-                                      "port 53 of %.200s cannot be reached from a sandbox: names are answered inside", spec->egress[i].host);
+                        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE,
+                                      egress_path(&spec->egress[i], path), "dns_port",
+                                      "port 53 of %.200s cannot be reached from a sandbox: names "
+                                      "are answered inside",
+                                      spec->egress[i].host);
                         error_hint(e, "Leave the entry out: listed names are resolved anyway.");
                         return place(e, &spec->egress[i]);
                 }
@@ -83,27 +89,39 @@ check_egress(const struct spec *spec, const struct host_facts *facts, struct err
         if (spec->egress_count == 0 && !spec->wall.is_routed)
                 return 0;
         if (!facts->has_wall && spec->egress_count == 0) {
-                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "metadata/carrel/egress/routed", "no_wall", "this machine cannot make a wall, routed or not: its kernel has no IPv6");
-                error_hint(e, "Run `carrel doctor`: it tries the wall. Without metadata.carrel.egress there is no network at all.");
+                (void)fail_at(
+                        e, ERROR_EGRESS_UNENFORCEABLE, "metadata/carrel/egress/routed", "no_wall",
+                        "this machine cannot make a wall, routed or not: its kernel has no IPv6");
+                error_hint(e, "Run `carrel doctor`: it tries the wall. Without "
+                              "metadata.carrel.egress there is no network at all.");
                 return -1;
         }
         if (!facts->has_wall) {
                 (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "no_wall",
-                              "network.egress names %zu destination%s, and this machine cannot hold a sandbox to a list: its kernel has no IPv6",
+                              "network.egress names %zu destination%s, and this machine cannot "
+                              "hold a sandbox to a list: its kernel has no IPv6",
                               spec->egress_count, spec->egress_count == 1 ? "" : "s");
-                error_hint(e, "Run `carrel doctor`: it tries the wall. The list can be left empty: then there is no network at all.");
+                error_hint(e, "Run `carrel doctor`: it tries the wall. The list can be left empty: "
+                              "then there is no network at all.");
                 return place(e, &spec->egress[0]);
         }
         if (spec->wall.is_routed && plan_wall_stock(spec, &at) > WALL_STOCK_MAX) {
-                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path), "too_many_ports",
-                              "network.egress names more than %d ports from 1024 on, and a routed wall holds no more", WALL_STOCK_MAX);
-                error_hint(e, "Names may share a port; or leave metadata.carrel.egress.routed out.");
+                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path),
+                              "too_many_ports",
+                              "network.egress names more than %d ports from 1024 on, and a routed "
+                              "wall holds no more",
+                              WALL_STOCK_MAX);
+                error_hint(e,
+                           "Names may share a port; or leave metadata.carrel.egress.routed out.");
                 return place(e, &spec->egress[at]);
         }
         if (plan_wall_ports(spec, ports, &at) <= PLAN_WALL_PORTS)
                 return check_dns(spec, e);
-        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path), "too_many_ports",
-                      "network.egress lists more than %d ports below 1024 (80 and 443 not counted), which is the maximum", PLAN_WALL_PORTS);
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path),
+                      "too_many_ports",
+                      "network.egress lists more than %d ports below 1024 (80 and 443 not "
+                      "counted), which is the maximum",
+                      PLAN_WALL_PORTS);
         error_hint(e, "Ports from 1024 on are not counted.");
         return place(e, &spec->egress[at]);
 }
@@ -122,7 +140,8 @@ static int
 check_mounts(const struct host_facts *facts, const struct plan_request *request, struct error *e)
 {
         for (size_t i = 0; i < request->mount_count; i++) {
-                const char *at = request->mounts[i].at, *hidden = would_hide(at, "/etc") ? "/etc" : NULL;
+                const char *at = request->mounts[i].at,
+                           *hidden = would_hide(at, "/etc") ? "/etc" : NULL;
                 char path[32];
 
                 for (size_t d = 0; d < facts->dir_count && !hidden; d++)
@@ -132,9 +151,15 @@ check_mounts(const struct host_facts *facts, const struct plan_request *request,
                 if (!hidden)
                         continue;
                 (void)snprintf(path, sizeof path, "mounts/%zu/at", i);
-                (void)fail_at(e, ERROR_MOUNT_INVALID, request->mounts[i].is_tool ? "metadata/carrel/tools" : path, "reserved",
-                              "a mount at %.200s would hide %s, which every sandbox is made of", at, hidden);
-                error_hint(e, "Mount at a path of its own, such as /workspace or /mnt/data; what lies in %s is there already.", hidden);
+                (void)fail_at(e, ERROR_MOUNT_INVALID,
+                              request->mounts[i].is_tool ? "metadata/carrel/tools" : path,
+                              "reserved",
+                              "a mount at %.200s would hide %s, which every sandbox is made of", at,
+                              hidden);
+                error_hint(e,
+                           "Mount at a path of its own, such as /workspace or /mnt/data; what lies "
+                           "in %s is there already.",
+                           hidden);
                 return -1;
         }
         return 0;
@@ -146,14 +171,22 @@ check_image(const struct spec *spec, const struct plan_request *request, struct 
 {
         if (spec->carrel.disk != SPEC_DISK_IMAGE || request->has_image)
                 return 0;
-        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "metadata/carrel/disk", "no_image", "/tmp and the home cannot lie on an image: %s",
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "metadata/carrel/disk", "no_image",
+                      "/tmp and the home cannot lie on an image: %s",
                       request->why_no_image ? request->why_no_image : "this machine makes none");
-        error_hint(e, "Write `disk: auto` (an image where it can be made, else memory) or leave it out.");
+        error_hint(
+                e,
+                "Write `disk: auto` (an image where it can be made, else memory) or leave it out.");
         return -1;
 }
 
 int
-plan_refuse(const struct spec *spec, const struct host_facts *facts, const struct plan_request *request, struct error *e)
+plan_refuse(const struct spec *spec, const struct host_facts *facts,
+            const struct plan_request *request, struct error *e)
 {
-        return check_egress(spec, facts, e) < 0 || check_host(facts, e) < 0 || check_mounts(facts, request, e) < 0 || check_image(spec, request, e) < 0 ? -1 : 0;
+        return check_egress(spec, facts, e) < 0 || check_host(facts, e) < 0 ||
+                               check_mounts(facts, request, e) < 0 ||
+                               check_image(spec, request, e) < 0
+                       ? -1
+                       : 0;
 }

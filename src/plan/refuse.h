@@ -16,6 +16,7 @@
  * "mount_api" or "landlock" if the host lacks it. ERROR_MOUNT_INVALID "reserved" for a mount over a
  * path that the box itself needs.
  */
-int plan_refuse(const struct spec *spec, const struct host_facts *facts, const struct plan_request *request, struct error *e);
+int plan_refuse(const struct spec *spec, const struct host_facts *facts,
+                const struct plan_request *request, struct error *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* plan/refuse_test.c - what plan/refuse.h promises. */
-#include "plan/refuse.h"
 #include "base/unit.h"
+#include "plan/refuse.h"
 
 #include <string.h>
 
@@ -20,7 +20,10 @@ fill(struct host_facts *facts)
 static void
 a_host_that_cannot_isolate(void **state)
 {
-        static const struct { size_t offset, len; const char *reason; } rows[] = {
+        static const struct {
+                size_t offset, len;
+                const char *reason;
+        } rows[] = {
                 { offsetof(struct host_facts, has_user_ns), sizeof(bool), "user_namespaces" },
                 { offsetof(struct host_facts, has_seccomp), sizeof(bool), "seccomp" },
                 { offsetof(struct host_facts, has_mount_api), sizeof(bool), "mount_api" },
@@ -47,9 +50,13 @@ a_host_that_cannot_isolate(void **state)
 static void
 a_mount_over_what_a_box_is_made_of(void **state)
 {
-        static const struct { const char *at; int result; } rows[] = {
-                { "/usr", -1 }, { "/etc", -1 }, { "/bin", -1 }, { "/home", -1 },  { "/usr/share/data", 0 },
-                { "/etc/app", 0 }, { "/home/agent", 0 }, { "/tmp", 0 }, { "/usrlocal", 0 },
+        static const struct {
+                const char *at;
+                int result;
+        } rows[] = {
+                { "/usr", -1 },           { "/etc", -1 },    { "/bin", -1 },       { "/home", -1 },
+                { "/usr/share/data", 0 }, { "/etc/app", 0 }, { "/home/agent", 0 }, { "/tmp", 0 },
+                { "/usrlocal", 0 },
         };
         const struct spec spec = { .provider = "local" };
         struct host_facts facts;
@@ -74,7 +81,8 @@ a_mount_over_what_a_box_is_made_of(void **state)
 static void
 a_list_that_it_cannot_hold_to(void **state)
 {
-        const struct spec_egress egress[2] = { { .host = "a.example", .line = 7, .column = 9 }, { .host = "b.example" } };
+        const struct spec_egress egress[2] = { { .host = "a.example", .line = 7, .column = 9 },
+                                               { .host = "b.example" } };
         const struct spec spec = { .provider = "local", .egress = egress, .egress_count = 2 };
         const struct plan_request request = { .mount_count = 0 };
         struct host_facts facts;
@@ -104,10 +112,18 @@ more_ports_than_a_wall_holds(void **state)
         (void)state;
         fill(&facts);
         facts.has_wall = true;
-        egress[0] = (struct spec_egress){ .host = "web.example", .ports = { 80, 443 }, .port_count = 2 };
-        egress[1] = (struct spec_egress){ .host = "db.example", .ports = { 5432 }, .port_count = 1 };
+        egress[0] = (struct spec_egress){ .host = "web.example",
+                                          .ports = { 80, 443 },
+                                          .port_count = 2 };
+        egress[1] =
+                (struct spec_egress){ .host = "db.example", .ports = { 5432 }, .port_count = 1 };
         for (uint16_t i = 2; i < PLAN_WALL_PORTS + 3; i++)
-                egress[i] = (struct spec_egress){ .host = "low.example", .ports = { (uint16_t)(598 + i) }, .port_count = 1, .line = i, .item = i, .column = 3 };
+                egress[i] = (struct spec_egress){ .host = "low.example",
+                                                  .ports = { (uint16_t)(598 + i) },
+                                                  .port_count = 1,
+                                                  .line = i,
+                                                  .item = i,
+                                                  .column = 3 };
         spec.egress_count = PLAN_WALL_PORTS + 2;
         assert_int_equal(plan_refuse(&spec, &facts, &request, &e), 0);
         spec.egress_count = PLAN_WALL_PORTS + 3;
@@ -121,8 +137,10 @@ more_ports_than_a_wall_holds(void **state)
 static void
 names_are_answered_inside(void **state)
 {
-        const struct spec_egress egress[2] = { { .host = "a.example", .ports = { 443 }, .port_count = 1 },
-                                               { .host = "ns.example", .ports = { 53 }, .port_count = 1, .line = 9, .item = 1 } };
+        const struct spec_egress egress[2] = {
+                { .host = "a.example", .ports = { 443 }, .port_count = 1 },
+                { .host = "ns.example", .ports = { 53 }, .port_count = 1, .line = 9, .item = 1 }
+        };
         const struct spec spec = { .provider = "local", .egress = egress, .egress_count = 2 };
         const struct plan_request request = { .mount_count = 0 };
         struct host_facts facts;

@@ -16,11 +16,18 @@
  * when it is created. CONTENT is tracked by the repository, and a change is reported. CONFIG is
  * git's, present or not, and its content is judged at every change.
  */
-enum protect_state { PROTECT_ABSENT, PROTECT_FILE, PROTECT_DIRECTORY, PROTECT_MAY_BE_MADE, PROTECT_CONTENT, PROTECT_CONFIG };
-enum { PLAN_CONFIGS_MAX = 16 };        /* names in state CONFIG, in all sources together */
+enum protect_state {
+        PROTECT_ABSENT,
+        PROTECT_FILE,
+        PROTECT_DIRECTORY,
+        PROTECT_MAY_BE_MADE,
+        PROTECT_CONTENT,
+        PROTECT_CONFIG
+};
+enum { PLAN_CONFIGS_MAX = 16 }; /* names in state CONFIG, in all sources together */
 
 struct plan_protect {
-        const char *path;              /* relative to the source, no "..", not empty */
+        const char *path; /* relative to the source, no "..", not empty */
         enum protect_state state;
         const char *why;
 };
@@ -29,73 +36,102 @@ struct plan_protect {
 struct plan_source {
         /* absolute; to reopen it where a descriptor cannot be passed, and for people */
         const char *host_path;
-        uint64_t device, inode;        /* what the name must lead to */
+        uint64_t device, inode; /* what the name must lead to */
         uint32_t owner_uid, owner_gid;
         bool is_directory;
-        const char *const *submounts;  size_t submount_count;    /* relative paths of mounts beneath it */
-        const char *const *sockets;    size_t socket_count;      /* relative paths of host sockets beneath it */
-        const struct plan_protect *protect;  size_t protect_count;
+        const char *const *submounts;
+        size_t submount_count; /* relative paths of mounts beneath it */
+        const char *const *sockets;
+        size_t socket_count; /* relative paths of host sockets beneath it */
+        const struct plan_protect *protect;
+        size_t protect_count;
         /* Volume name, or NULL if this is not a volume. host_path is then
          * volume_place/NAME/data; device and inode are unknown until it is opened. */
         const char *volume;
-        bool is_unmade;                /* a volume that does not exist yet */
-        const char *volume_place;      /* absolute: the directory of its owner's volumes */
-        uint64_t volumes_max;        /* how many volumes the owner may have; UINT64_MAX: no limit */
+        bool is_unmade;           /* a volume that does not exist yet */
+        const char *volume_place; /* absolute: the directory of its owner's volumes */
+        uint64_t volumes_max;     /* how many volumes the owner may have; UINT64_MAX: no limit */
         /* known repositories: a letter, a path and a NUL each (maker/survey.h) */
-        const char *leads;  size_t leads_len;
+        const char *leads;
+        size_t leads_len;
 };
 
 /* One mount of the spec, resolved. */
 struct plan_mount {
-        int source;                    /* index into sources */
-        const char *at;                /* absolute, normalised */
+        int source;     /* index into sources */
+        const char *at; /* absolute, normalised */
         bool is_read_only;
-        bool is_tool;                  /* programs that the host adds: read-only, executable */
+        bool is_tool; /* programs that the host adds: read-only, executable */
 };
 
 /* A command name that links to a program, in PLAN_RUNTIME_DIR. */
-struct plan_link { const char *name, *target; };
+struct plan_link {
+        const char *name, *target;
+};
 
 /*
  * Defences that the test build can disable, to see their test fail. The shipped program cannot
  * disable any.
  */
 enum plan_layer {
-        LAYER_FILTER = 1u << 0, LAYER_LANDLOCK = 1u << 1, LAYER_CAPS = 1u << 2, LAYER_NO_NEW_PRIVS = 1u << 3,
-        LAYER_MASK = 1u << 4, LAYER_READ_ONLY = 1u << 5, LAYER_NET = 1u << 6, LAYER_PID = 1u << 7, LAYER_IPC = 1u << 8,
-        LAYER_UTS = 1u << 9, LAYER_CGROUP_NS = 1u << 10, LAYER_LIMITS = 1u << 11, LAYER_RLIMITS = 1u << 12,
-        LAYER_HIDE = 1u << 13, LAYER_PROTECT = 1u << 14, LAYER_OVERLAY = 1u << 15, LAYER_USER_NS = 1u << 16,
-        LAYER_NOSUID = 1u << 17, LAYER_NODEV = 1u << 18, LAYER_SIZE = 1u << 19, LAYER_RESET = 1u << 20,
-        LAYER_CLOSE_FDS = 1u << 21, LAYER_ENV = 1u << 22, LAYER_SEAL = 1u << 24,
-        LAYER_IDENTITY = 1u << 25, LAYER_PRIVATE_TMP = 1u << 26,
+        LAYER_FILTER = 1u << 0,
+        LAYER_LANDLOCK = 1u << 1,
+        LAYER_CAPS = 1u << 2,
+        LAYER_NO_NEW_PRIVS = 1u << 3,
+        LAYER_MASK = 1u << 4,
+        LAYER_READ_ONLY = 1u << 5,
+        LAYER_NET = 1u << 6,
+        LAYER_PID = 1u << 7,
+        LAYER_IPC = 1u << 8,
+        LAYER_UTS = 1u << 9,
+        LAYER_CGROUP_NS = 1u << 10,
+        LAYER_LIMITS = 1u << 11,
+        LAYER_RLIMITS = 1u << 12,
+        LAYER_HIDE = 1u << 13,
+        LAYER_PROTECT = 1u << 14,
+        LAYER_OVERLAY = 1u << 15,
+        LAYER_USER_NS = 1u << 16,
+        LAYER_NOSUID = 1u << 17,
+        LAYER_NODEV = 1u << 18,
+        LAYER_SIZE = 1u << 19,
+        LAYER_RESET = 1u << 20,
+        LAYER_CLOSE_FDS = 1u << 21,
+        LAYER_ENV = 1u << 22,
+        LAYER_SEAL = 1u << 24,
+        LAYER_IDENTITY = 1u << 25,
+        LAYER_PRIVATE_TMP = 1u << 26,
 };
 
 struct plan_request {
-        const char *id;                /* sandbox id, [0-9a-f]{16} */
+        const char *id; /* sandbox id, [0-9a-f]{16} */
         /* absolute directories for names moved out of mounts; the first usable one is used; or
          * NULL */
         const char *keeping[2];
-        const char *lease_path;        /* file to lock, or NULL if nothing outlives the processes */
-        const struct plan_source *sources;  size_t source_count;
-        const struct plan_mount *mounts;    size_t mount_count;
-        const char *const *disks;  size_t disk_count;   /* "major:minor" of the whole disks behind writable mounts */
-        const char *gitconfig;         /* text of /etc/gitconfig; NULL: no such file */
-        const struct plan_link *links;  size_t link_count;
+        const char *lease_path; /* file to lock, or NULL if nothing outlives the processes */
+        const struct plan_source *sources;
+        size_t source_count;
+        const struct plan_mount *mounts;
+        size_t mount_count;
+        const char *const *disks;
+        size_t disk_count;     /* "major:minor" of the whole disks behind writable mounts */
+        const char *gitconfig; /* text of /etc/gitconfig; NULL: no such file */
+        const struct plan_link *links;
+        size_t link_count;
         /* the last of `sources` is not a mount: the image of the private places can lie there */
         bool has_image;
         /* why an image is wanted but not possible: a sentence; else NULL */
         const char *why_no_image;
         /* ids of the payload outside: the caller's, or a uid reserved for this box */
         uint32_t outside_uid, outside_gid;
-        uint64_t timeout_ms;           /* for the one command; 0: none, or the box outlives it */
+        uint64_t timeout_ms; /* for the one command; 0: none, or the box outlives it */
         /* runs many commands and may be frozen: has a group even if no limit needs one */
         bool is_living;
-        uint32_t layers_off;           /* enum plan_layer; 0 in the shipped program */
+        uint32_t layers_off; /* enum plan_layer; 0 in the shipped program */
 };
 
 /* The ids of the payload inside, always. */
 enum { PLAN_UID = 1000, PLAN_GID = 1000 };
-#define PLAN_NO_ID UINT64_MAX              /* a TREE step whose ids are not mapped */
+#define PLAN_NO_ID UINT64_MAX /* a TREE step whose ids are not mapped */
 #define PLAN_USER "agent"
 #define PLAN_HOME "/home/agent"
 #define PLAN_SHELL "/bin/sh"

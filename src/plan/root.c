@@ -17,7 +17,6 @@
 
 enum { ROOT_BYTES = 4 << 20, PTS_MAX = 64 };
 
-
 static struct step *
 add_text(struct builder *b, enum step_op op, const char *path, const char *text, const char *why)
 {
@@ -43,7 +42,8 @@ read_only(const struct builder *b)
 static unsigned
 relaxed(const struct builder *b)
 {
-        return (builder_has(b, LAYER_NOSUID) ? 0u : STEP_SUID) | (builder_has(b, LAYER_NODEV) ? 0u : STEP_DEV);
+        return (builder_has(b, LAYER_NOSUID) ? 0u : STEP_SUID) |
+               (builder_has(b, LAYER_NODEV) ? 0u : STEP_DEV);
 }
 
 static void
@@ -55,28 +55,41 @@ plan_system(struct builder *b)
                 if (dir->is_link)
                         (void)add_text(b, STEP_LINK, dir->path, dir->target, "as on the host");
                 else
-                        add_text(b, STEP_BIND, dir->path, dir->path, "programs and libraries of the host")->flags |=
+                        add_text(b, STEP_BIND, dir->path, dir->path,
+                                 "programs and libraries of the host")
+                                ->flags |=
                                 read_only(b) | STEP_DIRECTORY | STEP_RECURSIVE | relaxed(b);
         }
 }
 
-struct etc_row { const char *path, *content, *walled; /* content if network.egress lists anything; NULL: the same */ };
+struct etc_row {
+        const char *path, *content,
+                *walled; /* content if network.egress lists anything; NULL: the same */
+};
 
 /* The user inside, and how names are resolved: nothing is taken from the host. */
 static const struct etc_row etc_made[] = {
-        { "/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n" PLAN_USER ":x:1000:1000:" PLAN_USER ":" PLAN_HOME ":" PLAN_SHELL "\n"
+        { "/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n" PLAN_USER ":x:1000:1000:" PLAN_USER
+                         ":" PLAN_HOME ":" PLAN_SHELL "\n"
                          "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
         { "/etc/group", "root:x:0:\n" PLAN_USER ":x:1000:\nnogroup:x:65534:\n" },
-        { "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n" },
+        { "/etc/nsswitch.conf",
+          "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n" },
         { "/etc/hosts", "127.0.0.1 localhost carrel\n::1 localhost carrel\n" },
-        { "/etc/resolv.conf", "# network.egress lists nothing: no name exists\nnameserver 127.0.0.1\n", "nameserver " PLAN_RESOLVER "\n" },
+        { "/etc/resolv.conf",
+          "# network.egress lists nothing: no name exists\nnameserver 127.0.0.1\n",
+          "nameserver " PLAN_RESOLVER "\n" },
         { "/etc/hostname", "carrel\n" },
         { "/etc/machine-id", "00000000000000000000000000000000\n" },
         { "/etc/shells", "/bin/sh\n/bin/bash\n" },
-        { "/etc/protocols", "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6 41 IPv6\nipv6-icmp 58 IPv6-ICMP\n" },
-        { "/etc/services", "ftp 21/tcp\nssh 22/tcp\ntelnet 23/tcp\nsmtp 25/tcp\ndomain 53/tcp\ndomain 53/udp\nhttp 80/tcp\npop3 110/tcp\n"
-                           "ntp 123/udp\nimap2 143/tcp imap\nldap 389/tcp\nhttps 443/tcp\nsubmission 587/tcp\nimaps 993/tcp\npop3s 995/tcp\n"
-                           "mysql 3306/tcp\npostgresql 5432/tcp\nredis 6379/tcp\nhttp-alt 8080/tcp\n" },
+        { "/etc/protocols",
+          "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6 41 IPv6\nipv6-icmp 58 IPv6-ICMP\n" },
+        { "/etc/services",
+          "ftp 21/tcp\nssh 22/tcp\ntelnet 23/tcp\nsmtp 25/tcp\ndomain 53/tcp\ndomain 53/udp\nhttp "
+          "80/tcp\npop3 110/tcp\n"
+          "ntp 123/udp\nimap2 143/tcp imap\nldap 389/tcp\nhttps 443/tcp\nsubmission 587/tcp\nimaps "
+          "993/tcp\npop3s 995/tcp\n"
+          "mysql 3306/tcp\npostgresql 5432/tcp\nredis 6379/tcp\nhttp-alt 8080/tcp\n" },
 };
 
 static void
@@ -84,10 +97,16 @@ plan_etc(struct builder *b)
 {
         add_dir(b, "/etc", 0755, "a closed table, nothing bound whole");
         for (size_t i = 0; i < sizeof etc_made / sizeof *etc_made; i++)
-                add_text(b, STEP_FILE, etc_made[i].path, plan_has_wall(b->spec, b->facts) && etc_made[i].walled ? etc_made[i].walled : etc_made[i].content,
-                         "made, not the host's")->number = 0444;
+                add_text(b, STEP_FILE, etc_made[i].path,
+                         plan_has_wall(b->spec, b->facts) && etc_made[i].walled
+                                 ? etc_made[i].walled
+                                 : etc_made[i].content,
+                         "made, not the host's")
+                        ->number = 0444;
         if (b->request->gitconfig)
-                add_text(b, STEP_FILE, "/etc/gitconfig", b->request->gitconfig, "who commits: the caller, as the caller's git knows it")->number = 0444;
+                add_text(b, STEP_FILE, "/etc/gitconfig", b->request->gitconfig,
+                         "who commits: the caller, as the caller's git knows it")
+                        ->number = 0444;
         (void)add_text(b, STEP_LINK, "/etc/mtab", "/proc/self/mounts", "what programs expect");
         for (size_t i = 0; i < b->facts->etc_count; i++) {
                 const struct host_dir *shown = &b->facts->etc[i];
@@ -95,8 +114,10 @@ plan_etc(struct builder *b)
                 if (shown->is_link)
                         (void)add_text(b, STEP_LINK, shown->path, shown->target, "as on the host");
                 else
-                        add_text(b, STEP_BIND, shown->path, shown->path, "loader, certificates, fonts, settings of programs")->flags |=
-                                read_only(b) | STEP_OPTIONAL | STEP_NO_EXEC | STEP_RECURSIVE | relaxed(b);
+                        add_text(b, STEP_BIND, shown->path, shown->path,
+                                 "loader, certificates, fonts, settings of programs")
+                                ->flags |= read_only(b) | STEP_OPTIONAL | STEP_NO_EXEC |
+                                           STEP_RECURSIVE | relaxed(b);
         }
 }
 
@@ -109,30 +130,39 @@ plan_links(struct builder *b)
         add_dir(b, "/carrel", 0755, "leads to the chosen interpreter");
         add_dir(b, PLAN_RUNTIME_DIR, 0755, "leads to the chosen interpreter");
         for (size_t i = 0; i < b->request->link_count; i++)
-                (void)add_text(b, STEP_LINK, builder_text(b, "%s/%s", PLAN_RUNTIME_DIR, b->request->links[i].name), b->request->links[i].target,
-                               "the chosen interpreter");
+                (void)add_text(
+                        b, STEP_LINK,
+                        builder_text(b, "%s/%s", PLAN_RUNTIME_DIR, b->request->links[i].name),
+                        b->request->links[i].target, "the chosen interpreter");
 }
 
 static void
 plan_dev(struct builder *b)
 {
-        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty" };
+        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full",
+                                               "/dev/urandom", "/dev/tty" };
         static const struct etc_row links[] = {
-                { "/dev/fd", "/proc/self/fd" },         { "/dev/stdin", "/proc/self/fd/0" },
-                { "/dev/stdout", "/proc/self/fd/1" },   { "/dev/stderr", "/proc/self/fd/2" },
-                { "/dev/ptmx", "pts/ptmx" },            { "/dev/random", "urandom" },
+                { "/dev/fd", "/proc/self/fd" },       { "/dev/stdin", "/proc/self/fd/0" },
+                { "/dev/stdout", "/proc/self/fd/1" }, { "/dev/stderr", "/proc/self/fd/2" },
+                { "/dev/ptmx", "pts/ptmx" },          { "/dev/random", "urandom" },
         };
 
         add_dir(b, "/dev", 0755, "a few harmless devices");
         for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
                 (void)builder_add(b, STEP_DEVICE, devices[i], "harmless, and programs need it");
         for (size_t i = 0; i < sizeof links / sizeof *links; i++)
-                (void)add_text(b, STEP_LINK, links[i].path, links[i].content, "what programs expect");
+                (void)add_text(b, STEP_LINK, links[i].path, links[i].content,
+                               "what programs expect");
         add_dir(b, "/dev/pts", 0755, "terminals of its own");
         builder_add(b, STEP_DEVPTS, "/dev/pts", "terminals of its own")->number = PTS_MAX;
 }
 
-struct private_row { const char *path, *name; unsigned mode; const char *why; bool is_on_image; };
+struct private_row {
+        const char *path, *name;
+        unsigned mode;
+        const char *why;
+        bool is_on_image;
+};
 
 static const struct private_row privates[] = {
         { "/tmp", "tmp", 01777, "private, gone with the box", true },
@@ -150,7 +180,9 @@ builder_image(struct builder *b)
         b->plan->is_on_image = b->request->has_image && builder_has(b, LAYER_SIZE);
         if (!b->plan->is_on_image)
                 return;
-        s = builder_add(b, STEP_IMAGE, "", "limits.disk_mb caps /tmp and the home: they may hold more than fits in memory");
+        s = builder_add(
+                b, STEP_IMAGE, "",
+                "limits.disk_mb caps /tmp and the home: they may hold more than fits in memory");
         s->source = (int)b->request->source_count - 1;
         s->number = plan_disk_mb(b->spec);
         s->flags |= b->spec->carrel.disk == SPEC_DISK_AUTO ? STEP_OPTIONAL : 0;
@@ -163,10 +195,12 @@ plan_scratch(struct builder *b)
 
         b->plan->disk_mb = b->plan->is_on_image ? plan_disk_mb(b->spec) : mib;
         if (!b->plan->is_on_image) {
-                builder_add(b, STEP_SCRATCH, "", "limits.disk_mb caps every private place together")->number = builder_has(b, LAYER_SIZE) ? mib << 20 : 0;
+                builder_add(b, STEP_SCRATCH, "", "limits.disk_mb caps every private place together")
+                        ->number = builder_has(b, LAYER_SIZE) ? mib << 20 : 0;
                 return;
         }
-        builder_add(b, STEP_SCRATCH, "", "/run and /dev/shm are memory")->number = plan_shared_memory_mb(b->spec, b->facts) << 20;
+        builder_add(b, STEP_SCRATCH, "", "/run and /dev/shm are memory")->number =
+                plan_shared_memory_mb(b->spec, b->facts) << 20;
         builder_add(b, STEP_DISK, "", "/tmp and the home are not")->number = mib << 20;
 }
 
@@ -188,7 +222,8 @@ plan_private(struct builder *b)
         plan_scratch(b);
         for (size_t i = 0; i < sizeof privates / sizeof *privates; i++) {
                 if (!builder_has(b, LAYER_PRIVATE_TMP) && strcmp(privates[i].path, "/tmp") == 0)
-                        add_text(b, STEP_BIND, "/tmp", "/tmp", "tests only")->flags |= STEP_DIRECTORY;
+                        add_text(b, STEP_BIND, "/tmp", "/tmp", "tests only")->flags |=
+                                STEP_DIRECTORY;
                 else
                         plan_private_place(b, &privates[i]);
         }
@@ -200,10 +235,21 @@ plan_private(struct builder *b)
  * root, inside or outside.
  */
 static const char *const masked[] = {
-        "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/config.gz", "/proc/cmdline", "/proc/modules", "/proc/interrupts",
-        "/proc/sched_debug", "/proc/latency_stats", "/proc/locks", "/proc/sys/kernel/random/boot_id",
+        "/proc/keys",
+        "/proc/key-users",
+        "/proc/kallsyms",
+        "/proc/config.gz",
+        "/proc/cmdline",
+        "/proc/modules",
+        "/proc/interrupts",
+        "/proc/sched_debug",
+        "/proc/latency_stats",
+        "/proc/locks",
+        "/proc/sys/kernel/random/boot_id",
 };
-static const char *const masked_dirs[] = { "/proc/acpi", "/proc/scsi", "/proc/asound", "/proc/bus", "/proc/fs", "/proc/driver", "/proc/pressure" };
+static const char *const masked_dirs[] = { "/proc/acpi",    "/proc/scsi", "/proc/asound",
+                                           "/proc/bus",     "/proc/fs",   "/proc/driver",
+                                           "/proc/pressure" };
 
 static void
 plan_proc(struct builder *b)
@@ -212,11 +258,14 @@ plan_proc(struct builder *b)
         (void)builder_add(b, STEP_PROC, "/proc", "this box's processes");
         if (!builder_has(b, LAYER_MASK))
                 return;
-        builder_add(b, STEP_FREEZE, "/proc/sys", "kernel settings are not for the payload")->flags |= STEP_OPTIONAL;
+        builder_add(b, STEP_FREEZE, "/proc/sys", "kernel settings are not for the payload")
+                ->flags |= STEP_OPTIONAL;
         for (size_t i = 0; i < sizeof masked / sizeof *masked; i++)
-                builder_add(b, STEP_MASK, masked[i], "speaks of the whole machine")->flags |= STEP_OPTIONAL;
+                builder_add(b, STEP_MASK, masked[i], "speaks of the whole machine")->flags |=
+                        STEP_OPTIONAL;
         for (size_t i = 0; i < sizeof masked_dirs / sizeof *masked_dirs; i++)
-                builder_add(b, STEP_MASK, masked_dirs[i], "speaks of the whole machine")->flags |= STEP_OPTIONAL | STEP_DIRECTORY;
+                builder_add(b, STEP_MASK, masked_dirs[i], "speaks of the whole machine")->flags |=
+                        STEP_OPTIONAL | STEP_DIRECTORY;
 }
 
 /*
@@ -229,17 +278,21 @@ plan_sys(struct builder *b)
 {
         const struct host_cpus *cpus = &b->facts->cpus;
         const struct etc_row lists[] = {
-                { "/sys/devices/system/cpu/possible", cpus->possible }, { "/sys/devices/system/cpu/present", cpus->present },
+                { "/sys/devices/system/cpu/possible", cpus->possible },
+                { "/sys/devices/system/cpu/present", cpus->present },
                 { "/sys/devices/system/cpu/online", cpus->online },
         };
-        static const char *const dirs[] = { "/sys", "/sys/devices", "/sys/devices/system", "/sys/devices/system/cpu" };
+        static const char *const dirs[] = { "/sys", "/sys/devices", "/sys/devices/system",
+                                            "/sys/devices/system/cpu" };
 
         if (cpus->possible[0] == '\0' || cpus->present[0] == '\0' || cpus->online[0] == '\0')
                 return;
         for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
                 add_dir(b, dirs[i], 0555, "made, not the host's");
         for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-                add_text(b, STEP_FILE, lists[i].path, builder_text(b, "%s\n", lists[i].content), "which processors there are, for lscpu and runtimes")->number = 0444;
+                add_text(b, STEP_FILE, lists[i].path, builder_text(b, "%s\n", lists[i].content),
+                         "which processors there are, for lscpu and runtimes")
+                        ->number = 0444;
 }
 
 void
@@ -260,5 +313,7 @@ builder_enter(struct builder *b)
 {
         (void)builder_add(b, STEP_ENTER, "", "no path leads outside after this");
         if (builder_has(b, LAYER_SEAL))
-                (void)builder_add(b, STEP_SEAL, "/", "nothing but the private places and writable mounts can be written");
+                (void)builder_add(
+                        b, STEP_SEAL, "/",
+                        "nothing but the private places and writable mounts can be written");
 }

@@ -18,25 +18,32 @@ enum step_op {
 
 enum step_flag {
         STEP_READ_ONLY = 1u << 0,
-        STEP_RECURSIVE = 1u << 1,    /* with the mounts beneath it */
-        STEP_NO_EXEC   = 1u << 2,
-        STEP_DIRECTORY = 1u << 3,    /* the object is a directory, else a file */
-        STEP_OPTIONAL  = 1u << 4,  /* skips a missing object: used only if its absence is as safe */
-        STEP_UNIFIED   = 1u << 5,    /* a v2 group: the box is created in it with clone3 */
-        STEP_SUID      = 1u << 6,    /* tests only: without nosuid */
-        STEP_DEV       = 1u << 7,    /* tests only: without nodev */
+        STEP_RECURSIVE = 1u << 1, /* with the mounts beneath it */
+        STEP_NO_EXEC = 1u << 2,
+        STEP_DIRECTORY = 1u << 3, /* the object is a directory, else a file */
+        STEP_OPTIONAL = 1u << 4,  /* skips a missing object: used only if its absence is as safe */
+        STEP_UNIFIED = 1u << 5,   /* a v2 group: the box is created in it with clone3 */
+        STEP_SUID = 1u << 6,      /* tests only: without nosuid */
+        STEP_DEV = 1u << 7,       /* tests only: without nodev */
         /* RLIMIT of open files: soft limit STEP_FILES_SOFT, which a process may raise to the
          * hard limit */
-        STEP_SOFT      = 1u << 8,
-        STEP_HELD      = 1u << 9,    /* a volume: must be the inode that its VOLUME step opened */
-        STEP_ON_IMAGE  = 1u << 10,   /* a private place: on the image, else in the scratch tmpfs */
+        STEP_SOFT = 1u << 8,
+        STEP_HELD = 1u << 9,      /* a volume: must be the inode that its VOLUME step opened */
+        STEP_ON_IMAGE = 1u << 10, /* a private place: on the image, else in the scratch tmpfs */
 };
 
 /*
  * Which file of a group CGROUP_WATCH reads. OOM_CONTROL also ends the box at the first
  * out-of-memory kill.
  */
-enum step_watch { WATCH_CPU_NS = 1, WATCH_CPU_STAT, WATCH_OOM_CONTROL, WATCH_MEMORY_EVENTS, WATCH_PEAK, WATCH_PIDS_EVENTS };
+enum step_watch {
+        WATCH_CPU_NS = 1,
+        WATCH_CPU_STAT,
+        WATCH_OOM_CONTROL,
+        WATCH_MEMORY_EVENTS,
+        WATCH_PEAK,
+        WATCH_PIDS_EVENTS
+};
 
 /* LANDLOCK_ALLOW classes. */
 enum step_access { ACCESS_READ = 1, ACCESS_WRITE, ACCESS_DEVICE, ACCESS_PROC };
@@ -48,13 +55,13 @@ enum { STEP_NO_SOURCE = -1, STEP_FILES_SOFT = 1024 /* as in systemd: select(2) c
 
 struct step {
         enum step_op op;
-        unsigned flags;          /* enum step_flag */
-        int source;              /* index into the plan's sources, or STEP_NO_SOURCE */
+        unsigned flags; /* enum step_flag */
+        int source;     /* index into the plan's sources, or STEP_NO_SOURCE */
         uint64_t number, number2;
-        const char *path;        /* never NULL; "" if none */
-        const char *text;        /* never NULL; NUL-terminated, text_len bytes */
+        const char *path; /* never NULL; "" if none */
+        const char *text; /* never NULL; NUL-terminated, text_len bytes */
         size_t text_len;
-        const char *why;         /* why the plan has this step; "" after unpacking */
+        const char *why; /* why the plan has this step; "" after unpacking */
 };
 
 /* Facts of the table. `op` must be below STEP_MAX. */

@@ -33,7 +33,9 @@ plan_wall_ports(const struct spec *spec, uint16_t ret[PLAN_WALL_PORTS], size_t *
                 for (size_t p = 0; p < spec->egress[i].port_count; p++) {
                         uint16_t port = spec->egress[i].ports[p];
 
-                        if (port >= PLAN_LOW_PORT || plan_wall_has(held, sizeof held / sizeof *held, port) || plan_wall_has(ret, count, port))
+                        if (port >= PLAN_LOW_PORT ||
+                            plan_wall_has(held, sizeof held / sizeof *held, port) ||
+                            plan_wall_has(ret, count, port))
                                 continue;
                         if (ret_at)
                                 *ret_at = i;
@@ -49,7 +51,8 @@ plan_wall_ports(const struct spec *spec, uint16_t ret[PLAN_WALL_PORTS], size_t *
 bool
 plan_has_wall(const struct spec *spec, const struct host_facts *facts)
 {
-        return spec->egress_count > 0 || spec->wall.is_routed || (spec->wall.is_given && facts->has_wall);
+        return spec->egress_count > 0 || spec->wall.is_routed ||
+               (spec->wall.is_given && facts->has_wall);
 }
 
 bool
@@ -91,7 +94,9 @@ caps_text(struct builder *b)
 
                 memcpy(&value, (const char *)&b->spec->egress_caps + row->offset, sizeof value);
                 if (value != SPEC_UNSET)
-                        text = builder_text(b, "%s%s%s %" PRIu64, text, text[0] == '\0' ? "; at most " : ", ", row->name, value);
+                        text = builder_text(b, "%s%s%s %" PRIu64, text,
+                                            text[0] == '\0' ? "; at most " : ", ", row->name,
+                                            value);
         }
         return text;
 }
@@ -104,9 +109,11 @@ void
 builder_wall(struct builder *b)
 {
         bool is_routed = b->spec->wall.is_routed;
-        struct step *s = builder_add(b, is_routed ? STEP_ROUTED : STEP_WALL, "",
-                                     builder_text(b, "what goes to a listed name is caught %s, and so is the rest%s", is_routed ? "outside, so every port inside is free" : "here",
-                                                  caps_text(b)));
+        struct step *s = builder_add(
+                b, is_routed ? STEP_ROUTED : STEP_WALL, "",
+                builder_text(b, "what goes to a listed name is caught %s, and so is the rest%s",
+                             is_routed ? "outside, so every port inside is free" : "here",
+                             caps_text(b)));
         uint16_t ports[PLAN_WALL_PORTS];
         const char *text = "";
 
@@ -117,4 +124,3 @@ builder_wall(struct builder *b)
         s->text = text;
         s->text_len = strlen(text);
 }
-

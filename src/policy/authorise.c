@@ -25,18 +25,19 @@ struct asking {
         const struct host_rules *rules;
         const struct host_ability *can;
         int64_t now_s;
-        struct spec *result;            /* the copy being built */
-        struct spec_mount *mounts;      /* its mounts */
+        struct spec *result;       /* the copy being built */
+        struct spec_mount *mounts; /* its mounts */
         struct findings *findings;
-        const char *hint;               /* for the next refusal; NULL: the code's own */
+        const char *hint; /* for the next refusal; NULL: the code's own */
 };
 
 static void refuse(struct asking *a, enum error_code code, const char *path, const char *reason,
-                   struct spec_place place, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+                   struct spec_place place, const char *fmt, ...)
+        __attribute__((format(printf, 6, 7)));
 
 static void
-refuse(struct asking *a, enum error_code code, const char *path, const char *reason, struct spec_place place,
-       const char *fmt, ...)
+refuse(struct asking *a, enum error_code code, const char *path, const char *reason,
+       struct spec_place place, const char *fmt, ...)
 {
         struct error e;
         va_list ap;
@@ -60,8 +61,11 @@ refuse(struct asking *a, enum error_code code, const char *path, const char *rea
 static void
 hint_allow(struct asking *a, const char *what, const char *list, const char *value)
 {
-        a->hint = a->rules->allow ? arena_format(a->arena, "To permit it, run: %s %s %s", a->rules->allow, what, value)
-                                  : arena_format(a->arena, "To permit it, add \"%s\" to %s in the host file.", value, list);
+        a->hint = a->rules->allow ? arena_format(a->arena, "To permit it, run: %s %s %s",
+                                                 a->rules->allow, what, value)
+                                  : arena_format(a->arena,
+                                                 "To permit it, add \"%s\" to %s in the host file.",
+                                                 value, list);
 }
 
 static const char *
@@ -72,46 +76,57 @@ numbered(struct asking *a, const char *list, size_t index, const char *tail)
         return path ? path : list;
 }
 
-/* ---- provider and limits ----------------------------------------------------------------------------- */
+/* ---- provider and limits
+ * ----------------------------------------------------------------------------- */
 
 static void
 ask_trust(struct asking *a)
 {
         if (!a->rules->is_trusted && !a->can->is_isolated)
                 refuse(a, ERROR_PROVIDER_UNTRUSTED, "provider", "", a->spec->provider_place,
-                       "the provider \"%.64s\" does not isolate, and this manifest is not trusted", a->spec->provider);
+                       "the provider \"%.64s\" does not isolate, and this manifest is not trusted",
+                       a->spec->provider);
 }
 
 struct limit_row {
         const char *name, *path;
-        size_t value;                   /* offset in struct spec_limits */
-        size_t ability;                 /* offset in struct host_ability */
+        size_t value;   /* offset in struct spec_limits */
+        size_t ability; /* offset in struct host_ability */
 };
 
-#define LIMIT(field, path, ability) { #field, path, offsetof(struct spec_limits, field), offsetof(struct host_ability, ability) }
+#define LIMIT(field, path, ability)                                \
+        {                                                          \
+#field, path, offsetof(struct spec_limits, field), \
+                        offsetof(struct host_ability, ability)     \
+        }
 static const struct limit_row limit_rows[] = {
-        LIMIT(timeout_ms,     "limits/timeout_ms", caps_time),
-        LIMIT(memory_mb,      "limits/memory_mb", caps_memory),
-        LIMIT(cpu_ms,         "limits/cpu_ms", caps_cpu),
+        LIMIT(timeout_ms, "limits/timeout_ms", caps_time),
+        LIMIT(memory_mb, "limits/memory_mb", caps_memory),
+        LIMIT(cpu_ms, "limits/cpu_ms", caps_cpu),
         LIMIT(cpu_millicores, "metadata/carrel/limits/cpu_millicores", caps_millicores),
-        LIMIT(pids,           "metadata/carrel/limits/pids", caps_pids),
-        LIMIT(open_files,     "metadata/carrel/limits/open_files", caps_files),
-        LIMIT(io_read_bps,    "metadata/carrel/limits/io_read_bps", caps_io),
-        LIMIT(io_write_bps,   "metadata/carrel/limits/io_write_bps", caps_io),
-        LIMIT(disk_mb,        "metadata/carrel/limits/disk_mb", caps_disk),
-        LIMIT(output_bytes,   "metadata/carrel/limits/output_bytes", caps_output),
+        LIMIT(pids, "metadata/carrel/limits/pids", caps_pids),
+        LIMIT(open_files, "metadata/carrel/limits/open_files", caps_files),
+        LIMIT(io_read_bps, "metadata/carrel/limits/io_read_bps", caps_io),
+        LIMIT(io_write_bps, "metadata/carrel/limits/io_write_bps", caps_io),
+        LIMIT(disk_mb, "metadata/carrel/limits/disk_mb", caps_disk),
+        LIMIT(output_bytes, "metadata/carrel/limits/output_bytes", caps_output),
 };
 #undef LIMIT
 
 static void
-refuse_limit(struct asking *a, const struct field *row, const char *section, uint64_t asked, uint64_t most)
+refuse_limit(struct asking *a, const struct field *row, const char *section, uint64_t asked,
+             uint64_t most)
 {
         const char *path = arena_format(a->arena, "%s/%s", section, row->name);
         struct error e;
 
-        (void)fail_at(&e, ERROR_POLICY_DENIED, path ? path : section, "limits_max", "%s is %llu, and this host permits at most %llu", row->name, (unsigned long long)asked,
-                      (unsigned long long)most);
-        error_hint(&e, "Ask for %llu or less, or have the operator raise limits_max.%s in the host file.", (unsigned long long)most, row->name);
+        (void)fail_at(&e, ERROR_POLICY_DENIED, path ? path : section, "limits_max",
+                      "%s is %llu, and this host permits at most %llu", row->name,
+                      (unsigned long long)asked, (unsigned long long)most);
+        error_hint(
+                &e,
+                "Ask for %llu or less, or have the operator raise limits_max.%s in the host file.",
+                (unsigned long long)most, row->name);
         findings_add(a->findings, &e);
 }
 
@@ -132,7 +147,9 @@ ask_limits_max(struct asking *a)
                 memcpy(&given, (const char *)&a->spec->limits + row->offset, sizeof given);
                 if (given <= most)
                         continue;
-                if (given != row->fallback || (row->offset == offsetof(struct spec_limits, timeout_ms) && a->spec->limits.is_timeout_given))
+                if (given != row->fallback ||
+                    (row->offset == offsetof(struct spec_limits, timeout_ms) &&
+                     a->spec->limits.is_timeout_given))
                         refuse_limit(a, row, section, given, most);
                 memcpy((char *)&a->result->limits + row->offset, &most, sizeof most);
         }
@@ -154,7 +171,8 @@ ask_limits(struct asking *a)
                         continue;
                 name = arena_format(a->arena, "limit_unenforceable:%s", row->name);
                 findings_warn(a->findings, name ? name : "limit_unenforceable", row->path, 0, 0,
-                              "the provider \"%.64s\" cannot enforce %s on this host", a->spec->provider, row->name);
+                              "the provider \"%.64s\" cannot enforce %s on this host",
+                              a->spec->provider, row->name);
         }
 }
 
@@ -168,18 +186,31 @@ ask_destination(struct asking *a, size_t index)
         char text[EGRESS_TEXT_ROOM], path[EGRESS_PATH_ROOM];
 
         if (judged == HOST_DESTINATION_PRIVATE && strcmp(entry->host, "localhost") == 0)
-                a->hint = arena_format(a->arena, "Inside, localhost is the sandbox itself. To reach a port of this machine, write metadata: {carrel: {egress: {host_ports: [%u]}}} in SANDBOX.md.",
-                                       entry->ports[0]);
+                a->hint = arena_format(
+                        a->arena,
+                        "Inside, localhost is the sandbox itself. To reach a port of this machine, "
+                        "write metadata: {carrel: {egress: {host_ports: [%u]}}} in SANDBOX.md.",
+                        entry->ports[0]);
         else if (judged == HOST_DESTINATION_PRIVATE)
                 hint_allow(a, "name", "private_names", egress_text(entry, text));
         if (judged == HOST_DESTINATION_HOST_PORT)
-                a->hint = a->rules->allow ? arena_format(a->arena, "To permit it, run: %s host-port %u", a->rules->allow, entry->ports[0])
-                                          : arena_format(a->arena, "To permit it, add %u to host_ports in the host file: `host_ports: [%u]`.", entry->ports[0], entry->ports[0]);
+                a->hint = a->rules->allow
+                                  ? arena_format(a->arena, "To permit it, run: %s host-port %u",
+                                                 a->rules->allow, entry->ports[0])
+                                  : arena_format(a->arena,
+                                                 "To permit it, add %u to host_ports in the host "
+                                                 "file: `host_ports: [%u]`.",
+                                                 entry->ports[0], entry->ports[0]);
         if (judged == HOST_DESTINATION_NOT_LISTED && egress_is_host(entry->host))
-                a->hint = arena_format(a->arena, "To permit it, add \"%s\" to egress_allowed in the host file, beside host_ports.", egress_text(entry, text));
+                a->hint = arena_format(a->arena,
+                                       "To permit it, add \"%s\" to egress_allowed in the host "
+                                       "file, beside host_ports.",
+                                       egress_text(entry, text));
         if (judged != HOST_DESTINATION_PERMITTED)
-                refuse(a, ERROR_EGRESS_NOT_PERMITTED, egress_path(entry, path), host_destination_reason(judged),
-                       (struct spec_place){ entry->line, entry->column }, "%s %s", egress_text(entry, text), host_destination_words(judged));
+                refuse(a, ERROR_EGRESS_NOT_PERMITTED, egress_path(entry, path),
+                       host_destination_reason(judged),
+                       (struct spec_place){ entry->line, entry->column }, "%s %s",
+                       egress_text(entry, text), host_destination_words(judged));
 }
 
 static void
@@ -187,11 +218,14 @@ ask_egress_ability(struct asking *a)
 {
         if (a->can->egress == HOST_EGRESS_NONE)
                 refuse(a, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "", a->spec->provider_place,
-                       "the provider \"%.64s\" cannot restrict the network, so it is not used at all", a->spec->provider);
+                       "the provider \"%.64s\" cannot restrict the network, so it is not used at "
+                       "all",
+                       a->spec->provider);
         else if (a->can->egress == HOST_EGRESS_CLOSED && a->spec->egress_count > 0)
                 refuse(a, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "",
                        (struct spec_place){ a->spec->egress[0].line, a->spec->egress[0].column },
-                       "the provider \"%.64s\" can keep the network shut here, but cannot open it for listed names alone",
+                       "the provider \"%.64s\" can keep the network shut here, but cannot open it "
+                       "for listed names alone",
                        a->spec->provider);
 }
 
@@ -210,8 +244,10 @@ ask_egress_caps(struct asking *a)
                 memcpy(&asked, (const char *)&a->spec->egress_caps + row->offset, sizeof asked);
                 memcpy(&given, (const char *)caps + row->offset, sizeof given);
                 if (asked != SPEC_UNSET && given < asked)
-                        findings_warn(a->findings, "egress_cap_narrowed", path ? path : "metadata/carrel/egress", 0, 0,
-                                      "this host permits %s of %llu at most", row->name, (unsigned long long)given);
+                        findings_warn(a->findings, "egress_cap_narrowed",
+                                      path ? path : "metadata/carrel/egress", 0, 0,
+                                      "this host permits %s of %llu at most", row->name,
+                                      (unsigned long long)given);
         }
 }
 
@@ -224,7 +260,8 @@ ask_egress(struct asking *a)
                 ask_destination(a, i);
 }
 
-/* ---- environment ------------------------------------------------------------------------------------- */
+/* ---- environment
+ * ------------------------------------------------------------------------------------- */
 
 static void
 ask_secret(struct asking *a, const struct host_inventory *inventory, size_t index)
@@ -237,8 +274,8 @@ ask_secret(struct asking *a, const struct host_inventory *inventory, size_t inde
 
         if (!slug || !host_names_have(&inventory->slugs, slug))
                 refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "no_slug", wanted->place,
-                       "%s needs the secret \"%s\", which %s does not declare", wanted->name, slug ? slug : "",
-                       inventory->ref);
+                       "%s needs the secret \"%s\", which %s does not declare", wanted->name,
+                       slug ? slug : "", inventory->ref);
         else if (host_names_have(&inventory->deny_bind, slug))
                 refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "bind_denied", wanted->place,
                        "the secret \"%s\" may not be bound into a sandbox", slug);
@@ -254,7 +291,9 @@ ask_secret(struct asking *a, const struct host_inventory *inventory, size_t inde
 static void
 ask_reference(struct asking *a, const struct node *setting)
 {
-        const struct host_inventory *inventory = a->spec->env.auth_ref ? host_rules_inventory(a->rules, a->spec->env.auth_ref) : NULL;
+        const struct host_inventory *inventory =
+                a->spec->env.auth_ref ? host_rules_inventory(a->rules, a->spec->env.auth_ref)
+                                      : NULL;
         const struct host_asking asking = host_rules_asking(a->rules);
         const struct spec_place place = { setting->line, setting->column };
         const char *path = arena_format(a->arena, "config/%s", setting->key);
@@ -264,9 +303,12 @@ ask_reference(struct asking *a, const struct node *setting)
                 return;
         if (!inventory->may_reveal)
                 refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "not_authorised", place,
-                       "the owner of this workspace is not authorised to reveal %s", inventory->ref);
-        else if (host_names_have(&inventory->deny_bind, setting->text) || !host_secret_granted(inventory, setting->text, &asking, &grant))
-                refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "bind_denied", place, "the secret \"%s\" may not be used here", setting->text);
+                       "the owner of this workspace is not authorised to reveal %s",
+                       inventory->ref);
+        else if (host_names_have(&inventory->deny_bind, setting->text) ||
+                 !host_secret_granted(inventory, setting->text, &asking, &grant))
+                refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "bind_denied", place,
+                       "the secret \"%s\" may not be used here", setting->text);
 }
 
 static void
@@ -274,10 +316,12 @@ ask_references(struct asking *a)
 {
         if (!a->spec->config || a->spec->config->kind != NODE_MAP)
                 return;
-        node_each(setting, a->spec->config) {
+        node_each(setting, a->spec->config)
+        {
                 size_t len = strlen(setting->key);
 
-                if (setting->kind == NODE_STRING && len > 4 && strcmp(setting->key + len - 4, "_ref") == 0)
+                if (setting->kind == NODE_STRING && len > 4 &&
+                    strcmp(setting->key + len - 4, "_ref") == 0)
                         ask_reference(a, setting);
         }
 }
@@ -290,7 +334,8 @@ ask_secrets(struct asking *a)
 
         if (!env->auth_ref) {
                 if (env->auth_count > 0)
-                        refuse(a, ERROR_AUTH_UNRESOLVABLE, "env/auth/ref", "missing_ref", env->auth[0].place,
+                        refuse(a, ERROR_AUTH_UNRESOLVABLE, "env/auth/ref", "missing_ref",
+                               env->auth[0].place,
                                "env.auth names secrets, but not the SECRETS.md that declares them");
                 return;
         }
@@ -301,7 +346,8 @@ ask_secrets(struct asking *a)
                 return;
         }
         if (!inventory->may_reveal) {
-                refuse(a, ERROR_AUTH_UNRESOLVABLE, "env/auth/ref", "not_authorised", env->auth_place,
+                refuse(a, ERROR_AUTH_UNRESOLVABLE, "env/auth/ref", "not_authorised",
+                       env->auth_place,
                        "the owner of this workspace is not authorised to reveal %s", env->auth_ref);
                 return;
         }
@@ -312,9 +358,11 @@ ask_secrets(struct asking *a)
 bool
 authorise_name_is_denied(const char *name)
 {
-        static const char *const parts[] = { "KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "PRIVATE" };
-        static const char *const whole[] = { "BASH_ENV", "ENV", "SHELLOPTS", "PYTHONSTARTUP", "NODE_OPTIONS",
-                                             "GCONV_PATH", "IFS" };
+        static const char *const parts[] = { "KEY",   "TOKEN",      "SECRET",
+                                             "PASSW", "CREDENTIAL", "PRIVATE" };
+        static const char *const whole[] = {
+                "BASH_ENV", "ENV", "SHELLOPTS", "PYTHONSTARTUP", "NODE_OPTIONS", "GCONV_PATH", "IFS"
+        };
 
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
                 for (const char *at = name; *at != '\0'; at++)
@@ -333,18 +381,24 @@ ask_passthrough(struct asking *a)
                 const struct spec_secret_name *name = &a->spec->env.passthrough[i];
 
                 if (host_sources_have_variable(&a->rules->sources, name->name)) {
-                        refuse(a, ERROR_PASSTHROUGH_DENIED, numbered(a, "env/passthrough", i, ""), "secret", name->place,
-                               "%s is where this host keeps a secret: name it in env.auth", name->name);
+                        refuse(a, ERROR_PASSTHROUGH_DENIED, numbered(a, "env/passthrough", i, ""),
+                               "secret", name->place,
+                               "%s is where this host keeps a secret: name it in env.auth",
+                               name->name);
                         continue;
                 }
-                if (!authorise_name_is_denied(name->name) || host_names_have(&a->rules->passthrough_allow, name->name))
+                if (!authorise_name_is_denied(name->name) ||
+                    host_names_have(&a->rules->passthrough_allow, name->name))
                         continue;
-                refuse(a, ERROR_PASSTHROUGH_DENIED, numbered(a, "env/passthrough", i, ""), "", name->place,
-                       "%s may carry a credential or steer a loader, so it is not passed through", name->name);
+                refuse(a, ERROR_PASSTHROUGH_DENIED, numbered(a, "env/passthrough", i, ""), "",
+                       name->place,
+                       "%s may carry a credential or steer a loader, so it is not passed through",
+                       name->name);
         }
 }
 
-/* ---- mounts and tools -------------------------------------------------------------------------------- */
+/* ---- mounts and tools
+ * -------------------------------------------------------------------------------- */
 
 static bool
 mount_is_narrowed(struct asking *a, const struct spec_mount *mount)
@@ -395,7 +449,8 @@ static void
 ask_volume(struct asking *a, const char *name, const char *path, struct spec_place place)
 {
         if (a->rules->limits.volumes == 0)
-                refuse(a, ERROR_MOUNT_DENIED, path, "volumes_max", place, "this host permits no volumes (volumes_max: 0), and this names %.64s", name);
+                refuse(a, ERROR_MOUNT_DENIED, path, "volumes_max", place,
+                       "this host permits no volumes (volumes_max: 0), and this names %.64s", name);
 }
 
 static void
@@ -405,16 +460,20 @@ ask_inline_storage(struct asking *a, const struct spec_mount *mount, const char 
 
         if (mount->volume) {
                 ask_volume(a, mount->volume, path, mount->place);
-        } else if (strcmp(mount->storage_provider, "local-fs") != 0 && strcmp(mount->storage_provider, "dev-local") != 0) {
+        } else if (strcmp(mount->storage_provider, "local-fs") != 0 &&
+                   strcmp(mount->storage_provider, "dev-local") != 0) {
                 refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "provider_no_mounts", mount->place,
-                       "storage of the kind \"%.64s\" cannot be mounted here; local-fs, dev-local and " SPEC_VOLUME " can",
+                       "storage of the kind \"%.64s\" cannot be mounted here; local-fs, dev-local "
+                       "and " SPEC_VOLUME " can",
                        mount->storage_provider);
         } else if (!from || *from == '\0') {
                 refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "not_found", mount->place,
-                       "the config of %.64s storage names a directory: path", mount->storage_provider);
+                       "the config of %.64s storage names a directory: path",
+                       mount->storage_provider);
         } else if (*from != '/') {
                 if (!a->rules->has_workspace)
-                        refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "no_parent_workspace", mount->place,
+                        refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "no_parent_workspace",
+                               mount->place,
                                "a relative path needs a workspace, and this run has none");
                 else if (path_climbs(from))
                         refuse(a, ERROR_MOUNT_DENIED, path, "outside_workspace", mount->place,
@@ -446,8 +505,9 @@ ask_mount(struct asking *a, size_t index)
         if (mount->is_read_only || !mount_is_narrowed(a, mount))
                 return;
         mount->is_read_only = true;
-        findings_warn(a->findings, "mount_mode_narrowed", numbered(a, "mounts", index, "/mode"), mount->place.line,
-                      mount->place.column, "the storage behind %s is read-only, so the mount is", mount->at);
+        findings_warn(a->findings, "mount_mode_narrowed", numbered(a, "mounts", index, "/mode"),
+                      mount->place.line, mount->place.column,
+                      "the storage behind %s is read-only, so the mount is", mount->at);
 }
 
 static void
@@ -456,9 +516,12 @@ ask_mounts(struct asking *a)
         for (size_t i = 0; i < a->spec->mount_count; i++)
                 ask_mount(a, i);
         if (a->spec->carrel.home && !a->can->can_mount)
-                refuse(a, ERROR_MOUNT_UNRESOLVABLE, "metadata/carrel/home", "provider_no_mounts", a->spec->carrel.home_place, "the provider \"%.64s\" has no mounts", a->spec->provider);
+                refuse(a, ERROR_MOUNT_UNRESOLVABLE, "metadata/carrel/home", "provider_no_mounts",
+                       a->spec->carrel.home_place, "the provider \"%.64s\" has no mounts",
+                       a->spec->provider);
         else if (a->spec->carrel.home)
-                ask_volume(a, a->spec->carrel.home, "metadata/carrel/home", a->spec->carrel.home_place);
+                ask_volume(a, a->spec->carrel.home, "metadata/carrel/home",
+                           a->spec->carrel.home_place);
 }
 
 static void
@@ -470,7 +533,8 @@ ask_tools(struct asking *a)
                 if (host_path_is_below(&a->rules->tool_roots, path))
                         continue;
                 hint_allow(a, "tool", "tool_roots", path);
-                refuse(a, ERROR_MOUNT_DENIED, numbered(a, "metadata/carrel/tools", i, ""), "not_in_tool_roots", (struct spec_place){ 0, 0 },
+                refuse(a, ERROR_MOUNT_DENIED, numbered(a, "metadata/carrel/tools", i, ""),
+                       "not_in_tool_roots", (struct spec_place){ 0, 0 },
                        "\"%s\" is below none of the host's tool_roots", path);
         }
 }
@@ -486,7 +550,8 @@ ask_lifecycle(struct asking *a)
                       "the provider \"%.64s\" cannot pause, so it will not", a->spec->provider);
 }
 
-/* ---- policy ------------------------------------------------------------------------------------------ */
+/* ---- policy
+ * ------------------------------------------------------------------------------------------ */
 
 struct bodies {
         struct grant_policy items[POLICIES_MAX];
@@ -528,8 +593,10 @@ add_policy(struct asking *a, struct bodies *b, const struct node *n, const char 
         const struct node *body = policy_body(a->rules, n);
 
         if (!body || b->count == POLICIES_MAX) {
-                refuse(a, ERROR_POLICY_UNRESOLVABLE, path, "", (struct spec_place){ n->line, n->column },
-                       body ? "a sandbox has at most 64 policies" : "this host does not know the policy named here");
+                refuse(a, ERROR_POLICY_UNRESOLVABLE, path, "",
+                       (struct spec_place){ n->line, n->column },
+                       body ? "a sandbox has at most 64 policies"
+                            : "this host does not know the policy named here");
                 return -1;
         }
         b->items[b->count++] = (struct grant_policy){ body, path };
@@ -544,16 +611,16 @@ gather_policies(struct asking *a, struct bodies *b)
 
         if (n->kind != NODE_LIST)
                 return add_policy(a, b, n, "policy");
-        node_each(item, n)
-                if (add_policy(a, b, item, numbered(a, "policy", index++, "")) < 0)
-                        return -1;
+        node_each(item,
+                  n) if (add_policy(a, b, item, numbered(a, "policy", index++, "")) < 0) return -1;
         return 0;
 }
 
 static void
 ask_action(struct asking *a, const struct bodies *b, const char *action)
 {
-        const struct grant_request request = { a->rules->principal, action, a->now_s, a->rules->usage };
+        const struct grant_request request = { a->rules->principal, action, a->now_s,
+                                               a->rules->usage };
         struct grant_decision d = grant_decide(a->arena, b->items, b->count, &request, a->findings);
 
         if (!d.is_allowed)
@@ -580,8 +647,8 @@ ask_policy(struct asking *a)
 /* ---- the series of checks -------------------------------------------------------------------- */
 
 static void (*const questions[])(struct asking *a) = {
-        ask_trust, ask_limits_max, ask_limits, ask_egress, ask_secrets, ask_references, ask_passthrough, ask_mounts, ask_tools, ask_policy,
-        ask_lifecycle,
+        ask_trust,       ask_limits_max, ask_limits, ask_egress, ask_secrets,   ask_references,
+        ask_passthrough, ask_mounts,     ask_tools,  ask_policy, ask_lifecycle,
 };
 
 static int
@@ -601,22 +668,28 @@ copy_spec(struct asking *a, struct error *e)
 static int
 find_provider(struct asking *a)
 {
-        const struct host_provider *provider = host_provider_find(&a->rules->providers, a->spec->provider);
+        const struct host_provider *provider =
+                host_provider_find(&a->rules->providers, a->spec->provider);
 
         if (!provider && a->rules->providers.count == 0) {
                 struct error e;
 
-                (void)fail_at(&e, ERROR_PROVIDER_UNKNOWN, "provider", NULL, "this host has no provider \"%.64s\": its host file registers none", a->spec->provider);
-                error_hint(&e, "Add to the host file, for example: providers: {local: {isolated: true, mounts: true}}");
+                (void)fail_at(&e, ERROR_PROVIDER_UNKNOWN, "provider", NULL,
+                              "this host has no provider \"%.64s\": its host file registers none",
+                              a->spec->provider);
+                error_hint(&e, "Add to the host file, for example: providers: {local: {isolated: "
+                               "true, mounts: true}}");
                 e.line = a->spec->provider_place.line;
                 e.column = a->spec->provider_place.column;
                 findings_add(a->findings, &e);
                 return -1;
         }
         if (!provider) {
-                a->hint = "Write: provider: local. `carrel providers` lists the providers of this host.";
+                a->hint = "Write: provider: local. `carrel providers` lists the providers of this "
+                          "host.";
                 if (host_provider_is_reserved(a->spec->provider))
-                        a->hint = "AIP-36 describes this provider, and this version of Carrel does not implement it. Write: provider: local";
+                        a->hint = "AIP-36 describes this provider, and this version of Carrel does "
+                                  "not implement it. Write: provider: local";
                 refuse(a, ERROR_PROVIDER_UNKNOWN, "provider", "", a->spec->provider_place,
                        "this host has no provider \"%.64s\"", a->spec->provider);
                 return -1;
@@ -626,10 +699,12 @@ find_provider(struct asking *a)
 }
 
 int
-authorise(struct arena *arena, const struct spec *spec, const struct host_rules *rules, int64_t now_s,
-          const struct spec **ret_spec, struct findings *findings, struct error *e)
+authorise(struct arena *arena, const struct spec *spec, const struct host_rules *rules,
+          int64_t now_s, const struct spec **ret_spec, struct findings *findings, struct error *e)
 {
-        struct asking a = { .arena = arena, .spec = spec, .rules = rules, .now_s = now_s, .findings = findings };
+        struct asking a = {
+                .arena = arena, .spec = spec, .rules = rules, .now_s = now_s, .findings = findings
+        };
         size_t errors_before = findings->error_count;
 
         if (copy_spec(&a, e) < 0)

@@ -23,8 +23,9 @@
  * a copy with the effective modes of mounts, and without a pause that the provider cannot do.
  * Errors: every authorise-stage code of AIP-36, ERROR_MOUNT_DENIED, ERROR_NO_MEMORY.
  */
-int authorise(struct arena *arena, const struct spec *spec, const struct host_rules *rules, int64_t now_s,
-              const struct spec **ret_spec, struct findings *findings, struct error *e);
+int authorise(struct arena *arena, const struct spec *spec, const struct host_rules *rules,
+              int64_t now_s, const struct spec **ret_spec, struct findings *findings,
+              struct error *e);
 
 /*
  * Is the name on the deny list of env.passthrough: named like a credential, or read by a loader or

@@ -22,11 +22,12 @@ struct judging {
 };
 
 static const char *const grant_members[] = {
-        "id", "principal", "actions", "conditions", "ttl_seconds", "granted_at", "granted_by", "revoked", "metadata",
-        "description",
+        "id",         "principal",  "actions", "conditions", "ttl_seconds",
+        "granted_at", "granted_by", "revoked", "metadata",   "description",
 };
 
-/* ---- time -------------------------------------------------------------------------------------------- */
+/* ---- time
+ * -------------------------------------------------------------------------------------------- */
 
 static int
 digits(const char **at, size_t count, int64_t *ret)
@@ -62,7 +63,8 @@ clock_zone(const char *at, int64_t *ret_offset_s)
         *ret_offset_s = 0;
         if ((*at == 'Z' || *at == 'z') && at[1] == '\0')
                 return 0;
-        if (literal(&at, "+-") < 0 || digits(&at, 2, &hours) < 0 || literal(&at, ":") < 0 || digits(&at, 2, &minutes) < 0)
+        if (literal(&at, "+-") < 0 || digits(&at, 2, &hours) < 0 || literal(&at, ":") < 0 ||
+            digits(&at, 2, &minutes) < 0)
                 return -1;
         if (hours > 23 || minutes > 59 || *at != '\0')
                 return -1;
@@ -70,7 +72,8 @@ clock_zone(const char *at, int64_t *ret_offset_s)
         return 0;
 }
 
-/* Days since 1970-01-01 in the Gregorian calendar: years begin in March, so that the leap day comes last. */
+/* Days since 1970-01-01 in the Gregorian calendar: years begin in March, so that the leap day comes
+ * last. */
 static int64_t
 days_since_epoch(int64_t year, int64_t month, int64_t day)
 {
@@ -97,9 +100,10 @@ grant_time_read(const char *text, int64_t *ret_s)
         int64_t year, month, day, hour, minute, second, offset_s;
         const char *at = text;
 
-        if (digits(&at, 4, &year) < 0 || literal(&at, "-") < 0 || digits(&at, 2, &month) < 0 || literal(&at, "-") < 0
-            || digits(&at, 2, &day) < 0 || literal(&at, "Tt ") < 0 || digits(&at, 2, &hour) < 0 || literal(&at, ":") < 0
-            || digits(&at, 2, &minute) < 0 || literal(&at, ":") < 0 || digits(&at, 2, &second) < 0)
+        if (digits(&at, 4, &year) < 0 || literal(&at, "-") < 0 || digits(&at, 2, &month) < 0 ||
+            literal(&at, "-") < 0 || digits(&at, 2, &day) < 0 || literal(&at, "Tt ") < 0 ||
+            digits(&at, 2, &hour) < 0 || literal(&at, ":") < 0 || digits(&at, 2, &minute) < 0 ||
+            literal(&at, ":") < 0 || digits(&at, 2, &second) < 0)
                 return -1;
         if (*at == '.') {
                 size_t len = strspn(at + 1, "0123456789");
@@ -108,13 +112,16 @@ grant_time_read(const char *text, int64_t *ret_s)
                         return -1;
                 at += 1 + len;
         }
-        if (clock_zone(at, &offset_s) < 0 || !date_is_real(year, month, day) || hour > 23 || minute > 59 || second > 60)
+        if (clock_zone(at, &offset_s) < 0 || !date_is_real(year, month, day) || hour > 23 ||
+            minute > 59 || second > 60)
                 return -1;
-        *ret_s = days_since_epoch(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset_s;
+        *ret_s = days_since_epoch(year, month, day) * 86400 + hour * 3600 + minute * 60 + second -
+                 offset_s;
         return 0;
 }
 
-/* ---- words ------------------------------------------------------------------------------------------- */
+/* ---- words
+ * ------------------------------------------------------------------------------------------- */
 
 bool
 grant_action_covers(const char *pattern, const char *action)
@@ -129,23 +136,27 @@ grant_action_covers(const char *pattern, const char *action)
 }
 
 static void
-warn_once(struct judging *j, const char *name, const char *path, const struct node *at, const char *message)
+warn_once(struct judging *j, const char *name, const char *path, const struct node *at,
+          const char *message)
 {
         for (const struct warning *w = j->findings->warnings; w; w = w->next)
                 if (strcmp(w->name, name) == 0 && strcmp(w->path, path) == 0)
                         return;
-        findings_warn(j->findings, name, path, at ? at->line : 0, at ? at->column : 0, "%s", message);
+        findings_warn(j->findings, name, path, at ? at->line : 0, at ? at->column : 0, "%s",
+                      message);
 }
 
 static void
 unsatisfied(struct judging *j, const char *path, const struct node *at, const char *what)
 {
-        const char *message = arena_format(j->arena, "%s is not understood here and counts as unsatisfied", what);
+        const char *message =
+                arena_format(j->arena, "%s is not understood here and counts as unsatisfied", what);
 
         warn_once(j, "policy_condition_unsatisfied", path, at, message ? message : what);
 }
 
-/* ---- one grant --------------------------------------------------------------------------------------- */
+/* ---- one grant
+ * --------------------------------------------------------------------------------------- */
 
 static bool
 principal_matches(const struct node *n, const char *principal)
@@ -156,19 +167,20 @@ principal_matches(const struct node *n, const char *principal)
                 return strcmp(n->text, "*") == 0 || strcmp(n->text, principal) == 0;
         if (n->kind != NODE_LIST)
                 return false;
-        node_each(item, n)
-                if (item->kind == NODE_STRING && principal_matches(item, principal))
-                        return true;
+        node_each(item, n) if (item->kind == NODE_STRING &&
+                               principal_matches(item, principal)) return true;
         return false;
 }
 
-/* The entry of `actions` that covers the action, or NULL. An entry is a map with `action`, or the bare word. */
+/* The entry of `actions` that covers the action, or NULL. An entry is a map with `action`, or the
+ * bare word. */
 static const struct node *
 action_entry(const struct node *actions, const char *action)
 {
         if (!actions || actions->kind != NODE_LIST)
                 return NULL;
-        node_each(item, actions) {
+        node_each(item, actions)
+        {
                 const struct node *word = item->kind == NODE_MAP ? node_find(item, "action") : item;
 
                 if (word && word->kind == NODE_STRING && grant_action_covers(word->text, action))
@@ -188,10 +200,12 @@ scope_is_open(const struct node *entry)
 static bool
 members_are_known(const struct node *grant)
 {
-        node_each(member, grant) {
+        node_each(member, grant)
+        {
                 bool is_known = false;
 
-                for (size_t i = 0; i < sizeof grant_members / sizeof grant_members[0] && !is_known; i++)
+                for (size_t i = 0; i < sizeof grant_members / sizeof grant_members[0] && !is_known;
+                     i++)
                         is_known = strcmp(member->key, grant_members[i]) == 0;
                 if (!is_known)
                         return false;
@@ -247,7 +261,8 @@ has_conditions(const struct node *grant)
  * yet: each one fails (G1).
  */
 static const char *
-why_it_falls(struct judging *j, const struct node *grant, const struct node *entry, const char *path)
+why_it_falls(struct judging *j, const struct node *grant, const struct node *entry,
+             const char *path)
 {
         if (is_revoked(grant))
                 return "explicit-revoke";
@@ -287,13 +302,15 @@ judge_grant(struct judging *j, const struct node *grant, const char *path)
         const struct node *entry;
         const char *fall;
 
-        if (grant->kind != NODE_MAP || !principal_matches(node_find(grant, "principal"), j->request->principal))
+        if (grant->kind != NODE_MAP ||
+            !principal_matches(node_find(grant, "principal"), j->request->principal))
                 return false;
         entry = action_entry(node_find(grant, "actions"), j->request->action);
         if (!entry)
                 return false;
         fall = why_it_falls(j, grant, entry, path);
-        note(j, !fall, fall ? fall : "matched-grant", id && id->kind == NODE_STRING ? id->text : path);
+        note(j, !fall, fall ? fall : "matched-grant",
+             id && id->kind == NODE_STRING ? id->text : path);
         return !fall;
 }
 
@@ -305,7 +322,8 @@ judge_grants(struct judging *j, const struct grant_policy *policy)
 
         if (!grants || grants->kind != NODE_LIST)
                 return false;
-        node_each(grant, grants) {
+        node_each(grant, grants)
+        {
                 const char *path = arena_format(j->arena, "%s/grants/%zu", policy->path, index);
 
                 if (!path || index++ >= GRANTS_MAX)
@@ -320,11 +338,14 @@ judge_grants(struct judging *j, const struct grant_policy *policy)
  * ---- what applies to every grant ---------------------------------------------------------------
  */
 
-struct limit_row { const char *kind; size_t used; };
+struct limit_row {
+        const char *kind;
+        size_t used;
+};
 
 static const struct limit_row limit_rows[] = {
         { "max-concurrent-sandboxes", offsetof(struct grant_usage, sandboxes) },
-        { "rate-tool-calls",          offsetof(struct grant_usage, tool_calls) },
+        { "rate-tool-calls", offsetof(struct grant_usage, tool_calls) },
         { "max-egress-bytes-per-day", offsetof(struct grant_usage, egress_bytes) },
 };
 
@@ -369,8 +390,7 @@ limits_hold(struct judging *j, const struct grant_policy *policy)
                 return true;
         if (limits->kind != NODE_LIST || !path)
                 return false;
-        node_each(limit, limits)
-                all = limit_holds(j, limit, path) && all;
+        node_each(limit, limits) all = limit_holds(j, limit, path) && all;
         return all;
 }
 
@@ -414,9 +434,14 @@ struct grant_decision
 grant_decide(struct arena *arena, const struct grant_policy *policies, size_t count,
              const struct grant_request *request, struct findings *findings)
 {
-        struct judging j = { arena, request, findings,
-                             { .reason = "no-grant", .principal = request->principal, .action = request->action,
-                               .policy_count = count, .evaluated_at_s = request->now_s } };
+        struct judging j = { arena,
+                             request,
+                             findings,
+                             { .reason = "no-grant",
+                               .principal = request->principal,
+                               .action = request->action,
+                               .policy_count = count,
+                               .evaluated_at_s = request->now_s } };
         bool is_open = count > 0;
         bool is_granted = false;
 

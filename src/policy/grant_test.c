@@ -6,17 +6,18 @@
 #include "base/unit.h"
 #include "text/yaml.h"
 
-enum { NOW = 1800000000 };              /* 2027-01-15T08:00:00Z */
+enum { NOW = 1800000000 }; /* 2027-01-15T08:00:00Z */
 
 struct verdict_case {
-        const char *policies;           /* YAML: a list of bodies */
+        const char *policies; /* YAML: a list of bodies */
         const char *action;
         bool is_allowed;
         const char *reason;
-        const char *warning;            /* NULL: none */
+        const char *warning; /* NULL: none */
 };
 
-#define GRANT(rest) "[{grants: [{principal: 'user://ann', actions: [{action: 'sandbox:execute'}]" rest "}]}]"
+#define GRANT(rest) \
+        "[{grants: [{principal: 'user://ann', actions: [{action: 'sandbox:execute'}]" rest "}]}]"
 
 static const struct verdict_case cases[] = {
         /* the default */
@@ -25,70 +26,97 @@ static const struct verdict_case cases[] = {
         { "[{default: deny}]", "sandbox:execute", false, "no-grant", NULL },
         { "[{default: maybe}]", "sandbox:execute", false, "no-grant", NULL },
         { "[{default: allow}]", "sandbox:execute", true, "default-allow", "policy_default_allow" },
-        { "[{default: allow}, {default: deny}]", "sandbox:execute", false, "no-grant", "policy_default_allow" },
+        { "[{default: allow}, {default: deny}]", "sandbox:execute", false, "no-grant",
+          "policy_default_allow" },
         { "[{default: allow}, {}]", "sandbox:execute", false, "no-grant", "policy_default_allow" },
         /* who and what */
         { GRANT(""), "sandbox:execute", true, "matched-grant", NULL },
         { GRANT(""), "sandbox:network-egress", false, "no-grant", NULL },
-        { "[{grants: [{principal: '*', actions: [{action: 'sandbox:*'}]}]}]", "sandbox:network-egress", true, "matched-grant", NULL },
-        { "[{grants: [{principal: '*', actions: ['*']}]}]", "sandbox:execute", true, "matched-grant", NULL },
-        { "[{grants: [{principal: 'user://bob', actions: ['*']}]}]", "sandbox:execute", false, "no-grant", NULL },
-        { "[{grants: [{principal: ['user://bob', 'user://ann'], actions: ['*']}]}]", "sandbox:execute", true, "matched-grant", NULL },
+        { "[{grants: [{principal: '*', actions: [{action: 'sandbox:*'}]}]}]",
+          "sandbox:network-egress", true, "matched-grant", NULL },
+        { "[{grants: [{principal: '*', actions: ['*']}]}]", "sandbox:execute", true,
+          "matched-grant", NULL },
+        { "[{grants: [{principal: 'user://bob', actions: ['*']}]}]", "sandbox:execute", false,
+          "no-grant", NULL },
+        { "[{grants: [{principal: ['user://bob', 'user://ann'], actions: ['*']}]}]",
+          "sandbox:execute", true, "matched-grant", NULL },
         { "[{grants: [{actions: ['*']}]}]", "sandbox:execute", false, "no-grant", NULL },
-        { "[{grants: [{principal: '*', actions: 'sandbox:execute'}]}]", "sandbox:execute", false, "no-grant", NULL },
-        { "[{}, {grants: [{principal: '*', actions: ['sandbox:execute']}]}]", "sandbox:execute", true, "matched-grant", NULL },
+        { "[{grants: [{principal: '*', actions: 'sandbox:execute'}]}]", "sandbox:execute", false,
+          "no-grant", NULL },
+        { "[{}, {grants: [{principal: '*', actions: ['sandbox:execute']}]}]", "sandbox:execute",
+          true, "matched-grant", NULL },
         /* in force or not */
         { GRANT(", revoked: true"), "sandbox:execute", false, "explicit-revoke", NULL },
         { GRANT(", revoked: false"), "sandbox:execute", true, "matched-grant", NULL },
         { GRANT(", revoked: 'no'"), "sandbox:execute", false, "explicit-revoke", NULL },
         { GRANT(", ttl_seconds: 60"), "sandbox:execute", false, "ttl-expired", NULL },
-        { GRANT(", ttl_seconds: 60, granted_at: '2027-01-15T07:59:01Z'"), "sandbox:execute", true, "matched-grant", NULL },
-        { GRANT(", ttl_seconds: 60, granted_at: '2027-01-15T08:59:01+01:00'"), "sandbox:execute", true, "matched-grant", NULL },
-        { GRANT(", ttl_seconds: 60, granted_at: '2027-01-15T07:59:00Z'"), "sandbox:execute", false, "ttl-expired", NULL },
-        { GRANT(", ttl_seconds: 60, granted_at: '2027-01-15T08:00:01Z'"), "sandbox:execute", false, "ttl-expired", NULL },
-        { GRANT(", ttl_seconds: 60, granted_at: 1799999990"), "sandbox:execute", true, "matched-grant", NULL },
-        { GRANT(", ttl_seconds: 60, granted_at: yesterday"), "sandbox:execute", false, "ttl-expired", NULL },
-        { GRANT(", ttl_seconds: -1, granted_at: 1799999990"), "sandbox:execute", false, "ttl-expired", NULL },
-        { GRANT(", ttl_seconds: '60', granted_at: 1799999990"), "sandbox:execute", false, "ttl-expired", NULL },
+        { GRANT(", ttl_seconds: 60, granted_at: '2027-01-15T07:59:01Z'"), "sandbox:execute", true,
+          "matched-grant", NULL },
+        { GRANT(", ttl_seconds: 60, granted_at: '2027-01-15T08:59:01+01:00'"), "sandbox:execute",
+          true, "matched-grant", NULL },
+        { GRANT(", ttl_seconds: 60, granted_at: '2027-01-15T07:59:00Z'"), "sandbox:execute", false,
+          "ttl-expired", NULL },
+        { GRANT(", ttl_seconds: 60, granted_at: '2027-01-15T08:00:01Z'"), "sandbox:execute", false,
+          "ttl-expired", NULL },
+        { GRANT(", ttl_seconds: 60, granted_at: 1799999990"), "sandbox:execute", true,
+          "matched-grant", NULL },
+        { GRANT(", ttl_seconds: 60, granted_at: yesterday"), "sandbox:execute", false,
+          "ttl-expired", NULL },
+        { GRANT(", ttl_seconds: -1, granted_at: 1799999990"), "sandbox:execute", false,
+          "ttl-expired", NULL },
+        { GRANT(", ttl_seconds: '60', granted_at: 1799999990"), "sandbox:execute", false,
+          "ttl-expired", NULL },
         /* what is not understood never helps */
-        { GRANT(", conditions: [{kind: moon-phase}]"), "sandbox:execute", false, "condition-failed", "policy_condition_unsatisfied" },
+        { GRANT(", conditions: [{kind: moon-phase}]"), "sandbox:execute", false, "condition-failed",
+          "policy_condition_unsatisfied" },
         { GRANT(", conditions: []"), "sandbox:execute", true, "matched-grant", NULL },
-        { GRANT(", conditions: 7"), "sandbox:execute", false, "condition-failed", "policy_condition_unsatisfied" },
-        { GRANT(", effect: deny"), "sandbox:execute", false, "condition-failed", "policy_condition_unsatisfied" },
-        { "[{grants: [{principal: '*', actions: [{action: '*', scope: {host: a.b}}]}]}]", "sandbox:execute", false,
-          "condition-failed", "policy_condition_unsatisfied" },
-        { "[{grants: [{principal: '*', actions: ['*']}], requirements: [{kind: mfa}]}]", "sandbox:execute", false,
-          "requirement-failed", "policy_condition_unsatisfied" },
-        { "[{default: allow, requirements: [{kind: mfa}]}]", "sandbox:execute", false, "requirement-failed", "policy_default_allow" },
-        { "[{grants: [{principal: '*', actions: ['*']}], requirements: []}]", "sandbox:execute", true, "matched-grant", NULL },
-        { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: phases, max: 3}]}]", "sandbox:execute", false,
-          "limit-exceeded", "policy_condition_unsatisfied" },
+        { GRANT(", conditions: 7"), "sandbox:execute", false, "condition-failed",
+          "policy_condition_unsatisfied" },
+        { GRANT(", effect: deny"), "sandbox:execute", false, "condition-failed",
+          "policy_condition_unsatisfied" },
+        { "[{grants: [{principal: '*', actions: [{action: '*', scope: {host: a.b}}]}]}]",
+          "sandbox:execute", false, "condition-failed", "policy_condition_unsatisfied" },
+        { "[{grants: [{principal: '*', actions: ['*']}], requirements: [{kind: mfa}]}]",
+          "sandbox:execute", false, "requirement-failed", "policy_condition_unsatisfied" },
+        { "[{default: allow, requirements: [{kind: mfa}]}]", "sandbox:execute", false,
+          "requirement-failed", "policy_default_allow" },
+        { "[{grants: [{principal: '*', actions: ['*']}], requirements: []}]", "sandbox:execute",
+          true, "matched-grant", NULL },
+        { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: phases, max: 3}]}]",
+          "sandbox:execute", false, "limit-exceeded", "policy_condition_unsatisfied" },
         /* limits: two sandboxes live, calls are not counted */
-        { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: max-concurrent-sandboxes, max: 3}]}]", "sandbox:execute",
-          true, "matched-grant", NULL },
-        { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: max-concurrent-sandboxes, max: 2}]}]", "sandbox:execute",
-          false, "limit-exceeded", NULL },
-        { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: rate-tool-calls, max: 9}]}]", "sandbox:execute",
-          false, "limit-exceeded", "policy_condition_unsatisfied" },
+        { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: max-concurrent-sandboxes, "
+          "max: 3}]}]",
+          "sandbox:execute", true, "matched-grant", NULL },
+        { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: max-concurrent-sandboxes, "
+          "max: 2}]}]",
+          "sandbox:execute", false, "limit-exceeded", NULL },
+        { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: rate-tool-calls, max: "
+          "9}]}]",
+          "sandbox:execute", false, "limit-exceeded", "policy_condition_unsatisfied" },
         /* a grant that falls does not pull down one that stands */
-        { "[{grants: [{principal: '*', actions: ['*'], revoked: true}, {principal: '*', actions: ['*']}]}]", "sandbox:execute",
-          true, "matched-grant", NULL },
-        { "[{default: allow, grants: [{principal: '*', actions: ['*'], revoked: true}]}]", "sandbox:execute", false,
-          "explicit-revoke", "policy_default_allow" },
+        { "[{grants: [{principal: '*', actions: ['*'], revoked: true}, {principal: '*', actions: "
+          "['*']}]}]",
+          "sandbox:execute", true, "matched-grant", NULL },
+        { "[{default: allow, grants: [{principal: '*', actions: ['*'], revoked: true}]}]",
+          "sandbox:execute", false, "explicit-revoke", "policy_default_allow" },
 };
 
 static struct grant_decision
 decide(struct arena *a, const struct verdict_case *c, struct findings *findings)
 {
-        const struct grant_request request = { "user://ann", c->action, NOW, { 2, GRANT_USAGE_UNKNOWN, 0 } };
+        const struct grant_request request = {
+                "user://ann", c->action, NOW, { 2, GRANT_USAGE_UNKNOWN, 0 }
+        };
         struct grant_policy policies[4];
         const struct node *root;
         struct error e;
         size_t count = 0;
 
-        assert_int_equal(yaml_read(a, c->policies, strlen(c->policies), 1, &text_limits_manifest, &root, &e), 0);
-        node_each(body, root)
-                policies[count++] = (struct grant_policy){ body, "policy" };
+        assert_int_equal(
+                yaml_read(a, c->policies, strlen(c->policies), 1, &text_limits_manifest, &root, &e),
+                0);
+        node_each(body, root) policies[count++] = (struct grant_policy){ body, "policy" };
         return grant_decide(a, policies, count, &request, findings);
 }
 
@@ -120,9 +148,13 @@ static void
 records_which_grant_decided(void **state)
 {
         static const struct verdict_case named = {
-                "[{grants: [{id: g7, principal: '*', actions: ['sandbox:execute']}]}]", "sandbox:execute", true, "", NULL };
+                "[{grants: [{id: g7, principal: '*', actions: ['sandbox:execute']}]}]",
+                "sandbox:execute", true, "", NULL
+        };
         static const struct verdict_case unnamed = {
-                "[{grants: [{principal: 'x', actions: ['*']}, {principal: '*', actions: ['*']}]}]", "sandbox:execute", true, "", NULL };
+                "[{grants: [{principal: 'x', actions: ['*']}, {principal: '*', actions: ['*']}]}]",
+                "sandbox:execute", true, "", NULL
+        };
         struct arena a;
         struct findings findings;
 
@@ -137,7 +169,8 @@ records_which_grant_decided(void **state)
 static void
 denies_when_memory_runs_out(void **state)
 {
-        static const struct verdict_case open = { "[{grants: [{principal: '*', actions: ['*']}]}]", "sandbox:execute", true, "", NULL };
+        static const struct verdict_case open = { "[{grants: [{principal: '*', actions: ['*']}]}]",
+                                                  "sandbox:execute", true, "", NULL };
         struct arena a;
         struct findings findings;
 
@@ -159,11 +192,20 @@ denies_when_memory_runs_out(void **state)
 static void
 matches_actions_by_suffix_only(void **state)
 {
-        static const struct { const char *pattern, *action; bool covers; } rows[] = {
-                { "sandbox:execute", "sandbox:execute", true }, { "sandbox:*", "sandbox:execute", true },
-                { "*", "secrets:reveal", true }, { "sandbox:*", "sandboxes:execute", false }, { "sandbox:*", "sandbox:", false },
-                { "sand*", "sandbox:execute", false }, { "*:execute", "sandbox:execute", false }, { "", "sandbox:execute", false },
-                { "sandbox:exec*", "sandbox:execute", false }, { "SANDBOX:EXECUTE", "sandbox:execute", false },
+        static const struct {
+                const char *pattern, *action;
+                bool covers;
+        } rows[] = {
+                { "sandbox:execute", "sandbox:execute", true },
+                { "sandbox:*", "sandbox:execute", true },
+                { "*", "secrets:reveal", true },
+                { "sandbox:*", "sandboxes:execute", false },
+                { "sandbox:*", "sandbox:", false },
+                { "sand*", "sandbox:execute", false },
+                { "*:execute", "sandbox:execute", false },
+                { "", "sandbox:execute", false },
+                { "sandbox:exec*", "sandbox:execute", false },
+                { "SANDBOX:EXECUTE", "sandbox:execute", false },
         };
 
         (void)state;
@@ -175,13 +217,28 @@ matches_actions_by_suffix_only(void **state)
 static void
 reads_rfc_3339(void **state)
 {
-        static const struct { const char *text; int64_t s; } good[] = {
-                { "1970-01-01T00:00:00Z", 0 }, { "2027-01-15T08:00:00Z", NOW }, { "2000-02-29t12:30:15.75z", 951827415 },
-                { "2026-12-31 23:59:60+00:00", 1798761600 }, { "1969-12-31T23:00:00-01:00", 0 },
+        static const struct {
+                const char *text;
+                int64_t s;
+        } good[] = {
+                { "1970-01-01T00:00:00Z", 0 },
+                { "2027-01-15T08:00:00Z", NOW },
+                { "2000-02-29t12:30:15.75z", 951827415 },
+                { "2026-12-31 23:59:60+00:00", 1798761600 },
+                { "1969-12-31T23:00:00-01:00", 0 },
         };
         static const char *const bad[] = {
-                "", "2027", "2027-01-15", "2027-13-01T00:00:00Z", "2027-02-29T00:00:00Z", "2027-01-15T24:00:00Z",
-                "2027-01-15T08:00:00", "2027-01-15T08:00:00Zx", "2027-01-15T08:00:00.Z", "2027-01-15T08:00:00+1:00", "-027-01-15T08:00:00Z",
+                "",
+                "2027",
+                "2027-01-15",
+                "2027-13-01T00:00:00Z",
+                "2027-02-29T00:00:00Z",
+                "2027-01-15T24:00:00Z",
+                "2027-01-15T08:00:00",
+                "2027-01-15T08:00:00Zx",
+                "2027-01-15T08:00:00.Z",
+                "2027-01-15T08:00:00+1:00",
+                "-027-01-15T08:00:00Z",
         };
         int64_t s;
 

@@ -20,7 +20,8 @@ enum host_destination {
  * Judges one entry of a network.egress from any source: a manifest, a policy of `carrel gate`, a
  * change to a running sandbox's list. Source: A36-110 to 118.
  */
-enum host_destination host_destination_judge(const struct host_rules *rules, const struct spec_egress *entry);
+enum host_destination host_destination_judge(const struct host_rules *rules,
+                                             const struct spec_egress *entry);
 
 /*
  * For a refusal: the reason ("not_in_host_allowlist", ...) and the words that follow the entry in

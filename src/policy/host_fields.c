@@ -17,44 +17,72 @@ enum { ENTRIES_MAX = 4096 };
 static const char *const trust_choices[] = { "trusted", "untrusted", NULL };
 
 static const struct field word_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE };
-static const struct field directory_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE, .pattern = "^/",
-                                             .help = "An absolute directory of the host, without \"..\", \".\" or \"//\"." };
-static const struct field destination_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE,
-                                               .help = "As in network.egress: db.internal:5432; without a port 80 and 443." };
-static const struct field name_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE,
-                                        .help = "db.internal:5432, *.corp.internal; without a port any port." };
-static const struct field port_item = { .kind = FIELD_UINT, .min = 1, .max = UINT16_MAX, .fallback = SPEC_UNSET, .offset = FIELD_NOWHERE };
-static const struct field network_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE, .help = "10.0.0.0/8 or fd00::/8." };
-static const struct field resolver_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE, .help = "192.0.2.1:53 or [2001:db8::1]:53." };
+static const struct field directory_item = {
+        .kind = FIELD_TEXT,
+        .min = 1,
+        .offset = FIELD_NOWHERE,
+        .pattern = "^/",
+        .help = "An absolute directory of the host, without \"..\", \".\" or \"//\"."
+};
+static const struct field destination_item = {
+        .kind = FIELD_TEXT,
+        .min = 1,
+        .offset = FIELD_NOWHERE,
+        .help = "As in network.egress: db.internal:5432; without a port 80 and 443."
+};
+static const struct field name_item = {
+        .kind = FIELD_TEXT,
+        .min = 1,
+        .offset = FIELD_NOWHERE,
+        .help = "db.internal:5432, *.corp.internal; without a port any port."
+};
+static const struct field port_item = { .kind = FIELD_UINT,
+                                        .min = 1,
+                                        .max = UINT16_MAX,
+                                        .fallback = SPEC_UNSET,
+                                        .offset = FIELD_NOWHERE };
+static const struct field network_item = {
+        .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE, .help = "10.0.0.0/8 or fd00::/8."
+};
+static const struct field resolver_item = { .kind = FIELD_TEXT,
+                                            .min = 1,
+                                            .offset = FIELD_NOWHERE,
+                                            .help = "192.0.2.1:53 or [2001:db8::1]:53." };
 static const struct field entry_item = { .kind = FIELD_MAP, .offset = FIELD_NOWHERE };
 
 static const struct field workspace_rows[] = {
-        { .name = "storage_read_only", .kind = FIELD_BOOL, .offset = FIELD_NOWHERE, .help = "The workspace lies on storage that is read-only." },
+        { .name = "storage_read_only",
+          .kind = FIELD_BOOL,
+          .offset = FIELD_NOWHERE,
+          .help = "The workspace lies on storage that is read-only." },
 };
-static const struct field_set workspace_set = { FIELD_SET(workspace_rows), .code = ERROR_SCHEMA_INVALID };
+static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
+                                                .code = ERROR_SCHEMA_INVALID };
 
 /* One line for each shape that host_fields.def uses. */
 #define SHAPE_CHOICE_TRUST .kind = FIELD_CHOICE, .choices = trust_choices
-#define SHAPE_WORD         .kind = FIELD_TEXT, .min = 1
-#define SHAPE_SANDBOXES    .kind = FIELD_UINT, .min = 1, .max = HOST_SANDBOXES_MAX, .fallback = SPEC_UNSET
-#define SHAPE_COUNT        .kind = FIELD_UINT, .min = 1, .max = HOST_EXECS_MAX, .fallback = SPEC_UNSET
-#define SHAPE_VOLUMES      .kind = FIELD_UINT, .max = HOST_VOLUMES_MAX, .fallback = SPEC_UNSET
-#define SHAPE_WORDS        .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &word_item
-#define SHAPE_DIRECTORIES  .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &directory_item
+#define SHAPE_WORD .kind = FIELD_TEXT, .min = 1
+#define SHAPE_SANDBOXES \
+        .kind = FIELD_UINT, .min = 1, .max = HOST_SANDBOXES_MAX, .fallback = SPEC_UNSET
+#define SHAPE_COUNT .kind = FIELD_UINT, .min = 1, .max = HOST_EXECS_MAX, .fallback = SPEC_UNSET
+#define SHAPE_VOLUMES .kind = FIELD_UINT, .max = HOST_VOLUMES_MAX, .fallback = SPEC_UNSET
+#define SHAPE_WORDS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &word_item
+#define SHAPE_DIRECTORIES .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &directory_item
 #define SHAPE_DESTINATIONS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &destination_item
-#define SHAPE_NAMES        .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &name_item
-#define SHAPE_PORTS        .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &port_item
-#define SHAPE_NETWORKS     .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &network_item
-#define SHAPE_RESOLVERS    .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &resolver_item
-#define SHAPE_ENTRIES      .kind = FIELD_LIST, .item = &entry_item
-#define SHAPE_EGRESS_CAPS  .kind = FIELD_MAP, .members = &egress_caps_set
-#define SHAPE_LIMITS_MAX   .kind = FIELD_MAP
-#define SHAPE_WORKSPACE    .kind = FIELD_MAP, .members = &workspace_set
-#define SHAPE_MAP          .kind = FIELD_MAP
-#define SHAPE_ANY          .kind = FIELD_MAP
+#define SHAPE_NAMES .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &name_item
+#define SHAPE_PORTS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &port_item
+#define SHAPE_NETWORKS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &network_item
+#define SHAPE_RESOLVERS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &resolver_item
+#define SHAPE_ENTRIES .kind = FIELD_LIST, .item = &entry_item
+#define SHAPE_EGRESS_CAPS .kind = FIELD_MAP, .members = &egress_caps_set
+#define SHAPE_LIMITS_MAX .kind = FIELD_MAP
+#define SHAPE_WORKSPACE .kind = FIELD_MAP, .members = &workspace_set
+#define SHAPE_MAP .kind = FIELD_MAP
+#define SHAPE_ANY .kind = FIELD_MAP
 
 static const struct field rows[] = {
-#define HOST_FIELD(word, shape, is_users, text) { .name = #word, .offset = FIELD_NOWHERE, SHAPE_##shape, .help = (text) },
+#define HOST_FIELD(word, shape, is_users, text) \
+        { .name = #word, .offset = FIELD_NOWHERE, SHAPE_##shape, .help = (text) },
 #include "policy/host_fields.def"
 #undef HOST_FIELD
 };

@@ -11,9 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GRANTS_MAX = 64 };              /* for one secret */
+enum { GRANTS_MAX = 64 }; /* for one secret */
 
-static const char *const value_members[] = { "value", "plaintext", "ciphertext", "secret", "data", "key", "token" };
+static const char *const value_members[] = { "value", "plaintext", "ciphertext", "secret",
+                                             "data",  "key",       "token" };
 
 struct collecting {
         struct arena *arena;
@@ -25,8 +26,8 @@ struct collecting {
 };
 
 static int
-wrong(struct error *e, enum error_code code, const struct node *n, const char *reason, size_t index, const char *tail,
-      const char *message)
+wrong(struct error *e, enum error_code code, const struct node *n, const char *reason, size_t index,
+      const char *tail, const char *message)
 {
         char path[96];
 
@@ -50,13 +51,15 @@ refuse_values(const struct node *entry, size_t index, struct error *e)
                 const struct node *n = node_find(entry, value_members[i]);
 
                 if (n)
-                        return wrong(e, ERROR_PLAINTEXT_CREDENTIAL, n, "key", index, value_members[i],
+                        return wrong(e, ERROR_PLAINTEXT_CREDENTIAL, n, "key", index,
+                                     value_members[i],
                                      "a SECRETS.md declares secrets and never holds them");
         }
         return 0;
 }
 
-/* -- grants ---------------------------------------------------------------------------------------------- */
+/* -- grants
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Exactly one of the five kinds; a grant of an unknown kind grants nothing and is skipped. */
 static int
@@ -65,18 +68,23 @@ add_grant(struct collecting *c, const struct node *grant, const char *slug, size
         size_t known = 0;
 
         if (grant->kind != NODE_MAP)
-                return wrong(c->e, ERROR_SCHEMA_INVALID, grant, "type", index, "access", "each grant is a map with one of role, userId, cap, tool, workflow");
+                return wrong(c->e, ERROR_SCHEMA_INVALID, grant, "type", index, "access",
+                             "each grant is a map with one of role, userId, cap, tool, workflow");
         for (int kind = 0; kind < HOST_GRANT_MAX; kind++) {
-                const struct node *value = node_find(grant, host_grant_word((enum host_grant_kind)kind));
+                const struct node *value =
+                        node_find(grant, host_grant_word((enum host_grant_kind)kind));
 
                 if (!value)
                         continue;
                 if (value->kind != NODE_STRING || value->len == 0 || known++ > 0 || grant->len != 1)
                         return wrong(c->e, ERROR_SCHEMA_INVALID, value, "form", index, "access",
-                                     "a grant has exactly one of role, userId, cap, tool, workflow, and it is a word");
+                                     "a grant has exactly one of role, userId, cap, tool, "
+                                     "workflow, and it is a word");
                 if (c->grant_count == c->grant_room)
-                        return wrong(c->e, ERROR_SCHEMA_INVALID, value, "range", index, "access", "there are too many grants");
-                c->grants[c->grant_count++] = (struct host_grant){ slug, (enum host_grant_kind)kind, value->text };
+                        return wrong(c->e, ERROR_SCHEMA_INVALID, value, "range", index, "access",
+                                     "there are too many grants");
+                c->grants[c->grant_count++] =
+                        (struct host_grant){ slug, (enum host_grant_kind)kind, value->text };
         }
         return 0;
 }
@@ -91,33 +99,37 @@ collect_access(struct collecting *c, const struct node *access, const char *slug
         const struct node *list = access;
 
         if (access && access->kind == NODE_MAP)
-                list = node_find(access, "bind") ? node_find(access, "bind") : node_find(access, "reveal");
+                list = node_find(access, "bind") ? node_find(access, "bind")
+                                                 : node_find(access, "reveal");
         if (!access)
                 return 0;
         c->restricted[c->restricted_count++] = slug;
         if (!list)
                 return 0;
         if (list->kind != NODE_LIST || list->len > GRANTS_MAX)
-                return wrong(c->e, ERROR_SCHEMA_INVALID, list, "type", index, "access", "this is a list of at most 64 grants");
-        node_each(grant, list)
-                if (add_grant(c, grant, slug, index) < 0)
-                        return -1;
+                return wrong(c->e, ERROR_SCHEMA_INVALID, list, "type", index, "access",
+                             "this is a list of at most 64 grants");
+        node_each(grant, list) if (add_grant(c, grant, slug, index) < 0) return -1;
         return 0;
 }
 
-/* -- bindings -------------------------------------------------------------------------------------------- */
+/* -- bindings
+ * -------------------------------------------------------------------------------------------- */
 
 static int
 add_binding(struct collecting *c, const struct node *name, const char *slug, size_t index)
 {
         if (name->kind != NODE_STRING || name->len == 0)
-                return wrong(c->e, ERROR_SCHEMA_INVALID, name, "type", index, "metadata/bindings/env", "this is a list of names");
+                return wrong(c->e, ERROR_SCHEMA_INVALID, name, "type", index,
+                             "metadata/bindings/env", "this is a list of names");
         for (size_t i = 0; i < c->binding_count; i++)
                 if (strcmp(c->bindings[i].name, name->text) == 0)
-                        return wrong(c->e, ERROR_SCHEMA_INVALID, name, "duplicate", index, "metadata/bindings/env",
+                        return wrong(c->e, ERROR_SCHEMA_INVALID, name, "duplicate", index,
+                                     "metadata/bindings/env",
                                      "another secret is bound to this name");
         if (c->binding_count == HOST_SECRETS_MAX)
-                return wrong(c->e, ERROR_SCHEMA_INVALID, name, "range", index, "metadata/bindings/env", "there are too many bindings");
+                return wrong(c->e, ERROR_SCHEMA_INVALID, name, "range", index,
+                             "metadata/bindings/env", "there are too many bindings");
         c->bindings[c->binding_count++] = (struct host_binding){ name->text, slug };
         return 0;
 }
@@ -125,25 +137,27 @@ add_binding(struct collecting *c, const struct node *name, const char *slug, siz
 static int
 collect_bindings(struct collecting *c, const struct node *entry, const char *slug, size_t index)
 {
-        const struct node *names = node_find(node_find(node_find(entry, "metadata"), "bindings"), "env");
+        const struct node *names =
+                node_find(node_find(node_find(entry, "metadata"), "bindings"), "env");
         const struct node *exposures = node_find(entry, "exposures");
 
         if (names && names->kind == NODE_LIST)
-                node_each(name, names)
-                        if (add_binding(c, name, slug, index) < 0)
-                                return -1;
+                node_each(name, names) if (add_binding(c, name, slug, index) < 0) return -1;
         if (!exposures || exposures->kind != NODE_LIST)
                 return 0;
-        node_each(exposure, exposures) {
+        node_each(exposure, exposures)
+        {
                 const struct node *name = node_find(exposure, "name");
 
-                if (name && node_is_text(node_find(exposure, "kind"), "env") && add_binding(c, name, slug, index) < 0)
+                if (name && node_is_text(node_find(exposure, "kind"), "env") &&
+                    add_binding(c, name, slug, index) < 0)
                         return -1;
         }
         return 0;
 }
 
-/* -- entries --------------------------------------------------------------------------------------------- */
+/* -- entries
+ * --------------------------------------------------------------------------------------------- */
 
 static int
 collect(struct collecting *c, const struct node *entry, size_t index)
@@ -151,19 +165,25 @@ collect(struct collecting *c, const struct node *entry, size_t index)
         const struct node *slug = node_find(entry, "slug");
 
         if (entry->kind != NODE_MAP)
-                return wrong(c->e, ERROR_SCHEMA_INVALID, entry, "type", index, "", "each secret is a map with a slug");
+                return wrong(c->e, ERROR_SCHEMA_INVALID, entry, "type", index, "",
+                             "each secret is a map with a slug");
         if (refuse_values(entry, index, c->e) < 0)
                 return -1;
         if (!slug)
-                return wrong(c->e, ERROR_SCHEMA_INVALID, entry, "missing", index, "slug", "each secret has a slug");
+                return wrong(c->e, ERROR_SCHEMA_INVALID, entry, "missing", index, "slug",
+                             "each secret has a slug");
         if (slug->kind != NODE_STRING || !host_slug_check(slug->text))
                 return wrong(c->e, ERROR_SCHEMA_INVALID, slug, "pattern", index, "slug",
-                             "a slug is lower-case words with \"-\", at most one \"/\", 2 to 80 characters");
+                             "a slug is lower-case words with \"-\", at most one \"/\", 2 to 80 "
+                             "characters");
         for (size_t i = 0; i < c->slug_count; i++)
                 if (strcmp(c->slugs[i], slug->text) == 0)
-                        return wrong(c->e, ERROR_SCHEMA_INVALID, slug, "duplicate", index, "slug", "this slug is declared twice");
+                        return wrong(c->e, ERROR_SCHEMA_INVALID, slug, "duplicate", index, "slug",
+                                     "this slug is declared twice");
         c->slugs[c->slug_count++] = slug->text;
-        return collect_bindings(c, entry, slug->text, index) < 0 ? -1 : collect_access(c, node_find(entry, "access"), slug->text, index);
+        return collect_bindings(c, entry, slug->text, index) < 0
+                       ? -1
+                       : collect_access(c, node_find(entry, "access"), slug->text, index);
 }
 
 /* The maximum number of grants that a list can hold, whatever it contains. */
@@ -172,11 +192,13 @@ count_grants(const struct node *list)
 {
         size_t count = 0;
 
-        node_each(entry, list) {
+        node_each(entry, list)
+        {
                 const struct node *access = node_find(entry, "access");
 
                 if (access && access->kind == NODE_MAP)
-                        access = node_find(access, "bind") ? node_find(access, "bind") : node_find(access, "reveal");
+                        access = node_find(access, "bind") ? node_find(access, "bind")
+                                                           : node_find(access, "reveal");
                 if (access && access->kind == NODE_LIST)
                         count += access->len < GRANTS_MAX ? access->len : GRANTS_MAX;
         }
@@ -184,13 +206,15 @@ count_grants(const struct node *list)
 }
 
 int
-host_inventory_read(struct arena *arena, const struct node *list, struct host_inventory *ret, struct error *e)
+host_inventory_read(struct arena *arena, const struct node *list, struct host_inventory *ret,
+                    struct error *e)
 {
         struct collecting c = { .arena = arena, .e = e };
         size_t index = 0;
 
         if (list->kind != NODE_LIST || list->len > HOST_SECRETS_MAX)
-                return fail_at(e, ERROR_SCHEMA_INVALID, "secrets", "type", "secrets is a list of at most %d entries", HOST_SECRETS_MAX);
+                return fail_at(e, ERROR_SCHEMA_INVALID, "secrets", "type",
+                               "secrets is a list of at most %d entries", HOST_SECRETS_MAX);
         c.grant_room = count_grants(list);
         c.slugs = arena_array(arena, const char *, list->len + 1);
         c.restricted = arena_array(arena, const char *, list->len + 1);
@@ -198,9 +222,7 @@ host_inventory_read(struct arena *arena, const struct node *list, struct host_in
         c.grants = arena_array(arena, struct host_grant, c.grant_room + 1);
         if (!c.slugs || !c.restricted || !c.bindings || !c.grants)
                 return out_of_memory(e);
-        node_each(entry, list)
-                if (collect(&c, entry, index++) < 0)
-                        return -1;
+        node_each(entry, list) if (collect(&c, entry, index++) < 0) return -1;
         ret->slugs = (struct spec_names){ c.slugs, c.slug_count };
         ret->restricted = (struct spec_names){ c.restricted, c.restricted_count };
         ret->bindings = c.bindings;
@@ -210,7 +232,8 @@ host_inventory_read(struct arena *arena, const struct node *list, struct host_in
         return 0;
 }
 
-/* -- in the host file ------------------------------------------------------------------------------------ */
+/* -- in the host file
+ * ------------------------------------------------------------------------------------ */
 
 static int
 unlike(const struct node *n, const char *reason, const char *message, struct error *e)
@@ -225,14 +248,17 @@ unlike(const struct node *n, const char *reason, const char *message, struct err
 static int
 read_words(struct arena *arena, const struct node *n, struct spec_names *ret, struct error *e)
 {
-        const char **items = n->kind == NODE_LIST && n->len <= HOST_SECRETS_MAX ? arena_array(arena, const char *, n->len + 1) : NULL;
+        const char **items = n->kind == NODE_LIST && n->len <= HOST_SECRETS_MAX
+                                     ? arena_array(arena, const char *, n->len + 1)
+                                     : NULL;
         size_t count = 0;
 
         if (n->kind != NODE_LIST || n->len > HOST_SECRETS_MAX)
                 return unlike(n, "type", "this is a list of slugs", e);
         if (!items)
                 return out_of_memory(e);
-        node_each(item, n) {
+        node_each(item, n)
+        {
                 if (item->kind != NODE_STRING || item->len == 0)
                         return unlike(item, "type", "each entry is a slug", e);
                 items[count++] = item->text;
@@ -242,7 +268,8 @@ read_words(struct arena *arena, const struct node *n, struct spec_names *ret, st
 }
 
 static int
-read_bindings(struct arena *arena, const struct node *n, struct host_inventory *ret, struct error *e)
+read_bindings(struct arena *arena, const struct node *n, struct host_inventory *ret,
+              struct error *e)
 {
         struct host_binding *bindings;
         size_t count = 0;
@@ -252,7 +279,8 @@ read_bindings(struct arena *arena, const struct node *n, struct host_inventory *
         bindings = arena_array(arena, struct host_binding, n->len + 1);
         if (!bindings)
                 return out_of_memory(e);
-        node_each(member, n) {
+        node_each(member, n)
+        {
                 if (member->kind != NODE_STRING)
                         return unlike(member, "type", "a binding names a slug", e);
                 bindings[count++] = (struct host_binding){ member->key, member->text };
@@ -270,15 +298,16 @@ read_access(struct arena *arena, const struct node *n, struct host_inventory *re
 
         if (n->kind != NODE_MAP || n->len > HOST_SECRETS_MAX)
                 return unlike(n, "type", "access is a map from slugs to lists of grants", e);
-        node_each(member, n)
-                c.grant_room += member->kind == NODE_LIST ? member->len : 0;
+        node_each(member, n) c.grant_room += member->kind == NODE_LIST ? member->len : 0;
         c.restricted = arena_array(arena, const char *, n->len + 1);
         c.grants = arena_array(arena, struct host_grant, c.grant_room + 1);
         if (!c.restricted || !c.grants)
                 return out_of_memory(e);
-        node_each(member, n) {
+        node_each(member, n)
+        {
                 if (member->kind != NODE_LIST)
-                        return unlike(member, "type", "access is a map from slugs to lists of grants", e);
+                        return unlike(member, "type",
+                                      "access is a map from slugs to lists of grants", e);
                 if (collect_access(&c, member, member->key, index++) < 0)
                         return -1;
         }
@@ -302,13 +331,16 @@ read_member(struct arena *arena, const struct node *n, struct host_inventory *re
         if (strcmp(n->key, "declared") == 0) /* the file's content, put there by the room prepare */
                 return host_inventory_read(arena, n, ret, e);
         if (strcmp(n->key, "reveal") != 0 || n->kind != NODE_BOOL)
-                return unlike(n, "unknown_field", "its members are file or slugs, bindings, access, deny_bind and reveal", e);
+                return unlike(
+                        n, "unknown_field",
+                        "its members are file or slugs, bindings, access, deny_bind and reveal", e);
         ret->may_reveal = n->boolean;
         return 0;
 }
 
 int
-host_inventory_entry(struct arena *arena, const struct node *entry, struct host_inventory *ret, struct error *e)
+host_inventory_entry(struct arena *arena, const struct node *entry, struct host_inventory *ret,
+                     struct error *e)
 {
         const struct node *first = node_find(entry, "declared");
 
@@ -320,8 +352,7 @@ host_inventory_entry(struct arena *arena, const struct node *entry, struct host_
         /* lint: what the host says of bindings and access goes before what the file says */
         if (first && read_member(arena, first, ret, e) < 0)
                 return -1;
-        node_each(member, entry)
-                if (member != first && read_member(arena, member, ret, e) < 0)
-                        return -1;
+        node_each(member,
+                  entry) if (member != first && read_member(arena, member, ret, e) < 0) return -1;
         return 0;
 }

@@ -17,7 +17,7 @@
 struct joining {
         struct arena *arena;
         struct node *root;
-        const struct node **end;       /* where the next member is added */
+        const struct node **end; /* where the next member is added */
         struct error *e;
 };
 
@@ -30,13 +30,16 @@ out_of_memory(struct error *e)
 int
 host_layer_check_users(const struct node *root, struct error *e)
 {
-        node_each(member, root) {
+        node_each(member, root)
+        {
                 enum host_field field = host_field_find(member->key);
 
                 if (field == HOST_FIELD_MAX || host_field_is_users(field))
                         continue;
-                (void)fail_at(e, ERROR_SCHEMA_INVALID, member->key, "machine_only", "%s: a user's own host file cannot have this field", member->key);
-                error_hint(e, "Write it to /etc/carrel/host.yaml, or use this file alone with --host FILE.");
+                (void)fail_at(e, ERROR_SCHEMA_INVALID, member->key, "machine_only",
+                              "%s: a user's own host file cannot have this field", member->key);
+                error_hint(e, "Write it to /etc/carrel/host.yaml, or use this file alone with "
+                              "--host FILE.");
                 e->line = member->key_line;
                 e->column = member->key_column;
                 return -1;
@@ -65,7 +68,8 @@ add_member(struct joining *j, const char *key, const struct node *n)
 static int
 add_children(struct joining *j, struct node *to, const struct node ***end, const struct node *n)
 {
-        node_each(child, n) {
+        node_each(child, n)
+        {
                 struct node *copy = arena_new(j->arena, struct node);
 
                 if (!copy)
@@ -79,13 +83,18 @@ add_children(struct joining *j, struct node *to, const struct node ***end, const
         return 0;
 }
 
-/* -- the built-in rules --------------------------------------------------------------------------------------------- */
+/* -- the built-in rules
+ * --------------------------------------------------------------------------------------------- */
 
 static int
 add_local(struct joining *j)
 {
-        static const struct node isolated = { .kind = NODE_BOOL, .text = "true", .len = 4, .boolean = true, .key = "isolated" };
-        static const struct node local = { .kind = NODE_MAP, .first = &isolated, .len = 1, .key = "local" };
+        static const struct node isolated = {
+                .kind = NODE_BOOL, .text = "true", .len = 4, .boolean = true, .key = "isolated"
+        };
+        static const struct node local = {
+                .kind = NODE_MAP, .first = &isolated, .len = 1, .key = "local"
+        };
         static const struct node providers = { .kind = NODE_MAP, .first = &local, .len = 1 };
 
         return add_member(j, "providers", &providers) ? 0 : -1;
@@ -102,20 +111,29 @@ add_tool_roots(struct joining *j, const struct node *machine, const struct node 
                 return -1;
         end = &list->first;
         for (size_t i = 0; i < host_tool_roots.count; i++) {
-                const struct node item = { .kind = NODE_STRING, .text = host_tool_roots.items[i], .len = strlen(host_tool_roots.items[i]) };
+                const struct node item = { .kind = NODE_STRING,
+                                           .text = host_tool_roots.items[i],
+                                           .len = strlen(host_tool_roots.items[i]) };
 
-                if (add_children(j, list, &end, &(struct node){ .kind = NODE_LIST, .first = &item, .len = 1 }) < 0)
+                if (add_children(j, list, &end,
+                                 &(struct node){ .kind = NODE_LIST, .first = &item, .len = 1 }) < 0)
                         return -1;
         }
-        return (machine && add_children(j, list, &end, machine) < 0) || (users && add_children(j, list, &end, users) < 0) ? -1 : 0;
+        return (machine && add_children(j, list, &end, machine) < 0) ||
+                               (users && add_children(j, list, &end, users) < 0)
+                       ? -1
+                       : 0;
 }
 
-/* -- both ----------------------------------------------------------------------------------------------------------- */
+/* -- both
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static int
 said_twice(struct joining *j, const struct node *n)
 {
-        (void)fail_at(j->e, ERROR_SCHEMA_INVALID, n->key, "duplicate", "%s: /etc/carrel/host.yaml has this too", n->key);
+        (void)fail_at(j->e, ERROR_SCHEMA_INVALID, n->key, "duplicate",
+                      "%s: /etc/carrel/host.yaml has this too", n->key);
         error_hint(j->e, "Remove one of the two.");
         j->e->line = n->key_line;
         j->e->column = n->key_column;
@@ -129,9 +147,8 @@ join_member(struct joining *j, const struct node *mine, const struct node *their
         const struct node **end;
 
         if (theirs->kind == NODE_MAP)
-                node_each(member, theirs)
-                        if (node_find(mine, member->key))
-                                return said_twice(j, member);
+                node_each(member,
+                          theirs) if (node_find(mine, member->key)) return said_twice(j, member);
         if (theirs->kind != mine->kind || (mine->kind != NODE_MAP && mine->kind != NODE_LIST))
                 return said_twice(j, theirs);
         both = add_member(j, mine->key, mine);
@@ -140,7 +157,8 @@ join_member(struct joining *j, const struct node *mine, const struct node *their
         both->first = NULL;
         both->len = 0;
         end = &both->first;
-        return add_children(j, both, &end, mine) < 0 || add_children(j, both, &end, theirs) < 0 ? -1 : 0;
+        return add_children(j, both, &end, mine) < 0 || add_children(j, both, &end, theirs) < 0 ? -1
+                                                                                                : 0;
 }
 
 static int
@@ -152,18 +170,21 @@ join(struct joining *j, const struct node *machine, const struct node *users)
                 return -1;
         for (int i = 0; i < HOST_FIELD_MAX; i++) {
                 const char *name = host_field_row((enum host_field)i)->name;
-                const struct node *mine = node_find(machine, name), *theirs = node_find(users, name);
+                const struct node *mine = node_find(machine, name),
+                                  *theirs = node_find(users, name);
 
                 if (i == HOST_FIELD_tool_roots || (!mine && !theirs))
                         continue;
-                if (mine && theirs ? join_member(j, mine, theirs) < 0 : !add_member(j, name, mine ? mine : theirs))
+                if (mine && theirs ? join_member(j, mine, theirs) < 0
+                                   : !add_member(j, name, mine ? mine : theirs))
                         return -1;
         }
         return 0;
 }
 
 int
-host_layers_join(struct arena *arena, const struct node *machine, const struct node *users, const struct node **ret, struct error *e)
+host_layers_join(struct arena *arena, const struct node *machine, const struct node *users,
+                 const struct node **ret, struct error *e)
 {
         struct joining j = { .arena = arena, .root = arena_new(arena, struct node), .e = e };
 

@@ -22,6 +22,7 @@ int host_layer_check_users(const struct node *root, struct error *e);
  * ERROR_SCHEMA_INVALID "duplicate" if both define the same entry, with the place in `users`;
  * ERROR_NO_MEMORY.
  */
-int host_layers_join(struct arena *arena, const struct node *machine, const struct node *users, const struct node **ret, struct error *e);
+int host_layers_join(struct arena *arena, const struct node *machine, const struct node *users,
+                     const struct node **ret, struct error *e);
 
 #endif

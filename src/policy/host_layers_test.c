@@ -17,7 +17,9 @@ tree(const char *text)
         struct error e;
 
         if (text)
-                assert_int_equal(yaml_read(&arena, text, strlen(text), 1, &text_limits_manifest, &root, &e), 0);
+                assert_int_equal(
+                        yaml_read(&arena, text, strlen(text), 1, &text_limits_manifest, &root, &e),
+                        0);
         return root;
 }
 
@@ -56,12 +58,16 @@ joins_lists_and_unites_maps(void **state)
         struct error e;
 
         (void)state;
-        assert_int_equal(join("mount_roots: [/srv]\nmountables: {'@a/x': {path: /srv/x}}\nlimits_max: {pids: 9}\nproviders: {acme: {isolated: true}}\n",
-                              "mount_roots: [/home/ann/data]\nmountables: {'@a/y': {path: /y}}\n", &r, &e), 0);
+        assert_int_equal(
+                join("mount_roots: [/srv]\nmountables: {'@a/x': {path: /srv/x}}\nlimits_max: "
+                     "{pids: 9}\nproviders: {acme: {isolated: true}}\n",
+                     "mount_roots: [/home/ann/data]\nmountables: {'@a/y': {path: /y}}\n", &r, &e),
+                0);
         assert_int_equal(r->mount_roots.count, 2);
         assert_int_equal(r->mountable_count, 2);
         assert_int_equal(r->limits.each.pids, 9);
-        assert_null(host_provider_find(&r->providers, "local"));        /* the machine's list of providers is whole */
+        assert_null(host_provider_find(&r->providers,
+                                       "local")); /* the machine's list of providers is whole */
 }
 
 static void
@@ -71,19 +77,26 @@ refuses_what_both_say(void **state)
         struct error e;
 
         (void)state;
-        assert_int_equal(join("mountables: {'@a/x': {path: /srv/x}}\n", "mountables:\n  '@a/x': {path: /y}\n", &r, &e), -1);
+        assert_int_equal(join("mountables: {'@a/x': {path: /srv/x}}\n",
+                              "mountables:\n  '@a/x': {path: /y}\n", &r, &e),
+                         -1);
         assert_string_equal(e.reason, "duplicate");
         assert_int_equal(e.line, 2);
         assert_int_equal(join("secrets_file: /a\n", "secrets_file: /b\n", &r, &e), -1);
         assert_string_equal(e.reason, "duplicate");
 }
 
-/* Whatever bounds others is not the user's to write, and a new field is not until its row says so. */
+/* Whatever bounds others is not the user's to write, and a new field is not until its row says so.
+ */
 static void
 a_users_file_only_permits(void **state)
 {
-        static const char *const machines[] = { "trust", "principal", "providers", "egress_allowed", "resolvers", "denied_networks", "egress_caps", "limits_max",
-                                                "sandboxes_max", "execs_max", "volumes_max", "workspace", "actors", "policies", "registry", "files", "siblings" };
+        static const char *const machines[] = { "trust",          "principal",   "providers",
+                                                "egress_allowed", "resolvers",   "denied_networks",
+                                                "egress_caps",    "limits_max",  "sandboxes_max",
+                                                "execs_max",      "volumes_max", "workspace",
+                                                "actors",         "policies",    "registry",
+                                                "files",          "siblings" };
         struct error e;
         size_t count = 0;
 

@@ -14,16 +14,34 @@
 #include "spec/section.h"
 
 /* For a caller other than the daemon's own user. */
-enum { OTHERS_MEMORY_MB = 4096, OTHERS_PIDS = 1024, OTHERS_FILES = 16384, OTHERS_DISK_MB = 2048, OTHERS_SANDBOXES = 64, OTHERS_EXECS = 1024, OTHERS_VOLUMES = 16 };
+enum {
+        OTHERS_MEMORY_MB = 4096,
+        OTHERS_PIDS = 1024,
+        OTHERS_FILES = 16384,
+        OTHERS_DISK_MB = 2048,
+        OTHERS_SANDBOXES = 64,
+        OTHERS_EXECS = 1024,
+        OTHERS_VOLUMES = 16
+};
 
 struct host_limits
 host_limits_none(void)
 {
         const uint64_t no = SPEC_UNSET;
 
-        return (struct host_limits){ .each = { .timeout_ms = no, .memory_mb = no, .cpu_ms = no, .cpu_millicores = no, .pids = no, .open_files = no,
-                                               .io_read_bps = no, .io_write_bps = no, .disk_mb = no, .output_bytes = no },
-                                     .sandboxes = no, .execs = no, .volumes = no };
+        return (struct host_limits){ .each = { .timeout_ms = no,
+                                               .memory_mb = no,
+                                               .cpu_ms = no,
+                                               .cpu_millicores = no,
+                                               .pids = no,
+                                               .open_files = no,
+                                               .io_read_bps = no,
+                                               .io_write_bps = no,
+                                               .disk_mb = no,
+                                               .output_bytes = no },
+                                     .sandboxes = no,
+                                     .execs = no,
+                                     .volumes = no };
 }
 
 static void
@@ -48,8 +66,12 @@ host_limits_of_others(struct host_limits *l)
 const struct field *
 host_limits_row(size_t index, const char **ret_section)
 {
-        static const struct { const struct field_set *set; const char *section; } parts[] = {
-                { &limits_set, "limits" }, { &carrel_limits_set, "metadata/carrel/limits" },
+        static const struct {
+                const struct field_set *set;
+                const char *section;
+        } parts[] = {
+                { &limits_set, "limits" },
+                { &carrel_limits_set, "metadata/carrel/limits" },
         };
 
         for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
@@ -100,7 +122,7 @@ host_limits_hold(const struct host_limits *l, const struct spec_limits *given)
 
                 memcpy(&most, (const char *)&l->each + row->offset, sizeof most);
                 memcpy(&has, (const char *)given + row->offset, sizeof has);
-                if (has > most)                /* SPEC_UNSET is the largest number */
+                if (has > most) /* SPEC_UNSET is the largest number */
                         return false;
         }
         return true;

@@ -1,10 +1,11 @@
 /*
  * policy/host_limits.h - how much one sandbox, and one owner, may use on this host.
  *
- *     limits_max: {memory_mb: 2048, pids: 1024}   maximum for one sandbox; names as in limits and metadata.carrel.limits
- *     sandboxes_max: 64                           sandboxes of one owner
- *     execs_max: 1024                             commands of one owner that run at once, in all sandboxes of that owner
- *     volumes_max: 16                             volumes of one owner; 0: no manifest may name one
+ *     limits_max: {memory_mb: 2048, pids: 1024}   maximum for one sandbox; names as in limits and
+ * metadata.carrel.limits sandboxes_max: 64                           sandboxes of one owner
+ *     execs_max: 1024                             commands of one owner that run at once, in all
+ * sandboxes of that owner volumes_max: 16                             volumes of one owner; 0: no
+ * manifest may name one
  *
  * A written number holds for every owner. A missing number means no bound for the daemon's own user
  * and for `carrel run`. For any other user it means the number of host_limits_of_others(), so that
@@ -22,8 +23,8 @@
 struct field;
 
 struct host_limits {
-        struct spec_limits each;                /* of one sandbox; SPEC_UNSET: no bound */
-        uint64_t sandboxes, execs, volumes;     /* of one owner; SPEC_UNSET: no bound */
+        struct spec_limits each;            /* of one sandbox; SPEC_UNSET: no bound */
+        uint64_t sandboxes, execs, volumes; /* of one owner; SPEC_UNSET: no bound */
 };
 
 /* the largest values that may be written */

@@ -24,11 +24,12 @@ a_stranger_has_bounds_that_nobody_wrote(void **state)
         for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
                 uint64_t most;
 
-                memcpy(&most, (const char *)&l.each + host_limits_find(held[i])->offset, sizeof most);
+                memcpy(&most, (const char *)&l.each + host_limits_find(held[i])->offset,
+                       sizeof most);
                 assert_true(most != SPEC_UNSET);
         }
         assert_true(host_limits_hold(&none, &none.each));
-        asked.pids = 2000;                             /* somebody's wish: it stays */
+        asked.pids = 2000; /* somebody's wish: it stays */
         host_limits_lower(&l, &asked);
         assert_int_equal(asked.memory_mb, l.each.memory_mb);
         assert_int_equal(asked.pids, 2000);
@@ -65,7 +66,8 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_stranger_has_bounds_that_nobody_wrote), cmocka_unit_test(every_number_of_a_manifest_has_a_row),
+                cmocka_unit_test(a_stranger_has_bounds_that_nobody_wrote),
+                cmocka_unit_test(every_number_of_a_manifest_has_a_row),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

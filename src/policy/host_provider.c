@@ -18,23 +18,23 @@ static const char *const reserved[] = {
 
 struct ability_row {
         const char *name;
-        size_t offset;          /* of a bool in struct host_ability */
-        bool is_assumed;        /* counts as present if a registration does not mention it */
+        size_t offset;   /* of a bool in struct host_ability */
+        bool is_assumed; /* counts as present if a registration does not mention it */
 };
 
 static const struct ability_row abilities[] = {
-        { "isolated",       offsetof(struct host_ability, is_isolated),     false },
-        { "mounts",         offsetof(struct host_ability, can_mount),       true },
-        { "pause",          offsetof(struct host_ability, can_pause),       true },
-        { "timeout",        offsetof(struct host_ability, caps_time),       true },
-        { "memory",         offsetof(struct host_ability, caps_memory),     true },
-        { "cpu",            offsetof(struct host_ability, caps_cpu),        true },
+        { "isolated", offsetof(struct host_ability, is_isolated), false },
+        { "mounts", offsetof(struct host_ability, can_mount), true },
+        { "pause", offsetof(struct host_ability, can_pause), true },
+        { "timeout", offsetof(struct host_ability, caps_time), true },
+        { "memory", offsetof(struct host_ability, caps_memory), true },
+        { "cpu", offsetof(struct host_ability, caps_cpu), true },
         { "cpu_millicores", offsetof(struct host_ability, caps_millicores), true },
-        { "pids",           offsetof(struct host_ability, caps_pids),       true },
-        { "open_files",     offsetof(struct host_ability, caps_files),      true },
-        { "io",             offsetof(struct host_ability, caps_io),         true },
-        { "disk",           offsetof(struct host_ability, caps_disk),       true },
-        { "output",         offsetof(struct host_ability, caps_output),     true },
+        { "pids", offsetof(struct host_ability, caps_pids), true },
+        { "open_files", offsetof(struct host_ability, caps_files), true },
+        { "io", offsetof(struct host_ability, caps_io), true },
+        { "disk", offsetof(struct host_ability, caps_disk), true },
+        { "output", offsetof(struct host_ability, caps_output), true },
 };
 
 enum { ABILITY_COUNT = sizeof abilities / sizeof abilities[0] };
@@ -75,7 +75,8 @@ id_is_well_formed(const char *id)
 }
 
 static int
-add(struct host_providers *p, struct arena *arena, const char *id, const struct host_ability *can, struct error *e)
+add(struct host_providers *p, struct arena *arena, const char *id, const struct host_ability *can,
+    struct error *e)
 {
         char *copy;
 
@@ -85,11 +86,12 @@ add(struct host_providers *p, struct arena *arena, const char *id, const struct 
                                        "the provider \"%.64s\" is registered already", id);
         if (!id_is_well_formed(id))
                 return fail_at(e, ERROR_SCHEMA_INVALID, "providers", "pattern",
-                               "\"%.64s\" is no provider id: use lower-case letters, digits and \"-\", at most %d", id,
-                               HOST_PROVIDER_ID_MAX);
+                               "\"%.64s\" is no provider id: use lower-case letters, digits and "
+                               "\"-\", at most %d",
+                               id, HOST_PROVIDER_ID_MAX);
         if (p->count == HOST_PROVIDERS_MAX)
-                return fail_at(e, ERROR_QUOTA_EXCEEDED, "providers", "range", "a host has at most %d providers",
-                               HOST_PROVIDERS_MAX);
+                return fail_at(e, ERROR_QUOTA_EXCEEDED, "providers", "range",
+                               "a host has at most %d providers", HOST_PROVIDERS_MAX);
         copy = arena_text(arena, id);
         if (!copy)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the provider \"%.64s\"", id);
@@ -98,8 +100,8 @@ add(struct host_providers *p, struct arena *arena, const char *id, const struct 
 }
 
 int
-host_provider_register(struct host_providers *p, struct arena *arena, const char *id, const struct host_ability *can,
-                       struct error *e)
+host_provider_register(struct host_providers *p, struct arena *arena, const char *id,
+                       const struct host_ability *can, struct error *e)
 {
         if (host_provider_is_reserved(id))
                 return fail_at(e, ERROR_PROVIDER_CONFLICT, "providers", "enumerated",
@@ -108,8 +110,8 @@ host_provider_register(struct host_providers *p, struct arena *arena, const char
 }
 
 int
-host_provider_describe(struct host_providers *p, struct arena *arena, const char *id, const struct host_ability *can,
-                       struct error *e)
+host_provider_describe(struct host_providers *p, struct arena *arena, const char *id,
+                       const struct host_ability *can, struct error *e)
 {
         if (!host_provider_is_reserved(id) || !id_is_well_formed(id))
                 return fail_at(e, ERROR_PROVIDER_CONFLICT, "providers", "enumerated",
@@ -132,7 +134,8 @@ read_egress(const struct node *n, const char *path, struct host_ability *ret, st
 }
 
 static int
-read_tier(struct arena *arena, const struct node *n, const char *path, struct host_ability *ret, struct error *e)
+read_tier(struct arena *arena, const struct node *n, const char *path, struct host_ability *ret,
+          struct error *e)
 {
         for (size_t i = 0; i < sizeof tiers / sizeof tiers[0]; i++)
                 if (node_is_text(n, tiers[i])) {
@@ -144,7 +147,8 @@ read_tier(struct arena *arena, const struct node *n, const char *path, struct ho
 }
 
 static int
-read_member(struct arena *arena, const struct node *n, const char *path, struct host_ability *ret, struct error *e)
+read_member(struct arena *arena, const struct node *n, const char *path, struct host_ability *ret,
+            struct error *e)
 {
         if (strcmp(n->key, "egress") == 0)
                 return read_egress(n, path, ret, e);
@@ -154,23 +158,27 @@ read_member(struct arena *arena, const struct node *n, const char *path, struct 
                 if (strcmp(abilities[i].name, n->key) != 0)
                         continue;
                 if (n->kind != NODE_BOOL)
-                        return fail_at(e, ERROR_SCHEMA_INVALID, path, "type", "%s is true or false", n->key);
+                        return fail_at(e, ERROR_SCHEMA_INVALID, path, "type", "%s is true or false",
+                                       n->key);
                 *flag_of(ret, i) = n->boolean;
                 return 0;
         }
-        return fail_at(e, ERROR_SCHEMA_INVALID, path, "unknown_field", "a provider has no ability \"%.64s\"", n->key);
+        return fail_at(e, ERROR_SCHEMA_INVALID, path, "unknown_field",
+                       "a provider has no ability \"%.64s\"", n->key);
 }
 
 int
-host_ability_read(struct arena *arena, const struct node *n, const char *path, struct host_ability *ret,
-                  struct error *e)
+host_ability_read(struct arena *arena, const struct node *n, const char *path,
+                  struct host_ability *ret, struct error *e)
 {
         if (n->kind != NODE_MAP)
-                return fail_at(e, ERROR_SCHEMA_INVALID, path, "type", "the abilities of a provider are a map");
+                return fail_at(e, ERROR_SCHEMA_INVALID, path, "type",
+                               "the abilities of a provider are a map");
         *ret = (struct host_ability){ .egress = HOST_EGRESS_LISTED };
         for (size_t i = 0; i < ABILITY_COUNT; i++)
                 *flag_of(ret, i) = abilities[i].is_assumed;
-        node_each(member, n) {
+        node_each(member, n)
+        {
                 if (read_member(arena, member, path, ret, e) < 0) {
                         e->line = member->key_line;
                         e->column = member->key_column;

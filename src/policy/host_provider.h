@@ -17,18 +17,19 @@
 #include "text/tree.h"
 
 enum host_egress {
-        HOST_EGRESS_NONE,       /* cannot restrict the network: never used, not even with an empty list */
-        HOST_EGRESS_CLOSED,     /* can block everything, cannot let listed names through */
-        HOST_EGRESS_LISTED,     /* lets only listed names through */
+        HOST_EGRESS_NONE, /* cannot restrict the network: never used, not even with an empty list */
+        HOST_EGRESS_CLOSED, /* can block everything, cannot let listed names through */
+        HOST_EGRESS_LISTED, /* lets only listed names through */
 };
 
 struct host_ability {
-        const char *tier;       /* "T1" to "T4", or NULL if the host does not say */
+        const char *tier; /* "T1" to "T4", or NULL if the host does not say */
         enum host_egress egress;
-        bool is_isolated;       /* isolates an untrusted manifest from the host */
+        bool is_isolated; /* isolates an untrusted manifest from the host */
         bool can_mount, can_pause;
         /* which caps it can enforce; each is a field of struct spec_limits */
-        bool caps_time, caps_memory, caps_cpu, caps_millicores, caps_pids, caps_files, caps_io, caps_disk, caps_output;
+        bool caps_time, caps_memory, caps_cpu, caps_millicores, caps_pids, caps_files, caps_io,
+                caps_disk, caps_output;
 };
 
 struct host_provider {
@@ -66,8 +67,8 @@ int host_provider_describe(struct host_providers *p, struct arena *arena, const 
  * lacks: a missing ability counts as present, except isolation, which must be written. `path` is
  * for errors. Errors: ERROR_SCHEMA_INVALID type, enum or unknown_field.
  */
-int host_ability_read(struct arena *arena, const struct node *n, const char *path, struct host_ability *ret,
-                      struct error *e);
+int host_ability_read(struct arena *arena, const struct node *n, const char *path,
+                      struct host_ability *ret, struct error *e);
 
 /*
  * Removes from `can` every ability that `real` does not have: a host file cannot add an ability to

@@ -11,13 +11,23 @@ static const struct host_ability able = { .is_isolated = true, .egress = HOST_EG
 static void
 keeps_the_registry_free_of_collisions(void **state)
 {
-        static const struct { const char *id; enum error_code code; const char *reason; } rows[] = {
-                { "acme-vm", ERROR_NONE, "" }, { "flyio-machines", ERROR_NONE, "" },
-                { "acme-vm", ERROR_PROVIDER_CONFLICT, "duplicate" }, { "ACME-VM", ERROR_PROVIDER_CONFLICT, "duplicate" },
-                { "local", ERROR_PROVIDER_CONFLICT, "enumerated" }, { "Local", ERROR_PROVIDER_CONFLICT, "enumerated" },
-                { "mastra-e2b", ERROR_PROVIDER_CONFLICT, "enumerated" }, { "NODE-PERMISSION", ERROR_PROVIDER_CONFLICT, "enumerated" },
-                { "Acme", ERROR_SCHEMA_INVALID, "pattern" }, { "", ERROR_SCHEMA_INVALID, "pattern" },
-                { "-x", ERROR_SCHEMA_INVALID, "pattern" }, { "a b", ERROR_SCHEMA_INVALID, "pattern" },
+        static const struct {
+                const char *id;
+                enum error_code code;
+                const char *reason;
+        } rows[] = {
+                { "acme-vm", ERROR_NONE, "" },
+                { "flyio-machines", ERROR_NONE, "" },
+                { "acme-vm", ERROR_PROVIDER_CONFLICT, "duplicate" },
+                { "ACME-VM", ERROR_PROVIDER_CONFLICT, "duplicate" },
+                { "local", ERROR_PROVIDER_CONFLICT, "enumerated" },
+                { "Local", ERROR_PROVIDER_CONFLICT, "enumerated" },
+                { "mastra-e2b", ERROR_PROVIDER_CONFLICT, "enumerated" },
+                { "NODE-PERMISSION", ERROR_PROVIDER_CONFLICT, "enumerated" },
+                { "Acme", ERROR_SCHEMA_INVALID, "pattern" },
+                { "", ERROR_SCHEMA_INVALID, "pattern" },
+                { "-x", ERROR_SCHEMA_INVALID, "pattern" },
+                { "a b", ERROR_SCHEMA_INVALID, "pattern" },
         };
         struct host_providers p = { .count = 0 };
         struct arena a;
@@ -68,7 +78,8 @@ has_a_bound_on_its_size(void **state)
         (void)state;
         arena_init(&a, 1 << 16);
         for (int i = 0; i < HOST_PROVIDERS_MAX; i++)
-                assert_int_equal(host_provider_register(&p, &a, arena_format(&a, "p%d", i), &able, &e), 0);
+                assert_int_equal(
+                        host_provider_register(&p, &a, arena_format(&a, "p%d", i), &able, &e), 0);
         assert_int_equal(host_provider_register(&p, &a, "one-more", &able, &e), -1);
         assert_int_equal(e.code, ERROR_QUOTA_EXCEEDED);
         arena_fini(&a);
@@ -93,10 +104,13 @@ reads_abilities(void **state)
         (void)state;
         arena_init(&a, 1 << 20);
         assert_int_equal(read_ability(&a, "{}", &can, &e), 0);
-        assert_false(can.is_isolated);          /* isolation must be claimed */
+        assert_false(can.is_isolated); /* isolation must be claimed */
         assert_true(can.caps_memory && can.can_pause && can.can_mount);
         assert_int_equal(can.egress, HOST_EGRESS_LISTED);
-        assert_int_equal(read_ability(&a, "{isolated: true, memory: false, egress: closed, tier: T2}", &can, &e), 0);
+        assert_int_equal(read_ability(&a,
+                                      "{isolated: true, memory: false, egress: closed, tier: T2}",
+                                      &can, &e),
+                         0);
         assert_true(can.is_isolated && !can.caps_memory && can.caps_time);
         assert_int_equal(can.egress, HOST_EGRESS_CLOSED);
         assert_string_equal(can.tier, "T2");
@@ -115,7 +129,9 @@ reads_abilities(void **state)
 static void
 never_claims_more_than_the_machine_can(void **state)
 {
-        struct host_ability claimed, real = { .egress = HOST_EGRESS_CLOSED, .is_isolated = true, .caps_time = true, .tier = "T1" };
+        struct host_ability claimed, real = {
+                .egress = HOST_EGRESS_CLOSED, .is_isolated = true, .caps_time = true, .tier = "T1"
+        };
         struct arena a;
         struct error e;
 

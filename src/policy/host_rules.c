@@ -31,7 +31,8 @@ out_of_memory(struct error *e)
 }
 
 static int
-wrong(struct reading *r, const struct node *n, const char *path, const char *reason, const char *message)
+wrong(struct reading *r, const struct node *n, const char *path, const char *reason,
+      const char *message)
 {
         (void)fail_at(r->e, ERROR_SCHEMA_INVALID, path, reason, "%s: %s", path, message);
         r->e->line = n->line;
@@ -40,7 +41,8 @@ wrong(struct reading *r, const struct node *n, const char *path, const char *rea
         return -1;
 }
 
-/* ---- lists of words and of destinations -------------------------------------------------------------- */
+/* ---- lists of words and of destinations
+ * -------------------------------------------------------------- */
 
 static int
 read_names(struct reading *r, const struct node *n, const char *path, struct spec_names *ret)
@@ -53,7 +55,8 @@ read_names(struct reading *r, const struct node *n, const char *path, struct spe
         items = arena_array(r->arena, const char *, n->len + 1);
         if (!items)
                 return out_of_memory(r->e);
-        node_each(item, n) {
+        node_each(item, n)
+        {
                 if (item->kind != NODE_STRING || item->len == 0)
                         return wrong(r, item, path, "type", "each entry is a word");
                 items[count++] = item->text;
@@ -68,14 +71,19 @@ read_roots(struct reading *r, const struct node *n, const char *path, struct spe
         if (read_names(r, n, path, ret) < 0)
                 return -1;
         for (size_t i = 0; i < ret->count; i++)
-                if (ret->items[i][0] != '/' || !host_path_is_below(&(struct spec_names){ &ret->items[i], 1 }, ret->items[i]))
-                        return wrong(r, n, path, "pattern", "each entry is an absolute path without \"..\", \".\" or \"//\"");
+                if (ret->items[i][0] != '/' ||
+                    !host_path_is_below(&(struct spec_names){ &ret->items[i], 1 }, ret->items[i]))
+                        return wrong(
+                                r, n, path, "pattern",
+                                "each entry is an absolute path without \"..\", \".\" or \"//\"");
         return 0;
 }
 
 static int
 read_destinations(struct reading *r, const struct node *n, const char *path,
-                  int (*read)(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e), const struct spec_egress **ret, size_t *ret_count)
+                  int (*read)(struct arena *arena, const char *text, struct spec_egress *ret,
+                              struct error *e),
+                  const struct spec_egress **ret, size_t *ret_count)
 {
         struct spec_names words;
         struct spec_egress *entries;
@@ -93,7 +101,8 @@ read_destinations(struct reading *r, const struct node *n, const char *path,
         return 0;
 }
 
-/* ---- the fields -------------------------------------------------------------------------------------- */
+/* ---- the fields
+ * -------------------------------------------------------------------------------------- */
 
 static int
 read_trust(struct reading *r, const struct node *n)
@@ -117,8 +126,10 @@ static int
 read_providers(struct reading *r, const struct node *n)
 {
         if (n->kind != NODE_MAP)
-                return wrong(r, n, "providers", "type", "this is a map from provider ids to abilities");
-        node_each(member, n) {
+                return wrong(r, n, "providers", "type",
+                             "this is a map from provider ids to abilities");
+        node_each(member, n)
+        {
                 const char *path = arena_format(r->arena, "providers/%s", member->key);
                 struct host_ability can;
                 int rc;
@@ -128,9 +139,11 @@ read_providers(struct reading *r, const struct node *n)
                 if (host_ability_read(r->arena, member, path, &can, r->e) < 0)
                         return -1;
                 /* an exact reserved id is described; another spelling of it conflicts */
-                if (host_provider_describe(&r->rules->providers, r->arena, member->key, &can, r->e) == 0)
+                if (host_provider_describe(&r->rules->providers, r->arena, member->key, &can,
+                                           r->e) == 0)
                         continue;
-                rc = host_provider_register(&r->rules->providers, r->arena, member->key, &can, r->e);
+                rc = host_provider_register(&r->rules->providers, r->arena, member->key, &can,
+                                            r->e);
                 if (rc < 0) {
                         r->e->line = member->key_line;
                         r->e->column = member->key_column;
@@ -144,13 +157,15 @@ static int
 read_egress_allowed(struct reading *r, const struct node *n)
 {
         r->rules->has_egress_list = true;
-        return read_destinations(r, n, "egress_allowed", egress_permitted_read, &r->rules->egress_allowed, &r->rules->egress_allowed_count);
+        return read_destinations(r, n, "egress_allowed", egress_permitted_read,
+                                 &r->rules->egress_allowed, &r->rules->egress_allowed_count);
 }
 
 static int
 read_private_names(struct reading *r, const struct node *n)
 {
-        return read_destinations(r, n, "private_names", egress_private_read, &r->rules->private_names, &r->rules->private_name_count);
+        return read_destinations(r, n, "private_names", egress_private_read,
+                                 &r->rules->private_names, &r->rules->private_name_count);
 }
 
 static int
@@ -164,9 +179,11 @@ read_host_ports(struct reading *r, const struct node *n)
         ports = arena_array(r->arena, struct spec_egress, n->len + 1);
         if (!ports)
                 return out_of_memory(r->e);
-        node_each(item, n) {
+        node_each(item, n)
+        {
                 if (item->kind != NODE_INT || item->integer < 1 || item->integer > UINT16_MAX)
-                        return wrong(r, item, "host_ports", "range", "each entry is a port, 1 to 65535");
+                        return wrong(r, item, "host_ports", "range",
+                                     "each entry is a port, 1 to 65535");
                 ports[count++] = egress_host_port((uint16_t)item->integer);
         }
         r->rules->host_ports = ports;
@@ -202,7 +219,8 @@ host_resolver_check(const char *text)
                 return false;
         memcpy(address, text + is_bracketed, len);
         address[len] = '\0';
-        return !strchr(address, '/') && is_bracketed == (strchr(address, ':') != NULL) && egress_network_read(address, &one);
+        return !strchr(address, '/') && is_bracketed == (strchr(address, ':') != NULL) &&
+               egress_network_read(address, &one);
 }
 
 static int
@@ -212,7 +230,9 @@ read_resolvers(struct reading *r, const struct node *n)
                 return -1;
         for (size_t i = 0; i < r->rules->resolvers.count; i++)
                 if (!host_resolver_check(r->rules->resolvers.items[i]))
-                        return wrong(r, n, "resolvers", "pattern", "each entry is an address and a port: 192.0.2.1:53 or [2001:db8::1]:53");
+                        return wrong(r, n, "resolvers", "pattern",
+                                     "each entry is an address and a port: 192.0.2.1:53 or "
+                                     "[2001:db8::1]:53");
         return 0;
 }
 
@@ -233,7 +253,8 @@ read_networks(struct reading *r, const struct node *n, const char *path, const c
                 items[i] = all->items[i];
         for (size_t i = 0; i < names.count; i++) {
                 if (!egress_network_read(names.items[i], &network))
-                        return wrong(r, n, path, "pattern", "each entry is a network: 10.0.0.0/8 or fd00::/8");
+                        return wrong(r, n, path, "pattern",
+                                     "each entry is a network: 10.0.0.0/8 or fd00::/8");
                 items[all->count + i] = arena_format(r->arena, "%s%s", sign, names.items[i]);
                 if (!items[all->count + i])
                         return out_of_memory(r->e);
@@ -268,7 +289,8 @@ read_egress_caps(struct reading *r, const struct node *n)
 {
         if (n->kind != NODE_MAP)
                 return wrong(r, n, "egress_caps", "type", "this is a map from caps to numbers");
-        node_each(member, n) {
+        node_each(member, n)
+        {
                 const struct field *row = find_cap(member->key);
                 const char *path = arena_format(r->arena, "egress_caps/%s", member->key);
                 uint64_t value = (uint64_t)member->integer;
@@ -277,9 +299,14 @@ read_egress_caps(struct reading *r, const struct node *n)
                 if (!path)
                         return out_of_memory(r->e);
                 if (!row)
-                        return wrong(r, member, path, "unknown_field", "the caps are connections, names, bytes_out, bytes_in and bytes_per_second");
-                (void)snprintf(bounds, sizeof bounds, "this must be a whole number from %llu to %llu", (unsigned long long)row->min, (unsigned long long)row->max);
-                if (member->kind != NODE_INT || member->integer < (int64_t)row->min || member->integer > (int64_t)row->max)
+                        return wrong(r, member, path, "unknown_field",
+                                     "the caps are connections, names, bytes_out, bytes_in and "
+                                     "bytes_per_second");
+                (void)snprintf(bounds, sizeof bounds,
+                               "this must be a whole number from %llu to %llu",
+                               (unsigned long long)row->min, (unsigned long long)row->max);
+                if (member->kind != NODE_INT || member->integer < (int64_t)row->min ||
+                    member->integer > (int64_t)row->max)
                         return wrong(r, member, path, "range", bounds);
                 memcpy((char *)&r->rules->egress_caps + row->offset, &value, sizeof value);
         }
@@ -291,7 +318,8 @@ read_limits_max(struct reading *r, const struct node *n)
 {
         if (n->kind != NODE_MAP)
                 return wrong(r, n, "limits_max", "type", "this is a map from limits to numbers");
-        node_each(member, n) {
+        node_each(member, n)
+        {
                 const struct field *row = host_limits_find(member->key);
                 const char *path = arena_format(r->arena, "limits_max/%s", member->key);
                 uint64_t value = (uint64_t)member->integer;
@@ -299,9 +327,14 @@ read_limits_max(struct reading *r, const struct node *n)
                 if (!path)
                         return out_of_memory(r->e);
                 if (!row)
-                        return wrong(r, member, path, "unknown_field", "its fields are those of limits and of metadata.carrel.limits in a manifest");
-                if (member->kind != NODE_INT || member->integer < (int64_t)row->min || member->integer > (int64_t)row->max)
-                        return wrong(r, member, path, "range", "this is a whole number within the bounds that a manifest has for it");
+                        return wrong(r, member, path, "unknown_field",
+                                     "its fields are those of limits and of metadata.carrel.limits "
+                                     "in a manifest");
+                if (member->kind != NODE_INT || member->integer < (int64_t)row->min ||
+                    member->integer > (int64_t)row->max)
+                        return wrong(r, member, path, "range",
+                                     "this is a whole number within the bounds that a manifest has "
+                                     "for it");
                 memcpy((char *)&r->rules->limits.each + row->offset, &value, sizeof value);
         }
         return 0;
@@ -311,7 +344,9 @@ static int
 read_count(struct reading *r, const struct node *n, int64_t least, int64_t most, uint64_t *ret)
 {
         if (n->kind != NODE_INT || n->integer < least || n->integer > most)
-                return wrong(r, n, n->key, "range", arena_format(r->arena, "this is a whole number from %lld to %lld", (long long)least, (long long)most));
+                return wrong(r, n, n->key, "range",
+                             arena_format(r->arena, "this is a whole number from %lld to %lld",
+                                          (long long)least, (long long)most));
         *ret = (uint64_t)n->integer;
         return 0;
 }
@@ -360,9 +395,11 @@ read_workspace(struct reading *r, const struct node *n)
                 return 0;
         if (n->kind != NODE_MAP)
                 return wrong(r, n, "workspace", "type", "this is a map or null");
-        node_each(member, n) {
+        node_each(member, n)
+        {
                 if (strcmp(member->key, "storage_read_only") != 0 || member->kind != NODE_BOOL)
-                        return wrong(r, member, "workspace", "unknown_field", "its one member is storage_read_only: true or false");
+                        return wrong(r, member, "workspace", "unknown_field",
+                                     "its one member is storage_read_only: true or false");
                 r->rules->storage_is_read_only = member->boolean;
         }
         return 0;
@@ -375,13 +412,13 @@ read_secrets(struct reading *r, const struct node *n)
         size_t count = 0;
 
         if (n->kind != NODE_MAP)
-                return wrong(r, n, "secrets", "type", "this is a map from refs to what they declare");
+                return wrong(r, n, "secrets", "type",
+                             "this is a map from refs to what they declare");
         inventories = arena_array(r->arena, struct host_inventory, n->len + 1);
         if (!inventories)
                 return out_of_memory(r->e);
-        node_each(member, n)
-                if (host_inventory_entry(r->arena, member, &inventories[count++], r->e) < 0)
-                        return -1;
+        node_each(member, n) if (host_inventory_entry(r->arena, member, &inventories[count++],
+                                                      r->e) < 0) return -1;
         r->rules->inventories = inventories;
         r->rules->inventory_count = count;
         return 0;
@@ -411,19 +448,23 @@ read_actors(struct reading *r, const struct node *n)
 static int
 read_mountable(struct reading *r, const struct node *n, struct host_mountable *ret)
 {
-        *ret = (struct host_mountable){ .ref = n->key, .is_ambiguous = node_is_text(n, "ambiguous") };
+        *ret = (struct host_mountable){ .ref = n->key,
+                                        .is_ambiguous = node_is_text(n, "ambiguous") };
         if (ret->is_ambiguous)
                 return 0;
         if (n->kind != NODE_MAP)
                 return wrong(r, n, "mountables", "type", "this is a map, or the word ambiguous");
-        node_each(member, n) {
+        node_each(member, n)
+        {
                 if (strcmp(member->key, "read_only") == 0 && member->kind == NODE_BOOL)
                         ret->is_read_only = member->boolean;
-                else if (strcmp(member->key, "path") == 0 && member->kind == NODE_STRING && member->text[0] == '/')
+                else if (strcmp(member->key, "path") == 0 && member->kind == NODE_STRING &&
+                         member->text[0] == '/')
                         ret->path = member->text;
                 else
                         return wrong(r, member, "mountables", "unknown_field",
-                                     "its members are read_only: true or false, and path: an absolute directory");
+                                     "its members are read_only: true or false, and path: an "
+                                     "absolute directory");
         }
         return 0;
 }
@@ -435,13 +476,12 @@ read_mountables(struct reading *r, const struct node *n)
         size_t count = 0;
 
         if (n->kind != NODE_MAP)
-                return wrong(r, n, "mountables", "type", "this is a map from refs to what may be mounted");
+                return wrong(r, n, "mountables", "type",
+                             "this is a map from refs to what may be mounted");
         items = arena_array(r->arena, struct host_mountable, n->len + 1);
         if (!items)
                 return out_of_memory(r->e);
-        node_each(member, n)
-                if (read_mountable(r, member, &items[count++]) < 0)
-                        return -1;
+        node_each(member, n) if (read_mountable(r, member, &items[count++]) < 0) return -1;
         r->rules->mountables = items;
         r->rules->mountable_count = count;
         return 0;
@@ -458,7 +498,8 @@ read_policies(struct reading *r, const struct node *n)
         items = arena_array(r->arena, struct host_policy, n->len + 1);
         if (!items)
                 return out_of_memory(r->e);
-        node_each(member, n) {
+        node_each(member, n)
+        {
                 if (member->kind != NODE_MAP)
                         return wrong(r, member, "policies", "type", "a policy body is a map");
                 items[count++] = (struct host_policy){ member->key, member };
@@ -496,11 +537,14 @@ read_field(struct reading *r, const struct node *member)
         (void)wrong(r, member, member->key, "unknown_field", "a host file has no such field");
         nearest = nearest_begin(member->key);
         for (int i = 0; i < HOST_FIELD_MAX; i++)
-                (void)nearest_try(&nearest, host_field_row((enum host_field)i)->name, host_field_row((enum host_field)i)->name);
+                (void)nearest_try(&nearest, host_field_row((enum host_field)i)->name,
+                                  host_field_row((enum host_field)i)->name);
         if (nearest.found)
-                error_hint(r->e, "Did you mean `%s`? `carrel schema --host` prints every field.", nearest.found);
+                error_hint(r->e, "Did you mean `%s`? `carrel schema --host` prints every field.",
+                           nearest.found);
         else
-                error_hint(r->e, "`carrel schema --host` prints every field, and docs/HOST.md explains them.");
+                error_hint(r->e, "`carrel schema --host` prints every field, and docs/HOST.md "
+                                 "explains them.");
         return -1;
 }
 
@@ -518,14 +562,15 @@ rules_new(struct arena *arena, const char *principal)
         rules->has_workspace = true;
         fields_default(&egress_caps_set, &rules->egress_caps);
         rules->limits = host_limits_none();
-        rules->usage = (struct grant_usage){ GRANT_USAGE_UNKNOWN, GRANT_USAGE_UNKNOWN, GRANT_USAGE_UNKNOWN };
+        rules->usage = (struct grant_usage){ GRANT_USAGE_UNKNOWN, GRANT_USAGE_UNKNOWN,
+                                             GRANT_USAGE_UNKNOWN };
         rules->principal = arena_text(arena, principal);
         return rules->principal ? rules : NULL;
 }
 
 int
-host_rules_read(struct arena *arena, const struct node *root, const char *principal, struct host_rules **ret,
-                struct error *e)
+host_rules_read(struct arena *arena, const struct node *root, const char *principal,
+                struct host_rules **ret, struct error *e)
 {
         struct reading r = { arena, rules_new(arena, principal), e };
 
@@ -533,9 +578,7 @@ host_rules_read(struct arena *arena, const struct node *root, const char *princi
                 return out_of_memory(e);
         if (root->kind != NODE_MAP)
                 return wrong(&r, root, "", "type", "a host file is a map");
-        node_each(member, root)
-                if (read_field(&r, member) < 0)
-                        return -1;
+        node_each(member, root) if (read_field(&r, member) < 0) return -1;
         *ret = r.rules;
         return 0;
 }
@@ -563,7 +606,8 @@ host_rules_bound(struct host_rules *rules, const char *id, const struct host_abi
                         host_ability_bound(&rules->providers.items[i].can, real);
 }
 
-/* ---- inventories ------------------------------------------------------------------------------------- */
+/* ---- inventories
+ * ------------------------------------------------------------------------------------- */
 
 const struct host_inventory *
 host_rules_inventory(const struct host_rules *rules, const char *ref)
@@ -575,11 +619,12 @@ host_rules_inventory(const struct host_rules *rules, const char *ref)
 }
 
 int
-host_rules_add_inventory(struct arena *arena, struct host_rules *rules, const struct host_inventory *inventory,
-                         struct error *e)
+host_rules_add_inventory(struct arena *arena, struct host_rules *rules,
+                         const struct host_inventory *inventory, struct error *e)
 {
         const struct host_inventory *said = host_rules_inventory(rules, inventory->ref);
-        struct host_inventory *items = arena_array(arena, struct host_inventory, rules->inventory_count + 1);
+        struct host_inventory *items =
+                arena_array(arena, struct host_inventory, rules->inventory_count + 1);
         size_t count = 0;
 
         if (!items)
@@ -609,7 +654,8 @@ host_rules_add_inventory(struct arena *arena, struct host_rules *rules, const st
 struct host_asking
 host_rules_asking(const struct host_rules *rules)
 {
-        return (struct host_asking){ rules->actor ? rules->actor : rules->principal, rules->actor == NULL, rules->actors, rules->actor_count };
+        return (struct host_asking){ rules->actor ? rules->actor : rules->principal,
+                                     rules->actor == NULL, rules->actors, rules->actor_count };
 }
 
 const char *
@@ -630,7 +676,8 @@ host_inventory_slug(const struct host_inventory *inventory, struct arena *arena,
         return slug;
 }
 
-/* ---- mounts ------------------------------------------------------------------------------------------ */
+/* ---- mounts
+ * ------------------------------------------------------------------------------------------ */
 
 const struct host_mountable *
 host_rules_mountable(const struct host_rules *rules, const char *ref)
@@ -679,7 +726,8 @@ host_path_is_below(const struct spec_names *roots, const char *path)
 
                 while (len > 0 && roots->items[i][len - 1] == '/')
                         len--;
-                if (strncmp(path, roots->items[i], len) == 0 && (path[len] == '\0' || path[len] == '/'))
+                if (strncmp(path, roots->items[i], len) == 0 &&
+                    (path[len] == '\0' || path[len] == '/'))
                         return true;
         }
         return false;

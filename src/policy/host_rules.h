@@ -23,39 +23,49 @@
 
 struct host_mountable {
         const char *ref;
-        bool is_ambiguous;                              /* a workspace and a storage both have this name */
+        bool is_ambiguous; /* a workspace and a storage both have this name */
         bool is_read_only;
-        const char *path;                               /* absolute host directory, or NULL */
+        const char *path; /* absolute host directory, or NULL */
 };
 
-struct host_policy { const char *ref; const struct node *body; };
+struct host_policy {
+        const char *ref;
+        const struct node *body;
+};
 
 struct host_rules {
         bool is_trusted;
         const char *principal;
         struct host_providers providers;
         bool has_egress_list;
-        const struct spec_egress *egress_allowed;  size_t egress_allowed_count;
-        const struct spec_egress *private_names;  size_t private_name_count;
+        const struct spec_egress *egress_allowed;
+        size_t egress_allowed_count;
+        const struct spec_egress *private_names;
+        size_t private_name_count;
         /* loopback ports of this machine: egress_host_port() */
-        const struct spec_egress *host_ports;  size_t host_port_count;
+        const struct spec_egress *host_ports;
+        size_t host_port_count;
         /* "address:port"; "network/bits", with "!" before a denied one; all are already checked */
         struct spec_names resolvers, networks;
-        struct spec_egress_caps egress_caps;            /* SPEC_UNSET: none */
+        struct spec_egress_caps egress_caps; /* SPEC_UNSET: none */
         struct host_limits limits;
         struct spec_names passthrough_allow;
         bool has_workspace, storage_is_read_only;
-        const struct host_inventory *inventories;  size_t inventory_count;
-        const char *secrets_file;                       /* NULL: none */
-        struct host_sources sources;                    /* where the values of secrets come from */
-        const struct host_actor *actors;  size_t actor_count;
+        const struct host_inventory *inventories;
+        size_t inventory_count;
+        const char *secrets_file;    /* NULL: none */
+        struct host_sources sources; /* where the values of secrets come from */
+        const struct host_actor *actors;
+        size_t actor_count;
         /* the user that secrets are bound for; NULL: the principal, whose rules these are */
         const char *actor;
-        const struct host_mountable *mountables;  size_t mountable_count;
+        const struct host_mountable *mountables;
+        size_t mountable_count;
         struct spec_names mount_roots, tool_roots;
-        const struct host_policy *policies;  size_t policy_count;
-        const char *allow;     /* the command that adds a permission ("carrel allow"); NULL: none */
-        struct grant_usage usage;            /* for AIP-38 limits; unknown unless a caller counts */
+        const struct host_policy *policies;
+        size_t policy_count;
+        const char *allow; /* the command that adds a permission ("carrel allow"); NULL: none */
+        struct grant_usage usage; /* for AIP-38 limits; unknown unless a caller counts */
 };
 
 /* Default tool roots of a machine whose host file names none. */
@@ -74,8 +84,8 @@ int host_rules_default(struct arena *arena, const struct host_ability *local, co
  * file names none. Errors: ERROR_SCHEMA_INVALID (closed set of fields, with path and place),
  * ERROR_PROVIDER_CONFLICT, ERROR_EGRESS_INVALID, ERROR_NO_MEMORY.
  */
-int host_rules_read(struct arena *arena, const struct node *root, const char *principal, struct host_rules **ret,
-                    struct error *e);
+int host_rules_read(struct arena *arena, const struct node *root, const char *principal,
+                    struct host_rules **ret, struct error *e);
 
 /* Is it "192.0.2.1:53" or "[2001:db8::1]:53", the form of `resolvers`? */
 bool host_resolver_check(const char *text);
@@ -90,8 +100,8 @@ void host_rules_bound(struct host_rules *rules, const char *id, const struct hos
  * Adds what a SECRETS.md declares. If the host file has the same ref, its reveal, bindings and
  * deny_bind apply, and the slugs are those of SECRETS.md. Errors: ERROR_NO_MEMORY.
  */
-int host_rules_add_inventory(struct arena *arena, struct host_rules *rules, const struct host_inventory *inventory,
-                             struct error *e);
+int host_rules_add_inventory(struct arena *arena, struct host_rules *rules,
+                             const struct host_inventory *inventory, struct error *e);
 
 const struct host_inventory *host_rules_inventory(const struct host_rules *rules, const char *ref);
 
@@ -103,7 +113,8 @@ const struct host_mountable *host_rules_mountable(const struct host_rules *rules
  * The slug for an environment name: the binding, else lower-case with "-" for "_". In `arena`; NULL
  * if out of memory. Source: AIP-19.
  */
-const char *host_inventory_slug(const struct host_inventory *inventory, struct arena *arena, const char *name);
+const char *host_inventory_slug(const struct host_inventory *inventory, struct arena *arena,
+                                const char *name);
 
 /* Does this list contain the text? */
 bool host_names_have(const struct spec_names *names, const char *text);

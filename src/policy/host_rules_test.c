@@ -15,7 +15,8 @@ read_rules(const char *text, struct host_rules **ret, struct error *e)
 
         arena_fini(&arena);
         arena_init(&arena, 4u << 20);
-        assert_int_equal(yaml_read(&arena, text, strlen(text), 1, &text_limits_manifest, &root, e), 0);
+        assert_int_equal(yaml_read(&arena, text, strlen(text), 1, &text_limits_manifest, &root, e),
+                         0);
         return host_rules_read(&arena, root, "operator://me", ret, e);
 }
 
@@ -30,10 +31,12 @@ permits_nothing_where_nothing_is_said(void **state)
         assert_false(r->is_trusted);
         assert_string_equal(r->principal, "operator://me");
         assert_int_equal(r->providers.count, 0);
-        assert_int_equal(r->mount_roots.count + r->tool_roots.count + r->passthrough_allow.count, 0);
+        assert_int_equal(r->mount_roots.count + r->tool_roots.count + r->passthrough_allow.count,
+                         0);
         assert_int_equal(r->inventory_count + r->mountable_count + r->policy_count, 0);
         assert_true(r->has_workspace);
-        assert_true(r->egress_caps.connections == SPEC_UNSET && r->egress_caps.bytes_per_second == SPEC_UNSET);
+        assert_true(r->egress_caps.connections == SPEC_UNSET &&
+                    r->egress_caps.bytes_per_second == SPEC_UNSET);
         assert_true(r->usage.sandboxes == GRANT_USAGE_UNKNOWN);
 }
 
@@ -41,12 +44,20 @@ static void
 reads_every_field(void **state)
 {
         static const char text[] =
-                "trust: trusted\nprincipal: 'user://ann'\nproviders: {local: {isolated: true}, acme-vm: {pause: false}}\n"
-                "egress_allowed: [api.example.com, '*.example.org']\nprivate_names: [db.internal]\nresolvers: ['127.0.0.1:5300', '[::1]:53']\ndenied_networks: [203.0.113.0/24]\nprivate_networks: [10.0.0.0/8, 'fd00::/8']\negress_caps: {connections: 100, bytes_in: 9}\n"
-                "limits_max: {memory_mb: 2048, pids: 100}\nsandboxes_max: 5\nexecs_max: 70\nvolumes_max: 0\npassthrough_allow: [NPM_TOKEN]\n"
-                "workspace: {storage_read_only: true}\nsecrets_file: /etc/carrel/dev\nmount_roots: [/srv/data]\ntool_roots: [/opt, /usr/local/]\n"
-                "secrets: {./SECRETS.md: {slugs: [a-b], bindings: {GH: gh-app}, deny_bind: [x-y], reveal: false}}\n"
-                "mountables: {'@a/libs': {read_only: true, path: /srv/libs}, '@a/both': ambiguous}\n"
+                "trust: trusted\nprincipal: 'user://ann'\nproviders: {local: {isolated: true}, "
+                "acme-vm: {pause: false}}\n"
+                "egress_allowed: [api.example.com, '*.example.org']\nprivate_names: "
+                "[db.internal]\nresolvers: ['127.0.0.1:5300', '[::1]:53']\ndenied_networks: "
+                "[203.0.113.0/24]\nprivate_networks: [10.0.0.0/8, 'fd00::/8']\negress_caps: "
+                "{connections: 100, bytes_in: 9}\n"
+                "limits_max: {memory_mb: 2048, pids: 100}\nsandboxes_max: 5\nexecs_max: "
+                "70\nvolumes_max: 0\npassthrough_allow: [NPM_TOKEN]\n"
+                "workspace: {storage_read_only: true}\nsecrets_file: /etc/carrel/dev\nmount_roots: "
+                "[/srv/data]\ntool_roots: [/opt, /usr/local/]\n"
+                "secrets: {./SECRETS.md: {slugs: [a-b], bindings: {GH: gh-app}, deny_bind: [x-y], "
+                "reveal: false}}\n"
+                "mountables: {'@a/libs': {read_only: true, path: /srv/libs}, '@a/both': "
+                "ambiguous}\n"
                 "policies: {'@a/base': {default: allow}}\nregistry: {}\nfiles: {}\nsiblings: {}\n";
         const struct host_inventory *inventory;
         struct host_rules *r;
@@ -77,7 +88,8 @@ reads_every_field(void **state)
         inventory = host_rules_inventory(r, "./SECRETS.md");
         assert_false(inventory->may_reveal);
         assert_string_equal(host_inventory_slug(inventory, &arena, "GH"), "gh-app");
-        assert_string_equal(host_inventory_slug(inventory, &arena, "OPENAI_API_KEY"), "openai-api-key");
+        assert_string_equal(host_inventory_slug(inventory, &arena, "OPENAI_API_KEY"),
+                            "openai-api-key");
         assert_true(host_names_have(&inventory->deny_bind, "x-y"));
         assert_true(host_rules_mountable(r, "@a/both")->is_ambiguous);
         assert_string_equal(host_rules_mountable(r, "@a/libs")->path, "/srv/libs");
@@ -87,7 +99,11 @@ reads_every_field(void **state)
 static void
 refuses_what_it_does_not_know(void **state)
 {
-        static const struct { const char *text; enum error_code code; const char *reason; } rows[] = {
+        static const struct {
+                const char *text;
+                enum error_code code;
+                const char *reason;
+        } rows[] = {
                 { "trsut: trusted", ERROR_SCHEMA_INVALID, "unknown_field" },
                 { "trust: yes", ERROR_SCHEMA_INVALID, "enum" },
                 { "resolvers: ['127.0.0.1']", ERROR_SCHEMA_INVALID, "pattern" },
@@ -157,10 +173,24 @@ compares_paths_by_component(void **state)
         static const char *const items[] = { "/srv/data", "/opt/" };
         const struct spec_names roots = { items, 2 };
         const char *const slash = "/";
-        static const struct { const char *path; bool is_below; } rows[] = {
-                { "/srv/data", true }, { "/srv/data/x/y", true }, { "/srv/data/", true }, { "/opt", true }, { "/opt/a", true },
-                { "/srv/database", false }, { "/srv", false }, { "/srv/data/../x", false }, { "/srv/data/./x", false },
-                { "/srv/data//x", false }, { "srv/data", false }, { "", false }, { "/", false }, { "/srv/data/..", false },
+        static const struct {
+                const char *path;
+                bool is_below;
+        } rows[] = {
+                { "/srv/data", true },
+                { "/srv/data/x/y", true },
+                { "/srv/data/", true },
+                { "/opt", true },
+                { "/opt/a", true },
+                { "/srv/database", false },
+                { "/srv", false },
+                { "/srv/data/../x", false },
+                { "/srv/data/./x", false },
+                { "/srv/data//x", false },
+                { "srv/data", false },
+                { "", false },
+                { "/", false },
+                { "/srv/data/..", false },
         };
 
         (void)state;
@@ -192,13 +222,18 @@ static void
 adds_an_inventory_under_the_hosts_word(void **state)
 {
         static const char *const slugs[] = { "new-slug" };
-        const struct host_inventory from_file = { .ref = "./SECRETS.md", .slugs = { slugs, 1 }, .may_reveal = true };
+        const struct host_inventory from_file = { .ref = "./SECRETS.md",
+                                                  .slugs = { slugs, 1 },
+                                                  .may_reveal = true };
         const struct host_inventory *merged;
         struct host_rules *r;
         struct error e;
 
         (void)state;
-        assert_int_equal(read_rules("secrets: {./SECRETS.md: {slugs: [old-slug], deny_bind: [new-slug], reveal: false}, ./b: {}}", &r, &e), 0);
+        assert_int_equal(read_rules("secrets: {./SECRETS.md: {slugs: [old-slug], deny_bind: "
+                                    "[new-slug], reveal: false}, ./b: {}}",
+                                    &r, &e),
+                         0);
         assert_int_equal(host_rules_add_inventory(&arena, r, &from_file, &e), 0);
         assert_int_equal(r->inventory_count, 2);
         merged = host_rules_inventory(r, "./SECRETS.md");

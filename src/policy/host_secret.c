@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- slugs ----------------------------------------------------------------------------------------------- */
+/* -- slugs
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /* One part of a slug: [a-z][a-z0-9-]*[a-z0-9] */
 static bool
@@ -18,7 +20,8 @@ part_check(const char *text, size_t len)
         if (len < 2 || text[0] < 'a' || text[0] > 'z' || text[len - 1] == '-')
                 return false;
         for (size_t i = 0; i < len; i++)
-                if (!((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '0' && text[i] <= '9') || text[i] == '-'))
+                if (!((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '0' && text[i] <= '9') ||
+                      text[i] == '-'))
                         return false;
         return true;
 }
@@ -45,12 +48,14 @@ has_word(const struct spec_names *names, const char *text)
         return false;
 }
 
-/* -- grants ---------------------------------------------------------------------------------------------- */
+/* -- grants
+ * ---------------------------------------------------------------------------------------------- */
 
 const char *
 host_grant_word(enum host_grant_kind kind)
 {
-        static const char *const words[HOST_GRANT_MAX] = { "role", "userId", "cap", "tool", "workflow" };
+        static const char *const words[HOST_GRANT_MAX] = { "role", "userId", "cap", "tool",
+                                                           "workflow" };
 
         return words[kind];
 }
@@ -75,23 +80,27 @@ matches(const struct host_grant *grant, const struct host_asking *asking)
 }
 
 bool
-host_secret_granted(const struct host_inventory *inventory, const char *slug, const struct host_asking *asking, const struct host_grant **ret)
+host_secret_granted(const struct host_inventory *inventory, const char *slug,
+                    const struct host_asking *asking, const struct host_grant **ret)
 {
         *ret = NULL;
         if (!has_word(&inventory->restricted, slug))
                 return asking->is_owner;
         for (size_t i = 0; i < inventory->grant_count; i++)
-                if (strcmp(inventory->grants[i].slug, slug) == 0 && matches(&inventory->grants[i], asking)) {
+                if (strcmp(inventory->grants[i].slug, slug) == 0 &&
+                    matches(&inventory->grants[i], asking)) {
                         *ret = &inventory->grants[i];
                         return true;
                 }
         return false;
 }
 
-/* -- reading --------------------------------------------------------------------------------------------- */
+/* -- reading
+ * --------------------------------------------------------------------------------------------- */
 
 static int
-wrong(const struct node *n, const char *path, const char *reason, const char *message, struct error *e)
+wrong(const struct node *n, const char *path, const char *reason, const char *message,
+      struct error *e)
 {
         (void)fail_at(e, ERROR_SCHEMA_INVALID, path, reason, "%s: %s", path, message);
         e->line = n->line;
@@ -107,7 +116,8 @@ out_of_memory(struct error *e)
 }
 
 static int
-read_words(struct arena *arena, const struct node *n, size_t most, const char *path, struct spec_names *ret, struct error *e)
+read_words(struct arena *arena, const struct node *n, size_t most, const char *path,
+           struct spec_names *ret, struct error *e)
 {
         const char **items;
         size_t count = 0;
@@ -117,7 +127,8 @@ read_words(struct arena *arena, const struct node *n, size_t most, const char *p
         items = arena_array(arena, const char *, n->len + 1);
         if (!items)
                 return out_of_memory(e);
-        node_each(item, n) {
+        node_each(item, n)
+        {
                 if (item->kind != NODE_STRING || item->len == 0)
                         return wrong(item, path, "type", "each entry is a word", e);
                 items[count++] = item->text;
@@ -129,48 +140,65 @@ read_words(struct arena *arena, const struct node *n, size_t most, const char *p
 static int
 read_actor(struct arena *arena, const struct node *n, struct host_actor *ret, struct error *e)
 {
-        static const struct { const char *name; enum host_grant_kind kind; } rows[] = {
-                { "roles", HOST_GRANT_ROLE }, { "caps", HOST_GRANT_CAP }, { "tools", HOST_GRANT_TOOL }, { "workflows", HOST_GRANT_WORKFLOW },
+        static const struct {
+                const char *name;
+                enum host_grant_kind kind;
+        } rows[] = {
+                { "roles", HOST_GRANT_ROLE },
+                { "caps", HOST_GRANT_CAP },
+                { "tools", HOST_GRANT_TOOL },
+                { "workflows", HOST_GRANT_WORKFLOW },
         };
 
         *ret = (struct host_actor){ .user = n->key };
         if (n->kind != NODE_MAP)
-                return wrong(n, "actors", "type", "what an actor has is a map of lists: roles, caps, tools, workflows", e);
-        node_each(member, n) {
+                return wrong(n, "actors", "type",
+                             "what an actor has is a map of lists: roles, caps, tools, workflows",
+                             e);
+        node_each(member, n)
+        {
                 size_t i = 0;
 
                 while (i < sizeof rows / sizeof *rows && strcmp(rows[i].name, member->key) != 0)
                         i++;
                 if (i == sizeof rows / sizeof *rows)
-                        return wrong(member, "actors", "unknown_field", "an actor has roles, caps, tools and workflows", e);
-                if (read_words(arena, member, HOST_SECRETS_MAX, "actors", &ret->has[rows[i].kind], e) < 0)
+                        return wrong(member, "actors", "unknown_field",
+                                     "an actor has roles, caps, tools and workflows", e);
+                if (read_words(arena, member, HOST_SECRETS_MAX, "actors", &ret->has[rows[i].kind],
+                               e) < 0)
                         return -1;
         }
         return 0;
 }
 
 int
-host_actors_read(struct arena *arena, const struct node *n, const struct host_actor **ret, size_t *ret_count, struct error *e)
+host_actors_read(struct arena *arena, const struct node *n, const struct host_actor **ret,
+                 size_t *ret_count, struct error *e)
 {
         struct host_actor *actors;
         size_t count = 0;
 
         if (n->kind != NODE_MAP)
-                return wrong(n, "actors", "type", "expected a map from users to their permissions", e);
+                return wrong(n, "actors", "type", "expected a map from users to their permissions",
+                             e);
         actors = arena_array(arena, struct host_actor, n->len + 1);
         if (!actors)
                 return out_of_memory(e);
-        node_each(member, n)
-                if (read_actor(arena, member, &actors[count++], e) < 0)
-                        return -1;
+        node_each(member, n) if (read_actor(arena, member, &actors[count++], e) < 0) return -1;
         *ret = actors;
         *ret_count = count;
         return 0;
 }
 
-/* -- sources --------------------------------------------------------------------------------------------- */
+/* -- sources
+ * --------------------------------------------------------------------------------------------- */
 
-struct reading { struct arena *arena; struct host_source *source; const char *path; struct error *e; };
+struct reading {
+        struct arena *arena;
+        struct host_source *source;
+        const char *path;
+        struct error *e;
+};
 
 static int
 read_file(struct reading *r, const struct node *n)
@@ -185,8 +213,10 @@ read_file(struct reading *r, const struct node *n)
 static int
 read_directory(struct reading *r, const struct node *n)
 {
-        if (n->kind != NODE_STRING || (n->text[0] != '/' && strcmp(n->text, "$CREDENTIALS_DIRECTORY") != 0))
-                return wrong(n, r->path, "type", "directory is an absolute path, or $CREDENTIALS_DIRECTORY", r->e);
+        if (n->kind != NODE_STRING ||
+            (n->text[0] != '/' && strcmp(n->text, "$CREDENTIALS_DIRECTORY") != 0))
+                return wrong(n, r->path, "type",
+                             "directory is an absolute path, or $CREDENTIALS_DIRECTORY", r->e);
         r->source->kind = HOST_SOURCE_DIRECTORY;
         r->source->path = n->text;
         return 0;
@@ -195,7 +225,8 @@ read_directory(struct reading *r, const struct node *n)
 static bool
 is_variable(const char *text)
 {
-        size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+        size_t len =
+                strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
 
         return len > 0 && text[len] == '\0' && (text[0] < '0' || text[0] > '9');
 }
@@ -203,16 +234,22 @@ is_variable(const char *text)
 static int
 read_environment(struct reading *r, const struct node *n)
 {
-        struct host_binding *rows = n->kind == NODE_MAP ? arena_array(r->arena, struct host_binding, n->len + 1) : NULL;
+        struct host_binding *rows =
+                n->kind == NODE_MAP ? arena_array(r->arena, struct host_binding, n->len + 1) : NULL;
 
         if (n->kind != NODE_MAP || n->len == 0 || n->len > HOST_SECRETS_MAX)
-                return wrong(n, r->path, "type", "environment is a map from slugs to names of variables", r->e);
+                return wrong(n, r->path, "type",
+                             "environment is a map from slugs to names of variables", r->e);
         if (!rows)
                 return out_of_memory(r->e);
-        node_each(member, n) {
-                if (!host_slug_check(member->key) || member->kind != NODE_STRING || !is_variable(member->text))
-                        return wrong(member, r->path, "pattern", "environment is a map from slugs to names of variables", r->e);
-                rows[r->source->variable_count++] = (struct host_binding){ member->text, member->key };
+        node_each(member, n)
+        {
+                if (!host_slug_check(member->key) || member->kind != NODE_STRING ||
+                    !is_variable(member->text))
+                        return wrong(member, r->path, "pattern",
+                                     "environment is a map from slugs to names of variables", r->e);
+                rows[r->source->variable_count++] =
+                        (struct host_binding){ member->text, member->key };
         }
         r->source->kind = HOST_SOURCE_ENVIRONMENT;
         r->source->variables = rows;
@@ -225,7 +262,10 @@ read_command(struct reading *r, const struct node *n)
         if (read_words(r->arena, n, HOST_COMMAND_WORDS_MAX, r->path, &r->source->argv, r->e) < 0)
                 return -1;
         if (r->source->argv.items[0][0] != '/')
-                return wrong(n, r->path, "pattern", "a command begins with the absolute path of a program; no shell looks for it", r->e);
+                return wrong(n, r->path, "pattern",
+                             "a command begins with the absolute path of a program; no shell looks "
+                             "for it",
+                             r->e);
         r->source->kind = HOST_SOURCE_COMMAND;
         return 0;
 }
@@ -250,9 +290,14 @@ read_timeout(struct reading *r, const struct node *n)
         return 0;
 }
 
-static const struct { const char *name; bool is_kind; int (*read)(struct reading *r, const struct node *n); } members[] = {
-        { "file", true, read_file }, { "environment", true, read_environment }, { "directory", true, read_directory }, { "command", true, read_command },
-        { "slugs", false, read_slugs }, { "timeout_ms", false, read_timeout },
+static const struct {
+        const char *name;
+        bool is_kind;
+        int (*read)(struct reading *r, const struct node *n);
+} members[] = {
+        { "file", true, read_file },           { "environment", true, read_environment },
+        { "directory", true, read_directory }, { "command", true, read_command },
+        { "slugs", false, read_slugs },        { "timeout_ms", false, read_timeout },
 };
 
 static int
@@ -263,33 +308,46 @@ read_source(struct reading *r, const struct node *n)
         r->source->timeout_ms = HOST_COMMAND_TIMEOUT_MS;
         if (n->kind != NODE_MAP)
                 return wrong(n, r->path, "type", "a source is a map", r->e);
-        node_each(member, n) {
+        node_each(member, n)
+        {
                 size_t i = 0;
 
-                while (i < sizeof members / sizeof *members && strcmp(members[i].name, member->key) != 0)
+                while (i < sizeof members / sizeof *members &&
+                       strcmp(members[i].name, member->key) != 0)
                         i++;
                 if (i == sizeof members / sizeof *members)
-                        return wrong(member, r->path, "unknown_field", "a source has file, environment, directory or command, and slugs, timeout_ms", r->e);
+                        return wrong(member, r->path, "unknown_field",
+                                     "a source has file, environment, directory or command, and "
+                                     "slugs, timeout_ms",
+                                     r->e);
                 kinds += members[i].is_kind;
                 if (members[i].read(r, member) < 0)
                         return -1;
         }
-        return kinds == 1 ? 0 : wrong(n, r->path, "form", "a source has exactly one of file, environment, directory, command", r->e);
+        return kinds == 1
+                       ? 0
+                       : wrong(n, r->path, "form",
+                               "a source has exactly one of file, environment, directory, command",
+                               r->e);
 }
 
 int
-host_sources_read(struct arena *arena, const struct node *n, struct host_sources *ret, struct error *e)
+host_sources_read(struct arena *arena, const struct node *n, struct host_sources *ret,
+                  struct error *e)
 {
         struct host_source *items;
         size_t count = 0;
 
         if (n->kind != NODE_LIST || n->len > HOST_SOURCES_MAX)
-                return wrong(n, "secret_sources", "type", "this is a list of at most 32 sources", e);
+                return wrong(n, "secret_sources", "type", "this is a list of at most 32 sources",
+                             e);
         items = arena_array(arena, struct host_source, n->len + 1);
         if (!items)
                 return out_of_memory(e);
-        node_each(item, n) {
-                struct reading r = { arena, &items[count], arena_format(arena, "secret_sources/%zu", count), e };
+        node_each(item, n)
+        {
+                struct reading r = { arena, &items[count],
+                                     arena_format(arena, "secret_sources/%zu", count), e };
 
                 if (!r.path)
                         return out_of_memory(e);

@@ -25,9 +25,17 @@ tree(const char *text)
 static void
 knows_a_slug(void **state)
 {
-        static const struct { const char *text; bool is_slug; } rows[] = {
-                { "ab", true }, { "openai-api-key", true }, { "acme/gh-app", true }, { "a", false }, { "", false }, { "ab-", false }, { "-ab", false },
-                { "aB", false }, { "a/b", false }, { "org/acme/modal-token", false }, { "../etc", false }, { "ab/../cd", false }, { "ab.cd", false },
+        static const struct {
+                const char *text;
+                bool is_slug;
+        } rows[] = {
+                { "ab", true },          { "openai-api-key", true },
+                { "acme/gh-app", true }, { "a", false },
+                { "", false },           { "ab-", false },
+                { "-ab", false },        { "aB", false },
+                { "a/b", false },        { "org/acme/modal-token", false },
+                { "../etc", false },     { "ab/../cd", false },
+                { "ab.cd", false },
         };
 
         (void)state;
@@ -36,22 +44,44 @@ knows_a_slug(void **state)
                         fail_msg("%s", rows[i].text);
 }
 
-/* Any grant that matches is enough; without access it is the owner's; unknown kinds grant nothing. */
+/* Any grant that matches is enough; without access it is the owner's; unknown kinds grant nothing.
+ */
 static void
 grants_what_is_granted(void **state)
 {
-        static const char list[] = "[{\"slug\": \"open\"}, {\"slug\": \"nobody\", \"access\": []}, {\"slug\": \"ops\", \"access\": [{\"role\": \"ops\"}, {\"userId\": \"bob\"}]},"
-                                   "{\"slug\": \"odd\", \"access\": [{\"planet\": \"mars\"}]}, {\"slug\": \"mapped\", \"access\": {\"bind\": [{\"cap\": \"fly\"}], \"reveal\": []}},"
-                                   "{\"slug\": \"tool\", \"access\": [{\"tool\": \"t\"}]}, {\"slug\": \"flow\", \"access\": {\"reveal\": [{\"workflow\": \"w\"}]}}, {\"slug\": \"mute\", \"access\": {}}]";
-        static const char *const ops[] = { "ops" }, *const fly[] = { "fly" }, *const t[] = { "t" }, *const w[] = { "w" };
-        static const struct host_actor actors[] = { { "alice", { [HOST_GRANT_ROLE] = { ops, 1 }, [HOST_GRANT_CAP] = { fly, 1 } } },
-                                                    { "carol", { [HOST_GRANT_TOOL] = { t, 1 }, [HOST_GRANT_WORKFLOW] = { w, 1 } } } };
-        static const struct { const char *slug, *user; bool is_owner, may; const char *by; } rows[] = {
-                { "open", "root", true, true, NULL }, { "open", "bob", false, false, NULL }, { "nobody", "root", true, false, NULL },
-                { "ops", "root", true, false, NULL }, { "ops", "bob", false, true, "userId" }, { "ops", "alice", false, true, "role" },
-                { "ops", "carol", false, false, NULL }, { "odd", "root", true, false, NULL }, { "mapped", "alice", false, true, "cap" },
-                { "mapped", "bob", false, false, NULL }, { "tool", "carol", false, true, "tool" }, { "flow", "carol", false, true, "workflow" },
-                { "mute", "root", true, false, NULL }, { "tool", "alice", true, false, NULL },
+        static const char list[] =
+                "[{\"slug\": \"open\"}, {\"slug\": \"nobody\", \"access\": []}, {\"slug\": "
+                "\"ops\", \"access\": [{\"role\": \"ops\"}, {\"userId\": \"bob\"}]},"
+                "{\"slug\": \"odd\", \"access\": [{\"planet\": \"mars\"}]}, {\"slug\": \"mapped\", "
+                "\"access\": {\"bind\": [{\"cap\": \"fly\"}], \"reveal\": []}},"
+                "{\"slug\": \"tool\", \"access\": [{\"tool\": \"t\"}]}, {\"slug\": \"flow\", "
+                "\"access\": {\"reveal\": [{\"workflow\": \"w\"}]}}, {\"slug\": \"mute\", "
+                "\"access\": {}}]";
+        static const char *const ops[] = { "ops" }, *const fly[] = { "fly" }, *const t[] = { "t" },
+                                 *const w[] = { "w" };
+        static const struct host_actor actors[] = {
+                { "alice", { [HOST_GRANT_ROLE] = { ops, 1 }, [HOST_GRANT_CAP] = { fly, 1 } } },
+                { "carol", { [HOST_GRANT_TOOL] = { t, 1 }, [HOST_GRANT_WORKFLOW] = { w, 1 } } }
+        };
+        static const struct {
+                const char *slug, *user;
+                bool is_owner, may;
+                const char *by;
+        } rows[] = {
+                { "open", "root", true, true, NULL },
+                { "open", "bob", false, false, NULL },
+                { "nobody", "root", true, false, NULL },
+                { "ops", "root", true, false, NULL },
+                { "ops", "bob", false, true, "userId" },
+                { "ops", "alice", false, true, "role" },
+                { "ops", "carol", false, false, NULL },
+                { "odd", "root", true, false, NULL },
+                { "mapped", "alice", false, true, "cap" },
+                { "mapped", "bob", false, false, NULL },
+                { "tool", "carol", false, true, "tool" },
+                { "flow", "carol", false, true, "workflow" },
+                { "mute", "root", true, false, NULL },
+                { "tool", "alice", true, false, NULL },
         };
         struct host_inventory inventory = { .ref = "./SECRETS.md" };
         struct error e;
@@ -64,8 +94,10 @@ grants_what_is_granted(void **state)
 
                 if (host_secret_granted(&inventory, rows[i].slug, &asking, &by) != rows[i].may)
                         fail_msg("%s for %s", rows[i].slug, rows[i].user);
-                if ((by != NULL) != (rows[i].by != NULL) || (by && strcmp(host_grant_word(by->kind), rows[i].by) != 0))
-                        fail_msg("%s for %s: granted by %s", rows[i].slug, rows[i].user, by ? host_grant_word(by->kind) : "nothing");
+                if ((by != NULL) != (rows[i].by != NULL) ||
+                    (by && strcmp(host_grant_word(by->kind), rows[i].by) != 0))
+                        fail_msg("%s for %s: granted by %s", rows[i].slug, rows[i].user,
+                                 by ? host_grant_word(by->kind) : "nothing");
         }
 }
 
@@ -73,8 +105,11 @@ static void
 refuses_bad_grants(void **state)
 {
         static const char *const rows[] = {
-                "[{\"slug\": \"ab\", \"access\": \"all\"}]", "[{\"slug\": \"ab\", \"access\": [\"role\"]}]", "[{\"slug\": \"ab\", \"access\": [{\"role\": 7}]}]",
-                "[{\"slug\": \"ab\", \"access\": [{\"role\": \"a\", \"cap\": \"b\"}]}]", "[{\"slug\": \"ab\", \"access\": [{\"role\": \"\"}]}]",
+                "[{\"slug\": \"ab\", \"access\": \"all\"}]",
+                "[{\"slug\": \"ab\", \"access\": [\"role\"]}]",
+                "[{\"slug\": \"ab\", \"access\": [{\"role\": 7}]}]",
+                "[{\"slug\": \"ab\", \"access\": [{\"role\": \"a\", \"cap\": \"b\"}]}]",
+                "[{\"slug\": \"ab\", \"access\": [{\"role\": \"\"}]}]",
                 "[{\"slug\": \"ab\", \"access\": {\"bind\": {}}}]",
         };
 
@@ -97,8 +132,15 @@ reads_sources_in_their_order(void **state)
         struct error e;
 
         (void)state;
-        assert_int_equal(host_sources_read(&arena, tree("[{\"file\": \"/f\"}, {\"environment\": {\"ab\": \"AB\", \"acme/cd\": \"CD_2\"}}, {\"directory\": \"$CREDENTIALS_DIRECTORY\"},"
-                                                        "{\"command\": [\"/bin/x\", \"{slug}\"], \"slugs\": [\"ab\"], \"timeout_ms\": 500}]"), &s, &e), 0);
+        assert_int_equal(
+                host_sources_read(
+                        &arena,
+                        tree("[{\"file\": \"/f\"}, {\"environment\": {\"ab\": \"AB\", \"acme/cd\": "
+                             "\"CD_2\"}}, {\"directory\": \"$CREDENTIALS_DIRECTORY\"},"
+                             "{\"command\": [\"/bin/x\", \"{slug}\"], \"slugs\": [\"ab\"], "
+                             "\"timeout_ms\": 500}]"),
+                        &s, &e),
+                0);
         assert_int_equal(s.count, 4);
         assert_int_equal(s.items[0].kind, HOST_SOURCE_FILE);
         assert_string_equal(s.items[1].variables[1].slug, "acme/cd");
@@ -113,10 +155,24 @@ static void
 refuses_what_is_no_source(void **state)
 {
         static const char *const rows[] = {
-                "{}", "[{}]", "[7]", "[{\"file\": \"relative\"}]", "[{\"file\": \"/a\", \"directory\": \"/b\"}]", "[{\"slugs\": [\"ab\"]}]", "[{\"files\": \"/a\"}]",
-                "[{\"environment\": {\"AB\": \"X\"}}]", "[{\"environment\": {\"ab\": \"X=Y\"}}]", "[{\"environment\": {}}]", "[{\"environment\": {\"ab\": \"1X\"}}]",
-                "[{\"command\": \"/bin/x\"}]", "[{\"command\": []}]", "[{\"command\": [\"pass\"]}]", "[{\"command\": [\"/x\"], \"timeout_ms\": 0}]",
-                "[{\"command\": [\"/x\"], \"timeout_ms\": 60001}]", "[{\"command\": [\"/x\"], \"slugs\": [\"A\"]}]", "[{\"directory\": \"$HOME\"}]",
+                "{}",
+                "[{}]",
+                "[7]",
+                "[{\"file\": \"relative\"}]",
+                "[{\"file\": \"/a\", \"directory\": \"/b\"}]",
+                "[{\"slugs\": [\"ab\"]}]",
+                "[{\"files\": \"/a\"}]",
+                "[{\"environment\": {\"AB\": \"X\"}}]",
+                "[{\"environment\": {\"ab\": \"X=Y\"}}]",
+                "[{\"environment\": {}}]",
+                "[{\"environment\": {\"ab\": \"1X\"}}]",
+                "[{\"command\": \"/bin/x\"}]",
+                "[{\"command\": []}]",
+                "[{\"command\": [\"pass\"]}]",
+                "[{\"command\": [\"/x\"], \"timeout_ms\": 0}]",
+                "[{\"command\": [\"/x\"], \"timeout_ms\": 60001}]",
+                "[{\"command\": [\"/x\"], \"slugs\": [\"A\"]}]",
+                "[{\"directory\": \"$HOME\"}]",
         };
 
         (void)state;
@@ -139,12 +195,19 @@ reads_actors(void **state)
         size_t count;
 
         (void)state;
-        assert_int_equal(host_actors_read(&arena, tree("{\"uid:7\": {\"roles\": [\"a\", \"b\"], \"caps\": [\"c\"]}, \"x\": {}}"), &actors, &count, &e), 0);
+        assert_int_equal(host_actors_read(&arena,
+                                          tree("{\"uid:7\": {\"roles\": [\"a\", \"b\"], \"caps\": "
+                                               "[\"c\"]}, \"x\": {}}"),
+                                          &actors, &count, &e),
+                         0);
         assert_int_equal(count, 2);
         assert_string_equal(actors[0].user, "uid:7");
         assert_int_equal(actors[0].has[HOST_GRANT_ROLE].count, 2);
-        assert_int_equal(host_actors_read(&arena, tree("{\"x\": {\"role\": [\"a\"]}}"), &actors, &count, &e), -1);
-        assert_int_equal(host_actors_read(&arena, tree("{\"x\": [\"a\"]}"), &actors, &count, &e), -1);
+        assert_int_equal(
+                host_actors_read(&arena, tree("{\"x\": {\"role\": [\"a\"]}}"), &actors, &count, &e),
+                -1);
+        assert_int_equal(host_actors_read(&arena, tree("{\"x\": [\"a\"]}"), &actors, &count, &e),
+                         -1);
         assert_int_equal(host_actors_read(&arena, tree("[]"), &actors, &count, &e), -1);
 }
 

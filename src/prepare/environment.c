@@ -11,7 +11,8 @@
 #include "prepare/prepare.h"
 
 int
-prepare_secrets_wanted(struct arena *arena, const struct prepared *p, const char *actor, struct secret_bound **ret, size_t *ret_count, struct error *e)
+prepare_secrets_wanted(struct arena *arena, const struct prepared *p, const char *actor,
+                       struct secret_bound **ret, size_t *ret_count, struct error *e)
 {
         struct host_rules rules = *p->rules;
 
@@ -21,9 +22,11 @@ prepare_secrets_wanted(struct arena *arena, const struct prepared *p, const char
 
 /* The sandbox's variables, then the command's. */
 static int
-join(struct arena *arena, const struct prepare_command *c, struct environment_request *request, struct error *e)
+join(struct arena *arena, const struct prepare_command *c, struct environment_request *request,
+     struct error *e)
 {
-        const char **all = arena_array(arena, const char *, c->sandbox_env_count + c->env_count + 1);
+        const char **all =
+                arena_array(arena, const char *, c->sandbox_env_count + c->env_count + 1);
 
         if (!all)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
@@ -37,15 +40,25 @@ join(struct arena *arena, const struct prepare_command *c, struct environment_re
 }
 
 int
-prepare_environment(struct arena *arena, const struct prepared *p, const struct prepare_command *command, struct environment *ret, struct error *e)
+prepare_environment(struct arena *arena, const struct prepared *p,
+                    const struct prepare_command *command, struct environment *ret, struct error *e)
 {
         struct host_rules rules = *p->rules;
-        struct environment_request request = { .spec = p->spec, .rules = &rules, .secrets = command->secrets, .cwd = command->cwd ? command->cwd : p->cwd,
-                                               .first_path = p->runtime ? PLAN_RUNTIME_DIR : NULL, .has_terminal = command->has_terminal,
-                                               .name = command->name, .program = command->program, .is_own = command->is_own, .host = command->host, .keeps_all = command->keeps_all };
+        struct environment_request request = { .spec = p->spec,
+                                               .rules = &rules,
+                                               .secrets = command->secrets,
+                                               .cwd = command->cwd ? command->cwd : p->cwd,
+                                               .first_path = p->runtime ? PLAN_RUNTIME_DIR : NULL,
+                                               .has_terminal = command->has_terminal,
+                                               .name = command->name,
+                                               .program = command->program,
+                                               .is_own = command->is_own,
+                                               .host = command->host,
+                                               .keeps_all = command->keeps_all };
 
         rules.actor = command->actor;
-        return join(arena, command, &request, e) < 0 ? -1 : environment_make(arena, &request, ret, e);
+        return join(arena, command, &request, e) < 0 ? -1
+                                                     : environment_make(arena, &request, ret, e);
 }
 
 void

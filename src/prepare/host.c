@@ -43,7 +43,7 @@ prepare_local_ability(const struct host_facts *facts, bool can_pause)
                 .egress = facts->has_wall ? HOST_EGRESS_LISTED : HOST_EGRESS_CLOSED,
                 .is_isolated = has_namespaces && facts->has_seccomp,
                 .can_mount = true,
-                .can_pause = can_pause,         /* a run of one command has nothing to pause */
+                .can_pause = can_pause, /* a run of one command has nothing to pause */
                 .caps_time = true,
                 .caps_memory = can_limit(facts, CGROUP_MEMORY),
                 /* without a group only per process (RLIMIT_CPU) */
@@ -78,14 +78,17 @@ prepare_host_init(struct prepare_host *host, struct error *e)
 static int
 read_paths(struct arena *arena, const struct node *list, struct spec_names *ret, struct error *e)
 {
-        const char **items = list->kind == NODE_LIST && list->len <= REF_READS_MAX ? arena_array(arena, const char *, list->len + 1) : NULL;
+        const char **items = list->kind == NODE_LIST && list->len <= REF_READS_MAX
+                                     ? arena_array(arena, const char *, list->len + 1)
+                                     : NULL;
         size_t count = 0;
 
         if (list->kind != NODE_LIST || list->len > REF_READS_MAX)
                 return fail(e, ERROR_PROTOCOL, "a list of files read is malformed");
         if (!items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for paths");
-        node_each(path, list) {
+        node_each(path, list)
+        {
                 if (path->kind != NODE_STRING || path->text[0] != '/')
                         return fail(e, ERROR_PROTOCOL, "a list of files read is malformed");
                 items[count++] = path->text;
@@ -95,7 +98,8 @@ read_paths(struct arena *arena, const struct node *list, struct spec_names *ret,
 }
 
 static int
-read_packed(struct prepare_host *host, const void *packed, size_t len, const struct node **ret_allow, struct error *e)
+read_packed(struct prepare_host *host, const void *packed, size_t len,
+            const struct node **ret_allow, struct error *e)
 {
         const struct node *root, *list, *reads;
 
@@ -111,10 +115,12 @@ read_packed(struct prepare_host *host, const void *packed, size_t len, const str
 }
 
 int
-prepare_host_read(struct prepare_host *host, const void *packed, size_t len, bool can_pause, struct error *e)
+prepare_host_read(struct prepare_host *host, const void *packed, size_t len, bool can_pause,
+                  struct error *e)
 {
         struct host_ability real = prepare_planned_ability(&host->facts, can_pause);
-        const char *principal = arena_format(&host->arena, "operator://uid-%lu", (unsigned long)getuid());
+        const char *principal =
+                arena_format(&host->arena, "operator://uid-%lu", (unsigned long)getuid());
         const struct node *allow = NULL;
 
         if (!principal)
@@ -133,7 +139,8 @@ prepare_host_read(struct prepare_host *host, const void *packed, size_t len, boo
 
 /* A copy of `n` as the last member of a map. */
 static int
-pack_member(struct arena *arena, struct node *root, const char *key, const struct node *n, struct error *e)
+pack_member(struct arena *arena, struct node *root, const char *key, const struct node *n,
+            struct error *e)
 {
         struct node *copy = n ? arena_new(arena, struct node) : NULL;
         const struct node **end = &root->first;
@@ -153,33 +160,43 @@ pack_member(struct arena *arena, struct node *root, const char *key, const struc
 static const struct node *
 pack_paths(struct arena *arena, const struct ref_reads *reads)
 {
-        struct node *list = arena_new(arena, struct node), *items = arena_array(arena, struct node, reads->count + 1);
+        struct node *list = arena_new(arena, struct node),
+                    *items = arena_array(arena, struct node, reads->count + 1);
 
         if (!list || !items)
                 return NULL;
         for (size_t i = 0; i < reads->count; i++)
-                items[i] = (struct node){ .kind = NODE_STRING, .text = reads->paths[i], .len = strlen(reads->paths[i]),
+                items[i] = (struct node){ .kind = NODE_STRING,
+                                          .text = reads->paths[i],
+                                          .len = strlen(reads->paths[i]),
                                           .next = i + 1 < reads->count ? &items[i + 1] : NULL };
-        *list = (struct node){ .kind = NODE_LIST, .first = reads->count > 0 ? items : NULL, .len = reads->count };
+        *list = (struct node){ .kind = NODE_LIST,
+                               .first = reads->count > 0 ? items : NULL,
+                               .len = reads->count };
         return list;
 }
 
 static int
-pack_members(struct arena *arena, const struct prepare_host_source *source, struct node *root, struct error *e)
+pack_members(struct arena *arena, const struct prepare_host_source *source, struct node *root,
+             struct error *e)
 {
-        const struct node allow = { .kind = NODE_STRING, .text = source->allow, .len = source->allow ? strlen(source->allow) : 0 };
+        const struct node allow = { .kind = NODE_STRING,
+                                    .text = source->allow,
+                                    .len = source->allow ? strlen(source->allow) : 0 };
 
         if (source->tree && pack_member(arena, root, "rules", source->tree, e) < 0)
                 return -1;
         if (source->allow && pack_member(arena, root, "allow", &allow, e) < 0)
                 return -1;
-        if (source->reads && pack_member(arena, root, "reads", pack_paths(arena, source->reads), e) < 0)
+        if (source->reads &&
+            pack_member(arena, root, "reads", pack_paths(arena, source->reads), e) < 0)
                 return -1;
         return pack_member(arena, root, "runtimes", runtimes_write(arena, source->runtimes), e);
 }
 
 int
-prepare_host_pack(struct arena *arena, const struct prepare_host_source *source, const void **ret, size_t *ret_len, struct error *e)
+prepare_host_pack(struct arena *arena, const struct prepare_host_source *source, const void **ret,
+                  size_t *ret_len, struct error *e)
 {
         struct node root = { .kind = NODE_MAP };
         size_t len;
@@ -207,7 +224,8 @@ prepare_host_guard(struct prepare_host *host, const char *state, struct error *e
         int sys = errno;
 
         if (!real)
-                return fail_sys(e, ERROR_STATE_UNUSABLE, sys, "looking at the state directory %.200s", state);
+                return fail_sys(e, ERROR_STATE_UNUSABLE, sys,
+                                "looking at the state directory %.200s", state);
         free(real);
         if (!copy)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");

@@ -20,21 +20,23 @@
 #include "ref/reads.h"
 #include "text/tree.h"
 
-enum { PREPARE_HOST_MAX = 4 << 20 };            /* bytes of a packed host */
+enum { PREPARE_HOST_MAX = 4 << 20 }; /* bytes of a packed host */
 
 struct prepare_host {
-        struct arena arena;                     /* rules and templates live here */
+        struct arena arena; /* rules and templates live here */
         struct host_facts facts;
-        const struct node *tree;                /* the host file, or NULL: defaults */
+        const struct node *tree; /* the host file, or NULL: defaults */
         struct host_rules *rules;
         struct runtimes runtimes;
-        struct spec_names reads;                /* absolute paths of what was read for the rules: read-only in every box */
+        struct spec_names
+                reads; /* absolute paths of what was read for the rules: read-only in every box */
         /* HOME and XDG_CONFIG_HOME of the user that runs this process, for that user's
          * sandboxes; borrowed, or NULL */
         const char *home, *xdg;
         /* absolute: the state directory with the volumes of all owners; borrowed; NULL: unknown */
         const char *volumes;
-        const char *state;                      /* real path of a daemon's state directory, which no mount may show; NULL: none */
+        const char *state; /* real path of a daemon's state directory, which no mount may show;
+                              NULL: none */
 };
 
 /*
@@ -61,11 +63,12 @@ int prepare_host_init(struct prepare_host *host, struct error *e);
  * provider `local` is reduced to what this machine can do, except limits, of which the planner
  * warns. Errors: ERROR_PROTOCOL, those of host_rules_read().
  */
-int prepare_host_read(struct prepare_host *host, const void *packed, size_t len, bool can_pause, struct error *e);
+int prepare_host_read(struct prepare_host *host, const void *packed, size_t len, bool can_pause,
+                      struct error *e);
 
 struct prepare_host_source {
-        const struct node *tree;                /* the host file, or NULL */
-        const char *allow;                      /* as in struct host_rules, or NULL */
+        const struct node *tree; /* the host file, or NULL */
+        const char *allow;       /* as in struct host_rules, or NULL */
         /* files that were read for it, which no payload may write; or NULL */
         const struct ref_reads *reads;
         const struct runtimes *runtimes;
@@ -75,7 +78,8 @@ struct prepare_host_source {
  * Packs a host for another process. The bytes are in `arena`. Errors: ERROR_NO_MEMORY,
  * ERROR_QUOTA_EXCEEDED.
  */
-int prepare_host_pack(struct arena *arena, const struct prepare_host_source *source, const void **ret, size_t *ret_len, struct error *e);
+int prepare_host_pack(struct arena *arena, const struct prepare_host_source *source,
+                      const void **ret, size_t *ret_len, struct error *e);
 
 /*
  * Keeps a state directory out of every box: its sockets, token and records belong to the daemon.

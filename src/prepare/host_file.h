@@ -14,8 +14,8 @@
 #include "text/tree.h"
 
 struct host_file {
-        const char *name;         /* the file that is used, or that an error is about; NULL: none */
-        const struct node *tree;        /* NULL: no file */
+        const char *name;        /* the file that is used, or that an error is about; NULL: none */
+        const struct node *tree; /* NULL: no file */
         struct host_rules *rules;
         /* every default place, present or not, with links in its path: no payload may write one */
         struct ref_reads looked;
@@ -46,8 +46,8 @@ const char *host_file_users_place(struct arena *arena);
  * permit more. Errors: those of ref_file_read_trusted(), yaml_read(), host_rules_read() and
  * host_layers_join(); ret->name is then the file they are about.
  */
-int host_file_load(struct arena *arena, const char *name, const struct host_ability *real, unsigned flags, struct ref_reads *reads,
-                   struct host_file *ret, struct error *e);
+int host_file_load(struct arena *arena, const char *name, const struct host_ability *real,
+                   unsigned flags, struct ref_reads *reads, struct host_file *ret, struct error *e);
 
 /* Is there a file in one of the default places? */
 bool host_file_has_default(void);

@@ -21,7 +21,7 @@
 #include "base/scoped.h"
 #include "plan/disk.h"
 
-enum { LIST_ROOM = 4096, SPARE_MB = 64 };      /* free space beside the image: twice the floor */
+enum { LIST_ROOM = 4096, SPARE_MB = 64 }; /* free space beside the image: twice the floor */
 
 static bool
 has_ext4(void)
@@ -59,12 +59,17 @@ judge(struct arena *arena, int fd, const char *path, uint64_t mb)
         if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
                 return arena_format(arena, "%s is memory itself (tmpfs)", path);
         if ((uint64_t)room.f_bavail * room.f_frsize >> 20 < mb + SPARE_MB)
-                return arena_format(arena, "%s has %" PRIu64 " MiB free, and %" PRIu64 " are needed", path, (uint64_t)room.f_bavail * room.f_frsize >> 20, mb + SPARE_MB);
-        return floor_is_passed(&room, SPARE_MB) ? arena_format(arena, "the disk of %s is nearly full", path) : NULL;
+                return arena_format(arena,
+                                    "%s has %" PRIu64 " MiB free, and %" PRIu64 " are needed", path,
+                                    (uint64_t)room.f_bavail * room.f_frsize >> 20, mb + SPARE_MB);
+        return floor_is_passed(&room, SPARE_MB)
+                       ? arena_format(arena, "the disk of %s is nearly full", path)
+                       : NULL;
 }
 
 const char *
-image_find(struct arena *arena, const struct prepare_host *host, uint64_t mb, struct sources *sources)
+image_find(struct arena *arena, const struct prepare_host *host, uint64_t mb,
+           struct sources *sources)
 {
         const char *path = NULL, *why;
         scoped_fd int fd = -1;
@@ -85,6 +90,10 @@ image_find(struct arena *arena, const struct prepare_host *host, uint64_t mb, st
                 return "neither /var/lib/carrel nor /var/tmp can be opened";
         why = judge(arena, fd, path, mb);
         if (!why)
-                sources_add_image(sources, fd_take(&fd), &(struct plan_source){ .host_path = path, .device = st.st_dev, .inode = st.st_ino, .is_directory = true });
+                sources_add_image(sources, fd_take(&fd),
+                                  &(struct plan_source){ .host_path = path,
+                                                         .device = st.st_dev,
+                                                         .inode = st.st_ino,
+                                                         .is_directory = true });
         return why;
 }

@@ -12,6 +12,7 @@
  * an image of `mb` MiB there, adds the directory as one more source (sources.h: image). Returns
  * NULL, or a sentence with the reason, which lives as long as `arena`.
  */
-const char *image_find(struct arena *arena, const struct prepare_host *host, uint64_t mb, struct sources *sources);
+const char *image_find(struct arena *arena, const struct prepare_host *host, uint64_t mb,
+                       struct sources *sources);
 
 #endif

@@ -27,11 +27,19 @@
 #include "base/scoped.h"
 #include "clock/clock.h"
 
-enum { FOUND_MAX = RUNTIMES_MAX, WORDS_MAX = 512, PATIENCE_MS = 10000, NOBODY = 65534, CPU_SECONDS = 2, VERSION_ROOM = 32, PATH_ROOM = 4096 };
+enum {
+        FOUND_MAX = RUNTIMES_MAX,
+        WORDS_MAX = 512,
+        PATIENCE_MS = 10000,
+        NOBODY = 65534,
+        CPU_SECONDS = 2,
+        VERSION_ROOM = 32,
+        PATH_ROOM = 4096
+};
 
 struct found {
         const struct runtime_family *family;
-        char *path, *prefix;           /* in the arena */
+        char *path, *prefix; /* in the arena */
         dev_t device;
         ino_t inode;
         pid_t pid;
@@ -52,7 +60,9 @@ interpreters_family(const char *file)
 {
         const char *version = file + strcspn(file, "0123456789");
 
-        return strspn(version, "0123456789.") == strlen(version) ? runtime_family_find(file, (size_t)(version - file)) : NULL;
+        return strspn(version, "0123456789.") == strlen(version)
+                       ? runtime_family_find(file, (size_t)(version - file))
+                       : NULL;
 }
 
 void
@@ -71,7 +81,8 @@ interpreters_version(const char *words, char *out, size_t room)
 static bool
 is_shown(const char *path)
 {
-        static const char *const shown[] = { "/usr/", "/bin/", "/sbin/", "/nix/store/", "/gnu/store/" };
+        static const char *const shown[] = { "/usr/", "/bin/", "/sbin/", "/nix/store/",
+                                             "/gnu/store/" };
 
         for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
                 if (strncmp(path, shown[i], strlen(shown[i])) == 0)
@@ -98,8 +109,8 @@ prefix_of(struct arena *arena, const char *path)
 static bool
 is_trusted(const struct stat *st)
 {
-        return S_ISREG(st->st_mode) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0 && (st->st_mode & S_IXUSR) != 0 &&
-               (st->st_uid == 0 || st->st_uid == geteuid());
+        return S_ISREG(st->st_mode) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+               (st->st_mode & S_IXUSR) != 0 && (st->st_uid == 0 || st->st_uid == geteuid());
 }
 
 static void
@@ -109,12 +120,18 @@ take(struct looking *l, const struct runtime_family *family, const char *named)
         char path[PATH_ROOM];
         struct stat st;
 
-        if (l->count == FOUND_MAX || !realpath(named, path) || stat(path, &st) < 0 || !is_trusted(&st))
+        if (l->count == FOUND_MAX || !realpath(named, path) || stat(path, &st) < 0 ||
+            !is_trusted(&st))
                 return;
         for (size_t i = 0; i < l->count; i++)
-                if (l->found[i].family == family && l->found[i].device == st.st_dev && l->found[i].inode == st.st_ino)
+                if (l->found[i].family == family && l->found[i].device == st.st_dev &&
+                    l->found[i].inode == st.st_ino)
                         return;
-        *f = (struct found){ .family = family, .device = st.st_dev, .inode = st.st_ino, .words_fd = -1, .path = arena_text(l->arena, path) };
+        *f = (struct found){ .family = family,
+                             .device = st.st_dev,
+                             .inode = st.st_ino,
+                             .words_fd = -1,
+                             .path = arena_text(l->arena, path) };
         if (!f->path)
                 return;
         if (!is_shown(path)) {
@@ -135,7 +152,8 @@ look_in(struct looking *l, const char *directory)
                 const struct runtime_family *family = interpreters_family(entry->d_name);
                 char path[PATH_ROOM];
 
-                if (family && snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) < (int)sizeof path)
+                if (family && snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) <
+                                      (int)sizeof path)
                         take(l, family, path);
         }
         if (list)
@@ -153,7 +171,9 @@ look_beneath(struct looking *l, const char *root)
                 bool is_bin = strcmp(entry->d_name, "bin") == 0;
                 char path[PATH_ROOM];
 
-                if (entry->d_name[0] != '.' && snprintf(path, sizeof path, "%s/%s%s", root, entry->d_name, is_bin ? "" : "/bin") < (int)sizeof path)
+                if (entry->d_name[0] != '.' &&
+                    snprintf(path, sizeof path, "%s/%s%s", root, entry->d_name,
+                             is_bin ? "" : "/bin") < (int)sizeof path)
                         look_in(l, path);
         }
         if (list)
@@ -163,7 +183,8 @@ look_beneath(struct looking *l, const char *root)
 static void
 look_everywhere(struct looking *l)
 {
-        static const char *const directories[] = { "/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin" };
+        static const char *const directories[] = { "/usr/bin", "/bin", "/usr/local/bin",
+                                                   "/run/current-system/sw/bin" };
 
         for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
                 look_in(l, directories[i]);
@@ -180,19 +201,22 @@ ask_inside(const struct found *f, int words)
 {
         static char *const empty[] = { NULL };
         char *argv[] = { f->path, (char *)(uintptr_t)f->family->version_argument, NULL };
-        struct rlimit cpu = { CPU_SECONDS, CPU_SECONDS }, none = { 0, 0 }, core = { 1, 1 };   /* 1: no helper either (plan/harden.c) */
+        struct rlimit cpu = { CPU_SECONDS, CPU_SECONDS }, none = { 0, 0 },
+                      core = { 1, 1 }; /* 1: no helper either (plan/harden.c) */
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         sigset_t nothing;
 
         (void)sigemptyset(&nothing);
         (void)sigprocmask(SIG_SETMASK, &nothing, NULL);
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        if (null < 0 || dup2(null, 0) < 0 || dup2(words, 1) < 0 || dup2(words, 2) < 0 || chdir("/") < 0)
+        if (null < 0 || dup2(null, 0) < 0 || dup2(words, 1) < 0 || dup2(words, 2) < 0 ||
+            chdir("/") < 0)
                 _exit(127);
         (void)setrlimit(RLIMIT_CPU, &cpu);
         (void)setrlimit(RLIMIT_CORE, &core);
         (void)setrlimit(RLIMIT_FSIZE, &none);
-        if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
+        if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+                               setresuid(NOBODY, NOBODY, NOBODY) < 0))
                 _exit(127);
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 _exit(127);
@@ -241,7 +265,8 @@ hear_all(struct looking *l)
                         fds[i] = (struct pollfd){ l->found[i].words_fd, POLLIN, 0 };
                         waiting += fds[i].fd >= 0;
                 }
-                if (waiting == 0 || clock_boot_ms() >= end || (clock_poll(fds, l->count, end) < 0 && errno != EINTR))
+                if (waiting == 0 || clock_boot_ms() >= end ||
+                    (clock_poll(fds, l->count, end) < 0 && errno != EINTR))
                         return;
                 for (size_t i = 0; i < l->count; i++)
                         if (fds[i].fd >= 0 && fds[i].revents != 0)
@@ -267,7 +292,9 @@ end_all(struct looking *l)
         }
 }
 
-/* -- the list ----------------------------------------------------------------------------------------------------- */
+/* -- the list
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static int
 by_age(const void *left, const void *right)
@@ -295,7 +322,8 @@ list(struct looking *l, struct runtimes *ret, struct error *e)
                 interpreters_version(f->words, version, sizeof version);
                 if (version[0] == '\0')
                         continue;
-                items[count] = (struct runtime){ f->family->name, arena_text(l->arena, version), f->path, f->prefix };
+                items[count] = (struct runtime){ f->family->name, arena_text(l->arena, version),
+                                                 f->path, f->prefix };
                 if (!items[count].version)
                         return fail(e, ERROR_NO_MEMORY, "no memory for the templates");
                 count++;
@@ -306,7 +334,8 @@ list(struct looking *l, struct runtimes *ret, struct error *e)
 }
 
 int
-interpreters_look(struct arena *arena, const struct host_rules *rules, struct runtimes *ret, struct error *e)
+interpreters_look(struct arena *arena, const struct host_rules *rules, struct runtimes *ret,
+                  struct error *e)
 {
         struct looking l = { .arena = arena, .rules = rules };
 

@@ -19,7 +19,8 @@
  * if we are root, as the user nobody. Only files that no one but root and this user may change are
  * run. One that does not answer is left out. Errors: ERROR_NO_MEMORY, ERROR_BACKEND_FAILED.
  */
-int interpreters_look(struct arena *arena, const struct host_rules *rules, struct runtimes *ret, struct error *e);
+int interpreters_look(struct arena *arena, const struct host_rules *rules, struct runtimes *ret,
+                      struct error *e);
 
 /*
  * Copies the first dotted number in a program's output ("Python 3.13.1", "v24.0.0"), at most `room`

@@ -11,10 +11,25 @@
 static void
 knows_programs_by_their_names(void **state)
 {
-        static const struct { const char *file, *family; } cases[] = {
-                { "python3", "python" }, { "python3.11", "python" }, { "python", "python" }, { "pypy3", "pypy" }, { "node", "node" }, { "nodejs", "node" },
-                { "bash", "bash" }, { "perl5.36.0", "perl" }, { "python3-config", NULL }, { "python3.11-config", NULL }, { "nodemon", NULL },
-                { "perl5.36-x86_64-linux-gnu", NULL }, { "bashbug", NULL }, { "3", NULL }, { ".", NULL }, { "", NULL },
+        static const struct {
+                const char *file, *family;
+        } cases[] = {
+                { "python3", "python" },
+                { "python3.11", "python" },
+                { "python", "python" },
+                { "pypy3", "pypy" },
+                { "node", "node" },
+                { "nodejs", "node" },
+                { "bash", "bash" },
+                { "perl5.36.0", "perl" },
+                { "python3-config", NULL },
+                { "python3.11-config", NULL },
+                { "nodemon", NULL },
+                { "perl5.36-x86_64-linux-gnu", NULL },
+                { "bashbug", NULL },
+                { "3", NULL },
+                { ".", NULL },
+                { "", NULL },
         };
 
         (void)state;
@@ -31,9 +46,17 @@ knows_programs_by_their_names(void **state)
 static void
 reads_versions_out_of_words(void **state)
 {
-        static const struct { const char *words, *version; } cases[] = {
-                { "Python 3.13.1\n", "3.13.1" }, { "v24.0.0", "24.0.0" }, { "GNU bash, version 5.2.15(1)-release", "5.2.15" }, { "This is perl 5, version 36", "5" },
-                { "ruby 3.1.2p20", "3.1.2" }, { "no numbers", "" }, { "", "" }, { "openjdk 17.", "17" },
+        static const struct {
+                const char *words, *version;
+        } cases[] = {
+                { "Python 3.13.1\n", "3.13.1" },
+                { "v24.0.0", "24.0.0" },
+                { "GNU bash, version 5.2.15(1)-release", "5.2.15" },
+                { "This is perl 5, version 36", "5" },
+                { "ruby 3.1.2p20", "3.1.2" },
+                { "no numbers", "" },
+                { "", "" },
+                { "openjdk 17.", "17" },
                 { "111111111111111111111111111111111111111111", "" },
         };
 
@@ -64,7 +87,8 @@ finds_those_of_this_machine(void **state)
                 assert_true(all.items[i].path[0] == '/');
                 assert_true(strchr("0123456789", all.items[i].version[0]) != NULL);
                 if (i > 0 && strcmp(all.items[i].family, all.items[i - 1].family) == 0)
-                        assert_true(runtime_version_compare(all.items[i - 1].version, all.items[i].version) >= 0);
+                        assert_true(runtime_version_compare(all.items[i - 1].version,
+                                                            all.items[i].version) >= 0);
         }
         assert_int_equal(runtime_find(&all, "python3", &python, &e), 0);
         assert_non_null(strstr(python->path, "python"));
@@ -77,7 +101,8 @@ looks_into_tool_roots(void **state)
 {
         char root[] = "/var/tmp/interpreters-XXXXXX", folder[64], bin[80], program[96];
         const char *roots[] = { root };
-        struct host_rules with = { .tool_roots = { roots, 1 } }, without = { .tool_roots = { roots, 0 } };
+        struct host_rules with = { .tool_roots = { roots, 1 } },
+                          without = { .tool_roots = { roots, 0 } };
         const struct runtime *lua;
         struct runtimes all;
         struct arena arena;
@@ -89,7 +114,7 @@ looks_into_tool_roots(void **state)
         (void)snprintf(folder, sizeof folder, "%s/mine", root);
         (void)snprintf(bin, sizeof bin, "%s/bin", folder);
         (void)snprintf(program, sizeof program, "%s/lua99.7", bin);
-        (void)umask(022);                      /* whatever the caller's: who runs in a box has to reach it */
+        (void)umask(022); /* whatever the caller's: who runs in a box has to reach it */
         assert_true(chmod(root, 0755) == 0 && mkdir(folder, 0755) == 0 && mkdir(bin, 0755) == 0);
         f = fopen(program, "w");
         assert_non_null(f);
@@ -104,7 +129,8 @@ looks_into_tool_roots(void **state)
         assert_string_equal(lua->prefix, folder);
         assert_string_equal(lua->version, "99.7.1");
         arena_fini(&arena);
-        assert_true(unlink(program) == 0 && rmdir(bin) == 0 && rmdir(folder) == 0 && rmdir(root) == 0);
+        assert_true(unlink(program) == 0 && rmdir(bin) == 0 && rmdir(folder) == 0 &&
+                    rmdir(root) == 0);
 }
 
 int

@@ -18,7 +18,8 @@ verdict_check(struct arena *arena, struct verdict *v, struct findings *findings,
 }
 
 int
-verdict_allow(struct arena *arena, const struct host_rules *rules, int64_t now_s, struct verdict *v, struct findings *findings, struct error *e)
+verdict_allow(struct arena *arena, const struct host_rules *rules, int64_t now_s, struct verdict *v,
+              struct findings *findings, struct error *e)
 {
         return authorise(arena, v->spec, rules, now_s, &v->allowed, findings, e);
 }

@@ -47,7 +47,8 @@ prepared_init_in(struct prepared *p, void *memory, size_t len)
         p->is_short = true;
 }
 
-/* -- the template --------------------------------------------------------------------------------------------- */
+/* -- the template
+ * --------------------------------------------------------------------------------------------- */
 
 static bool
 has_name(const struct spec_names *names, const char *name)
@@ -65,7 +66,7 @@ add_name(struct arena *arena, struct spec_names *names, const char *name, struct
 
         if (!items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the template");
-        items[0] = name;               /* first in PATH */
+        items[0] = name; /* first in PATH */
         if (names->count > 0)
                 memcpy(items + 1, names->items, sizeof *items * names->count);
         *names = (struct spec_names){ items, names->count + 1 };
@@ -88,13 +89,15 @@ bring_in(const char *prefix, struct prepared *p, struct error *e)
         *rules = *p->rules;
         p->spec = spec;
         p->rules = rules;
-        if (!has_name(&spec->carrel.tools, prefix) && add_name(&p->arena, &spec->carrel.tools, prefix, e) < 0)
+        if (!has_name(&spec->carrel.tools, prefix) &&
+            add_name(&p->arena, &spec->carrel.tools, prefix, e) < 0)
                 return -1;
         return add_name(&p->arena, &rules->tool_roots, prefix, e);
 }
 
 int
-prepare_take(const struct prepare_host *host, const struct prepare_request *request, const struct spec *allowed, struct prepared *p, struct error *e)
+prepare_take(const struct prepare_host *host, const struct prepare_request *request,
+             const struct spec *allowed, struct prepared *p, struct error *e)
 {
         p->spec = allowed;
         p->rules = host->rules;
@@ -115,10 +118,13 @@ prepare_limits(const struct prepare_host *host, uint32_t caller_uid)
         return limits;
 }
 
-/* -- judging a tree ------------------------------------------------------------------------------------------- */
+/* -- judging a tree
+ * ------------------------------------------------------------------------------------------- */
 
 static const struct node standard_config = { .kind = NODE_MAP, .key = "config" };
-static const struct node standard_provider = { .kind = NODE_STRING, .key = "provider", .text = "local", .len = 5, .next = &standard_config };
+static const struct node standard_provider = {
+        .kind = NODE_STRING, .key = "provider", .text = "local", .len = 5, .next = &standard_config
+};
 static const struct node standard = { .kind = NODE_MAP, .first = &standard_provider, .len = 2 };
 
 static enum manifest_kind
@@ -132,9 +138,12 @@ kind_of(const struct node *tree)
 static int
 refuse_reference(struct prepared *p, const struct manifest *m, struct error *e)
 {
-        (void)fail_at(e, ERROR_REF_UNRESOLVABLE, m->form == MANIFEST_FILE ? "sandbox/file" : "sandbox/ref", "not_followed",
-                      "the manifest only points at \"%.200s\", and the daemon opens no manifests", m->ref);
-        error_hint(e, "Send the block itself; `carrel create -f FILE` follows references before it sends.");
+        (void)fail_at(e, ERROR_REF_UNRESOLVABLE,
+                      m->form == MANIFEST_FILE ? "sandbox/file" : "sandbox/ref", "not_followed",
+                      "the manifest only points at \"%.200s\", and the daemon opens no manifests",
+                      m->ref);
+        error_hint(e, "Send the block itself; `carrel create -f FILE` follows references before it "
+                      "sends.");
         e->line = m->ref_line;
         e->column = m->ref_column;
         findings_add(&p->findings, e);
@@ -148,11 +157,15 @@ hint_inventory(const struct prepare_host *host, const struct verdict *v, struct 
         const char *ref = v->spec ? v->spec->env.auth_ref : NULL;
 
         if (e->code == ERROR_AUTH_UNRESOLVABLE && ref && !host_rules_inventory(host->rules, ref))
-                error_hint(e, "The daemon opens no %.64s of a workspace: name it, or its slugs, in the host file, under secrets, or use `carrel run`.", ref);
+                error_hint(e,
+                           "The daemon opens no %.64s of a workspace: name it, or its slugs, in "
+                           "the host file, under secrets, or use `carrel run`.",
+                           ref);
 }
 
 static int
-judge(const struct prepare_host *host, const struct prepare_request *request, const struct node *tree, struct prepared *p, struct verdict *v, struct error *e)
+judge(const struct prepare_host *host, const struct prepare_request *request,
+      const struct node *tree, struct prepared *p, struct verdict *v, struct error *e)
 {
         size_t errors_before = p->findings.error_count;
         struct host_rules rules = *host->rules;
@@ -164,10 +177,12 @@ judge(const struct prepare_host *host, const struct prepare_request *request, co
                 return -1;
         v->found = v->written;
         if (v->written.form == MANIFEST_NONE)
-                return fail(e, ERROR_NOT_CONFIGURED, "the manifest declares no sandbox, so no command may run");
+                return fail(e, ERROR_NOT_CONFIGURED,
+                            "the manifest declares no sandbox, so no command may run");
         if (v->written.form == MANIFEST_REF || v->written.form == MANIFEST_FILE)
                 return refuse_reference(p, &v->written, e);
-        if (verdict_check(&p->arena, v, &p->findings, e) == 0 && verdict_allow(&p->arena, &rules, request->now_s, v, &p->findings, e) == 0)
+        if (verdict_check(&p->arena, v, &p->findings, e) == 0 &&
+            verdict_allow(&p->arena, &rules, request->now_s, v, &p->findings, e) == 0)
                 return 0;
         if (p->findings.error_count == errors_before)
                 findings_add(&p->findings, e);
@@ -176,7 +191,8 @@ judge(const struct prepare_host *host, const struct prepare_request *request, co
 }
 
 int
-prepare_judge(const struct prepare_host *host, const struct prepare_request *request, const struct node *tree, struct prepared *p, struct error *e)
+prepare_judge(const struct prepare_host *host, const struct prepare_request *request,
+              const struct node *tree, struct prepared *p, struct error *e)
 {
         struct verdict v = { .spec = NULL };
 
@@ -185,20 +201,27 @@ prepare_judge(const struct prepare_host *host, const struct prepare_request *req
         return prepare_take(host, request, v.allowed, p, e);
 }
 
-/* -- the plan ------------------------------------------------------------------------------------------------- */
+/* -- the plan
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static bool
-is_permitted(const struct prepare_host *host, const struct prepare_request *request, const char *path, uint32_t owner)
+is_permitted(const struct prepare_host *host, const struct prepare_request *request,
+             const char *path, uint32_t owner)
 {
-        return request->caller_uid == PREPARE_UID_ANY || request->caller_uid == host->facts.uid || request->caller_uid == owner ||
-               host_path_is_below(&host->rules->mount_roots, path);
+        return request->caller_uid == PREPARE_UID_ANY || request->caller_uid == host->facts.uid ||
+               request->caller_uid == owner || host_path_is_below(&host->rules->mount_roots, path);
 }
 
 static int
 refuse_place(const char *path, const char *where, const char *what, struct error *e)
 {
-        (void)fail_at(e, ERROR_MOUNT_DENIED, where, "not_owned", "%s %.200s is not there, or not yours, and the host's mount_roots do not hold it", what, path);
-        error_hint(e, "Use a directory that you own, or have the operator list one under mount_roots in the host file.");
+        (void)fail_at(
+                e, ERROR_MOUNT_DENIED, where, "not_owned",
+                "%s %.200s is not there, or not yours, and the host's mount_roots do not hold it",
+                what, path);
+        error_hint(e, "Use a directory that you own, or have the operator list one under "
+                      "mount_roots in the host file.");
         return -1;
 }
 
@@ -211,12 +234,14 @@ is_told(const struct prepare_host *host, const struct prepare_request *request)
 {
         const char *path = request->workspace;
 
-        return is_permitted(host, request, path, UINT32_MAX) && (request->caller_uid == PREPARE_UID_ANY || !strstr(path, "/.."));
+        return is_permitted(host, request, path, UINT32_MAX) &&
+               (request->caller_uid == PREPARE_UID_ANY || !strstr(path, "/.."));
 }
 
 /* By handle: the object that is judged is the one that was opened, with links resolved. */
 static int
-open_workspace(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
+open_workspace(const struct prepare_host *host, const struct prepare_request *request,
+               struct prepared *p, struct error *e)
 {
         char link[64], path[PATH_ROOM];
         scoped_fd int fd = -1;
@@ -226,19 +251,27 @@ open_workspace(const struct prepare_host *host, const struct prepare_request *re
         if (!request->workspace)
                 return 0;
         if (request->workspace[0] != '/')
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "workspace", "relative", "a workspace is an absolute path, and this is %.200s", request->workspace);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "workspace", "relative",
+                               "a workspace is an absolute path, and this is %.200s",
+                               request->workspace);
         fd = open(request->workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) < 0)
-                return is_told(host, request) ? fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "opening the workspace %.200s", request->workspace)
-                                              : refuse_place(request->workspace, "workspace", "the workspace", e);
+                return is_told(host, request)
+                               ? fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno,
+                                          "opening the workspace %.200s", request->workspace)
+                               : refuse_place(request->workspace, "workspace", "the workspace", e);
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         len = readlink(link, path, sizeof path);
         if (len <= 0 || (size_t)len == sizeof path)
-                return fail(e, ERROR_WORKSPACE_NOT_FOUND, "the path of the workspace %.200s cannot be read back", request->workspace);
+                return fail(e, ERROR_WORKSPACE_NOT_FOUND,
+                            "the path of the workspace %.200s cannot be read back",
+                            request->workspace);
         p->workspace = arena_copy(p->plans, path, (size_t)len);
         if (!p->workspace)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
-        return is_permitted(host, request, p->workspace, st.st_uid) ? 0 : refuse_place(request->workspace, "workspace", "the workspace", e);
+        return is_permitted(host, request, p->workspace, st.st_uid)
+                       ? 0
+                       : refuse_place(request->workspace, "workspace", "the workspace", e);
 }
 
 /*
@@ -250,19 +283,24 @@ check_state(const struct prepare_host *host, const struct plan_source *source, s
 {
         const struct spec_names state = { &host->state, 1 }, mounted = { &source->host_path, 1 };
 
-        if (!host->state || (!host_path_is_below(&state, source->host_path) && !host_path_is_below(&mounted, host->state)))
+        if (!host->state || (!host_path_is_below(&state, source->host_path) &&
+                             !host_path_is_below(&mounted, host->state)))
                 return 0;
-        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "holds_state", "the mount source %.200s would show the daemon's own state in %.200s", source->host_path,
-                      host->state);
-        error_hint(e, "Mount another directory, or keep state elsewhere: carrel serve --state DIR.");
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "holds_state",
+                      "the mount source %.200s would show the daemon's own state in %.200s",
+                      source->host_path, host->state);
+        error_hint(e,
+                   "Mount another directory, or keep state elsewhere: carrel serve --state DIR.");
         return -1;
 }
 
 /* Relative paths start at the workspace. */
 static int
-join_reads(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct spec_names *ret, struct error *e)
+join_reads(const struct prepare_host *host, const struct prepare_request *request,
+           struct prepared *p, struct spec_names *ret, struct error *e)
 {
-        const char **items = arena_array(p->plans, const char *, request->read_count + host->reads.count + 1);
+        const char **items =
+                arena_array(p->plans, const char *, request->read_count + host->reads.count + 1);
 
         *ret = (struct spec_names){ items, 0 };
         for (size_t i = 0; items && i < host->reads.count; i++)
@@ -272,7 +310,8 @@ join_reads(const struct prepare_host *host, const struct prepare_request *reques
 
                 if (path[0] != '/' && !p->workspace)
                         continue;
-                items[ret->count] = path[0] == '/' ? path : arena_format(p->plans, "%s/%s", p->workspace, path);
+                items[ret->count] =
+                        path[0] == '/' ? path : arena_format(p->plans, "%s/%s", p->workspace, path);
                 if (!items[ret->count++])
                         return fail(e, ERROR_NO_MEMORY, "no memory for a path");
         }
@@ -288,9 +327,11 @@ is_stranger(const struct prepare_host *host, const struct prepare_request *reque
 static int
 refuse_tool(const char *path, size_t index, struct error *e)
 {
-        (void)fail_at(e, ERROR_MOUNT_DENIED, "", "closed", "the tool %.200s is not there, or closed to you", path);
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "", "closed",
+                      "the tool %.200s is not there, or closed to you", path);
         (void)snprintf(e->path, sizeof e->path, "metadata/carrel/tools/%zu", index);
-        error_hint(e, "Name a directory that you can list yourself: each directory on the way to it must be open to others (chmod go+x), and itself too (chmod go+rx).");
+        error_hint(e, "Name a directory that you can list yourself: each directory on the way to "
+                      "it must be open to others (chmod go+x), and itself too (chmod go+rx).");
         return -1;
 }
 
@@ -299,7 +340,8 @@ refuse_tool(const char *path, size_t index, struct error *e)
  * that this caller may not read.
  */
 static int
-check_tools(const struct prepare_host *host, const struct prepare_request *request, const struct prepared *p, struct error *e)
+check_tools(const struct prepare_host *host, const struct prepare_request *request,
+            const struct prepared *p, struct error *e)
 {
         size_t index = 0;
 
@@ -308,7 +350,8 @@ check_tools(const struct prepare_host *host, const struct prepare_request *reque
 
                 if (!p->sources->mounts[i].is_tool)
                         continue;
-                if (!reach_may_open(source->host_path, source->device, source->inode, request->caller_uid))
+                if (!reach_may_open(source->host_path, source->device, source->inode,
+                                    request->caller_uid))
                         return refuse_tool(p->sources->mounts[i].at, index, e);
                 index++;
         }
@@ -317,7 +360,8 @@ check_tools(const struct prepare_host *host, const struct prepare_request *reque
 
 /* A box that is prepared before its owner is known could bring one owner's volume to another. */
 static int
-find_volumes(const struct prepare_host *host, const struct prepare_request *request, const struct prepared *p, struct sources_volumes *ret, struct error *e)
+find_volumes(const struct prepare_host *host, const struct prepare_request *request,
+             const struct prepared *p, struct sources_volumes *ret, struct error *e)
 {
         const struct spec *spec = p->spec;
         bool wants_one = spec->carrel.home != NULL;
@@ -329,7 +373,8 @@ find_volumes(const struct prepare_host *host, const struct prepare_request *requ
         if (!wants_one || (request->owner && !host->volumes))
                 return 0;
         if (!request->owner)
-                return fail_at(e, ERROR_MOUNT_DENIED, "mounts", "no_owner", "a box that stands ready has no owner yet, so it has no volumes");
+                return fail_at(e, ERROR_MOUNT_DENIED, "mounts", "no_owner",
+                               "a box that stands ready has no owner yet, so it has no volumes");
         if (volume_directory(host->volumes, request->owner, place, e) < 0)
                 return -1;
         ret->place = arena_text(p->plans, place);
@@ -341,21 +386,27 @@ find_volumes(const struct prepare_host *host, const struct prepare_request *requ
  * directories that it may not read.
  */
 static int
-open_sources(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
+open_sources(const struct prepare_host *host, const struct prepare_request *request,
+             struct prepared *p, struct error *e)
 {
         static const char tools[] = "metadata/carrel/tools/";
         struct sources_volumes volumes;
         struct spec_names reads;
         size_t index;
 
-        if (join_reads(host, request, p, &reads, e) < 0 || find_volumes(host, request, p, &volumes, e) < 0)
+        if (join_reads(host, request, p, &reads, e) < 0 ||
+            find_volumes(host, request, p, &volumes, e) < 0)
                 return -1;
-        if (sources_open(p->plans, p->spec, p->rules, p->workspace, &reads, &volumes, host->facts.is_privileged, p->sources, e) == 0)
+        if (sources_open(p->plans, p->spec, p->rules, p->workspace, &reads, &volumes,
+                         host->facts.is_privileged, p->sources, e) == 0)
                 return check_tools(host, request, p, e);
-        if (!is_stranger(host, request) || strncmp(e->path, tools, strlen(tools)) != 0 || (e->code != ERROR_MOUNT_UNRESOLVABLE && e->code != ERROR_MOUNT_DENIED))
+        if (!is_stranger(host, request) || strncmp(e->path, tools, strlen(tools)) != 0 ||
+            (e->code != ERROR_MOUNT_UNRESOLVABLE && e->code != ERROR_MOUNT_DENIED))
                 return -1;
         index = strtoul(e->path + strlen(tools), NULL, 10);
-        return index < p->spec->carrel.tools.count ? refuse_tool(p->spec->carrel.tools.items[index], index, e) : -1;
+        return index < p->spec->carrel.tools.count
+                       ? refuse_tool(p->spec->carrel.tools.items[index], index, e)
+                       : -1;
 }
 
 /*
@@ -363,13 +414,17 @@ open_sources(const struct prepare_host *host, const struct prepare_request *requ
  * user's files by naming them as its workspace.
  */
 static int
-check_sources(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
+check_sources(const struct prepare_host *host, const struct prepare_request *request,
+              struct prepared *p, struct error *e)
 {
         const struct spec_names within = { &p->workspace, p->workspace ? 1 : 0 };
 
         if (p->sources->common >= 0)
-                findings_warn(&p->findings, "worktree", "mounts", 0, 0, "the workspace is a linked worktree, so its repository %.300s is mounted as well, writable, at %.300s",
-                              p->sources->items[p->sources->common].host_path, p->sources->mounts[p->sources->common].at);
+                findings_warn(&p->findings, "worktree", "mounts", 0, 0,
+                              "the workspace is a linked worktree, so its repository %.300s is "
+                              "mounted as well, writable, at %.300s",
+                              p->sources->items[p->sources->common].host_path,
+                              p->sources->mounts[p->sources->common].at);
         for (size_t i = 0; i < p->sources->count; i++) {
                 const struct plan_source *source = &p->sources->items[i];
 
@@ -377,7 +432,9 @@ check_sources(const struct prepare_host *host, const struct prepare_request *req
                         continue;
                 if (check_state(host, source, e) < 0)
                         return -1;
-                if (((int)i == p->sources->common || host_path_is_below(&within, source->host_path)) && !is_permitted(host, request, source->host_path, source->owner_uid))
+                if (((int)i == p->sources->common ||
+                     host_path_is_below(&within, source->host_path)) &&
+                    !is_permitted(host, request, source->host_path, source->owner_uid))
                         return refuse_place(source->host_path, "mounts", "the mount source", e);
         }
         return 0;
@@ -388,15 +445,18 @@ check_sources(const struct prepare_host *host, const struct prepare_request *req
  * lease of its name is locked.
  */
 static int
-choose_identity(const struct prepare_host *host, struct prepared *p, struct plan_request *request, struct error *e)
+choose_identity(const struct prepare_host *host, struct prepared *p, struct plan_request *request,
+                struct error *e)
 {
         uint64_t number = strtoull(request->id, NULL, 16);
 
         request->outside_uid = host->facts.uid;
         request->outside_gid = host->facts.gid;
         for (int tries = 0; host->facts.is_privileged && tries < RESERVED_COUNT; tries++) {
-                uint32_t uid = (uint32_t)(RESERVED_FIRST + (number + (uint64_t)tries) % RESERVED_COUNT);
-                const char *lease = arena_format(p->plans, "%s/%u.lease", host->facts.runtime_dir, uid);
+                uint32_t uid =
+                        (uint32_t)(RESERVED_FIRST + (number + (uint64_t)tries) % RESERVED_COUNT);
+                const char *lease =
+                        arena_format(p->plans, "%s/%u.lease", host->facts.runtime_dir, uid);
 
                 if (!lease)
                         return fail(e, ERROR_NO_MEMORY, "no memory for a name");
@@ -407,7 +467,8 @@ choose_identity(const struct prepare_host *host, struct prepared *p, struct plan
                 return 0;
         }
         if (host->facts.is_privileged)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "all %d ids for sandboxes are taken", RESERVED_COUNT);
+                return fail(e, ERROR_QUOTA_EXCEEDED, "all %d ids for sandboxes are taken",
+                            RESERVED_COUNT);
         return 0;
 }
 
@@ -424,16 +485,22 @@ has_groups(const struct host_facts *facts)
 static int
 add_links(struct prepared *p, struct plan_request *request, struct error *e)
 {
-        const struct runtime_family *family = p->runtime ? runtime_family_find(p->runtime->family, strlen(p->runtime->family)) : NULL;
-        struct plan_link *links = family ? arena_array(p->plans, struct plan_link, RUNTIME_COMMANDS_MAX) : NULL;
+        const struct runtime_family *family =
+                p->runtime ? runtime_family_find(p->runtime->family, strlen(p->runtime->family))
+                           : NULL;
+        struct plan_link *links =
+                family ? arena_array(p->plans, struct plan_link, RUNTIME_COMMANDS_MAX) : NULL;
 
         if (!family)
                 return 0;
         if (!links)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the template");
         request->links = links;
-        while (request->link_count < RUNTIME_COMMANDS_MAX && family->commands[request->link_count]) {
-                links[request->link_count] = (struct plan_link){ family->commands[request->link_count], p->runtime->path };
+        while (request->link_count < RUNTIME_COMMANDS_MAX &&
+               family->commands[request->link_count]) {
+                links[request->link_count] =
+                        (struct plan_link){ family->commands[request->link_count],
+                                            p->runtime->path };
                 request->link_count++;
         }
         return 0;
@@ -444,32 +511,50 @@ add_links(struct prepared *p, struct plan_request *request, struct error *e)
  * the workspace.
  */
 static int
-choose_keeping(const struct prepare_host *host, const struct prepare_request *asked, struct prepared *p, struct plan_request *request, struct error *e)
+choose_keeping(const struct prepare_host *host, const struct prepare_request *asked,
+               struct prepared *p, struct plan_request *request, struct error *e)
 {
         const char *base = asked->keeping;
 
         for (size_t i = 0; base && i < p->sources->count; i++)
-                if (host_path_is_below(&(struct spec_names){ &p->sources->items[i].host_path, 1 }, base))
+                if (host_path_is_below(&(struct spec_names){ &p->sources->items[i].host_path, 1 },
+                                       base))
                         base = NULL;
-        request->keeping[base ? 1 : 0] = arena_format(p->plans, "%s/kept/%s", host->facts.runtime_dir, asked->id);
+        request->keeping[base ? 1 : 0] =
+                arena_format(p->plans, "%s/kept/%s", host->facts.runtime_dir, asked->id);
         if (base)
                 request->keeping[0] = arena_format(p->plans, "%s/%s", base, asked->id);
-        return request->keeping[0] && (!base || request->keeping[1]) ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a path");
+        return request->keeping[0] && (!base || request->keeping[1])
+                       ? 0
+                       : fail(e, ERROR_NO_MEMORY, "no memory for a path");
 }
 
 static int
-make_plan(const struct prepare_host *host, const struct prepare_request *asked, struct prepared *p, struct error *e)
+make_plan(const struct prepare_host *host, const struct prepare_request *asked, struct prepared *p,
+          struct error *e)
 {
         const struct sources *s = p->sources;
-        struct plan_request request = { .id = asked->id, .sources = s->items, .source_count = sources_total(s),
-                                        .mounts = s->mounts, .mount_count = s->count, .disks = s->disks,
-                                        .disk_count = s->disk_count, .has_image = s->has_image, .why_no_image = p->why_no_image, .layers_off = asked->layers_off, .is_living = asked->is_living, .timeout_ms = asked->timeout_ms };
-        struct gitconfig_request git = { .home = is_stranger(host, asked) ? NULL : host->home, .xdg = host->xdg, .workspace = p->workspace };
+        struct plan_request request = { .id = asked->id,
+                                        .sources = s->items,
+                                        .source_count = sources_total(s),
+                                        .mounts = s->mounts,
+                                        .mount_count = s->count,
+                                        .disks = s->disks,
+                                        .disk_count = s->disk_count,
+                                        .has_image = s->has_image,
+                                        .why_no_image = p->why_no_image,
+                                        .layers_off = asked->layers_off,
+                                        .is_living = asked->is_living,
+                                        .timeout_ms = asked->timeout_ms };
+        struct gitconfig_request git = { .home = is_stranger(host, asked) ? NULL : host->home,
+                                         .xdg = host->xdg,
+                                         .workspace = p->workspace };
 
         if (choose_identity(host, p, &request, e) < 0 || add_links(p, &request, e) < 0)
                 return -1;
         if (!request.lease_path && has_groups(&host->facts))
-                request.lease_path = arena_format(p->plans, "%s/%s.lease", host->facts.runtime_dir, request.id);
+                request.lease_path =
+                        arena_format(p->plans, "%s/%s.lease", host->facts.runtime_dir, request.id);
         if (gitconfig_make(p->plans, &git, &request.gitconfig, e) < 0)
                 return -1;
         if (s->has_guards && choose_keeping(host, asked, p, &request, e) < 0)
@@ -479,13 +564,16 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
 }
 
 static int
-walk(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
+walk(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p,
+     struct error *e)
 {
         if (open_workspace(host, request, p, e) < 0 || open_sources(host, request, p, e) < 0)
                 return -1;
         if (check_sources(host, request, p, e) < 0)
                 return -1;
-        p->why_no_image = plan_wants_image(p->spec, &host->facts) ? image_find(p->plans, host, plan_disk_mb(p->spec), p->sources) : NULL;
+        p->why_no_image = plan_wants_image(p->spec, &host->facts)
+                                  ? image_find(p->plans, host, plan_disk_mb(p->spec), p->sources)
+                                  : NULL;
         return make_plan(host, request, p, e);
 }
 
@@ -495,10 +583,12 @@ reference_of(const struct spec *spec)
 {
         if (!spec->config || spec->config->kind != NODE_MAP)
                 return NULL;
-        node_each(setting, spec->config) {
+        node_each(setting, spec->config)
+        {
                 size_t len = strlen(setting->key);
 
-                if (setting->kind == NODE_STRING && len > 4 && strcmp(setting->key + len - 4, "_ref") == 0)
+                if (setting->kind == NODE_STRING && len > 4 &&
+                    strcmp(setting->key + len - 4, "_ref") == 0)
                         return setting->key;
         }
         return NULL;
@@ -513,8 +603,10 @@ fail_without_engine(const struct spec *spec, struct error *e)
 {
         const char *reference = reference_of(spec);
 
-        (void)fail_at(e, ERROR_PROVIDER_UNKNOWN, "provider", "no_engine", "this build of Carrel has no engine for the provider %.64s%s%.64s%s", spec->provider,
-                      reference ? ": the value of " : "", reference ? reference : "", reference ? " was not asked for" : "");
+        (void)fail_at(e, ERROR_PROVIDER_UNKNOWN, "provider", "no_engine",
+                      "this build of Carrel has no engine for the provider %.64s%s%.64s%s",
+                      spec->provider, reference ? ": the value of " : "",
+                      reference ? reference : "", reference ? " was not asked for" : "");
         e->line = spec->provider_place.line;
         e->column = spec->provider_place.column;
         error_hint(e, "This build only runs `provider: local`.");
@@ -522,7 +614,8 @@ fail_without_engine(const struct spec *spec, struct error *e)
 }
 
 int
-prepare_plan(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
+prepare_plan(const struct prepare_host *host, const struct prepare_request *request,
+             struct prepared *p, struct error *e)
 {
         if (strcmp(p->spec->provider, "local") != 0)
                 return fail_without_engine(p->spec, e);

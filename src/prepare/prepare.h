@@ -28,15 +28,16 @@
 #define PREPARE_UID_ANY UINT32_MAX
 
 struct prepare_request {
-        const char *id;                /* [0-9a-f]{16}: names leases and groups */
-        const char *workspace;         /* absolute directory, or NULL */
+        const char *id;        /* [0-9a-f]{16}: names leases and groups */
+        const char *workspace; /* absolute directory, or NULL */
         /* files that were read to judge: absolute, or relative to the workspace; read-only
          * inside */
-        const char *const *reads;  size_t read_count;
+        const char *const *reads;
+        size_t read_count;
         /* absolute directory for names moved out of the workspace; NULL: below the runtime
          * directory */
         const char *keeping;
-        const char *runtime;           /* a template's name, or NULL */
+        const char *runtime; /* a template's name, or NULL */
         /* the user that secrets are bound for: a name; NULL: the principal, whose host this is */
         const char *actor;
         /* the owner of the volumes that may be mounted: "uid:1000"; NULL: no volumes */
@@ -44,31 +45,31 @@ struct prepare_request {
         /* the required owner of the workspace, unless the host's mount_roots permit it;
          * PREPARE_UID_ANY: not checked */
         uint32_t caller_uid;
-        int64_t now_s;                 /* seconds since 1970 */
+        int64_t now_s; /* seconds since 1970 */
         /* time limit for the one command of a sandbox; 0: none, or another process enforces it */
         uint64_t timeout_ms;
-        bool is_living;   /* many commands, can be frozen: has a group even if no limit needs one */
-        uint32_t layers_off;           /* 0 in the shipped program */
+        bool is_living; /* many commands, can be frozen: has a group even if no limit needs one */
+        uint32_t layers_off; /* 0 in the shipped program */
 };
 
 struct prepared {
-        struct arena arena;            /* spec, template; lives as long as the sandbox */
-        struct findings findings;      /* all messages about the manifest */
-        const struct spec *spec;       /* authorised */
-        const struct host_rules *rules;        /* the host's, with the template's directory permitted */
-        const struct runtime *runtime; /* or NULL; the host's */
-        const char *cwd;               /* inside; after prepare_plan() */
-        enum plan_cpu cpu;             /* after prepare_plan() */
-        uint64_t disk_floor_mb;        /* after prepare_plan() */
+        struct arena arena;             /* spec, template; lives as long as the sandbox */
+        struct findings findings;       /* all messages about the manifest */
+        const struct spec *spec;        /* authorised */
+        const struct host_rules *rules; /* the host's, with the template's directory permitted */
+        const struct runtime *runtime;  /* or NULL; the host's */
+        const char *cwd;                /* inside; after prepare_plan() */
+        enum plan_cpu cpu;              /* after prepare_plan() */
+        uint64_t disk_floor_mb;         /* after prepare_plan() */
         /* the fields below are valid from prepare_plan() to prepared_release() */
-        struct arena plan_arena, *plans;       /* `plans`: the arena that holds the plan */
+        struct arena plan_arena, *plans; /* `plans`: the arena that holds the plan */
         struct sources *sources;
         const struct plan *plan;
-        const char *workspace;         /* absolute, without links, or NULL */
+        const char *workspace; /* absolute, without links, or NULL */
         /* why the private places are in memory although an image was wanted; or NULL */
         const char *why_no_image;
         uint32_t outside_uid;
-        bool is_short;                 /* runs one command: the plan is in `arena` too */
+        bool is_short; /* runs one command: the plan is in `arena` too */
 };
 
 /* Initialises `p`, which may hold anything. End with prepared_fini(). */
@@ -97,13 +98,15 @@ struct host_limits prepare_limits(const struct prepare_host *host, uint32_t call
  * A manifest with read_only passes: p->spec->is_read_only is set, and no command may run. A
  * provider other than local passes too.
  */
-int prepare_judge(const struct prepare_host *host, const struct prepare_request *request, const struct node *tree, struct prepared *p, struct error *e);
+int prepare_judge(const struct prepare_host *host, const struct prepare_request *request,
+                  const struct node *tree, struct prepared *p, struct error *e);
 
 /*
  * For a caller that has judged already (`carrel run`): takes an authorised spec that lives in
  * p->arena. Errors: ERROR_RUNTIME_UNKNOWN, ERROR_NO_MEMORY.
  */
-int prepare_take(const struct prepare_host *host, const struct prepare_request *request, const struct spec *allowed, struct prepared *p, struct error *e);
+int prepare_take(const struct prepare_host *host, const struct prepare_request *request,
+                 const struct spec *allowed, struct prepared *p, struct error *e);
 
 /*
  * Opens the sources of the spec's mounts and of the template, chooses the payload's outside ids,
@@ -113,33 +116,37 @@ int prepare_take(const struct prepare_host *host, const struct prepare_request *
  * volume without an owner), ERROR_PROVIDER_UNKNOWN, ERROR_QUOTA_EXCEEDED, those of sources_open()
  * and plan_build().
  */
-int prepare_plan(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e);
+int prepare_plan(const struct prepare_host *host, const struct prepare_request *request,
+                 struct prepared *p, struct error *e);
 
 /* Closes what prepare_plan() opened and drops its plan. Accepts one without a plan. */
 void prepared_release(struct prepared *p);
 
 void prepared_fini(struct prepared *p);
 
-struct prepare_command {               /* the inputs of one command, beside its sandbox */
-        const char *cwd;               /* absolute and inside, or NULL: the sandbox's directory */
+struct prepare_command { /* the inputs of one command, beside its sandbox */
+        const char *cwd; /* absolute and inside, or NULL: the sandbox's directory */
         bool has_terminal;
         /* of the sandbox and of the command, for a shell's prompt at a terminal; each may be
          * NULL */
         const char *name, *program;
-        const char *const *sandbox_env;  size_t sandbox_env_count;     /* NAME=value of create */
+        const char *const *sandbox_env;
+        size_t sandbox_env_count; /* NAME=value of create */
         /* NAME=value of this command; overrides the others */
-        const char *const *env;  size_t env_count;
+        const char *const *env;
+        size_t env_count;
         /* the operator's environment: variables that the manifest may pass through, LANG, TERM */
         char *const *host;
-        const struct secret_values *secrets;   /* fetched for this command; NULL: none */
-        const char *actor;             /* as in struct prepare_request */
-        bool is_own;                   /* a function of the guest: receives no secrets */
-        bool keeps_all;                /* tests only: passes everything of `host` */
+        const struct secret_values *secrets; /* fetched for this command; NULL: none */
+        const char *actor;                   /* as in struct prepare_request */
+        bool is_own;                         /* a function of the guest: receives no secrets */
+        bool keeps_all;                      /* tests only: passes everything of `host` */
 };
 
 /* A function that asks the sources instead of this process, as secret_sources_fetch() would. */
 struct prepare_source {
-        int (*fetch)(void *ctx, const char *const *slugs, size_t count, struct secret_values *values, size_t *ret_failed, struct error *e);
+        int (*fetch)(void *ctx, const char *const *slugs, size_t count,
+                     struct secret_values *values, size_t *ret_failed, struct error *e);
         void *ctx;
 };
 
@@ -150,20 +157,25 @@ struct prepare_source {
  * `arena`; end them with secret_values_free(). Errors: those of secret_wanted() and
  * secret_sources_fetch().
  */
-int prepare_secrets(struct arena *arena, const struct prepared *p, char **environment, const struct prepare_source *instead, struct secret_values **ret, struct error *e);
+int prepare_secrets(struct arena *arena, const struct prepared *p, char **environment,
+                    const struct prepare_source *instead, struct secret_values **ret,
+                    struct error *e);
 
 /*
  * For a caller that fetches through another process: gives what is wanted, after an access check
  * for `actor`. Errors: those of secret_wanted().
  */
-int prepare_secrets_wanted(struct arena *arena, const struct prepared *p, const char *actor, struct secret_bound **ret, size_t *ret_count, struct error *e);
+int prepare_secrets_wanted(struct arena *arena, const struct prepared *p, const char *actor,
+                           struct secret_bound **ret, size_t *ret_count, struct error *e);
 
 /*
  * The environment of one command, in `arena`. Secrets are copied into it: call
  * prepare_environment_wipe() after it was passed on, before `arena` ends. Errors: as
  * environment_make().
  */
-int prepare_environment(struct arena *arena, const struct prepared *p, const struct prepare_command *command, struct environment *ret, struct error *e);
+int prepare_environment(struct arena *arena, const struct prepared *p,
+                        const struct prepare_command *command, struct environment *ret,
+                        struct error *e);
 void prepare_environment_wipe(struct environment *env);
 
 #endif

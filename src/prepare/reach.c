@@ -36,7 +36,8 @@ may(int fd, const struct stat *st, uint32_t uid, bool wants_read)
         if ((st->st_mode & wanted) != wanted || (st->st_mode >> 3 & wanted) != wanted)
                 return false;
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        return getxattr(link, "system.posix_acl_access", NULL, 0) < 0 && (errno == ENODATA || errno == ENOTSUP);
+        return getxattr(link, "system.posix_acl_access", NULL, 0) < 0 &&
+               (errno == ENODATA || errno == ENOTSUP);
 }
 
 /* Takes the next name from `path` and advances it; false if the name is too long. */

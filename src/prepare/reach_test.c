@@ -22,9 +22,15 @@ may(const char *path, uint32_t uid)
 static void
 no_closed_directory_lies_on_the_way(void **state)
 {
-        static const struct { mode_t above, below; bool stranger, owner; } rows[] = {
-                { 0755, 0755, true, true }, { 0700, 0755, false, true }, { 0711, 0755, true, true }, { 0755, 0711, false, true }, { 0755, 0700, false, true },
-                { 0705, 0755, false, true }, { 0750, 0755, false, true }, { 0055, 0755, true, false }, { 0755, 0705, false, true },
+        static const struct {
+                mode_t above, below;
+                bool stranger, owner;
+        } rows[] = {
+                { 0755, 0755, true, true },  { 0700, 0755, false, true },
+                { 0711, 0755, true, true },  { 0755, 0711, false, true },
+                { 0755, 0700, false, true }, { 0705, 0755, false, true },
+                { 0750, 0755, false, true }, { 0055, 0755, true, false },
+                { 0755, 0705, false, true },
         };
         char folder[] = "/tmp/carrel-reach-XXXXXX", above[64], below[96], link[96];
 
@@ -38,16 +44,20 @@ no_closed_directory_lies_on_the_way(void **state)
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
                 struct stat st;
 
-                assert_int_equal(chmod(above, 0755) | chmod(below, rows[i].below) | lstat(below, &st) | chmod(above, rows[i].above), 0);
+                assert_int_equal(chmod(above, 0755) | chmod(below, rows[i].below) |
+                                         lstat(below, &st) | chmod(above, rows[i].above),
+                                 0);
                 if (reach_may_open(below, st.st_dev, st.st_ino, stranger) != rows[i].stranger)
                         fail_msg("row %zu: a stranger", i);
-                /* an ordinary owner cannot look past a directory of theirs that is closed to them: the answer is the same */
+                /* an ordinary owner cannot look past a directory of theirs that is closed to them:
+                 * the answer is the same */
                 if (reach_may_open(below, st.st_dev, st.st_ino, geteuid()) != rows[i].owner)
                         fail_msg("row %zu: the owner", i);
         }
         assert_int_equal(chmod(above, 0755) | chmod(below, 0755), 0);
-        assert_false(may(link, stranger));                     /* a link is not what it leads to */
-        assert_false(reach_may_open(below, 0, 1, stranger));   /* another file than the one that is shown */
+        assert_false(may(link, stranger)); /* a link is not what it leads to */
+        assert_false(reach_may_open(below, 0, 1,
+                                    stranger)); /* another file than the one that is shown */
         assert_int_equal(unlink(link) | rmdir(below) | rmdir(above) | rmdir(folder), 0);
 }
 

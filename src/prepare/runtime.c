@@ -14,22 +14,22 @@ enum { NAME_MAX_LEN = 63, LIST_MAX = 220 };
 
 static const struct runtime_family families[] = {
         /* name      parts  says its version with  is called */
-        { "python",  2, "--version", { "python3", "python" } },
-        { "pypy",    2, "--version", { "pypy3", "pypy" } },
-        { "node",    1, "--version", { "node", "nodejs" } },
-        { "deno",    1, "--version", { "deno" } },
-        { "bun",     1, "--version", { "bun" } },
-        { "ruby",    2, "--version", { "ruby" } },
-        { "perl",    2, "-V:version", { "perl" } },
-        { "php",     2, "--version", { "php" } },
-        { "lua",     2, "-v",        { "lua" } },
-        { "luajit",  2, "-v",        { "luajit" } },
-        { "bash",    2, "--version", { "bash" } },
-        { "zsh",     2, "--version", { "zsh" } },
-        { "fish",    2, "--version", { "fish" } },
-        { "java",    1, "--version", { "java" } },
-        { "julia",   2, "--version", { "julia" } },
-        { "guile",   2, "--version", { "guile" } },
+        { "python", 2, "--version", { "python3", "python" } },
+        { "pypy", 2, "--version", { "pypy3", "pypy" } },
+        { "node", 1, "--version", { "node", "nodejs" } },
+        { "deno", 1, "--version", { "deno" } },
+        { "bun", 1, "--version", { "bun" } },
+        { "ruby", 2, "--version", { "ruby" } },
+        { "perl", 2, "-V:version", { "perl" } },
+        { "php", 2, "--version", { "php" } },
+        { "lua", 2, "-v", { "lua" } },
+        { "luajit", 2, "-v", { "luajit" } },
+        { "bash", 2, "--version", { "bash" } },
+        { "zsh", 2, "--version", { "zsh" } },
+        { "fish", 2, "--version", { "fish" } },
+        { "java", 1, "--version", { "java" } },
+        { "julia", 2, "--version", { "julia" } },
+        { "guile", 2, "--version", { "guile" } },
 };
 
 const struct runtime_family *
@@ -45,7 +45,8 @@ runtime_family_find(const char *name, size_t len)
                 if (strlen(families[i].name) == len && strncmp(families[i].name, name, len) == 0)
                         return &families[i];
                 for (size_t c = 0; c < RUNTIME_COMMANDS_MAX && families[i].commands[c]; c++)
-                        if (strlen(families[i].commands[c]) == len && strncmp(families[i].commands[c], name, len) == 0)
+                        if (strlen(families[i].commands[c]) == len &&
+                            strncmp(families[i].commands[c], name, len) == 0)
                                 return &families[i];
         }
         return NULL;
@@ -87,7 +88,8 @@ is_beginning(const char *asked, const char *version)
 
         while (len > 0 && asked[len - 1] == '.')
                 len--;
-        return strncmp(asked, version, len) == 0 && (len == 0 || version[len] == '\0' || version[len] == '.');
+        return strncmp(asked, version, len) == 0 &&
+               (len == 0 || version[len] == '\0' || version[len] == '.');
 }
 
 /* "python3.13, python3.11, node24", as many as fit. */
@@ -117,7 +119,8 @@ refuse(const struct runtimes *all, const char *name, struct error *e)
         char list[LIST_MAX];
 
         write_list(all, list);
-        (void)fail_at(e, ERROR_RUNTIME_UNKNOWN, "runtime", NULL, "this host has no runtime \"%.64s\"", name);
+        (void)fail_at(e, ERROR_RUNTIME_UNKNOWN, "runtime", NULL,
+                      "this host has no runtime \"%.64s\"", name);
         if (all->count > 0)
                 error_hint(e, "It has %s.", list);
         else
@@ -126,13 +129,16 @@ refuse(const struct runtimes *all, const char *name, struct error *e)
 }
 
 int
-runtime_find(const struct runtimes *all, const char *name, const struct runtime **ret, struct error *e)
+runtime_find(const struct runtimes *all, const char *name, const struct runtime **ret,
+             struct error *e)
 {
         const char *version = strlen(name) <= NAME_MAX_LEN ? version_of(name) : NULL;
-        const struct runtime_family *family = version ? runtime_family_find(name, (size_t)(version - name)) : NULL;
+        const struct runtime_family *family =
+                version ? runtime_family_find(name, (size_t)(version - name)) : NULL;
 
         for (size_t i = 0; family && i < all->count; i++)
-                if (strcmp(all->items[i].family, family->name) == 0 && is_beginning(version, all->items[i].version)) {
+                if (strcmp(all->items[i].family, family->name) == 0 &&
+                    is_beginning(version, all->items[i].version)) {
                         *ret = &all->items[i];
                         return 0;
                 }
@@ -142,14 +148,16 @@ runtime_find(const struct runtimes *all, const char *name, const struct runtime 
 int
 runtime_name_write(const struct runtime *runtime, char *out, size_t room)
 {
-        const struct runtime_family *family = runtime_family_find(runtime->family, strlen(runtime->family));
+        const struct runtime_family *family =
+                runtime_family_find(runtime->family, strlen(runtime->family));
         const char *end = runtime->version;
 
         for (unsigned part = 0; family && part < family->parts; part++) {
                 end += part > 0 && *end == '.';
                 end += strspn(end, "0123456789");
         }
-        return snprintf(out, room, "%s%.*s", runtime->family, (int)(end - runtime->version), runtime->version);
+        return snprintf(out, room, "%s%.*s", runtime->family, (int)(end - runtime->version),
+                        runtime->version);
 }
 
 const char *
@@ -161,7 +169,9 @@ runtime_name(struct arena *arena, const struct runtime *runtime)
         return arena_text(arena, name);
 }
 
-/* -- as a tree ------------------------------------------------------------------------------------------------ */
+/* -- as a tree
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static struct node *
 text_node(struct arena *arena, const char *key, const char *text)
@@ -169,7 +179,9 @@ text_node(struct arena *arena, const char *key, const char *text)
         struct node *n = arena_new(arena, struct node);
 
         if (n)
-                *n = (struct node){ .kind = NODE_STRING, .key = key, .text = text, .len = strlen(text) };
+                *n = (struct node){
+                        .kind = NODE_STRING, .key = key, .text = text, .len = strlen(text)
+                };
         return n;
 }
 
@@ -228,19 +240,25 @@ text_of(const struct node *map, const char *key)
 int
 runtimes_read(struct arena *arena, const struct node *list, struct runtimes *ret, struct error *e)
 {
-        struct runtime *items = list->kind == NODE_LIST && list->len <= RUNTIMES_MAX ? arena_array(arena, struct runtime, list->len + 1) : NULL;
+        struct runtime *items = list->kind == NODE_LIST && list->len <= RUNTIMES_MAX
+                                        ? arena_array(arena, struct runtime, list->len + 1)
+                                        : NULL;
         size_t count = 0;
 
         if (list->kind != NODE_LIST || list->len > RUNTIMES_MAX)
                 return fail(e, ERROR_PROTOCOL, "a list of templates is malformed");
         if (!items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the templates");
-        node_each(map, list) {
+        node_each(map, list)
+        {
                 const char *prefix = text_of(map, "prefix");
-                struct runtime r = { text_of(map, "family"), text_of(map, "version"), text_of(map, "path"), prefix && *prefix ? prefix : NULL };
+                struct runtime r = { text_of(map, "family"), text_of(map, "version"),
+                                     text_of(map, "path"), prefix && *prefix ? prefix : NULL };
 
-                if (!r.family || !r.version || !r.path || !runtime_family_find(r.family, strlen(r.family)) || r.path[0] != '/' ||
-                    (r.prefix && r.prefix[0] != '/') || strspn(r.version, "0123456789.") != strlen(r.version))
+                if (!r.family || !r.version || !r.path ||
+                    !runtime_family_find(r.family, strlen(r.family)) || r.path[0] != '/' ||
+                    (r.prefix && r.prefix[0] != '/') ||
+                    strspn(r.version, "0123456789.") != strlen(r.version))
                         return fail(e, ERROR_PROTOCOL, "a list of templates is malformed");
                 items[count++] = r;
         }

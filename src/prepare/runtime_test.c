@@ -16,11 +16,29 @@ static const struct runtimes all = { items, sizeof items / sizeof *items };
 static void
 finds_the_newest_that_fits(void **state)
 {
-        static const struct { const char *name; int index; } cases[] = {
-                { "node24", 0 }, { "node", 0 }, { "nodejs22", 1 }, { "node22.20", 1 }, { "python3", 2 }, { "python", 2 }, { "python3.13", 2 },
-                { "python3.9", 3 }, { "python3.9.2", 3 }, { "bash", 4 },
-                { "python3.1", -1 }, { "node2", -1 }, { "ruby", -1 }, { "", -1 }, { "3.13", -1 }, { "python3.13-slim", -1 }, { "node24/../x", -1 },
-                { "a-name-far-longer-than-any-runtime-may-have-because-somebody-pasted-it-here", -1 },
+        static const struct {
+                const char *name;
+                int index;
+        } cases[] = {
+                { "node24", 0 },
+                { "node", 0 },
+                { "nodejs22", 1 },
+                { "node22.20", 1 },
+                { "python3", 2 },
+                { "python", 2 },
+                { "python3.13", 2 },
+                { "python3.9", 3 },
+                { "python3.9.2", 3 },
+                { "bash", 4 },
+                { "python3.1", -1 },
+                { "node2", -1 },
+                { "ruby", -1 },
+                { "", -1 },
+                { "3.13", -1 },
+                { "python3.13-slim", -1 },
+                { "node24/../x", -1 },
+                { "a-name-far-longer-than-any-runtime-may-have-because-somebody-pasted-it-here",
+                  -1 },
         };
 
         (void)state;
@@ -90,7 +108,10 @@ static void
 a_foreign_list_is_looked_at(void **state)
 {
         static const struct runtime bad[] = {
-                { "cobol", "1", "/bin/x", NULL }, { "node", "1-2", "/bin/x", NULL }, { "node", "1", "bin/x", NULL }, { "node", "1", "/bin/x", "x" },
+                { "cobol", "1", "/bin/x", NULL },
+                { "node", "1-2", "/bin/x", NULL },
+                { "node", "1", "bin/x", NULL },
+                { "node", "1", "/bin/x", "x" },
         };
 
         (void)state;
@@ -100,7 +121,8 @@ a_foreign_list_is_looked_at(void **state)
                 struct error e;
 
                 arena_init(&arena, 1 << 20);
-                assert_int_equal(runtimes_read(&arena, runtimes_write(&arena, &one), &back, &e), -1);
+                assert_int_equal(runtimes_read(&arena, runtimes_write(&arena, &one), &back, &e),
+                                 -1);
                 assert_int_equal(e.code, ERROR_PROTOCOL);
                 arena_fini(&arena);
         }

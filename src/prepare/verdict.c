@@ -46,7 +46,8 @@ record(struct findings *findings, size_t errors_before, struct error *e)
  * is an error at once.
  */
 static int
-read_inventory(struct arena *arena, const struct spec *spec, const struct verdict_host *host, struct error *e)
+read_inventory(struct arena *arena, const struct spec *spec, const struct verdict_host *host,
+               struct error *e)
 {
         const char *ref = spec->env.auth_ref;
         const struct host_inventory *known = ref ? host_rules_inventory(host->rules, ref) : NULL;
@@ -57,8 +58,8 @@ read_inventory(struct arena *arena, const struct spec *spec, const struct verdic
 
         if (!ref || (known && (known->slugs.count > 0 || !known->may_reveal)))
                 return 0;
-        if (reference_read(arena, ref, "SECRETS.md", &target, e) < 0
-            || host->reader.read(host->reader.ctx, arena, &target, &bytes, &len, e) < 0) {
+        if (reference_read(arena, ref, "SECRETS.md", &target, e) < 0 ||
+            host->reader.read(host->reader.ctx, arena, &target, &bytes, &len, e) < 0) {
                 if (e->code != ERROR_REF_UNRESOLVABLE)
                         return -1;
                 if (known || strcmp(e->reason, "acl_denied") != 0)
@@ -75,28 +76,33 @@ static int
 walk(struct arena *arena, const struct ref_manifest_file *file, enum verdict_stage stage,
      const struct verdict_host *host, struct verdict *v, struct findings *findings, struct error *e)
 {
-        if (manifest_read(arena, file->bytes, file->len, file->kind, file->syntax, &v->written, findings, e) < 0)
+        if (manifest_read(arena, file->bytes, file->len, file->kind, file->syntax, &v->written,
+                          findings, e) < 0)
                 return -1;
         v->found = v->written;
         if (stage == VERDICT_PARSE || v->written.form == MANIFEST_NONE)
                 return 0;
-        if (!v->found.block && stage >= VERDICT_RESOLVE
-            && ref_resolve(arena, &v->written, &host->reader, &v->found, findings, e) < 0)
+        if (!v->found.block && stage >= VERDICT_RESOLVE &&
+            ref_resolve(arena, &v->written, &host->reader, &v->found, findings, e) < 0)
                 return -1;
         if (!v->found.block)
                 return 0;
-        if (stage >= VERDICT_RESOLVE && manifest_override(arena, &v->found, host->overrides, host->override_count, e) < 0)
+        if (stage >= VERDICT_RESOLVE &&
+            manifest_override(arena, &v->found, host->overrides, host->override_count, e) < 0)
                 return -1;
         if (verdict_check(arena, v, findings, e) < 0)
                 return -1;
         if (stage < VERDICT_AUTHORISE)
                 return 0;
-        return read_inventory(arena, v->spec, host, e) < 0 ? -1 : verdict_allow(arena, host->rules, host->now_s, v, findings, e);
+        return read_inventory(arena, v->spec, host, e) < 0
+                       ? -1
+                       : verdict_allow(arena, host->rules, host->now_s, v, findings, e);
 }
 
 int
 verdict_reach(struct arena *arena, const struct ref_manifest_file *file, enum verdict_stage stage,
-              const struct verdict_host *host, struct verdict *ret, struct findings *findings, struct error *e)
+              const struct verdict_host *host, struct verdict *ret, struct findings *findings,
+              struct error *e)
 {
         size_t errors_before = findings->error_count;
 

@@ -1,5 +1,6 @@
 /*
- * proto/authority.c - "host" or "host:port", as Host, :authority, and the target of CONNECT write it.
+ * proto/authority.c - "host" or "host:port", as Host, :authority, and the target of CONNECT write
+ * it.
  *
  * Room: proto (deciding, pure). Touches: nothing.
  */
@@ -12,7 +13,8 @@ enum { PORT_DIGITS = 5, PORT_MAX = 65535 };
 static bool
 is_host_byte(char c)
 {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_' || c == '.';
 }
 
 static bool

@@ -1,16 +1,34 @@
 /*
- * proto/dns.c - the questions that a sandbox's programs put to a name server, and the answers that the gate gives them.
+ * proto/dns.c - the questions that a sandbox's programs put to a name server, and the answers that
+ * the gate gives them.
  *
  * Room: proto (deciding, pure). Touches: nothing; bytes in, bytes out.
- * Theory: a question is echoed byte for byte and never built again, so that a client's checks of its own question hold. The text of
- * a name is made once, here, of bytes that mean the same to everybody; any other byte makes it no name.
+ * Theory: a question is echoed byte for byte and never built again, so that a client's checks of
+ * its own question hold. The text of a name is made once, here, of bytes that mean the same to
+ * everybody; any other byte makes it no name.
  */
 #include "proto/dns.h"
 
 #include <string.h>
 
-enum { QR = 0x8000, OPCODE = 0x7800, AA = 0x0400, TC = 0x0200, RD = 0x0100, RA = 0x0080, CD = 0x0010 };
-enum { CLASS_IN = 1, TYPE_TKEY = 249, TYPE_MAILA = 254, LABEL_MAX = 63, POINTER = 0xc0, OPT_LEN = 11, OPTION_REASON = 15 };
+enum {
+        QR = 0x8000,
+        OPCODE = 0x7800,
+        AA = 0x0400,
+        TC = 0x0200,
+        RD = 0x0100,
+        RA = 0x0080,
+        CD = 0x0010
+};
+enum {
+        CLASS_IN = 1,
+        TYPE_TKEY = 249,
+        TYPE_MAILA = 254,
+        LABEL_MAX = 63,
+        POINTER = 0xc0,
+        OPT_LEN = 11,
+        OPTION_REASON = 15
+};
 
 static uint16_t
 get16(const uint8_t *at)
@@ -18,7 +36,9 @@ get16(const uint8_t *at)
         return (uint16_t)(at[0] << 8 | at[1]);
 }
 
-/* -- names ---------------------------------------------------------------------------------------------------------- */
+/* -- names
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static bool
 is_text(const uint8_t *label, size_t len)
@@ -26,7 +46,8 @@ is_text(const uint8_t *label, size_t len)
         for (size_t i = 0; i < len; i++) {
                 uint8_t c = label[i];
 
-                if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+                if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_'))
                         return false;
         }
         return true;
@@ -42,7 +63,8 @@ dns_name_read(const uint8_t *bytes, size_t len, size_t *at, char ret[DNS_NAME_MA
         for (;;) {
                 size_t label = i < len ? bytes[i] : POINTER;
 
-                if (label > LABEL_MAX || len - i - 1 < label || i + 1 + label - *at > DNS_WIRE_NAME_MAX - (label > 0)) {
+                if (label > LABEL_MAX || len - i - 1 < label ||
+                    i + 1 + label - *at > DNS_WIRE_NAME_MAX - (label > 0)) {
                         ret[0] = '\0';
                         return -1;
                 }
@@ -81,7 +103,9 @@ dns_name_write(const char *name, uint8_t ret[DNS_WIRE_NAME_MAX])
         return out;
 }
 
-/* -- questions ------------------------------------------------------------------------------------------------------ */
+/* -- questions
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 /* The options of an OPT record: do their lengths add up? */
 static bool
@@ -104,7 +128,8 @@ edns_read(const uint8_t *bytes, size_t len, struct dns_query *ret)
 {
         uint16_t size;
 
-        if (len < OPT_LEN || bytes[0] != 0 || get16(bytes + 1) != DNS_OPT || get16(bytes + 9) != len - OPT_LEN || !options_check(bytes + OPT_LEN, len - OPT_LEN))
+        if (len < OPT_LEN || bytes[0] != 0 || get16(bytes + 1) != DNS_OPT ||
+            get16(bytes + 9) != len - OPT_LEN || !options_check(bytes + OPT_LEN, len - OPT_LEN))
                 return DNS_FORMERR;
         size = get16(bytes + 3);
         ret->has_edns = true;
@@ -163,7 +188,8 @@ dns_query_read(const uint8_t *bytes, size_t len, struct dns_query *ret, enum dns
                 *ret_rcode = DNS_NOTIMP;
                 return DNS_FAULTY;
         }
-        if ((ret->flags & TC) != 0 || get16(bytes + 4) != 1 || get16(bytes + 6) != 0 || get16(bytes + 8) != 0 || get16(bytes + 10) > 1)
+        if ((ret->flags & TC) != 0 || get16(bytes + 4) != 1 || get16(bytes + 6) != 0 ||
+            get16(bytes + 8) != 0 || get16(bytes + 10) > 1)
                 return DNS_FAULTY;
         *ret_rcode = body_read(bytes, len, ret, &is_name);
         if (*ret_rcode != DNS_NOERROR)
@@ -175,9 +201,14 @@ dns_query_read(const uint8_t *bytes, size_t len, struct dns_query *ret, enum dns
         return DNS_ASKED;
 }
 
-/* -- answers -------------------------------------------------------------------------------------------------------- */
+/* -- answers
+ * --------------------------------------------------------------------------------------------------------
+ */
 
-struct out { uint8_t *at; size_t len, room; };
+struct out {
+        uint8_t *at;
+        size_t len, room;
+};
 
 /* Past the room it only counts: who wrote too much sees it at the end. */
 static void
@@ -204,7 +235,8 @@ put32(struct out *o, uint32_t value)
 }
 
 static void
-put_header(struct out *o, const struct dns_query *q, unsigned rcode, unsigned more_flags, unsigned answers, unsigned authorities)
+put_header(struct out *o, const struct dns_query *q, unsigned rcode, unsigned more_flags,
+           unsigned answers, unsigned authorities)
 {
         put16(o, q->id);
         put16(o, QR | RA | (q->flags & (OPCODE | RD | CD)) | more_flags | (rcode & 15));
@@ -226,11 +258,13 @@ put_address(struct out *o, const struct dns_query *q, const struct dns_answer *a
         put(o, a->address, a->address_len);
 }
 
-/* An SOA of the root: whatever the name was, it lies below. RFC 2308: its TTL and minimum say for how long a denial holds. */
+/* An SOA of the root: whatever the name was, it lies below. RFC 2308: its TTL and minimum say for
+ * how long a denial holds. */
 static void
 put_authority(struct out *o, const struct dns_answer *a)
 {
-        static const uint8_t names[] = "\4gate\7invalid\0\6nobody\7invalid";        /* the second root is the string's own NUL */
+        static const uint8_t names[] =
+                "\4gate\7invalid\0\6nobody\7invalid"; /* the second root is the string's own NUL */
 
         put(o, "", 1);
         put16(o, DNS_SOA);
@@ -238,7 +272,7 @@ put_authority(struct out *o, const struct dns_answer *a)
         put32(o, a->ttl_s);
         put16(o, sizeof names + 20);
         put(o, names, sizeof names);
-        put32(o, 1);                   /* serial, refresh, retry, expire */
+        put32(o, 1); /* serial, refresh, retry, expire */
         put32(o, 3600);
         put32(o, 600);
         put32(o, 86400);
@@ -281,12 +315,14 @@ put_edns(struct out *o, const struct dns_answer *a, size_t limit)
 }
 
 size_t
-dns_answer_write(const struct dns_query *q, const struct dns_answer *a, bool is_udp, uint8_t *ret, size_t room)
+dns_answer_write(const struct dns_query *q, const struct dns_answer *a, bool is_udp, uint8_t *ret,
+                 size_t room)
 {
         static const struct dns_answer nothing;
         struct out o = { .at = ret, .room = room };
         size_t limit = is_udp && q->udp_size < DNS_ANSWER_MAX ? q->udp_size : DNS_ANSWER_MAX;
-        bool has_address = a->address && ((q->type == DNS_A && a->address_len == 4) || (q->type == DNS_AAAA && a->address_len == 16));
+        bool has_address = a->address && ((q->type == DNS_A && a->address_len == 4) ||
+                                          (q->type == DNS_AAAA && a->address_len == 16));
         bool is_denial = a->rcode == DNS_NXDOMAIN || (a->rcode == DNS_NOERROR && !has_address);
         unsigned rcode = a->rcode;
 

@@ -29,7 +29,9 @@ greeting_read(const uint8_t *bytes, size_t len)
         if (len == 0)
                 return GREETING_MORE;
         if (bytes[0] == TLS_HANDSHAKE)
-                return len < 2 ? GREETING_MORE : bytes[1] == TLS_MAJOR ? GREETING_TLS : GREETING_UNKNOWN;
+                return len < 2                 ? GREETING_MORE
+                       : bytes[1] == TLS_MAJOR ? GREETING_TLS
+                                               : GREETING_UNKNOWN;
         for (size_t i = 0; i < len && i <= METHOD_MAX; i++) {
                 if (bytes[i] == ' ' && i == 3 && memcmp(bytes, preface, 4) == 0)
                         return preface_read(bytes, len);

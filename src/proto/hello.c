@@ -2,24 +2,43 @@
  * proto/hello.c - the greeting of a TLS client: whom does it ask for?
  *
  * Room: proto (deciding, pure). Touches: nothing.
- * Theory: records are counted as they become whole, each once, so that bytes which come one at a time cost no more than their number. Once the counted ones hold
- * the ClientHello it is read, in one pass, by a cursor that steps over record headers; a nested length is checked before anything in it is.
+ * Theory: records are counted as they become whole, each once, so that bytes which come one at a
+ * time cost no more than their number. Once the counted ones hold the ClientHello it is read, in
+ * one pass, by a cursor that steps over record headers; a nested length is checked before anything
+ * in it is.
  *
- *     records --whole hello--> version, random, session, ciphers, compression --> extensions --> { server_name, ALPN, ECH }, the others stepped over
+ *     records --whole hello--> version, random, session, ciphers, compression --> extensions --> {
+ * server_name, ALPN, ECH }, the others stepped over
  */
 #include "proto/hello.h"
 
 #include <string.h>
 
 enum {
-        RECORD_HEADER = 5, RECORD_MAX = 16384, RECORD_HANDSHAKE = 22, HANDSHAKE_HEADER = 4, CLIENT_HELLO = 1, SERVER_HELLO = 2, MAJOR = 3, MINOR_MAX = 4,
-        RANDOM_LEN = 32, SESSION_MAX = 32, EXTENSION_NAME = 0, EXTENSION_ALPN = 16, EXTENSION_ECH = 0xfe0d, HOST_NAME = 0
+        RECORD_HEADER = 5,
+        RECORD_MAX = 16384,
+        RECORD_HANDSHAKE = 22,
+        HANDSHAKE_HEADER = 4,
+        CLIENT_HELLO = 1,
+        SERVER_HELLO = 2,
+        MAJOR = 3,
+        MINOR_MAX = 4,
+        RANDOM_LEN = 32,
+        SESSION_MAX = 32,
+        EXTENSION_NAME = 0,
+        EXTENSION_ALPN = 16,
+        EXTENSION_ECH = 0xfe0d,
+        HOST_NAME = 0
 };
 enum { SEEN_NAME = 1u << 0, SEEN_ALPN = 1u << 1, SEEN_ECH = 1u << 2 };
 
-/* -- bytes of the handshake, wherever they lie ---------------------------------------------------------------------- */
+/* -- bytes of the handshake, wherever they lie
+ * ---------------------------------------------------------------------- */
 
-struct cursor { const uint8_t *bytes; size_t at, in_record, left; };
+struct cursor {
+        const uint8_t *bytes;
+        size_t at, in_record, left;
+};
 
 /* The next `len` bytes, to `ret` if it is not NULL. False: there are not so many. */
 static bool
@@ -60,7 +79,8 @@ take_number(struct cursor *c, unsigned len, size_t *ret)
         return true;
 }
 
-/* A vector behind a length of `width` bytes, to be read by itself: *ret covers only the vector, `c` continues after it. */
+/* A vector behind a length of `width` bytes, to be read by itself: *ret covers only the vector, `c`
+ * continues after it. */
 static bool
 take_vector(struct cursor *c, unsigned width, struct cursor *ret)
 {
@@ -73,7 +93,9 @@ take_vector(struct cursor *c, unsigned width, struct cursor *ret)
         return take(c, len, NULL);
 }
 
-/* -- extensions ----------------------------------------------------------------------------------------------------- */
+/* -- extensions
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* Is the last label a number, as in every spelling of an IPv4 address? */
 static bool
@@ -93,9 +115,11 @@ is_address(const char *name)
 static bool
 is_name(const char *name, size_t len)
 {
-        static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+        static const char good[] =
+                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 
-        return strspn(name, good) == len && name[0] != '.' && name[len - 1] != '.' && !strstr(name, "..") && !is_address(name);
+        return strspn(name, good) == len && name[0] != '.' && name[len - 1] != '.' &&
+               !strstr(name, "..") && !is_address(name);
 }
 
 /* server_name: one list of one host_name, and nothing else. */
@@ -105,7 +129,8 @@ name_read(struct hello *h, struct cursor *c)
         struct cursor list, name;
         size_t type;
 
-        if (!take_vector(c, 2, &list) || c->left > 0 || !take_number(&list, 1, &type) || type != HOST_NAME || !take_vector(&list, 2, &name) || list.left > 0)
+        if (!take_vector(c, 2, &list) || c->left > 0 || !take_number(&list, 1, &type) ||
+            type != HOST_NAME || !take_vector(&list, 2, &name) || list.left > 0)
                 return false;
         if (name.left == 0 || name.left > HELLO_NAME_MAX)
                 return false;
@@ -145,8 +170,13 @@ ech_read(struct hello *h, struct cursor *c)
         return take(c, c->left, NULL);
 }
 
-static const struct { unsigned type, seen; bool (*read)(struct hello *h, struct cursor *c); } extensions[] = {
-        { EXTENSION_NAME, SEEN_NAME, name_read }, { EXTENSION_ALPN, SEEN_ALPN, alpn_read }, { EXTENSION_ECH, SEEN_ECH, ech_read },
+static const struct {
+        unsigned type, seen;
+        bool (*read)(struct hello *h, struct cursor *c);
+} extensions[] = {
+        { EXTENSION_NAME, SEEN_NAME, name_read },
+        { EXTENSION_ALPN, SEEN_ALPN, alpn_read },
+        { EXTENSION_ECH, SEEN_ECH, ech_read },
 };
 
 static bool
@@ -170,19 +200,22 @@ extensions_read(struct hello *h, struct cursor *c)
         unsigned seen = 0;
 
         if (c->left == 0)
-                return true;           /* before TLS 1.2 there may be none */
+                return true; /* before TLS 1.2 there may be none */
         if (!take_vector(c, 2, &all) || c->left > 0)
                 return false;
         while (all.left > 0) {
                 size_t type;
 
-                if (!take_number(&all, 2, &type) || !take_vector(&all, 2, &body) || !extension_read(h, type, &body, &seen))
+                if (!take_number(&all, 2, &type) || !take_vector(&all, 2, &body) ||
+                    !extension_read(h, type, &body, &seen))
                         return false;
         }
         return true;
 }
 
-/* -- the greeting --------------------------------------------------------------------------------------------------- */
+/* -- the greeting
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static bool
 greeting_read(struct hello *h, const uint8_t *bytes)
@@ -190,9 +223,11 @@ greeting_read(struct hello *h, const uint8_t *bytes)
         struct cursor c = { .bytes = bytes, .left = h->need }, session, ciphers, compression;
         size_t version;
 
-        if (!take(&c, HANDSHAKE_HEADER, NULL) || !take_number(&c, 2, &version) || version >> 8 != MAJOR || !take(&c, RANDOM_LEN, NULL))
+        if (!take(&c, HANDSHAKE_HEADER, NULL) || !take_number(&c, 2, &version) ||
+            version >> 8 != MAJOR || !take(&c, RANDOM_LEN, NULL))
                 return false;
-        if (!take_vector(&c, 1, &session) || session.left > SESSION_MAX || !take_vector(&c, 2, &ciphers) || ciphers.left == 0 || ciphers.left % 2 != 0)
+        if (!take_vector(&c, 1, &session) || session.left > SESSION_MAX ||
+            !take_vector(&c, 2, &ciphers) || ciphers.left == 0 || ciphers.left % 2 != 0)
                 return false;
         return take_vector(&c, 1, &compression) && compression.left > 0 && extensions_read(h, &c);
 }
@@ -229,7 +264,8 @@ need_read(struct hello *h, const uint8_t *bytes)
 
         if (h->need > 0 || h->have < HANDSHAKE_HEADER)
                 return true;
-        if (!take_number(&c, 1, &type) || !take_number(&c, 3, &len) || type != CLIENT_HELLO || len > HELLO_MAX - HANDSHAKE_HEADER)
+        if (!take_number(&c, 1, &type) || !take_number(&c, 3, &len) || type != CLIENT_HELLO ||
+            len > HELLO_MAX - HANDSHAKE_HEADER)
                 return false;
         h->need = HANDSHAKE_HEADER + len;
         return true;
@@ -251,7 +287,9 @@ hello_read(struct hello *h, const uint8_t *bytes, size_t len)
                 h->verdict = record_check(h, bytes, len);
                 if (h->verdict != HELLO_MORE)
                         break;
-                body = len - h->record_at >= RECORD_HEADER ? (size_t)bytes[h->record_at + 3] << 8 | bytes[h->record_at + 4] : 0;
+                body = len - h->record_at >= RECORD_HEADER
+                               ? (size_t)bytes[h->record_at + 3] << 8 | bytes[h->record_at + 4]
+                               : 0;
                 if (h->record_at + RECORD_HEADER + body > HELLO_WIRE_MAX)
                         h->verdict = HELLO_MALFORMED;
                 else if (body == 0 || len - h->record_at - RECORD_HEADER < body)
@@ -272,16 +310,23 @@ int
 hello_retry(const uint8_t *bytes, size_t len)
 {
         /* The random of a HelloRetryRequest: SHA-256 of its name (RFC 8446 4.1.3). */
-        static const uint8_t retry[RANDOM_LEN] = { 0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
-                                                   0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c };
-        enum { TYPE_AT = RECORD_HEADER, RANDOM_AT = RECORD_HEADER + HANDSHAKE_HEADER + 2, BODY_LEAST = HANDSHAKE_HEADER + 2 + RANDOM_LEN };
+        static const uint8_t retry[RANDOM_LEN] = { 0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11,
+                                                   0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+                                                   0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e,
+                                                   0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c };
+        enum {
+                TYPE_AT = RECORD_HEADER,
+                RANDOM_AT = RECORD_HEADER + HANDSHAKE_HEADER + 2,
+                BODY_LEAST = HANDSHAKE_HEADER + 2 + RANDOM_LEN
+        };
 
         if (len > 0 && bytes[0] != RECORD_HANDSHAKE)
                 return 0;
         if (len <= TYPE_AT)
                 return -1;
         if (bytes[TYPE_AT] != SERVER_HELLO || ((size_t)bytes[3] << 8 | bytes[4]) < BODY_LEAST)
-                return 1;              /* cut into pieces, or out of order: a search for a second greeting misses nothing */
+                return 1; /* cut into pieces, or out of order: a search for a second greeting misses
+                             nothing */
         if (len < RANDOM_AT + RANDOM_LEN)
                 return -1;
         return memcmp(bytes + RANDOM_AT, retry, RANDOM_LEN) == 0;

@@ -1,5 +1,6 @@
 /*
- * proto/hello_test.c - H13: whom a TLS greeting asks for, however it is cut; and what is no greeting.
+ * proto/hello_test.c - H13: whom a TLS greeting asks for, however it is cut; and what is no
+ * greeting.
  */
 #include "proto/hello.h"
 
@@ -15,7 +16,10 @@
 #define ALPN "\0\x10\0\x0e\0\x0c\2h2\x08http/1.1"
 #define ECH "\xfe\x0d\0\3\0\1\2"
 
-struct wire { uint8_t bytes[HELLO_WIRE_MAX * 2]; size_t len; };
+struct wire {
+        uint8_t bytes[HELLO_WIRE_MAX * 2];
+        size_t len;
+};
 
 /* A handshake message in records of `piece` bytes. */
 static void
@@ -33,7 +37,8 @@ wrap(struct wire *w, const uint8_t *message, size_t len, size_t piece)
         }
 }
 
-/* A ClientHello with these extensions (their whole length comes in front); `body` replaces what stands before them. */
+/* A ClientHello with these extensions (their whole length comes in front); `body` replaces what
+ * stands before them. */
 static size_t
 build(uint8_t *message, const char *body, size_t body_len, const char *extensions, size_t len)
 {
@@ -57,14 +62,16 @@ build(uint8_t *message, const char *body, size_t body_len, const char *extension
 #define RANDOM "0123456789abcdef0123456789abcdef"
 #define BODY "\3\3" RANDOM "\x04sess\0\4\x13\x01\x1a\x1a\1\0"
 
-/* In steps of `step` bytes, each time from memory of exactly that size. Answers the verdict; *ret_told: bytes that it took. */
+/* In steps of `step` bytes, each time from memory of exactly that size. Answers the verdict;
+ * *ret_told: bytes that it took. */
 static enum hello_verdict
 read_in_steps(struct hello *h, const uint8_t *bytes, size_t len, size_t step, size_t *ret_told)
 {
         enum hello_verdict verdict = HELLO_MORE;
 
         hello_init(h);
-        for (size_t there = step < len ? step : len;; there = there + step < len ? there + step : len) {
+        for (size_t there = step < len ? step : len;;
+             there = there + step < len ? there + step : len) {
                 uint8_t *exact = malloc(there);
 
                 assert_non_null(exact);
@@ -78,27 +85,59 @@ read_in_steps(struct hello *h, const uint8_t *bytes, size_t len, size_t step, si
 }
 
 static void
-H13_greetings_name_whom_they_ask_for(void **state)
+H13_greetings_name_whom_they_ask_for(void **state) /* taste: its table is long */
 {
-        static const struct { const char *extensions; size_t len; enum hello_verdict verdict; const char *name; bool has_ech, has_alpn; } cases[] = {
-                { BYTES(A_TEST), HELLO_TLS, "a.test", false, false }, { BYTES(GREASE A_TEST ALPN ECH "\x2a\x2a\0\0"), HELLO_TLS, "a.test", true, true }, { BYTES(ECH A_TEST), HELLO_TLS, "a.test", true, false },
-                { BYTES(SNI("\x0b", "\x09", "\x06", "A.TesT")), HELLO_TLS, "A.TesT", false, false }, { BYTES(""), HELLO_TLS, "", false, false }, { NULL, 0, HELLO_TLS, "", false, false },
+        static const struct {
+                const char *extensions;
+                size_t len;
+                enum hello_verdict verdict;
+                const char *name;
+                bool has_ech, has_alpn;
+        } cases[] = {
+                { BYTES(A_TEST), HELLO_TLS, "a.test", false, false },
+                { BYTES(GREASE A_TEST ALPN ECH "\x2a\x2a\0\0"), HELLO_TLS, "a.test", true, true },
+                { BYTES(ECH A_TEST), HELLO_TLS, "a.test", true, false },
+                { BYTES(SNI("\x0b", "\x09", "\x06", "A.TesT")), HELLO_TLS, "A.TesT", false, false },
+                { BYTES(""), HELLO_TLS, "", false, false },
+                { NULL, 0, HELLO_TLS, "", false, false },
                 { BYTES(GREASE ALPN), HELLO_TLS, "", false, true },
                 /* names that are none */
-                { BYTES(A_TEST A_TEST), HELLO_MALFORMED, NULL, false, false }, { BYTES("\0\0\0\0"), HELLO_MALFORMED, NULL, false, false }, { BYTES("\0\0\0\2\0\0"), HELLO_MALFORMED, NULL, false, false },
-                { BYTES(SNI("\5", "\3", "\0", "")), HELLO_MALFORMED, NULL, false, false }, { BYTES(SNI("\x0b", "\x09", "\x06", "a\0test")), HELLO_MALFORMED, NULL, false, false },
-                { BYTES(SNI("\x0e", "\x0c", "\x09", "127.0.0.1")), HELLO_MALFORMED, NULL, false, false }, { BYTES(SNI("\x08", "\6", "\3", "0x7")), HELLO_MALFORMED, NULL, false, false },
-                { BYTES(SNI("\x08", "\6", "\3", "::1")), HELLO_MALFORMED, NULL, false, false }, { BYTES(SNI("\x0c", "\x0a", "\x07", "a.test.")), HELLO_MALFORMED, NULL, false, false },
-                { BYTES(SNI("\x0b", "\x09", "\x06", "a..est")), HELLO_MALFORMED, NULL, false, false }, { BYTES(SNI("\x0b", "\x09", "\x06", ".atest")), HELLO_MALFORMED, NULL, false, false },
-                { BYTES(SNI("\x0b", "\x09", "\x06", "a test")), HELLO_MALFORMED, NULL, false, false }, { BYTES(SNI("\x0b", "\x09", "\x06", "*.test")), HELLO_MALFORMED, NULL, false, false },
-                { BYTES("\0\0\0\x0b\0\x09\1\0\6a.test"), HELLO_MALFORMED, NULL, false, false },                                         /* of another type */
-                { BYTES("\0\0\0\x14\0\x12\0\0\6a.test\0\0\6b.test"), HELLO_MALFORMED, NULL, false, false },                             /* two in one list */
-                { BYTES("\0\0\0\x0b\0\x08\0\0\6a.test"), HELLO_MALFORMED, NULL, false, false }, { BYTES("\0\0\0\x0b\0\x0a\0\0\6a.test"), HELLO_MALFORMED, NULL, false, false },
-                { BYTES("\0\0\0\x0b\0\x09\0\0\7a.test"), HELLO_MALFORMED, NULL, false, false }, { BYTES("\0\0\0\x0c\0\x09\0\0\6a.test\0"), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(A_TEST A_TEST), HELLO_MALFORMED, NULL, false, false },
+                { BYTES("\0\0\0\0"), HELLO_MALFORMED, NULL, false, false },
+                { BYTES("\0\0\0\2\0\0"), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(SNI("\5", "\3", "\0", "")), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(SNI("\x0b", "\x09", "\x06", "a\0test")), HELLO_MALFORMED, NULL, false,
+                  false },
+                { BYTES(SNI("\x0e", "\x0c", "\x09", "127.0.0.1")), HELLO_MALFORMED, NULL, false,
+                  false },
+                { BYTES(SNI("\x08", "\6", "\3", "0x7")), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(SNI("\x08", "\6", "\3", "::1")), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(SNI("\x0c", "\x0a", "\x07", "a.test.")), HELLO_MALFORMED, NULL, false,
+                  false },
+                { BYTES(SNI("\x0b", "\x09", "\x06", "a..est")), HELLO_MALFORMED, NULL, false,
+                  false },
+                { BYTES(SNI("\x0b", "\x09", "\x06", ".atest")), HELLO_MALFORMED, NULL, false,
+                  false },
+                { BYTES(SNI("\x0b", "\x09", "\x06", "a test")), HELLO_MALFORMED, NULL, false,
+                  false },
+                { BYTES(SNI("\x0b", "\x09", "\x06", "*.test")), HELLO_MALFORMED, NULL, false,
+                  false },
+                { BYTES("\0\0\0\x0b\0\x09\1\0\6a.test"), HELLO_MALFORMED, NULL, false,
+                  false }, /* of another type */
+                { BYTES("\0\0\0\x14\0\x12\0\0\6a.test\0\0\6b.test"), HELLO_MALFORMED, NULL, false,
+                  false }, /* two in one list */
+                { BYTES("\0\0\0\x0b\0\x08\0\0\6a.test"), HELLO_MALFORMED, NULL, false, false },
+                { BYTES("\0\0\0\x0b\0\x0a\0\0\6a.test"), HELLO_MALFORMED, NULL, false, false },
+                { BYTES("\0\0\0\x0b\0\x09\0\0\7a.test"), HELLO_MALFORMED, NULL, false, false },
+                { BYTES("\0\0\0\x0c\0\x09\0\0\6a.test\0"), HELLO_MALFORMED, NULL, false, false },
                 { BYTES("\0\0\0\x0b\0\x09\0\0\5a.test"), HELLO_MALFORMED, NULL, false, false },
                 /* lists that do not add up */
-                { BYTES(A_TEST "\0"), HELLO_MALFORMED, NULL, false, false }, { BYTES(A_TEST "\x1a\x1a\0\2x"), HELLO_MALFORMED, NULL, false, false }, { BYTES(A_TEST ALPN ALPN), HELLO_MALFORMED, NULL, false, false },
-                { BYTES(A_TEST ECH ECH), HELLO_MALFORMED, NULL, false, false }, { BYTES(A_TEST "\0\x10\0\2\0\0"), HELLO_MALFORMED, NULL, false, false }, { BYTES(A_TEST "\0\x10\0\3\0\1\0"), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(A_TEST "\0"), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(A_TEST "\x1a\x1a\0\2x"), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(A_TEST ALPN ALPN), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(A_TEST ECH ECH), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(A_TEST "\0\x10\0\2\0\0"), HELLO_MALFORMED, NULL, false, false },
+                { BYTES(A_TEST "\0\x10\0\3\0\1\0"), HELLO_MALFORMED, NULL, false, false },
                 { BYTES(A_TEST "\0\x10\0\5\0\3\3h2"), HELLO_MALFORMED, NULL, false, false },
         };
         static struct wire w;
@@ -109,15 +148,22 @@ H13_greetings_name_whom_they_ask_for(void **state)
 
                 for (size_t piece = 1; piece <= len; piece += piece < 9 ? 1 : 37) {
                         wrap(&w, message, len, piece);
-                        for (size_t step = 1; step < 2 * w.len; step = step < 7 ? step + 1 : step * 3) {
+                        for (size_t step = 1; step < 2 * w.len;
+                             step = step < 7 ? step + 1 : step * 3) {
                                 struct hello h;
                                 size_t told;
-                                enum hello_verdict verdict = read_in_steps(&h, w.bytes, w.len, step, &told);
+                                enum hello_verdict verdict =
+                                        read_in_steps(&h, w.bytes, w.len, step, &told);
 
-                                if (verdict != cases[i].verdict || (verdict == HELLO_TLS && (strcmp(h.name, cases[i].name) != 0 || h.has_ech != cases[i].has_ech || h.has_alpn != cases[i].has_alpn)))
-                                        fail_msg("case %zu, records of %zu, steps of %zu: %d %s", i, piece, step, verdict, h.name);
+                                if (verdict != cases[i].verdict ||
+                                    (verdict == HELLO_TLS && (strcmp(h.name, cases[i].name) != 0 ||
+                                                              h.has_ech != cases[i].has_ech ||
+                                                              h.has_alpn != cases[i].has_alpn)))
+                                        fail_msg("case %zu, records of %zu, steps of %zu: %d %s", i,
+                                                 piece, step, verdict, h.name);
                                 if (told < w.len && w.len - told >= step)
-                                        fail_msg("case %zu: told after %zu of %zu bytes", i, told, w.len);
+                                        fail_msg("case %zu: told after %zu of %zu bytes", i, told,
+                                                 w.len);
                         }
                 }
         }
@@ -126,10 +172,21 @@ H13_greetings_name_whom_they_ask_for(void **state)
 static void
 greetings_keep_to_their_form(void **state)
 {
-        static const struct { const char *body; size_t len; enum hello_verdict verdict; } cases[] = {
-                { BYTES("\3\1" RANDOM "\0\0\2\x13\x01\1\0"), HELLO_TLS }, { BYTES("\2\0" RANDOM "\0\0\2\x13\x01\1\0"), HELLO_MALFORMED }, { BYTES("\3\3" RANDOM "\x21" RANDOM "x\0\2\x13\x01\1\0"), HELLO_MALFORMED },
-                { BYTES("\3\3" RANDOM "\0\0\0\1\0"), HELLO_MALFORMED }, { BYTES("\3\3" RANDOM "\0\0\3\x13\x01\x13\1\0"), HELLO_MALFORMED }, { BYTES("\3\3" RANDOM "\0\0\2\x13\x01\0"), HELLO_MALFORMED },
-                { BYTES("\3\3" RANDOM "\0\xff\xff"), HELLO_MALFORMED }, { BYTES("\3\3" RANDOM), HELLO_MALFORMED }, { BYTES("\3"), HELLO_MALFORMED }, { BYTES(""), HELLO_MALFORMED },
+        static const struct {
+                const char *body;
+                size_t len;
+                enum hello_verdict verdict;
+        } cases[] = {
+                { BYTES("\3\1" RANDOM "\0\0\2\x13\x01\1\0"), HELLO_TLS },
+                { BYTES("\2\0" RANDOM "\0\0\2\x13\x01\1\0"), HELLO_MALFORMED },
+                { BYTES("\3\3" RANDOM "\x21" RANDOM "x\0\2\x13\x01\1\0"), HELLO_MALFORMED },
+                { BYTES("\3\3" RANDOM "\0\0\0\1\0"), HELLO_MALFORMED },
+                { BYTES("\3\3" RANDOM "\0\0\3\x13\x01\x13\1\0"), HELLO_MALFORMED },
+                { BYTES("\3\3" RANDOM "\0\0\2\x13\x01\0"), HELLO_MALFORMED },
+                { BYTES("\3\3" RANDOM "\0\xff\xff"), HELLO_MALFORMED },
+                { BYTES("\3\3" RANDOM), HELLO_MALFORMED },
+                { BYTES("\3"), HELLO_MALFORMED },
+                { BYTES(""), HELLO_MALFORMED },
         };
         static struct wire w;
         uint8_t message[1024];
@@ -147,12 +204,28 @@ greetings_keep_to_their_form(void **state)
 static void
 H13_what_is_not_a_greeting(void **state)
 {
-        static const struct { const char *bytes; size_t len; enum hello_verdict verdict; } cases[] = {
-                { BYTES(""), HELLO_MORE }, { BYTES("\x16"), HELLO_MORE }, { BYTES("\x16\3\1\0"), HELLO_MORE }, { BYTES("\x16\3\1\0\5\1\0"), HELLO_MORE },
-                { BYTES("GET / HTTP/1.1\r\n"), HELLO_NOT_TLS }, { BYTES("\x80\x2e\1\0\2\0\x15"), HELLO_NOT_TLS }, { BYTES("\x16\2"), HELLO_NOT_TLS }, { BYTES("\x15\3\1\0\2\2\x28"), HELLO_NOT_TLS },
-                { BYTES("\x16\3\5"), HELLO_MALFORMED }, { BYTES("\x16\3\1\0\0"), HELLO_MALFORMED }, { BYTES("\x16\3\1\x40\1"), HELLO_MALFORMED }, { BYTES("\x16\3\1\0\5\2"), HELLO_MALFORMED },
-                { BYTES("\x16\3\1\0\4\1\0\x40\0"), HELLO_MALFORMED }, { BYTES("\x16\3\1\0\1\1\x17"), HELLO_MALFORMED }, { BYTES("\x16\3\1\0\1\1\x16\2"), HELLO_MALFORMED },
-                { BYTES("\x16\3\1\0\1\1\x14\3\3\0\1\1"), HELLO_MALFORMED }, { BYTES("\x16\3\1\0\6\1\0\0\1\3\3"), HELLO_MALFORMED },
+        static const struct {
+                const char *bytes;
+                size_t len;
+                enum hello_verdict verdict;
+        } cases[] = {
+                { BYTES(""), HELLO_MORE },
+                { BYTES("\x16"), HELLO_MORE },
+                { BYTES("\x16\3\1\0"), HELLO_MORE },
+                { BYTES("\x16\3\1\0\5\1\0"), HELLO_MORE },
+                { BYTES("GET / HTTP/1.1\r\n"), HELLO_NOT_TLS },
+                { BYTES("\x80\x2e\1\0\2\0\x15"), HELLO_NOT_TLS },
+                { BYTES("\x16\2"), HELLO_NOT_TLS },
+                { BYTES("\x15\3\1\0\2\2\x28"), HELLO_NOT_TLS },
+                { BYTES("\x16\3\5"), HELLO_MALFORMED },
+                { BYTES("\x16\3\1\0\0"), HELLO_MALFORMED },
+                { BYTES("\x16\3\1\x40\1"), HELLO_MALFORMED },
+                { BYTES("\x16\3\1\0\5\2"), HELLO_MALFORMED },
+                { BYTES("\x16\3\1\0\4\1\0\x40\0"), HELLO_MALFORMED },
+                { BYTES("\x16\3\1\0\1\1\x17"), HELLO_MALFORMED },
+                { BYTES("\x16\3\1\0\1\1\x16\2"), HELLO_MALFORMED },
+                { BYTES("\x16\3\1\0\1\1\x14\3\3\0\1\1"), HELLO_MALFORMED },
+                { BYTES("\x16\3\1\0\6\1\0\0\1\3\3"), HELLO_MALFORMED },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -160,7 +233,8 @@ H13_what_is_not_a_greeting(void **state)
                         struct hello h;
                         size_t told;
 
-                        if (read_in_steps(&h, (const uint8_t *)cases[i].bytes, cases[i].len, step, &told) != cases[i].verdict)
+                        if (read_in_steps(&h, (const uint8_t *)cases[i].bytes, cases[i].len, step,
+                                          &told) != cases[i].verdict)
                                 fail_msg("case %zu in steps of %zu", i, step);
                 }
         }
@@ -181,7 +255,8 @@ what_stands_behind_is_not_looked_at(void **state)
         assert_string_equal(h.name, "a.test");
 }
 
-/* The longest greeting is read, in the least favourable records too as long as they fit; one byte more is not waited for. */
+/* The longest greeting is read, in the least favourable records too as long as they fit; one byte
+ * more is not waited for. */
 static void
 greetings_are_bounded(void **state)
 {
@@ -223,19 +298,31 @@ offers_are_found(void **state)
         assert_false(hello_offers(&h, "h2"));
         assert_int_equal(hello_read(&h, w.bytes, w.len), HELLO_TLS);
         assert_true(hello_offers(&h, "h2") && hello_offers(&h, "http/1.1"));
-        assert_false(hello_offers(&h, "h") || hello_offers(&h, "h3") || hello_offers(&h, "") || hello_offers(&h, "http/1.11"));
+        assert_false(hello_offers(&h, "h") || hello_offers(&h, "h3") || hello_offers(&h, "") ||
+                     hello_offers(&h, "http/1.11"));
 }
 
-#define AGAIN "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c"
+#define AGAIN                                                                                      \
+        "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91\xc2\xa2\x11\x16\x7a\xbb" \
+        "\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c"
 
 static void
 H13_a_server_may_ask_for_a_second_greeting(void **state)
 {
-        static const struct { const char *bytes; size_t len; int retry; } cases[] = {
-                { BYTES(""), -1 }, { BYTES("\x16\3\3\0\x58"), -1 }, { BYTES("\x16\3\3\0\x58\2\0\0\x54\3\3"), -1 },
-                { BYTES("\x16\3\3\0\x58\2\0\0\x54\3\3" AGAIN), 1 }, { BYTES("\x16\3\3\0\x58\2\0\0\x54\3\3" RANDOM), 0 },
-                { BYTES("\x15\3\3\0\2\2\x28"), 0 }, { BYTES("!"), 0 },
-                { BYTES("\x16\3\3\0\x07\2\0\0\x54\3\3\xcf"), 1 }, { BYTES("\x16\3\3\0\4\0\0\0\0"), 1 },      /* cannot be known: treated as if it did */
+        static const struct {
+                const char *bytes;
+                size_t len;
+                int retry;
+        } cases[] = {
+                { BYTES(""), -1 },
+                { BYTES("\x16\3\3\0\x58"), -1 },
+                { BYTES("\x16\3\3\0\x58\2\0\0\x54\3\3"), -1 },
+                { BYTES("\x16\3\3\0\x58\2\0\0\x54\3\3" AGAIN), 1 },
+                { BYTES("\x16\3\3\0\x58\2\0\0\x54\3\3" RANDOM), 0 },
+                { BYTES("\x15\3\3\0\2\2\x28"), 0 },
+                { BYTES("!"), 0 },
+                { BYTES("\x16\3\3\0\x07\2\0\0\x54\3\3\xcf"), 1 },
+                { BYTES("\x16\3\3\0\4\0\0\0\0"), 1 }, /* cannot be known: treated as if it did */
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -253,8 +340,12 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(H13_greetings_name_whom_they_ask_for), cmocka_unit_test(greetings_keep_to_their_form), cmocka_unit_test(H13_what_is_not_a_greeting),
-                cmocka_unit_test(what_stands_behind_is_not_looked_at), cmocka_unit_test(greetings_are_bounded), cmocka_unit_test(offers_are_found),
+                cmocka_unit_test(H13_greetings_name_whom_they_ask_for),
+                cmocka_unit_test(greetings_keep_to_their_form),
+                cmocka_unit_test(H13_what_is_not_a_greeting),
+                cmocka_unit_test(what_stands_behind_is_not_looked_at),
+                cmocka_unit_test(greetings_are_bounded),
+                cmocka_unit_test(offers_are_found),
                 cmocka_unit_test(H13_a_server_may_ask_for_a_second_greeting),
         };
 

@@ -1,9 +1,12 @@
 /*
- * proto/http1.c - follows the requests on a plain HTTP/1 connection, and says how far they may be passed on.
+ * proto/http1.c - follows the requests on a plain HTTP/1 connection, and says how far they may be
+ * passed on.
  *
  * Room: proto (deciding, pure). Touches: mem.
- * Theory: the server behind sees the same bytes with another reader, so whatever two readers could frame in two ways is refused here (http_head.h), and llhttp is asked
- * about every message as well. A message that is refused in its middle is passed on up to the byte that broke it: what passes does not depend on how it was cut.
+ * Theory: the server behind sees the same bytes with another reader, so whatever two readers could
+ * frame in two ways is refused here (http_head.h), and llhttp is asked about every message as well.
+ * A message that is refused in its middle is passed on up to the byte that broke it: what passes
+ * does not depend on how it was cut.
  */
 #include "proto/http1.h"
 
@@ -24,7 +27,9 @@ http1_init(struct http1 *j)
         j->state = HEAD;
 }
 
-/* -- heads ---------------------------------------------------------------------------------------------------------- */
+/* -- heads
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static bool
 is_same_host(const struct authority *a, const struct authority *b)
@@ -36,7 +41,10 @@ is_same_host(const struct authority *a, const struct authority *b)
 static int
 absolute_read(struct http_text t, struct http1_request *r, struct error *e)
 {
-        size_t scheme = t.len > 7 && http_text_is((struct http_text){ t.at, 7 }, "http://") ? 7 : t.len > 8 && http_text_is((struct http_text){ t.at, 8 }, "https://") ? 8 : 0, len = 0;
+        size_t scheme = t.len > 7 && http_text_is((struct http_text){ t.at, 7 }, "http://")    ? 7
+                        : t.len > 8 && http_text_is((struct http_text){ t.at, 8 }, "https://") ? 8
+                                                                                               : 0,
+               len = 0;
 
         if (scheme == 0)
                 return malformed(e, "target", "the target is neither a path nor a URL of http");
@@ -81,13 +89,14 @@ host_read(const struct http_head *h, struct http1_request *r, struct error *e)
 {
         const struct http_field *host = http_head_find(h, "host");
 
-        if (!host)                     /* http_head.c lets CONNECT alone pass without */
+        if (!host) /* http_head.c lets CONNECT alone pass without */
                 r->host = r->target;
         else if (!authority_read(host->value.at, host->value.len, &r->host))
                 return malformed(e, "host_value", "Host is no name with a port at most");
         if (r->form != HTTP1_ABSOLUTE && r->form != HTTP1_AUTHORITY)
                 r->target = r->host;
-        if (!is_same_host(&r->target, &r->host) || (r->target.port != r->host.port && (r->form == HTTP1_ABSOLUTE || r->host.port != 0)))
+        if (!is_same_host(&r->target, &r->host) ||
+            (r->target.port != r->host.port && (r->form == HTTP1_ABSOLUTE || r->host.port != 0)))
                 return malformed(e, "two_hosts", "the target and Host name two hosts");
         return 0;
 }
@@ -102,7 +111,9 @@ upgrade_of(const struct http1 *j, const struct http_head *h)
                 return HTTP1_NO_UPGRADE;
         if (http_list_has(upgrade->value, "h2c"))
                 return HTTP1_H2C;
-        if (!http_text_is(upgrade->value, "websocket") || !h->wants_upgrade || h->method != HTTP_METHOD_GET || h->minor != 1 || h->framing != HTTP_NO_BODY || j->count > 0)
+        if (!http_text_is(upgrade->value, "websocket") || !h->wants_upgrade ||
+            h->method != HTTP_METHOD_GET || h->minor != 1 || h->framing != HTTP_NO_BODY ||
+            j->count > 0)
                 return HTTP1_OTHER;
         return HTTP1_WEBSOCKET;
 }
@@ -116,7 +127,8 @@ request_read(struct http1 *j, const char *bytes, struct error *e)
         if (http_head_read(bytes, j->head_len, HTTP_METHOD_ANY, &h, e) < 0)
                 return -1;
         reader_init(&j->reader, 0, 0);
-        if (reader_head(&j->reader, bytes, &h, e) < 0 || target_read(&h, &r, e) < 0 || host_read(&h, &r, e) < 0)
+        if (reader_head(&j->reader, bytes, &h, e) < 0 || target_read(&h, &r, e) < 0 ||
+            host_read(&h, &r, e) < 0)
                 return -1;
         if (h.method_text.len >= sizeof r.method)
                 return malformed(e, "method", "the method is too long");
@@ -131,7 +143,8 @@ request_read(struct http1 *j, const char *bytes, struct error *e)
 static bool
 is_about_host(const struct error *e)
 {
-        return strcmp(e->reason, "host") == 0 || (strcmp(e->reason, "repeated") == 0 && strcmp(e->path, "host") == 0);
+        return strcmp(e->reason, "host") == 0 ||
+               (strcmp(e->reason, "repeated") == 0 && strcmp(e->path, "host") == 0);
 }
 
 /* What to answer when `bytes` begin a head. */
@@ -144,7 +157,8 @@ head_take(struct http1 *j, const char *bytes, size_t len, struct error *e)
                 return HTTP1_MORE;
         if (j->is_last) {
                 j->state = BROKEN;
-                (void)malformed(e, "after_last", "there are bytes behind the request that was to be the last");
+                (void)malformed(e, "after_last",
+                                "there are bytes behind the request that was to be the last");
                 return HTTP1_MALFORMED;
         }
         found = http_head_scan(bytes, len, &j->scanned, &j->head_len, e);
@@ -158,15 +172,19 @@ head_take(struct http1 *j, const char *bytes, size_t len, struct error *e)
         return HTTP1_REQUEST;
 }
 
-/* -- bodies --------------------------------------------------------------------------------------------------------- */
+/* -- bodies
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static int
 piece_take(struct http1 *j, const char *bytes, size_t len, size_t *ret_taken, struct error *e)
 {
-        if (http_body_take(&j->body, bytes, len, ret_taken, e) < 0 || reader_body(&j->reader, bytes, *ret_taken, NULL, NULL, e) < 0)
+        if (http_body_take(&j->body, bytes, len, ret_taken, e) < 0 ||
+            reader_body(&j->reader, bytes, *ret_taken, NULL, NULL, e) < 0)
                 return -1;
         if (j->body.is_over != (j->reader.is_complete != 0))
-                return malformed(e, "disagreement", "the message can be read in two ways: where it ends");
+                return malformed(e, "disagreement",
+                                 "the message can be read in two ways: where it ends");
         return 0;
 }
 
@@ -182,12 +200,15 @@ body_take(struct http1 *j, const char *bytes, size_t len, size_t *ret_taken, str
                 return 0;
         j->body = body;
         j->reader = reader;
-        for (*ret_taken = 0; *ret_taken < len && piece_take(j, bytes + *ret_taken, 1, &one, e) == 0;)
+        for (*ret_taken = 0;
+             *ret_taken < len && piece_take(j, bytes + *ret_taken, 1, &one, e) == 0;)
                 *ret_taken += one;
         return -1;
 }
 
-/* -- the connection ------------------------------------------------------------------------------------------------- */
+/* -- the connection
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void
 head_pass(struct http1 *j)
@@ -214,7 +235,7 @@ http1_take(struct http1 *j, const char *bytes, size_t len, size_t *ret_pass, str
                         return HTTP1_REQUEST;
                 case PERMITTED:
                         if (len - *ret_pass < j->head_len)
-                                return HTTP1_MORE;     /* the caller forgot bytes that it had shown */
+                                return HTTP1_MORE; /* the caller forgot bytes that it had shown */
                         *ret_pass += j->head_len;
                         head_pass(j);
                         break;
@@ -255,7 +276,8 @@ http1_switched(struct http1 *j, bool is_switched)
                 j->state = is_switched ? TUNNEL : HEAD;
 }
 
-/* -- the answer to an upgrade --------------------------------------------------------------------------------------- */
+/* -- the answer to an upgrade
+ * --------------------------------------------------------------------------------------- */
 
 enum { STATUS_LINE_LEN = 12, SWITCHING = 101 };
 
@@ -295,7 +317,7 @@ http1_answer_status(const char *bytes, size_t len)
                 blank = status > 0 ? memmem(at, (size_t)(end - at), "\r\n\r\n", 4) : NULL;
                 if (!blank)
                         break;
-                at = blank + 4;        /* an answer that is not the last: 100, 103 */
+                at = blank + 4; /* an answer that is not the last: 100, 103 */
         }
         return len >= HTTP1_HEAD_MAX ? -2 : -1;
 }

@@ -1,5 +1,6 @@
 /*
- * proto/http1_test.c - H12: which requests a connection holds, whom they are for, and that nothing passes before it was judged, however it is cut.
+ * proto/http1_test.c - H12: which requests a connection holds, whom they are for, and that nothing
+ * passes before it was judged, however it is cut.
  */
 #include "proto/http1.h"
 
@@ -13,7 +14,10 @@
 #define GET "GET / HTTP/1.1\r\n"
 #define POST "POST / HTTP/1.1\r\n"
 
-struct seen { char events[512]; size_t passed; };
+struct seen {
+        char events[512];
+        size_t passed;
+};
 
 static void
 say(struct seen *s, const char *text)
@@ -27,10 +31,23 @@ say(struct seen *s, const char *text)
 static void
 say_request(struct seen *s, const struct http1_request *r)
 {
-        static const char *const forms[] = { [HTTP1_ORIGIN] = "origin", [HTTP1_ABSOLUTE] = "absolute", [HTTP1_AUTHORITY] = "connect", [HTTP1_ASTERISK] = "asterisk" };
-        static const char *const upgrades[] = { [HTTP1_NO_UPGRADE] = "", [HTTP1_WEBSOCKET] = " websocket", [HTTP1_H2C] = " h2c", [HTTP1_OTHER] = " other" };
+        static const char *const forms[] = { [HTTP1_ORIGIN] = "origin",
+                                             [HTTP1_ABSOLUTE] = "absolute",
+                                             [HTTP1_AUTHORITY] = "connect",
+                                             [HTTP1_ASTERISK] = "asterisk" };
+        static const char *const upgrades[] = { [HTTP1_NO_UPGRADE] = "",
+                                                [HTTP1_WEBSOCKET] = " websocket",
+                                                [HTTP1_H2C] = " h2c",
+                                                [HTTP1_OTHER] = " other" };
         char port[16] = "", target[300] = "";
-        const char *const words[] = { "[", forms[r->form], " ", r->host.host, port, target, upgrades[r->upgrade], r->is_secure_target ? " secure]" : "]" };
+        const char *const words[] = { "[",
+                                      forms[r->form],
+                                      " ",
+                                      r->host.host,
+                                      port,
+                                      target,
+                                      upgrades[r->upgrade],
+                                      r->is_secure_target ? " secure]" : "]" };
 
         if (r->host.port)
                 (void)snprintf(port, sizeof port, ":%u", r->host.port);
@@ -41,8 +58,9 @@ say_request(struct seen *s, const struct http1_request *r)
 }
 
 /*
- * The gate's part: bytes come in steps, lie in a buffer of exactly their size, and go as soon as they may. Requests are permitted while `permits` lasts; an upgrade
- * is answered as `switches` says.
+ * The gate's part: bytes come in steps, lie in a buffer of exactly their size, and go as soon as
+ * they may. Requests are permitted while `permits` lasts; an upgrade is answered as `switches`
+ * says.
  */
 static struct seen
 carry(const char *bytes, size_t len, size_t step, int permits, int switches)
@@ -86,7 +104,8 @@ carry(const char *bytes, size_t len, size_t step, int permits, int switches)
                                 say(&s, verdict == HTTP1_NO_HOST ? "no host" : "malformed ");
                                 say(&s, verdict == HTTP1_NO_HOST ? "" : e.reason);
                                 assert_int_not_equal(e.code, ERROR_NONE);
-                                assert_int_not_equal(http1_take(&j, "GET", 3, &pass, &e), HTTP1_REQUEST);
+                                assert_int_not_equal(http1_take(&j, "GET", 3, &pass, &e),
+                                                     HTTP1_REQUEST);
                                 assert_int_equal(pass, 0);
                                 return s;
                         }
@@ -99,63 +118,138 @@ carry(const char *bytes, size_t len, size_t step, int permits, int switches)
 #define ALL SIZE_MAX
 
 static void
-H12_requests_are_told_and_carried(void **state)
+H12_requests_are_told_and_carried(void **state) /* taste: its table is long */
 {
-        static const struct { const char *text, *events; size_t passed; int permits, switches; } cases[] = {
-                { GET A "\r\n", "[origin a.test]", ALL, 9, -1 }, { GET "hOsT: A.test:80\r\n\r\n", "[origin A.test:80]", ALL, 9, -1 },
-                { GET "hOsT:\t A.test:80 \r\n\r\n", "malformed blanks", 0, 9, -1 }, { GET A "\r\n", "[origin a.test]", 0, 0, -1 },
-                { "OPTIONS * HTTP/1.1\r\n" A "\r\n", "[asterisk a.test]", ALL, 9, -1 }, { "PROPFIND /x HTTP/1.1\r\n" A "\r\n", "[origin a.test]", ALL, 9, -1 },
-                { GET A "\r\n" GET A "\r\n" GET "Host: evil\r\n\r\n" GET A "\r\n", "[origin a.test][origin a.test][origin evil]", 2 * (sizeof GET A "\r\n" - 1), 2, -1 },
-                { POST A "Content-Length: 5\r\n\r\nhello" GET A "\r\n", "[origin a.test][origin a.test]", ALL, 9, -1 },
-                { POST A "Content-Length: 5\r\n\r\nhello" GET "Host: evil\r\n\r\n", "[origin a.test][origin evil]", sizeof POST A "Content-Length: 5\r\n\r\nhello" - 1, 1, -1 },
-                { POST A CHUNKED "5\r\nhello\r\n0\r\n\r\n" GET "Host: b\r\n\r\n", "[origin a.test][origin b]", ALL, 9, -1 },
-                { POST A CHUNKED "5\r\nhelloX", "[origin a.test]malformed chunk", sizeof POST A CHUNKED "5\r\nhello" - 1, 9, -1 },
-                { POST A CHUNKED "5\r\nhello\r\n0\r\nX: y\r\n\r\n", "[origin a.test]malformed chunk", sizeof POST A CHUNKED "5\r\nhello\r\n0\r\n" - 1, 9, -1 },
-                { POST A "Expect: 100-continue\r\nContent-Length: 1\r\n\r\nx", "[origin a.test]", ALL, 9, -1 },
-                { GET A "Connection: close\r\n\r\n", "[origin a.test]", ALL, 9, -1 }, { "GET / HTTP/1.0\r\n" A "\r\n", "[origin a.test]", ALL, 9, -1 },
-                { GET A "Connection: close\r\n\r\nG", "[origin a.test]malformed after_last", sizeof GET A "Connection: close\r\n\r\n" - 1, 9, -1 },
-                { "GET / HTTP/1.0\r\n" A "\r\n" GET A "\r\n", "[origin a.test]malformed after_last", sizeof "GET / HTTP/1.0\r\n" A "\r\n" - 1, 9, -1 },
-                { "POST / HTTP/1.0\r\n" A "Content-Length: 2\r\n\r\nab", "[origin a.test]", ALL, 9, -1 },
+        static const struct {
+                const char *text, *events;
+                size_t passed;
+                int permits, switches;
+        } cases[] = {
+                { GET A "\r\n", "[origin a.test]", ALL, 9, -1 },
+                { GET "hOsT: A.test:80\r\n\r\n", "[origin A.test:80]", ALL, 9, -1 },
+                { GET "hOsT:\t A.test:80 \r\n\r\n", "malformed blanks", 0, 9, -1 },
+                { GET A "\r\n", "[origin a.test]", 0, 0, -1 },
+                { "OPTIONS * HTTP/1.1\r\n" A "\r\n", "[asterisk a.test]", ALL, 9, -1 },
+                { "PROPFIND /x HTTP/1.1\r\n" A "\r\n", "[origin a.test]", ALL, 9, -1 },
+                { GET A "\r\n" GET A "\r\n" GET "Host: evil\r\n\r\n" GET A "\r\n",
+                  "[origin a.test][origin a.test][origin evil]", 2 * (sizeof GET A "\r\n" - 1), 2,
+                  -1 },
+                { POST A "Content-Length: 5\r\n\r\nhello" GET A "\r\n",
+                  "[origin a.test][origin a.test]", ALL, 9, -1 },
+                { POST A "Content-Length: 5\r\n\r\nhello" GET "Host: evil\r\n\r\n",
+                  "[origin a.test][origin evil]",
+                  sizeof POST A "Content-Length: 5\r\n\r\nhello" - 1, 1, -1 },
+                { POST A CHUNKED "5\r\nhello\r\n0\r\n\r\n" GET "Host: b\r\n\r\n",
+                  "[origin a.test][origin b]", ALL, 9, -1 },
+                { POST A CHUNKED "5\r\nhelloX", "[origin a.test]malformed chunk",
+                  sizeof POST A CHUNKED "5\r\nhello" - 1, 9, -1 },
+                { POST A CHUNKED "5\r\nhello\r\n0\r\nX: y\r\n\r\n",
+                  "[origin a.test]malformed chunk", sizeof POST A CHUNKED "5\r\nhello\r\n0\r\n" - 1,
+                  9, -1 },
+                { POST A "Expect: 100-continue\r\nContent-Length: 1\r\n\r\nx", "[origin a.test]",
+                  ALL, 9, -1 },
+                { GET A "Connection: close\r\n\r\n", "[origin a.test]", ALL, 9, -1 },
+                { "GET / HTTP/1.0\r\n" A "\r\n", "[origin a.test]", ALL, 9, -1 },
+                { GET A "Connection: close\r\n\r\nG", "[origin a.test]malformed after_last",
+                  sizeof GET A "Connection: close\r\n\r\n" - 1, 9, -1 },
+                { "GET / HTTP/1.0\r\n" A "\r\n" GET A "\r\n", "[origin a.test]malformed after_last",
+                  sizeof "GET / HTTP/1.0\r\n" A "\r\n" - 1, 9, -1 },
+                { "POST / HTTP/1.0\r\n" A "Content-Length: 2\r\n\r\nab", "[origin a.test]", ALL, 9,
+                  -1 },
                 /* hosts: none, two, other forms */
-                { GET "\r\n", "no host", 0, 9, -1 }, { GET "Host:\r\n\r\n", "no host", 0, 9, -1 }, { GET A A "\r\n", "no host", 0, 9, -1 }, { GET A "host: evil\r\n\r\n", "no host", 0, 9, -1 },
-                { "GET / HTTP/1.0\r\n\r\n", "no host", 0, 9, -1 }, { GET "Host: a.test, evil\r\n\r\n", "malformed host_value", 0, 9, -1 }, { GET "Host: u@a.test\r\n\r\n", "malformed host_value", 0, 9, -1 },
-                { GET "Host: a.test:\r\n\r\n", "malformed host_value", 0, 9, -1 }, { GET "Host: a.test:x\r\n\r\n", "malformed host_value", 0, 9, -1 }, { GET "Host: [::1]\r\n\r\n", "malformed host_value", 0, 9, -1 },
-                { GET "Host : a.test\r\n\r\n", "malformed name", 0, 9, -1 }, { GET " " A "\r\n", "malformed fold", 0, 9, -1 },
+                { GET "\r\n", "no host", 0, 9, -1 },
+                { GET "Host:\r\n\r\n", "no host", 0, 9, -1 },
+                { GET A A "\r\n", "no host", 0, 9, -1 },
+                { GET A "host: evil\r\n\r\n", "no host", 0, 9, -1 },
+                { "GET / HTTP/1.0\r\n\r\n", "no host", 0, 9, -1 },
+                { GET "Host: a.test, evil\r\n\r\n", "malformed host_value", 0, 9, -1 },
+                { GET "Host: u@a.test\r\n\r\n", "malformed host_value", 0, 9, -1 },
+                { GET "Host: a.test:\r\n\r\n", "malformed host_value", 0, 9, -1 },
+                { GET "Host: a.test:x\r\n\r\n", "malformed host_value", 0, 9, -1 },
+                { GET "Host: [::1]\r\n\r\n", "malformed host_value", 0, 9, -1 },
+                { GET "Host : a.test\r\n\r\n", "malformed name", 0, 9, -1 },
+                { GET " " A "\r\n", "malformed fold", 0, 9, -1 },
                 { GET A "X: a\r\n Host: evil\r\n\r\n", "malformed fold", 0, 9, -1 },
                 /* written for a proxy */
-                { "GET http://a.test/x HTTP/1.1\r\n" A "\r\n", "[absolute a.test]", ALL, 9, -1 }, { "GET HTTP://A.test?x HTTP/1.1\r\n" A "\r\n", "[absolute a.test>A.test:0]", ALL, 9, -1 },
-                { "GET https://a.test:81 HTTP/1.1\r\nHost: a.test:81\r\n\r\n", "[absolute a.test:81 secure]", ALL, 9, -1 }, { "GET http://evil/ HTTP/1.1\r\n" A "\r\n", "malformed two_hosts", 0, 9, -1 },
-                { "GET http://a.test/ HTTP/1.1\r\nHost: evil\r\n\r\n", "malformed two_hosts", 0, 9, -1 }, { "GET http://a.test:81/ HTTP/1.1\r\n" A "\r\n", "malformed two_hosts", 0, 9, -1 },
-                { "GET http://u@a.test/ HTTP/1.1\r\n" A "\r\n", "malformed target", 0, 9, -1 }, { "GET http:///x HTTP/1.1\r\n" A "\r\n", "malformed target", 0, 9, -1 },
-                { "GET ftp://a.test/ HTTP/1.1\r\n" A "\r\n", "malformed target", 0, 9, -1 }, { "GET a.test HTTP/1.1\r\n" A "\r\n", "malformed", 0, 9, -1 }, { "GET * HTTP/1.1\r\n" A "\r\n", "malformed", 0, 9, -1 },
-                { "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n", "[connect a.test:443]", 0, 0, -1 }, { "CONNECT a.test:443 HTTP/1.1\r\n" A "\r\n", "[connect a.test>a.test:443]", 0, 0, -1 },
-                { "CONNECT a.test:443 HTTP/1.0\r\n\r\n", "[connect a.test:443]", 0, 0, -1 }, { "CONNECT a.test HTTP/1.1\r\n" A "\r\n", "malformed", 0, 9, -1 }, { "CONNECT / HTTP/1.1\r\n" A "\r\n", "malformed", 0, 9, -1 },
-                { "CONNECT evil:443 HTTP/1.1\r\n" A "\r\n", "malformed two_hosts", 0, 9, -1 }, { "CONNECT a.test:443 HTTP/1.1\r\n" A "Content-Length: 3\r\n\r\n", "malformed framing", 0, 9, -1 },
+                { "GET http://a.test/x HTTP/1.1\r\n" A "\r\n", "[absolute a.test]", ALL, 9, -1 },
+                { "GET HTTP://A.test?x HTTP/1.1\r\n" A "\r\n", "[absolute a.test>A.test:0]", ALL, 9,
+                  -1 },
+                { "GET https://a.test:81 HTTP/1.1\r\nHost: a.test:81\r\n\r\n",
+                  "[absolute a.test:81 secure]", ALL, 9, -1 },
+                { "GET http://evil/ HTTP/1.1\r\n" A "\r\n", "malformed two_hosts", 0, 9, -1 },
+                { "GET http://a.test/ HTTP/1.1\r\nHost: evil\r\n\r\n", "malformed two_hosts", 0, 9,
+                  -1 },
+                { "GET http://a.test:81/ HTTP/1.1\r\n" A "\r\n", "malformed two_hosts", 0, 9, -1 },
+                { "GET http://u@a.test/ HTTP/1.1\r\n" A "\r\n", "malformed target", 0, 9, -1 },
+                { "GET http:///x HTTP/1.1\r\n" A "\r\n", "malformed target", 0, 9, -1 },
+                { "GET ftp://a.test/ HTTP/1.1\r\n" A "\r\n", "malformed target", 0, 9, -1 },
+                { "GET a.test HTTP/1.1\r\n" A "\r\n", "malformed", 0, 9, -1 },
+                { "GET * HTTP/1.1\r\n" A "\r\n", "malformed", 0, 9, -1 },
+                { "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n", "[connect a.test:443]",
+                  0, 0, -1 },
+                { "CONNECT a.test:443 HTTP/1.1\r\n" A "\r\n", "[connect a.test>a.test:443]", 0, 0,
+                  -1 },
+                { "CONNECT a.test:443 HTTP/1.0\r\n\r\n", "[connect a.test:443]", 0, 0, -1 },
+                { "CONNECT a.test HTTP/1.1\r\n" A "\r\n", "malformed", 0, 9, -1 },
+                { "CONNECT / HTTP/1.1\r\n" A "\r\n", "malformed", 0, 9, -1 },
+                { "CONNECT evil:443 HTTP/1.1\r\n" A "\r\n", "malformed two_hosts", 0, 9, -1 },
+                { "CONNECT a.test:443 HTTP/1.1\r\n" A "Content-Length: 3\r\n\r\n",
+                  "malformed framing", 0, 9, -1 },
                 /* smuggling */
-                { POST A "Content-Length: 5\r\n" CHUNKED, "malformed framing", 0, 9, -1 }, { POST A "Content-Length: 5\r\nContent-Length: 5\r\n\r\n", "malformed repeated", 0, 9, -1 },
-                { POST A "Transfer-Encoding: gzip, chunked\r\n\r\n", "malformed transfer_encoding", 0, 9, -1 }, { POST A "Transfer-Encoding : chunked\r\n\r\n", "malformed name", 0, 9, -1 },
-                { POST A "Transfer-Encoding: xchunked\r\n\r\n", "malformed transfer_encoding", 0, 9, -1 }, { POST A "Content-Length: +5\r\n\r\n", "malformed content_length", 0, 9, -1 },
-                { GET "Host: a.test\n\r\n", "malformed bare_lf", 0, 9, -1 }, { "\r\n" GET A "\r\n", "malformed empty_line", 0, 9, -1 }, { "GET / HTTP/1.1\rHost: a\r\n\r\n", "malformed bare_cr", 0, 9, -1 },
-                { "get / HTTP/1.1\r\n" A "\r\n", "malformed parser", 0, 9, -1 }, { "FROB / HTTP/1.1\r\n" A "\r\n", "malformed parser", 0, 9, -1 }, { "PRI * HTTP/2.0\r\n\r\n", "malformed ", 0, 9, -1 },
-                { "GET /\x01 HTTP/1.1\r\n" A "\r\n", "malformed control", 0, 9, -1 }, { "GET / HTTP/1.1 \r\n" A "\r\n", "malformed version", 0, 9, -1 }, { "GET  / HTTP/1.1\r\n" A "\r\n", "malformed version", 0, 9, -1 },
+                { POST A "Content-Length: 5\r\n" CHUNKED, "malformed framing", 0, 9, -1 },
+                { POST A "Content-Length: 5\r\nContent-Length: 5\r\n\r\n", "malformed repeated", 0,
+                  9, -1 },
+                { POST A "Transfer-Encoding: gzip, chunked\r\n\r\n", "malformed transfer_encoding",
+                  0, 9, -1 },
+                { POST A "Transfer-Encoding : chunked\r\n\r\n", "malformed name", 0, 9, -1 },
+                { POST A "Transfer-Encoding: xchunked\r\n\r\n", "malformed transfer_encoding", 0, 9,
+                  -1 },
+                { POST A "Content-Length: +5\r\n\r\n", "malformed content_length", 0, 9, -1 },
+                { GET "Host: a.test\n\r\n", "malformed bare_lf", 0, 9, -1 },
+                { "\r\n" GET A "\r\n", "malformed empty_line", 0, 9, -1 },
+                { "GET / HTTP/1.1\rHost: a\r\n\r\n", "malformed bare_cr", 0, 9, -1 },
+                { "get / HTTP/1.1\r\n" A "\r\n", "malformed parser", 0, 9, -1 },
+                { "FROB / HTTP/1.1\r\n" A "\r\n", "malformed parser", 0, 9, -1 },
+                { "PRI * HTTP/2.0\r\n\r\n", "malformed ", 0, 9, -1 },
+                { "GET /\x01 HTTP/1.1\r\n" A "\r\n", "malformed control", 0, 9, -1 },
+                { "GET / HTTP/1.1 \r\n" A "\r\n", "malformed version", 0, 9, -1 },
+                { "GET  / HTTP/1.1\r\n" A "\r\n", "malformed version", 0, 9, -1 },
                 /* upgrades */
-                { GET A "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\x05", "[origin a.test websocket]waits", sizeof GET A "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n" - 1, 9, -1 },
-                { GET A "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\x05\r\n\n", "[origin a.test websocket]", ALL, 9, 1 },
-                { GET A "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n" GET A "\r\n", "[origin a.test websocket][origin a.test]", ALL, 9, 0 },
-                { GET A "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", "[origin a.test h2c]", 0, 0, -1 }, { GET A "Upgrade: foo, h2c\r\n\r\n", "[origin a.test h2c]", 0, 0, -1 },
-                { GET A "Upgrade: websocket\r\n\r\n", "[origin a.test other]", 0, 0, -1 }, { GET A "\r\n" GET A "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "[origin a.test][origin a.test other]", sizeof GET A "\r\n" - 1, 1, -1 },
-                { POST A "Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 3\r\n\r\n", "[origin a.test other]", 0, 0, -1 }, { GET A "Upgrade: TLS/1.0\r\nConnection: Upgrade\r\n\r\n", "[origin a.test other]", 0, 0, -1 },
+                { GET A "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\x05",
+                  "[origin a.test websocket]waits",
+                  sizeof GET A "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n" - 1, 9, -1 },
+                { GET A "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\x05\r\n\n",
+                  "[origin a.test websocket]", ALL, 9, 1 },
+                { GET A "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n" GET A "\r\n",
+                  "[origin a.test websocket][origin a.test]", ALL, 9, 0 },
+                { GET A "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: "
+                        "AAMAAABk\r\n\r\n",
+                  "[origin a.test h2c]", 0, 0, -1 },
+                { GET A "Upgrade: foo, h2c\r\n\r\n", "[origin a.test h2c]", 0, 0, -1 },
+                { GET A "Upgrade: websocket\r\n\r\n", "[origin a.test other]", 0, 0, -1 },
+                { GET A "\r\n" GET A "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+                  "[origin a.test][origin a.test other]", sizeof GET A "\r\n" - 1, 1, -1 },
+                { POST A "Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 3\r\n\r\n",
+                  "[origin a.test other]", 0, 0, -1 },
+                { GET A "Upgrade: TLS/1.0\r\nConnection: Upgrade\r\n\r\n", "[origin a.test other]",
+                  0, 0, -1 },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 size_t len = strlen(cases[i].text);
 
                 for (size_t step = 1; step <= len + 1; step = step < 9 ? step + 1 : step * 2) {
-                        struct seen s = carry(cases[i].text, len, step, cases[i].permits, cases[i].switches);
-                        bool is_same = cases[i].events[strlen(cases[i].events) - 1] == 'd' ? strncmp(s.events, cases[i].events, strlen(cases[i].events)) == 0 : strcmp(s.events, cases[i].events) == 0;
+                        struct seen s = carry(cases[i].text, len, step, cases[i].permits,
+                                              cases[i].switches);
+                        bool is_same = cases[i].events[strlen(cases[i].events) - 1] == 'd'
+                                               ? strncmp(s.events, cases[i].events,
+                                                         strlen(cases[i].events)) == 0
+                                               : strcmp(s.events, cases[i].events) == 0;
 
-                        if (!is_same || s.passed != (cases[i].passed == ALL ? len : cases[i].passed))
-                                fail_msg("case %zu in steps of %zu: %s, %zu bytes", i, step, s.events, s.passed);
+                        if (!is_same ||
+                            s.passed != (cases[i].passed == ALL ? len : cases[i].passed))
+                                fail_msg("case %zu in steps of %zu: %s, %zu bytes", i, step,
+                                         s.events, s.passed);
                 }
         }
 }
@@ -195,14 +289,14 @@ nothing_passes_without_leave(void **state)
         size_t pass = 1;
 
         http1_init(&j);
-        http1_permit(&j);              /* there is nothing to permit yet */
+        http1_permit(&j); /* there is nothing to permit yet */
         http1_switched(&j, true);
         for (int i = 0; i < 3; i++) {
                 assert_int_equal(http1_take(&j, text, sizeof text - 1, &pass, &e), HTTP1_REQUEST);
                 assert_int_equal(pass, 0);
         }
         http1_permit(&j);
-        http1_permit(&j);              /* one leave for one request */
+        http1_permit(&j); /* one leave for one request */
         assert_int_equal(http1_take(&j, text, 10, &pass, &e), HTTP1_MORE);
         assert_int_equal(pass, 0);
         assert_int_equal(http1_take(&j, text, sizeof text - 1, &pass, &e), HTTP1_REQUEST);
@@ -212,16 +306,33 @@ nothing_passes_without_leave(void **state)
 static void
 answers_to_an_upgrade_are_told(void **state)
 {
-        static const struct { const char *text; int status; } cases[] = {
-                { "", -1 }, { "HTTP/1.1 10", -1 }, { "HTTP/1.1 101", 1 }, { "HTTP/1.1 101 Switching\r\n", 1 }, { "HTTP/1.1 200 OK\r\n", 0 }, { "HTTP/1.0 403", 0 }, { "HTTP/1.1 100 Continue\r\n\r\n", -1 },
-                { "HTTP/1.1 100 Continue\r\nX: y\r\n\r\nHTTP/1.1 101", 1 }, { "HTTP/1.1 103 x\r\n\r\nHTTP/1.1 200", 0 }, { "HTTP/1.1 100 x\r\nHTTP/1.1 101", -1 }, { "HTTP/2 200", -2 }, { "SSH-2.0", -2 },
-                { "HTTP/1.1 1x1", -2 }, { "HTTP/1.1 600", -2 }, { "HTTP/1.1 000", -2 }, { "HTTP/1.1 099", -2 },
+        static const struct {
+                const char *text;
+                int status;
+        } cases[] = {
+                { "", -1 },
+                { "HTTP/1.1 10", -1 },
+                { "HTTP/1.1 101", 1 },
+                { "HTTP/1.1 101 Switching\r\n", 1 },
+                { "HTTP/1.1 200 OK\r\n", 0 },
+                { "HTTP/1.0 403", 0 },
+                { "HTTP/1.1 100 Continue\r\n\r\n", -1 },
+                { "HTTP/1.1 100 Continue\r\nX: y\r\n\r\nHTTP/1.1 101", 1 },
+                { "HTTP/1.1 103 x\r\n\r\nHTTP/1.1 200", 0 },
+                { "HTTP/1.1 100 x\r\nHTTP/1.1 101", -1 },
+                { "HTTP/2 200", -2 },
+                { "SSH-2.0", -2 },
+                { "HTTP/1.1 1x1", -2 },
+                { "HTTP/1.1 600", -2 },
+                { "HTTP/1.1 000", -2 },
+                { "HTTP/1.1 099", -2 },
         };
         char *text = malloc(HTTP1_HEAD_MAX);
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
                 if (http1_answer_status(cases[i].text, strlen(cases[i].text)) != cases[i].status)
-                        fail_msg("%s: %d", cases[i].text, http1_answer_status(cases[i].text, strlen(cases[i].text)));
+                        fail_msg("%s: %d", cases[i].text,
+                                 http1_answer_status(cases[i].text, strlen(cases[i].text)));
         assert_non_null(text);
         memset(text, 'x', HTTP1_HEAD_MAX);
         memcpy(text, "HTTP/1.1 100 ", 13);
@@ -234,7 +345,10 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(H12_requests_are_told_and_carried), cmocka_unit_test(H12_no_nul_in_a_head), cmocka_unit_test(heads_are_bounded), cmocka_unit_test(nothing_passes_without_leave),
+                cmocka_unit_test(H12_requests_are_told_and_carried),
+                cmocka_unit_test(H12_no_nul_in_a_head),
+                cmocka_unit_test(heads_are_bounded),
+                cmocka_unit_test(nothing_passes_without_leave),
                 cmocka_unit_test(answers_to_an_upgrade_are_told),
         };
 

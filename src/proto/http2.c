@@ -1,12 +1,14 @@
 /*
- * proto/http2.c - follows the requests on a cleartext HTTP/2 connection (prior knowledge), and says how far they may be passed on.
+ * proto/http2.c - follows the requests on a cleartext HTTP/2 connection (prior knowledge), and says
+ * how far they may be passed on.
  *
  * Room: proto (deciding, pure). Touches: mem.
- * Theory: as for HTTP/1: the server sees the same bytes with another reader, so what RFC 9113 calls malformed is refused here, and so are frames that it lets
- * a server pass over. A header block is held until it is whole, read once, and passes as a whole.
+ * Theory: as for HTTP/1: the server sees the same bytes with another reader, so what RFC 9113 calls
+ * malformed is refused here, and so are frames that it lets a server pass over. A header block is
+ * held until it is whole, read once, and passes as a whole.
  *
- *     PREFACE --> FRAME --HEADERS--> BLOCK --END_HEADERS--> JUDGED --http2_permit()--> PERMITTED --> FRAME
- *                   |                                  \--trailers--------------------/
+ *     PREFACE --> FRAME --HEADERS--> BLOCK --END_HEADERS--> JUDGED --http2_permit()--> PERMITTED
+ * --> FRAME |                                  \--trailers--------------------/
  *                   +--any other--> PAYLOAD (passes as it comes) --> FRAME
  */
 #include "proto/http2.h"
@@ -19,25 +21,51 @@
 enum { PREFACE, FRAME, PAYLOAD, BLOCK, JUDGED, PERMITTED, BROKEN };
 enum { FRAME_HEADER = 9, PRIORITY_LEN = 5 };
 enum { DATA = 0, HEADERS = 1, SETTINGS = 4, CONTINUATION = 9 };
-enum { ACK = 1u << 0, END_STREAM = 1u << 0, END_HEADERS = 1u << 2, PADDED = 1u << 3, HAS_PRIORITY = 1u << 5 };
+enum {
+        ACK = 1u << 0,
+        END_STREAM = 1u << 0,
+        END_HEADERS = 1u << 2,
+        PADDED = 1u << 3,
+        HAS_PRIORITY = 1u << 5
+};
 
 /* What a header block says. */
-enum { SAID_METHOD = 1u << 0, SAID_SCHEME = 1u << 1, SAID_PATH = 1u << 2, SAID_AUTHORITY = 1u << 3, SAID_PROTOCOL = 1u << 4, SAID_HOST = 1u << 5, SAID_LENGTH = 1u << 6,
-       SAID_REGULAR = 1u << 7, SAID_PSEUDO = 1u << 8 };
+enum {
+        SAID_METHOD = 1u << 0,
+        SAID_SCHEME = 1u << 1,
+        SAID_PATH = 1u << 2,
+        SAID_AUTHORITY = 1u << 3,
+        SAID_PROTOCOL = 1u << 4,
+        SAID_HOST = 1u << 5,
+        SAID_LENGTH = 1u << 6,
+        SAID_REGULAR = 1u << 7,
+        SAID_PSEUDO = 1u << 8
+};
 
-struct block { unsigned said; size_t count, size; bool is_trailer; struct http2_request request; struct authority host; bool is_path_star; };
+struct block {
+        unsigned said;
+        size_t count, size;
+        bool is_trailer;
+        struct http2_request request;
+        struct authority host;
+        bool is_path_star;
+};
 
-struct frame { size_t len; uint8_t type, flags; uint32_t stream; };
+struct frame {
+        size_t len;
+        uint8_t type, flags;
+        uint32_t stream;
+};
 
 struct http2 {
         nghttp2_hd_inflater *inflater;
         struct http2_request request;
         int state;
         bool has_settings;
-        enum http2_verdict verdict;    /* of a broken one */
+        enum http2_verdict verdict; /* of a broken one */
         uint32_t last_stream;
         uint64_t payload_left;
-        size_t block_len;              /* bytes of whole frames of the held block */
+        size_t block_len; /* bytes of whole frames of the held block */
         unsigned block_frames;
 };
 
@@ -54,7 +82,8 @@ http2_new(void)
 {
         struct http2 *j = calloc(1, sizeof *j);
 
-        if (j && (nghttp2_hd_inflate_new(&j->inflater) != 0 || nghttp2_hd_inflate_change_table_size(j->inflater, HTTP2_TABLE_MAX) != 0)) {
+        if (j && (nghttp2_hd_inflate_new(&j->inflater) != 0 ||
+                  nghttp2_hd_inflate_change_table_size(j->inflater, HTTP2_TABLE_MAX) != 0)) {
                 http2_free(j);
                 return NULL;
         }
@@ -77,7 +106,9 @@ http2_request(const struct http2 *j)
         return &j->request;
 }
 
-/* -- fields --------------------------------------------------------------------------------------------------------- */
+/* -- fields
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static bool
 is(const nghttp2_nv *f, const char *name)
@@ -96,7 +127,8 @@ static bool
 is_field_name(const uint8_t *name, size_t len)
 {
         for (size_t i = 0; i < len; i++)
-                if (!((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9') || (name[i] != '\0' && strchr("!#$%&'*+-.^_`|~", name[i]))))
+                if (!((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9') ||
+                      (name[i] != '\0' && strchr("!#$%&'*+-.^_`|~", name[i]))))
                         return false;
         return len > 0;
 }
@@ -195,11 +227,26 @@ refused(struct block *b, const nghttp2_nv *f)
         return false;
 }
 
-/* Fields that frame, name or route; `said`: it may stand once. Those of a connection have no place in HTTP/2 (RFC 9113 8.2.2): a server that speaks HTTP/1 behind would believe them. */
-static const struct { const char *name; unsigned said; bool (*read)(struct block *b, const nghttp2_nv *f); } known[] = {
-        { ":method", SAID_METHOD, method_read }, { ":scheme", SAID_SCHEME, scheme_read }, { ":path", SAID_PATH, path_read }, { ":authority", SAID_AUTHORITY, authority_take },
-        { ":protocol", SAID_PROTOCOL, any_value }, { "host", SAID_HOST, host_take }, { "content-length", SAID_LENGTH, length_read }, { "te", 0, te_read },
-        { "connection", 0, refused }, { "keep-alive", 0, refused }, { "proxy-connection", 0, refused }, { "transfer-encoding", 0, refused }, { "upgrade", 0, refused },
+/* Fields that frame, name or route; `said`: it may stand once. Those of a connection have no place
+ * in HTTP/2 (RFC 9113 8.2.2): a server that speaks HTTP/1 behind would believe them. */
+static const struct {
+        const char *name;
+        unsigned said;
+        bool (*read)(struct block *b, const nghttp2_nv *f);
+} known[] = {
+        { ":method", SAID_METHOD, method_read },
+        { ":scheme", SAID_SCHEME, scheme_read },
+        { ":path", SAID_PATH, path_read },
+        { ":authority", SAID_AUTHORITY, authority_take },
+        { ":protocol", SAID_PROTOCOL, any_value },
+        { "host", SAID_HOST, host_take },
+        { "content-length", SAID_LENGTH, length_read },
+        { "te", 0, te_read },
+        { "connection", 0, refused },
+        { "keep-alive", 0, refused },
+        { "proxy-connection", 0, refused },
+        { "transfer-encoding", 0, refused },
+        { "upgrade", 0, refused },
         { "http2-settings", 0, refused },
 };
 
@@ -210,11 +257,14 @@ known_read(struct block *b, const nghttp2_nv *f, struct error *e)
                 if (!is(f, known[i].name))
                         continue;
                 if (b->is_trailer && known[i].said != 0)
-                        return malformed(e, "trailer", "a trailer holds a field that frames the message or names its target");
+                        return malformed(e, "trailer",
+                                         "a trailer holds a field that frames the message or names "
+                                         "its target");
                 if ((b->said & known[i].said) != 0)
                         return malformed(e, "repeated", "a field that may stand once stands twice");
                 b->said |= known[i].said;
-                return known[i].read(b, f) ? 0 : malformed(e, "field", "a field holds what it may not");
+                return known[i].read(b, f) ? 0
+                                           : malformed(e, "field", "a field holds what it may not");
         }
         return f->name[0] == ':' ? malformed(e, "pseudo", "a pseudo field is not known") : 0;
 }
@@ -226,19 +276,27 @@ field_read(struct block *b, const nghttp2_nv *f, struct error *e)
 
         b->size += f->namelen + f->valuelen + 32;
         if (++b->count > HTTP2_FIELDS_MAX || b->size > HTTP2_LIST_MAX)
-                return fail(e, ERROR_HEADERS_TOO_LARGE, "the headers are larger than %d bytes, or more than %d", HTTP2_LIST_MAX, HTTP2_FIELDS_MAX);
-        if (!is_field_name(f->name + is_pseudo, f->namelen - is_pseudo) || !is_field_value(f->value, f->valuelen))
-                return malformed(e, "field", "a field's name or value holds a byte that it may not");
+                return fail(e, ERROR_HEADERS_TOO_LARGE,
+                            "the headers are larger than %d bytes, or more than %d", HTTP2_LIST_MAX,
+                            HTTP2_FIELDS_MAX);
+        if (!is_field_name(f->name + is_pseudo, f->namelen - is_pseudo) ||
+            !is_field_value(f->value, f->valuelen))
+                return malformed(e, "field",
+                                 "a field's name or value holds a byte that it may not");
         if (is_pseudo && (b->is_trailer || (b->said & SAID_REGULAR) != 0))
-                return malformed(e, "pseudo", "a pseudo field is in a trailer, or follows a regular field");
+                return malformed(e, "pseudo",
+                                 "a pseudo field is in a trailer, or follows a regular field");
         b->said |= is_pseudo ? SAID_PSEUDO : SAID_REGULAR;
         return known_read(b, f, e);
 }
 
-/* -- header blocks -------------------------------------------------------------------------------------------------- */
+/* -- header blocks
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int
-inflate(struct http2 *j, struct block *b, const uint8_t *in, size_t len, bool is_final, struct error *e)
+inflate(struct http2 *j, struct block *b, const uint8_t *in, size_t len, bool is_final,
+        struct error *e)
 {
         int flags = 0;
 
@@ -247,7 +305,9 @@ inflate(struct http2 *j, struct block *b, const uint8_t *in, size_t len, bool is
                 ssize_t used = nghttp2_hd_inflate_hd2(j->inflater, &f, &flags, in, len, is_final);
 
                 if (used < 0)
-                        return used == NGHTTP2_ERR_NOMEM ? fail(e, ERROR_NO_MEMORY, "no memory for headers") : malformed(e, "hpack", "a header block cannot be unpacked");
+                        return used == NGHTTP2_ERR_NOMEM
+                                       ? fail(e, ERROR_NO_MEMORY, "no memory for headers")
+                                       : malformed(e, "hpack", "a header block cannot be unpacked");
                 in += used;
                 len -= (size_t)used;
                 if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
@@ -265,8 +325,11 @@ inflate(struct http2 *j, struct block *b, const uint8_t *in, size_t len, bool is
 static struct frame
 frame_of(const uint8_t *at)
 {
-        return (struct frame){ .len = (size_t)at[0] << 16 | (size_t)at[1] << 8 | at[2], .type = at[3], .flags = at[4],
-                               .stream = (uint32_t)at[5] << 24 | (uint32_t)at[6] << 16 | (uint32_t)at[7] << 8 | at[8] };
+        return (struct frame){ .len = (size_t)at[0] << 16 | (size_t)at[1] << 8 | at[2],
+                               .type = at[3],
+                               .flags = at[4],
+                               .stream = (uint32_t)at[5] << 24 | (uint32_t)at[6] << 16 |
+                                         (uint32_t)at[7] << 8 | at[8] };
 }
 
 /* The part of a frame that belongs to the block: without padding and priority. */
@@ -312,7 +375,8 @@ is_same(const struct authority *a, const struct authority *b)
 {
         size_t len = strlen(a->host);
 
-        return a->port == b->port && len == strlen(b->host) && strncasecmp(a->host, b->host, len) == 0;
+        return a->port == b->port && len == strlen(b->host) &&
+               strncasecmp(a->host, b->host, len) == 0;
 }
 
 /* What a request has to hold, once all its fields are read. */
@@ -323,7 +387,8 @@ request_check(struct block *b, struct error *e)
                 (void)malformed(e, "connect", "a tunnel is asked for");
                 return HTTP2_CONNECT;
         }
-        if ((b->said & (SAID_METHOD | SAID_SCHEME | SAID_PATH | SAID_PROTOCOL)) != (SAID_METHOD | SAID_SCHEME | SAID_PATH)) {
+        if ((b->said & (SAID_METHOD | SAID_SCHEME | SAID_PATH | SAID_PROTOCOL)) !=
+            (SAID_METHOD | SAID_SCHEME | SAID_PATH)) {
                 (void)malformed(e, "pseudo", "a request has :method, :scheme and :path");
                 return HTTP2_MALFORMED;
         }
@@ -331,7 +396,9 @@ request_check(struct block *b, struct error *e)
                 (void)malformed(e, "target", "only OPTIONS asks for *");
                 return HTTP2_MALFORMED;
         }
-        if ((b->said & (SAID_AUTHORITY | SAID_HOST)) == 0 || ((b->said & SAID_AUTHORITY) != 0 && (b->said & SAID_HOST) != 0 && !is_same(&b->request.host, &b->host))) {
+        if ((b->said & (SAID_AUTHORITY | SAID_HOST)) == 0 ||
+            ((b->said & SAID_AUTHORITY) != 0 && (b->said & SAID_HOST) != 0 &&
+             !is_same(&b->request.host, &b->host))) {
                 (void)malformed(e, "host", "there is no :authority, or host is another");
                 return HTTP2_NO_HOST;
         }
@@ -376,17 +443,23 @@ block_judge(struct http2 *j, const uint8_t *bytes, struct error *e)
 
 /* One more frame of the held block, if it is there. 1: taken; 0: more is needed; -1: malformed. */
 static int
-block_frame_take(struct http2 *j, const uint8_t *bytes, size_t len, uint8_t *ret_flags, struct error *e)
+block_frame_take(struct http2 *j, const uint8_t *bytes, size_t len, uint8_t *ret_flags,
+                 struct error *e)
 {
         struct frame f;
 
         if (len - j->block_len < FRAME_HEADER)
                 return 0;
         f = frame_of(bytes + j->block_len);
-        if (f.type != (j->block_frames == 0 ? HEADERS : CONTINUATION) || (j->block_frames > 0 && f.stream != frame_of(bytes).stream))
+        if (f.type != (j->block_frames == 0 ? HEADERS : CONTINUATION) ||
+            (j->block_frames > 0 && f.stream != frame_of(bytes).stream))
                 return malformed(e, "continuation", "a header block is interrupted");
-        if (f.len > HTTP2_FRAME_MAX || j->block_len + FRAME_HEADER + f.len > HTTP2_BLOCK_MAX || j->block_frames == HTTP2_FRAMES_MAX)
-                return fail(e, ERROR_HEADERS_TOO_LARGE, "a header block is longer than %d bytes, or comes in more than %d frames", HTTP2_BLOCK_MAX, HTTP2_FRAMES_MAX);
+        if (f.len > HTTP2_FRAME_MAX || j->block_len + FRAME_HEADER + f.len > HTTP2_BLOCK_MAX ||
+            j->block_frames == HTTP2_FRAMES_MAX)
+                return fail(
+                        e, ERROR_HEADERS_TOO_LARGE,
+                        "a header block is longer than %d bytes, or comes in more than %d frames",
+                        HTTP2_BLOCK_MAX, HTTP2_FRAMES_MAX);
         if (len - j->block_len < FRAME_HEADER + f.len)
                 return 0;
         j->block_len += FRAME_HEADER + f.len;
@@ -411,20 +484,27 @@ block_take(struct http2 *j, const uint8_t *bytes, size_t len, struct error *e)
         }
 }
 
-/* -- frames --------------------------------------------------------------------------------------------------------- */
+/* -- frames
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 enum { ON_STREAM = 1, ON_CONNECTION, ON_EITHER };
 
-/* What a client may send besides header blocks: its length (least, most, a multiple of), and where. Others are refused. */
-static const struct { bool may; size_t least, most, unit; int where; } frames[] = {
+/* What a client may send besides header blocks: its length (least, most, a multiple of), and where.
+ * Others are refused. */
+static const struct {
+        bool may;
+        size_t least, most, unit;
+        int where;
+} frames[] = {
         [DATA] = { true, 0, 0xffffff, 1, ON_STREAM },
-        [2] = { true, 5, 5, 1, ON_STREAM },                            /* PRIORITY */
-        [3] = { true, 4, 4, 1, ON_STREAM },                            /* RST_STREAM */
+        [2] = { true, 5, 5, 1, ON_STREAM }, /* PRIORITY */
+        [3] = { true, 4, 4, 1, ON_STREAM }, /* RST_STREAM */
         [SETTINGS] = { true, 0, HTTP2_FRAME_MAX, 6, ON_CONNECTION },
-        [6] = { true, 8, 8, 1, ON_CONNECTION },                        /* PING */
-        [7] = { true, 8, HTTP2_FRAME_MAX, 1, ON_CONNECTION },          /* GOAWAY */
-        [8] = { true, 4, 4, 1, ON_EITHER },                            /* WINDOW_UPDATE */
-        [16] = { true, 4, HTTP2_FRAME_MAX, 1, ON_CONNECTION },         /* PRIORITY_UPDATE, RFC 9218 */
+        [6] = { true, 8, 8, 1, ON_CONNECTION },                /* PING */
+        [7] = { true, 8, HTTP2_FRAME_MAX, 1, ON_CONNECTION },  /* GOAWAY */
+        [8] = { true, 4, 4, 1, ON_EITHER },                    /* WINDOW_UPDATE */
+        [16] = { true, 4, HTTP2_FRAME_MAX, 1, ON_CONNECTION }, /* PRIORITY_UPDATE, RFC 9218 */
 };
 
 static int
@@ -435,12 +515,18 @@ frame_check(struct http2 *j, const struct frame *f, struct error *e)
         if (!j->has_settings && (f->type != SETTINGS || (f->flags & ACK) != 0))
                 return malformed(e, "settings", "the first frame is not SETTINGS");
         if (f->type == HEADERS)
-                return f->stream % 2 == 1 ? 0 : malformed(e, "frame", "a request on a stream that a client cannot open");
+                return f->stream % 2 == 1
+                               ? 0
+                               : malformed(e, "frame",
+                                           "a request on a stream that a client cannot open");
         if (f->type >= sizeof frames / sizeof *frames || !frames[f->type].may)
                 return malformed(e, "frame", "a frame of this type has no place here");
-        if (f->len < frames[f->type].least || f->len > frames[f->type].most || f->len % frames[f->type].unit != 0 || (f->type == SETTINGS && (f->flags & ACK) != 0 && f->len > 0))
+        if (f->len < frames[f->type].least || f->len > frames[f->type].most ||
+            f->len % frames[f->type].unit != 0 ||
+            (f->type == SETTINGS && (f->flags & ACK) != 0 && f->len > 0))
                 return malformed(e, "frame", "a frame has a length that its type does not permit");
-        if (frames[f->type].where != ON_EITHER && (frames[f->type].where == ON_STREAM) != (f->stream != 0))
+        if (frames[f->type].where != ON_EITHER &&
+            (frames[f->type].where == ON_STREAM) != (f->stream != 0))
                 return malformed(e, "frame", "a frame is on a stream where it may not be");
         if (f->type == DATA && (f->stream > j->last_stream || f->stream % 2 == 0))
                 return malformed(e, "frame", "a body for a request that was not made");
@@ -472,7 +558,8 @@ preface_take(struct http2 *j, const uint8_t *bytes, size_t len, size_t *ret_pass
         size_t most = len < sizeof preface - 1 ? len : sizeof preface - 1;
 
         if (most > 0 && memcmp(bytes, preface, most) != 0) {
-                (void)malformed(e, "preface", "the connection does not begin with the preface of HTTP/2");
+                (void)malformed(e, "preface",
+                                "the connection does not begin with the preface of HTTP/2");
                 return refuse(j, HTTP2_MALFORMED);
         }
         if (most == sizeof preface - 1) {

@@ -2,8 +2,9 @@
  * proto/http_head.c - what may be an HTTP message at all.
  *
  * Room: proto (deciding, pure). Touches: nothing; it only looks.
- * Theory: G01. One pass finds bytes that no head may contain, the second reads lines; both refuse what RFC 9112 merely discourages. A
- * message that two readers could frame in two ways never gets as far as a parser.
+ * Theory: G01. One pass finds bytes that no head may contain, the second reads lines; both refuse
+ * what RFC 9112 merely discourages. A message that two readers could frame in two ways never gets
+ * as far as a parser.
  */
 #include "proto/http_head.h"
 
@@ -16,7 +17,8 @@ malformed(struct error *e, const char *reason, const char *message)
         return fail_at(e, ERROR_REQUEST_MALFORMED, NULL, reason, "%s", message);
 }
 
-/* -- the bytes of a head ------------------------------------------------------------------------------------------ */
+/* -- the bytes of a head
+ * ------------------------------------------------------------------------------------------ */
 
 static int
 too_long(const char *bytes, size_t len, struct error *e)
@@ -24,7 +26,8 @@ too_long(const char *bytes, size_t len, struct error *e)
         const char *first_end = memchr(bytes, '\r', len);
 
         if (!first_end || (size_t)(first_end - bytes) > HTTP_TARGET_MAX + 32)
-                return fail(e, ERROR_TARGET_TOO_LONG, "the target is longer than %d bytes", HTTP_TARGET_MAX);
+                return fail(e, ERROR_TARGET_TOO_LONG, "the target is longer than %d bytes",
+                            HTTP_TARGET_MAX);
         return fail(e, ERROR_HEADERS_TOO_LARGE, "the head is longer than %d bytes", HTTP_HEAD_MAX);
 }
 
@@ -40,30 +43,37 @@ http_head_scan(const char *bytes, size_t len, size_t *at, size_t *ret_len, struc
                         if (i + 1 >= len)
                                 break;
                         if (bytes[i + 1] != '\n')
-                                return malformed(e, "bare_cr", "a carriage return has no line feed after it");
+                                return malformed(e, "bare_cr",
+                                                 "a carriage return has no line feed after it");
                         if (i == 0)
-                                return malformed(e, "empty_line", "the request begins with an empty line");
+                                return malformed(e, "empty_line",
+                                                 "the request begins with an empty line");
                         if (i >= 2 && bytes[i - 1] == '\n') {
                                 *ret_len = i + 2;
                                 return i + 2 <= HTTP_HEAD_MAX ? 1 : too_long(bytes, i, e);
                         }
                         i++;
                 } else if (byte == '\n') {
-                        return malformed(e, "bare_lf", "a line feed has no carriage return before it");
+                        return malformed(e, "bare_lf",
+                                         "a line feed has no carriage return before it");
                 } else if ((byte < 0x20 && byte != '\t') || byte == 0x7f) {
                         return malformed(e, "control", "the head holds a control byte");
                 }
         }
         *at = i;
-        return i >= HTTP_HEAD_MAX ? too_long(bytes, len < HTTP_HEAD_MAX ? len : HTTP_HEAD_MAX, e) : 0;
+        return i >= HTTP_HEAD_MAX ? too_long(bytes, len < HTTP_HEAD_MAX ? len : HTTP_HEAD_MAX, e)
+                                  : 0;
 }
 
-/* -- words --------------------------------------------------------------------------------------------------------- */
+/* -- words
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static int
 is_token_byte(char c)
 {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
 static int
@@ -117,11 +127,18 @@ http_head_find(const struct http_head *h, const char *name)
         return NULL;
 }
 
-/* -- the first line -------------------------------------------------------------------------------------------------- */
+/* -- the first line
+ * --------------------------------------------------------------------------------------------------
+ */
 
-static const struct { const char *name; enum http_method method; } methods[] = {
-        { "GET", HTTP_METHOD_GET }, { "POST", HTTP_METHOD_POST }, { "PUT", HTTP_METHOD_PUT }, { "DELETE", HTTP_METHOD_DELETE },
-        { "HEAD", HTTP_METHOD_HEAD }, { "OPTIONS", HTTP_METHOD_OPTIONS }, { "PATCH", HTTP_METHOD_PATCH },
+static const struct {
+        const char *name;
+        enum http_method method;
+} methods[] = {
+        { "GET", HTTP_METHOD_GET },     { "POST", HTTP_METHOD_POST },
+        { "PUT", HTTP_METHOD_PUT },     { "DELETE", HTTP_METHOD_DELETE },
+        { "HEAD", HTTP_METHOD_HEAD },   { "OPTIONS", HTTP_METHOD_OPTIONS },
+        { "PATCH", HTTP_METHOD_PATCH },
 };
 
 const char *
@@ -136,7 +153,8 @@ http_method_name(enum http_method m)
 static int
 read_version(struct http_text t, struct http_head *h, struct error *e)
 {
-        if (t.len != 8 || memcmp(t.at, "HTTP/", 5) != 0 || t.at[6] != '.' || t.at[5] < '0' || t.at[5] > '9' || t.at[7] < '0' || t.at[7] > '9')
+        if (t.len != 8 || memcmp(t.at, "HTTP/", 5) != 0 || t.at[6] != '.' || t.at[5] < '0' ||
+            t.at[5] > '9' || t.at[7] < '0' || t.at[7] > '9')
                 return malformed(e, "version", "the version is not written as HTTP/1.1");
         if (t.at[5] != '1' || t.at[7] > '1')
                 return fail(e, ERROR_HTTP_VERSION, "only HTTP/1.1 and HTTP/1.0 are spoken here");
@@ -162,12 +180,14 @@ static int
 read_target(struct http_text t, unsigned allowed, struct http_head *h, struct error *e)
 {
         if (t.len > HTTP_TARGET_MAX)
-                return fail(e, ERROR_TARGET_TOO_LONG, "the target is longer than %d bytes", HTTP_TARGET_MAX);
+                return fail(e, ERROR_TARGET_TOO_LONG, "the target is longer than %d bytes",
+                            HTTP_TARGET_MAX);
         if (t.len == 0 || (t.at[0] != '/' && (allowed & HTTP_METHOD_ANY) == 0))
                 return malformed(e, "target", "the target does not begin with a slash");
         for (size_t i = 0; i < t.len; i++)
                 if (t.at[i] <= ' ' || t.at[i] > '~' || strchr("#\"<>\\^`{|}", t.at[i]) != NULL)
-                        return malformed(e, "target", "a byte of the target is not percent-encoded");
+                        return malformed(e, "target",
+                                         "a byte of the target is not percent-encoded");
         h->target = t;
         return 0;
 }
@@ -176,35 +196,56 @@ static int
 read_request_line(struct http_text line, unsigned allowed, struct http_head *h, struct error *e)
 {
         const char *first = memchr(line.at, ' ', line.len);
-        const char *second = first ? memchr(first + 1, ' ', line.len - (size_t)(first + 1 - line.at)) : NULL;
+        const char *second =
+                first ? memchr(first + 1, ' ', line.len - (size_t)(first + 1 - line.at)) : NULL;
 
         if (!second)
                 return malformed(e, "request_line", "the first line is not METHOD TARGET VERSION");
-        if (read_version((struct http_text){ second + 1, line.len - (size_t)(second + 1 - line.at) }, h, e) < 0 ||
-            read_method((struct http_text){ line.at, (size_t)(first - line.at) }, allowed, h, e) < 0)
+        if (read_version(
+                    (struct http_text){ second + 1, line.len - (size_t)(second + 1 - line.at) }, h,
+                    e) < 0 ||
+            read_method((struct http_text){ line.at, (size_t)(first - line.at) }, allowed, h, e) <
+                    0)
                 return -1;
-        return read_target((struct http_text){ first + 1, (size_t)(second - first - 1) }, allowed, h, e);
+        return read_target((struct http_text){ first + 1, (size_t)(second - first - 1) }, allowed,
+                           h, e);
 }
 
 static int
 read_status_line(struct http_text line, struct http_head *h, struct error *e)
 {
-        if (line.len < 12 || read_version((struct http_text){ line.at, 8 }, h, e) < 0 || line.at[8] != ' ' || (line.len > 12 && line.at[12] != ' '))
+        if (line.len < 12 || read_version((struct http_text){ line.at, 8 }, h, e) < 0 ||
+            line.at[8] != ' ' || (line.len > 12 && line.at[12] != ' '))
                 return malformed(e, "status_line", "the first line is not VERSION STATUS REASON");
         for (int i = 9; i < 12; i++) {
                 if (line.at[i] < '0' || line.at[i] > '9')
                         return malformed(e, "status_line", "the status is no number");
                 h->status = h->status * 10 + (line.at[i] - '0');
         }
-        return h->status >= 100 && h->status <= 599 ? 0 : malformed(e, "status_line", "the status is none of 100 to 599");
+        return h->status >= 100 && h->status <= 599
+                       ? 0
+                       : malformed(e, "status_line", "the status is none of 100 to 599");
 }
 
-/* -- fields --------------------------------------------------------------------------------------------------------- */
+/* -- fields
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Fields that may stand once only, because two readers would each believe another. */
 static const char *const singles[] = {
-        "host", "content-length", "transfer-encoding", "content-type", "authorization", "origin", "expect", "upgrade", "range",
-        "sec-fetch-site", "idempotency-key", "x-carrel-token", "content-encoding",
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "content-type",
+        "authorization",
+        "origin",
+        "expect",
+        "upgrade",
+        "range",
+        "sec-fetch-site",
+        "idempotency-key",
+        "x-carrel-token",
+        "content-encoding",
 };
 
 static int
@@ -214,7 +255,8 @@ read_field(struct http_text line, struct http_head *h, struct error *e)
         struct http_field f;
 
         if (h->field_count == HTTP_FIELDS_MAX)
-                return fail(e, ERROR_HEADERS_TOO_LARGE, "there are more than %d headers", HTTP_FIELDS_MAX);
+                return fail(e, ERROR_HEADERS_TOO_LARGE, "there are more than %d headers",
+                            HTTP_FIELDS_MAX);
         if (line.at[0] == ' ' || line.at[0] == '\t')
                 return malformed(e, "fold", "a header's line begins with a blank");
         if (!colon)
@@ -225,7 +267,8 @@ read_field(struct http_text line, struct http_head *h, struct error *e)
                 return malformed(e, "name", "a header's name is no token");
         for (size_t i = 0; i < sizeof singles / sizeof *singles; i++)
                 if (http_text_is(f.name, singles[i]) && http_head_find(h, singles[i]))
-                        return fail_at(e, ERROR_REQUEST_MALFORMED, singles[i], "repeated", "the header %s stands twice", singles[i]);
+                        return fail_at(e, ERROR_REQUEST_MALFORMED, singles[i], "repeated",
+                                       "the header %s stands twice", singles[i]);
         h->fields[h->field_count++] = f;
         return 0;
 }
@@ -234,11 +277,13 @@ static int
 read_length(struct http_text t, uint64_t *ret, struct error *e)
 {
         if (t.len == 0 || t.len > 18)
-                return malformed(e, "content_length", "Content-Length is no number of 1 to 18 digits");
+                return malformed(e, "content_length",
+                                 "Content-Length is no number of 1 to 18 digits");
         *ret = 0;
         for (size_t i = 0; i < t.len; i++) {
                 if (t.at[i] < '0' || t.at[i] > '9')
-                        return malformed(e, "content_length", "Content-Length holds something that is no digit");
+                        return malformed(e, "content_length",
+                                         "Content-Length holds something that is no digit");
                 *ret = *ret * 10 + (uint64_t)(t.at[i] - '0');
         }
         return 0;
@@ -247,10 +292,13 @@ read_length(struct http_text t, uint64_t *ret, struct error *e)
 static int
 read_framing(struct http_head *h, struct error *e)
 {
-        const struct http_field *length = http_head_find(h, "content-length"), *coding = http_head_find(h, "transfer-encoding");
+        const struct http_field *length = http_head_find(h, "content-length"),
+                                *coding = http_head_find(h, "transfer-encoding");
 
         if (coding && (length || h->minor == 0))
-                return malformed(e, "framing", length ? "Content-Length and Transfer-Encoding stand together" : "HTTP/1.0 has no Transfer-Encoding");
+                return malformed(e, "framing",
+                                 length ? "Content-Length and Transfer-Encoding stand together"
+                                        : "HTTP/1.0 has no Transfer-Encoding");
         if (coding && !http_text_is(coding->value, "chunked"))
                 return malformed(e, "transfer_encoding", "the only Transfer-Encoding is chunked");
         if (coding) {
@@ -279,15 +327,18 @@ read_connection(struct http_head *h, struct error *e)
                         keeps = 1;
                 if (http_list_has(h->fields[i].value, "upgrade"))
                         h->wants_upgrade = 1;
-                if (http_list_has(h->fields[i].value, "content-length") || http_list_has(h->fields[i].value, "transfer-encoding") ||
+                if (http_list_has(h->fields[i].value, "content-length") ||
+                    http_list_has(h->fields[i].value, "transfer-encoding") ||
                     http_list_has(h->fields[i].value, "host"))
-                        return malformed(e, "connection", "Connection names a header that frames the message");
+                        return malformed(e, "connection",
+                                         "Connection names a header that frames the message");
         }
         h->is_last |= !keeps;
         return 0;
 }
 
-/* A server that does not take blanks away as RFC 9112 has it would frame the message otherwise, or find another host: one blank before the value is all there may be. */
+/* A server that does not take blanks away as RFC 9112 has it would frame the message otherwise, or
+ * find another host: one blank before the value is all there may be. */
 static int
 check_blanks(const struct http_head *h, struct error *e)
 {
@@ -297,8 +348,12 @@ check_blanks(const struct http_head *h, struct error *e)
                 const struct http_field *f = http_head_find(h, names[i]);
                 const char *begin = f ? f->name.at + f->name.len + 1 : NULL;
 
-                if (f && f->value.len > 0 && (f->value.at[f->value.len] != '\r' || f->value.at > begin + 1 || *begin == '\t'))
-                        return malformed(e, "blanks", "a header that frames the message has blanks around its value");
+                if (f && f->value.len > 0 &&
+                    (f->value.at[f->value.len] != '\r' || f->value.at > begin + 1 ||
+                     *begin == '\t'))
+                        return malformed(
+                                e, "blanks",
+                                "a header that frames the message has blanks around its value");
         }
         return 0;
 }
@@ -307,11 +362,13 @@ check_blanks(const struct http_head *h, struct error *e)
 static int
 read_request_fields(struct http_head *h, struct error *e)
 {
-        const struct http_field *host = http_head_find(h, "host"), *expect = http_head_find(h, "expect");
+        const struct http_field *host = http_head_find(h, "host"),
+                                *expect = http_head_find(h, "expect");
 
         if (check_blanks(h, e) < 0)
                 return -1;
-        if (host ? host->value.len == 0 : h->method != 0 || !http_text_is(h->method_text, "CONNECT"))
+        if (host ? host->value.len == 0
+                 : h->method != 0 || !http_text_is(h->method_text, "CONNECT"))
                 return malformed(e, "host", "there is no Host");
         if (expect && !http_text_is(expect->value, "100-continue"))
                 return fail(e, ERROR_EXPECTATION_FAILED, "this expectation is not met here");
@@ -329,9 +386,10 @@ answer_framing(struct http_head *h)
 }
 
 int
-http_head_read(const char *bytes, size_t len, unsigned allowed, struct http_head *ret, struct error *e)
+http_head_read(const char *bytes, size_t len, unsigned allowed, struct http_head *ret,
+               struct error *e)
 {
-        const char *at = bytes, *end = bytes + len - 2;        /* the empty line */
+        const char *at = bytes, *end = bytes + len - 2; /* the empty line */
         int is_first = 1;
 
         memset(ret, 0, offsetof(struct http_head, fields));
@@ -344,7 +402,9 @@ http_head_read(const char *bytes, size_t len, unsigned allowed, struct http_head
 
                 if (!cr || line.len == 0)
                         return malformed(e, "line", "a line of the head is empty");
-                if ((!is_first ? read_field(line, ret, e) : allowed != 0 ? read_request_line(line, allowed, ret, e) : read_status_line(line, ret, e)) < 0)
+                if ((!is_first      ? read_field(line, ret, e)
+                     : allowed != 0 ? read_request_line(line, allowed, ret, e)
+                                    : read_status_line(line, ret, e)) < 0)
                         return -1;
                 at = cr + 2;
         }
@@ -358,7 +418,9 @@ http_head_read(const char *bytes, size_t len, unsigned allowed, struct http_head
         return 0;
 }
 
-/* -- bodies --------------------------------------------------------------------------------------------------------- */
+/* -- bodies
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 /*
  *   SIZE --CR--> SIZE_LF --LF--> DATA (left > 0) --> DATA_CR --> DATA_LF --> SIZE
@@ -366,25 +428,31 @@ http_head_read(const char *bytes, size_t len, unsigned allowed, struct http_head
  */
 enum { SIZE, SIZE_LF, DATA, DATA_CR, DATA_LF, END_CR, END_LF };
 
-enum { DIGITS_MAX = 8 };       /* a chunk of 4 GiB is large enough */
+enum { DIGITS_MAX = 8 }; /* a chunk of 4 GiB is large enough */
 
 void
 http_body_init(struct http_body *b, const struct http_head *h)
 {
-        *b = (struct http_body){ .framing = h->framing, .left = h->framing == HTTP_LENGTH ? h->length : 0, .is_over = h->framing == HTTP_NO_BODY };
+        *b = (struct http_body){ .framing = h->framing,
+                                 .left = h->framing == HTTP_LENGTH ? h->length : 0,
+                                 .is_over = h->framing == HTTP_NO_BODY };
 }
 
 static int
 take_size_byte(struct http_body *b, char byte, struct error *e)
 {
-        int digit = byte >= '0' && byte <= '9' ? byte - '0' : byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : byte >= 'A' && byte <= 'F' ? byte - 'A' + 10 : -1;
+        int digit = byte >= '0' && byte <= '9'   ? byte - '0'
+                    : byte >= 'a' && byte <= 'f' ? byte - 'a' + 10
+                    : byte >= 'A' && byte <= 'F' ? byte - 'A' + 10
+                                                 : -1;
 
         if (byte == '\r' && b->digits > 0) {
                 b->state = SIZE_LF;
                 return 0;
         }
         if (digit < 0 || b->digits == DIGITS_MAX)
-                return malformed(e, "chunk_size", "a chunk's size is not 1 to 8 hexadecimal digits");
+                return malformed(e, "chunk_size",
+                                 "a chunk's size is not 1 to 8 hexadecimal digits");
         b->left = b->left * 16 + (unsigned)digit;
         b->digits++;
         return 0;
@@ -394,12 +462,19 @@ take_size_byte(struct http_body *b, char byte, struct error *e)
 static int
 take_fixed_byte(struct http_body *b, char byte, struct error *e)
 {
-        static const struct { char want; int next; } fixed[] = {
-                [SIZE_LF] = { '\n', DATA }, [DATA_CR] = { '\r', DATA_LF }, [DATA_LF] = { '\n', SIZE }, [END_CR] = { '\r', END_LF }, [END_LF] = { '\n', END_LF },
+        static const struct {
+                char want;
+                int next;
+        } fixed[] = {
+                [SIZE_LF] = { '\n', DATA },  [DATA_CR] = { '\r', DATA_LF },
+                [DATA_LF] = { '\n', SIZE },  [END_CR] = { '\r', END_LF },
+                [END_LF] = { '\n', END_LF },
         };
 
         if (byte != fixed[b->state].want)
-                return malformed(e, "chunk", b->state == END_CR ? "trailers are not taken" : "a chunk does not end where its size says");
+                return malformed(e, "chunk",
+                                 b->state == END_CR ? "trailers are not taken"
+                                                    : "a chunk does not end where its size says");
         if (b->state == END_LF)
                 b->is_over = 1;
         b->state = b->state == SIZE_LF && b->left == 0 ? END_CR : fixed[b->state].next;
@@ -421,7 +496,8 @@ take_chunks(struct http_body *b, const char *bytes, size_t len, size_t *ret_take
                         i += here;
                         if (b->left == 0)
                                 b->state = DATA_CR;
-                } else if ((b->state == SIZE ? take_size_byte(b, bytes[i], e) : take_fixed_byte(b, bytes[i], e)) < 0) {
+                } else if ((b->state == SIZE ? take_size_byte(b, bytes[i], e)
+                                             : take_fixed_byte(b, bytes[i], e)) < 0) {
                         return -1;
                 } else {
                         i++;
@@ -432,7 +508,8 @@ take_chunks(struct http_body *b, const char *bytes, size_t len, size_t *ret_take
 }
 
 int
-http_body_take(struct http_body *b, const char *bytes, size_t len, size_t *ret_taken, struct error *e)
+http_body_take(struct http_body *b, const char *bytes, size_t len, size_t *ret_taken,
+               struct error *e)
 {
         *ret_taken = 0;
         if (b->is_over)

@@ -1,6 +1,7 @@
 /*
- * proto/http_head_test.c - what is let through, whatever the pieces it comes in. The many ways to be refused are tested from outside
- * (test/parts/http_smuggling_test.py); here each reason stands once, with the place where both readers have to agree.
+ * proto/http_head_test.c - what is let through, whatever the pieces it comes in. The many ways to
+ * be refused are tested from outside (test/parts/http_smuggling_test.py); here each reason stands
+ * once, with the place where both readers have to agree.
  */
 #include "proto/http_head.h"
 
@@ -26,12 +27,24 @@ take(const char *text, unsigned methods, struct http_head *h, struct error *e)
 static void
 refusals_have_reasons(void **state)
 {
-        static const struct { const char *text, *reason; int http; } cases[] = {
-                { "GET / HTTP/1.1\n", "bare_lf", 400 }, { "GET / HTTP/1.1\rX", "bare_cr", 400 }, { "\r\nGET /", "empty_line", 400 }, { "GET /\x01", "control", 400 },
-                { "GET /\r\n\r\n", "request_line", 400 }, { "GET / HTTP/2.0\r\n\r\n", "", 505 }, { "GET / HTTP/1.10\r\n\r\n", "version", 400 },
-                { "HEAD / HTTP/1.1\r\n\r\n", "", 405 }, { "GET a HTTP/1.1\r\n\r\n", "target", 400 }, { "GET / HTTP/1.1\r\n\r\n", "host", 400 },
-                { "GET / HTTP/1.1\r\n" HOST HOST "\r\n", "repeated", 400 }, { "GET / HTTP/1.1\r\n" HOST " X: y\r\n\r\n", "fold", 400 },
-                { "GET / HTTP/1.1\r\n" HOST "X\r\n\r\n", "no_colon", 400 }, { "GET / HTTP/1.1\r\n" HOST "X : y\r\n\r\n", "name", 400 },
+        static const struct {
+                const char *text, *reason;
+                int http;
+        } cases[] = {
+                { "GET / HTTP/1.1\n", "bare_lf", 400 },
+                { "GET / HTTP/1.1\rX", "bare_cr", 400 },
+                { "\r\nGET /", "empty_line", 400 },
+                { "GET /\x01", "control", 400 },
+                { "GET /\r\n\r\n", "request_line", 400 },
+                { "GET / HTTP/2.0\r\n\r\n", "", 505 },
+                { "GET / HTTP/1.10\r\n\r\n", "version", 400 },
+                { "HEAD / HTTP/1.1\r\n\r\n", "", 405 },
+                { "GET a HTTP/1.1\r\n\r\n", "target", 400 },
+                { "GET / HTTP/1.1\r\n\r\n", "host", 400 },
+                { "GET / HTTP/1.1\r\n" HOST HOST "\r\n", "repeated", 400 },
+                { "GET / HTTP/1.1\r\n" HOST " X: y\r\n\r\n", "fold", 400 },
+                { "GET / HTTP/1.1\r\n" HOST "X\r\n\r\n", "no_colon", 400 },
+                { "GET / HTTP/1.1\r\n" HOST "X : y\r\n\r\n", "name", 400 },
                 { "POST / HTTP/1.1\r\n" HOST "Content-Length: +1\r\n\r\n", "content_length", 400 },
                 { "POST / HTTP/1.1\r\n" HOST "Content-Length: 1 \r\n\r\n", "blanks", 400 },
                 { "POST / HTTP/1.1\r\n" HOST "Content-Length: 1\t\r\n\r\n", "blanks", 400 },
@@ -39,17 +52,23 @@ refusals_have_reasons(void **state)
                 { "POST / HTTP/1.1\r\n" HOST "Content-Length:\t1\r\n\r\n", "blanks", 400 },
                 { "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked \r\n\r\n", "blanks", 400 },
                 { "GET / HTTP/1.1\r\nHost: a.test \r\n\r\n", "blanks", 400 },
-                { "POST / HTTP/1.1\r\n" HOST "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "framing", 400 },
+                { "POST / HTTP/1.1\r\n" HOST
+                  "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+                  "framing", 400 },
                 { "POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n", "framing", 400 },
-                { "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip\r\n\r\n", "transfer_encoding", 400 },
-                { "POST / HTTP/1.1\r\n" HOST "Expect: x\r\n\r\n", "", 417 }, { "GET / HTTP/1.1\r\n" HOST "Connection: host\r\n\r\n", "connection", 400 },
+                { "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip\r\n\r\n", "transfer_encoding",
+                  400 },
+                { "POST / HTTP/1.1\r\n" HOST "Expect: x\r\n\r\n", "", 417 },
+                { "GET / HTTP/1.1\r\n" HOST "Connection: host\r\n\r\n", "connection", 400 },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct http_head h;
                 struct error e = { 0 };
 
-                if (take(cases[i].text, HTTP_METHODS_REST, &h, &e) != -1 || strcmp(e.reason, cases[i].reason) != 0 || error_http_status(e.code) != cases[i].http)
+                if (take(cases[i].text, HTTP_METHODS_REST, &h, &e) != -1 ||
+                    strcmp(e.reason, cases[i].reason) != 0 ||
+                    error_http_status(e.code) != cases[i].http)
                         fail_msg("%s: %s %d", cases[i].text, e.reason, error_http_status(e.code));
         }
 }
@@ -60,7 +79,11 @@ a_head_is_taken_apart(void **state)
         struct http_head h;
         struct error e;
 
-        assert_int_equal(take("POST /a?b=c HTTP/1.1\r\n" HOST "X: \t y \t\r\nContent-Length: 12\r\nConnection: keep-alive, close\r\nExpect: 100-Continue\r\n\r\n", HTTP_METHODS_REST, &h, &e), 0);
+        assert_int_equal(take("POST /a?b=c HTTP/1.1\r\n" HOST
+                              "X: \t y \t\r\nContent-Length: 12\r\nConnection: keep-alive, "
+                              "close\r\nExpect: 100-Continue\r\n\r\n",
+                              HTTP_METHODS_REST, &h, &e),
+                         0);
         assert_int_equal(h.method, HTTP_METHOD_POST);
         assert_true(http_text_is(h.target, "/a?b=c"));
         assert_int_equal(h.field_count, 5);
@@ -70,7 +93,8 @@ a_head_is_taken_apart(void **state)
         assert_true(h.is_last && h.wants_continue && !h.wants_upgrade);
         assert_int_equal(take("GET / HTTP/1.0\r\n" HOST "\r\n", HTTP_METHODS_REST, &h, &e), 0);
         assert_true(h.is_last && h.minor == 0);
-        assert_int_equal(take("HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n", 0, &h, &e), 0);
+        assert_int_equal(take("HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n", 0, &h, &e),
+                         0);
         assert_true(h.status == 200 && h.framing == HTTP_CHUNKED);
         assert_int_equal(take("HTTP/1.0 200\r\n\r\n", 0, &h, &e), 0);
         assert_int_equal(h.framing, HTTP_UNTIL_CLOSE);
@@ -111,9 +135,14 @@ heads_have_limits(void **state)
         free(text);
 }
 
-/* -- bodies -------------------------------------------------------------------------------------------------------- */
+/* -- bodies
+ * --------------------------------------------------------------------------------------------------------
+ */
 
-struct sink { char bytes[64]; size_t len; };
+struct sink {
+        char bytes[64];
+        size_t len;
+};
 
 static void
 collect(void *data, const char *bytes, size_t len)
@@ -124,7 +153,8 @@ collect(void *data, const char *bytes, size_t len)
         s->len += len;
 }
 
-/* Both readers together, in steps of `step` bytes. 0: the message is over and `taken` of the bytes are its own. */
+/* Both readers together, in steps of `step` bytes. 0: the message is over and `taken` of the bytes
+ * are its own. */
 static int
 read_message(const char *text, size_t step, struct sink *sink, size_t *taken)
 {
@@ -134,7 +164,8 @@ read_message(const char *text, size_t step, struct sink *sink, size_t *taken)
         struct error e;
         size_t at = 0, len = 0, all = strlen(text);
 
-        if (http_head_scan(text, all, &at, &len, &e) != 1 || http_head_read(text, len, HTTP_METHODS_REST, &h, &e) < 0)
+        if (http_head_scan(text, all, &at, &len, &e) != 1 ||
+            http_head_read(text, len, HTTP_METHODS_REST, &h, &e) < 0)
                 return -1;
         reader_init(&r, 0, 0);
         if (reader_head(&r, text, &h, &e) < 0)
@@ -143,7 +174,8 @@ read_message(const char *text, size_t step, struct sink *sink, size_t *taken)
         for (at = len; at < all && !b.is_over;) {
                 size_t most = all - at < step ? all - at : step, here;
 
-                if (http_body_take(&b, text + at, most, &here, &e) < 0 || reader_body(&r, text + at, here, collect, sink, &e) < 0)
+                if (http_body_take(&b, text + at, most, &here, &e) < 0 ||
+                    reader_body(&r, text + at, here, collect, sink, &e) < 0)
                         return -1;
                 at += here;
         }
@@ -157,11 +189,24 @@ read_message(const char *text, size_t step, struct sink *sink, size_t *taken)
 static void
 head_and_parser_agree_on_every_cut(void **state)
 {
-        static const struct { const char *text; int result; const char *body; size_t behind; } cases[] = {
-                { CHUNKED "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", 0, "hello world", 0 }, { CHUNKED "0\r\n\r\nGET", 0, "", 3 }, { LENGTH5 "helloGET", 0, "hello", 3 },
-                { CHUNKED "00000005\r\nhello\r\n0\r\n\r\n", 0, "hello", 0 }, { LENGTH5 "hell", -2, "hell", 0 }, { CHUNKED "5\r\nhello\r\n0\r\n", -2, "hello", 0 },
-                { CHUNKED "000000005\r\nhello\r\n0\r\n\r\n", -1, "", 0 }, { CHUNKED "5;a\r\nhello\r\n0\r\n\r\n", -1, "", 0 }, { CHUNKED "\r\n", -1, "", 0 },
-                { CHUNKED "5\r\nhelloX", -1, NULL, 0 }, { CHUNKED "0\r\nX: y\r\n\r\n", -1, NULL, 0 }, { CHUNKED "0x5\r\n", -1, NULL, 0 },
+        static const struct {
+                const char *text;
+                int result;
+                const char *body;
+                size_t behind;
+        } cases[] = {
+                { CHUNKED "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", 0, "hello world", 0 },
+                { CHUNKED "0\r\n\r\nGET", 0, "", 3 },
+                { LENGTH5 "helloGET", 0, "hello", 3 },
+                { CHUNKED "00000005\r\nhello\r\n0\r\n\r\n", 0, "hello", 0 },
+                { LENGTH5 "hell", -2, "hell", 0 },
+                { CHUNKED "5\r\nhello\r\n0\r\n", -2, "hello", 0 },
+                { CHUNKED "000000005\r\nhello\r\n0\r\n\r\n", -1, "", 0 },
+                { CHUNKED "5;a\r\nhello\r\n0\r\n\r\n", -1, "", 0 },
+                { CHUNKED "\r\n", -1, "", 0 },
+                { CHUNKED "5\r\nhelloX", -1, NULL, 0 },
+                { CHUNKED "0\r\nX: y\r\n\r\n", -1, NULL, 0 },
+                { CHUNKED "0x5\r\n", -1, NULL, 0 },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -170,9 +215,12 @@ head_and_parser_agree_on_every_cut(void **state)
                         size_t taken = 0;
                         int result = read_message(cases[i].text, step, &sink, &taken);
 
-                        if (result != cases[i].result || (result != -1 && (sink.len != strlen(cases[i].body) || memcmp(sink.bytes, cases[i].body, sink.len) != 0)) ||
+                        if (result != cases[i].result ||
+                            (result != -1 && (sink.len != strlen(cases[i].body) ||
+                                              memcmp(sink.bytes, cases[i].body, sink.len) != 0)) ||
                             (result == 0 && strlen(cases[i].text) - taken != cases[i].behind))
-                                fail_msg("case %zu in steps of %zu: %d, %.*s", i, step, result, (int)sink.len, sink.bytes);
+                                fail_msg("case %zu in steps of %zu: %d, %.*s", i, step, result,
+                                         (int)sink.len, sink.bytes);
                 }
         }
 }
@@ -181,8 +229,11 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(refusals_have_reasons), cmocka_unit_test(a_head_is_taken_apart), cmocka_unit_test(a_head_may_come_in_pieces),
-                cmocka_unit_test(heads_have_limits), cmocka_unit_test(head_and_parser_agree_on_every_cut),
+                cmocka_unit_test(refusals_have_reasons),
+                cmocka_unit_test(a_head_is_taken_apart),
+                cmocka_unit_test(a_head_may_come_in_pieces),
+                cmocka_unit_test(heads_have_limits),
+                cmocka_unit_test(head_and_parser_agree_on_every_cut),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,8 @@
 #include <llhttp.h>
 #include <string.h>
 
-_Static_assert(sizeof(llhttp_t) <= sizeof(((struct reader *)NULL)->parser), "there is room for the parser");
+_Static_assert(sizeof(llhttp_t) <= sizeof(((struct reader *)NULL)->parser),
+               "there is room for the parser");
 
 static llhttp_t *
 parser_of(struct reader *r)
@@ -65,7 +66,11 @@ on_complete(llhttp_t *parser)
 }
 
 static llhttp_settings_t settings = {
-        .on_url = on_url, .on_header_value_complete = on_field, .on_headers_complete = on_head, .on_body = on_body, .on_message_complete = on_complete,
+        .on_url = on_url,
+        .on_header_value_complete = on_field,
+        .on_headers_complete = on_head,
+        .on_body = on_body,
+        .on_message_complete = on_complete,
 };
 
 void
@@ -80,7 +85,8 @@ reader_init(struct reader *r, int is_answer, int has_no_body)
 static int
 disagree(struct error *e, const char *what)
 {
-        return fail_at(e, ERROR_REQUEST_MALFORMED, NULL, "disagreement", "the message can be read in two ways: %s", what);
+        return fail_at(e, ERROR_REQUEST_MALFORMED, NULL, "disagreement",
+                       "the message can be read in two ways: %s", what);
 }
 
 static int
@@ -97,7 +103,8 @@ feed(struct reader *r, const char *bytes, size_t len, struct error *e)
         llhttp_errno_t result = llhttp_execute(parser_of(r), bytes, len);
 
         if (result != HPE_OK)
-                return fail_at(e, ERROR_REQUEST_MALFORMED, NULL, "parser", "the message is not well-formed (%s)", llhttp_errno_name(result));
+                return fail_at(e, ERROR_REQUEST_MALFORMED, NULL, "parser",
+                               "the message is not well-formed (%s)", llhttp_errno_name(result));
         return 0;
 }
 
@@ -113,14 +120,15 @@ reader_head(struct reader *r, const char *bytes, const struct http_head *h, stru
         if (h->status != 0 ? parser_of(r)->status_code != h->status : !is_method(r, h->method_text))
                 return disagree(e, "what it is");
         if (h->status < 200 && h->status != 0)
-                return 0;              /* an answer that is not the last: whatever follows is another message */
+                return 0; /* an answer that is not the last: whatever follows is another message */
         if (r->is_complete == has_body)
                 return disagree(e, "whether it has a body");
         return 0;
 }
 
 int
-reader_body(struct reader *r, const char *bytes, size_t len, void (*sink)(void *data, const char *bytes, size_t len), void *data, struct error *e)
+reader_body(struct reader *r, const char *bytes, size_t len,
+            void (*sink)(void *data, const char *bytes, size_t len), void *data, struct error *e)
 {
         r->sink = sink;
         r->data = data;

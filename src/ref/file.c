@@ -3,9 +3,9 @@
  *
  * Room: ref (acting). Touches: fd.
  * Knows nothing of what is in a file: it reads bytes, and the keeper may link it without a parser.
- * Theory: looked at before it is opened (opening a device can do something), looked at again by its descriptor
- * (the name may have changed hands), read to a bound and one byte more.
- * R1: nothing below a workspace's directory is reached by a name that leaves it.
+ * Theory: looked at before it is opened (opening a device can do something), looked at again by its
+ * descriptor (the name may have changed hands), read to a bound and one byte more. R1: nothing
+ * below a workspace's directory is reached by a name that leaves it.
  */
 #include "ref/file.h"
 
@@ -26,11 +26,17 @@ enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, TRIES_MAX = 16
 static int
 unreadable(struct error *e, int sys, const char *path)
 {
-        const char *reason = sys == ENOENT || sys == ENOTDIR ? "not_found" : sys == EACCES || sys == EPERM ? "permission" : sys == EAGAIN ? "busy" : "io";
+        const char *reason = sys == ENOENT || sys == ENOTDIR ? "not_found"
+                             : sys == EACCES || sys == EPERM ? "permission"
+                             : sys == EAGAIN                 ? "busy"
+                                                             : "io";
 
-        if (sys == EAGAIN) {           /* we open without waiting: the only file that answers so is one with a lease (F_SETLEASE) */
-                (void)fail(e, ERROR_FILE_UNREADABLE, "another program holds a lease on \"%.200s\"", path);
-                error_hint(e, "Find the program that holds it (grep LEASE /proc/locks), or try again when it has ended.");
+        if (sys == EAGAIN) { /* we open without waiting: the only file that answers so is one with a
+                                lease (F_SETLEASE) */
+                (void)fail(e, ERROR_FILE_UNREADABLE, "another program holds a lease on \"%.200s\"",
+                           path);
+                error_hint(e, "Find the program that holds it (grep LEASE /proc/locks), or try "
+                              "again when it has ended.");
         } else {
                 (void)fail_sys(e, ERROR_FILE_UNREADABLE, sys, "\"%.200s\" cannot be read", path);
         }
@@ -41,7 +47,10 @@ unreadable(struct error *e, int sys, const char *path)
 static int
 not_regular(struct error *e, mode_t mode, const char *path)
 {
-        const char *what = S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+        const char *what = S_ISDIR(mode)    ? "a directory"
+                           : S_ISFIFO(mode) ? "a pipe"
+                           : S_ISSOCK(mode) ? "a socket"
+                                            : "a device";
 
         (void)fail(e, ERROR_FILE_UNREADABLE, "\"%.200s\" is %s, not a file", path, what);
         (void)snprintf(e->reason, sizeof e->reason, "not_regular");
@@ -51,15 +60,17 @@ not_regular(struct error *e, mode_t mode, const char *path)
 static int
 too_large(struct error *e, const char *path, size_t max)
 {
-        (void)fail_at(e, ERROR_MANIFEST_SYNTAX, "", "too_large", "\"%.200s\" is larger than %zu bytes", path, max);
+        (void)fail_at(e, ERROR_MANIFEST_SYNTAX, "", "too_large",
+                      "\"%.200s\" is larger than %zu bytes", path, max);
         error_hint(e, "A manifest is a page of text; is this the file you meant?");
         return -1;
 }
 
-/* Reads a descriptor whose file was found regular; grows with what comes, so an empty-looking file costs nothing. */
+/* Reads a descriptor whose file was found regular; grows with what comes, so an empty-looking file
+ * costs nothing. */
 static int
-read_all(struct arena *arena, int fd, const char *path, size_t max, const char **ret_bytes, size_t *ret_len,
-         struct error *e)
+read_all(struct arena *arena, int fd, const char *path, size_t max, const char **ret_bytes,
+         size_t *ret_len, struct error *e)
 {
         char *bytes = malloc(max + 1);
         size_t len = 0;
@@ -91,7 +102,8 @@ read_all(struct arena *arena, int fd, const char *path, size_t max, const char *
 
 /* What was looked for and not found decided something too. */
 static int
-not_found(struct arena *arena, int dir, const char *path, struct ref_reads *reads, int sys, struct error *e)
+not_found(struct arena *arena, int dir, const char *path, struct ref_reads *reads, int sys,
+          struct error *e)
 {
         if (ref_reads_add(reads, arena, dir, path, -1, e) < 0)
                 return -1;
@@ -99,8 +111,8 @@ not_found(struct arena *arena, int dir, const char *path, struct ref_reads *read
 }
 
 static int
-read_checked(struct arena *arena, int dir, int fd, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes,
-             size_t *ret_len, struct error *e)
+read_checked(struct arena *arena, int dir, int fd, const char *path, size_t max,
+             struct ref_reads *reads, const char **ret_bytes, size_t *ret_len, struct error *e)
 {
         struct stat st;
 
@@ -126,20 +138,22 @@ check_trusted(int fd, const char *path, struct error *e)
                 return unreadable(e, errno, path);
         if ((st.st_uid == 0 || st.st_uid == geteuid()) && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
                 return 0;
-        (void)fail_at(e, ERROR_FILE_UNREADABLE, "", "untrusted", "\"%.200s\" is not used: others than you and root can change it", path);
+        (void)fail_at(e, ERROR_FILE_UNREADABLE, "", "untrusted",
+                      "\"%.200s\" is not used: others than you and root can change it", path);
         error_hint(e, "Make it yours and writable by you alone (chown, chmod go-w), or remove it.");
         return -1;
 }
 
 static int
-read_named(struct arena *arena, const char *path, size_t max, struct ref_reads *reads, bool is_trusted, const char **ret_bytes, size_t *ret_len,
-           struct error *e)
+read_named(struct arena *arena, const char *path, size_t max, struct ref_reads *reads,
+           bool is_trusted, const char **ret_bytes, size_t *ret_len, struct error *e)
 {
         scoped_fd int fd = -1;
         struct stat st;
 
         if (stat(path, &st) < 0)
-                return errno == ENOENT ? not_found(arena, AT_FDCWD, path, reads, ENOENT, e) : unreadable(e, errno, path);
+                return errno == ENOENT ? not_found(arena, AT_FDCWD, path, reads, ENOENT, e)
+                                       : unreadable(e, errno, path);
         if (!S_ISREG(st.st_mode))
                 return not_regular(e, st.st_mode, path);
         fd = open(path, OPEN_FLAGS);
@@ -151,20 +165,21 @@ read_named(struct arena *arena, const char *path, size_t max, struct ref_reads *
 }
 
 int
-ref_file_read(struct arena *arena, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes, size_t *ret_len,
-              struct error *e)
+ref_file_read(struct arena *arena, const char *path, size_t max, struct ref_reads *reads,
+              const char **ret_bytes, size_t *ret_len, struct error *e)
 {
         return read_named(arena, path, max, reads, false, ret_bytes, ret_len, e);
 }
 
 int
-ref_file_read_trusted(struct arena *arena, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes, size_t *ret_len,
-                      struct error *e)
+ref_file_read_trusted(struct arena *arena, const char *path, size_t max, struct ref_reads *reads,
+                      const char **ret_bytes, size_t *ret_len, struct error *e)
 {
         return read_named(arena, path, max, reads, true, ret_bytes, ret_len, e);
 }
 
-/* ---- beneath a directory ----------------------------------------------------------------------------- */
+/* ---- beneath a directory
+ * ----------------------------------------------------------------------------- */
 
 /* Where openat2 is missing: one component after the other, no symbolic links, no "..". */
 static int
@@ -193,7 +208,9 @@ walk_beneath(int dir, const char *path, int flags)
                         errno = EXDEV;
                         return -1;
                 }
-                next = openat(at, name, is_last ? flags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                next = openat(at, name,
+                              is_last ? flags | O_NOFOLLOW
+                                      : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (is_last || next < 0)
                         return next;
                 (void)close(at);
@@ -205,7 +222,8 @@ walk_beneath(int dir, const char *path, int flags)
 static int
 open_beneath(int dir, const char *path, int flags)
 {
-        struct open_how how = { .flags = (unsigned)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+        struct open_how how = { .flags = (unsigned)flags,
+                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
         long fd = -1;
 
         for (int i = 0; i < TRIES_MAX; i++) {
@@ -223,23 +241,27 @@ not_opened_beneath(struct error *e, int sys, const char *path)
 {
         if (sys == EXDEV || sys == ELOOP || sys == EAGAIN)
                 return fail_at(e, ERROR_REF_UNRESOLVABLE, "", "outside_workspace",
-                               "\"%.200s\" leads out of the workspace, or through a symbolic link that cannot be trusted", path);
+                               "\"%.200s\" leads out of the workspace, or through a symbolic link "
+                               "that cannot be trusted",
+                               path);
         return unreadable(e, sys, path);
 }
 
 int
-ref_file_read_beneath(struct arena *arena, int dir, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes,
-                      size_t *ret_len, struct error *e)
+ref_file_read_beneath(struct arena *arena, int dir, const char *path, size_t max,
+                      struct ref_reads *reads, const char **ret_bytes, size_t *ret_len,
+                      struct error *e)
 {
         scoped_fd int look = open_beneath(dir, path, O_PATH | O_CLOEXEC);
         scoped_fd int fd = -1;
         struct stat st;
 
         if (look < 0)
-                return errno == ENOENT ? not_found(arena, dir, path, reads, ENOENT, e) : not_opened_beneath(e, errno, path);
+                return errno == ENOENT ? not_found(arena, dir, path, reads, ENOENT, e)
+                                       : not_opened_beneath(e, errno, path);
         if (fstat(look, &st) < 0)
                 return unreadable(e, errno, path);
-        if (S_ISLNK(st.st_mode))        /* only the walk answers with the link itself */
+        if (S_ISLNK(st.st_mode)) /* only the walk answers with the link itself */
                 return not_opened_beneath(e, ELOOP, path);
         if (!S_ISREG(st.st_mode))
                 return not_regular(e, st.st_mode, path);

@@ -19,7 +19,7 @@
 
 #include "base/unit.h"
 
-static char top[64];            /* a directory of this test; the workspace is top/ws */
+static char top[64]; /* a directory of this test; the workspace is top/ws */
 static int workspace = -1;
 
 static void
@@ -69,8 +69,11 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-        static const char *const names[] = { "plain.md", "empty.md", "sub/deep.md", "pipe.md", "out.md", "absolute.md", "inside.md", "up",
-                                             "loop.md", "dangling.md", "magic.md", "socket.md", "../secret.md" };
+        static const char *const names[] = { "plain.md",    "empty.md", "sub/deep.md",
+                                             "pipe.md",     "out.md",   "absolute.md",
+                                             "inside.md",   "up",       "loop.md",
+                                             "dangling.md", "magic.md", "socket.md",
+                                             "../secret.md" };
         char text[128];
 
         (void)state;
@@ -84,7 +87,12 @@ tear_down(void **state)
         return 0;
 }
 
-struct row { const char *path; enum error_code code; const char *reason; const char *walk_reason; };
+struct row {
+        const char *path;
+        enum error_code code;
+        const char *reason;
+        const char *walk_reason;
+};
 
 static const struct row beneath[] = {
         { "plain.md", ERROR_NONE, "", "" },
@@ -152,7 +160,8 @@ take_openat2_away(void)
         };
         struct sock_fprog prog = { sizeof code / sizeof code[0], code };
 
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) < 0)
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) < 0)
                 _exit(99);
 }
 
@@ -179,9 +188,15 @@ stays_beneath_without_openat2(void **state)
 static void
 refuses_what_is_no_bounded_file(void **state)
 {
-        static const struct { const char *path; enum error_code code; const char *reason; } rows[] = {
-                { "/dev/zero", ERROR_FILE_UNREADABLE, "not_regular" }, { "/", ERROR_FILE_UNREADABLE, "not_regular" },
-                { "/no/such/file", ERROR_FILE_UNREADABLE, "not_found" }, { "/proc/kallsyms", ERROR_MANIFEST_SYNTAX, "too_large" },
+        static const struct {
+                const char *path;
+                enum error_code code;
+                const char *reason;
+        } rows[] = {
+                { "/dev/zero", ERROR_FILE_UNREADABLE, "not_regular" },
+                { "/", ERROR_FILE_UNREADABLE, "not_regular" },
+                { "/no/such/file", ERROR_FILE_UNREADABLE, "not_found" },
+                { "/proc/kallsyms", ERROR_MANIFEST_SYNTAX, "too_large" },
                 { "", ERROR_FILE_UNREADABLE, "not_found" },
         };
         char path[128];
@@ -211,7 +226,8 @@ refuses_what_is_no_bounded_file(void **state)
         arena_fini(&a);
 }
 
-/* Who holds a lease makes an open without waiting answer EAGAIN, which openat2 also says of a way that changes. */
+/* Who holds a lease makes an open without waiting answer EAGAIN, which openat2 also says of a way
+ * that changes. */
 static void
 says_that_a_file_has_a_lease(void **state)
 {
@@ -225,15 +241,16 @@ says_that_a_file_has_a_lease(void **state)
         assert_int_equal(sigaction(SIGIO, &ignored, &before), 0);
         if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0) {
                 (void)close(fd);
-                skip();                        /* a file system without leases */
+                skip(); /* a file system without leases */
         }
         arena_init(&a, 1 << 20);
         for (int i = 0; i < 2; i++) {
                 struct error e = { .code = ERROR_NONE };
                 const char *bytes;
                 size_t len;
-                int rc = i == 0 ? ref_file_read_beneath(&a, workspace, "plain.md", 1000, NULL, &bytes, &len, &e) :
-                                  ref_file_read(&a, path, 1000, NULL, &bytes, &len, &e);
+                int rc = i == 0 ? ref_file_read_beneath(&a, workspace, "plain.md", 1000, NULL,
+                                                        &bytes, &len, &e)
+                                : ref_file_read(&a, path, 1000, NULL, &bytes, &len, &e);
 
                 assert_int_equal(rc, -1);
                 assert_int_equal(e.code, ERROR_FILE_UNREADABLE);

@@ -2,7 +2,8 @@
  * ref/manifest_file.c - opens the manifest that was named, or finds the one of a workspace.
  *
  * Room: ref (acting). Touches: what ref/file.h touches.
- * Knows names of manifests. Knows nothing of what is in them, except whether a parent declares a sandbox.
+ * Knows names of manifests. Knows nothing of what is in them, except whether a parent declares a
+ * sandbox.
  */
 #include "ref/file.h"
 
@@ -21,12 +22,15 @@ ends_with(const char *text, const char *tail)
 }
 
 int
-ref_manifest_open(struct arena *arena, const char *path, struct ref_reads *reads, struct ref_manifest_file *ret, struct error *e)
+ref_manifest_open(struct arena *arena, const char *path, struct ref_reads *reads,
+                  struct ref_manifest_file *ret, struct error *e)
 {
         const char *slash = strrchr(path, '/');
         const char *base = slash ? slash + 1 : path;
 
-        *ret = (struct ref_manifest_file){ .name = path, .kind = MANIFEST_STANDALONE, .syntax = MANIFEST_YAML };
+        *ret = (struct ref_manifest_file){ .name = path,
+                                           .kind = MANIFEST_STANDALONE,
+                                           .syntax = MANIFEST_YAML };
         if (strcmp(base, "WORKSPACE.md") == 0)
                 ret->kind = MANIFEST_PARENT;
         else if (ends_with(base, ".json") || ends_with(base, ".yaml") || ends_with(base, ".yml"))
@@ -39,9 +43,11 @@ ref_manifest_open(struct arena *arena, const char *path, struct ref_reads *reads
 int
 ref_workspace_refuse(const char *workspace, int sys, struct error *e)
 {
-        (void)fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, sys, "the workspace \"%.200s\" cannot be opened", workspace);
+        (void)fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, sys,
+                       "the workspace \"%.200s\" cannot be opened", workspace);
         if (sys == EACCES)
-                error_hint(e, "Run as a user who may enter it. Its owner and mode: ls -ld %.200s", workspace);
+                error_hint(e, "Run as a user who may enter it. Its owner and mode: ls -ld %.200s",
+                           workspace);
         else if (sys == ENOTDIR)
                 error_hint(e, "Pass the directory with -w DIR; a manifest is named with -f FILE.");
         return -1;
@@ -53,12 +59,16 @@ not_configured(struct error *e, const char *workspace)
         bool is_here = strcmp(workspace, ".") == 0;
 
         (void)fail(e, ERROR_NOT_CONFIGURED, "no sandbox is declared in \"%.200s\"", workspace);
-        error_hint(e, "`carrel init%s%.200s` writes a SANDBOX.md. The shortest one, by hand:\n---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n"
-                      "mounts:\n  - {source: workspace, at: /workspace}\n---", is_here ? "" : " ", is_here ? "" : workspace);
+        error_hint(e,
+                   "`carrel init%s%.200s` writes a SANDBOX.md. The shortest one, by "
+                   "hand:\n---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n"
+                   "mounts:\n  - {source: workspace, at: /workspace}\n---",
+                   is_here ? "" : " ", is_here ? "" : workspace);
         return -1;
 }
 
-/* Does this parent declare a sandbox? One that cannot be read counts as declaring: its error is to be seen. */
+/* Does this parent declare a sandbox? One that cannot be read counts as declaring: its error is to
+ * be seen. */
 static bool
 parent_declares(const struct ref_manifest_file *file)
 {
@@ -70,17 +80,23 @@ parent_declares(const struct ref_manifest_file *file)
 
         arena_init(&scratch, 16u << 20);
         findings_init(&findings, &scratch);
-        is_declared = manifest_read(&scratch, file->bytes, file->len, file->kind, file->syntax, &m, &findings, &e) < 0
-                      || m.form != MANIFEST_NONE;
+        is_declared = manifest_read(&scratch, file->bytes, file->len, file->kind, file->syntax, &m,
+                                    &findings, &e) < 0 ||
+                      m.form != MANIFEST_NONE;
         arena_fini(&scratch);
         return is_declared;
 }
 
 int
-ref_manifest_find(struct arena *arena, const char *workspace, struct ref_reads *reads, struct ref_manifest_file *ret, struct error *e)
+ref_manifest_find(struct arena *arena, const char *workspace, struct ref_reads *reads,
+                  struct ref_manifest_file *ret, struct error *e)
 {
-        static const struct { const char *name; enum manifest_kind kind; } names[] = {
-                { "SANDBOX.md", MANIFEST_STANDALONE }, { "WORKSPACE.md", MANIFEST_PARENT },
+        static const struct {
+                const char *name;
+                enum manifest_kind kind;
+        } names[] = {
+                { "SANDBOX.md", MANIFEST_STANDALONE },
+                { "WORKSPACE.md", MANIFEST_PARENT },
         };
         scoped_fd int dir = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -91,7 +107,8 @@ ref_manifest_find(struct arena *arena, const char *workspace, struct ref_reads *
                 ret->name = arena_format(arena, "%s/%s", workspace, names[i].name);
                 if (!ret->name)
                         return fail(e, ERROR_NO_MEMORY, "no memory to look for a manifest");
-                if (ref_file_read_beneath(arena, dir, names[i].name, REF_FILE_MAX, reads, &ret->bytes, &ret->len, e) < 0) {
+                if (ref_file_read_beneath(arena, dir, names[i].name, REF_FILE_MAX, reads,
+                                          &ret->bytes, &ret->len, e) < 0) {
                         if (e->code == ERROR_FILE_UNREADABLE && e->sys == ENOENT)
                                 continue;
                         return -1;

@@ -2,8 +2,9 @@
  * ref/reads.c - the list of files that were read to judge a manifest.
  *
  * Room: ref (acting). Touches: names of the file system (looking only).
- * Theory: a path is walked as the kernel walks it, one piece after another, so that each link on the way is seen. A link that the
- * payload could replace would lead the next judgement to another file, as surely as a changed file would.
+ * Theory: a path is walked as the kernel walks it, one piece after another, so that each link on
+ * the way is seen. A link that the payload could replace would lead the next judgement to another
+ * file, as surely as a changed file would.
  */
 #include "ref/reads.h"
 
@@ -17,8 +18,8 @@
 enum { PATH_ROOM = 4096, LINKS_MAX = 40 };
 
 struct walking {
-        char at[PATH_ROOM];            /* where the walk is: absolute, without links; "" is the root */
-        char rest[PATH_ROOM];          /* what is still to be walked */
+        char at[PATH_ROOM];   /* where the walk is: absolute, without links; "" is the root */
+        char rest[PATH_ROOM]; /* what is still to be walked */
         unsigned links;
 };
 
@@ -31,7 +32,8 @@ keep(struct ref_reads *reads, struct arena *arena, const char *path, struct erro
                 if (strcmp(reads->paths[i], path) == 0)
                         return 0;
         if (reads->count == REF_READS_MAX)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d files were read to judge one manifest", REF_READS_MAX);
+                return fail(e, ERROR_QUOTA_EXCEEDED,
+                            "more than %d files were read to judge one manifest", REF_READS_MAX);
         copy = arena_text(arena, path);
         if (!copy)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the list of files read");
@@ -61,7 +63,8 @@ begin(struct walking *w, int directory, const char *path, struct error *e)
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
         len = readlink(directory == AT_FDCWD ? "/proc/self/cwd" : link, w->at, sizeof w->at);
         if (len <= 0 || (size_t)len >= sizeof w->at)
-                return fail_sys(e, ERROR_FILE_UNREADABLE, len < 0 ? errno : ENAMETOOLONG, "reading the path of a directory back");
+                return fail_sys(e, ERROR_FILE_UNREADABLE, len < 0 ? errno : ENAMETOOLONG,
+                                "reading the path of a directory back");
         w->at[len == 1 ? 0 : len] = '\0';
         return 0;
 }
@@ -85,7 +88,8 @@ follow(struct walking *w, const char *link, struct error *e)
         ssize_t len = readlink(link, target, sizeof target);
 
         if (len <= 0 || (size_t)len >= sizeof target || ++w->links > LINKS_MAX)
-                return fail_sys(e, ERROR_FILE_UNREADABLE, len < 0 ? errno : ELOOP, "following %.200s", link);
+                return fail_sys(e, ERROR_FILE_UNREADABLE, len < 0 ? errno : ELOOP,
+                                "following %.200s", link);
         target[len] = '\0';
         if (target[0] == '/')
                 w->at[0] = '\0';
@@ -98,7 +102,8 @@ follow(struct walking *w, const char *link, struct error *e)
 
 /* One piece further. A name that is not there ends the walk: the rest follows as it is written. */
 static int
-step(struct walking *w, const char *piece, struct ref_reads *reads, struct arena *arena, struct error *e)
+step(struct walking *w, const char *piece, struct ref_reads *reads, struct arena *arena,
+     struct error *e)
 {
         char here[2 * PATH_ROOM];
         struct stat st;
@@ -122,7 +127,8 @@ step(struct walking *w, const char *piece, struct ref_reads *reads, struct arena
 }
 
 int
-ref_reads_add(struct ref_reads *reads, struct arena *arena, int directory, const char *path, int fd, struct error *e)
+ref_reads_add(struct ref_reads *reads, struct arena *arena, int directory, const char *path, int fd,
+              struct error *e)
 {
         struct walking w;
         char piece[PATH_ROOM];
@@ -135,11 +141,14 @@ ref_reads_add(struct ref_reads *reads, struct arena *arena, int directory, const
         while (next_piece(&w, piece))
                 if (step(&w, piece, reads, arena, e) < 0)
                         return -1;
-        /* A file without a name, as a shell makes them for `<<END`, cannot be reached by a name either. */
+        /* A file without a name, as a shell makes them for `<<END`, cannot be reached by a name
+         * either. */
         if (fd >= 0 && fstat(fd, &opened) == 0 && opened.st_nlink == 0)
                 return 0;
-        if (fd >= 0 && (fstat(fd, &opened) < 0 || lstat(w.at, &found) < 0 || opened.st_dev != found.st_dev || opened.st_ino != found.st_ino))
-                return fail_at(e, ERROR_FILE_UNREADABLE, "", "changed", "\"%.200s\" was replaced while it was read", path);
+        if (fd >= 0 && (fstat(fd, &opened) < 0 || lstat(w.at, &found) < 0 ||
+                        opened.st_dev != found.st_dev || opened.st_ino != found.st_ino))
+                return fail_at(e, ERROR_FILE_UNREADABLE, "", "changed",
+                               "\"%.200s\" was replaced while it was read", path);
         return keep(reads, arena, w.at, e);
 }
 
@@ -148,5 +157,6 @@ ref_reads_below(const char *path, const char *workspace)
 {
         size_t len = workspace ? strlen(workspace) : 0;
 
-        return len > 1 && strncmp(path, workspace, len) == 0 && path[len] == '/' ? path + len + 1 : path;
+        return len > 1 && strncmp(path, workspace, len) == 0 && path[len] == '/' ? path + len + 1
+                                                                                 : path;
 }

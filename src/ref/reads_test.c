@@ -1,4 +1,5 @@
-/* ref/reads_test.c - what ref/reads.h promises: whatever a reader of this room opened is on the list. */
+/* ref/reads_test.c - what ref/reads.h promises: whatever a reader of this room opened is on the
+ * list. */
 #include "ref/reads.h"
 
 #include <fcntl.h>
@@ -52,7 +53,8 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-        static const char *const names[] = { "way.md", "way", "conf/a.SANDBOX.md", "conf/SANDBOX.md", "SANDBOX.md", "conf" };
+        static const char *const names[] = { "way.md",          "way",        "conf/a.SANDBOX.md",
+                                             "conf/SANDBOX.md", "SANDBOX.md", "conf" };
         char path[256];
 
         (void)state;
@@ -85,10 +87,13 @@ a_file_and_each_link_that_leads_to_it(void **state)
         struct error e;
 
         (void)state;
-        assert_int_equal(ref_file_read_beneath(&arena, dir, "way.md", 1000, &reads, &bytes, &len, &e), 0);
+        assert_int_equal(
+                ref_file_read_beneath(&arena, dir, "way.md", 1000, &reads, &bytes, &len, &e), 0);
         assert_true(has("way.md") && has("way") && has("conf/a.SANDBOX.md"));
         assert_int_equal(reads.count, 3);
-        assert_int_equal(ref_file_read_beneath(&arena, dir, "./conf//../conf/a.SANDBOX.md", 1000, &reads, &bytes, &len, &e), 0);
+        assert_int_equal(ref_file_read_beneath(&arena, dir, "./conf//../conf/a.SANDBOX.md", 1000,
+                                               &reads, &bytes, &len, &e),
+                         0);
         assert_int_equal(reads.count, 3);
 }
 
@@ -101,7 +106,9 @@ a_name_that_was_looked_for_in_vain(void **state)
         struct error e;
 
         (void)state;
-        assert_int_equal(ref_file_read_beneath(&arena, dir, "way/none.md", 1000, &reads, &bytes, &len, &e), -1);
+        assert_int_equal(
+                ref_file_read_beneath(&arena, dir, "way/none.md", 1000, &reads, &bytes, &len, &e),
+                -1);
         assert_string_equal(e.reason, "not_found");
         assert_true(has("way") && has("conf/none.md"));
 }
@@ -115,21 +122,27 @@ every_reader_adds_what_it_read(void **state)
         const struct node *host = NULL;
         struct ref_places places = { .workspace = dir, .reads = &reads };
         struct ref_reader reader = ref_places_reader(&places);
-        static const char *const refs[] = { "./conf/a.SANDBOX.md", "../other/a.SANDBOX.md", "@acme/policy" };
+        static const char *const refs[] = { "./conf/a.SANDBOX.md", "../other/a.SANDBOX.md",
+                                            "@acme/policy" };
         struct ref_manifest_file file;
         const char *bytes;
         size_t len;
         struct error e;
 
         (void)state;
-        (void)snprintf(text, sizeof text, "{siblings: {other: {acl: true, path: %s/conf}}, registry: {'@acme/policy': {file: %s/conf/a.SANDBOX.md}}}", base, base);
-        assert_int_equal(yaml_read(&arena, text, strlen(text), 1, &text_limits_manifest, &host, &e), 0);
+        (void)snprintf(text, sizeof text,
+                       "{siblings: {other: {acl: true, path: %s/conf}}, registry: {'@acme/policy': "
+                       "{file: %s/conf/a.SANDBOX.md}}}",
+                       base, base);
+        assert_int_equal(yaml_read(&arena, text, strlen(text), 1, &text_limits_manifest, &host, &e),
+                         0);
         places.host = host;
         for (size_t i = 0; i < sizeof refs / sizeof *refs; i++) {
                 struct reference target;
 
                 reads.count = 0;
-                if (reference_read(&arena, refs[i], "SANDBOX.md", &target, &e) < 0 || reader.read(reader.ctx, &arena, &target, &bytes, &len, &e) < 0)
+                if (reference_read(&arena, refs[i], "SANDBOX.md", &target, &e) < 0 ||
+                    reader.read(reader.ctx, &arena, &target, &bytes, &len, &e) < 0)
                         fail_msg("%s: %s", refs[i], e.message);
                 assert_true(has("conf/a.SANDBOX.md"));
         }
@@ -150,7 +163,9 @@ more_than_the_list_holds_is_refused(void **state)
 
         (void)state;
         for (int i = 0; i < REF_READS_MAX; i++)
-                assert_int_equal(ref_reads_add(&reads, &arena, AT_FDCWD, arena_format(&arena, "%s/%d", base, i), -1, &e), 0);
+                assert_int_equal(ref_reads_add(&reads, &arena, AT_FDCWD,
+                                               arena_format(&arena, "%s/%d", base, i), -1, &e),
+                                 0);
         assert_int_equal(ref_reads_add(&reads, &arena, AT_FDCWD, base, -1, &e), -1);
         assert_int_equal(e.code, ERROR_QUOTA_EXCEEDED);
         assert_int_equal(ref_reads_add(NULL, &arena, AT_FDCWD, base, -1, &e), 0);
@@ -169,10 +184,13 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_file_and_each_link_that_leads_to_it, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_name_that_was_looked_for_in_vain, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_file_and_each_link_that_leads_to_it, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(a_name_that_was_looked_for_in_vain, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(every_reader_adds_what_it_read, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(more_than_the_list_holds_is_refused, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(more_than_the_list_holds_is_refused, set_up,
+                                                tear_down),
                 cmocka_unit_test(a_path_below_the_workspace_is_sent_without_it),
         };
 

@@ -1,4 +1,5 @@
-/* ref/resolve_test.c - what ref/resolve.h promises, with the reader of ref/places.h over a map and over a disk. */
+/* ref/resolve_test.c - what ref/resolve.h promises, with the reader of ref/places.h over a map and
+ * over a disk. */
 #include "ref/resolve.h"
 
 #include <fcntl.h>
@@ -12,7 +13,8 @@
 #include "ref/places.h"
 #include "text/yaml.h"
 
-static const char good[] = "---\\nschema: sandbox/v1\\nid: \\\"@a/main\\\"\\nprovider: local\\nconfig: {}\\n---\\n";
+static const char good[] =
+        "---\\nschema: sandbox/v1\\nid: \\\"@a/main\\\"\\nprovider: local\\nconfig: {}\\n---\\n";
 
 static struct arena arena;
 static struct findings findings;
@@ -35,7 +37,9 @@ resolve(struct ref_places *places, const char *ref, struct manifest *ret, struct
         const char *text = arena_format(&arena, "sandbox: {ref: '%s'}", ref);
         struct manifest m;
 
-        assert_int_equal(manifest_read(&arena, text, strlen(text), MANIFEST_PARENT, MANIFEST_YAML, &m, &findings, e), 0);
+        assert_int_equal(manifest_read(&arena, text, strlen(text), MANIFEST_PARENT, MANIFEST_YAML,
+                                       &m, &findings, e),
+                         0);
         return ref_resolve(&arena, &m, &reader, ret, &findings, e);
 }
 
@@ -57,7 +61,11 @@ tear_down(void **state)
         return 0;
 }
 
-static const struct { const char *ref; enum error_code code; const char *reason; } rows[] = {
+static const struct {
+        const char *ref;
+        enum error_code code;
+        const char *reason;
+} rows[] = {
         { "./main.SANDBOX.md", ERROR_NONE, "" },
         { "./SANDBOX.md", ERROR_NONE, "" },
         { "../shared/team.SANDBOX.md", ERROR_NONE, "" },
@@ -87,13 +95,20 @@ static const struct { const char *ref; enum error_code code; const char *reason;
 static void
 follows_a_reference_once(void **state)
 {
-        const char *text = arena_format(&arena,
-                "files: {./main.SANDBOX.md: \"%s\", ./SANDBOX.md: \"%s\", ./link.SANDBOX.md: '!symlink-escape',\n"
-                " ./storage.SANDBOX.md: \"---\\nschema: storage/v1\\n---\\n\", ./self.SANDBOX.md: \"---\\nref: ./self.SANDBOX.md\\n---\\n\",\n"
-                " ./parent.SANDBOX.md: \"---\\nsandbox: {ref: ./self.SANDBOX.md}\\n---\\n\", ./words.SANDBOX.md: words}\n"
-                "siblings: {shared: {acl: true, files: {./team.SANDBOX.md: \"%s\"}}, private: {acl: false}, silent: {}}\n"
-                "registry: {'@a/main': \"%s\", '@a/liar': \"%s\", '@a/nameless': \"---\\nprovider: local\\n---\\n\"}\n"
-                "mountables: {'@a/libs': {}}\n", good, good, good, good, good);
+        const char *text =
+                arena_format(&arena,
+                             "files: {./main.SANDBOX.md: \"%s\", ./SANDBOX.md: \"%s\", "
+                             "./link.SANDBOX.md: '!symlink-escape',\n"
+                             " ./storage.SANDBOX.md: \"---\\nschema: storage/v1\\n---\\n\", "
+                             "./self.SANDBOX.md: \"---\\nref: ./self.SANDBOX.md\\n---\\n\",\n"
+                             " ./parent.SANDBOX.md: \"---\\nsandbox: {ref: "
+                             "./self.SANDBOX.md}\\n---\\n\", ./words.SANDBOX.md: words}\n"
+                             "siblings: {shared: {acl: true, files: {./team.SANDBOX.md: \"%s\"}}, "
+                             "private: {acl: false}, silent: {}}\n"
+                             "registry: {'@a/main': \"%s\", '@a/liar': \"%s\", '@a/nameless': "
+                             "\"---\\nprovider: local\\n---\\n\"}\n"
+                             "mountables: {'@a/libs': {}}\n",
+                             good, good, good, good, good);
         struct ref_places places = { .workspace = -1, .host = host_tree(text) };
 
         (void)state;
@@ -103,7 +118,8 @@ follows_a_reference_once(void **state)
                 size_t before = findings.error_count;
                 int rc = resolve(&places, rows[i].ref, &m, &e);
 
-                if ((rc == 0) != (rows[i].code == ERROR_NONE) || (rc < 0 && (e.code != rows[i].code || strcmp(e.reason, rows[i].reason) != 0)))
+                if ((rc == 0) != (rows[i].code == ERROR_NONE) ||
+                    (rc < 0 && (e.code != rows[i].code || strcmp(e.reason, rows[i].reason) != 0)))
                         fail_msg("%s: %d %s %s", rows[i].ref, rc, e.reason, e.message);
                 if (rc == 0)
                         assert_non_null(m.block);
@@ -125,7 +141,9 @@ leaves_an_inline_block_alone(void **state)
         struct error e;
 
         (void)state;
-        assert_int_equal(manifest_read(&arena, text, sizeof text - 1, MANIFEST_PARENT, MANIFEST_YAML, &m, &findings, &e), 0);
+        assert_int_equal(manifest_read(&arena, text, sizeof text - 1, MANIFEST_PARENT,
+                                       MANIFEST_YAML, &m, &findings, &e),
+                         0);
         assert_int_equal(ref_resolve(&arena, &m, &reader, &found, &findings, &e), 0);
         assert_ptr_equal(found.block, m.block);
 }
@@ -143,9 +161,16 @@ write_file(const char *path, const char *text)
 static void
 reads_the_disk_beneath_its_directories(void **state)
 {
-        static const char block[] = "---\nschema: sandbox/v1\nid: '@a/main'\nprovider: local\nconfig: {}\n---\n";
-        static const char *const made[] = { "ws", "team", "ws/x.SANDBOX.md", "ws/out.SANDBOX.md", "ws/dir.SANDBOX.md", "team/y.SANDBOX.md",
-                                            "team/out.SANDBOX.md", "outside.md" };
+        static const char block[] =
+                "---\nschema: sandbox/v1\nid: '@a/main'\nprovider: local\nconfig: {}\n---\n";
+        static const char *const made[] = { "ws",
+                                            "team",
+                                            "ws/x.SANDBOX.md",
+                                            "ws/out.SANDBOX.md",
+                                            "ws/dir.SANDBOX.md",
+                                            "team/y.SANDBOX.md",
+                                            "team/out.SANDBOX.md",
+                                            "outside.md" };
         char top[] = "/tmp/carrel-resolve-test-XXXXXX";
         struct ref_places places = { .workspace = -1 };
         struct manifest m;
@@ -162,9 +187,13 @@ reads_the_disk_beneath_its_directories(void **state)
         write_file(path[7], block);
         assert_int_equal(symlink("../outside.md", path[3]) | symlink(path[7], path[6]), 0);
         places.workspace = open(path[0], O_PATH | O_DIRECTORY | O_CLOEXEC);
-        places.host = host_tree(arena_format(&arena, "siblings: {team: {acl: true, path: %s}, gone: {acl: true, path: /no/such}}\n"
-                                             "registry: {'@a/main': {file: %s}, '@a/b': {file: /no/such}, '@a/c': {file: relative}}\n"
-                                             "files: {./only-in-map.SANDBOX.md: x}", path[1], path[7]));
+        places.host = host_tree(arena_format(
+                &arena,
+                "siblings: {team: {acl: true, path: %s}, gone: {acl: true, path: /no/such}}\n"
+                "registry: {'@a/main': {file: %s}, '@a/b': {file: /no/such}, '@a/c': {file: "
+                "relative}}\n"
+                "files: {./only-in-map.SANDBOX.md: x}",
+                path[1], path[7]));
         assert_int_equal(resolve(&places, "./x.SANDBOX.md", &m, &e), 0);
         assert_int_equal(resolve(&places, "../team/y.SANDBOX.md", &m, &e), 0);
         assert_int_equal(resolve(&places, "@a/main", &m, &e), 0);
@@ -191,7 +220,8 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(follows_a_reference_once, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(leaves_an_inline_block_alone, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(reads_the_disk_beneath_its_directories, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(reads_the_disk_beneath_its_directories, set_up,
+                                                tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

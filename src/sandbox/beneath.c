@@ -34,8 +34,8 @@ field(const char *line, int index, size_t *ret_len)
 static bool
 is_escape(const char *text, size_t len)
 {
-        return len > 3 && text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] >= '0' && text[2] <= '7' &&
-               text[3] >= '0' && text[3] <= '7';
+        return len > 3 && text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] >= '0' &&
+               text[2] <= '7' && text[3] >= '0' && text[3] <= '7';
 }
 
 static char *
@@ -46,7 +46,8 @@ unescape(struct arena *arena, const char *text, size_t len)
 
         for (size_t i = 0; out && i < len; i++) {
                 if (is_escape(text + i, len - i)) {
-                        out[used++] = (char)((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 | (text[i + 3] - '0'));
+                        out[used++] = (char)((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 |
+                                             (text[i + 3] - '0'));
                         i += 3;
                 } else {
                         out[used++] = text[i];
@@ -64,7 +65,9 @@ relative(const char *path, const char *root)
 
         if (strcmp(root, "/") == 0)
                 return path[0] == '/' && path[1] != '\0' ? path + 1 : NULL;
-        return strncmp(path, root, len) == 0 && path[len] == '/' && path[len + 1] != '\0' ? path + len + 1 : NULL;
+        return strncmp(path, root, len) == 0 && path[len] == '/' && path[len + 1] != '\0'
+                       ? path + len + 1
+                       : NULL;
 }
 
 static const char *
@@ -76,11 +79,13 @@ next_line(const char *line)
 }
 
 size_t
-beneath_mounts(struct arena *arena, const char *mountinfo, const char *root, const char **ret, size_t room)
+beneath_mounts(struct arena *arena, const char *mountinfo, const char *root, const char **ret,
+               size_t room)
 {
         size_t count = 0;
 
-        for (const char *line = mountinfo; line && *line != '\0' && count < room; line = next_line(line)) {
+        for (const char *line = mountinfo; line && *line != '\0' && count < room;
+             line = next_line(line)) {
                 size_t len;
                 const char *point = field(line, FIELD_MOUNT_POINT, &len);
                 const char *path = unescape(arena, point, len);
@@ -93,11 +98,13 @@ beneath_mounts(struct arena *arena, const char *mountinfo, const char *root, con
 }
 
 size_t
-beneath_sockets(struct arena *arena, const char *net_unix, const char *root, const char **ret, size_t room)
+beneath_sockets(struct arena *arena, const char *net_unix, const char *root, const char **ret,
+                size_t room)
 {
         size_t count = 0;
 
-        for (const char *line = next_line(net_unix); line && *line != '\0' && count < room; line = next_line(line)) {
+        for (const char *line = next_line(net_unix); line && *line != '\0' && count < room;
+             line = next_line(line)) {
                 size_t len;
                 const char *at = field(line, FIELD_SOCKET_PATH, &len);
                 const char *path = *at == '/' ? arena_copy(arena, at, strcspn(at, "\n")) : NULL;
@@ -141,8 +148,8 @@ read_all(const char *path, char **ret, struct error *e)
 
 static int
 find(struct arena *arena, const char *file, const char *root,
-     size_t (*parse)(struct arena *, const char *, const char *, const char **, size_t), const char *const **ret, size_t *ret_count,
-     struct error *e)
+     size_t (*parse)(struct arena *, const char *, const char *, const char **, size_t),
+     const char *const **ret, size_t *ret_count, struct error *e)
 {
         const char **found = arena_array(arena, const char *, FOUND_MAX + 1);
         char *text = NULL;
@@ -153,8 +160,10 @@ find(struct arena *arena, const char *file, const char *root,
         free(text);
         *ret = found;
         if (*ret_count > FOUND_MAX)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d mounts or sockets lie beneath %.200s", FOUND_MAX, root);
-        return arena_is_full(arena) ? fail(e, ERROR_NO_MEMORY, "no memory to look beneath a mount") : 0;
+                return fail(e, ERROR_QUOTA_EXCEEDED,
+                            "more than %d mounts or sockets lie beneath %.200s", FOUND_MAX, root);
+        return arena_is_full(arena) ? fail(e, ERROR_NO_MEMORY, "no memory to look beneath a mount")
+                                    : 0;
 }
 
 int
@@ -162,9 +171,11 @@ beneath_look(struct arena *arena, struct plan_source *source, struct error *e)
 {
         if (!source->is_directory)
                 return 0;
-        if (find(arena, "/proc/self/mountinfo", source->host_path, beneath_mounts, &source->submounts, &source->submount_count, e) < 0)
+        if (find(arena, "/proc/self/mountinfo", source->host_path, beneath_mounts,
+                 &source->submounts, &source->submount_count, e) < 0)
                 return -1;
         if (access("/proc/net/unix", R_OK) < 0)
                 return 0;
-        return find(arena, "/proc/net/unix", source->host_path, beneath_sockets, &source->sockets, &source->socket_count, e);
+        return find(arena, "/proc/net/unix", source->host_path, beneath_sockets, &source->sockets,
+                    &source->socket_count, e);
 }

@@ -20,7 +20,9 @@ int beneath_look(struct arena *arena, struct plan_source *source, struct error *
  * The parsers, over text. They skip paths that are not strictly below `root` and give relative
  * paths.
  */
-size_t beneath_mounts(struct arena *arena, const char *mountinfo, const char *root, const char **ret, size_t room);
-size_t beneath_sockets(struct arena *arena, const char *net_unix, const char *root, const char **ret, size_t room);
+size_t beneath_mounts(struct arena *arena, const char *mountinfo, const char *root,
+                      const char **ret, size_t room);
+size_t beneath_sockets(struct arena *arena, const char *net_unix, const char *root,
+                       const char **ret, size_t room);
 
 #endif

@@ -1,6 +1,6 @@
 /* sandbox/beneath_test.c - what sandbox/beneath.h promises. */
-#include "sandbox/beneath.h"
 #include "base/unit.h"
+#include "sandbox/beneath.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +25,14 @@ static const struct look_row mount_rows[] = {
         { "the root itself", MOUNT("/w"), "/w", { NULL } },
         { "one below", MOUNT("/w/a"), "/w", { "a" } },
         { "deeper, in order", MOUNT("/w/a/b") MOUNT("/w/c"), "/w", { "a/b", "c" } },
-        { "names that only look alike", MOUNT("/work") MOUNT("/w2/a") MOUNT("/ww") MOUNT("/") MOUNT("/x/w/a"), "/w", { NULL } },
-        { "everything is below /", MOUNT("/") MOUNT("/proc") MOUNT("/a/b"), "/", { "proc", "a/b" } },
+        { "names that only look alike",
+          MOUNT("/work") MOUNT("/w2/a") MOUNT("/ww") MOUNT("/") MOUNT("/x/w/a"),
+          "/w",
+          { NULL } },
+        { "everything is below /",
+          MOUNT("/") MOUNT("/proc") MOUNT("/a/b"),
+          "/",
+          { "proc", "a/b" } },
         { "a blank", MOUNT("/w/with\\040blank"), "/w", { "with blank" } },
         { "tab, line end, backslash", MOUNT("/w/\\011\\012\\134"), "/w", { "\t\n\\" } },
         { "a backslash before digits", MOUNT("/w/\\134040"), "/w", { "\\040" } },
@@ -36,8 +42,14 @@ static const struct look_row mount_rows[] = {
         { "too large for a byte", MOUNT("/w/a\\777"), "/w", { "a\\777" } },
         { "an escape in the root's own name", MOUNT("/my\\040work/a"), "/my work", { "a" } },
         { "no line end", "36 35 98:0 / /w/a rw", "/w", { "a" } },
-        { "lines that stop early", "\n36\n36 35 98:0 /\n36 35 98:0 / \n" MOUNT("/w/a"), "/w", { "a" } },
-        { "the mounted root is not the place", "36 35 98:0 /w/a /other rw - ext4 x rw\n", "/w", { NULL } },
+        { "lines that stop early",
+          "\n36\n36 35 98:0 /\n36 35 98:0 / \n" MOUNT("/w/a"),
+          "/w",
+          { "a" } },
+        { "the mounted root is not the place",
+          "36 35 98:0 /w/a /other rw - ext4 x rw\n",
+          "/w",
+          { NULL } },
         { "only a slash more", MOUNT("/w/"), "/w", { NULL } },
 };
 
@@ -48,12 +60,21 @@ static const struct look_row socket_rows[] = {
         { "nothing at all", "", "/w", { NULL } },
         { "a head alone", SOCKETS, "/w", { NULL } },
         { "one below", SOCKETS SOCKET("/w/s"), "/w", { "s" } },
-        { "one that nobody bound", SOCKETS "0000000000000000: 00000003 00000000 00000000 0001 03 17\n" SOCKET("/w/s"), "/w", { "s" } },
+        { "one that nobody bound",
+          SOCKETS "0000000000000000: 00000003 00000000 00000000 0001 03 17\n" SOCKET("/w/s"),
+          "/w",
+          { "s" } },
         { "an abstract one", SOCKETS SOCKET("@/w/s") SOCKET("@w"), "/w", { NULL } },
         { "a relative one", SOCKETS SOCKET("w/s"), "/w", { NULL } },
-        { "blanks are part of the name", SOCKETS SOCKET("/w/my own socket"), "/w", { "my own socket" } },
+        { "blanks are part of the name",
+          SOCKETS SOCKET("/w/my own socket"),
+          "/w",
+          { "my own socket" } },
         { "backslashes stand for themselves", SOCKETS SOCKET("/w/a\\040b"), "/w", { "a\\040b" } },
-        { "names that only look alike", SOCKETS SOCKET("/work/s") SOCKET("/w.s") SOCKET("/w"), "/w", { NULL } },
+        { "names that only look alike",
+          SOCKETS SOCKET("/work/s") SOCKET("/w.s") SOCKET("/w"),
+          "/w",
+          { NULL } },
         { "everything is below /", SOCKETS SOCKET("/run/a") SOCKET("/b"), "/", { "run/a", "b" } },
         { "a short inode is padded", SOCKETS "0: 2 0 10000 0001 01    17 /w/s\n", "/w", { "s" } },
         { "no line end", SOCKETS "0: 2 0 10000 0001 01 17 /w/s", "/w", { "s" } },
@@ -102,9 +123,14 @@ no_more_is_given_than_there_is_room_for(void **state)
 
         (void)state;
         arena_init(&arena, MEMORY_MAX);
-        assert_int_equal(beneath_mounts(&arena, MOUNT("/w/a") MOUNT("/w/b") MOUNT("/w/c"), "/w", found, 2), 2);
+        assert_int_equal(
+                beneath_mounts(&arena, MOUNT("/w/a") MOUNT("/w/b") MOUNT("/w/c"), "/w", found, 2),
+                2);
         assert_string_equal(found[2], "untouched");
-        assert_int_equal(beneath_sockets(&arena, SOCKETS SOCKET("/w/a") SOCKET("/w/b") SOCKET("/w/c"), "/w", found, 2), 2);
+        assert_int_equal(beneath_sockets(&arena,
+                                         SOCKETS SOCKET("/w/a") SOCKET("/w/b") SOCKET("/w/c"), "/w",
+                                         found, 2),
+                         2);
         assert_string_equal(found[2], "untouched");
         arena_fini(&arena);
 }
@@ -135,7 +161,8 @@ a_look_sees_this_machine(void **state)
 {
         char directory[] = "/tmp/carrel-beneath-XXXXXX", path[96];
         struct plan_source source = { .host_path = directory, .is_directory = true };
-        struct plan_source top = { .host_path = "/", .is_directory = true }, file = { .host_path = directory };
+        struct plan_source top = { .host_path = "/", .is_directory = true },
+                           file = { .host_path = directory };
         struct arena arena;
         struct error e;
 
@@ -150,7 +177,8 @@ a_look_sees_this_machine(void **state)
                 assert_int_equal(source.submount_count, 0);
                 assert_int_equal(source.socket_count, 1);
                 assert_string_equal(source.sockets[0], "bound");
-                if (beneath_look(&arena, &top, &e) == 0)       /* a host with many mounts refuses here, and says so */
+                if (beneath_look(&arena, &top, &e) ==
+                    0) /* a host with many mounts refuses here, and says so */
                         assert_true(has(top.submounts, top.submount_count, "proc"));
                 else
                         assert_int_equal(e.code, ERROR_QUOTA_EXCEEDED);

@@ -25,7 +25,8 @@ host_value(char *const *host, const char *name)
 }
 
 static int
-set(struct arena *arena, struct environment *env, const char *name, const char *value, struct error *e)
+set(struct arena *arena, struct environment *env, const char *name, const char *value,
+    struct error *e)
 {
         size_t len = strlen(name), value_len = strlen(value);
         char *item = arena_alloc(arena, len + value_len + 2);
@@ -33,13 +34,16 @@ set(struct arena *arena, struct environment *env, const char *name, const char *
 
         if (!item)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
-        memcpy(item, name, len);               /* lint: its end is set below; and not printf's way, which leaves a copy of a secret on the stack */
+        /* lint: its end is set below; printf would leave a copy of a secret on the stack */
+        memcpy(item, name, len);
         item[len] = '=';
         memcpy(item + len + 1, value, value_len + 1);
-        while (at < env->count && (strncmp(env->items[at], name, len) != 0 || env->items[at][len] != '='))
+        while (at < env->count &&
+               (strncmp(env->items[at], name, len) != 0 || env->items[at][len] != '='))
                 at++;
         if (at == ENVIRONMENT_MAX)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d environment variables", ENVIRONMENT_MAX);
+                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d environment variables",
+                            ENVIRONMENT_MAX);
         env->items[at] = item;
         if (at == env->count)
                 env->items[++env->count] = NULL;
@@ -58,7 +62,8 @@ search_path(struct arena *arena, const struct environment_request *r)
         const struct spec *spec = r->spec;
 
         for (size_t i = spec->carrel.tools.count; path && i-- > 0;)
-                path = arena_format(arena, "%s/bin:%s:%s", spec->carrel.tools.items[i], spec->carrel.tools.items[i], path);
+                path = arena_format(arena, "%s/bin:%s:%s", spec->carrel.tools.items[i],
+                                    spec->carrel.tools.items[i], path);
         if (path && r->first_path)
                 path = arena_format(arena, "%s:%s", r->first_path, path);
         path = path ? arena_format(arena, PLAN_HOME "/.local/bin:%s", path) : NULL;
@@ -71,10 +76,16 @@ search_path(struct arena *arena, const struct environment_request *r)
  * in the user's own files inside overrides it.
  */
 static int
-set_prompt(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+set_prompt(struct arena *arena, const struct environment_request *r, struct environment *env,
+           struct error *e)
 {
-        const char *slash = r->program ? strrchr(r->program, '/') : NULL, *shell = slash ? slash + 1 : r->program ? r->program : "";
-        const char *end = strcmp(shell, "bash") == 0 ? "\\w \\$ " : strcmp(shell, "zsh") == 0 ? "%~ %# " : "$PWD $ ";
+        const char *slash = r->program ? strrchr(r->program, '/') : NULL,
+                   *shell = slash        ? slash + 1
+                            : r->program ? r->program
+                                         : "";
+        const char *end = strcmp(shell, "bash") == 0  ? "\\w \\$ "
+                          : strcmp(shell, "zsh") == 0 ? "%~ %# "
+                                                      : "$PWD $ ";
         const char *prompt = arena_format(arena, "(%s) %s", r->name ? r->name : "carrel", end);
 
         return set(arena, env, "PS1", prompt ? prompt : "(carrel) $ ", e);
@@ -84,8 +95,12 @@ set_prompt(struct arena *arena, const struct environment_request *r, struct envi
 static int
 set_user(struct arena *arena, struct environment *env, struct error *e)
 {
-        static const struct { const char *name, *value; } rows[] = {
-                { "USER", PLAN_USER }, { "LOGNAME", PLAN_USER }, { "SHELL", PLAN_SHELL },
+        static const struct {
+                const char *name, *value;
+        } rows[] = {
+                { "USER", PLAN_USER },
+                { "LOGNAME", PLAN_USER },
+                { "SHELL", PLAN_SHELL },
         };
 
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -95,12 +110,14 @@ set_user(struct arena *arena, struct environment *env, struct error *e)
 }
 
 static int
-set_base(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+set_base(struct arena *arena, const struct environment_request *r, struct environment *env,
+         struct error *e)
 {
         const char *lang = host_value(r->host, "LANG");
         const char *term = r->has_terminal ? host_value(r->host, "TERM") : NULL;
 
-        if (set(arena, env, "PATH", search_path(arena, r), e) < 0 || set(arena, env, "HOME", PLAN_HOME, e) < 0)
+        if (set(arena, env, "PATH", search_path(arena, r), e) < 0 ||
+            set(arena, env, "HOME", PLAN_HOME, e) < 0)
                 return -1;
         if (set(arena, env, "LANG", lang && strlen(lang) < 64 ? lang : "C.UTF-8", e) < 0)
                 return -1;
@@ -117,18 +134,23 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
  * their defaults.
  */
 static int
-set_retries(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+set_retries(struct arena *arena, const struct environment_request *r, struct environment *env,
+            struct error *e)
 {
-        static const char *const names[] = { "npm_config_fetch_retries", "PIP_RETRIES", "CARGO_NET_RETRY", "UV_HTTP_RETRIES" };
+        static const char *const names[] = { "npm_config_fetch_retries", "PIP_RETRIES",
+                                             "CARGO_NET_RETRY", "UV_HTTP_RETRIES" };
 
-        for (size_t i = 0; i < sizeof names / sizeof *names && r->spec->egress_count == 0 && !r->spec->wall.is_given; i++)
+        for (size_t i = 0; i < sizeof names / sizeof *names && r->spec->egress_count == 0 &&
+                           !r->spec->wall.is_given;
+             i++)
                 if (set(arena, env, names[i], "0", e) < 0)
                         return -1;
         return 0;
 }
 
 static int
-set_passthrough(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+set_passthrough(struct arena *arena, const struct environment_request *r, struct environment *env,
+                struct error *e)
 {
         for (size_t i = 0; i < r->spec->env.passthrough_count; i++) {
                 const char *name = r->spec->env.passthrough[i].name;
@@ -153,7 +175,8 @@ is_replaced(const struct environment_request *r, const char *name)
 }
 
 static int
-set_secrets(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+set_secrets(struct arena *arena, const struct environment_request *r, struct environment *env,
+            struct error *e)
 {
         const struct secret_bound *bound;
         size_t count;
@@ -163,7 +186,8 @@ set_secrets(struct arena *arena, const struct environment_request *r, struct env
         if (secret_bind(arena, &r->spec->env, r->rules, r->secrets, &bound, &count, e) < 0)
                 return -1;
         for (size_t i = 0; i < count; i++)
-                if (!is_replaced(r, bound[i].name) && set(arena, env, bound[i].name, bound[i].value, e) < 0)
+                if (!is_replaced(r, bound[i].name) &&
+                    set(arena, env, bound[i].name, bound[i].value, e) < 0)
                         return -1;
         return 0;
 }
@@ -174,14 +198,16 @@ is_name(const char *text, size_t len)
         for (size_t i = 0; i < len; i++) {
                 char c = text[i];
 
-                if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (i > 0 && c >= '0' && c <= '9')))
+                if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+                      (i > 0 && c >= '0' && c <= '9')))
                         return false;
         }
         return len > 0 && len <= 128;
 }
 
 static int
-set_extra(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+set_extra(struct arena *arena, const struct environment_request *r, struct environment *env,
+          struct error *e)
 {
         for (size_t i = 0; i < r->extra_count; i++) {
                 size_t len = strcspn(r->extra[i], "=");
@@ -190,7 +216,8 @@ set_extra(struct arena *arena, const struct environment_request *r, struct envir
                 if (!name)
                         return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
                 if (!is_name(name, len) || r->extra[i][len] != '=')
-                        return fail(e, ERROR_INVALID_ARGUMENT, "-e takes NAME=value, and a name is letters, digits and _");
+                        return fail(e, ERROR_INVALID_ARGUMENT,
+                                    "-e takes NAME=value, and a name is letters, digits and _");
                 if (set(arena, env, name, r->extra[i] + len + 1, e) < 0)
                         return -1;
         }
@@ -198,13 +225,16 @@ set_extra(struct arena *arena, const struct environment_request *r, struct envir
 }
 
 int
-environment_make(struct arena *arena, const struct environment_request *request, struct environment *ret, struct error *e)
+environment_make(struct arena *arena, const struct environment_request *request,
+                 struct environment *ret, struct error *e)
 {
         *ret = (struct environment){ .count = 0 };
         if (request->keeps_all)
-                for (char *const *item = request->host; *item && ret->count < ENVIRONMENT_MAX; item++)
+                for (char *const *item = request->host; *item && ret->count < ENVIRONMENT_MAX;
+                     item++)
                         ret->items[ret->count++] = *item;
-        if (set_base(arena, request, ret, e) < 0 || set_retries(arena, request, ret, e) < 0 || set_passthrough(arena, request, ret, e) < 0)
+        if (set_base(arena, request, ret, e) < 0 || set_retries(arena, request, ret, e) < 0 ||
+            set_passthrough(arena, request, ret, e) < 0)
                 return -1;
         return set_secrets(arena, request, ret, e) < 0 ? -1 : set_extra(arena, request, ret, e);
 }

@@ -20,28 +20,31 @@
 enum { ENVIRONMENT_MAX = 1024 };
 
 struct environment {
-        const char *items[ENVIRONMENT_MAX + 1];   /* "NAME=value", NULL-terminated; the arena's */
+        const char *items[ENVIRONMENT_MAX + 1]; /* "NAME=value", NULL-terminated; the arena's */
         size_t count;
 };
 
 struct environment_request {
         const struct spec *spec;
         const struct host_rules *rules;
-        const struct secret_values *secrets;       /* NULL: no source */
+        const struct secret_values *secrets; /* NULL: no source */
         const char *cwd;
-        const char *first_path;                    /* directory searched before all others, or NULL */
+        const char *first_path; /* directory searched before all others, or NULL */
         bool has_terminal;
         /* With a terminal: the names in the shell's prompt. `name` is the sandbox (NULL:
          * carrel), `program` the command's first word. */
         const char *name, *program;
-        bool is_own;     /* a function of the guest, not a user's command: it receives no secrets */
+        bool is_own; /* a function of the guest, not a user's command: it receives no secrets */
         /* NAME=value from the caller's command line */
-        const char *const *extra;  size_t extra_count;
-        char *const *host;                         /* the caller's environment */
-        bool keeps_all;                       /* tests only: keeps the caller's whole environment */
+        const char *const *extra;
+        size_t extra_count;
+        char *const *host; /* the caller's environment */
+        bool keeps_all;    /* tests only: keeps the caller's whole environment */
 };
 
-/* Errors: ERROR_AUTH_UNRESOLVABLE, ERROR_INVALID_ARGUMENT (a bad -e), ERROR_QUOTA_EXCEEDED, ERROR_NO_MEMORY. */
-int environment_make(struct arena *arena, const struct environment_request *request, struct environment *ret, struct error *e);
+/* Errors: ERROR_AUTH_UNRESOLVABLE, ERROR_INVALID_ARGUMENT (a bad -e), ERROR_QUOTA_EXCEEDED,
+ * ERROR_NO_MEMORY. */
+int environment_make(struct arena *arena, const struct environment_request *request,
+                     struct environment *ret, struct error *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* sandbox/environment_test.c - what sandbox/environment.h promises. */
-#include "sandbox/environment.h"
 #include "base/unit.h"
+#include "sandbox/environment.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,9 +29,13 @@ bench_new(void)
 
         assert_non_null(b);
         arena_init(&b->arena, MEMORY_MAX);
-        assert_int_equal(host_rules_default(&b->arena, &can, "operator://test", &b->rules, &b->e), 0);
-        b->spec.wall.is_given = true;                  /* without_a_network_nothing_is_tried_again() has the others */
-        b->request = (struct environment_request){ .spec = &b->spec, .rules = b->rules, .cwd = "/workspace", .host = nothing };
+        assert_int_equal(host_rules_default(&b->arena, &can, "operator://test", &b->rules, &b->e),
+                         0);
+        b->spec.wall.is_given =
+                true; /* without_a_network_nothing_is_tried_again() has the others */
+        b->request = (struct environment_request){
+                .spec = &b->spec, .rules = b->rules, .cwd = "/workspace", .host = nothing
+        };
         return b;
 }
 
@@ -61,11 +65,13 @@ is_exactly(struct bench *b, const char *const *items)
         assert_int_equal(make(b), 0);
         for (; items[count]; count++)
                 if (count >= b->env.count || strcmp(b->env.items[count], items[count]) != 0)
-                        fail_msg("item %zu: %s, not %s", count, count < b->env.count ? b->env.items[count] : "none", items[count]);
+                        fail_msg("item %zu: %s, not %s", count,
+                                 count < b->env.count ? b->env.items[count] : "none", items[count]);
         assert_int_equal(b->env.count, count);
 }
 
-/* -- the base set --------------------------------------------------------------------------------------------- */
+/* -- the base set
+ * --------------------------------------------------------------------------------------------- */
 
 #define BASE_PATH "PATH=/home/agent/.local/bin:/usr/local/bin:/usr/bin:/bin", "HOME=/home/agent"
 #define WHO "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh"
@@ -73,18 +79,23 @@ is_exactly(struct bench *b, const char *const *items)
 static void
 the_base_set_is_closed(void **state)
 {
-        static char *const host[] = { "PATH=/evil", "HOME=/root", "LD_PRELOAD=x", "SECRET=1",
-                                      "TERM=xterm", "PWD=/root", NULL };
+        static char *const host[] = { "PATH=/evil", "HOME=/root", "LD_PRELOAD=x",
+                                      "SECRET=1",   "TERM=xterm", "PWD=/root",
+                                      NULL };
         struct bench *b = bench_new();
 
         (void)state;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb",
+                                             "PWD=/workspace", WHO, NULL });
         b->request.host = host;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb",
+                                             "PWD=/workspace", WHO, NULL });
         b->request.has_terminal = true;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=xterm", "PS1=(carrel) $PWD $ ", "PWD=/workspace", WHO, NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=xterm",
+                                             "PS1=(carrel) $PWD $ ", "PWD=/workspace", WHO, NULL });
         b->request.host = NULL;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PS1=(carrel) $PWD $ ", "PWD=/workspace", WHO, NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb",
+                                             "PS1=(carrel) $PWD $ ", "PWD=/workspace", WHO, NULL });
         bench_free(b);
 }
 
@@ -92,9 +103,15 @@ static void
 the_prompt_names_the_sandbox_in_the_words_of_the_shell(void **state)
 {
         static const char *const own[] = { "PS1=mine" };
-        static const struct { const char *program, *name, *prompt; } cases[] = {
-                { "bash", "demo", "PS1=(demo) \\w \\$ " }, { "/usr/bin/bash", "demo", "PS1=(demo) \\w \\$ " }, { "zsh", "demo", "PS1=(demo) %~ %# " },
-                { "sh", "demo", "PS1=(demo) $PWD $ " }, { "dash", NULL, "PS1=(carrel) $PWD $ " }, { "tmux", "demo", "PS1=(demo) $PWD $ " },
+        static const struct {
+                const char *program, *name, *prompt;
+        } cases[] = {
+                { "bash", "demo", "PS1=(demo) \\w \\$ " },
+                { "/usr/bin/bash", "demo", "PS1=(demo) \\w \\$ " },
+                { "zsh", "demo", "PS1=(demo) %~ %# " },
+                { "sh", "demo", "PS1=(demo) $PWD $ " },
+                { "dash", NULL, "PS1=(carrel) $PWD $ " },
+                { "tmux", "demo", "PS1=(demo) $PWD $ " },
                 { NULL, "demo", "PS1=(demo) $PWD $ " },
         };
         struct bench *b = bench_new();
@@ -114,7 +131,8 @@ the_prompt_names_the_sandbox_in_the_words_of_the_shell(void **state)
         bench_free(b);
 }
 
-#define RETRIES "npm_config_fetch_retries=0", "PIP_RETRIES=0", "CARGO_NET_RETRY=0", "UV_HTTP_RETRIES=0"
+#define RETRIES \
+        "npm_config_fetch_retries=0", "PIP_RETRIES=0", "CARGO_NET_RETRY=0", "UV_HTTP_RETRIES=0"
 
 static void
 without_a_network_nothing_is_tried_again(void **state)
@@ -124,14 +142,18 @@ without_a_network_nothing_is_tried_again(void **state)
 
         (void)state;
         b->spec.wall.is_given = false;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, RETRIES, NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb",
+                                             "PWD=/workspace", WHO, RETRIES, NULL });
         b->request.extra = extra;
         b->request.extra_count = 1;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, "npm_config_fetch_retries=0", "PIP_RETRIES=3", "CARGO_NET_RETRY=0",
-                                             "UV_HTTP_RETRIES=0", NULL });
+        is_exactly(b,
+                   (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace",
+                                          WHO, "npm_config_fetch_retries=0", "PIP_RETRIES=3",
+                                          "CARGO_NET_RETRY=0", "UV_HTTP_RETRIES=0", NULL });
         b->request.extra_count = 0;
         b->spec.egress_count = 1;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb",
+                                             "PWD=/workspace", WHO, NULL });
         bench_free(b);
 }
 
@@ -163,32 +185,41 @@ tools_come_first_in_path(void **state)
         (void)state;
         b->spec.carrel.tools = (struct spec_names){ tools, 2 };
         assert_int_equal(make(b), 0);
-        assert_string_equal(b->env.items[0], "PATH=/home/agent/.local/bin:/opt/a/bin:/opt/a:/opt/b/bin:/opt/b:/usr/local/bin:/usr/bin:/bin");
+        assert_string_equal(b->env.items[0], "PATH=/home/agent/.local/bin:/opt/a/bin:/opt/a:/opt/b/"
+                                             "bin:/opt/b:/usr/local/bin:/usr/bin:/bin");
         bench_free(b);
 }
 
-/* -- passthrough ---------------------------------------------------------------------------------------------- */
+/* -- passthrough
+ * ---------------------------------------------------------------------------------------------- */
 
 static void
 what_is_named_passes_through_if_it_is_there(void **state)
 {
-        static const struct spec_secret_name names[] = { { .name = "EDITOR" }, { .name = "ABSENT" }, { .name = "EMPTY" }, { .name = "LANG" },
+        static const struct spec_secret_name names[] = { { .name = "EDITOR" },
+                                                         { .name = "ABSENT" },
+                                                         { .name = "EMPTY" },
+                                                         { .name = "LANG" },
                                                          { .name = "EDIT" } };
-        static char *const host[] = { "EDITOR_X=no", "EDITOR=vi", "EMPTY=", "LANG=de_DE.UTF-8",
-                                      "OTHER=1", "EDITOR=second", "ABSENT", NULL };
+        static char *const host[] = { "EDITOR_X=no", "EDITOR=vi",     "EMPTY=", "LANG=de_DE.UTF-8",
+                                      "OTHER=1",     "EDITOR=second", "ABSENT", NULL };
         struct bench *b = bench_new();
 
         (void)state;
         b->spec.env.passthrough = names;
         b->spec.env.passthrough_count = 5;
         b->request.host = host;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=de_DE.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, "EDITOR=vi", "EMPTY=", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=de_DE.UTF-8", "TERM=dumb",
+                                             "PWD=/workspace", WHO, "EDITOR=vi", "EMPTY=", NULL });
         b->request.host = nothing;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb",
+                                             "PWD=/workspace", WHO, NULL });
         bench_free(b);
 }
 
-/* -- secrets -------------------------------------------------------------------------------------------------- */
+/* -- secrets
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static struct secret_values *
 values_of(const char *text)
@@ -196,7 +227,7 @@ values_of(const char *text)
         char path[] = "/tmp/carrel-environment-XXXXXX";
         struct secret_values *values;
         struct error e;
-        int fd = mkstemp(path);        /* mode 0600 */
+        int fd = mkstemp(path); /* mode 0600 */
 
         assert_true(fd >= 0);
         assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
@@ -214,12 +245,17 @@ static const char *const closed[] = { "closed" };
 static struct bench *
 bench_with_secrets(const struct spec_secret_name *names, size_t count, struct secret_values *values)
 {
-        const struct host_inventory inventory = { .ref = "./SECRETS.md", .slugs = { slugs, 4 }, .bindings = bindings, .binding_count = 2,
-                                                  .deny_bind = { closed, 1 }, .may_reveal = true };
+        const struct host_inventory inventory = { .ref = "./SECRETS.md",
+                                                  .slugs = { slugs, 4 },
+                                                  .bindings = bindings,
+                                                  .binding_count = 2,
+                                                  .deny_bind = { closed, 1 },
+                                                  .may_reveal = true };
         struct bench *b = bench_new();
 
         assert_int_equal(host_rules_add_inventory(&b->arena, b->rules, &inventory, &b->e), 0);
-        b->spec.env = (struct spec_env){ .auth_ref = "./SECRETS.md", .auth = names, .auth_count = count };
+        b->spec.env =
+                (struct spec_env){ .auth_ref = "./SECRETS.md", .auth = names, .auth_count = count };
         b->request.secrets = values;
         return b;
 }
@@ -227,22 +263,29 @@ bench_with_secrets(const struct spec_secret_name *names, size_t count, struct se
 static void
 secrets_are_bound_to_their_names(void **state)
 {
-        static const struct spec_secret_name names[] = { { .name = "API_KEY" }, { .name = "TOKEN" } };
+        static const struct spec_secret_name names[] = { { .name = "API_KEY" },
+                                                         { .name = "TOKEN" } };
         static char *const host[] = { "API_KEY=the-callers-own", NULL };
         struct secret_values *values = values_of("api-key=s3=cret\nacme/token=other\nclosed=x\n");
         struct bench *b = bench_with_secrets(names, 2, values);
 
         (void)state;
         b->request.host = host;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, "API_KEY=s3=cret", "TOKEN=other", NULL });
+        is_exactly(b,
+                   (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace",
+                                          WHO, "API_KEY=s3=cret", "TOKEN=other", NULL });
         bench_free(b);
         secret_values_free(values);
 }
 
-struct unbound_row { const char *name, *reason; };
+struct unbound_row {
+        const char *name, *reason;
+};
 
 static const struct unbound_row unbound[] = {
-        { "UNSET", "not_found" }, { "NOWHERE", "no_slug" }, { "CLOSED", "bind_denied" },
+        { "UNSET", "not_found" },
+        { "NOWHERE", "no_slug" },
+        { "CLOSED", "bind_denied" },
 };
 
 /* P13: a secret that cannot be had is a refusal with its place, and no sentence holds a value. */
@@ -253,7 +296,8 @@ a_secret_that_cannot_be_bound_refuses(void **state)
 
         (void)state;
         for (size_t i = 0; i < sizeof unbound / sizeof *unbound; i++) {
-                const struct spec_secret_name names[] = { { .name = "API_KEY" }, { .name = unbound[i].name } };
+                const struct spec_secret_name names[] = { { .name = "API_KEY" },
+                                                          { .name = unbound[i].name } };
                 struct bench *b = bench_with_secrets(names, 2, values);
 
                 if (make(b) == 0)
@@ -285,12 +329,14 @@ without_a_source_nothing_is_bound(void **state)
         bench_free(b);
 }
 
-/* -- the caller's own ----------------------------------------------------------------------------------------- */
+/* -- the caller's own
+ * ----------------------------------------------------------------------------------------- */
 
 static void
 a_later_value_replaces_an_earlier_one_where_it_stood(void **state)
 {
-        static const char *const extra[] = { "A=1", "TERM=vt100", "A=2=3", "B=", "PATH=/p", "EDITOR=ed", "HOME=/h" };
+        static const char *const extra[] = { "A=1",     "TERM=vt100", "A=2=3",  "B=",
+                                             "PATH=/p", "EDITOR=ed",  "HOME=/h" };
         static const struct spec_secret_name names[] = { { .name = "EDITOR" } };
         static char *const host[] = { "EDITOR=vi", NULL };
         struct bench *b = bench_new();
@@ -301,8 +347,9 @@ a_later_value_replaces_an_earlier_one_where_it_stood(void **state)
         b->request.host = host;
         b->request.extra = extra;
         b->request.extra_count = sizeof extra / sizeof *extra;
-        is_exactly(b, (const char *const[]){ "PATH=/p", "HOME=/h", "LANG=C.UTF-8", "TERM=vt100", "PWD=/workspace", WHO, "EDITOR=ed", "A=2=3", "B=",
-                                             NULL });
+        is_exactly(b, (const char *const[]){ "PATH=/p", "HOME=/h", "LANG=C.UTF-8", "TERM=vt100",
+                                             "PWD=/workspace", WHO, "EDITOR=ed", "A=2=3",
+                                             "B=", NULL });
         bench_free(b);
 }
 
@@ -317,7 +364,8 @@ the_callers_word_goes_before_a_secret(void **state)
         (void)state;
         b->request.extra = extra;
         b->request.extra_count = 1;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, "API_KEY=mine", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb",
+                                             "PWD=/workspace", WHO, "API_KEY=mine", NULL });
         bench_free(b);
         secret_values_free(values);
 }
@@ -325,11 +373,29 @@ the_callers_word_goes_before_a_secret(void **state)
 #define CHARACTERS_32 "abcdefghijklmnopqrstuvwxyzABCDEF"
 #define CHARACTERS_128 CHARACTERS_32 CHARACTERS_32 CHARACTERS_32 CHARACTERS_32
 
-static const struct { const char *text; bool is_good; } extras[] = {
-        { "A=1", true }, { "_=1", true }, { "a9_Z=1", true }, { "A=", true }, { "A==", true }, { CHARACTERS_128 "=1", true },
+static const struct {
+        const char *text;
+        bool is_good;
+} extras[] = {
+        { "A=1", true },
+        { "_=1", true },
+        { "a9_Z=1", true },
+        { "A=", true },
+        { "A==", true },
+        { CHARACTERS_128 "=1", true },
         { "A=any bytes: \001\n\377", true },
-        { "", false }, { "=", false }, { "=1", false }, { "A", false }, { "1A=1", false }, { "A B=1", false }, { "A-B=1", false },
-        { "A.B=1", false }, { " A=1", false }, { "\303\244=1", false }, { "BASH_FUNC_x%%=() { :; }", false }, { "A\n=1", false },
+        { "", false },
+        { "=", false },
+        { "=1", false },
+        { "A", false },
+        { "1A=1", false },
+        { "A B=1", false },
+        { "A-B=1", false },
+        { "A.B=1", false },
+        { " A=1", false },
+        { "\303\244=1", false },
+        { "BASH_FUNC_x%%=() { :; }", false },
+        { "A\n=1", false },
         { CHARACTERS_128 "x=1", false },
 };
 
@@ -343,7 +409,8 @@ a_bad_name_is_refused(void **state)
                 b->request.extra = (const char *const[]){ "FIRST=1", extras[i].text };
                 b->request.extra_count = 2;
                 if ((make(b) == 0) != extras[i].is_good)
-                        fail_msg("%s: %s", extras[i].text, extras[i].is_good ? b->e.message : "passed");
+                        fail_msg("%s: %s", extras[i].text,
+                                 extras[i].is_good ? b->e.message : "passed");
                 if (!extras[i].is_good)
                         assert_int_equal(b->e.code, ERROR_INVALID_ARGUMENT);
                 else
@@ -352,7 +419,9 @@ a_bad_name_is_refused(void **state)
         }
 }
 
-/* -- limits --------------------------------------------------------------------------------------------------- */
+/* -- limits
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void
 there_is_room_for_so_many_and_no_more(void **state)
@@ -373,7 +442,8 @@ there_is_room_for_so_many_and_no_more(void **state)
         b->request.extra_count++;
         assert_int_equal(make(b), -1);
         assert_int_equal(b->e.code, ERROR_QUOTA_EXCEEDED);
-        extra[ENVIRONMENT_MAX - 8] = "V0=again";      /* a full environment still takes a new value for an old name */
+        extra[ENVIRONMENT_MAX - 8] =
+                "V0=again"; /* a full environment still takes a new value for an old name */
         assert_int_equal(make(b), 0);
         assert_string_equal(b->env.items[8], "V0=again");
         bench_free(b);
@@ -398,7 +468,9 @@ no_memory_is_no_answer(void **state)
                         assert_int_equal(b->e.code, ERROR_NO_MEMORY);
                 } else {
                         assert_int_equal(b->env.count, 9);
-                        assert_string_equal(b->env.items[0], "PATH=/home/agent/.local/bin:/opt/a/bin:/opt/a:/usr/local/bin:/usr/bin:/bin");
+                        assert_string_equal(b->env.items[0],
+                                            "PATH=/home/agent/.local/bin:/opt/a/bin:/opt/a:/usr/"
+                                            "local/bin:/usr/bin:/bin");
                         was_made = true;
                 }
                 arena_fini(&small);
@@ -416,8 +488,10 @@ everything_is_kept_only_where_it_is_asked(void **state)
         (void)state;
         b->request.host = host;
         b->request.keeps_all = true;
-        is_exactly(b, (const char *const[]){ "SECRET=1", "HOME=/home/agent", "PATH=/home/agent/.local/bin:/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TERM=dumb",
-                                             "PWD=/workspace", WHO, NULL });
+        is_exactly(b, (const char *const[]){
+                              "SECRET=1", "HOME=/home/agent",
+                              "PATH=/home/agent/.local/bin:/usr/local/bin:/usr/bin:/bin",
+                              "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, NULL });
         bench_free(b);
 }
 
@@ -425,7 +499,8 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_base_set_is_closed), cmocka_unit_test(without_a_network_nothing_is_tried_again),
+                cmocka_unit_test(the_base_set_is_closed),
+                cmocka_unit_test(without_a_network_nothing_is_tried_again),
                 cmocka_unit_test(the_base_set_is_closed),
                 cmocka_unit_test(the_prompt_names_the_sandbox_in_the_words_of_the_shell),
                 cmocka_unit_test(a_language_of_sane_length_comes_along),

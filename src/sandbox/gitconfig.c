@@ -24,17 +24,20 @@ enum { PATH_ROOM = 4096, DEPTH_MAX = 4, FILES_MAX = 32 };
  * mounted must not be removed by gc. Owner ids differ inside: with the host's index git would treat
  * every file as changed, and `git reset --hard` would write them all, protected ones too.
  */
-#define OWN "[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n[gc]\n\tworktreePruneExpire = never\n"
+#define OWN                                                                                      \
+        "[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n[gc]\n\tworktreePruneExpire = " \
+        "never\n"
 
 static const char *const keys[] = { "user.name", "user.email", "init.defaultbranch" };
-static const char *const lines[] = { "[user]\n\tname = ", "[user]\n\temail = ", "[init]\n\tdefaultBranch = " };
+static const char *const lines[] = { "[user]\n\tname = ", "[user]\n\temail = ",
+                                     "[init]\n\tdefaultBranch = " };
 enum { KEY_MAX = sizeof keys / sizeof *keys, KEY_USERS = 2 };
 
 struct reading {
         struct arena *arena;
         const struct gitconfig_request *r;
         unsigned files;
-        bool is_unsure;         /* a condition was not understood, and the identity depends on it */
+        bool is_unsure; /* a condition was not understood, and the identity depends on it */
         bool is_full;
         const char *values[KEY_MAX];
 };
@@ -53,7 +56,8 @@ resolve(const struct reading *g, const char *from, const char *path, char ret[PA
         else if (path[0] == '/')
                 len = snprintf(ret, PATH_ROOM, "%s", path);
         else
-                len = snprintf(ret, PATH_ROOM, "%.*s/%s", slash ? (int)(slash - from) : 0, from, path);
+                len = snprintf(ret, PATH_ROOM, "%.*s/%s", slash ? (int)(slash - from) : 0, from,
+                               path);
         return path[0] != '\0' && len < PATH_ROOM;
 }
 
@@ -71,23 +75,29 @@ holds(const struct reading *g, const char *condition, size_t len)
         memcpy(pattern, condition + 7, len - 7);
         pattern[len - 7] = '\0';
         end = strlen(pattern);
-        if (pattern[strcspn(pattern, "*?[\\")] != '\0' || pattern[end - 1] != '/' || (pattern[0] != '/' && strncmp(pattern, "~/", 2) != 0) ||
+        if (pattern[strcspn(pattern, "*?[\\")] != '\0' || pattern[end - 1] != '/' ||
+            (pattern[0] != '/' && strncmp(pattern, "~/", 2) != 0) ||
             !resolve(g, "/", pattern, whole))
                 return UNKNOWN;
         end = strlen(whole) - 1;
         if (!g->r->workspace)
                 return NO;
-        return strncmp(g->r->workspace, whole, end) == 0 && (g->r->workspace[end] == '/' || g->r->workspace[end] == '\0') ? YES : NO;
+        return strncmp(g->r->workspace, whole, end) == 0 &&
+                               (g->r->workspace[end] == '/' || g->r->workspace[end] == '\0')
+                       ? YES
+                       : NO;
 }
 
 static void
-follow(struct reading *g, const char *from, const struct git_entry *entry, unsigned depth, bool is_sure)
+follow(struct reading *g, const char *from, const struct git_entry *entry, unsigned depth,
+       bool is_sure)
 {
         size_t len = strlen(entry->key);
         enum answer answer = YES;
         char path[PATH_ROOM];
 
-        if (strncmp(entry->key, "includeif.", 10) == 0 && len > 15 && strcmp(entry->key + len - 5, ".path") == 0)
+        if (strncmp(entry->key, "includeif.", 10) == 0 && len > 15 &&
+            strcmp(entry->key + len - 5, ".path") == 0)
                 answer = holds(g, entry->key + 10, len - 15);
         else if (strcmp(entry->key, "include.path") != 0)
                 return;
@@ -109,7 +119,8 @@ static void
 take(struct reading *g, const struct git_entry *entry, bool is_sure)
 {
         for (size_t i = 0; i < KEY_MAX; i++) {
-                if (strcmp(entry->key, keys[i]) != 0 || !entry->has_value || !is_printable(entry->value))
+                if (strcmp(entry->key, keys[i]) != 0 || !entry->has_value ||
+                    !is_printable(entry->value))
                         continue;
                 if (!is_sure) {
                         g->is_unsure |= i < KEY_USERS;
@@ -130,7 +141,8 @@ read_file(struct reading *g, const char *path, unsigned depth, bool is_sure)
         size_t len = 0;
         int got;
 
-        if (g->files++ >= FILES_MAX || ref_file_read(g->arena, path, GIT_CONFIG_MAX, NULL, &bytes, &len, &ignored) < 0)
+        if (g->files++ >= FILES_MAX ||
+            ref_file_read(g->arena, path, GIT_CONFIG_MAX, NULL, &bytes, &len, &ignored) < 0)
                 return;
         git_config_open(&c, bytes, len);
         while ((got = git_config_next(&c, &entry)) > 0)
@@ -161,14 +173,17 @@ with_line(struct arena *arena, const char *text, const char *line, const char *v
 }
 
 int
-gitconfig_make(struct arena *arena, const struct gitconfig_request *r, const char **ret, struct error *e)
+gitconfig_make(struct arena *arena, const struct gitconfig_request *r, const char **ret,
+               struct error *e)
 {
         struct reading g = { .arena = arena, .r = r };
         const char *text = OWN;
         char path[PATH_ROOM];
 
         if (r->home && r->home[0] == '/') {
-                int len = r->xdg && r->xdg[0] == '/' ? snprintf(path, sizeof path, "%s/git/config", r->xdg) : snprintf(path, sizeof path, "%s/.config/git/config", r->home);
+                int len = r->xdg && r->xdg[0] == '/'
+                                  ? snprintf(path, sizeof path, "%s/git/config", r->xdg)
+                                  : snprintf(path, sizeof path, "%s/.config/git/config", r->home);
 
                 if (len < PATH_ROOM)
                         read_file(&g, path, 0, true);

@@ -9,9 +9,10 @@
 #include "base/error.h"
 
 struct gitconfig_request {
-        const char *home;              /* the caller's home, absolute; NULL: unknown */
-        const char *xdg;               /* XDG_CONFIG_HOME; NULL: HOME/.config */
-        const char *workspace;         /* absolute, without links; NULL: none. For includeIf "gitdir:DIR/" */
+        const char *home; /* the caller's home, absolute; NULL: unknown */
+        const char *xdg;  /* XDG_CONFIG_HOME; NULL: HOME/.config */
+        const char
+                *workspace; /* absolute, without links; NULL: none. For includeIf "gitdir:DIR/" */
 };
 
 /*
@@ -20,6 +21,7 @@ struct gitconfig_request {
  * git/config.h cannot read to its end is ignored. If an includeIf has an unknown condition and its
  * file sets an identity, user.name and user.email are left out. Errors: ERROR_NO_MEMORY.
  */
-int gitconfig_make(struct arena *arena, const struct gitconfig_request *r, const char **ret, struct error *e);
+int gitconfig_make(struct arena *arena, const struct gitconfig_request *r, const char **ret,
+                   struct error *e);
 
 #endif

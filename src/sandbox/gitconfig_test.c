@@ -12,7 +12,9 @@
 #include "base/scoped.h"
 #include "base/unit.h"
 
-#define OWN "[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n[gc]\n\tworktreePruneExpire = never\n"
+#define OWN                                                                                      \
+        "[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n[gc]\n\tworktreePruneExpire = " \
+        "never\n"
 
 static char base[64];
 static struct arena arena;
@@ -23,7 +25,10 @@ bench_open(void **state)
         (void)state;
         arena_init(&arena, 16 << 20);
         (void)snprintf(base, sizeof base, "/tmp/carrel-gitconfig-XXXXXX");
-        return mkdtemp(base) && chdir(base) == 0 && mkdir(".config", 0700) == 0 && mkdir(".config/git", 0700) == 0 ? 0 : -1;
+        return mkdtemp(base) && chdir(base) == 0 && mkdir(".config", 0700) == 0 &&
+                               mkdir(".config/git", 0700) == 0
+                       ? 0
+                       : -1;
 }
 
 static int
@@ -67,8 +72,11 @@ three_keys_are_taken(void **state)
         (void)state;
         assert_made(NULL, "");
         put(".config/git/config", "[user]\nname = X\nemail = x@y\n");
-        put(".gitconfig", "[user]\n\tname = \"A \\\"B\\\" C\"\n\tsigningkey = k\n[core]\n\tfsmonitor = evil\n[init]\n\tdefaultBranch = main\n[alias]\n\tx = !evil\n");
-        assert_made(NULL, "[user]\n\tname = \"A \\\"B\\\" C\"\n[user]\n\temail = \"x@y\"\n[init]\n\tdefaultBranch = \"main\"\n");
+        put(".gitconfig",
+            "[user]\n\tname = \"A \\\"B\\\" C\"\n\tsigningkey = k\n[core]\n\tfsmonitor = "
+            "evil\n[init]\n\tdefaultBranch = main\n[alias]\n\tx = !evil\n");
+        assert_made(NULL, "[user]\n\tname = \"A \\\"B\\\" C\"\n[user]\n\temail = "
+                          "\"x@y\"\n[init]\n\tdefaultBranch = \"main\"\n");
 }
 
 static void
@@ -91,7 +99,9 @@ includes_are_followed(void **state)
         put("more", "[user]\n\tname = B\n\temail = b\n");
         put("more2", "[user]\n\temail = c\n");
         assert_made(NULL, "[user]\n\tname = \"B\"\n[user]\n\temail = \"c\"\n");
-        put(".gitconfig", "[init]\n\tdefaultBranch = m\n[include]\n\tpath = .gitconfig\n");  /* git refuses it; here it ends */
+        put(".gitconfig",
+            "[init]\n\tdefaultBranch = m\n[include]\n\tpath = .gitconfig\n"); /* git refuses it;
+                                                                                 here it ends */
         assert_made(NULL, "[init]\n\tdefaultBranch = \"m\"\n");
 }
 
@@ -103,11 +113,16 @@ conditions_hold_or_nobody_commits(void **state)
         (void)state;
         (void)snprintf(work, sizeof work, "%s/work/one", base);
         (void)snprintf(workshop, sizeof workshop, "%s/workshop", base);
-        put(".gitconfig", "[user]\n\tname = A\n\temail = a\n[init]\n\tdefaultBranch = m\n[includeIf \"gitdir:~/work/\"]\n\tpath = more\n");
+        put(".gitconfig", "[user]\n\tname = A\n\temail = a\n[init]\n\tdefaultBranch = "
+                          "m\n[includeIf \"gitdir:~/work/\"]\n\tpath = more\n");
         put("more", "[user]\n\temail = work\n");
-        assert_made(work, "[user]\n\tname = \"A\"\n[user]\n\temail = \"work\"\n[init]\n\tdefaultBranch = \"m\"\n");
-        assert_made(workshop, "[user]\n\tname = \"A\"\n[user]\n\temail = \"a\"\n[init]\n\tdefaultBranch = \"m\"\n");
-        (void)snprintf(text, sizeof text, "[user]\n\tname = A\n[init]\n\tdefaultBranch = m\n[includeIf \"onbranch:x\"]\n\tpath = more\n");
+        assert_made(work, "[user]\n\tname = \"A\"\n[user]\n\temail = "
+                          "\"work\"\n[init]\n\tdefaultBranch = \"m\"\n");
+        assert_made(workshop, "[user]\n\tname = \"A\"\n[user]\n\temail = "
+                              "\"a\"\n[init]\n\tdefaultBranch = \"m\"\n");
+        (void)snprintf(text, sizeof text,
+                       "[user]\n\tname = A\n[init]\n\tdefaultBranch = m\n[includeIf "
+                       "\"onbranch:x\"]\n\tpath = more\n");
         put(".gitconfig", text);
         assert_made(work, "[init]\n\tdefaultBranch = \"m\"\n");
         put("more", "[core]\n\teditor = vi\n");
@@ -119,9 +134,11 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(three_keys_are_taken, bench_open, bench_close),
-                cmocka_unit_test_setup_teardown(what_is_not_read_says_nothing, bench_open, bench_close),
+                cmocka_unit_test_setup_teardown(what_is_not_read_says_nothing, bench_open,
+                                                bench_close),
                 cmocka_unit_test_setup_teardown(includes_are_followed, bench_open, bench_close),
-                cmocka_unit_test_setup_teardown(conditions_hold_or_nobody_commits, bench_open, bench_close),
+                cmocka_unit_test_setup_teardown(conditions_hold_or_nobody_commits, bench_open,
+                                                bench_close),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

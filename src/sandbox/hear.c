@@ -30,8 +30,10 @@ exec_failed(struct session *s, const struct wire_exec_failed *failed, struct err
         case WIRE_STAGE_LOOKUP:
                 return lookup_refuse(name, failed->sys, e);
         case WIRE_STAGE_DIRECTORY:
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "entering the directory %.200s", s->o->cwd);
-                error_hint(e, "It must exist inside: config.cwd names it, and a mount brings it in.");
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys,
+                               "entering the directory %.200s", s->o->cwd);
+                error_hint(e,
+                           "It must exist inside: config.cwd names it, and a mount brings it in.");
                 return -1;
         case WIRE_STAGE_TERMINAL:
                 return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "opening a terminal inside");
@@ -52,7 +54,8 @@ command_ended(struct session *s, const struct wire_exec_ended *ended)
                 else
                         s->outcome.signal = ended->status;
         }
-        if (s->outcome.word == OUTCOME_SIGNALED && ended->status == SIGXCPU && s->o->plan->cpu == PLAN_CPU_RLIMIT)
+        if (s->outcome.word == OUTCOME_SIGNALED && ended->status == SIGXCPU &&
+            s->o->plan->cpu == PLAN_CPU_RLIMIT)
                 s->outcome.word = OUTCOME_CPU_LIMIT;
         s->outcome.reached |= ended->is_disk_full != 0 ? OUTCOME_DISK : 0u;
         s->outcome.cpu_ms = cpu_ms;
@@ -107,7 +110,7 @@ session_hear_guest(struct session *s)
         if (got == -EAGAIN)
                 return;
         if (got == -EMFILE && m.kind == WIRE_WALL_LISTENED)
-                got = 1;                       /* no room for its sockets: hold tells the gate */
+                got = 1; /* no room for its sockets: hold tells the gate */
         if (got <= 0) {
                 s->guest_is_done = true;
                 return;
@@ -153,7 +156,9 @@ hear_last_words(struct session *s)
 static void
 hear_kept(struct session *s, const struct backend_news *news)
 {
-        struct run_kept *all = s->kept_count < RUN_KEPT_MAX ? realloc(s->kept, (s->kept_count + 1) * sizeof *all) : NULL;
+        struct run_kept *all = s->kept_count < RUN_KEPT_MAX
+                                       ? realloc(s->kept, (s->kept_count + 1) * sizeof *all)
+                                       : NULL;
 
         if (news->kept == KEPT_STRICT || news->kept == KEPT_STUCK) {
                 session_decide(s, OUTCOME_POLICY_KILLED);
@@ -179,7 +184,9 @@ session_hear_backend(struct session *s)
                 s->box_is_done = true;
                 session_fail(s, &e);
         } else if (news.kind == BACKEND_SPAWNED) {
-                s->cpu_look = s->o->cpu_ms != SPEC_UNSET && s->o->plan->cpu == PLAN_CPU_GROUP ? clock_boot_ms() : SESSION_NEVER;
+                s->cpu_look = s->o->cpu_ms != SPEC_UNSET && s->o->plan->cpu == PLAN_CPU_GROUP
+                                      ? clock_boot_ms()
+                                      : SESSION_NEVER;
         } else if (news.kind == BACKEND_KEPT) {
                 hear_kept(s, &news);
         } else if (news.kind == BACKEND_FAILED) {
@@ -192,8 +199,9 @@ session_hear_backend(struct session *s)
                 if (s->outcome.memory_peak_kb == 0)
                         s->outcome.memory_peak_kb = news.peak_bytes >> 10;
                 s->outcome.reached |= news.pids_refused > 0 ? OUTCOME_PIDS : 0u;
-                if (news.oom_kills > 0 && s->is_decided && (s->outcome.word == OUTCOME_SIGNALED ||
-                    (s->outcome.word == OUTCOME_EXITED && s->outcome.exit_code != 0)))
+                if (news.oom_kills > 0 && s->is_decided &&
+                    (s->outcome.word == OUTCOME_SIGNALED ||
+                     (s->outcome.word == OUTCOME_EXITED && s->outcome.exit_code != 0)))
                         s->outcome.word = OUTCOME_OOM_KILLED;
                 else if (news.oom_kills > 0 && !s->is_decided)
                         session_decide(s, OUTCOME_OOM_KILLED);
@@ -251,9 +259,10 @@ session_hear_signals(struct session *s)
                         continue;
                 }
                 (void)wire_send(s->guest, WIRE_SIGNAL, &number, sizeof number, NULL, 0);
-                if (info.ssi_signo != SIGINT && info.ssi_signo != SIGTERM && info.ssi_signo != SIGHUP && info.ssi_signo != SIGQUIT)
+                if (info.ssi_signo != SIGINT && info.ssi_signo != SIGTERM &&
+                    info.ssi_signo != SIGHUP && info.ssi_signo != SIGQUIT)
                         continue;
-                if (s->box_is_done)            /* only the output of a blocked reader remains */
+                if (s->box_is_done) /* only the output of a blocked reader remains */
                         session_abandon_output(s);
                 /* the first signal waits in the socket even while the box is being created */
                 else if (s->grace != SESSION_NEVER)

@@ -19,7 +19,7 @@ look_at_cpu(struct session *s, uint64_t now)
         uint64_t used_ns = s->o->backend->cpu_ns(s->box), used_ms = used_ns / 1000000;
         uint64_t left_ms;
 
-        if (used_ns == UINT64_MAX) {       /* no counters yet: the backend reports when there are */
+        if (used_ns == UINT64_MAX) { /* no counters yet: the backend reports when there are */
                 s->cpu_look = SESSION_NEVER;
                 return;
         }

@@ -24,12 +24,23 @@
 #include "plan/protect.h"
 #include "ref/file.h"
 
-enum { PATH_ROOM = 4096, LINKS_MAX = 256, MODULES_DEPTH = 6, MODULES_MAX = 48, NESTED_MAX = 24, WORKTREES_MAX = 24, LOOK_DEPTH = 1, LOOK_MAX = 1024, INCLUDES_DEPTH = 4, GITFILE_MAX = 8192 };
+enum {
+        PATH_ROOM = 4096,
+        LINKS_MAX = 256,
+        MODULES_DEPTH = 6,
+        MODULES_MAX = 48,
+        NESTED_MAX = 24,
+        WORKTREES_MAX = 24,
+        LOOK_DEPTH = 1,
+        LOOK_MAX = 1024,
+        INCLUDES_DEPTH = 4,
+        GITFILE_MAX = 8192
+};
 
 struct looking {
         const struct repository *r;
         struct error *e;
-        unsigned modules, nested, looks, worktrees;       /* so far */
+        unsigned modules, nested, looks, worktrees; /* so far */
         int result;
 };
 
@@ -39,19 +50,22 @@ hold(struct looking *l, const char *path, unsigned flags, const char *why)
         const char *copy = l->result == 0 ? arena_text(l->r->arena, path) : NULL;
 
         if (l->result == 0)
-                l->result = copy ? l->r->hold(l->r->holder, copy, flags, why, l->e) : fail(l->e, ERROR_NO_MEMORY, "no memory for a protected name");
+                l->result = copy ? l->r->hold(l->r->holder, copy, flags, why, l->e)
+                                 : fail(l->e, ERROR_NO_MEMORY, "no memory for a protected name");
 }
 
 static bool
 join(char ret[PATH_ROOM], const char *directory, const char *name)
 {
-        return snprintf(ret, PATH_ROOM, "%s%s%s", directory, directory[0] != '\0' ? "/" : "", name) < PATH_ROOM;
+        return snprintf(ret, PATH_ROOM, "%s%s%s", directory, directory[0] != '\0' ? "/" : "",
+                        name) < PATH_ROOM;
 }
 
 static DIR *
 open_list(const struct repository *r, const char *path)
 {
-        int fd = openat(r->fd, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = openat(r->fd, path[0] != '\0' ? path : ".",
+                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 
         if (fd >= 0 && !list)
@@ -65,7 +79,10 @@ read_text(const struct repository *r, const char *path, size_t max, size_t *ret_
         const char *bytes = NULL;
         struct error ignored;
 
-        return ref_file_read_beneath(r->arena, r->fd, path, max, NULL, &bytes, ret_len, &ignored) < 0 ? NULL : bytes;
+        return ref_file_read_beneath(r->arena, r->fd, path, max, NULL, &bytes, ret_len, &ignored) <
+                               0
+                       ? NULL
+                       : bytes;
 }
 
 /* -- what its files point to ------------------------------------------------------------------ */
@@ -84,7 +101,8 @@ hold_links(struct looking *l, const char *directory)
                         continue;
                 target[len] = '\0';
                 if (git_path_resolve(l->r->host_path, directory, target, path, sizeof path))
-                        hold(l, path, PROTECT_ALWAYS, "a link in a protected directory leads there");
+                        hold(l, path, PROTECT_ALWAYS,
+                             "a link in a protected directory leads there");
         }
         if (list)
                 (void)closedir(list);
@@ -95,7 +113,9 @@ is_include(const char *key)
 {
         size_t len = strlen(key);
 
-        return strcmp(key, "include.path") == 0 || (strncmp(key, "includeif.", 10) == 0 && len > 15 && strcmp(key + len - 5, ".path") == 0);
+        return strcmp(key, "include.path") == 0 ||
+               (strncmp(key, "includeif.", 10) == 0 && len > 15 &&
+                strcmp(key + len - 5, ".path") == 0);
 }
 
 static void follow(struct looking *l, const char *config, const char *tree, unsigned depth);
@@ -105,7 +125,8 @@ static void follow(struct looking *l, const char *config, const char *tree, unsi
  * which hooks run.
  */
 static void
-follow_text(struct looking *l, const char *bytes, size_t len, const char *base, const char *tree, unsigned depth)
+follow_text(struct looking *l, const char *bytes, size_t len, const char *base, const char *tree,
+            unsigned depth)
 {
         char path[PATH_ROOM];
         struct git_config c;
@@ -113,11 +134,15 @@ follow_text(struct looking *l, const char *bytes, size_t len, const char *base, 
 
         git_config_open(&c, bytes, len);
         while (l->result == 0 && git_config_next(&c, &entry) > 0) {
-                if (strcmp(entry.key, "core.hookspath") == 0 && git_path_resolve(l->r->host_path, tree, entry.value, path, sizeof path)) {
+                if (strcmp(entry.key, "core.hookspath") == 0 &&
+                    git_path_resolve(l->r->host_path, tree, entry.value, path, sizeof path)) {
                         hold(l, path, PROTECT_ALWAYS, "core.hooksPath: git runs hooks from there");
                         hold_links(l, path);
-                } else if (base && is_include(entry.key) && git_path_resolve(l->r->host_path, base, entry.value, path, sizeof path)) {
-                        hold(l, path, PROTECT_ALWAYS, "include.path: git reads it as configuration");
+                } else if (base && is_include(entry.key) &&
+                           git_path_resolve(l->r->host_path, base, entry.value, path,
+                                            sizeof path)) {
+                        hold(l, path, PROTECT_ALWAYS,
+                             "include.path: git reads it as configuration");
                         if (depth < INCLUDES_DEPTH)
                                 follow(l, path, tree, depth + 1);
                 }
@@ -129,7 +154,8 @@ static void
 follow(struct looking *l, const char *config, const char *tree, unsigned depth)
 {
         size_t len = 0;
-        const char *bytes = read_text(l->r, config, GIT_CONFIG_MAX, &len), *slash = strrchr(config, '/');
+        const char *bytes = read_text(l->r, config, GIT_CONFIG_MAX, &len),
+                   *slash = strrchr(config, '/');
         char base[PATH_ROOM];
 
         (void)snprintf(base, sizeof base, "%.*s", slash ? (int)(slash - config) : 0, config);
@@ -145,11 +171,14 @@ follow_common(struct looking *l)
         struct error ignored;
         size_t len = 0;
 
-        if (ref_file_read_beneath(l->r->arena, l->r->common_fd, "config", GIT_CONFIG_MAX, NULL, &bytes, &len, &ignored) == 0)
+        if (ref_file_read_beneath(l->r->arena, l->r->common_fd, "config", GIT_CONFIG_MAX, NULL,
+                                  &bytes, &len, &ignored) == 0)
                 follow_text(l, bytes, len, NULL, "", 0);
 }
 
-/* -- repositories -------------------------------------------------------------------------------------------------- */
+/* -- repositories
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void hold_modules(struct looking *l, const char *directory, unsigned depth);
 
@@ -157,8 +186,14 @@ static void hold_modules(struct looking *l, const char *directory, unsigned dept
 static void
 hold_repository(struct looking *l, const char *git, const char *tree)
 {
-        static const struct { const char *name; unsigned flags; } parts[] = {
-                { "hooks", PROTECT_ALWAYS }, { "config", PROTECT_ALWAYS | PROTECT_JUDGE }, { "config.worktree", PROTECT_ALWAYS | PROTECT_JUDGE }, { "commondir", PROTECT_ALWAYS },
+        static const struct {
+                const char *name;
+                unsigned flags;
+        } parts[] = {
+                { "hooks", PROTECT_ALWAYS },
+                { "config", PROTECT_ALWAYS | PROTECT_JUDGE },
+                { "config.worktree", PROTECT_ALWAYS | PROTECT_JUDGE },
+                { "commondir", PROTECT_ALWAYS },
         };
         char path[PATH_ROOM];
 
@@ -192,10 +227,12 @@ hold_modules(struct looking *l, const char *directory, unsigned depth)
         char path[PATH_ROOM], head[PATH_ROOM];
         struct dirent *entry;
 
-        while (list && l->result == 0 && l->modules < MODULES_MAX && (entry = readdir(list)) != NULL) {
+        while (list && l->result == 0 && l->modules < MODULES_MAX &&
+               (entry = readdir(list)) != NULL) {
                 struct stat st;
 
-                if (entry->d_name[0] == '.' || !join(path, directory, entry->d_name) || !is_directory(l->r, path) || !join(head, path, "HEAD"))
+                if (entry->d_name[0] == '.' || !join(path, directory, entry->d_name) ||
+                    !is_directory(l->r, path) || !join(head, path, "HEAD"))
                         continue;
                 l->modules++;
                 if (fstatat(l->r->fd, head, &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -216,8 +253,10 @@ hold_worktrees(struct looking *l, const char *directory)
         char path[PATH_ROOM], part[PATH_ROOM];
         struct dirent *entry;
 
-        while (list && l->result == 0 && l->worktrees < WORKTREES_MAX && (entry = readdir(list)) != NULL) {
-                if (entry->d_name[0] == '.' || !join(path, directory, entry->d_name) || !is_directory(l->r, path))
+        while (list && l->result == 0 && l->worktrees < WORKTREES_MAX &&
+               (entry = readdir(list)) != NULL) {
+                if (entry->d_name[0] == '.' || !join(path, directory, entry->d_name) ||
+                    !is_directory(l->r, path))
                         continue;
                 l->worktrees++;
                 l->r->know(l->r->holder, 'k', path);
@@ -241,7 +280,8 @@ hold_nested(struct looking *l, const char *tree)
         const char *text;
         size_t len = 0;
 
-        if (l->nested == NESTED_MAX || !join(git, tree, ".git") || fstatat(l->r->fd, git, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (l->nested == NESTED_MAX || !join(git, tree, ".git") ||
+            fstatat(l->r->fd, git, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return;
         l->nested++;
         if (S_ISDIR(st.st_mode)) {
@@ -253,7 +293,8 @@ hold_nested(struct looking *l, const char *tree)
         if (!text || strncmp(text, "gitdir: ", 8) != 0)
                 return;
         (void)snprintf(git, sizeof git, "%.*s", (int)strcspn(text + 8, "\n"), text + 8);
-        if (git_path_resolve(l->r->host_path, tree, git, path, sizeof path) && is_directory(l->r, path))
+        if (git_path_resolve(l->r->host_path, tree, git, path, sizeof path) &&
+            is_directory(l->r, path))
                 hold_repository(l, path, tree);
 }
 
@@ -279,8 +320,11 @@ look_below(struct looking *l, const char *directory, unsigned depth)
 
         while (list && l->result == 0 && l->looks < LOOK_MAX && (entry = readdir(list)) != NULL) {
                 l->looks++;
-                if ((entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-                    strcmp(entry->d_name, ".git") == 0 || strcmp(entry->d_name, "node_modules") == 0 || !join(path, directory, entry->d_name))
+                if ((entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
+                    strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                    strcmp(entry->d_name, ".git") == 0 ||
+                    strcmp(entry->d_name, "node_modules") == 0 ||
+                    !join(path, directory, entry->d_name))
                         continue;
                 hold_nested(l, path);
                 if (depth + 1 < LOOK_DEPTH)

@@ -20,12 +20,14 @@ struct repository {
         struct arena *arena;
         int fd;
         const char *host_path;
-        bool is_bare;                              /* the source is the repository's own directory */
+        bool is_bare; /* the source is the repository's own directory */
         /* linked worktree: the directory of its repository, whose configuration applies; else -1 */
         int common_fd;
         /* git's index of the repository at the top; NULL: none */
-        const char *index;  size_t index_len;
-        int (*hold)(void *holder, const char *path, unsigned flags, const char *why, struct error *e);
+        const char *index;
+        size_t index_len;
+        int (*hold)(void *holder, const char *path, unsigned flags, const char *why,
+                    struct error *e);
         /* Records a repository whose parts are held ('k') or a gitlink of the index ('l'):
          * maker/survey.h. */
         void (*know)(void *holder, char letter, const char *path);

@@ -4,8 +4,9 @@
  * Room: sandbox (joining). Touches: fd, processes (through a backend), signals, clock, the caller's
  * terminal.
  *
- *     making --guest: EXEC_STARTED--> running --guest: EXEC_ENDED--> ending --box gone, output drained--> over
- *       | any failure                    | deadline, CPU limit, floor, second signal: kill
+ *     making --guest: EXEC_STARTED--> running --guest: EXEC_ENDED--> ending --box gone, output
+ * drained--> over | any failure                    | deadline, CPU limit, floor, second signal:
+ * kill
  *       +-------------> ending <---------+
  *
  * Theory: one loop over poll(2). The word of the outcome is decided once: the first cause that ends
@@ -25,7 +26,7 @@
 #include "sandbox/session.h"
 #include "spec/spec.h"
 
-enum { BACKGROUND_LOOK_MS = 250 };      /* no event reports that a job came to the foreground */
+enum { BACKGROUND_LOOK_MS = 250 }; /* no event reports that a job came to the foreground */
 
 static bool
 is_over(const struct session *s)
@@ -37,7 +38,8 @@ is_over(const struct session *s)
 static void
 say_refusal(struct session *s)
 {
-        const struct hold_denial *first = s->o->refused && !s->has_said_refusal ? run_wall_first(s->wall) : NULL;
+        const struct hold_denial *first =
+                s->o->refused && !s->has_said_refusal ? run_wall_first(s->wall) : NULL;
 
         if (!first)
                 return;
@@ -63,7 +65,8 @@ one_turn(struct session *s)
         if (session_is_in_background(s)) {
                 /* reading would stop this process, and the input is for another job */
                 fds[3].fd = -1;
-                timeout = timeout < 0 || timeout > BACKGROUND_LOOK_MS ? BACKGROUND_LOOK_MS : timeout;
+                timeout =
+                        timeout < 0 || timeout > BACKGROUND_LOOK_MS ? BACKGROUND_LOOK_MS : timeout;
         }
         (void)stream_poll(&s->out, fds + 5);
         (void)stream_poll(&s->err, fds + 7);
@@ -82,17 +85,18 @@ one_turn(struct session *s)
         (void)stream_move(&s->err, fds + 7, 2);
         (void)stream_move(&s->in, fds + 3, 2);
         if (stream_is_over(&s->in) && s->in.to >= 0 && !s->o->wants_terminal) {
-                (void)close(s->in.to);         /* the command reads the end of its input */
+                (void)close(s->in.to); /* the command reads the end of its input */
                 s->in.to = -1;
         }
         if (s->guest_is_done && !s->box_is_done)
-                session_kill(s);       /* pid 1 does not answer any more; the backend reports why */
+                session_kill(s); /* pid 1 does not answer any more; the backend reports why */
 }
 
 static int
 open_signals(sigset_t *ret_before)
 {
-        static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP };
+        static const int forwarded[] = { SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
+                                         SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP };
         sigset_t set;
 
         (void)sigemptyset(&set);
@@ -126,11 +130,19 @@ collect(struct session *s, struct run_result *ret)
 static void
 session_init(struct session *s, const struct run_options *options)
 {
-        *s = (struct session){ .o = options, .guest = -1, .budget = options->output_bytes, .started = clock_boot_ms(),
-                               .in = { .from = -1, .to = -1 }, .out = { .from = -1, .to = -1 }, .err = { .from = -1, .to = -1 } };
+        *s = (struct session){ .o = options,
+                               .guest = -1,
+                               .budget = options->output_bytes,
+                               .started = clock_boot_ms(),
+                               .in = { .from = -1, .to = -1 },
+                               .out = { .from = -1, .to = -1 },
+                               .err = { .from = -1, .to = -1 } };
         s->deadline = session_after(s->started, options->timeout_ms);
-        s->cpu_look = options->cpu_ms != SPEC_UNSET && options->plan->cpu == PLAN_CPU_GROUP ? s->started : SESSION_NEVER;
-        s->floor_look = options->floor_count > 0 && options->floor_mb > 0 ? s->started : SESSION_NEVER;
+        s->cpu_look = options->cpu_ms != SPEC_UNSET && options->plan->cpu == PLAN_CPU_GROUP
+                              ? s->started
+                              : SESSION_NEVER;
+        s->floor_look =
+                options->floor_count > 0 && options->floor_mb > 0 ? s->started : SESSION_NEVER;
         s->grace = s->late = SESSION_NEVER;
 }
 
@@ -145,7 +157,8 @@ sandbox_run(const struct run_options *options, struct run_result *ret, struct er
         (void)sigaction(SIGPIPE, &ignore, &pipe_before);
         session_init(&s, options);
         s.signals = open_signals(&before);
-        result = s.signals < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, errno, "listening for signals") : session_start(&s, e);
+        result = s.signals < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, errno, "listening for signals")
+                               : session_start(&s, e);
         if (result == 0) {
                 while (!is_over(&s))
                         one_turn(&s);

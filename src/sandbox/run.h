@@ -21,8 +21,8 @@
 
 /* The lists of network.egress, if it lists anything. Everything is borrowed. */
 struct run_wall_options {
-        const char *id;                                /* of the sandbox */
-        struct spec_names allow, private_names;        /* as network.egress writes them */
+        const char *id;                         /* of the sandbox */
+        struct spec_names allow, private_names; /* as network.egress writes them */
         /* the host's; empty: the resolvers of resolv.conf, and no private network */
         struct spec_names resolvers, networks;
         struct wire_gate_caps caps;
@@ -34,22 +34,25 @@ struct run_wall_options {
 struct run_options {
         const struct backend *backend;
         const struct plan *plan;
-        const int *sources;            /* the plan's, in order */
-        const char *const *argv;  size_t argc;
-        const char *const *envp;  size_t envc;
-        const char *cwd;               /* inside */
-        bool wants_terminal;           /* a pseudo-terminal inside; `in` is the caller's terminal */
-        bool captures;                 /* keep output for the result instead of passing it on */
-        bool escapes;               /* show control bytes as text if `out` or `err` is a terminal */
-        int in, out, err;  /* the caller's, borrowed; not passed into the box. in -1: empty input */
-        uint64_t timeout_ms;           /* SPEC_UNSET: none */
-        uint64_t cpu_ms;               /* SPEC_UNSET: none */
-        uint64_t output_bytes;         /* SPEC_UNSET: no limit */
+        const int *sources; /* the plan's, in order */
+        const char *const *argv;
+        size_t argc;
+        const char *const *envp;
+        size_t envc;
+        const char *cwd;     /* inside */
+        bool wants_terminal; /* a pseudo-terminal inside; `in` is the caller's terminal */
+        bool captures;       /* keep output for the result instead of passing it on */
+        bool escapes;        /* show control bytes as text if `out` or `err` is a terminal */
+        int in, out, err; /* the caller's, borrowed; not passed into the box. in -1: empty input */
+        uint64_t timeout_ms;   /* SPEC_UNSET: none */
+        uint64_t cpu_ms;       /* SPEC_UNSET: none */
+        uint64_t output_bytes; /* SPEC_UNSET: no limit */
         unsigned cpu_count;
         /* directories whose file systems must keep floor_mb (MiB) free */
-        const int *floors;  size_t floor_count;
+        const int *floors;
+        size_t floor_count;
         uint64_t floor_mb;
-        uint32_t layers_off;           /* enum plan_layer; 0 in the shipped program */
+        uint32_t layers_off; /* enum plan_layer; 0 in the shipped program */
         /* NULL: the list is empty, and no destination can be reached */
         const struct run_wall_options *wall;
         /* Called once, at the first refused connection. NULL: refusals are only in the result. */
@@ -58,8 +61,8 @@ struct run_options {
 
 /* What happened to a name in a workspace on which host programs act. */
 struct run_kept {
-        unsigned what;                 /* enum wire_kept_what */
-        int sys;                       /* errno if it could not be moved */
+        unsigned what; /* enum wire_kept_what */
+        int sys;       /* errno if it could not be moved */
         /* host path; where it is now, or ""; for a configuration: the key that may not change */
         char name[760], place[1024], key[256];
 };
@@ -68,17 +71,19 @@ enum { RUN_KEPT_MAX = 128 };
 
 struct run_result {
         struct outcome outcome;
-        char *out, *err;               /* captured; owned by the result */
+        char *out, *err; /* captured; owned by the result */
         size_t out_len, err_len;
         uint64_t out_dropped, err_dropped;
         /* errno, if writing standard output failed for a reason other than a closed reader; else
          * 0 */
         int out_error;
-        struct run_kept *kept;  size_t kept_count;              /* owned by the result */
+        struct run_kept *kept;
+        size_t kept_count; /* owned by the result */
         /* destinations in the order of their first refusal, each with a count; owned by the
          * result */
-        struct refusal *denials;  size_t denial_count;
-        uint64_t denied_more;          /* refused requests that are not listed in `denials` */
+        struct refusal *denials;
+        size_t denial_count;
+        uint64_t denied_more; /* refused requests that are not listed in `denials` */
 };
 
 enum { RUN_CAPTURE_MAX = 1 << 20 };

@@ -1,6 +1,6 @@
 /* sandbox/run_test.c - what sandbox/run.h promises, with a backend that plays by script. */
-#include "sandbox/run.h"
 #include "base/unit.h"
+#include "sandbox/run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,12 @@ static const struct step steps[] = {
         { STEP_BIND, 0, 0, 0, 0, "/workspace", "/home/u", 7, "" },
         { STEP_FILTER, 0, STEP_NO_SOURCE, 0, 0, "", "", 0, "" },
 };
-static struct plan plan = { .id = "0123456789abcdef", .steps = steps, .step_count = 3, .source_count = 1, .cwd = "/", .shell = "/bin/sh" };
+static struct plan plan = { .id = "0123456789abcdef",
+                            .steps = steps,
+                            .step_count = 3,
+                            .source_count = 1,
+                            .cwd = "/",
+                            .shell = "/bin/sh" };
 static const char *const argv[] = { "true", "a" };
 static const char *const envp[] = { "A=b" };
 
@@ -27,9 +32,21 @@ static struct run_options
 options(void)
 {
         plan.cpu = PLAN_CPU_GROUP;
-        return (struct run_options){ .backend = &backend_fake, .plan = &plan, .argv = argv, .argc = 2, .envp = envp, .envc = 1, .cwd = "/",
-                                     .captures = true, .in = -1, .out = -1, .err = -1, .timeout_ms = 20000, .cpu_ms = SPEC_UNSET,
-                                     .output_bytes = SPEC_UNSET, .cpu_count = 1 };
+        return (struct run_options){ .backend = &backend_fake,
+                                     .plan = &plan,
+                                     .argv = argv,
+                                     .argc = 2,
+                                     .envp = envp,
+                                     .envc = 1,
+                                     .cwd = "/",
+                                     .captures = true,
+                                     .in = -1,
+                                     .out = -1,
+                                     .err = -1,
+                                     .timeout_ms = 20000,
+                                     .cpu_ms = SPEC_UNSET,
+                                     .output_bytes = SPEC_UNSET,
+                                     .cpu_count = 1 };
 }
 
 static size_t
@@ -45,7 +62,9 @@ count_fds(void)
         return count;
 }
 
-/* -- the words ------------------------------------------------------------------------------------------------ */
+/* -- the words
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void
 interrupt_twice(unsigned turn)
@@ -63,12 +82,12 @@ pass_one_on(unsigned turn)
                 (void)raise(SIGUSR1);
 }
 
-#define MS(n) ((uint64_t)(n) * 1000000)
+#define MS(n) ((uint64_t)(n)*1000000)
 
 struct word_row {
         const char *what;
         struct fake_script script;
-        uint64_t timeout_ms, cpu_ms;   /* 0: none */
+        uint64_t timeout_ms, cpu_ms; /* 0: none */
         enum plan_cpu counter;
         enum outcome_word word;
         int exit_code, signal, status;
@@ -77,27 +96,186 @@ struct word_row {
 
 static const struct word_row words[] = {
         { "exited", { .end = FAKE_EXITED }, 0, 0, PLAN_CPU_NONE, OUTCOME_EXITED, 0, 0, 0, 0 },
-        { "exited with a status", { .end = FAKE_EXITED, .number = 7 }, 0, 0, PLAN_CPU_NONE, OUTCOME_EXITED, 7, 0, 7, 0 },
-        { "signaled", { .end = FAKE_SIGNALED, .number = SIGSEGV }, 0, 0, PLAN_CPU_NONE, OUTCOME_SIGNALED, -1, SIGSEGV, 139, 0 },
-        { "a second end is not heard", { .end = FAKE_SIGNALED, .number = SIGSEGV, .ends_twice = true }, 0, 0, PLAN_CPU_NONE,
-          OUTCOME_SIGNALED, -1, SIGSEGV, 139, 0 },
-        { "the guest's socket stays open", { .end = FAKE_EXITED, .number = 3, .closes_late = true }, 0, 0, PLAN_CPU_NONE,
-          OUTCOME_EXITED, 3, 0, 3, 0 },
-        { "timed out", { .end = FAKE_NEVER_ENDS }, 1, 0, PLAN_CPU_NONE, OUTCOME_TIMED_OUT, -1, 0, 124, 1 },
-        { "timed out before it started", { .end = FAKE_NEVER_ENDS, .never_starts = true }, 1, 0, PLAN_CPU_NONE, OUTCOME_TIMED_OUT, -1, 0, 124, 1 },
-        { "out of memory", { .end = FAKE_SIGNALED, .number = SIGKILL, .oom_kills = 1 }, 0, 0, PLAN_CPU_NONE, OUTCOME_OOM_KILLED, -1, SIGKILL, 137, 0 },
-        { "a child was out of memory", { .end = FAKE_EXITED, .number = 1, .oom_kills = 1 }, 0, 0, PLAN_CPU_NONE, OUTCOME_OOM_KILLED, -1, 0, 137, 0 },
-        { "out of memory, and well all the same", { .end = FAKE_EXITED, .oom_kills = 1 }, 0, 0, PLAN_CPU_NONE, OUTCOME_EXITED, 0, 0, 0, 0 },
-        { "pid 1 was out of memory", { .end = FAKE_SILENT, .oom_kills = 2 }, 0, 0, PLAN_CPU_NONE, OUTCOME_OOM_KILLED, -1, 0, 137, 0 },
-        { "CPU time", { .end = FAKE_NEVER_ENDS, .cpu_step_ns = MS(60) }, 0, 100, PLAN_CPU_GROUP, OUTCOME_CPU_LIMIT, -1, 0, 137, 1 },
-        { "CPU time of one process", { .end = FAKE_SIGNALED, .number = SIGXCPU }, 0, 1000, PLAN_CPU_RLIMIT, OUTCOME_CPU_LIMIT, -1, SIGXCPU, 137, 0 },
-        { "its own SIGXCPU", { .end = FAKE_SIGNALED, .number = SIGXCPU }, 0, 1000, PLAN_CPU_GROUP, OUTCOME_SIGNALED, -1, SIGXCPU, 128 + SIGXCPU, 0 },
-        { "killed by the second signal", { .end = FAKE_NEVER_ENDS, .on_turn = interrupt_twice }, 0, 0, PLAN_CPU_NONE, OUTCOME_KILLED, -1, 0, 137, 1 },
-        { "another signal is passed on and ends nothing", { .end = FAKE_NEVER_ENDS, .on_turn = pass_one_on }, 5, 0, PLAN_CPU_NONE,
-          OUTCOME_TIMED_OUT, -1, 0, 124, 1 },
-        { "gone without a word", { .end = FAKE_SILENT }, 0, 0, PLAN_CPU_NONE, OUTCOME_LOST, -1, 0, 125, 0 },
-        { "the maker is gone while it ran", { .end = FAKE_MAKER_LOST }, 0, 0, PLAN_CPU_NONE, OUTCOME_LOST, -1, 0, 125, 0 },
-        { "the maker is gone and the guest is not", { .end = FAKE_MAKER_LOST, .closes_late = true }, 0, 0, PLAN_CPU_NONE, OUTCOME_LOST, -1, 0, 125, 0 },
+        { "exited with a status",
+          { .end = FAKE_EXITED, .number = 7 },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_EXITED,
+          7,
+          0,
+          7,
+          0 },
+        { "signaled",
+          { .end = FAKE_SIGNALED, .number = SIGSEGV },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_SIGNALED,
+          -1,
+          SIGSEGV,
+          139,
+          0 },
+        { "a second end is not heard",
+          { .end = FAKE_SIGNALED, .number = SIGSEGV, .ends_twice = true },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_SIGNALED,
+          -1,
+          SIGSEGV,
+          139,
+          0 },
+        { "the guest's socket stays open",
+          { .end = FAKE_EXITED, .number = 3, .closes_late = true },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_EXITED,
+          3,
+          0,
+          3,
+          0 },
+        { "timed out",
+          { .end = FAKE_NEVER_ENDS },
+          1,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_TIMED_OUT,
+          -1,
+          0,
+          124,
+          1 },
+        { "timed out before it started",
+          { .end = FAKE_NEVER_ENDS, .never_starts = true },
+          1,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_TIMED_OUT,
+          -1,
+          0,
+          124,
+          1 },
+        { "out of memory",
+          { .end = FAKE_SIGNALED, .number = SIGKILL, .oom_kills = 1 },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_OOM_KILLED,
+          -1,
+          SIGKILL,
+          137,
+          0 },
+        { "a child was out of memory",
+          { .end = FAKE_EXITED, .number = 1, .oom_kills = 1 },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_OOM_KILLED,
+          -1,
+          0,
+          137,
+          0 },
+        { "out of memory, and well all the same",
+          { .end = FAKE_EXITED, .oom_kills = 1 },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_EXITED,
+          0,
+          0,
+          0,
+          0 },
+        { "pid 1 was out of memory",
+          { .end = FAKE_SILENT, .oom_kills = 2 },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_OOM_KILLED,
+          -1,
+          0,
+          137,
+          0 },
+        { "CPU time",
+          { .end = FAKE_NEVER_ENDS, .cpu_step_ns = MS(60) },
+          0,
+          100,
+          PLAN_CPU_GROUP,
+          OUTCOME_CPU_LIMIT,
+          -1,
+          0,
+          137,
+          1 },
+        { "CPU time of one process",
+          { .end = FAKE_SIGNALED, .number = SIGXCPU },
+          0,
+          1000,
+          PLAN_CPU_RLIMIT,
+          OUTCOME_CPU_LIMIT,
+          -1,
+          SIGXCPU,
+          137,
+          0 },
+        { "its own SIGXCPU",
+          { .end = FAKE_SIGNALED, .number = SIGXCPU },
+          0,
+          1000,
+          PLAN_CPU_GROUP,
+          OUTCOME_SIGNALED,
+          -1,
+          SIGXCPU,
+          128 + SIGXCPU,
+          0 },
+        { "killed by the second signal",
+          { .end = FAKE_NEVER_ENDS, .on_turn = interrupt_twice },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_KILLED,
+          -1,
+          0,
+          137,
+          1 },
+        { "another signal is passed on and ends nothing",
+          { .end = FAKE_NEVER_ENDS, .on_turn = pass_one_on },
+          5,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_TIMED_OUT,
+          -1,
+          0,
+          124,
+          1 },
+        { "gone without a word",
+          { .end = FAKE_SILENT },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_LOST,
+          -1,
+          0,
+          125,
+          0 },
+        { "the maker is gone while it ran",
+          { .end = FAKE_MAKER_LOST },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_LOST,
+          -1,
+          0,
+          125,
+          0 },
+        { "the maker is gone and the guest is not",
+          { .end = FAKE_MAKER_LOST, .closes_late = true },
+          0,
+          0,
+          PLAN_CPU_NONE,
+          OUTCOME_LOST,
+          -1,
+          0,
+          125,
+          0 },
 };
 
 static void
@@ -122,9 +300,13 @@ every_end_has_its_one_word(void **state)
                 if (r.outcome.word == OUTCOME_EXITED && r.outcome.exit_code != row->exit_code)
                         fail_msg("%s: exit code %d", row->what, r.outcome.exit_code);
                 if (r.outcome.signal != row->signal || outcome_status(&r.outcome) != row->status)
-                        fail_msg("%s: signal %d, status %d", row->what, r.outcome.signal, outcome_status(&r.outcome));
-                if (fake_record()->kills < row->kills || fake_record()->starts != 1 || fake_record()->closes != 1)
-                        fail_msg("%s: %u starts, %u kills, %u closes", row->what, fake_record()->starts, fake_record()->kills, fake_record()->closes);
+                        fail_msg("%s: signal %d, status %d", row->what, r.outcome.signal,
+                                 outcome_status(&r.outcome));
+                if (fake_record()->kills < row->kills || fake_record()->starts != 1 ||
+                    fake_record()->closes != 1)
+                        fail_msg("%s: %u starts, %u kills, %u closes", row->what,
+                                 fake_record()->starts, fake_record()->kills,
+                                 fake_record()->closes);
                 run_result_fini(&r);
                 if (count_fds() != before)
                         fail_msg("%s: descriptors stay open", row->what);
@@ -151,7 +333,9 @@ signals_reach_the_command(void **state)
 static void
 the_counted_time_is_the_groups(void **state)
 {
-        static const struct { uint64_t cpu_ns, expected_ms; } rows[] = { { 0, 5 }, { MS(40), 40 } };
+        static const struct {
+                uint64_t cpu_ns, expected_ms;
+        } rows[] = { { 0, 5 }, { MS(40), 40 } };
 
         (void)state;
         for (size_t i = 0; i < 2; i++) {
@@ -168,22 +352,49 @@ the_counted_time_is_the_groups(void **state)
         }
 }
 
-/* -- what never ran --------------------------------------------------------------------------------------------- */
+/* -- what never ran
+ * --------------------------------------------------------------------------------------------- */
 
-struct failed_row { struct fake_script script; enum error_code code; const char *part; };
+struct failed_row {
+        struct fake_script script;
+        enum error_code code;
+        const char *part;
+};
 
 static const struct failed_row failed[] = {
-        { { .end = FAKE_EXEC_FAILED, .number = ENOENT, .stage = WIRE_STAGE_LOOKUP }, ERROR_COMMAND_NOT_FOUND, "true" },
-        { { .end = FAKE_EXEC_FAILED, .number = ENOTDIR, .stage = WIRE_STAGE_LOOKUP }, ERROR_COMMAND_NOT_FOUND, "true" },
-        { { .end = FAKE_EXEC_FAILED, .number = EACCES, .stage = WIRE_STAGE_LOOKUP }, ERROR_COMMAND_NOT_EXECUTABLE, "Permission" },
-        { { .end = FAKE_EXEC_FAILED, .number = ENOEXEC, .stage = WIRE_STAGE_LOOKUP }, ERROR_COMMAND_NOT_EXECUTABLE, "format" },
-        { { .end = FAKE_EXEC_FAILED, .number = ENOENT, .stage = WIRE_STAGE_DIRECTORY }, ERROR_INVALID_ARGUMENT, "directory" },
-        { { .end = FAKE_EXEC_FAILED, .number = EIO, .stage = WIRE_STAGE_TERMINAL }, ERROR_BACKEND_FAILED, "terminal" },
-        { { .end = FAKE_EXEC_FAILED, .number = EAGAIN, .stage = WIRE_STAGE_SPAWN }, ERROR_BACKEND_FAILED, "starting" },
-        { { .end = FAKE_BOX_FAILED, .number = ESTALE, .step = 1 }, ERROR_MOUNT_UNRESOLVABLE, "/workspace" },
-        { { .end = FAKE_BOX_FAILED, .number = EINVAL, .step = 2 }, ERROR_CAPABILITY_UNAVAILABLE, "filter" },
-        { { .end = FAKE_BOX_FAILED, .number = EPROTO, .step = UINT32_MAX }, ERROR_PROTOCOL, "plan" },
-        { { .end = FAKE_MAKE_FAILED, .number = EPERM, .step = 0 }, ERROR_CAPABILITY_UNAVAILABLE, "spawn" },
+        { { .end = FAKE_EXEC_FAILED, .number = ENOENT, .stage = WIRE_STAGE_LOOKUP },
+          ERROR_COMMAND_NOT_FOUND,
+          "true" },
+        { { .end = FAKE_EXEC_FAILED, .number = ENOTDIR, .stage = WIRE_STAGE_LOOKUP },
+          ERROR_COMMAND_NOT_FOUND,
+          "true" },
+        { { .end = FAKE_EXEC_FAILED, .number = EACCES, .stage = WIRE_STAGE_LOOKUP },
+          ERROR_COMMAND_NOT_EXECUTABLE,
+          "Permission" },
+        { { .end = FAKE_EXEC_FAILED, .number = ENOEXEC, .stage = WIRE_STAGE_LOOKUP },
+          ERROR_COMMAND_NOT_EXECUTABLE,
+          "format" },
+        { { .end = FAKE_EXEC_FAILED, .number = ENOENT, .stage = WIRE_STAGE_DIRECTORY },
+          ERROR_INVALID_ARGUMENT,
+          "directory" },
+        { { .end = FAKE_EXEC_FAILED, .number = EIO, .stage = WIRE_STAGE_TERMINAL },
+          ERROR_BACKEND_FAILED,
+          "terminal" },
+        { { .end = FAKE_EXEC_FAILED, .number = EAGAIN, .stage = WIRE_STAGE_SPAWN },
+          ERROR_BACKEND_FAILED,
+          "starting" },
+        { { .end = FAKE_BOX_FAILED, .number = ESTALE, .step = 1 },
+          ERROR_MOUNT_UNRESOLVABLE,
+          "/workspace" },
+        { { .end = FAKE_BOX_FAILED, .number = EINVAL, .step = 2 },
+          ERROR_CAPABILITY_UNAVAILABLE,
+          "filter" },
+        { { .end = FAKE_BOX_FAILED, .number = EPROTO, .step = UINT32_MAX },
+          ERROR_PROTOCOL,
+          "plan" },
+        { { .end = FAKE_MAKE_FAILED, .number = EPERM, .step = 0 },
+          ERROR_CAPABILITY_UNAVAILABLE,
+          "spawn" },
         { { .end = FAKE_MAKE_FAILED, .number = ENOSPC, .step = 1 }, ERROR_STORAGE_FULL, "bind" },
         { { .end = FAKE_MAKER_LOST, .never_starts = true }, ERROR_BACKEND_FAILED, "maker" },
         { { .end = FAKE_REFUSES }, ERROR_QUOTA_EXCEEDED, "refuses" },
@@ -231,12 +442,16 @@ refuses_what_no_box_could_be_told(void **state)
         free(huge);
 }
 
-/* -- output --------------------------------------------------------------------------------------------------- */
+/* -- output
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void
 output_is_drained_after_the_end(void **state)
 {
-        const struct fake_script script = { .end = FAKE_EXITED, .out = "0123456789", .out_times = 1000, .err = "oops" };
+        const struct fake_script script = {
+                .end = FAKE_EXITED, .out = "0123456789", .out_times = 1000, .err = "oops"
+        };
         struct run_options o = options();
         struct run_result r;
         struct error e;
@@ -248,7 +463,8 @@ output_is_drained_after_the_end(void **state)
         assert_memory_equal(r.out, "01234567890123", 14);
         assert_int_equal(r.err_len, 4);
         assert_memory_equal(r.err, "oops", 4);
-        assert_true(r.outcome.stdout_bytes == 10000 && r.outcome.stderr_bytes == 4 && r.outcome.dropped_bytes == 0);
+        assert_true(r.outcome.stdout_bytes == 10000 && r.outcome.stderr_bytes == 4 &&
+                    r.outcome.dropped_bytes == 0);
         assert_int_equal(fake_record()->fd_count, 3);
         assert_string_equal(fake_record()->first, "true");
         run_result_fini(&r);
@@ -257,11 +473,16 @@ output_is_drained_after_the_end(void **state)
 static void
 the_budget_holds_and_counts(void **state)
 {
-        static const struct { uint64_t budget; bool captures; } rows[] = { { 100, true }, { 100, false }, { 0, true }, { 9999, false } };
+        static const struct {
+                uint64_t budget;
+                bool captures;
+        } rows[] = { { 100, true }, { 100, false }, { 0, true }, { 9999, false } };
 
         (void)state;
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-                const struct fake_script script = { .end = FAKE_EXITED, .out = "0123456789", .out_times = 1000 };
+                const struct fake_script script = { .end = FAKE_EXITED,
+                                                    .out = "0123456789",
+                                                    .out_times = 1000 };
                 struct run_options o = options();
                 struct run_result r;
                 struct error e;
@@ -275,7 +496,9 @@ the_budget_holds_and_counts(void **state)
                 fake_play(&script);
                 assert_int_equal(sandbox_run(&o, &r, &e), 0);
                 (void)close(sink[1]);
-                assert_int_equal(rows[i].captures ? (ssize_t)r.out_len : read(sink[0], got, sizeof got), rows[i].budget);
+                assert_int_equal(rows[i].captures ? (ssize_t)r.out_len
+                                                  : read(sink[0], got, sizeof got),
+                                 rows[i].budget);
                 assert_int_equal(r.outcome.stdout_bytes, 10000);
                 assert_int_equal(r.outcome.dropped_bytes, 10000 - rows[i].budget);
                 (void)close(sink[0]);
@@ -286,7 +509,9 @@ the_budget_holds_and_counts(void **state)
 static void
 a_reader_that_is_gone_ends_nothing(void **state)
 {
-        const struct fake_script script = { .end = FAKE_EXITED, .number = 5, .out = "0123456789", .out_times = 100 };
+        const struct fake_script script = {
+                .end = FAKE_EXITED, .number = 5, .out = "0123456789", .out_times = 100
+        };
         struct run_options o = options();
         struct run_result r;
         struct error e;

@@ -14,24 +14,25 @@
 #include "sandbox/wall.h"
 
 #define SESSION_NEVER UINT64_MAX
-#define SESSION_EXEC 1u                     /* the one command's number in its box */
+#define SESSION_EXEC 1u /* the one command's number in its box */
 
 struct session {
         const struct run_options *o;
         struct backend_box *box;
         int guest, signals;
-        struct run_wall *wall;         /* NULL: no wall */
+        struct run_wall *wall; /* NULL: no wall */
         struct stream in, out, err;
-        uint64_t budget;               /* bytes of output that may still be passed on */
+        uint64_t budget; /* bytes of output that may still be passed on */
         /* times in milliseconds of the boot clock */
         uint64_t started, deadline, cpu_look, floor_look, grace, late;
         struct terminal_mode mode;
         bool is_decided, was_started, guest_is_done, box_is_done, is_killed;
-        bool has_said_refusal;         /* the caller has received the first refusal */
-        bool is_cut;                   /* the runtime ended the command; it did not end by itself */
-        struct run_kept *kept;  size_t kept_count;
+        bool has_said_refusal; /* the caller has received the first refusal */
+        bool is_cut;           /* the runtime ended the command; it did not end by itself */
+        struct run_kept *kept;
+        size_t kept_count;
         struct outcome outcome;
-        struct error error;            /* code ERROR_NONE while there is no error */
+        struct error error; /* code ERROR_NONE while there is no error */
 };
 
 /* The time `span` milliseconds after `start` (SPEC_UNSET: never). */

@@ -27,7 +27,13 @@
 #include "sandbox/repository.h"
 #include "sandbox/worktree.h"
 
-enum { PATH_ROOM = 4096, PROTECT_MAX = 512, NAMES_MAX = 8192, LEADS_ROOM = 24 << 10, LEADS_SPARE = 4 /* for 'L' and 'T' */ };
+enum {
+        PATH_ROOM = 4096,
+        PROTECT_MAX = 512,
+        NAMES_MAX = 8192,
+        LEADS_ROOM = 24 << 10,
+        LEADS_SPARE = 4 /* for 'L' and 'T' */
+};
 
 struct opening {
         struct arena *arena;
@@ -38,8 +44,8 @@ struct opening {
         const struct sources_volumes *volumes;
         bool as_owner;
         struct sources *s;
-        size_t config_count;           /* names that are judged by their content */
-        struct worktree tree;  /* of the workspace's mount; tree_fd is its repository's directory */
+        size_t config_count;  /* names that are judged by their content */
+        struct worktree tree; /* of the workspace's mount; tree_fd is its repository's directory */
         int tree_fd;
 };
 
@@ -52,7 +58,8 @@ real_path(struct arena *arena, int fd, const char **ret, struct error *e)
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         len = readlink(link, path, sizeof path);
         if (len <= 0 || (size_t)len == sizeof path)
-                return fail_sys(e, ERROR_MOUNT_UNRESOLVABLE, len < 0 ? errno : ENAMETOOLONG, "reading a path back");
+                return fail_sys(e, ERROR_MOUNT_UNRESOLVABLE, len < 0 ? errno : ENAMETOOLONG,
+                                "reading a path back");
         *ret = arena_copy(arena, path, (size_t)len);
         return *ret ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a path");
 }
@@ -62,25 +69,27 @@ is_below(const char *path, const char *root)
 {
         size_t len = strlen(root);
 
-        return strncmp(path, root, len) == 0 && (path[len] == '\0' || path[len] == '/' || strcmp(root, "/") == 0);
+        return strncmp(path, root, len) == 0 &&
+               (path[len] == '\0' || path[len] == '/' || strcmp(root, "/") == 0);
 }
 
-/* -- protected names ------------------------------------------------------------------------------------------ */
+/* -- protected names
+ * ------------------------------------------------------------------------------------------ */
 
 struct protecting {
         struct opening *o;
-        bool is_tree, is_common;       /* a linked worktree; the directory of its repository */
-        int fd;                        /* the source */
-        bool is_writable;            /* may this process, and so the payload, create names in it? */
+        bool is_tree, is_common; /* a linked worktree; the directory of its repository */
+        int fd;                  /* the source */
+        bool is_writable;        /* may this process, and so the payload, create names in it? */
         struct plan_protect *items;
         size_t count;
-        const char *index;             /* git's; NULL: none */
+        const char *index; /* git's; NULL: none */
         size_t index_len;
         bool is_index_read;
-        char *leads;                   /* LEADS_ROOM; NULL: none yet */
+        char *leads; /* LEADS_ROOM; NULL: none yet */
         size_t leads_len;
-        char tracked[PATH_ROOM];       /* the last tracked name that was recorded */
-        bool has_more[2];              /* 'L' or 'T' is in the list */
+        char tracked[PATH_ROOM]; /* the last tracked name that was recorded */
+        bool has_more[2];        /* 'L' or 'T' is in the list */
 };
 
 static bool
@@ -107,9 +116,12 @@ has_protect(const struct protecting *p, const char *path)
 static int
 refuse_link(const char *path, struct error *e)
 {
-        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "protected_symlink",
-                      "the protected name %.200s is a symbolic link, and a link cannot be held in place", path);
-        error_hint(e, "List it under metadata.carrel.unprotect to open it, or replace the link by what it leads to.");
+        (void)fail_at(
+                e, ERROR_MOUNT_DENIED, "mounts", "protected_symlink",
+                "the protected name %.200s is a symbolic link, and a link cannot be held in place",
+                path);
+        error_hint(e, "List it under metadata.carrel.unprotect to open it, or replace the link by "
+                      "what it leads to.");
         return -1;
 }
 
@@ -117,8 +129,12 @@ refuse_link(const char *path, struct error *e)
 static int
 refuse_second_name(const char *path, struct error *e)
 {
-        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "protected_hard_link", "the protected file %.200s has a second name (a hard link), which cannot be held", path);
-        error_hint(e, "Make it a file of its own: cp -p FILE FILE.new && mv FILE.new FILE. Or list it under metadata.carrel.unprotect.");
+        (void)fail_at(
+                e, ERROR_MOUNT_DENIED, "mounts", "protected_hard_link",
+                "the protected file %.200s has a second name (a hard link), which cannot be held",
+                path);
+        error_hint(e, "Make it a file of its own: cp -p FILE FILE.new && mv FILE.new FILE. Or list "
+                      "it under metadata.carrel.unprotect.");
         return -1;
 }
 
@@ -131,7 +147,10 @@ index_of(struct protecting *p, size_t *ret_len)
 {
         struct error ignored;
 
-        if (!p->is_index_read && ref_file_read_beneath(p->o->arena, p->is_tree ? p->o->tree_fd : p->fd, p->is_tree ? p->o->tree.index : ".git/index", GIT_INDEX_MAX, NULL, &p->index, &p->index_len, &ignored) < 0)
+        if (!p->is_index_read &&
+            ref_file_read_beneath(p->o->arena, p->is_tree ? p->o->tree_fd : p->fd,
+                                  p->is_tree ? p->o->tree.index : ".git/index", GIT_INDEX_MAX, NULL,
+                                  &p->index, &p->index_len, &ignored) < 0)
                 p->index = NULL;
         p->is_index_read = true;
         *ret_len = p->index_len;
@@ -142,7 +161,9 @@ static bool
 is_content(struct protecting *p, const char *path, unsigned flags)
 {
         size_t len = 0;
-        const char *index = (flags & PROTECT_ALWAYS) == 0 && !p->o->spec->carrel.is_strict ? index_of(p, &len) : NULL;
+        const char *index = (flags & PROTECT_ALWAYS) == 0 && !p->o->spec->carrel.is_strict
+                                    ? index_of(p, &len)
+                                    : NULL;
 
         return index && git_index_tracks(index, len, path) == GIT_TRACKS_YES;
 }
@@ -153,7 +174,8 @@ is_in_absent_git(const char *piece, const char *path)
 {
         size_t len = strlen(piece);
 
-        return strcmp(piece, path) != 0 && len >= 4 && strcmp(piece + len - 4, ".git") == 0 && (len == 4 || piece[len - 5] == '/');
+        return strcmp(piece, path) != 0 && len >= 4 && strcmp(piece + len - 4, ".git") == 0 &&
+               (len == 4 || piece[len - 5] == '/');
 }
 
 /* Is it a configuration that is missing or can be read, and may it change? */
@@ -167,9 +189,11 @@ is_judged(struct protecting *p, const char *path, unsigned flags, bool is_there)
         size_t len = 0;
         int got;
 
-        if ((flags & PROTECT_JUDGE) == 0 || !p->is_writable || p->o->spec->carrel.is_strict || p->o->config_count == PLAN_CONFIGS_MAX)
+        if ((flags & PROTECT_JUDGE) == 0 || !p->is_writable || p->o->spec->carrel.is_strict ||
+            p->o->config_count == PLAN_CONFIGS_MAX)
                 return false;
-        if (is_there && ref_file_read_beneath(p->o->arena, p->fd, path, GIT_CONFIG_MAX, NULL, &bytes, &len, &ignored) < 0)
+        if (is_there && ref_file_read_beneath(p->o->arena, p->fd, path, GIT_CONFIG_MAX, NULL,
+                                              &bytes, &len, &ignored) < 0)
                 return false;
         git_config_open(&c, bytes, len);
         while ((got = git_config_next(&c, &entry)) > 0)
@@ -181,7 +205,8 @@ is_judged(struct protecting *p, const char *path, unsigned flags, bool is_there)
 
 /* Decides the state of one name, component by component. See the card of plan/protect.c. */
 static int
-protect_one(struct protecting *p, const char *path, unsigned flags, const char *why, struct error *e)
+protect_one(struct protecting *p, const char *path, unsigned flags, const char *why,
+            struct error *e)
 {
         struct plan_protect *item = &p->items[p->count];
         const char *end = path;
@@ -208,12 +233,14 @@ protect_one(struct protecting *p, const char *path, unsigned flags, const char *
                         item->path = arena_text(p->o->arena, path);
                         if (!item->path)
                                 return fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
-                        item->state = (flags & PROTECT_MAKE) != 0 ? PROTECT_MAY_BE_MADE : is_judged(p, path, flags, false) ? PROTECT_CONFIG : PROTECT_ABSENT;
+                        item->state = (flags & PROTECT_MAKE) != 0        ? PROTECT_MAY_BE_MADE
+                                      : is_judged(p, path, flags, false) ? PROTECT_CONFIG
+                                                                         : PROTECT_ABSENT;
                         p->o->s->has_guards = true;
                         break;
                 }
                 if ((flags & PROTECT_MAKE) != 0 && *end == '\0')
-                        return 0;              /* its parts have their own rows */
+                        return 0; /* its parts have their own rows */
                 if (S_ISLNK(st.st_mode))
                         return refuse_link(piece, e);
                 if (is_content(p, piece, flags)) {
@@ -238,7 +265,8 @@ protect_one(struct protecting *p, const char *path, unsigned flags, const char *
 static int
 refuse_part(const char *name, struct error *e)
 {
-        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "protected", "a writable mount of the protected name %.200s, or of a part of it", name);
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "protected",
+                      "a writable mount of the protected name %.200s, or of a part of it", name);
         error_hint(e, "Mount it read-only, or list it under metadata.carrel.unprotect to open it.");
         return -1;
 }
@@ -254,7 +282,8 @@ rest_of(const char *inner, const char *outer)
 
 /* A name of the workspace, which this source may show from inside or from above. */
 static int
-protect_name(struct protecting *p, const char *source, const char *name, unsigned flags, const char *why, struct error *e)
+protect_name(struct protecting *p, const char *source, const char *name, unsigned flags,
+             const char *why, struct error *e)
 {
         const char *workspace = p->o->workspace;
         const char *within = workspace ? rest_of(source, workspace) : NULL;
@@ -276,7 +305,8 @@ protect_name(struct protecting *p, const char *source, const char *name, unsigne
         if (!above || *above == '\0')
                 return 0;
         longer = arena_format(p->o->arena, "%s/%s", above, name);
-        return longer ? protect_one(p, longer, flags, why, e) : fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
+        return longer ? protect_one(p, longer, flags, why, e)
+                      : fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
 }
 
 /* Names at the top that end as the row says. */
@@ -288,7 +318,8 @@ protect_ending(struct protecting *p, const struct protect_row *row, struct error
         DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
         struct dirent *entry;
 
-        for (int i = 0; list && result == 0 && i < NAMES_MAX && (entry = readdir(list)) != NULL; i++) {
+        for (int i = 0; list && result == 0 && i < NAMES_MAX && (entry = readdir(list)) != NULL;
+             i++) {
                 size_t len = strlen(entry->d_name);
 
                 if (len > strlen(end) && strcmp(entry->d_name + len - strlen(end), end) == 0)
@@ -309,17 +340,21 @@ protect_names(struct protecting *p, const char *source, struct error *e)
         const struct protect_row *rows = protect_rows(&count);
 
         for (size_t i = 0; i < count; i++)
-                if ((rows[i].path[0] == '*' ? protect_ending(p, &rows[i], e) : protect_name(p, source, rows[i].path, rows[i].flags, rows[i].why, e)) < 0)
+                if ((rows[i].path[0] == '*' ? protect_ending(p, &rows[i], e)
+                                            : protect_name(p, source, rows[i].path, rows[i].flags,
+                                                           rows[i].why, e)) < 0)
                         return -1;
         for (size_t i = 0; i < more->count; i++)
-                if (protect_name(p, source, more->items[i], PROTECT_ALWAYS, "metadata.carrel.protect", e) < 0)
+                if (protect_name(p, source, more->items[i], PROTECT_ALWAYS,
+                                 "metadata.carrel.protect", e) < 0)
                         return -1;
         for (size_t i = 0; i < p->o->reads->count; i++) {
                 const char *rest = rest_of(p->o->reads->items[i], source);
 
                 if (rest && *rest == '\0')
                         return refuse_part(source, e);
-                if (rest && protect_one(p, rest, PROTECT_ALWAYS, "it was read to judge what this sandbox may do", e) < 0)
+                if (rest && protect_one(p, rest, PROTECT_ALWAYS,
+                                        "it was read to judge what this sandbox may do", e) < 0)
                         return -1;
         }
         return 0;
@@ -400,8 +435,14 @@ static int
 protect_leads(struct protecting *p, const char *source, struct error *e)
 {
         const struct spec_names *open = &p->o->spec->carrel.unprotect;
-        struct repository r = { .arena = p->o->arena, .fd = p->fd, .host_path = source, .hold = hold_lead, .know = know_lead, .holder = p,
-                                .is_bare = p->is_common, .common_fd = p->is_tree ? p->o->tree_fd : -1 };
+        struct repository r = { .arena = p->o->arena,
+                                .fd = p->fd,
+                                .host_path = source,
+                                .hold = hold_lead,
+                                .know = know_lead,
+                                .holder = p,
+                                .is_bare = p->is_common,
+                                .common_fd = p->is_tree ? p->o->tree_fd : -1 };
 
         for (size_t i = 0; i < open->count; i++)
                 know_lead(p, 'o', open->items[i]);
@@ -412,15 +453,18 @@ protect_leads(struct protecting *p, const char *source, struct error *e)
                 return -1;
         if (p->is_tree) {
                 const char *slash = strrchr(p->o->tree.index, '/');
-                const char *at = arena_format(p->o->arena, "%s/%.*s", p->o->tree.common, slash ? (int)(slash - p->o->tree.index) : 0, p->o->tree.index);
+                const char *at =
+                        arena_format(p->o->arena, "%s/%.*s", p->o->tree.common,
+                                     slash ? (int)(slash - p->o->tree.index) : 0, p->o->tree.index);
 
-                know_lead(p, 'k', ".git");     /* a file, and it exists */
+                know_lead(p, 'k', ".git"); /* a file, and it exists */
                 know_lead(p, 'w', at ? at : "");
         }
         for (size_t i = 0; i < p->count; i++) {
                 const char *slash = strrchr(p->items[i].path, '/');
 
-                if (slash && p->items[i].state != PROTECT_ABSENT && protect_find_deep(slash + 1, strlen(slash + 1)))
+                if (slash && p->items[i].state != PROTECT_ABSENT &&
+                    protect_find_deep(slash + 1, strlen(slash + 1)))
                         know_lead(p, 'h', p->items[i].path);
         }
         know_all_tracked(p);
@@ -428,17 +472,24 @@ protect_leads(struct protecting *p, const char *source, struct error *e)
         return 0;
 }
 
-enum role { PLAIN, TREE, COMMON };     /* a source's role in a linked worktree */
+enum role { PLAIN, TREE, COMMON }; /* a source's role in a linked worktree */
 
 static int
-protect_source(struct opening *o, struct plan_source *source, int fd, enum role role, struct error *e)
+protect_source(struct opening *o, struct plan_source *source, int fd, enum role role,
+               struct error *e)
 {
-        struct protecting p = { .o = o, .fd = fd, .is_tree = role == TREE, .is_common = role == COMMON, .is_writable = o->as_owner || faccessat(fd, ".", W_OK, AT_EACCESS) == 0 };
+        struct protecting p = { .o = o,
+                                .fd = fd,
+                                .is_tree = role == TREE,
+                                .is_common = role == COMMON,
+                                .is_writable =
+                                        o->as_owner || faccessat(fd, ".", W_OK, AT_EACCESS) == 0 };
 
         p.items = arena_array(o->arena, struct plan_protect, PROTECT_MAX + 1);
         if (!p.items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for protected names");
-        if ((!p.is_common && protect_names(&p, source->host_path, e) < 0) || (source->is_directory && protect_leads(&p, source->host_path, e) < 0))
+        if ((!p.is_common && protect_names(&p, source->host_path, e) < 0) ||
+            (source->is_directory && protect_leads(&p, source->host_path, e) < 0))
                 return -1;
         source->protect = p.items;
         source->protect_count = p.count;
@@ -447,7 +498,9 @@ protect_source(struct opening *o, struct plan_source *source, int fd, enum role 
         return 0;
 }
 
-/* -- sources -------------------------------------------------------------------------------------------------- */
+/* -- sources
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int
 add_source(struct opening *o, int take_fd, struct plan_source **ret, struct error *e)
@@ -465,10 +518,14 @@ add_source(struct opening *o, int take_fd, struct plan_source **ret, struct erro
         s->count++;
         if (fstat(take_fd, &st) < 0)
                 return fail_sys(e, ERROR_MOUNT_UNRESOLVABLE, errno, "looking at a mount source");
-        *source = (struct plan_source){ .device = st.st_dev, .inode = st.st_ino, .owner_uid = st.st_uid, .owner_gid = st.st_gid,
+        *source = (struct plan_source){ .device = st.st_dev,
+                                        .inode = st.st_ino,
+                                        .owner_uid = st.st_uid,
+                                        .owner_gid = st.st_gid,
                                         .is_directory = S_ISDIR(st.st_mode) };
         if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-                return fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "wrong_kind", "a mount source is neither a directory nor a regular file");
+                return fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "wrong_kind",
+                               "a mount source is neither a directory nor a regular file");
         if (real_path(o->arena, take_fd, &source->host_path, e) < 0)
                 return -1;
         *ret = source;
@@ -482,8 +539,10 @@ open_path(const struct opening *o, const char *path, int *ret_fd, struct error *
 
         if (path[0] != '/') {
                 if (!o->workspace)
-                        return fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "no_parent_workspace", "there is no workspace");
-                full = strcmp(path, ".") == 0 ? o->workspace : arena_format(o->arena, "%s/%s", o->workspace, path);
+                        return fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "no_parent_workspace",
+                                       "there is no workspace");
+                full = strcmp(path, ".") == 0 ? o->workspace
+                                              : arena_format(o->arena, "%s/%s", o->workspace, path);
         }
         if (!full)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
@@ -491,10 +550,14 @@ open_path(const struct opening *o, const char *path, int *ret_fd, struct error *
         if (*ret_fd < 0) {
                 int sys = errno;
 
-                (void)fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "not_found", "opening the mount source %.300s: %s", full, strerror(sys));
+                (void)fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "not_found",
+                              "opening the mount source %.300s: %s", full, strerror(sys));
                 e->sys = sys;
                 if (sys == ENOENT)
-                        error_hint(e, "Make the directory on the host, or name another: mkdir -p %.300s", full);
+                        error_hint(
+                                e,
+                                "Make the directory on the host, or name another: mkdir -p %.300s",
+                                full);
                 return -1;
         }
         return 0;
@@ -505,18 +568,23 @@ open_path(const struct opening *o, const char *path, int *ret_fd, struct error *
  * absolute one.
  */
 static int
-judge_again(const struct opening *o, const struct plan_source *source, const char *named, bool is_tool, struct error *e)
+judge_again(const struct opening *o, const struct plan_source *source, const char *named,
+            bool is_tool, struct error *e)
 {
         const struct spec_names *roots = is_tool ? &o->rules->tool_roots : &o->rules->mount_roots;
 
-        if (named[0] != '/' ? is_below(source->host_path, o->workspace) : host_path_is_below(roots, source->host_path))
+        if (named[0] != '/' ? is_below(source->host_path, o->workspace)
+                            : host_path_is_below(roots, source->host_path))
                 return 0;
         for (size_t i = 0; named[0] == '/' && i < o->rules->mountable_count; i++)
-                if (o->rules->mountables[i].path && strcmp(o->rules->mountables[i].path, named) == 0)
-                        return 0;              /* the host file itself names it, link or not */
-        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "link_leads_out", "%.200s leads to %.200s, which is not permitted", named, source->host_path);
+                if (o->rules->mountables[i].path &&
+                    strcmp(o->rules->mountables[i].path, named) == 0)
+                        return 0; /* the host file itself names it, link or not */
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "link_leads_out",
+                      "%.200s leads to %.200s, which is not permitted", named, source->host_path);
         if (named[0] == '/' && o->rules->allow)
-                error_hint(e, "To permit it, run: %.80s %s %.120s", o->rules->allow, is_tool ? "tool" : "mount", source->host_path);
+                error_hint(e, "To permit it, run: %.80s %s %.120s", o->rules->allow,
+                           is_tool ? "tool" : "mount", source->host_path);
         return -1;
 }
 
@@ -532,9 +600,10 @@ add_disk(const struct opening *o, const struct plan_source *source, struct error
         ssize_t len;
         const char *disk;
 
-        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/partition", major(source->device), minor(source->device));
-        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/%s", major(source->device), minor(source->device),
-                       access(path, F_OK) == 0 ? "../dev" : "dev");
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/partition", major(source->device),
+                       minor(source->device));
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/%s", major(source->device),
+                       minor(source->device), access(path, F_OK) == 0 ? "../dev" : "dev");
         fd = open(path, O_RDONLY | O_CLOEXEC);
         len = fd < 0 ? 0 : read(fd, text, sizeof text);
         if (len <= 1)
@@ -557,12 +626,14 @@ add_common(struct opening *o, uint32_t owner, struct error *e)
         int fd = fcntl(o->tree_fd, F_DUPFD_CLOEXEC, 3), index = (int)o->s->count;
 
         if (fd < 0)
-                return fail_sys(e, ERROR_MOUNT_UNRESOLVABLE, errno, "opening the worktree's repository");
+                return fail_sys(e, ERROR_MOUNT_UNRESOLVABLE, errno,
+                                "opening the worktree's repository");
         if (add_source(o, fd, &source, e) < 0 || !source)
                 return -1;
         if (source->owner_uid != owner || !source->is_directory || !source->host_path ||
             strcmp(source->host_path, o->tree.common) != 0)
-                return worktree_refuse(o->tree.common, "it belongs to another user than the workspace", e);
+                return worktree_refuse(o->tree.common,
+                                       "it belongs to another user than the workspace", e);
         o->s->mounts[index] = (struct plan_mount){ .source = index, .at = o->tree.at };
         o->s->common = index;
         o->s->writable[o->s->writable_count++] = fd;
@@ -572,7 +643,8 @@ add_common(struct opening *o, uint32_t owner, struct error *e)
 }
 
 static int
-add_workspace(struct opening *o, struct plan_source *source, int fd, const char *at, struct error *e)
+add_workspace(struct opening *o, struct plan_source *source, int fd, const char *at,
+              struct error *e)
 {
         uint32_t owner = source->owner_uid;
         scoped_fd int tree = -1;
@@ -589,7 +661,8 @@ add_workspace(struct opening *o, struct plan_source *source, int fd, const char 
 }
 
 static int
-add_mount(struct opening *o, const char *named, const char *at, bool is_read_only, bool is_tool, struct error *e)
+add_mount(struct opening *o, const char *named, const char *at, bool is_read_only, bool is_tool,
+          struct error *e)
 {
         struct plan_source *source = NULL;
         int fd = -1, index = (int)o->s->count;
@@ -598,7 +671,9 @@ add_mount(struct opening *o, const char *named, const char *at, bool is_read_onl
                 return -1;
         if (judge_again(o, source, named, is_tool, e) < 0)
                 return -1;
-        o->s->mounts[index] = (struct plan_mount){ .source = index, .at = at, .is_read_only = is_read_only, .is_tool = is_tool };
+        o->s->mounts[index] = (struct plan_mount){
+                .source = index, .at = at, .is_read_only = is_read_only, .is_tool = is_tool
+        };
         if (beneath_look(o->arena, source, e) < 0)
                 return -1;
         if (is_read_only)
@@ -611,24 +686,30 @@ add_mount(struct opening *o, const char *named, const char *at, bool is_read_onl
         return protect_source(o, source, fd, PLAIN, e);
 }
 
-/* -- volumes -------------------------------------------------------------------------------------------------- */
+/* -- volumes
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Opens the volume if it exists, else the nearest directory above it, only to find the free space.
  */
 static int
-open_nearest(const struct opening *o, const char *path, int *ret_fd, bool *ret_is_above, struct error *e)
+open_nearest(const struct opening *o, const char *path, int *ret_fd, bool *ret_is_above,
+             struct error *e)
 {
         char *at = arena_text(o->arena, path);
         int fd;
 
         if (!at)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
-        while ((fd = open(*at != '\0' ? at : "/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0 && *at != '\0')
+        while ((fd = open(*at != '\0' ? at : "/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0 &&
+               *at != '\0')
                 *strrchr(at, '/') = '\0';
         *ret_fd = fd;
         *ret_is_above = strcmp(at, path) != 0;
-        return fd < 0 ? fail_sys(e, ERROR_STATE_UNUSABLE, errno, "opening the directory of the volumes, %.300s", path) : 0;
+        return fd < 0 ? fail_sys(e, ERROR_STATE_UNUSABLE, errno,
+                                 "opening the directory of the volumes, %.300s", path)
+                      : 0;
 }
 
 static int
@@ -641,20 +722,32 @@ add_volume(struct opening *o, const char *name, const char *at, bool is_read_onl
         bool is_unmade = false;
 
         if (!o->volumes->place) {
-                (void)fail_at(e, ERROR_STATE_UNUSABLE, "", "volumes", "nothing says where the volume %.64s is: neither CARREL_STATE, XDG_STATE_HOME nor HOME", name);
+                (void)fail_at(e, ERROR_STATE_UNUSABLE, "", "volumes",
+                              "nothing says where the volume %.64s is: neither CARREL_STATE, "
+                              "XDG_STATE_HOME nor HOME",
+                              name);
                 return -1;
         }
         path = arena_format(o->arena, "%s/%s/data", o->volumes->place, name);
         if (!path)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
-        if (open_nearest(o, path, &fd, &is_unmade, e) < 0 || add_source(o, fd, &source, e) < 0 || !source)
+        if (open_nearest(o, path, &fd, &is_unmade, e) < 0 || add_source(o, fd, &source, e) < 0 ||
+            !source)
                 return -1;
         /* The name is kept as written; check_volumes() examines the real path, with links
          * resolved. */
         s->volumes[index] = source->host_path;
-        *source = (struct plan_source){ .host_path = path, .owner_uid = geteuid(), .owner_gid = getegid(), .is_directory = true, .device = source->device,
-                                        .volume = name, .is_unmade = is_unmade, .volume_place = o->volumes->place, .volumes_max = o->volumes->most };
-        s->mounts[index] = (struct plan_mount){ .source = index, .at = at, .is_read_only = is_read_only };
+        *source = (struct plan_source){ .host_path = path,
+                                        .owner_uid = geteuid(),
+                                        .owner_gid = getegid(),
+                                        .is_directory = true,
+                                        .device = source->device,
+                                        .volume = name,
+                                        .is_unmade = is_unmade,
+                                        .volume_place = o->volumes->place,
+                                        .volumes_max = o->volumes->most };
+        s->mounts[index] =
+                (struct plan_mount){ .source = index, .at = at, .is_read_only = is_read_only };
         if (is_read_only)
                 return 0;
         s->writable[s->writable_count++] = fd;
@@ -672,9 +765,12 @@ check_volumes(const struct sources *s, struct error *e)
                 for (size_t i = 0; i < s->count && s->items[v].volume; i++) {
                         if (s->items[i].volume || !is_below(s->volumes[v], s->items[i].host_path))
                                 continue;
-                        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "holds_volume", "the volume %.64s would lie below the mount of %.200s, which shows it as well", s->items[v].volume,
-                                      s->items[i].host_path);
-                        error_hint(e, "Mount a part of that directory, or keep volumes elsewhere: CARREL_STATE=DIR.");
+                        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "holds_volume",
+                                      "the volume %.64s would lie below the mount of %.200s, which "
+                                      "shows it as well",
+                                      s->items[v].volume, s->items[i].host_path);
+                        error_hint(e, "Mount a part of that directory, or keep volumes elsewhere: "
+                                      "CARREL_STATE=DIR.");
                         return -1;
                 }
         return 0;
@@ -689,7 +785,10 @@ open_home(struct opening *o, struct error *e)
 
         for (size_t i = 0; home && result == 0 && i < o->spec->mount_count; i++)
                 if (strcmp(o->spec->mounts[i].at, PLAN_HOME) == 0)
-                        result = fail_at(e, ERROR_MOUNT_INVALID, "", "duplicate", "another mount is at " PLAN_HOME ", and the home is the volume %.64s", home);
+                        result = fail_at(e, ERROR_MOUNT_INVALID, "", "duplicate",
+                                         "another mount is at " PLAN_HOME
+                                         ", and the home is the volume %.64s",
+                                         home);
         if (home && result == 0)
                 result = add_volume(o, home, PLAN_HOME, false, e);
         if (result == 0)
@@ -706,8 +805,10 @@ open_mount(struct opening *o, const struct spec_mount *m, struct error *e)
         const char *named = m->volume ? m->volume : host_mount_path(o->rules, m);
 
         if (!named)
-                return fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "", "not_found", "the host knows no directory behind this mount");
-        return m->volume ? add_volume(o, named, m->at, m->is_read_only, e) : add_mount(o, named, m->at, m->is_read_only, false, e);
+                return fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "", "not_found",
+                               "the host knows no directory behind this mount");
+        return m->volume ? add_volume(o, named, m->at, m->is_read_only, e)
+                         : add_mount(o, named, m->at, m->is_read_only, false, e);
 }
 
 static int
@@ -741,16 +842,26 @@ open_tools(struct opening *o, struct error *e)
 }
 
 int
-sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *workspace,
-             const struct spec_names *reads, const struct sources_volumes *volumes, bool as_owner, struct sources *ret, struct error *e)
+sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules,
+             const char *workspace, const struct spec_names *reads,
+             const struct sources_volumes *volumes, bool as_owner, struct sources *ret,
+             struct error *e)
 {
-        struct opening o = { .arena = arena, .spec = spec, .rules = rules, .workspace = workspace, .reads = reads, .volumes = volumes, .as_owner = as_owner,
+        struct opening o = { .arena = arena,
+                             .spec = spec,
+                             .rules = rules,
+                             .workspace = workspace,
+                             .reads = reads,
+                             .volumes = volumes,
+                             .as_owner = as_owner,
                              .s = ret };
 
         ret->count = ret->writable_count = ret->disk_count = 0;
         ret->has_guards = ret->has_image = false;
         ret->common = -1;
-        return open_mounts(&o, e) < 0 || open_home(&o, e) < 0 || open_tools(&o, e) < 0 ? -1 : check_volumes(ret, e);
+        return open_mounts(&o, e) < 0 || open_home(&o, e) < 0 || open_tools(&o, e) < 0
+                       ? -1
+                       : check_volumes(ret, e);
 }
 
 void

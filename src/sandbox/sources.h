@@ -20,25 +20,26 @@
 enum { SOURCES_MAX = 128 };
 
 struct sources_volumes {
-        const char *place;           /* absolute: directory of the owner's volumes; NULL: unknown */
-        uint64_t most;               /* how many volumes the owner may have; UINT64_MAX: no limit */
+        const char *place; /* absolute: directory of the owner's volumes; NULL: unknown */
+        uint64_t most;     /* how many volumes the owner may have; UINT64_MAX: no limit */
 };
 
 struct sources {
         struct plan_source items[SOURCES_MAX];
         struct plan_mount mounts[SOURCES_MAX];
-        int fds[SOURCES_MAX];          /* O_PATH; owned here */
+        int fds[SOURCES_MAX]; /* O_PATH; owned here */
         /* for a volume: its real path, or that of the nearest existing directory above it */
         const char *volumes[SOURCES_MAX];
-        int writable[SOURCES_MAX];     /* the fds of read-write mounts; borrowed from `fds` */
+        int writable[SOURCES_MAX]; /* the fds of read-write mounts; borrowed from `fds` */
         size_t count, writable_count;
         /* items[count], fds[count] and writable[writable_count] are the directory for the image
          * of the private places; it is not a mount */
         bool has_image;
-        const char *disks[SOURCES_MAX];  size_t disk_count;   /* "major:minor" of whole disks behind read-write mounts */
+        const char *disks[SOURCES_MAX];
+        size_t disk_count; /* "major:minor" of whole disks behind read-write mounts */
         /* index of the source that is the repository of a linked worktree workspace; -1: none */
         int common;
-        bool has_guards;               /* names are watched while the box lives */
+        bool has_guards; /* names are watched while the box lives */
 };
 
 /*
@@ -50,15 +51,25 @@ struct sources {
  * ERROR_MOUNT_DENIED (a link led outside the permitted directories, a protected name is a link, a
  * volume would lie in another mount), ERROR_STATE_UNUSABLE, ERROR_NO_MEMORY.
  */
-int sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *workspace,
-                 const struct spec_names *reads, const struct sources_volumes *volumes, bool as_owner, struct sources *ret, struct error *e);
+int sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules,
+                 const char *workspace, const struct spec_names *reads,
+                 const struct sources_volumes *volumes, bool as_owner, struct sources *ret,
+                 struct error *e);
 
 /* Adds the directory of an image after all mounts; count must be below SOURCES_MAX. */
 void sources_add_image(struct sources *s, int take_fd, const struct plan_source *directory);
 
 /* How many descriptors go to the maker, and how many file systems must keep space free. */
-static inline size_t sources_total(const struct sources *s) { return s->count + s->has_image; }
-static inline size_t sources_floors(const struct sources *s) { return s->writable_count + s->has_image; }
+static inline size_t
+sources_total(const struct sources *s)
+{
+        return s->count + s->has_image;
+}
+static inline size_t
+sources_floors(const struct sources *s)
+{
+        return s->writable_count + s->has_image;
+}
 
 void sources_fini(struct sources *s);
 

@@ -1,6 +1,6 @@
 /* sandbox/sources_test.c - what sandbox/sources.h promises. */
-#include "sandbox/sources.h"
 #include "base/unit.h"
+#include "sandbox/sources.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,8 @@ bench_open(void **state)
         make_directory("data");
         make_directory("opt");
         arena_init(&b->arena, MEMORY_MAX);
-        assert_int_equal(host_rules_default(&b->arena, &can, "operator://test", &b->rules, &b->e), 0);
+        assert_int_equal(host_rules_default(&b->arena, &can, "operator://test", &b->rules, &b->e),
+                         0);
         b->spec.mounts = b->mounts;
         return 0;
 }
@@ -103,7 +104,8 @@ bench_close(void **state)
         return result;
 }
 
-/* A mount of inline storage with this path: relative to the workspace or absolute. "." is the workspace itself. */
+/* A mount of inline storage with this path: relative to the workspace or absolute. "." is the
+ * workspace itself. */
 static void
 add_mount(const char *path, bool is_read_only)
 {
@@ -111,10 +113,14 @@ add_mount(const char *path, bool is_read_only)
         const char *text = arena_format(&b->arena, "{\"path\": \"%s\"}", path);
 
         assert_true(b->spec.mount_count < MOUNTS_MAX);
-        *m = (struct spec_mount){ .kind = strcmp(path, ".") == 0 ? SPEC_SOURCE_WORKSPACE : SPEC_SOURCE_INLINE,
-                                  .at = arena_format(&b->arena, "/mnt/%zu", b->spec.mount_count), .is_read_only = is_read_only,
+        *m = (struct spec_mount){ .kind = strcmp(path, ".") == 0 ? SPEC_SOURCE_WORKSPACE
+                                                                 : SPEC_SOURCE_INLINE,
+                                  .at = arena_format(&b->arena, "/mnt/%zu", b->spec.mount_count),
+                                  .is_read_only = is_read_only,
                                   .place = { 7, 5 } };
-        assert_int_equal(json_read(&b->arena, text, strlen(text), &text_limits_manifest, &m->storage_config, &b->e), 0);
+        assert_int_equal(json_read(&b->arena, text, strlen(text), &text_limits_manifest,
+                                   &m->storage_config, &b->e),
+                         0);
         b->spec.mount_count++;
 }
 
@@ -139,7 +145,9 @@ open_all(void)
         const struct spec_names reads = { &b->manifest, b->manifest ? 1 : 0 };
 
         sources_fini(&b->sources);
-        return sources_open(&b->arena, &b->spec, b->rules, b->ws, &reads, &(struct sources_volumes){ NULL, UINT64_MAX }, false, &b->sources, &b->e);
+        return sources_open(&b->arena, &b->spec, b->rules, b->ws, &reads,
+                            &(struct sources_volumes){ NULL, UINT64_MAX }, false, &b->sources,
+                            &b->e);
 }
 
 static void
@@ -155,7 +163,8 @@ refuses(enum error_code code, const char *reason, const char *path)
         if (open_all() == 0)
                 fail_msg("passed: %s at %s", reason, path);
         if (b->e.code != code || strcmp(b->e.reason, reason) != 0 || strcmp(b->e.path, path) != 0)
-                fail_msg("%s %s at %s: %s", error_wire_name(b->e.code), b->e.reason, b->e.path, b->e.message);
+                fail_msg("%s %s at %s: %s", error_wire_name(b->e.code), b->e.reason, b->e.path,
+                         b->e.message);
 }
 
 /* Starts over with other mounts, in the same directories. */
@@ -186,7 +195,8 @@ state_of(size_t source, const char *path)
         return p ? (int)p->state : -1;
 }
 
-/* -- what is opened ------------------------------------------------------------------------------------------- */
+/* -- what is opened
+ * ------------------------------------------------------------------------------------------- */
 
 static void
 a_mount_is_opened_and_held(void **state)
@@ -209,14 +219,17 @@ a_mount_is_opened_and_held(void **state)
                 assert_int_equal(fcntl(b->sources.fds[i], F_GETFL) & O_PATH, O_PATH);
                 assert_int_equal(stat(b->sources.items[i].host_path, &st), 0);
                 assert_int_equal(fstat(b->sources.fds[i], &held), 0);
-                assert_true(held.st_ino == st.st_ino && b->sources.items[i].inode == st.st_ino && b->sources.items[i].device == st.st_dev);
-                assert_true(b->sources.items[i].is_directory && b->sources.items[i].owner_uid == st.st_uid);
+                assert_true(held.st_ino == st.st_ino && b->sources.items[i].inode == st.st_ino &&
+                            b->sources.items[i].device == st.st_dev);
+                assert_true(b->sources.items[i].is_directory &&
+                            b->sources.items[i].owner_uid == st.st_uid);
                 assert_int_equal(b->sources.mounts[i].source, i);
                 assert_string_equal(b->sources.mounts[i].at, b->mounts[i].at);
                 assert_int_equal(b->sources.mounts[i].is_read_only, i == 1);
                 assert_false(b->sources.mounts[i].is_tool);
         }
-        assert_int_equal(b->sources.items[1].protect_count, 0);      /* what cannot be written needs no protection */
+        assert_int_equal(b->sources.items[1].protect_count,
+                         0); /* what cannot be written needs no protection */
 }
 
 static void
@@ -233,7 +246,8 @@ the_end_closes_everything(void **state)
         assert_int_equal(fcntl(fd, F_GETFD), -1);
         add_mount("missing", true);
         refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "mounts/1/source");
-        assert_int_equal(b->sources.count, 1);         /* what was opened before the failure is still to be ended */
+        assert_int_equal(b->sources.count,
+                         1); /* what was opened before the failure is still to be ended */
 }
 
 static void
@@ -245,10 +259,15 @@ what_is_not_there_is_told_with_its_place(void **state)
         refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "mounts/1/source");
         assert_int_equal(b->e.line, 7);
         assert_int_equal(b->e.column, 5);
-        b->mounts[1] = (struct spec_mount){ .kind = SPEC_SOURCE_REF, .ref = "@nobody/knows", .at = "/x" };
+        b->mounts[1] =
+                (struct spec_mount){ .kind = SPEC_SOURCE_REF, .ref = "@nobody/knows", .at = "/x" };
         refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "mounts/1/source");
         only_mount(".", true);
-        assert_int_equal(sources_open(&b->arena, &b->spec, b->rules, NULL, &(struct spec_names){ NULL, 0 }, &(struct sources_volumes){ NULL, UINT64_MAX }, false, &b->sources, &b->e), -1);
+        assert_int_equal(sources_open(&b->arena, &b->spec, b->rules, NULL,
+                                      &(struct spec_names){ NULL, 0 },
+                                      &(struct sources_volumes){ NULL, UINT64_MAX }, false,
+                                      &b->sources, &b->e),
+                         -1);
         assert_int_equal(b->e.code, ERROR_MOUNT_UNRESOLVABLE);
         assert_string_equal(b->e.reason, "no_parent_workspace");
 }
@@ -283,7 +302,8 @@ more_than_there_is_room_for_is_refused(void **state)
         assert_int_equal(b->sources.count, SOURCES_MAX);
 }
 
-/* -- links (B14) ---------------------------------------------------------------------------------------------- */
+/* -- links (B14)
+ * ---------------------------------------------------------------------------------------------- */
 
 static void
 a_link_may_lead_within_and_never_out(void **state)
@@ -307,11 +327,15 @@ a_link_may_lead_within_and_never_out(void **state)
         assert_string_equal(b->sources.items[0].host_path, in_base("data/read"));
 
         only_mount("out", true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
-        only_mount("beside", true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
-        only_mount("root/etc", true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+        only_mount("beside", true),
+                refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+        only_mount("root/etc", true),
+                refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
         only_mount("..", true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
-        only_mount("../ws2", true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
-        only_mount(in_base("data/to-ws"), true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+        only_mount("../ws2", true),
+                refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+        only_mount(in_base("data/to-ws"), true),
+                refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
         only_mount(b->ws, true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
 }
 
@@ -325,7 +349,9 @@ what_the_host_named_itself_may_be_a_link(void **state)
         make_link("elsewhere", "libs");
         b->rules->mountables = &libs;
         b->rules->mountable_count = 1;
-        b->mounts[0] = (struct spec_mount){ .kind = SPEC_SOURCE_REF, .ref = "@owner/libs", .at = "/libs", .is_read_only = true };
+        b->mounts[0] = (struct spec_mount){
+                .kind = SPEC_SOURCE_REF, .ref = "@owner/libs", .at = "/libs", .is_read_only = true
+        };
         b->spec.mount_count = 1;
         opens();
         assert_string_equal(b->sources.items[0].host_path, in_base("elsewhere"));
@@ -333,7 +359,8 @@ what_the_host_named_itself_may_be_a_link(void **state)
         refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
 }
 
-/* -- protected names (B15) ------------------------------------------------------------------------------------ */
+/* -- protected names (B15)
+ * ------------------------------------------------------------------------------------ */
 
 static void
 every_name_of_the_table_is_guarded_where_it_is_missing(void **state)
@@ -349,7 +376,8 @@ every_name_of_the_table_is_guarded_where_it_is_missing(void **state)
         assert_true(b->sources.has_guards);
         for (size_t i = 0; i < count; i++) {
                 const struct plan_protect *p = protect_of(0, rows[i].path);
-                enum protect_state wanted = (rows[i].flags & PROTECT_JUDGE) != 0 ? PROTECT_CONFIG : PROTECT_ABSENT;
+                enum protect_state wanted =
+                        (rows[i].flags & PROTECT_JUDGE) != 0 ? PROTECT_CONFIG : PROTECT_ABSENT;
 
                 if (rows[i].path[0] == '*' || strcmp(rows[i].path, ".git") == 0)
                         endings++;
@@ -363,10 +391,14 @@ every_name_of_the_table_is_guarded_where_it_is_missing(void **state)
 static void
 each_state_is_seen_as_it_is(void **state)
 {
-        static const struct { const char *path; enum protect_state state; } rows[] = {
-                { ".git", PROTECT_FILE },                  /* a worktree's: the whole name is held */
-                { ".bashrc", PROTECT_FILE }, { ".claude", PROTECT_DIRECTORY }, { ".cursor", PROTECT_FILE },
-                { ".profile", PROTECT_DIRECTORY }, { ".zshrc", PROTECT_ABSENT }, { ".envrc", PROTECT_ABSENT },
+        static const struct {
+                const char *path;
+                enum protect_state state;
+        } rows[] = {
+                { ".git", PROTECT_FILE }, /* a worktree's: the whole name is held */
+                { ".bashrc", PROTECT_FILE },      { ".claude", PROTECT_DIRECTORY },
+                { ".cursor", PROTECT_FILE },      { ".profile", PROTECT_DIRECTORY },
+                { ".zshrc", PROTECT_ABSENT },     { ".envrc", PROTECT_ABSENT },
                 { "x.SANDBOX.md", PROTECT_FILE }, { ".config/fish", PROTECT_ABSENT },
         };
 
@@ -401,7 +433,8 @@ a_repository_may_be_made_and_a_missing_way_is_guarded_whole(void **state)
         add_mount(".", false);
         opens();
         for (size_t i = 0; i < b->sources.items[0].protect_count; i++)
-                git += strcmp(b->sources.items[0].protect[i].path, ".git") == 0 || strncmp(b->sources.items[0].protect[i].path, ".git/", 5) == 0;
+                git += strcmp(b->sources.items[0].protect[i].path, ".git") == 0 ||
+                       strncmp(b->sources.items[0].protect[i].path, ".git/", 5) == 0;
         assert_int_equal(git, 1);
         p = protect_of(0, ".git");
         assert_true(p && p->state == PROTECT_MAY_BE_MADE);
@@ -422,7 +455,8 @@ static void
 write_index(const char *name)
 {
         unsigned char bytes[12 + 72 + 20] = "DIRC";
-        scoped_fd int fd = open(in_base("ws/.git/index"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        scoped_fd int fd =
+                open(in_base("ws/.git/index"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
         bytes[7] = 2;
         bytes[11] = 1;
@@ -454,7 +488,8 @@ what_the_index_tracks_is_content(void **state)
         b->spec.carrel.is_strict = false;
         assert_int_equal(truncate(in_base("ws/.git/index"), 90), 0);
         opens();
-        assert_int_equal(state_of(0, ".envrc"), PROTECT_FILE);         /* an index that is not whole says nothing */
+        assert_int_equal(state_of(0, ".envrc"),
+                         PROTECT_FILE); /* an index that is not whole says nothing */
         assert_int_equal(unlink(in_base("ws/.git/index")), 0);
         make_link("/etc/passwd", "ws/.git/index");
         opens();
@@ -466,7 +501,8 @@ is_known(const char *entry)
 {
         const struct plan_source *source = &b->sources.items[0];
 
-        for (const char *at = source->leads; at && at < source->leads + source->leads_len; at += strlen(at) + 1)
+        for (const char *at = source->leads; at && at < source->leads + source->leads_len;
+             at += strlen(at) + 1)
                 if (strcmp(at, entry) == 0)
                         return true;
         return false;
@@ -491,7 +527,8 @@ tracked_names_below_the_top_are_known(void **state)
         opens();
         assert_false(is_known("ta/.vscode"));
         for (size_t i = 0; i < count; i++)
-                if ((protect_find_deep(rows[i].path, strlen(rows[i].path)) == &rows[i]) != ((rows[i].flags & PROTECT_DEEP) != 0))
+                if ((protect_find_deep(rows[i].path, strlen(rows[i].path)) == &rows[i]) !=
+                    ((rows[i].flags & PROTECT_DEEP) != 0))
                         fail_msg("%s", rows[i].path);
         assert_non_null(protect_find_deep("MISE.Toml", 9));
         assert_null(protect_find_deep(".envrc2", 7));
@@ -506,7 +543,8 @@ a_second_name_of_a_held_file_is_refused(void **state)
         (void)state;
         make_file("ws/.bashrc");
         assert_int_equal(link(in_base("ws/.bashrc"), in_base("ws/other")), 0);
-        only_mount(".", false), refuses(ERROR_MOUNT_DENIED, "protected_hard_link", "mounts/0/source");
+        only_mount(".", false),
+                refuses(ERROR_MOUNT_DENIED, "protected_hard_link", "mounts/0/source");
         only_mount(".", true), opens();
         b->spec.carrel.unprotect = (struct spec_names){ open, 1 };
         only_mount(".", false), opens();
@@ -525,7 +563,8 @@ a_protected_link_is_refused_unless_it_is_opened(void **state)
                         make_directory("ws/.git");
                 make_link("/etc", name);
                 b->spec.carrel.unprotect = (struct spec_names){ NULL, 0 };
-                only_mount(".", false), refuses(ERROR_MOUNT_DENIED, "protected_symlink", "mounts/0/source");
+                only_mount(".", false),
+                        refuses(ERROR_MOUNT_DENIED, "protected_symlink", "mounts/0/source");
                 only_mount(".", true), opens();
                 b->spec.carrel.unprotect = (struct spec_names){ &links[i], 1 };
                 only_mount(".", false), opens();
@@ -551,7 +590,7 @@ what_is_opened_up_is_open_with_all_beneath_it(void **state)
         opens();
         assert_null(protect_of(0, ".git/hooks"));
         assert_null(protect_of(0, ".git/config"));
-        assert_non_null(protect_of(0, ".bashrc"));              /* ".bash" only looks like it */
+        assert_non_null(protect_of(0, ".bashrc")); /* ".bash" only looks like it */
         assert_int_equal(b->sources.items[0].protect_count, before - 4);
 }
 
@@ -599,21 +638,52 @@ a_configuration_may_be_changed(void **state)
 static void
 where_a_repository_leads_is_held(void **state)
 {
-        static const char *const directories[] = { "ws/.git", "ws/.git/hooks", "ws/.git/modules", "ws/.git/modules/a", "ws/.git/modules/a/b", "ws/.git/modules/a/b/hooks", "ws/tools",
-                                                   "ws/tools/hooks", "ws/scripts", "ws/lib", "ws/lib/.git", "ws/lib/.git/hooks", "ws/wt", "ws/own", "ws/x", "ws/x/y", "ws/x/y/.git" };
-        static const struct { const char *path; enum protect_state state; } rows[] = {
-                { "team.gitconfig", PROTECT_FILE }, { "tools/hooks", PROTECT_DIRECTORY }, { "later", PROTECT_ABSENT }, { "scripts/run", PROTECT_FILE },
-                { ".git/modules/a/b/config", PROTECT_CONFIG }, { ".git/modules/a/b/hooks", PROTECT_DIRECTORY }, { "lib/.git/hooks", PROTECT_DIRECTORY },
-                { "lib/.git/config", PROTECT_CONFIG }, { "lib/run", PROTECT_FILE }, { "wt/.git", PROTECT_FILE }, { "own/config", PROTECT_CONFIG }, { "own/hooks", PROTECT_ABSENT },
+        static const char *const directories[] = { "ws/.git",
+                                                   "ws/.git/hooks",
+                                                   "ws/.git/modules",
+                                                   "ws/.git/modules/a",
+                                                   "ws/.git/modules/a/b",
+                                                   "ws/.git/modules/a/b/hooks",
+                                                   "ws/tools",
+                                                   "ws/tools/hooks",
+                                                   "ws/scripts",
+                                                   "ws/lib",
+                                                   "ws/lib/.git",
+                                                   "ws/lib/.git/hooks",
+                                                   "ws/wt",
+                                                   "ws/own",
+                                                   "ws/x",
+                                                   "ws/x/y",
+                                                   "ws/x/y/.git" };
+        static const struct {
+                const char *path;
+                enum protect_state state;
+        } rows[] = {
+                { "team.gitconfig", PROTECT_FILE },
+                { "tools/hooks", PROTECT_DIRECTORY },
+                { "later", PROTECT_ABSENT },
+                { "scripts/run", PROTECT_FILE },
+                { ".git/modules/a/b/config", PROTECT_CONFIG },
+                { ".git/modules/a/b/hooks", PROTECT_DIRECTORY },
+                { "lib/.git/hooks", PROTECT_DIRECTORY },
+                { "lib/.git/config", PROTECT_CONFIG },
+                { "lib/run", PROTECT_FILE },
+                { "wt/.git", PROTECT_FILE },
+                { "own/config", PROTECT_CONFIG },
+                { "own/hooks", PROTECT_ABSENT },
         };
         char text[PATH_ROOM + 64];
 
         (void)state;
         for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
                 make_directory(directories[i]);
-        (void)snprintf(text, sizeof text, "[include]\npath = ../team.gitconfig\npath = %s/ws/later\npath = /etc/gitconfig\npath = ../../..\n[core]\nhooksPath = .\n", b->base);
+        (void)snprintf(text, sizeof text,
+                       "[include]\npath = ../team.gitconfig\npath = %s/ws/later\npath = "
+                       "/etc/gitconfig\npath = ../../..\n[core]\nhooksPath = .\n",
+                       b->base);
         write_text("ws/.git/config", text);
-        write_text("ws/team.gitconfig", "[core]\nhooksPath = ./tools//hooks\n[includeIf \"gitdir:x\"]\npath = team.gitconfig\n");
+        write_text("ws/team.gitconfig", "[core]\nhooksPath = ./tools//hooks\n[includeIf "
+                                        "\"gitdir:x\"]\npath = team.gitconfig\n");
         write_text("ws/scripts/run", "");
         write_text("ws/lib/run", "");
         make_link("../../scripts/run", "ws/.git/hooks/pre-commit");
@@ -628,7 +698,8 @@ where_a_repository_leads_is_held(void **state)
         opens();
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
                 is_in_state(rows[i].path, rows[i].state);
-        assert_null(protect_of(0, "x/y/.git/hooks"));        /* not registered, and deeper than the look goes */
+        assert_null(protect_of(
+                0, "x/y/.git/hooks")); /* not registered, and deeper than the look goes */
         assert_int_equal(unlink(in_base("ws/scripts/run")), 0);
         make_link("other", "ws/scripts/run");
         only_mount(".", false), refuses(ERROR_MOUNT_DENIED, "protected_symlink", "mounts/0/source");
@@ -667,7 +738,8 @@ a_name_is_held_under_every_mount_that_shows_it(void **state)
 static void
 a_writable_mount_of_a_protected_name_is_refused(void **state)
 {
-        static const char *const parts[] = { ".git/hooks", ".git/hooks/inner", ".bashrc", "SANDBOX.md" };
+        static const char *const parts[] = { ".git/hooks", ".git/hooks/inner", ".bashrc",
+                                             "SANDBOX.md" };
 
         (void)state;
         make_directory("ws/.git");
@@ -676,7 +748,8 @@ a_writable_mount_of_a_protected_name_is_refused(void **state)
         make_file("ws/.bashrc");
         make_file("ws/SANDBOX.md");
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-                only_mount(parts[i], false), refuses(ERROR_MOUNT_DENIED, "protected", "mounts/0/source");
+                only_mount(parts[i], false),
+                        refuses(ERROR_MOUNT_DENIED, "protected", "mounts/0/source");
                 only_mount(parts[i], true), opens();
         }
         make_link(".git/hooks", "ws/innocent");
@@ -704,7 +777,9 @@ the_manifest_in_force_is_held_wherever_it_lies(void **state)
         assert_null(protect_of(0, "f"));
 }
 
-/* -- tools ---------------------------------------------------------------------------------------------------- */
+/* -- tools
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void
 a_tool_is_read_only_at_its_own_path(void **state)
@@ -734,12 +809,15 @@ a_tool_is_judged_by_where_it_really_is(void **state)
         make_link("python", "opt/current");
         make_link(b->data, "opt/out");
         permit(&b->rules->tool_roots, b->opt);
-        permit(&b->rules->mount_roots, b->data);         /* what may be mounted is not thereby a tool */
+        permit(&b->rules->mount_roots, b->data); /* what may be mounted is not thereby a tool */
         b->spec.carrel.tools = (struct spec_names){ tools, 1 };
         tools[0] = in_base("opt/current"), opens();
-        tools[0] = in_base("opt/out"), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "metadata/carrel/tools/0");
-        tools[0] = b->data, refuses(ERROR_MOUNT_DENIED, "link_leads_out", "metadata/carrel/tools/0");
-        tools[0] = in_base("opt/missing"), refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "metadata/carrel/tools/0");
+        tools[0] = in_base("opt/out"),
+        refuses(ERROR_MOUNT_DENIED, "link_leads_out", "metadata/carrel/tools/0");
+        tools[0] = b->data,
+        refuses(ERROR_MOUNT_DENIED, "link_leads_out", "metadata/carrel/tools/0");
+        tools[0] = in_base("opt/missing"),
+        refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "metadata/carrel/tools/0");
 }
 
 int

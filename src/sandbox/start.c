@@ -44,13 +44,20 @@ send_exec(struct session *s, const int *stdio, struct error *e)
 {
         const struct run_options *o = s->o;
         size_t len = strings_len(o);
-        struct wire_exec head = { .exec = SESSION_EXEC, .flags = WIRE_EXEC_LAST | (o->wants_terminal ? WIRE_EXEC_TTY : 0u), .argc = (uint32_t)o->argc,
-                                  .envc = (uint32_t)o->envc, .strings_len = (uint32_t)len };
+        struct wire_exec head = { .exec = SESSION_EXEC,
+                                  .flags =
+                                          WIRE_EXEC_LAST | (o->wants_terminal ? WIRE_EXEC_TTY : 0u),
+                                  .argc = (uint32_t)o->argc,
+                                  .envc = (uint32_t)o->envc,
+                                  .strings_len = (uint32_t)len };
         char *body, *at;
         int result;
 
         if (o->argc == 0 || len > WIRE_BODY_MAX - sizeof head)
-                return fail(e, ERROR_INVALID_ARGUMENT, o->argc == 0 ? "there is no command" : "the command and its environment are too long: %zu bytes, at most %zu",
+                return fail(e, ERROR_INVALID_ARGUMENT,
+                            o->argc == 0 ? "there is no command"
+                                         : "the command and its environment are too long: %zu "
+                                           "bytes, at most %zu",
                             len, (size_t)WIRE_BODY_MAX - sizeof head);
         if ((o->layers_off & LAYER_RESET) != 0)
                 head.skip_resets |= WIRE_RESET_SIGNALS;
@@ -69,10 +76,12 @@ send_exec(struct session *s, const int *stdio, struct error *e)
         for (size_t i = 0; i < o->envc; i++)
                 at = put(at, o->envp[i]);
         (void)put(at, o->cwd);
-        result = wire_send(s->guest, WIRE_EXEC, body, sizeof head + len, stdio, o->wants_terminal ? 0 : 3);
-        explicit_bzero(body, sizeof head + len);       /* the environment may hold secrets */
+        result = wire_send(s->guest, WIRE_EXEC, body, sizeof head + len, stdio,
+                           o->wants_terminal ? 0 : 3);
+        explicit_bzero(body, sizeof head + len); /* the environment may hold secrets */
         free(body);
-        return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "handing the command on") : 0;
+        return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "handing the command on")
+                          : 0;
 }
 
 static int
@@ -105,7 +114,7 @@ open_streams(struct session *s, int pipes[3][2])
         (void)stream_set_nonblocking(pipes[2][0]);
         stream_init(&s->in, o->in, fd_take(&pipes[0][1]));
         s->in.owns_to = true;
-        s->in.sink = STREAM_FILE;        /* this process's end: it does not block, and takes what it can */
+        s->in.sink = STREAM_FILE; /* this process's end: it does not block, and takes what it can */
         if (o->captures) {
                 stream_init_capture(&s->out, fd_take(&pipes[1][0]), RUN_CAPTURE_MAX);
                 stream_init_capture(&s->err, fd_take(&pipes[2][0]), RUN_CAPTURE_MAX);
@@ -133,7 +142,7 @@ session_start(struct session *s, struct error *e)
         if (run_wall_new(&s->wall, s->o->wall, s->guest, e) < 0)
                 return -1;
         result = s->o->wants_terminal ? 0 : open_pipes(pipes, e);
-        if (result == 0)     /* the command waits in the socket, so that pid 1 never waits for it */
+        if (result == 0) /* the command waits in the socket, so that pid 1 never waits for it */
                 result = send_exec(s, (const int[]){ pipes[0][0], pipes[1][1], pipes[2][1] }, e);
         if (result == 0)
                 result = s->o->backend->start(&s->box, s->o->plan, s->o->sources, theirs, e);

@@ -26,8 +26,10 @@ sink_of(int to)
 
         if (fstat(to, &st) < 0)
                 return STREAM_CAREFUL;
-        return S_ISFIFO(st.st_mode) ? STREAM_PIPE : S_ISREG(st.st_mode) ? STREAM_FILE : S_ISSOCK(st.st_mode) ? STREAM_SOCKET
-                                                                                                            : STREAM_CAREFUL;
+        return S_ISFIFO(st.st_mode)   ? STREAM_PIPE
+               : S_ISREG(st.st_mode)  ? STREAM_FILE
+               : S_ISSOCK(st.st_mode) ? STREAM_SOCKET
+                                      : STREAM_CAREFUL;
 }
 
 int
@@ -69,7 +71,8 @@ close_to(struct stream *s)
 static bool
 is_splicing(const struct stream *s)
 {
-        return s->sink == STREAM_PIPE && !s->escapes && s->start == s->end && !s->owns_to && (!s->budget || *s->budget > 0);
+        return s->sink == STREAM_PIPE && !s->escapes && s->start == s->end && !s->owns_to &&
+               (!s->budget || *s->budget > 0);
 }
 
 bool
@@ -124,7 +127,10 @@ capture(struct stream *s, const char *bytes, size_t len)
  * this size would be mapped and unmapped each time.
  */
 static char first[STREAM_BUFFER], second[STREAM_BUFFER], third[STREAM_BUFFER];
-static struct ready { char *bytes; bool is_taken; } ready[] = { { first, false }, { second, false }, { third, false } };
+static struct ready {
+        char *bytes;
+        bool is_taken;
+} ready[] = { { first, false }, { second, false }, { third, false } };
 
 static char *
 take_buffer(void)
@@ -170,7 +176,7 @@ fill(struct stream *s)
         got = s->escapes ? read(s->from, raw, sizeof raw) : read(s->from, s->buffer, STREAM_BUFFER);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
-        if (got <= 0) {             /* a terminal's master returns EIO when its last user is gone */
+        if (got <= 0) { /* a terminal's master returns EIO when its last user is gone */
                 close_from(s);
                 if (s->visible.held_len > 0)
                         flush_held(s);
@@ -193,7 +199,8 @@ static int
 reader_is_gone(struct stream *s)
 {
         /* a closed terminal returns EIO */
-        if (errno != EPIPE && errno != ECONNRESET && errno != EBADF && (errno != EIO || s->sink == STREAM_FILE))
+        if (errno != EPIPE && errno != ECONNRESET && errno != EBADF &&
+            (errno != EIO || s->sink == STREAM_FILE))
                 s->error = errno;
         close_from(s);
         close_to(s);
@@ -210,7 +217,8 @@ drain(struct stream *s)
         if (s->sink == STREAM_SOCKET)
                 put = send(s->to, s->buffer + s->start, len, MSG_DONTWAIT | MSG_NOSIGNAL);
         else
-                put = write(s->to, s->buffer + s->start, s->sink == STREAM_FILE || len < CAREFUL_WRITE ? len : CAREFUL_WRITE);
+                put = write(s->to, s->buffer + s->start,
+                            s->sink == STREAM_FILE || len < CAREFUL_WRITE ? len : CAREFUL_WRITE);
         if (put < 0)
                 return errno == EAGAIN || errno == EINTR ? 0 : reader_is_gone(s);
         s->start += (size_t)put;
@@ -232,7 +240,7 @@ move_inside(struct stream *s)
         }
         if (moved == 0)
                 close_from(s);
-        else if (errno == EAGAIN)  /* the other pipe is full: wait for it with data in the buffer */
+        else if (errno == EAGAIN) /* the other pipe is full: wait for it with data in the buffer */
                 fill(s);
         else if (errno == EPIPE)
                 return reader_is_gone(s);

@@ -17,35 +17,35 @@
 #include "text/visible.h"
 
 enum stream_sink {
-        STREAM_PIPE,           /* moved inside the kernel with splice(2) */
-        STREAM_FILE,           /* never blocks */
+        STREAM_PIPE, /* moved inside the kernel with splice(2) */
+        STREAM_FILE, /* never blocks */
         STREAM_SOCKET,
-        STREAM_CAREFUL,    /* terminals and others: small writes, only after poll(2) reports room */
-        STREAM_CAPTURE,        /* kept in memory */
+        STREAM_CAREFUL, /* terminals and others: small writes, only after poll(2) reports room */
+        STREAM_CAPTURE, /* kept in memory */
 };
 
 enum { STREAM_BUFFER = 64 * 1024 };
 
 struct stream {
-        int from, to;            /* -1 once that side has ended; borrowed unless owned, see below */
+        int from, to; /* -1 once that side has ended; borrowed unless owned, see below */
         bool owns_from, owns_to;
         enum stream_sink sink;
-        bool escapes;       /* control bytes are shown as text: the output is a person's terminal */
+        bool escapes; /* control bytes are shown as text: the output is a person's terminal */
         struct visible visible;
-        char *buffer;                  /* STREAM_BUFFER bytes, allocated at the first use */
+        char *buffer; /* STREAM_BUFFER bytes, allocated at the first use */
         size_t start, end;
-        int error;     /* errno, if bytes were lost while the reader was still there: a full disk */
+        int error; /* errno, if bytes were lost while the reader was still there: a full disk */
         uint64_t bytes, dropped; /* bytes read from the source, and how many of them were dropped */
         /* bytes that may still be passed on, shared between streams; NULL: no limit */
         uint64_t *budget;
-        struct terminal_mode *shown_on;        /* the terminal that shows this output, or NULL */
-        char *captured;                /* STREAM_CAPTURE */
+        struct terminal_mode *shown_on; /* the terminal that shows this output, or NULL */
+        char *captured;                 /* STREAM_CAPTURE */
         size_t captured_len, captured_max;
 };
 
 /*
- * Makes a descriptor that only this process uses non-blocking. Not for a caller's descriptor, which other processes
- * share. Returns 0 or -1.
+ * Makes a descriptor that only this process uses non-blocking. Not for a caller's descriptor, which
+ * other processes share. Returns 0 or -1.
  */
 int stream_set_nonblocking(int fd);
 

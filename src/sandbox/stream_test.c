@@ -1,6 +1,6 @@
 /* sandbox/stream_test.c - what sandbox/stream.h promises. */
-#include "sandbox/stream.h"
 #include "base/unit.h"
+#include "sandbox/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,9 @@
 
 enum { TURNS_MAX = 10000, BIG = 300000 };
 
-struct ends { int in, out; };          /* written to, read from */
+struct ends {
+        int in, out;
+}; /* written to, read from */
 
 static struct ends
 pipe_open(void)
@@ -85,9 +87,14 @@ put(int fd, const char *bytes, size_t len)
         assert_int_equal(write(fd, bytes, len), len);
 }
 
-/* -- every kind of sink ----------------------------------------------------------------------------------------- */
+/* -- every kind of sink
+ * ----------------------------------------------------------------------------------------- */
 
-struct sink_row { const char *what; struct ends (*open)(void); enum stream_sink sink; };
+struct sink_row {
+        const char *what;
+        struct ends (*open)(void);
+        enum stream_sink sink;
+};
 
 static const struct sink_row sinks[] = {
         { "pipe", pipe_open, STREAM_PIPE },
@@ -126,7 +133,9 @@ every_sink_gets_every_byte(void **state)
                 stream_init(&s, from.out, to.in);
                 assert_int_equal(s.sink, sinks[i].sink);
                 while (!stream_is_over(&s) || got_len < sizeof sent) {
-                        ssize_t n = put_len < sizeof sent ? write(from.in, sent + put_len, sizeof sent - put_len) : 0;
+                        ssize_t n = put_len < sizeof sent
+                                            ? write(from.in, sent + put_len, sizeof sent - put_len)
+                                            : 0;
 
                         put_len += n > 0 ? (size_t)n : 0;
                         if (put_len == sizeof sent && from.in >= 0) {
@@ -173,7 +182,8 @@ a_slow_reader_never_blocks(void **state)
                 }
                 assert_true(put_len > 0 && s.bytes > 0 && s.bytes < 100 * sizeof bytes);
                 assert_false(stream_is_over(&s));
-                assert_true((fcntl(to.in, F_GETFL) & O_NONBLOCK) == 0);        /* the caller's own stays as it was */
+                assert_true((fcntl(to.in, F_GETFL) & O_NONBLOCK) ==
+                            0); /* the caller's own stays as it was */
                 stream_fini(&s);
                 ends_close(&from);
                 ends_close(&to);
@@ -226,7 +236,8 @@ what_cannot_be_written_is_told(void **state)
         ends_close(&from);
 }
 
-/* -- budget and capture ----------------------------------------------------------------------------------------- */
+/* -- budget and capture
+ * ----------------------------------------------------------------------------------------- */
 
 static void
 the_budget_is_shared_and_the_rest_counted(void **state)
@@ -251,7 +262,8 @@ the_budget_is_shared_and_the_rest_counted(void **state)
                 assert_memory_equal(got, "0123456", 7);
                 assert_int_equal(t.captured_len, 3);
                 assert_memory_equal(t.captured, "abc", 3);
-                assert_true(s.bytes == 10 && s.dropped == 3 && t.bytes == 6 && t.dropped == 3 && budget == 0);
+                assert_true(s.bytes == 10 && s.dropped == 3 && t.bytes == 6 && t.dropped == 3 &&
+                            budget == 0);
                 stream_fini(&s);
                 stream_fini(&t);
                 ends_close(&from);
@@ -287,11 +299,20 @@ a_capture_keeps_so_much_and_counts_the_rest(void **state)
         }
 }
 
-/* -- escapes ------------------------------------------------------------------------------------------------------ */
+/* -- escapes
+ * ------------------------------------------------------------------------------------------------------
+ */
 
-struct escape_row { const char *in; size_t len; const char *out; };
+struct escape_row {
+        const char *in;
+        size_t len;
+        const char *out;
+};
 
-#define ROW(in, out) { in, sizeof in - 1, out }
+#define ROW(in, out)                   \
+        {                              \
+                in, sizeof in - 1, out \
+        }
 
 static const struct escape_row escapes[] = {
         ROW("plain\ttext\n", "plain\ttext\n"),
@@ -300,18 +321,35 @@ static const struct escape_row escapes[] = {
         ROW("ends in\r", "ends in^M"),
         ROW("\033[2J", "^[[2J"),
         ROW("\033]0;title\a", "^[]0;title^G"),
-        ROW("\b\v\f\0" "a", "^H^K^L^@a"),
+        ROW("\b\v\f\0"
+            "a",
+            "^H^K^L^@a"),
         ROW("\x7f", "^?"),
         ROW("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"),
-        ROW("\xe2\x80\x93", "\xe2\x80\x93"),            /* its second and third bytes are no C1 controls */
-        ROW("\xc2\x9b" "31m", "\\x9b" "31m"),           /* C1 in UTF-8 */
-        ROW("\x9b" "31m", "\\x9b" "31m"),               /* C1 alone */
-        ROW("\xff\x9b" "31m", "\\xff\\x9b" "31m"),      /* C1 behind a byte that begins nothing */
-        ROW("\xc3\xa9\x9b" "31m", "\xc3\xa9\\x9b" "31m"),
-        ROW("\xe2\x9b" "31m", "\\xe2\\x9b" "31m"),      /* C1 inside a character that breaks off */
+        ROW("\xe2\x80\x93", "\xe2\x80\x93"), /* its second and third bytes are no C1 controls */
+        ROW("\xc2\x9b"
+            "31m",
+            "\\x9b"
+            "31m"), /* C1 in UTF-8 */
+        ROW("\x9b"
+            "31m",
+            "\\x9b"
+            "31m"), /* C1 alone */
+        ROW("\xff\x9b"
+            "31m",
+            "\\xff\\x9b"
+            "31m"), /* C1 behind a byte that begins nothing */
+        ROW("\xc3\xa9\x9b"
+            "31m",
+            "\xc3\xa9\\x9b"
+            "31m"),
+        ROW("\xe2\x9b"
+            "31m",
+            "\\xe2\\x9b"
+            "31m"), /* C1 inside a character that breaks off */
         ROW("\xc2\xa0", "\xc2\xa0"),
         ROW("cut \xe2\x82", "cut \\xe2\\x82"),
-        ROW("\xed\xa0\x80", "\\xed\\xa0\\x80"),         /* a surrogate */
+        ROW("\xed\xa0\x80", "\\xed\\xa0\\x80"), /* a surrogate */
 };
 
 static void

@@ -8,7 +8,8 @@
  * input. It waits only if the terminal received something that it could answer: any control
  * sequence except those known to have no answer.
  *
- *     TEXT --ESC--> ESCAPE --[--> SEQUENCE --?--> PRIVATE        each back to TEXT with the byte that ends it
+ *     TEXT --ESC--> ESCAPE --[--> SEQUENCE --?--> PRIVATE        each back to TEXT with the byte
+ * that ends it
  */
 #include "sandbox/terminal.h"
 
@@ -62,7 +63,8 @@ is_one_of(const char *bytes, char c)
 static bool
 is_silent_mode(uint32_t number)
 {
-        return number == 1 || number == 7 || number == 12 || number == 25 || number == 1049 || number == 2004;
+        return number == 1 || number == 7 || number == 12 || number == 25 || number == 1049 ||
+               number == 2004;
 }
 
 /* The state after this byte; `*ret_asks` is set if this byte may complete a query. */
@@ -85,12 +87,14 @@ step(struct terminal_mode *mode, char c, bool *ret_asks)
         if (place == SEQUENCE && c == '?' && mode->number == 0)
                 return PRIVATE;
         if (c >= '0' && c <= '9') {
-                mode->number = mode->number < NUMBER_MAX ? mode->number * 10 + (uint32_t)(c - '0') : NUMBER_MAX;
+                mode->number = mode->number < NUMBER_MAX ? mode->number * 10 + (uint32_t)(c - '0')
+                                                         : NUMBER_MAX;
                 return place;
         }
         if (place == SEQUENCE && (c == ';' || c == ':'))
                 return SEQUENCE;
-        *ret_asks = place == SEQUENCE ? !is_one_of(silent, c) : c != 'l' && (c != 'h' || !is_silent_mode(mode->number));
+        *ret_asks = place == SEQUENCE ? !is_one_of(silent, c)
+                                      : c != 'l' && (c != 'h' || !is_silent_mode(mode->number));
         return TEXT;
 }
 
@@ -115,7 +119,8 @@ drain(int fd)
         if (tcgetpgrp(fd) != getpgrp())
                 return;
         (void)tcdrain(fd);
-        while (clock_boot_ms() < until && poll(&p, 1, QUIET_MS) > 0 && (p.revents & POLLIN) != 0 && read(fd, answer, sizeof answer) > 0)
+        while (clock_boot_ms() < until && poll(&p, 1, QUIET_MS) > 0 && (p.revents & POLLIN) != 0 &&
+               read(fd, answer, sizeof answer) > 0)
                 continue;
 }
 

@@ -13,9 +13,9 @@
 struct terminal_mode {
         int fd;
         bool is_raw;
-        bool may_answer;               /* a query was sent to it, or that cannot be excluded */
-        uint8_t place;                 /* position in a control sequence that has begun */
-        uint32_t number;               /* and the number in that sequence */
+        bool may_answer; /* a query was sent to it, or that cannot be excluded */
+        uint8_t place;   /* position in a control sequence that has begun */
+        uint32_t number; /* and the number in that sequence */
         struct termios before;
 };
 

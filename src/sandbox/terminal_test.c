@@ -1,5 +1,6 @@
 /*
- * sandbox/terminal_test.c - a terminal is given back as it was, with nothing to read that was answered meanwhile (A34).
+ * sandbox/terminal_test.c - a terminal is given back as it was, with nothing to read that was
+ * answered meanwhile (A34).
  */
 #include "sandbox/terminal.h"
 
@@ -20,7 +21,8 @@ open_pair(int ret[2])
         const char *name;
 
         ret[0] = posix_openpt(O_RDWR | O_NOCTTY);
-        name = ret[0] >= 0 && grantpt(ret[0]) == 0 && unlockpt(ret[0]) == 0 ? ptsname(ret[0]) : NULL;
+        name = ret[0] >= 0 && grantpt(ret[0]) == 0 && unlockpt(ret[0]) == 0 ? ptsname(ret[0])
+                                                                            : NULL;
         ret[1] = name ? open(name, O_RDWR | O_NOCTTY) : -1;
         return ret[1] < 0 ? -1 : 0;
 }
@@ -42,7 +44,8 @@ show_and_restore(const int pair[2], int is_own)
         if (!mode.is_raw || write(pair[0], answer, sizeof answer - 1) != sizeof answer - 1)
                 return 3;
         terminal_restore(&mode);
-        if (tcgetattr(pair[1], &after) < 0 || before.c_lflag != after.c_lflag || before.c_iflag != after.c_iflag)
+        if (tcgetattr(pair[1], &after) < 0 || before.c_lflag != after.c_lflag ||
+            before.c_iflag != after.c_iflag)
                 return 4;
         return ioctl(pair[1], FIONREAD, &waiting) < 0 || waiting != 0 ? 5 : 0;
 }
@@ -66,13 +69,41 @@ an_answer_is_not_left_to_be_read(void **state)
         }
 }
 
-static const struct { const char *shown; bool may_answer; } rows[] = {
-        { "", false }, { "plain text\r\n\ttabs \a\b", false }, { "\033[1;31mred\033[0m", false }, { "\033[38:2:1:2:3m", false }, { "\033[2K\r\033[10A", false },
-        { "\033[?25l50 %\033[?25h", false }, { "\033[?1049h\033[H\033[2J\033[?1049l", false }, { "\033(B\033[m", false }, { "\0337\0338\033M\033c", false },
+static const struct {
+        const char *shown;
+        bool may_answer;
+} rows[] = {
+        { "", false },
+        { "plain text\r\n\ttabs \a\b", false },
+        { "\033[1;31mred\033[0m", false },
+        { "\033[38:2:1:2:3m", false },
+        { "\033[2K\r\033[10A", false },
+        { "\033[?25l50 %\033[?25h", false },
+        { "\033[?1049h\033[H\033[2J\033[?1049l", false },
+        { "\033(B\033[m", false },
+        { "\0337\0338\033M\033c", false },
         { "caf\303\251", false },
-        { "\005", true }, { "\033[c", true }, { "\033[>c", true }, { "\033[6n", true }, { "\033[?6n", true }, { "\033[21t", true }, { "\033[x", true },
-        { "\033[>q", true }, { "\033[?u", true }, { "\033[?1$p", true }, { "\033[?1004h", true }, { "\033[?2048h", true }, { "\033[?4m", true }, { "\033[?25;1004h", true },
-        { "\033]11;?\a", true }, { "\033P$qm\033\\", true }, { "\033_Gi=1\033\\", true }, { "\033Z", true }, { "\2336n", true }, { "\033[\033[6n", true }, { "\033\033[6n", true },
+        { "\005", true },
+        { "\033[c", true },
+        { "\033[>c", true },
+        { "\033[6n", true },
+        { "\033[?6n", true },
+        { "\033[21t", true },
+        { "\033[x", true },
+        { "\033[>q", true },
+        { "\033[?u", true },
+        { "\033[?1$p", true },
+        { "\033[?1004h", true },
+        { "\033[?2048h", true },
+        { "\033[?4m", true },
+        { "\033[?25;1004h", true },
+        { "\033]11;?\a", true },
+        { "\033P$qm\033\\", true },
+        { "\033_Gi=1\033\\", true },
+        { "\033Z", true },
+        { "\2336n", true },
+        { "\033[\033[6n", true },
+        { "\033\033[6n", true },
         { "\033[1\n6n", true },
 };
 
@@ -88,7 +119,8 @@ only_what_may_be_answered_is_waited_for(void **state)
                 terminal_show(&whole, rows[i].shown, len);
                 for (size_t at = 0; at < len; at++)
                         terminal_show(&split, rows[i].shown + at, 1);
-                if (whole.may_answer != rows[i].may_answer || split.may_answer != rows[i].may_answer)
+                if (whole.may_answer != rows[i].may_answer ||
+                    split.may_answer != rows[i].may_answer)
                         fail_msg("row %zu", i);
         }
 }
@@ -96,7 +128,9 @@ only_what_may_be_answered_is_waited_for(void **state)
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(an_answer_is_not_left_to_be_read), cmocka_unit_test(only_what_may_be_answered_is_waited_for) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(an_answer_is_not_left_to_be_read),
+                                            cmocka_unit_test(
+                                                    only_what_may_be_answered_is_waited_for) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ enum { TIME_ALLOWED_RUN_MS = 600000 };
  * SPEC_UNSET. ERROR_POLICY_DENIED: the call asks for more than a written limit; the message has
  * both numbers, and the hint says where to raise the limit.
  */
-int time_allowed_choose(const struct spec_limits *limits, uint64_t asked_ms, uint64_t otherwise_ms, struct time_limit *ret, struct error *e);
+int time_allowed_choose(const struct spec_limits *limits, uint64_t asked_ms, uint64_t otherwise_ms,
+                        struct time_limit *ret, struct error *e);
 
 #endif

@@ -11,12 +11,16 @@ enum { RUN = TIME_ALLOWED_RUN_MS };
 static void
 what_was_written_holds_and_a_call_may_ask_for_less(void **state)
 {
-        static const struct { uint64_t written, host, asked, otherwise, ms; enum time_limit_by by; } cases[] = {
+        static const struct {
+                uint64_t written, host, asked, otherwise, ms;
+                enum time_limit_by by;
+        } cases[] = {
                 /* nothing is written */
                 { NO, NO, NO, NO, NO, TIME_LIMIT_NONE },
                 { NO, NO, NO, RUN, RUN, TIME_LIMIT_DEFAULT },
                 { NO, NO, 500, RUN, 500, TIME_LIMIT_CALL },
-                { NO, NO, 2 * RUN, RUN, 2 * RUN, TIME_LIMIT_CALL },    /* --timeout wins over a silent manifest */
+                { NO, NO, 2 * RUN, RUN, 2 * RUN,
+                  TIME_LIMIT_CALL }, /* --timeout wins over a silent manifest */
                 { NO, NO, 1000, NO, 1000, TIME_LIMIT_CALL },
                 /* the manifest did */
                 { 1000, NO, NO, RUN, 1000, TIME_LIMIT_MANIFEST },
@@ -34,29 +38,45 @@ what_was_written_holds_and_a_call_may_ask_for_less(void **state)
 
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-                const struct spec_limits limits = { .timeout_ms = cases[i].written == NO ? 30000 : cases[i].written, .is_timeout_given = cases[i].written != NO,
+                const struct spec_limits limits = { .timeout_ms = cases[i].written == NO
+                                                                          ? 30000
+                                                                          : cases[i].written,
+                                                    .is_timeout_given = cases[i].written != NO,
                                                     .timeout_max_ms = cases[i].host };
                 struct time_limit got;
                 struct error e;
 
-                assert_int_equal(time_allowed_choose(&limits, cases[i].asked, cases[i].otherwise, &got, &e), 0);
+                assert_int_equal(
+                        time_allowed_choose(&limits, cases[i].asked, cases[i].otherwise, &got, &e),
+                        0);
                 if (got.ms != cases[i].ms || got.by != cases[i].by)
-                        fail_msg("case %zu: %llu by %d", i, (unsigned long long)got.ms, (int)got.by);
+                        fail_msg("case %zu: %llu by %d", i, (unsigned long long)got.ms,
+                                 (int)got.by);
         }
 }
 
 static void
 more_than_was_written_is_refused_with_both_numbers(void **state)
 {
-        static const struct { uint64_t written, host; const char *numbers, *place; } cases[] = {
-                { 60000, NO, "10 min is above the 1 min that SANDBOX.md permits (limits.timeout_ms: 60000)", "raise limits.timeout_ms in SANDBOX.md" },
-                { NO, 90000, "10 min is above the 90 s that this host permits (limits_max.timeout_ms: 90000)", "raise limits_max.timeout_ms in the host file" },
+        static const struct {
+                uint64_t written, host;
+                const char *numbers, *place;
+        } cases[] = {
+                { 60000, NO,
+                  "10 min is above the 1 min that SANDBOX.md permits (limits.timeout_ms: 60000)",
+                  "raise limits.timeout_ms in SANDBOX.md" },
+                { NO, 90000,
+                  "10 min is above the 90 s that this host permits (limits_max.timeout_ms: 90000)",
+                  "raise limits_max.timeout_ms in the host file" },
                 { 60000, 90000, "1 min that SANDBOX.md", "SANDBOX.md" },
         };
 
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-                const struct spec_limits limits = { .timeout_ms = cases[i].written == NO ? 30000 : cases[i].written, .is_timeout_given = cases[i].written != NO,
+                const struct spec_limits limits = { .timeout_ms = cases[i].written == NO
+                                                                          ? 30000
+                                                                          : cases[i].written,
+                                                    .is_timeout_given = cases[i].written != NO,
                                                     .timeout_max_ms = cases[i].host };
                 struct time_limit got;
                 struct error e;
@@ -72,7 +92,8 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_was_written_holds_and_a_call_may_ask_for_less), cmocka_unit_test(more_than_was_written_is_refused_with_both_numbers),
+                cmocka_unit_test(what_was_written_holds_and_a_call_may_ask_for_less),
+                cmocka_unit_test(more_than_was_written_is_refused_with_both_numbers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,9 @@
 
 enum { WALL_NUMBER = 1, PAUSE_MS = 20, PAUSE_MAX_MS = 2000, LAST_WORDS_MS = 1000, ROOM = 256 };
 
-/* -- the gate --------------------------------------------------------------------------------------------------- */
+/* -- the gate
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static int
 ask_guest(void *data, const struct wire_wall_listen *wanted)
@@ -53,7 +55,8 @@ send_config(struct run_wall *w)
 {
         const struct run_wall_options *o = w->o;
         _Alignas(8) static char body[GATE_POLICY_MAX];
-        size_t len = wire_gate_config(body, sizeof body, o->resolvers.items, o->resolvers.count, o->networks.items, o->networks.count);
+        size_t len = wire_gate_config(body, sizeof body, o->resolvers.items, o->resolvers.count,
+                                      o->networks.items, o->networks.count);
 
         return len == 0 ? -E2BIG : wire_send(w->gate, WIRE_GATE_CONFIG, body, len, NULL, 0);
 }
@@ -71,9 +74,10 @@ send_wall(struct run_wall *w)
         int result = hold_link(&w->hold, fds, &fd_count, listeners, &count);
 
         if (result < 0)
-                return result == -ENOENT ? 0 : result;         /* the box is still being created */
+                return result == -ENOENT ? 0 : result; /* the box is still being created */
         memcpy(head.id, o->id, strnlen(o->id, sizeof head.id - 1));
-        len = wire_gate_policy(body, sizeof body, &head, o->allow.items, o->allow.count, o->private_names.items, o->private_names.count, listeners, count);
+        len = wire_gate_policy(body, sizeof body, &head, o->allow.items, o->allow.count,
+                               o->private_names.items, o->private_names.count, listeners, count);
         result = len == 0 ? -E2BIG : wire_send(w->gate, WIRE_GATE_ADD, body, len, fds, fd_count);
         (void)close(fds[0]);
         return result;
@@ -97,11 +101,14 @@ start_gate(struct run_wall *w, struct error *e)
                 result = send_wall(w);
         if (result < 0)
                 let_gate_go(w);
-        return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "telling the gate what network.egress lists") : 0;
+        return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result,
+                                     "telling the gate what network.egress lists")
+                          : 0;
 }
 
 int
-run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int guest, struct error *e)
+run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int guest,
+             struct error *e)
 {
         struct run_wall *w;
 
@@ -133,7 +140,9 @@ run_wall_hear_guest(struct run_wall *w, struct wire_message *m, void *body, stru
         }
         if (m->kind == WIRE_WALL_DENIED && w->hold.socket_count == 0) {
                 if (m->len != sizeof(struct wire_wall_denied) || !hold_denied(&w->hold, body))
-                        return fail(e, ERROR_PROTOCOL, "pid 1 of the sandbox told something malformed of what it refused");
+                        return fail(
+                                e, ERROR_PROTOCOL,
+                                "pid 1 of the sandbox told something malformed of what it refused");
                 return 0;
         }
         if (m->kind != WIRE_WALL)
@@ -169,7 +178,8 @@ hear_control(struct run_wall *w, struct error *e)
         wire_message_close(&m);
         if (m.kind != WIRE_GATE_ADDED || m.len != sizeof *added || added->sys == 0)
                 return 0;
-        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "gate", "the gate does not take network.egress: %s", strerror(added->sys));
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "gate",
+                      "the gate does not take network.egress: %s", strerror(added->sys));
         return -1;
 }
 
@@ -205,7 +215,9 @@ run_wall_look(struct run_wall *w)
         return UINT64_MAX;
 }
 
-/* -- the end ---------------------------------------------------------------------------------------------------- */
+/* -- the end
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 void
 run_wall_end(struct run_wall *w)
@@ -215,7 +227,8 @@ run_wall_end(struct run_wall *w)
 
         if (!w)
                 return;
-        if (w->gate >= 0 && w->hold.link >= 0 && wire_send(w->gate, WIRE_GATE_DROP, &number, sizeof number, NULL, 0) == 0)
+        if (w->gate >= 0 && w->hold.link >= 0 &&
+            wire_send(w->gate, WIRE_GATE_DROP, &number, sizeof number, NULL, 0) == 0)
                 while (w->hold.link >= 0 && clock_boot_ms() < until) {
                         struct pollfd fd = { w->hold.link, hold_events(&w->hold), 0 };
 

@@ -2,7 +2,8 @@
  * sandbox/wall.h - the wall of one run: starts its gate, sends it the list, restarts it. Internal
  * to the parts that share sandbox/session.h.
  *
- *     no gate --start--> configured (CONFIG) --wall arrives: ADD--> serving --gate ends: held--> no gate
+ *     no gate --start--> configured (CONFIG) --wall arrives: ADD--> serving --gate ends: held--> no
+ * gate
  */
 #ifndef CARREL_SANDBOX_WALL_H
 #define CARREL_SANDBOX_WALL_H
@@ -15,12 +16,12 @@
 #include "sandbox/run.h"
 
 struct run_wall {
-        const struct run_wall_options *o;      /* NULL: there is no gate */
+        const struct run_wall_options *o; /* NULL: there is no gate */
         struct hold hold;
-        int guest;                     /* pid 1, borrowed */
-        int gate;                      /* control socket, -1: no gate */
+        int guest; /* pid 1, borrowed */
+        int gate;  /* control socket, -1: no gate */
         pid_t pid;
-        uint64_t due;                  /* when to start the next gate, UINT64_MAX: not scheduled */
+        uint64_t due; /* when to start the next gate, UINT64_MAX: not scheduled */
         unsigned starts;
 };
 
@@ -28,7 +29,8 @@ struct run_wall {
  * Starts a gate, before there is a wall. NULL options: neither gate nor wall, and pid 1 reports
  * refusals. Free it with run_wall_free(). Errors: those of the start, ERROR_NO_MEMORY.
  */
-int run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int guest, struct error *e);
+int run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int guest,
+                 struct error *e);
 
 /*
  * Handles a message of pid 1 about its wall (WIRE_WALL, WIRE_WALL_LISTENED) or a refusal

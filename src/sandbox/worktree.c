@@ -1,7 +1,8 @@
 /*
  * sandbox/worktree.c - finds the repository of a workspace that is a linked worktree.
  *
- *     WORKSPACE/.git: "gitdir: COMMON/worktrees/NAME" --> COMMON/worktrees/NAME/gitdir: "WORKSPACE/.git", commondir: "../.."
+ *     WORKSPACE/.git: "gitdir: COMMON/worktrees/NAME" --> COMMON/worktrees/NAME/gitdir:
+ * "WORKSPACE/.git", commondir: "../.."
  *
  * Room: sandbox (joining). Touches: host directories (reading only).
  * Theory: the content of a workspace file alone permits nothing, because a command may have written
@@ -25,8 +26,13 @@ enum { TEXT_MAX = 8192, PATH_ROOM = 4096 };
 int
 worktree_refuse(const char *where, const char *why, struct error *e)
 {
-        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "worktree", "the workspace's .git is a file that leads to the repository %.300s, which is not shown inside: %s", where, why);
-        error_hint(e, "Use the repository's own directory as the workspace, or run `git worktree repair` in it. To run without git, list .git under metadata.carrel.unprotect.");
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "worktree",
+                      "the workspace's .git is a file that leads to the repository %.300s, which "
+                      "is not shown inside: %s",
+                      where, why);
+        error_hint(e,
+                   "Use the repository's own directory as the workspace, or run `git worktree "
+                   "repair` in it. To run without git, list .git under metadata.carrel.unprotect.");
         return -1;
 }
 
@@ -38,7 +44,8 @@ read_line(struct arena *arena, int fd, const char *path, const char *prefix)
         struct error ignored;
         size_t len = 0;
 
-        if (ref_file_read_beneath(arena, fd, path, TEXT_MAX, NULL, &bytes, &len, &ignored) < 0 || strncmp(bytes, prefix, strlen(prefix)) != 0)
+        if (ref_file_read_beneath(arena, fd, path, TEXT_MAX, NULL, &bytes, &len, &ignored) < 0 ||
+            strncmp(bytes, prefix, strlen(prefix)) != 0)
                 return NULL;
         bytes += strlen(prefix);
         return arena_copy(arena, bytes, strcspn(bytes, "\r\n"));
@@ -88,7 +95,9 @@ strip_record(struct arena *arena, const char *path)
         const char *name = path ? strrchr(path, '/') : NULL;
         size_t len = name ? (size_t)(name - path) : 0;
 
-        return len > 10 && strncmp(path + len - 10, "/worktrees", 10) == 0 ? arena_copy(arena, path, len - 10) : NULL;
+        return len > 10 && strncmp(path + len - 10, "/worktrees", 10) == 0
+                       ? arena_copy(arena, path, len - 10)
+                       : NULL;
 }
 
 static bool
@@ -112,21 +121,24 @@ leads_back(struct arena *arena, const char *record, const char *host_path)
 }
 
 int
-worktree_find(struct arena *arena, int fd, const char *host_path, const char *at, struct worktree *ret, struct error *e)
+worktree_find(struct arena *arena, int fd, const char *host_path, const char *at,
+              struct worktree *ret, struct error *e)
 {
         const char *words, *outside, *record, *inside;
         size_t root = strlen(host_path);
         struct stat st;
 
         *ret = (struct worktree){ .common = NULL };
-        if (fstatat(fd, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || (words = read_line(arena, fd, ".git", "gitdir: ")) == NULL)
+        if (fstatat(fd, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+            (words = read_line(arena, fd, ".git", "gitdir: ")) == NULL)
                 return 0;
         outside = join(arena, host_path, words);
         inside = join(arena, at, words);
         if (!outside || !inside)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
-        if (strncmp(outside, host_path, root) == 0 && (outside[root] == '/' || outside[root] == '\0'))
-                return 0;                      /* inside the mount: git finds it */
+        if (strncmp(outside, host_path, root) == 0 &&
+            (outside[root] == '/' || outside[root] == '\0'))
+                return 0; /* inside the mount: git finds it */
         record = real_path(arena, outside);
         if (!record)
                 return worktree_refuse(outside, "it is not there", e);

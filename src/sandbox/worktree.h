@@ -11,8 +11,8 @@
 struct worktree {
         /* the repository's directory: absolute, without links; NULL: not a linked worktree */
         const char *common;
-        const char *at;                /* where git inside looks for the repository */
-        const char *index;             /* the worktree's index, relative to `common` */
+        const char *at;    /* where git inside looks for the repository */
+        const char *index; /* the worktree's index, relative to `common` */
 };
 
 /*
@@ -21,7 +21,8 @@ struct worktree {
  * this directory. The caller judges who owns it. Errors: ERROR_MOUNT_DENIED "worktree" if `.git`
  * leads out of the directory to anything else; ERROR_NO_MEMORY.
  */
-int worktree_find(struct arena *arena, int fd, const char *host_path, const char *at, struct worktree *ret, struct error *e);
+int worktree_find(struct arena *arena, int fd, const char *host_path, const char *at,
+                  struct worktree *ret, struct error *e);
 
 /* Fails with the reason and the way out. Always returns -1. */
 int worktree_refuse(const char *where, const char *why, struct error *e);

@@ -13,8 +13,12 @@ static const char *const slugs[] = { "openai-api-key", "gh-app", "denied" };
 static const char *const denied[] = { "denied" };
 static const struct host_binding bindings[] = { { "GITHUB_TOKEN", "gh-app" } };
 
-static struct host_inventory inventory = { .ref = "./SECRETS.md", .slugs = { slugs, 3 }, .bindings = bindings, .binding_count = 1,
-                                           .deny_bind = { denied, 1 }, .may_reveal = true };
+static struct host_inventory inventory = { .ref = "./SECRETS.md",
+                                           .slugs = { slugs, 3 },
+                                           .bindings = bindings,
+                                           .binding_count = 1,
+                                           .deny_bind = { denied, 1 },
+                                           .may_reveal = true };
 
 static struct secret_values *
 values_of(const char *text)
@@ -35,7 +39,8 @@ values_of(const char *text)
 static void
 gives_each_name_its_value(void **state)
 {
-        static const struct spec_secret_name names[] = { { "OPENAI_API_KEY", { 3, 4 } }, { "GITHUB_TOKEN", { 3, 9 } } };
+        static const struct spec_secret_name names[] = { { "OPENAI_API_KEY", { 3, 4 } },
+                                                         { "GITHUB_TOKEN", { 3, 9 } } };
         const struct spec_env env = { .auth_ref = "./SECRETS.md", .auth = names, .auth_count = 2 };
         const struct host_rules rules = { .inventories = &inventory, .inventory_count = 1 };
         struct secret_values *values = values_of("openai-api-key=one\ngh-app=two\n");
@@ -58,17 +63,26 @@ gives_each_name_its_value(void **state)
 static void
 refuses_before_it_fetches(void **state)
 {
-        static const struct { const char *ref, *name; bool may_reveal; const char *reason; } rows[] = {
-                { NULL, "OPENAI_API_KEY", true, "missing_ref" }, { "./other", "OPENAI_API_KEY", true, "not_found" },
-                { "./SECRETS.md", "OPENAI_API_KEY", false, "not_authorised" }, { "./SECRETS.md", "NOT_THERE", true, "no_slug" },
-                { "./SECRETS.md", "DENIED", true, "bind_denied" }, { "./SECRETS.md", "GITHUB_TOKEN", true, "not_found" },
+        static const struct {
+                const char *ref, *name;
+                bool may_reveal;
+                const char *reason;
+        } rows[] = {
+                { NULL, "OPENAI_API_KEY", true, "missing_ref" },
+                { "./other", "OPENAI_API_KEY", true, "not_found" },
+                { "./SECRETS.md", "OPENAI_API_KEY", false, "not_authorised" },
+                { "./SECRETS.md", "NOT_THERE", true, "no_slug" },
+                { "./SECRETS.md", "DENIED", true, "bind_denied" },
+                { "./SECRETS.md", "GITHUB_TOKEN", true, "not_found" },
         };
         struct secret_values *values = values_of("denied=CANARY\nopenai-api-key=CANARY\n");
 
         (void)state;
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
                 const struct spec_secret_name name = { rows[i].name, { 7, 8 } };
-                const struct spec_env env = { .auth_ref = rows[i].ref, .auth = &name, .auth_count = 1 };
+                const struct spec_env env = { .auth_ref = rows[i].ref,
+                                              .auth = &name,
+                                              .auth_count = 1 };
                 const struct host_rules rules = { .inventories = &inventory, .inventory_count = 1 };
                 const struct secret_bound *bound = NULL;
                 struct arena arena;

@@ -2,8 +2,9 @@
  * secret/command.c - a program whose standard output is the value.
  *
  * Room: secret (acting). Touches: processes, fd, the environment (a few names for the program).
- * Theory: no shell, nothing open but a pipe, a group of its own that is killed when its time is over and when it has ended. What it says on
- * standard error is thrown away: it may hold the value. It leaves no core.
+ * Theory: no shell, nothing open but a pipe, a group of its own that is killed when its time is
+ * over and when it has ended. What it says on standard error is thrown away: it may hold the value.
+ * It leaves no core.
  *
  *     forked --writes--> read --end of file, then its status--> value
  *        \---- time over, too much ----> killed, refused
@@ -37,10 +38,24 @@ enum { WORD_ROOM = 4096, ENV_MAX = 16, NOT_EXECUTED = 127, FD_LAST = 1024 };
 static const char placeholder[] = "{slug}";
 
 /* What programs that keep secrets need to find their own things. */
-static const char *const names[] = { "PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "DBUS_SESSION_BUS_ADDRESS",
-                                     "GNUPGHOME", "PASSWORD_STORE_DIR", "CREDENTIALS_DIRECTORY" };
+static const char *const names[] = { "PATH",
+                                     "HOME",
+                                     "USER",
+                                     "LOGNAME",
+                                     "LANG",
+                                     "TMPDIR",
+                                     "XDG_RUNTIME_DIR",
+                                     "XDG_CONFIG_HOME",
+                                     "DBUS_SESSION_BUS_ADDRESS",
+                                     "GNUPGHOME",
+                                     "PASSWORD_STORE_DIR",
+                                     "CREDENTIALS_DIRECTORY" };
 
-struct words { char *argv[HOST_COMMAND_WORDS_MAX + 1], *env[ENV_MAX + 1]; char text[WORD_ROOM]; size_t used; };
+struct words {
+        char *argv[HOST_COMMAND_WORDS_MAX + 1], *env[ENV_MAX + 1];
+        char text[WORD_ROOM];
+        size_t used;
+};
 
 static char *
 add_word(struct words *w, const char *before, const char *middle, const char *after)
@@ -65,9 +80,12 @@ write_words(const struct host_source *source, const char *slug, struct words *w,
                 char before[WORD_ROOM / 4];
 
                 (void)snprintf(before, sizeof before, "%.*s", (int)(at ? at - item : 0), item);
-                w->argv[i] = at ? add_word(w, before, slug, at + sizeof placeholder - 1) : add_word(w, item, "", "");
+                w->argv[i] = at ? add_word(w, before, slug, at + sizeof placeholder - 1)
+                                : add_word(w, item, "", "");
                 if (!w->argv[i] || (at && at - item >= (ptrdiff_t)sizeof before))
-                        return fail(e, ERROR_AUTH_UNRESOLVABLE, "the words of the command %.100s are too long", source->argv.items[0]);
+                        return fail(e, ERROR_AUTH_UNRESOLVABLE,
+                                    "the words of the command %.100s are too long",
+                                    source->argv.items[0]);
         }
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
                 const char *value = getenv(names[i]);
@@ -81,7 +99,9 @@ write_words(const struct host_source *source, const char *slug, struct words *w,
 static _Noreturn void
 become(const struct words *w, int out)
 {
-        struct rlimit core = { 1, 1 };         /* 1: no core helper either, which would read the value (plan/harden.c) */
+        struct rlimit core = {
+                1, 1
+        }; /* 1: no core helper either, which would read the value (plan/harden.c) */
         struct sigaction standard = { .sa_handler = SIG_DFL };
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
         sigset_t nothing;
@@ -92,7 +112,8 @@ become(const struct words *w, int out)
         (void)sigprocmask(SIG_SETMASK, &nothing, NULL);
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         (void)setsid();
-        if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0 || chdir("/") < 0 || (setrlimit(RLIMIT_CORE, &core) < 0 && errno != EPERM))
+        if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0 ||
+            chdir("/") < 0 || (setrlimit(RLIMIT_CORE, &core) < 0 && errno != EPERM))
                 _exit(NOT_EXECUTED);
         if (syscall(SYS_close_range, 3, ~0u, 0) < 0)
                 for (int fd = 3; fd < FD_LAST; fd++)
@@ -135,7 +156,8 @@ end(pid_t pid, uint64_t until, bool is_over, int *ret_status)
         const struct timespec moment = { 0, 2000000 };
         pid_t got = 0;
 
-        while (!is_over && (got = waitpid(pid, ret_status, WNOHANG)) == 0 && clock_boot_ms() < until)
+        while (!is_over && (got = waitpid(pid, ret_status, WNOHANG)) == 0 &&
+               clock_boot_ms() < until)
                 (void)nanosleep(&moment, NULL);
         (void)kill(-pid, SIGKILL);
         if (got == pid)
@@ -153,7 +175,8 @@ refuse(const struct host_source *source, int sys, int status, struct error *e)
         char what[80];
 
         if (sys == ETIMEDOUT)
-                (void)snprintf(what, sizeof what, "did not end within %llu ms", (unsigned long long)source->timeout_ms);
+                (void)snprintf(what, sizeof what, "did not end within %llu ms",
+                               (unsigned long long)source->timeout_ms);
         else if (sys == EFBIG)
                 (void)snprintf(what, sizeof what, "says more than 64 KiB");
         else if (sys != 0)
@@ -161,15 +184,19 @@ refuse(const struct host_source *source, int sys, int status, struct error *e)
         else if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_EXECUTED)
                 (void)snprintf(what, sizeof what, "could not be executed");
         else
-                (void)snprintf(what, sizeof what, "ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",
+                (void)snprintf(what, sizeof what, "ended with %s %d",
+                               WIFSIGNALED(status) ? "signal" : "status",
                                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, "", "not_found", "the command %.100s %s", name, what);
-        error_hint(e, "Run it by hand as the daemon's user: what it says on standard error is not shown, because that might hold the value.");
+        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, "", "not_found", "the command %.100s %s", name,
+                      what);
+        error_hint(e, "Run it by hand as the daemon's user: what it says on standard error is not "
+                      "shown, because that might hold the value.");
         return -1;
 }
 
 static int
-run(const struct host_source *source, const struct words *w, char *text, size_t room, size_t *ret_len, struct error *e)
+run(const struct host_source *source, const struct words *w, char *text, size_t room,
+    size_t *ret_len, struct error *e)
 {
         uint64_t until = clock_boot_ms() + source->timeout_ms;
         scoped_fd int from = -1;
@@ -178,12 +205,14 @@ run(const struct host_source *source, const struct words *w, char *text, size_t 
         pid_t pid;
 
         if (pipe2(pipes, O_CLOEXEC) < 0)
-                return fail_sys(e, ERROR_AUTH_UNRESOLVABLE, errno, "making a pipe for the command %.100s", w->argv[0]);
+                return fail_sys(e, ERROR_AUTH_UNRESOLVABLE, errno,
+                                "making a pipe for the command %.100s", w->argv[0]);
         from = pipes[0];
         to = pipes[1];
         pid = fork();
         if (pid < 0)
-                return fail_sys(e, ERROR_AUTH_UNRESOLVABLE, errno, "starting the command %.100s", w->argv[0]);
+                return fail_sys(e, ERROR_AUTH_UNRESOLVABLE, errno, "starting the command %.100s",
+                                w->argv[0]);
         if (pid == 0)
                 become(w, to);
         scoped_fd_close(&to);
@@ -198,7 +227,8 @@ run(const struct host_source *source, const struct words *w, char *text, size_t 
 }
 
 int
-secret_command_fetch(const struct host_source *source, const char *slug, struct secret_values *values, struct error *e)
+secret_command_fetch(const struct host_source *source, const char *slug,
+                     struct secret_values *values, struct error *e)
 {
         struct words w;
         size_t room, len = 0;

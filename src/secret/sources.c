@@ -11,9 +11,11 @@
 
 enum { SENTENCE_ROOM = 400 };
 
-/* -- the environment ------------------------------------------------------------------------------------------ */
+/* -- the environment
+ * ------------------------------------------------------------------------------------------ */
 
-/* What stands before "=" stays, as the name its value is kept under; the value itself is gone from there. */
+/* What stands before "=" stays, as the name its value is kept under; the value itself is gone from
+ * there. */
 static int
 take_variable(char *item, struct secret_values **values, struct error *e)
 {
@@ -39,13 +41,15 @@ is_named(const struct host_sources *sources, const char *item)
 
         for (size_t i = 0; item[len] == '=' && i < sources->count; i++)
                 for (size_t v = 0; v < sources->items[i].variable_count; v++)
-                        if (strncmp(sources->items[i].variables[v].name, item, len) == 0 && sources->items[i].variables[v].name[len] == '\0')
+                        if (strncmp(sources->items[i].variables[v].name, item, len) == 0 &&
+                            sources->items[i].variables[v].name[len] == '\0')
                                 return true;
         return false;
 }
 
 int
-secret_variables_take(const struct host_sources *sources, char **environment, struct secret_values **values, struct error *e)
+secret_variables_take(const struct host_sources *sources, char **environment,
+                      struct secret_values **values, struct error *e)
 {
         char **keep = environment;
         int result = 0;
@@ -61,18 +65,27 @@ secret_variables_take(const struct host_sources *sources, char **environment, st
 }
 
 static int
-environment_fetch(const struct host_source *source, const struct secret_values *variables, const char *slug, struct secret_values *values, struct error *e)
+environment_fetch(const struct host_source *source, const struct secret_values *variables,
+                  const char *slug, struct secret_values *values, struct error *e)
 {
         for (size_t i = 0; i < source->variable_count; i++) {
-                const char *value = strcmp(source->variables[i].slug, slug) == 0 ? secret_value_look(variables, source->variables[i].name) : NULL;
+                const char *value =
+                        strcmp(source->variables[i].slug, slug) == 0
+                                ? secret_value_look(variables, source->variables[i].name)
+                                : NULL;
 
                 if (value)
-                        return secret_values_add(values, slug, value, strlen(value), "the environment", e) < 0 ? -1 : 1;
+                        return secret_values_add(values, slug, value, strlen(value),
+                                                 "the environment", e) < 0
+                                       ? -1
+                                       : 1;
         }
         return 0;
 }
 
-/* -- a file --------------------------------------------------------------------------------------------------- */
+/* -- a file
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static int
 file_fetch(const char *path, const char *slug, struct secret_values *values, struct error *e)
@@ -85,12 +98,14 @@ file_fetch(const char *path, const char *slug, struct secret_values *values, str
                 return -1;
         value = secret_value_look(lines, slug);
         if (value)
-                result = secret_values_add(values, slug, value, strlen(value), path, e) < 0 ? -1 : 1;
+                result =
+                        secret_values_add(values, slug, value, strlen(value), path, e) < 0 ? -1 : 1;
         secret_values_free(lines);
         return result;
 }
 
-/* -- all of them ---------------------------------------------------------------------------------------------- */
+/* -- all of them
+ * ---------------------------------------------------------------------------------------------- */
 
 static bool
 is_asked(const struct host_source *source, const char *slug)
@@ -99,7 +114,8 @@ is_asked(const struct host_source *source, const char *slug)
 }
 
 static int
-ask(const struct secret_sources *s, const struct host_source *source, const char *slug, struct secret_values *values, struct error *e)
+ask(const struct secret_sources *s, const struct host_source *source, const char *slug,
+    struct secret_values *values, struct error *e)
 {
         switch (source->kind) {
         case HOST_SOURCE_FILE:
@@ -117,7 +133,8 @@ ask(const struct secret_sources *s, const struct host_source *source, const char
 static void
 say_asked(char *text, size_t *at, const char *what, const char *name)
 {
-        int len = snprintf(text + *at, SENTENCE_ROOM - *at, "%s%s%s%.100s", *at > 0 ? ", " : "", what, *name ? " " : "", name);
+        int len = snprintf(text + *at, SENTENCE_ROOM - *at, "%s%s%s%.100s", *at > 0 ? ", " : "",
+                           what, *name ? " " : "", name);
 
         *at = len < 0 || (size_t)len >= SENTENCE_ROOM - *at ? SENTENCE_ROOM - 1 : *at + (size_t)len;
 }
@@ -125,18 +142,25 @@ say_asked(char *text, size_t *at, const char *what, const char *name)
 static int
 not_found(const struct secret_sources *s, const char *slug, struct error *e)
 {
-        static const char *const words[] = { "the file", "the environment", "the directory", "the command" };
+        static const char *const words[] = { "the file", "the environment", "the directory",
+                                             "the command" };
         char text[SENTENCE_ROOM] = "";
         size_t at = 0;
 
         for (size_t i = 0; i < s->listed.count; i++)
                 if (is_asked(&s->listed.items[i], slug))
-                        say_asked(text, &at, words[s->listed.items[i].kind], s->listed.items[i].kind == HOST_SOURCE_COMMAND ? s->listed.items[i].argv.items[0]
-                                  : s->listed.items[i].path ? s->listed.items[i].path : "");
+                        say_asked(text, &at, words[s->listed.items[i].kind],
+                                  s->listed.items[i].kind == HOST_SOURCE_COMMAND
+                                          ? s->listed.items[i].argv.items[0]
+                                  : s->listed.items[i].path ? s->listed.items[i].path
+                                                            : "");
         if (s->file)
                 say_asked(text, &at, words[HOST_SOURCE_FILE], s->file);
-        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, "", "not_found", "the secret \"%.80s\" has no value: %s%s", slug, at > 0 ? "asked " : "no source of secrets is configured", text);
-        error_hint(e, "Put the value where one of these looks, or name a source under secret_sources in the host file: docs/SECRETS.md.");
+        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, "", "not_found",
+                      "the secret \"%.80s\" has no value: %s%s", slug,
+                      at > 0 ? "asked " : "no source of secrets is configured", text);
+        error_hint(e, "Put the value where one of these looks, or name a source under "
+                      "secret_sources in the host file: docs/SECRETS.md.");
         return -1;
 }
 
@@ -152,12 +176,14 @@ broken(const char *slug, struct error *e)
 }
 
 static int
-fetch(const struct secret_sources *s, const char *slug, struct secret_values *values, struct error *e)
+fetch(const struct secret_sources *s, const char *slug, struct secret_values *values,
+      struct error *e)
 {
         int found = 0;
 
         if (!host_slug_check(slug))
-                return not_found(s, slug, e);          /* a slug becomes a file's name and a command's word: only what cannot be another's */
+                return not_found(s, slug, e); /* a slug becomes a file's name and a command's word:
+                                                 only what cannot be another's */
         for (size_t i = 0; i < s->listed.count && found == 0; i++)
                 if (is_asked(&s->listed.items[i], slug))
                         found = ask(s, &s->listed.items[i], slug, values, e);
@@ -169,8 +195,8 @@ fetch(const struct secret_sources *s, const char *slug, struct secret_values *va
 }
 
 int
-secret_sources_fetch(const struct secret_sources *sources, const char *const *slugs, size_t count, struct secret_values *values,
-                     size_t *ret_failed, struct error *e)
+secret_sources_fetch(const struct secret_sources *sources, const char *const *slugs, size_t count,
+                     struct secret_values *values, size_t *ret_failed, struct error *e)
 {
         for (size_t i = 0; i < count; i++) {
                 *ret_failed = i;

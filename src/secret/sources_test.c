@@ -17,7 +17,7 @@ static char dir[64];
 static const char *
 in_dir(const char *name)
 {
-        static char path[64][160];     /* of one test */
+        static char path[64][160]; /* of one test */
         static unsigned turn;
 
         turn = (turn + 1) % 64;
@@ -129,7 +129,8 @@ a_directory_holds_one_file_for_each(void **state)
 static void
 no_link_leads_out_of_a_directory(void **state)
 {
-        const struct host_source source = { .kind = HOST_SOURCE_DIRECTORY, .path = in_dir("inner") };
+        const struct host_source source = { .kind = HOST_SOURCE_DIRECTORY,
+                                            .path = in_dir("inner") };
         const struct secret_sources s = { .listed = { &source, 1 } };
         struct error e;
 
@@ -174,15 +175,20 @@ shell(const char *script, uint64_t timeout_ms)
         static unsigned turn;
         const char **argv = words[turn++ % 64];
 
-        memcpy(argv, (const char *const[]){ "/bin/sh", "-c", script, "name", "{slug}" }, sizeof words[0]);
-        return (struct host_source){ .kind = HOST_SOURCE_COMMAND, .argv = { argv, 5 }, .timeout_ms = timeout_ms };
+        memcpy(argv, (const char *const[]){ "/bin/sh", "-c", script, "name", "{slug}" },
+               sizeof words[0]);
+        return (struct host_source){ .kind = HOST_SOURCE_COMMAND,
+                                     .argv = { argv, 5 },
+                                     .timeout_ms = timeout_ms };
 }
 
 static void
 a_command_says_the_value(void **state)
 {
-        const struct host_source source = shell("printf '%s\\n' \"for-$1\"", 5000), quiet = shell("echo CANARY >&2; echo value", 5000);
-        const struct secret_sources s = { .listed = { &source, 1 } }, q = { .listed = { &quiet, 1 } };
+        const struct host_source source = shell("printf '%s\\n' \"for-$1\"", 5000),
+                                 quiet = shell("echo CANARY >&2; echo value", 5000);
+        const struct secret_sources s = { .listed = { &source, 1 } },
+                                    q = { .listed = { &quiet, 1 } };
         struct error e;
 
         (void)state;
@@ -193,13 +199,25 @@ a_command_says_the_value(void **state)
 static void
 a_command_that_does_not_is_refused(void **state)
 {
-        static const struct { const char *script; uint64_t timeout_ms; const char *word; } rows[] = {
-                { "echo CANARY >&2; exit 3", 5000, "status 3" }, { "echo CANARY; kill -9 $$", 5000, "signal 9" }, { "sleep 60", 200, "200 ms" },
-                { "echo CANARY; exec 1>&-; sleep 60", 200, "200 ms" }, { "while :; do echo CANARY; done", 5000, "64 KiB" }, { ":", 5000, "empty" },
-                { "echo CANARY; echo CANARY", 5000, "line feed" }, { "sleep 60 & echo CANARY", 200, "200 ms" }, { "exit 127", 5000, "executed" },
+        static const struct {
+                const char *script;
+                uint64_t timeout_ms;
+                const char *word;
+        } rows[] = {
+                { "echo CANARY >&2; exit 3", 5000, "status 3" },
+                { "echo CANARY; kill -9 $$", 5000, "signal 9" },
+                { "sleep 60", 200, "200 ms" },
+                { "echo CANARY; exec 1>&-; sleep 60", 200, "200 ms" },
+                { "while :; do echo CANARY; done", 5000, "64 KiB" },
+                { ":", 5000, "empty" },
+                { "echo CANARY; echo CANARY", 5000, "line feed" },
+                { "sleep 60 & echo CANARY", 200, "200 ms" },
+                { "exit 127", 5000, "executed" },
         };
         static const char *const absent[] = { "/nonexistent/program" };
-        const struct host_source none = { .kind = HOST_SOURCE_COMMAND, .argv = { absent, 1 }, .timeout_ms = 1000 };
+        const struct host_source none = { .kind = HOST_SOURCE_COMMAND,
+                                          .argv = { absent, 1 },
+                                          .timeout_ms = 1000 };
         time_t begin = time(NULL);
 
         (void)state;
@@ -216,8 +234,12 @@ a_command_that_does_not_is_refused(void **state)
 static void
 a_command_is_given_nothing(void **state)
 {
-        const struct host_source fds = shell("for n in 3 4 5 6 7 8 9; do if eval \"true <&$n\" 2>/dev/null; then echo open $n; exit; fi; done; echo none", 5000);
-        const struct host_source env = shell("if env | grep -q CARREL_HIDDEN; then echo there; else echo gone; fi", 5000);
+        const struct host_source fds =
+                shell("for n in 3 4 5 6 7 8 9; do if eval \"true <&$n\" 2>/dev/null; then echo "
+                      "open $n; exit; fi; done; echo none",
+                      5000);
+        const struct host_source env =
+                shell("if env | grep -q CARREL_HIDDEN; then echo there; else echo gone; fi", 5000);
         const struct secret_sources f = { .listed = { &fds, 1 } }, v = { .listed = { &env, 1 } };
         int fd = dup2(2, 7);
         struct error e;
@@ -234,9 +256,14 @@ a_command_is_given_nothing(void **state)
 static void
 variables_are_taken_out_of_the_environment(void **state)
 {
-        static const struct host_binding rows[] = { { "API_KEY", "api-key" }, { "ABSENT", "absent" }, { "EMPTY", "empty" } };
-        const struct host_source source = { .kind = HOST_SOURCE_ENVIRONMENT, .variables = rows, .variable_count = 3 };
-        char home[] = "HOME=/x", key[] = "API_KEY=s3cret", longer[] = "API_KEYS=stays", empty[] = "EMPTY=";
+        static const struct host_binding rows[] = { { "API_KEY", "api-key" },
+                                                    { "ABSENT", "absent" },
+                                                    { "EMPTY", "empty" } };
+        const struct host_source source = { .kind = HOST_SOURCE_ENVIRONMENT,
+                                            .variables = rows,
+                                            .variable_count = 3 };
+        char home[] = "HOME=/x", key[] = "API_KEY=s3cret", longer[] = "API_KEYS=stays",
+             empty[] = "EMPTY=";
         char *environment[] = { home, key, longer, empty, NULL };
         struct secret_values *variables = NULL;
         struct secret_sources s = { .listed = { &source, 1 } };
@@ -260,7 +287,8 @@ static void
 the_first_that_knows_it_answers(void **state)
 {
         static const char *const only[] = { "cd" };
-        struct host_source sources[] = { { .kind = HOST_SOURCE_DIRECTORY, .path = dir }, { .kind = HOST_SOURCE_FILE, .path = in_dir("lines") },
+        struct host_source sources[] = { { .kind = HOST_SOURCE_DIRECTORY, .path = dir },
+                                         { .kind = HOST_SOURCE_FILE, .path = in_dir("lines") },
                                          shell("echo asked", 5000) };
         const struct secret_sources s = { .listed = { sources, 3 }, .file = in_dir("last") };
         struct error e;
@@ -277,7 +305,7 @@ the_first_that_knows_it_answers(void **state)
         assert_null(fetch_one(&s, "nowhere", &e));
         assert_non_null(strstr(e.message, dir));
         assert_null(strstr(e.message, "/bin/sh"));
-        put("ef", "CANARY", 6, 0666);          /* a source that is out of order is not passed over */
+        put("ef", "CANARY", 6, 0666); /* a source that is out of order is not passed over */
         assert_null(fetch_one(&s, "ef", &e));
 }
 
@@ -296,8 +324,10 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_directory_holds_one_file_for_each, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(no_link_leads_out_of_a_directory, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_directory_holds_one_file_for_each, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(no_link_leads_out_of_a_directory, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(a_file_holds_lines, set_up, tear_down),
                 cmocka_unit_test(a_command_says_the_value),
                 cmocka_unit_test(a_command_that_does_not_is_refused),

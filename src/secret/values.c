@@ -2,10 +2,10 @@
  * secret/values.c - credentials in memory, and the file of slug=value lines.
  *
  * Room: secret (acting). Touches: fd mem.
- * Knows one file's form. Knows nothing of manifests or of who may ask: authorise() has judged before.
- * Theory: values lie in one anonymous mapping (not the heap: it is wiped, unlocked and unmapped as one piece). A file is read into it
- * whole, and the pairs are cut in place.
- * S1: no value is ever formatted or compared outside this file.
+ * Knows one file's form. Knows nothing of manifests or of who may ask: authorise() has judged
+ * before. Theory: values lie in one anonymous mapping (not the heap: it is wiped, unlocked and
+ * unmapped as one piece). A file is read into it whole, and the pairs are cut in place. S1: no
+ * value is ever formatted or compared outside this file.
  */
 #include "secret/values.h"
 
@@ -24,10 +24,12 @@
 enum { MAP_LEN = SECRET_FILE_MAX + 4096 };
 
 struct secret_values {
-        char *text;                     /* MAP_LEN bytes, private */
+        char *text; /* MAP_LEN bytes, private */
         size_t used;
         size_t count;
-        struct { const char *slug, *value; } pairs[SECRET_VALUES_MAX];
+        struct {
+                const char *slug, *value;
+        } pairs[SECRET_VALUES_MAX];
 };
 
 static int
@@ -46,7 +48,8 @@ secret_file_check(int fd, const char *path, off_t most, struct error *e)
 
         if (fstat(fd, &st) < 0)
                 return unreadable(e, "io", path, "cannot be looked at");
-        is_roots = st.st_uid == 0 && st.st_gid == 0;   /* a service manager gives its services such files, readable to them by name */
+        is_roots = st.st_uid == 0 && st.st_gid == 0; /* a service manager gives its services such
+                                                        files, readable to them by name */
         if (!S_ISREG(st.st_mode))
                 return unreadable(e, "not_regular", path, "is no regular file");
         if (st.st_uid != geteuid() && !is_roots)
@@ -60,7 +63,8 @@ secret_file_check(int fd, const char *path, off_t most, struct error *e)
 }
 
 int
-secret_file_read(int fd, const char *path, char *bytes, size_t room, size_t *ret_len, struct error *e)
+secret_file_read(int fd, const char *path, char *bytes, size_t room, size_t *ret_len,
+                 struct error *e)
 {
         size_t len = 0;
         ssize_t got;
@@ -79,13 +83,15 @@ secret_file_read(int fd, const char *path, char *bytes, size_t room, size_t *ret
 static int
 bad_line(struct error *e, const char *path, unsigned line, const char *message)
 {
-        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, "", "not_found", "the secrets file \"%.200s\", line %u: %s", path, line, message);
+        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, "", "not_found",
+                      "the secrets file \"%.200s\", line %u: %s", path, line, message);
         return -1;
 }
 
 /* Cuts one line in place; it ends in a NUL that stands where the line feed was. */
 static int
-read_line(struct secret_values *values, char *line, size_t len, const char *path, unsigned number, struct error *e)
+read_line(struct secret_values *values, char *line, size_t len, const char *path, unsigned number,
+          struct error *e)
 {
         char *equals = memchr(line, '=', len);
 
@@ -120,7 +126,7 @@ read_lines(struct secret_values *values, size_t len, const char *path, struct er
                 char *feed = memchr(at, '\n', (size_t)(end - at));
                 char *stop = feed ? feed : end;
 
-                *stop = '\0';           /* the mapping is longer than any file */
+                *stop = '\0'; /* the mapping is longer than any file */
                 if (read_line(values, at, (size_t)(stop - at), path, ++number, e) < 0)
                         return -1;
                 at = stop + 1;
@@ -135,13 +141,14 @@ secret_values_new(void)
 
         if (!values)
                 return NULL;
-        values->text = mmap(NULL, MAP_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        values->text =
+                mmap(NULL, MAP_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (values->text == MAP_FAILED) {
                 free(values);
                 return NULL;
         }
         (void)madvise(values->text, MAP_LEN, MADV_DONTDUMP);
-        (void)mlock(values->text, MAP_LEN);     /* a courtesy: RLIMIT_MEMLOCK may be small */
+        (void)mlock(values->text, MAP_LEN); /* a courtesy: RLIMIT_MEMLOCK may be small */
         return values;
 }
 
@@ -163,14 +170,16 @@ secret_values_open(const char *path, struct secret_values **ret, struct error *e
         size_t len = 0;
 
         if (fd < 0)
-                return unreadable(e, errno == EACCES ? "permission" : "not_found", path, "cannot be opened");
+                return unreadable(e, errno == EACCES ? "permission" : "not_found", path,
+                                  "cannot be opened");
         if (secret_file_check(fd, path, SECRET_FILE_MAX, e) < 0)
                 return -1;
         values = secret_values_new();
         if (!values)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the values of secrets");
         if (secret_file_read(fd, path, values->text, SECRET_FILE_MAX + 1, &len, e) < 0 ||
-            (len > SECRET_FILE_MAX && unreadable(e, "io", path, "is larger than 64 KiB") < 0) || read_lines(values, len, path, e) < 0) {
+            (len > SECRET_FILE_MAX && unreadable(e, "io", path, "is larger than 64 KiB") < 0) ||
+            read_lines(values, len, path, e) < 0) {
                 secret_values_free(values);
                 return -1;
         }
@@ -182,27 +191,37 @@ secret_values_open(const char *path, struct secret_values **ret, struct error *e
 char *
 secret_values_room(struct secret_values *values, size_t *ret_len)
 {
-        *ret_len = MAP_LEN - values->used;       /* one more than may be kept: what fills it was too long */
+        *ret_len =
+                MAP_LEN - values->used; /* one more than may be kept: what fills it was too long */
         return values->text + values->used;
 }
 
 static int
 unfit(const char *slug, const char *source, const char *what, struct error *e)
 {
-        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, "", "not_found", "the value that %.200s has for the secret \"%.80s\" %s", source, slug, what);
-        error_hint(e, "A value is bound as an environment variable: one line of text, without its line feed.");
+        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, "", "not_found",
+                      "the value that %.200s has for the secret \"%.80s\" %s", source, slug, what);
+        error_hint(e, "A value is bound as an environment variable: one line of text, without its "
+                      "line feed.");
         return -1;
 }
 
 int
-secret_values_keep(struct secret_values *values, const char *slug, size_t len, const char *source, struct error *e)
+secret_values_keep(struct secret_values *values, const char *slug, size_t len, const char *source,
+                   struct error *e)
 {
         char *text = values->text + values->used;
-        const char *what = len == 0 ? "is empty" : len >= MAP_LEN - values->used ? NULL : memchr(text, '\0', len) || memchr(text, '\r', len) || memchr(text, '\n', len)
-                           ? "holds a line feed, a carriage return or a NUL" : NULL;
+        const char *what =
+                len == 0                        ? "is empty"
+                : len >= MAP_LEN - values->used ? NULL
+                : memchr(text, '\0', len) || memchr(text, '\r', len) || memchr(text, '\n', len)
+                        ? "holds a line feed, a carriage return or a NUL"
+                        : NULL;
 
         if (len > MAP_LEN - 1 - values->used || values->count == SECRET_VALUES_MAX)
-                return unfit(slug, source, "is too long: all of a sandbox's secrets together are at most 64 KiB", e);
+                return unfit(slug, source,
+                             "is too long: all of a sandbox's secrets together are at most 64 KiB",
+                             e);
         if (what) {
                 explicit_bzero(text, len);
                 return unfit(slug, source, what, e);
@@ -215,7 +234,8 @@ secret_values_keep(struct secret_values *values, const char *slug, size_t len, c
 }
 
 int
-secret_values_add(struct secret_values *values, const char *slug, const char *bytes, size_t len, const char *source, struct error *e)
+secret_values_add(struct secret_values *values, const char *slug, const char *bytes, size_t len,
+                  const char *source, struct error *e)
 {
         size_t room;
         char *text = secret_values_room(values, &room);
@@ -235,8 +255,8 @@ secret_value_look(const struct secret_values *values, const char *slug)
 }
 
 int
-secret_value_find(const struct secret_values *values, const char *slug, const char *path, const char **ret,
-                  struct error *e)
+secret_value_find(const struct secret_values *values, const char *slug, const char *path,
+                  const char **ret, struct error *e)
 {
         const char *value = secret_value_look(values, slug);
 
@@ -244,7 +264,8 @@ secret_value_find(const struct secret_values *values, const char *slug, const ch
                 *ret = value;
                 return 0;
         }
-        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, path, "not_found", "the secret \"%.80s\" has no value: %s", slug,
+        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, path, "not_found",
+                      "the secret \"%.80s\" has no value: %s", slug,
                       values ? "no source holds it" : "no source of secrets is configured");
         error_hint(e, "Name a source under secret_sources in the host file: docs/SECRETS.md.");
         return -1;

@@ -46,7 +46,8 @@ tear_down(void **state)
 static void
 holds_values_as_they_stand(void **state)
 {
-        static const char text[] = "# development\n\nopenai-api-key=sk=with=equals\nacme/db= a b \nlast=no line end";
+        static const char text[] =
+                "# development\n\nopenai-api-key=sk=with=equals\nacme/db= a b \nlast=no line end";
         struct secret_values *values;
         const char *value;
         struct error e;
@@ -81,10 +82,20 @@ answers_without_a_source(void **state)
 static void
 refuses_bad_lines_without_saying_them(void **state)
 {
-        static const struct { const char *bytes; size_t len; } rows[] = {
+        static const struct {
+                const char *bytes;
+                size_t len;
+        } rows[] = {
 #define ROW(text) { (text), sizeof(text) - 1 }
-                ROW("ab=\n"), ROW("CANARY\n"), ROW("ab=CANARY\r\n"), ROW("ab=CAN\0ARY\n"), ROW("AB=CANARY\n"), ROW("=CANARY\n"),
-                ROW("ab=CANARY\nab=CANARY\n"), ROW("ab =CANARY\n"), ROW(" ab=CANARY\n"),
+                ROW("ab=\n"),
+                ROW("CANARY\n"),
+                ROW("ab=CANARY\r\n"),
+                ROW("ab=CAN\0ARY\n"),
+                ROW("AB=CANARY\n"),
+                ROW("=CANARY\n"),
+                ROW("ab=CANARY\nab=CANARY\n"),
+                ROW("ab =CANARY\n"),
+                ROW(" ab=CANARY\n"),
 #undef ROW
         };
 

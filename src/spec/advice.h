@@ -22,7 +22,8 @@ const char *advice_key(struct judge *j, const struct field_set *set, const struc
  * For a value whose type differs from that of `row`, a row of `set`: the same value as that type,
  * or an example.
  */
-const char *advice_type(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value);
+const char *advice_type(struct judge *j, const struct field_set *set, const struct field *row,
+                        const struct node *value);
 
 /* For a value that is not one of the choices of `row`. */
 const char *advice_choice(struct judge *j, const struct field *row, const char *text);

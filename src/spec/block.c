@@ -36,7 +36,8 @@ bool
 version_check(const char *text)
 {
         static const char digits[] = "0123456789";
-        static const char tail[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-+";
+        static const char tail[] =
+                "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.-+";
 
         for (int part = 0; part < 3; part++) {
                 size_t len = strspn(text, digits);
@@ -49,40 +50,87 @@ version_check(const char *text)
         }
         if (*text == '\0')
                 return true;
-        return (*text == '-' || *text == '+') && text[1] != '\0' && text[1 + strspn(text + 1, tail)] == '\0';
+        return (*text == '-' || *text == '+') && text[1] != '\0' &&
+               text[1 + strspn(text + 1, tail)] == '\0';
 }
 
 static const char *const schema_choice[] = { "sandbox/v1", NULL };
 
 static const struct field block_rows[] = {
-        { .name = "schema", .kind = FIELD_CHOICE, .choices = schema_choice, .offset = FIELD_NOWHERE,
+        { .name = "schema",
+          .kind = FIELD_CHOICE,
+          .choices = schema_choice,
+          .offset = FIELD_NOWHERE,
           .help = "sandbox/v1; required in a file of its own." },
-        { .name = "id", .kind = FIELD_TEXT, .pattern = "^@[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*$", .matches = id_check,
-          .offset = offsetof(struct spec, id), .help = "@owner/slug in lower case, for a file that others refer to." },
-        { .name = "version", .kind = FIELD_TEXT, .flags = FIELD_LOOSE_TYPE,
-          .pattern = "^[0-9]+\\.[0-9]+\\.[0-9]+([-+][0-9A-Za-z_.-]+)?$", .matches = version_check,
-          .offset = offsetof(struct spec, version), .help = "Version of this file, three numbers: 1.0.0." },
-        { .name = "provider", .kind = FIELD_TEXT, .flags = FIELD_REQUIRED, .pattern = "^[a-z0-9][a-z0-9-]{0,62}$",
-          .matches = provider_id_check, .read = provider_read,
+        { .name = "id",
+          .kind = FIELD_TEXT,
+          .pattern = "^@[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*$",
+          .matches = id_check,
+          .offset = offsetof(struct spec, id),
+          .help = "@owner/slug in lower case, for a file that others refer to." },
+        { .name = "version",
+          .kind = FIELD_TEXT,
+          .flags = FIELD_LOOSE_TYPE,
+          .pattern = "^[0-9]+\\.[0-9]+\\.[0-9]+([-+][0-9A-Za-z_.-]+)?$",
+          .matches = version_check,
+          .offset = offsetof(struct spec, version),
+          .help = "Version of this file, three numbers: 1.0.0." },
+        { .name = "provider",
+          .kind = FIELD_TEXT,
+          .flags = FIELD_REQUIRED,
+          .pattern = "^[a-z0-9][a-z0-9-]{0,62}$",
+          .matches = provider_id_check,
+          .read = provider_read,
           .help = "Which backend runs the commands, for instance local." },
-        { .name = "config", .kind = FIELD_MAP, .flags = FIELD_REQUIRED, .read = config_read,
+        { .name = "config",
+          .kind = FIELD_MAP,
+          .flags = FIELD_REQUIRED,
+          .read = config_read,
           .help = "Settings of that provider; {} for no settings." },
-        { .name = "limits", .kind = FIELD_MAP, .members = &limits_set, .offset = offsetof(struct spec, limits),
+        { .name = "limits",
+          .kind = FIELD_MAP,
+          .members = &limits_set,
+          .offset = offsetof(struct spec, limits),
           .help = "Resource caps." },
-        { .name = "env", .kind = FIELD_MAP, .members = &env_set, .read = env_read, .help = "Variables, by name." },
-        { .name = "network", .kind = FIELD_MAP, .members = &network_set, .offset = FIELD_NOWHERE,
+        { .name = "env",
+          .kind = FIELD_MAP,
+          .members = &env_set,
+          .read = env_read,
+          .help = "Variables, by name." },
+        { .name = "network",
+          .kind = FIELD_MAP,
+          .members = &network_set,
+          .offset = FIELD_NOWHERE,
           .help = "What commands may reach; missing: nothing." },
-        { .name = "mounts", .kind = FIELD_LIST, .max = 64, .item = &mount_item, .read = mounts_read,
+        { .name = "mounts",
+          .kind = FIELD_LIST,
+          .max = 64,
+          .item = &mount_item,
+          .read = mounts_read,
           .help = "What is seen inside, and where." },
-        { .name = "identity", .kind = FIELD_ONE_OF, .members = &identity_forms, .read = identity_read,
+        { .name = "identity",
+          .kind = FIELD_ONE_OF,
+          .members = &identity_forms,
+          .read = identity_read,
           .help = "In whose name commands run; a label, never an operating system user." },
-        { .name = "policy", .kind = FIELD_ONE_OF, .members = &policy_forms, .read = policy_read,
+        { .name = "policy",
+          .kind = FIELD_ONE_OF,
+          .members = &policy_forms,
+          .read = policy_read,
           .help = "Who may use the sandbox (AIP-38)." },
-        { .name = "lifecycle", .kind = FIELD_MAP, .members = &lifecycle_set, .read = lifecycle_read,
+        { .name = "lifecycle",
+          .kind = FIELD_MAP,
+          .members = &lifecycle_set,
+          .read = lifecycle_read,
           .help = "When it pauses and when it goes." },
-        { .name = "read_only", .camel = "readOnly", .kind = FIELD_BOOL, .offset = offsetof(struct spec, is_read_only),
+        { .name = "read_only",
+          .camel = "readOnly",
+          .kind = FIELD_BOOL,
+          .offset = offsetof(struct spec, is_read_only),
           .help = "true: no command runs; default false." },
-        { .name = "metadata", .kind = FIELD_MAP, .read = metadata_read,
+        { .name = "metadata",
+          .kind = FIELD_MAP,
+          .read = metadata_read,
           .help = "Free, a map for each program; metadata.carrel is Carrel's own." },
 };
 const struct field_set block_set = { FIELD_SET(block_rows), .code = ERROR_SCHEMA_INVALID };
@@ -105,8 +153,9 @@ standalone_check(struct judge *j, const struct node *block)
                 if (j->kind != MANIFEST_STANDALONE || member)
                         continue;
                 if (i == 0)
-                        judge_error(j, block, &at, ERROR_SCHEMA_INVALID, "missing", 
-                                    "Write `schema: sandbox/v1` on top.", "a SANDBOX.md says which schema it follows");
+                        judge_error(j, block, &at, ERROR_SCHEMA_INVALID, "missing",
+                                    "Write `schema: sandbox/v1` on top.",
+                                    "a SANDBOX.md says which schema it follows");
                 else
                         judge_warn(j, block, &at, "standalone_field_missing",
                                    "add `%s` if other files should reference this one", names[i]);
@@ -132,7 +181,8 @@ block_read(struct judge *j, const struct node *block, struct spec *spec)
 
         if (block->kind != NODE_MAP) {
                 judge_error(j, block, NULL, ERROR_SCHEMA_INVALID, "type", NULL,
-                            "a sandbox block is a map, and this is %s", node_kind_name(block->kind));
+                            "a sandbox block is a map, and this is %s",
+                            node_kind_name(block->kind));
                 return;
         }
         credential_scan(j, block);
@@ -143,7 +193,8 @@ block_read(struct judge *j, const struct node *block, struct spec *spec)
 }
 
 int
-spec_read(struct arena *arena, const struct manifest *m, struct spec **ret, struct findings *findings, struct error *e)
+spec_read(struct arena *arena, const struct manifest *m, struct spec **ret,
+          struct findings *findings, struct error *e)
 {
         struct judge j = { arena, findings, m->kind, m->syntax };
         struct spec *spec = arena_new(arena, struct spec);

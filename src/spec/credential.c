@@ -12,8 +12,17 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { UPPER = 1u << 0, LOWER = 1u << 1, DIGIT = 1u << 2, UNDER = 1u << 3, DASH = 1u << 4, HEX = 1u << 5, DOT = 1u << 6,
-       SPACE = 1u << 7, PLUS = 1u << 8 };
+enum {
+        UPPER = 1u << 0,
+        LOWER = 1u << 1,
+        DIGIT = 1u << 2,
+        UNDER = 1u << 3,
+        DASH = 1u << 4,
+        HEX = 1u << 5,
+        DOT = 1u << 6,
+        SPACE = 1u << 7,
+        PLUS = 1u << 8
+};
 enum { ALNUM = UPPER | LOWER | DIGIT, WORD = ALNUM | UNDER, SLUG = WORD | DASH };
 
 struct shape {
@@ -21,26 +30,31 @@ struct shape {
         const char *heads[6];
         unsigned set;
         unsigned min;
-        bool is_exact;        /* exactly `min`, and the word ends there */
+        bool is_exact; /* exactly `min`, and the word ends there */
 };
 
 static const struct shape shapes[] = {
-        { "secret key (sk-)",        { "sk-" },                                                       SLUG, 16 },
-        { "payment key",             { "sk_live_", "sk_test_", "rk_live_", "rk_test_", "pk_live_", "pk_test_" }, ALNUM, 8 },
-        { "AWS access key id",       { "AKIA", "ASIA" },                                              UPPER | DIGIT, 16, true },
-        { "GitHub token",            { "ghp_", "gho_", "ghu_", "ghs_", "ghr_" },                      ALNUM, 30 },
-        { "GitHub fine-grained token", { "github_pat_" },                                             WORD, 20 },
-        { "GitLab token",            { "glpat-" },                                                    SLUG, 16 },
-        { "Slack token",             { "xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-" },                 ALNUM | DASH, 10 },
-        { "Google API key",          { "AIza" },                                                      SLUG, 35 },
-        { "E2B key",                 { "e2b_" },                                                      HEX, 32 },
-        { "Hugging Face token",      { "hf_" },                                                       ALNUM, 20 },
+        { "secret key (sk-)", { "sk-" }, SLUG, 16 },
+        { "payment key",
+          { "sk_live_", "sk_test_", "rk_live_", "rk_test_", "pk_live_", "pk_test_" },
+          ALNUM,
+          8 },
+        { "AWS access key id", { "AKIA", "ASIA" }, UPPER | DIGIT, 16, true },
+        { "GitHub token", { "ghp_", "gho_", "ghu_", "ghs_", "ghr_" }, ALNUM, 30 },
+        { "GitHub fine-grained token", { "github_pat_" }, WORD, 20 },
+        { "GitLab token", { "glpat-" }, SLUG, 16 },
+        { "Slack token", { "xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-" }, ALNUM | DASH, 10 },
+        { "Google API key", { "AIza" }, SLUG, 35 },
+        { "E2B key", { "e2b_" }, HEX, 32 },
+        { "Hugging Face token", { "hf_" }, ALNUM, 20 },
 };
 
 static const char *const key_names[] = {
-        "apikey", "apitoken", "accesstoken", "authtoken", "token", "secret", "secretkey", "clientsecret", "password",
-        "passwd", "passphrase", "accesskey", "accesskeyid", "secretaccesskey", "privatekey", "credential", "credentials",
-        "bearer", "connectionstring", "refreshtoken", "sessiontoken",
+        "apikey",       "apitoken",    "accesstoken",  "authtoken",        "token",
+        "secret",       "secretkey",   "clientsecret", "password",         "passwd",
+        "passphrase",   "accesskey",   "accesskeyid",  "secretaccesskey",  "privatekey",
+        "credential",   "credentials", "bearer",       "connectionstring", "refreshtoken",
+        "sessiontoken",
 };
 
 static bool
@@ -112,7 +126,8 @@ row_find(const char *text)
         return NULL;
 }
 
-/* eyJ<8+>.eyJ<8+>. : the run before the dot is the same for every start in it, so a failed run is skipped whole. */
+/* eyJ<8+>.eyJ<8+>. : the run before the dot is the same for every start in it, so a failed run is
+ * skipped whole. */
 static bool
 has_jwt(const char *text)
 {
@@ -146,7 +161,8 @@ has_pem(const char *text)
                 at += sizeof begin - 1;
                 for (len = 0; in_set(at[len], UPPER) || at[len] == ' ';)
                         len++;
-                if (len >= sizeof end - 1 && strncmp(at + len - (sizeof end - 1), end, sizeof end - 1) == 0 &&
+                if (len >= sizeof end - 1 &&
+                    strncmp(at + len - (sizeof end - 1), end, sizeof end - 1) == 0 &&
                     strncmp(at + len, "-----", 5) == 0)
                         return true;
         }
@@ -178,7 +194,8 @@ userinfo_run(const char *at)
 {
         size_t len = 0;
 
-        while (at[len] && at[len] != '/' && at[len] != ':' && at[len] != '@' && !in_set(at[len], SPACE))
+        while (at[len] && at[len] != '/' && at[len] != ':' && at[len] != '@' &&
+               !in_set(at[len], SPACE))
                 len++;
         return len;
 }
@@ -244,17 +261,22 @@ credential_key_check(const char *key)
 
 struct walk {
         struct judge *j;
-        const char *key;          /* the nearest key that names a credential, or NULL */
+        const char *key; /* the nearest key that names a credential, or NULL */
         bool is_name_list;
 };
 
-static const char to_source[] = "Put the value into a secret source, name its slug in SECRETS.md, and refer to it through env.auth or a *_ref setting.";
-static const char to_name[] = "List the name alone. A value is given with the call: carrel run -e NAME=VALUE -- COMMAND. A secret comes from a source: docs/SECRETS.md.";
+static const char to_source[] = "Put the value into a secret source, name its slug in SECRETS.md, "
+                                "and refer to it through env.auth or a *_ref setting.";
+static const char to_name[] =
+        "List the name alone. A value is given with the call: carrel run -e NAME=VALUE -- COMMAND. "
+        "A secret comes from a source: docs/SECRETS.md.";
 
 static void
-report(struct walk *w, const struct node *n, const struct trail *at, const char *reason, const char *hint, const char *what)
+report(struct walk *w, const struct node *n, const struct trail *at, const char *reason,
+       const char *hint, const char *what)
 {
-        judge_error(w->j, n, at, ERROR_PLAINTEXT_CREDENTIAL, reason, hint, "%s; a block never holds credentials", what);
+        judge_error(w->j, n, at, ERROR_PLAINTEXT_CREDENTIAL, reason, hint,
+                    "%s; a block never holds credentials", what);
 }
 
 /* NAME=value, the value not empty */
@@ -275,14 +297,16 @@ scalar_scan(struct walk *w, const struct node *n, const struct trail *at)
         if (n->kind != NODE_STRING && !is_number)
                 return;
         if (w->key && n->len > 0) {
-                report(w, n, at, "key", to_source, "this key is the name of a credential, and it has a value");
+                report(w, n, at, "key", to_source,
+                       "this key is the name of a credential, and it has a value");
                 return;
         }
         shape = n->kind == NODE_STRING ? credential_shape_find(n->text) : NULL;
         if (shape)
                 report(w, n, at, "value", to_source, "this value has the shape of a credential");
         else if (w->is_name_list && !n->key && n->kind == NODE_STRING && is_assignment(n->text))
-                report(w, n, at, "value", to_name, "this list takes names alone, and this name has a value");
+                report(w, n, at, "value", to_name,
+                       "this list takes names alone, and this name has a value");
 }
 
 static void
@@ -294,14 +318,16 @@ tree_scan(struct walk *w, const struct node *n, const struct trail *at)
                 scalar_scan(w, n, at);
                 return;
         }
-        node_each(child, n) {
+        node_each(child, n)
+        {
                 struct trail here = { at, child->key, index++ };
                 struct walk inner = { w->j, w->key, w->is_name_list };
 
                 if (child->key) {
                         inner.key = credential_key_check(child->key) ? child->key : NULL;
                         if (credential_shape_find(child->key))
-                                report(w, child, at, "value", to_source, "a key in this map has the shape of a credential");
+                                report(w, child, at, "value", to_source,
+                                       "a key in this map has the shape of a credential");
                 }
                 tree_scan(&inner, child, &here);
         }
@@ -312,7 +338,8 @@ credential_scan(struct judge *j, const struct node *block)
 {
         struct walk w = { j, NULL, false };
 
-        node_each(section, block) {
+        node_each(section, block)
+        {
                 struct trail at = { NULL, section->key, 0 };
 
                 if (section->kind == NODE_STRING && strcmp(section->key, "provider") == 0)
@@ -320,7 +347,8 @@ credential_scan(struct judge *j, const struct node *block)
                 w.key = credential_key_check(section->key) ? section->key : NULL;
                 w.is_name_list = strcmp(section->key, "env") == 0;
                 if (credential_shape_find(section->key))
-                        report(&w, section, NULL, "value", to_source, "a key of the block has the shape of a credential");
+                        report(&w, section, NULL, "value", to_source,
+                               "a key of the block has the shape of a credential");
                 tree_scan(&w, section, &at);
         }
 }

@@ -12,7 +12,8 @@
 
 #include "spec/judge.h"
 
-/* The name of the credential shape that `text` holds anywhere ("github token"), or NULL. Linear in the length. */
+/* The name of the credential shape that `text` holds anywhere ("github token"), or NULL. Linear in
+ * the length. */
 const char *credential_shape_find(const char *text);
 
 /* Is `key` the name of a credential, in any case, with or without "_", "-" and spaces? */

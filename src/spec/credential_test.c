@@ -1,4 +1,5 @@
-/* spec/credential_test.c - shapes of credentials, each with its near misses. The values here are made up. */
+/* spec/credential_test.c - shapes of credentials, each with its near misses. The values here are
+ * made up. */
 #include "spec/credential.h"
 
 #include <stdlib.h>
@@ -13,7 +14,9 @@
 static void
 shapes_are_found_and_near_misses_are_not(void **state)
 {
-        static const struct { const char *hit, *miss; } cases[] = {
+        static const struct {
+                const char *hit, *miss;
+        } cases[] = {
                 { "sk-" A16, "sk-abcdefghijklmno" },
                 { "key=sk-" A16, "task-" A16 },
                 { "sk-proj_" A16, "disk-" A16 },
@@ -28,7 +31,8 @@ shapes_are_found_and_near_misses_are_not(void **state)
                 { "glpat-" A16, "glpat-abcdefghijklmno" },
                 { "xoxb-1234567890", "xoxb-123456789" },
                 { "xoxs-abc-def-ghij", "xoxz-1234567890" },
-                { "AIza0123456789012345678901234567890123_", "AIza0123456789012345678901234567890123" },
+                { "AIza0123456789012345678901234567890123_",
+                  "AIza0123456789012345678901234567890123" },
                 { "eyJhbGciOiJI.eyJzdWIiOiIx.sig", "eyJhbGciOiJI.eyJzdWIiOiIx" },
                 { "-eyJhbGciOiJI.eyJzdWIiOiIx.", "eyJhbGc.eyJzdWIiOiIx." },
                 { "-----BEGIN PRIVATE KEY-----", "-----BEGIN PUBLIC KEY-----" },
@@ -50,7 +54,8 @@ shapes_are_found_and_near_misses_are_not(void **state)
                 if (!credential_shape_find(cases[i].hit))
                         fail_msg("not found: %s", cases[i].hit);
                 if (credential_shape_find(cases[i].miss))
-                        fail_msg("found as %s: %s", credential_shape_find(cases[i].miss), cases[i].miss);
+                        fail_msg("found as %s: %s", credential_shape_find(cases[i].miss),
+                                 cases[i].miss);
         }
         assert_null(credential_shape_find(""));
         assert_null(credential_shape_find("org/acme/modal-token"));
@@ -59,10 +64,19 @@ shapes_are_found_and_near_misses_are_not(void **state)
 static void
 keys_are_compared_without_case_and_joints(void **state)
 {
-        static const char *const names[] = { "api_key", "apiKey", "API-KEY", "api key", "token", "Secret_Access_Key", "passwd",
-                                             "connectionString", "refresh-token", "privateKey", "bearer", "credentials" };
-        static const char *const others[] = { "api_key_ref", "api_token_ref", "tokens", "key", "auth", "keyboard", "secretary",
-                                              "", "_", "averyveryverylongkeythatnamesnothing" };
+        static const char *const names[] = { "api_key",       "apiKey",
+                                             "API-KEY",       "api key",
+                                             "token",         "Secret_Access_Key",
+                                             "passwd",        "connectionString",
+                                             "refresh-token", "privateKey",
+                                             "bearer",        "credentials" };
+        static const char *const others[] = {
+                "api_key_ref", "api_token_ref",
+                "tokens",      "key",
+                "auth",        "keyboard",
+                "secretary",   "",
+                "_",           "averyveryverylongkeythatnamesnothing"
+        };
 
         (void)state;
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -77,7 +91,9 @@ keys_are_compared_without_case_and_joints(void **state)
 static void
 hostile_strings_cost_no_more(void **state)
 {
-        static const char *const units[] = { "a", "sk-", "eyJ-", "-eyJaaaaaaaaa.", "bearer ", "a://", "a:", "-----BEGIN ", "e2b_0" };
+        static const char *const units[] = { "a",       "sk-",  "eyJ-", "-eyJaaaaaaaaa.",
+                                             "bearer ", "a://", "a:",   "-----BEGIN ",
+                                             "e2b_0" };
         enum { LEN = 262144 };
         char *text = malloc(LEN + 16);
 

@@ -15,7 +15,8 @@
 enum { LABEL_MAX = 63, PORT_MAX = 65535 };
 
 static const char RESERVED[] = "carrel.internal";
-static const char *const private_names[] = { "localhost", "local", "internal", "localdomain", "home.arpa" };
+static const char *const private_names[] = { "localhost", "local", "internal", "localdomain",
+                                             "home.arpa" };
 
 static bool
 is_digit(char c)
@@ -121,22 +122,44 @@ port_read(const char *text, uint16_t *ret)
         return 0;
 }
 
-enum refusal { WILDCARD, FOREIGN_FORM, ADDRESS, HOSTNAME, PORT, CHARSET, WHITESPACE, SEVERAL, FINE };
+enum refusal {
+        WILDCARD,
+        FOREIGN_FORM,
+        ADDRESS,
+        HOSTNAME,
+        PORT,
+        CHARSET,
+        WHITESPACE,
+        SEVERAL,
+        FINE
+};
 
-static const struct { const char *reason, *sentence, *hint; } refusals[] = {
-        [WILDCARD] = { "wildcard", "the wildcard * is accepted only as the first label, before a name of two or more labels",
+static const struct {
+        const char *reason, *sentence, *hint;
+} refusals[] = {
+        [WILDCARD] = { "wildcard",
+                       "the wildcard * is accepted only as the first label, before a name of two "
+                       "or more labels",
                        "List the hosts one by one, or write *.example.com." },
         [FOREIGN_FORM] = { "url_or_cidr", "this is a URL, a path or a network, not a host name",
-                           "Write the host name alone, with a port where it is not 80 or 443: api.example.com or api.example.com:8443." },
+                           "Write the host name alone, with a port where it is not 80 or 443: "
+                           "api.example.com or api.example.com:8443." },
         [ADDRESS] = { "ip_literal", "this is an address, not a name",
-                      "Name the host, not its address: an address says nothing about who answers there." },
-        [HOSTNAME] = { "hostname", "this is not a host name: labels of 1 to 63 characters, joined by dots, 253 in all",
+                      "Name the host, not its address: an address says nothing about who answers "
+                      "there." },
+        [HOSTNAME] = { "hostname",
+                       "this is not a host name: labels of 1 to 63 characters, joined by dots, 253 "
+                       "in all",
                        "Entries are host names: api.example.com, *.example.com, host:port." },
-        [PORT] = { "port", "the port must be a number from 1 to 65535", "Write host:port, or the host alone for 80 and 443." },
+        [PORT] = { "port", "the port must be a number from 1 to 65535",
+                   "Write host:port, or the host alone for 80 and 443." },
         [CHARSET] = { "charset", "host names are ASCII: letters, digits, \"-\", \"_\" and dots",
                       "Write an international name in its ASCII form, xn--..." },
-        [WHITESPACE] = { "whitespace", "there is white space in this entry", "Give each host an entry of its own." },
-        [SEVERAL] = { "charset", "this entry names more than one host", "Give each host an entry of its own: [a.example.com, b.example.com], or --allow once for each." },
+        [WHITESPACE] = { "whitespace", "there is white space in this entry",
+                         "Give each host an entry of its own." },
+        [SEVERAL] = { "charset", "this entry names more than one host",
+                      "Give each host an entry of its own: [a.example.com, b.example.com], or "
+                      "--allow once for each." },
 };
 
 /* The fault of the bytes alone, or what the entry is instead of a name. */
@@ -159,7 +182,7 @@ foreign(const char *text)
         for (const char *c = text; *c; c++) {
                 colons += *c == ':';
                 if (*c == '%')
-                        break;        /* the zone of an IPv6 address */
+                        break; /* the zone of an IPv6 address */
                 is_address_like = is_address_like && (is_hex(*c) || *c == ':' || *c == '.');
         }
         if (text[0] == '[' || (colons >= 2 && is_address_like))
@@ -172,18 +195,24 @@ static bool is_below(const char *host, const char *parent);
 static int
 refuse_reserved(const char *host, unsigned port, struct error *e)
 {
-        (void)fail_at(e, ERROR_EGRESS_INVALID, NULL, "reserved", "names of %s cannot be listed", RESERVED);
+        (void)fail_at(e, ERROR_EGRESS_INVALID, NULL, "reserved", "names of %s cannot be listed",
+                      RESERVED);
         if (strcmp(host, EGRESS_HOST) == 0)
-                error_hint(e, "To reach a port of this machine, write metadata: {carrel: {egress: {host_ports: [%u]}}} in SANDBOX.md.", port);
+                error_hint(e,
+                           "To reach a port of this machine, write metadata: {carrel: {egress: "
+                           "{host_ports: [%u]}}} in SANDBOX.md.",
+                           port);
         else
-                error_hint(e, "Leave it out: only " EGRESS_HOST " exists, by metadata.carrel.egress.host_ports.");
+                error_hint(e, "Leave it out: only " EGRESS_HOST
+                              " exists, by metadata.carrel.egress.host_ports.");
         return -1;
 }
 
 static int
 refuse(enum refusal why, struct error *e)
 {
-        (void)fail_at(e, ERROR_EGRESS_INVALID, NULL, refusals[why].reason, "%s", refusals[why].sentence);
+        (void)fail_at(e, ERROR_EGRESS_INVALID, NULL, refusals[why].reason, "%s",
+                      refusals[why].sentence);
         error_hint(e, "%s", refusals[why].hint);
         return -1;
 }
@@ -191,7 +220,9 @@ refuse(enum refusal why, struct error *e)
 int
 egress_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e)
 {
-        static const enum refusal of_host[] = { [HOST_CHARSET] = CHARSET, [HOST_ADDRESS] = ADDRESS, [HOST_BAD] = HOSTNAME };
+        static const enum refusal of_host[] = {
+                [HOST_CHARSET] = CHARSET, [HOST_ADDRESS] = ADDRESS, [HOST_BAD] = HOSTNAME
+        };
         struct spec_egress entry = { .ports = { 80, 443 }, .port_count = 2 };
         enum refusal why = foreign(text);
         const char *port;
@@ -207,7 +238,8 @@ egress_read(struct arena *arena, const char *text, struct spec_egress *ret, stru
                 return refuse(WILDCARD, e);
         port = strchr(text, ':');
         fault = host_read(text, port ? (size_t)(port - text) : strlen(text), host, &count);
-        if (entry.is_wildcard && (fault == HOST_GOOD || fault == HOST_ADDRESS || text[0] == '\0') && count < 2)
+        if (entry.is_wildcard && (fault == HOST_GOOD || fault == HOST_ADDRESS || text[0] == '\0') &&
+            count < 2)
                 return refuse(WILDCARD, e);
         if (fault != HOST_GOOD)
                 return refuse(of_host[fault], e);
@@ -249,7 +281,8 @@ egress_is_host(const char *host)
 }
 
 int
-egress_permitted_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e)
+egress_permitted_read(struct arena *arena, const char *text, struct spec_egress *ret,
+                      struct error *e)
 {
         static const char prefix[] = EGRESS_HOST ":";
         size_t len = sizeof prefix - 1;
@@ -264,7 +297,10 @@ egress_permitted_read(struct arena *arena, const char *text, struct spec_egress 
 const char *
 egress_path(const struct spec_egress *entry, char *ret)
 {
-        (void)snprintf(ret, EGRESS_PATH_ROOM, "%s/%zu", egress_is_host(entry->host) ? "metadata/carrel/egress/host_ports" : "network/egress", entry->item);
+        (void)snprintf(ret, EGRESS_PATH_ROOM, "%s/%zu",
+                       egress_is_host(entry->host) ? "metadata/carrel/egress/host_ports"
+                                                   : "network/egress",
+                       entry->item);
         return ret;
 }
 
@@ -274,7 +310,8 @@ is_below(const char *host, const char *parent)
 {
         size_t len = strlen(host), parent_len = strlen(parent);
 
-        return len > parent_len + 1 && host[len - parent_len - 1] == '.' && strcmp(host + len - parent_len, parent) == 0;
+        return len > parent_len + 1 && host[len - parent_len - 1] == '.' &&
+               strcmp(host + len - parent_len, parent) == 0;
 }
 
 bool
@@ -311,7 +348,8 @@ egress_text(const struct spec_egress *entry, char *ret)
 
         if (entry->port_count == 1)
                 (void)snprintf(port, sizeof port, ":%u", entry->ports[0]);
-        (void)snprintf(ret, EGRESS_TEXT_ROOM, "%s%.253s%s", entry->is_wildcard ? "*." : "", entry->host, port);
+        (void)snprintf(ret, EGRESS_TEXT_ROOM, "%s%.253s%s", entry->is_wildcard ? "*." : "",
+                       entry->host, port);
         return ret;
 }
 
@@ -351,7 +389,8 @@ egress_is_private_name(const char *host)
         if (!egress_host_read(host, canonical))
                 return false;
         for (size_t i = 0; i < sizeof private_names / sizeof private_names[0]; i++)
-                if (strcmp(canonical, private_names[i]) == 0 || is_below(canonical, private_names[i]))
+                if (strcmp(canonical, private_names[i]) == 0 ||
+                    is_below(canonical, private_names[i]))
                         return true;
         return false;
 }

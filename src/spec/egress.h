@@ -23,12 +23,12 @@
 #include "base/error.h"
 
 struct spec_egress {
-        const char *host;             /* canonical; without the "*." */
+        const char *host; /* canonical; without the "*." */
         bool is_wildcard;
         uint16_t ports[2];
-        size_t port_count;            /* 1 or 2; 0: any port (only from egress_private_read()) */
+        size_t port_count; /* 1 or 2; 0: any port (only from egress_private_read()) */
         unsigned line, column;
-        size_t item;                  /* index of the entry that gave it: a preset gives several */
+        size_t item; /* index of the entry that gave it: a preset gives several */
 };
 
 /*
@@ -41,13 +41,15 @@ int egress_read(struct arena *arena, const char *text, struct spec_egress *ret, 
  * The same for a name that may be private because the operator says so. Without a port it means any
  * port.
  */
-int egress_private_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e);
+int egress_private_read(struct arena *arena, const char *text, struct spec_egress *ret,
+                        struct error *e);
 
 /*
  * The same as egress_read(), and "host.carrel.internal:PORT", which a gate or an operator may
  * permit.
  */
-int egress_permitted_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e);
+int egress_permitted_read(struct arena *arena, const char *text, struct spec_egress *ret,
+                          struct error *e);
 
 /* The entry for a port of the host's own loopback, 1 to 65535. Its host is static. */
 #define EGRESS_HOST "host.carrel.internal"
@@ -71,13 +73,15 @@ enum { EGRESS_TEXT_ROOM = 264 };
 const char *egress_text(const struct spec_egress *entry, char *ret);
 
 /* The texts of all entries, in `arena`; NULL if out of memory. */
-const char *const *egress_texts(struct arena *arena, const struct spec_egress *entries, size_t count);
+const char *const *egress_texts(struct arena *arena, const struct spec_egress *entries,
+                                size_t count);
 
 /* Does this entry list the port? 0 means any port of the entry. */
 bool egress_has_port(const struct spec_egress *entry, uint16_t port);
 
 /* May `host` (any case, trailing dot allowed) be reached on `port` (0: any port of the entry)? */
-bool egress_allows(const struct spec_egress *entries, size_t count, const char *host, uint16_t port);
+bool egress_allows(const struct spec_egress *entries, size_t count, const char *host,
+                   uint16_t port);
 
 /*
  * Is `host` (canonical, or any case and a trailing dot) a name for this machine or this network:

@@ -7,7 +7,9 @@
 #include "base/unit.h"
 
 #define L63 "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggg"
-#define H253 L63 "." L63 "." L63 "." "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffg"
+#define H253                    \
+        L63 "." L63 "." L63 "." \
+            "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffg"
 
 static void
 expect_same_again(struct arena *arena, const struct spec_egress *entry)
@@ -23,7 +25,11 @@ expect_same_again(struct arena *arena, const struct spec_egress *entry)
 static void
 good_entries_have_one_form(void **state)
 {
-        static const struct { const char *text, *host; bool is_wildcard; unsigned port; } cases[] = {
+        static const struct {
+                const char *text, *host;
+                bool is_wildcard;
+                unsigned port;
+        } cases[] = {
                 { "api.openai.com", "api.openai.com", false, 0 },
                 { "PyPI.org.", "pypi.org", false, 0 },
                 { "github.com:22", "github.com", false, 22 },
@@ -64,30 +70,86 @@ good_entries_have_one_form(void **state)
 }
 
 static void
-bad_entries_have_a_reason(void **state)
+bad_entries_have_a_reason(void **state) /* taste: its table is long */
 {
-        static const struct { const char *text, *reason; } cases[] = {
-                { "*", "wildcard" }, { "*.", "wildcard" }, { "*.com", "wildcard" }, { "*.co", "wildcard" },
-                { "*.com.", "wildcard" }, { "*.com:443", "wildcard" }, { "*.*.com", "wildcard" }, { "api.*.com", "wildcard" },
-                { "*api.com", "wildcard" }, { "api.com*", "wildcard" }, { "*:80", "wildcard" }, { "**.a.com", "wildcard" },
-                { "https://api.openai.com/v1", "url_or_cidr" }, { "10.0.0.0/8", "url_or_cidr" }, { "a.com/", "url_or_cidr" },
-                { "user@a.com", "url_or_cidr" }, { "user:pw@a.com", "url_or_cidr" }, { "a.com?x", "url_or_cidr" },
-                { "fe80::/10", "url_or_cidr" }, { "a.com#x", "url_or_cidr" },
-                { "127.0.0.1", "ip_literal" }, { "127.0.0.1.", "ip_literal" }, { "2130706433", "ip_literal" },
-                { "0x7f.1", "ip_literal" }, { "0177.0.0.1", "ip_literal" }, { "127.1", "ip_literal" }, { "0", "ip_literal" },
-                { "0x7f000001", "ip_literal" }, { "0X7F000001", "ip_literal" }, { "10.0.0.1:80", "ip_literal" },
-                { "[::1]", "ip_literal" }, { "[::1]:443", "ip_literal" }, { "::1", "ip_literal" }, { "::", "ip_literal" },
-                { "fe80::1%eth0", "ip_literal" }, { "::ffff:7f00:1", "ip_literal" }, { "::ffff:127.0.0.1", "ip_literal" },
-                { "*.10.0.0.1", "ip_literal" }, { "1.2.3.4.5", "ip_literal" },
-                { "", "hostname" }, { ".", "hostname" }, { "a..com", "hostname" }, { ".a.com", "hostname" },
-                { "a.com..", "hostname" }, { "-a.com", "hostname" }, { "a-.com", "hostname" }, { "a.-", "hostname" },
-                { L63 "x.test", "hostname" }, { H253 "x", "hostname" }, { "a.123", "hostname" }, { "a.0x7f", "hostname" },
-                { ":80", "hostname" }, { "*.a..com", "hostname" },
-                { "a.com:0", "port" }, { "a.com:65536", "port" }, { "a.com:", "port" }, { "a.com:http", "port" },
-                { "a.com:080", "port" }, { "a.com:-1", "port" }, { "a.com:+1", "port" }, { "a.com:80:90", "port" }, { "a.com:123456", "port" },
-                { "b\xc3\xbc" "cher.example", "charset" }, { "a\x01.com", "charset" }, { "a\x7f.com", "charset" },
-                { "a%2e.com", "charset" }, { "a\\b.com", "charset" }, { "a,b.com", "charset" }, { "a.com\xe3\x80\x82", "charset" },
-                { "a .com", "whitespace" }, { " a.com", "whitespace" }, { "a.com\n", "whitespace" }, { "a.com\tb.com", "whitespace" },
+        static const struct {
+                const char *text, *reason;
+        } cases[] = {
+                { "*", "wildcard" },
+                { "*.", "wildcard" },
+                { "*.com", "wildcard" },
+                { "*.co", "wildcard" },
+                { "*.com.", "wildcard" },
+                { "*.com:443", "wildcard" },
+                { "*.*.com", "wildcard" },
+                { "api.*.com", "wildcard" },
+                { "*api.com", "wildcard" },
+                { "api.com*", "wildcard" },
+                { "*:80", "wildcard" },
+                { "**.a.com", "wildcard" },
+                { "https://api.openai.com/v1", "url_or_cidr" },
+                { "10.0.0.0/8", "url_or_cidr" },
+                { "a.com/", "url_or_cidr" },
+                { "user@a.com", "url_or_cidr" },
+                { "user:pw@a.com", "url_or_cidr" },
+                { "a.com?x", "url_or_cidr" },
+                { "fe80::/10", "url_or_cidr" },
+                { "a.com#x", "url_or_cidr" },
+                { "127.0.0.1", "ip_literal" },
+                { "127.0.0.1.", "ip_literal" },
+                { "2130706433", "ip_literal" },
+                { "0x7f.1", "ip_literal" },
+                { "0177.0.0.1", "ip_literal" },
+                { "127.1", "ip_literal" },
+                { "0", "ip_literal" },
+                { "0x7f000001", "ip_literal" },
+                { "0X7F000001", "ip_literal" },
+                { "10.0.0.1:80", "ip_literal" },
+                { "[::1]", "ip_literal" },
+                { "[::1]:443", "ip_literal" },
+                { "::1", "ip_literal" },
+                { "::", "ip_literal" },
+                { "fe80::1%eth0", "ip_literal" },
+                { "::ffff:7f00:1", "ip_literal" },
+                { "::ffff:127.0.0.1", "ip_literal" },
+                { "*.10.0.0.1", "ip_literal" },
+                { "1.2.3.4.5", "ip_literal" },
+                { "", "hostname" },
+                { ".", "hostname" },
+                { "a..com", "hostname" },
+                { ".a.com", "hostname" },
+                { "a.com..", "hostname" },
+                { "-a.com", "hostname" },
+                { "a-.com", "hostname" },
+                { "a.-", "hostname" },
+                { L63 "x.test", "hostname" },
+                { H253 "x", "hostname" },
+                { "a.123", "hostname" },
+                { "a.0x7f", "hostname" },
+                { ":80", "hostname" },
+                { "*.a..com", "hostname" },
+                { "a.com:0", "port" },
+                { "a.com:65536", "port" },
+                { "a.com:", "port" },
+                { "a.com:http", "port" },
+                { "a.com:080", "port" },
+                { "a.com:-1", "port" },
+                { "a.com:+1", "port" },
+                { "a.com:80:90", "port" },
+                { "a.com:123456", "port" },
+                { "b\xc3\xbc"
+                  "cher.example",
+                  "charset" },
+                { "a\x01.com", "charset" },
+                { "a\x7f.com", "charset" },
+                { "a%2e.com", "charset" },
+                { "a\\b.com", "charset" },
+                { "a,b.com", "charset" },
+                { "a.com\xe3\x80\x82", "charset" },
+                { "a .com", "whitespace" },
+                { " a.com", "whitespace" },
+                { "a.com\n", "whitespace" },
+                { "a.com\tb.com", "whitespace" },
         };
         struct arena arena;
 
@@ -97,8 +159,10 @@ bad_entries_have_a_reason(void **state)
                 struct spec_egress entry;
                 struct error e = { 0 };
 
-                if (egress_read(&arena, cases[i].text, &entry, &e) == 0 || strcmp(e.reason, cases[i].reason) != 0)
-                        fail_msg("\"%s\" gave \"%s\", expected \"%s\"", cases[i].text, e.reason, cases[i].reason);
+                if (egress_read(&arena, cases[i].text, &entry, &e) == 0 ||
+                    strcmp(e.reason, cases[i].reason) != 0)
+                        fail_msg("\"%s\" gave \"%s\", expected \"%s\"", cases[i].text, e.reason,
+                                 cases[i].reason);
                 assert_int_equal(e.code, ERROR_EGRESS_INVALID);
                 assert_string_not_equal(e.hint, "");
         }
@@ -108,16 +172,29 @@ bad_entries_have_a_reason(void **state)
 static void
 only_what_is_listed_is_allowed(void **state)
 {
-        static const struct { const char *entry, *host; uint16_t port; bool is_allowed; } cases[] = {
-                { "*.anthropic.com", "a.b.anthropic.com", 443, true }, { "*.anthropic.com", "a.anthropic.com", 0, true },
-                { "*.anthropic.com", "anthropic.com", 443, false }, { "*.anthropic.com", "evilanthropic.com", 443, false },
-                { "*.anthropic.com", ".anthropic.com", 443, false }, { "*.anthropic.com", "x.anthropic.com.evil.test", 443, false },
-                { "openai.com", "api.openai.com", 443, false }, { "api.openai.com", "API.OpenAI.com.", 443, true },
-                { "api.openai.com", "api.openai.com", 80, true }, { "api.openai.com", "api.openai.com", 8443, false },
-                { "api.openai.com", "api.openai.com..", 443, false }, { "api.openai.com:22", "api.openai.com", 22, true },
-                { "api.openai.com:22", "api.openai.com", 443, false }, { "api.openai.com", "", 443, false },
-                { "api.openai.com", "*.openai.com", 443, false }, { "api.openai.com", "api.openai.com ", 443, false },
-                { "*.0.0.example", "1.0.0.example", 80, true }, { "*.a.example", "127.0.0.1", 80, false },
+        static const struct {
+                const char *entry, *host;
+                uint16_t port;
+                bool is_allowed;
+        } cases[] = {
+                { "*.anthropic.com", "a.b.anthropic.com", 443, true },
+                { "*.anthropic.com", "a.anthropic.com", 0, true },
+                { "*.anthropic.com", "anthropic.com", 443, false },
+                { "*.anthropic.com", "evilanthropic.com", 443, false },
+                { "*.anthropic.com", ".anthropic.com", 443, false },
+                { "*.anthropic.com", "x.anthropic.com.evil.test", 443, false },
+                { "openai.com", "api.openai.com", 443, false },
+                { "api.openai.com", "API.OpenAI.com.", 443, true },
+                { "api.openai.com", "api.openai.com", 80, true },
+                { "api.openai.com", "api.openai.com", 8443, false },
+                { "api.openai.com", "api.openai.com..", 443, false },
+                { "api.openai.com:22", "api.openai.com", 22, true },
+                { "api.openai.com:22", "api.openai.com", 443, false },
+                { "api.openai.com", "", 443, false },
+                { "api.openai.com", "*.openai.com", 443, false },
+                { "api.openai.com", "api.openai.com ", 443, false },
+                { "*.0.0.example", "1.0.0.example", 80, true },
+                { "*.a.example", "127.0.0.1", 80, false },
         };
         struct arena arena;
 
@@ -139,13 +216,22 @@ only_what_is_listed_is_allowed(void **state)
 static void
 covers_never_widens(void **state)
 {
-        static const struct { const char *outer, *inner; bool is_covered; } cases[] = {
-                { "*.openai.com", "api.openai.com", true }, { "*.openai.com", "*.openai.com", true },
-                { "*.openai.com", "*.api.openai.com", true }, { "*.openai.com", "openai.com", false },
-                { "*.api.openai.com", "*.openai.com", false }, { "api.openai.com", "*.openai.com", false },
-                { "openai.com", "*.openai.com", false }, { "api.openai.com", "api.openai.com", true },
-                { "api.openai.com", "api.openai.com:443", true }, { "api.openai.com:443", "api.openai.com", false },
-                { "api.openai.com", "api.openai.com:22", false }, { "*.openai.com", "evilopenai.com", false },
+        static const struct {
+                const char *outer, *inner;
+                bool is_covered;
+        } cases[] = {
+                { "*.openai.com", "api.openai.com", true },
+                { "*.openai.com", "*.openai.com", true },
+                { "*.openai.com", "*.api.openai.com", true },
+                { "*.openai.com", "openai.com", false },
+                { "*.api.openai.com", "*.openai.com", false },
+                { "api.openai.com", "*.openai.com", false },
+                { "openai.com", "*.openai.com", false },
+                { "api.openai.com", "api.openai.com", true },
+                { "api.openai.com", "api.openai.com:443", true },
+                { "api.openai.com:443", "api.openai.com", false },
+                { "api.openai.com", "api.openai.com:22", false },
+                { "*.openai.com", "evilopenai.com", false },
                 { "*.openai.com", "api.stripe.com", false },
         };
         struct arena arena;
@@ -177,7 +263,8 @@ a_private_name_without_a_port_is_any_port(void **state)
         assert_int_equal(egress_private_read(&arena, "db.internal", &any, &e), 0);
         assert_int_equal(egress_private_read(&arena, "db.internal:5432", &one, &e), 0);
         assert_int_equal(egress_read(&arena, "db.internal", &web, &e), 0);
-        assert_true(egress_covers(&any, &one) && egress_covers(&any, &web) && egress_has_port(&any, 1));
+        assert_true(egress_covers(&any, &one) && egress_covers(&any, &web) &&
+                    egress_has_port(&any, 1));
         assert_false(egress_covers(&one, &web) || egress_has_port(&one, 5433));
         assert_int_equal(egress_private_read(&arena, egress_text(&any, text), &again, &e), 0);
         assert_int_equal(again.port_count, 0);
@@ -187,8 +274,14 @@ a_private_name_without_a_port_is_any_port(void **state)
 static void
 the_host_itself_is_no_entry(void **state)
 {
-        static const char *const refused[] = { "host.carrel.internal:5432", "host.carrel.internal", "HOST.Carrel.internal.:80", "*.carrel.internal", "carrel.internal", "a.host.carrel.internal:1" };
-        static const char *const not_permitted[] = { "host.carrel.internal", "host.carrel.internal:0", "host.carrel.internal:65536", "host.carrel.internal:5432x", "x.host.carrel.internal:1" };
+        static const char *const refused[] = {
+                "host.carrel.internal:5432", "host.carrel.internal", "HOST.Carrel.internal.:80",
+                "*.carrel.internal",         "carrel.internal",      "a.host.carrel.internal:1"
+        };
+        static const char *const not_permitted[] = {
+                "host.carrel.internal", "host.carrel.internal:0", "host.carrel.internal:65536",
+                "host.carrel.internal:5432x", "x.host.carrel.internal:1"
+        };
         struct spec_egress entry = { 0 };
         char text[EGRESS_TEXT_ROOM];
         struct arena arena;
@@ -197,7 +290,8 @@ the_host_itself_is_no_entry(void **state)
         (void)state;
         arena_init(&arena, 1 << 20);
         for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-                if (egress_read(&arena, refused[i], &entry, &e) == 0 || egress_private_read(&arena, refused[i], &entry, &e) == 0)
+                if (egress_read(&arena, refused[i], &entry, &e) == 0 ||
+                    egress_private_read(&arena, refused[i], &entry, &e) == 0)
                         fail_msg("%s is an entry", refused[i]);
                 assert_string_equal(e.reason, "reserved");
         }
@@ -214,9 +308,21 @@ the_host_itself_is_no_entry(void **state)
 static void
 private_names_are_known(void **state)
 {
-        static const char *const private[] = { "localhost", "LOCALHOST.", "a.localhost", "x.local", "metadata.google.internal",
-                                               "h.localdomain", "home.arpa", "x.home.arpa", "internal", "HOME.ARPA.", "a.INTERNAL." };
-        static const char *const public[] = { "api.openai.com", "localhost.evil.test", "mylocal", "arpa", "notlocalhost", "internal.example.com", "myinternal", "" };
+        static const char *const private[] = { "localhost",
+                                               "LOCALHOST.",
+                                               "a.localhost",
+                                               "x.local",
+                                               "metadata.google.internal",
+                                               "h.localdomain",
+                                               "home.arpa",
+                                               "x.home.arpa",
+                                               "internal",
+                                               "HOME.ARPA.",
+                                               "a.INTERNAL." };
+        static const char *const public[] = { "api.openai.com", "localhost.evil.test",
+                                              "mylocal",        "arpa",
+                                              "notlocalhost",   "internal.example.com",
+                                              "myinternal",     "" };
 
         (void)state;
         for (size_t i = 0; i < sizeof private / sizeof private[0]; i++)

@@ -27,22 +27,26 @@ env_name_check(const char *text)
 }
 
 static const struct field name_row = {
-        .kind = FIELD_TEXT, .pattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$", .matches = env_name_check,
+        .kind = FIELD_TEXT,
+        .pattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$",
+        .matches = env_name_check,
         .offset = offsetof(struct spec_secret_name, name),
         .help = "a letter or \"_\", then letters, digits and \"_\", 128 at most; no patterns."
 };
 static const struct field_set name_set = { &name_row, 1, .code = ERROR_SCHEMA_INVALID };
 
 static void
-names_read(struct judge *j, const struct node *list, const struct trail *at, const struct spec_secret_name **ret,
-           size_t *ret_count)
+names_read(struct judge *j, const struct node *list, const struct trail *at,
+           const struct spec_secret_name **ret, size_t *ret_count)
 {
-        struct spec_secret_name *names = arena_array(j->arena, struct spec_secret_name, list->len + 1);
+        struct spec_secret_name *names =
+                arena_array(j->arena, struct spec_secret_name, list->len + 1);
         size_t count = 0, index = 0;
 
         if (!names)
                 return;
-        node_each(item, list) {
+        node_each(item, list)
+        {
                 struct trail here = { at, NULL, index++ };
 
                 if (!field_item_read(j, &name_set, item, &here, &names[count]))
@@ -70,29 +74,51 @@ passthrough_read(struct judge *j, const struct node *list, const struct trail *a
 }
 
 static const struct field state_rows[] = {
-        { .name = "env", .kind = FIELD_LIST, .max = NAMES_MAX, .item = &name_row, .read = auth_names_read,
+        { .name = "env",
+          .kind = FIELD_LIST,
+          .max = NAMES_MAX,
+          .item = &name_row,
+          .read = auth_names_read,
           .help = "Names of variables that hold secrets; each must resolve through `ref`." },
 };
 static const struct field_set state_set = { FIELD_SET(state_rows), .code = ERROR_SCHEMA_INVALID };
 
 static const struct field auth_rows[] = {
-        { .name = "ref", .kind = FIELD_TEXT, .min = 1, .offset = offsetof(struct spec_env, auth_ref),
-          .help = "The SECRETS.md (AIP-19) that holds the inventory: ./path, ../sibling/path or @owner/slug." },
-        { .name = "state", .kind = FIELD_MAP, .offset = FIELD_NOWHERE, .members = &state_set,
+        { .name = "ref",
+          .kind = FIELD_TEXT,
+          .min = 1,
+          .offset = offsetof(struct spec_env, auth_ref),
+          .help = "The SECRETS.md (AIP-19) that holds the inventory: ./path, ../sibling/path or "
+                  "@owner/slug." },
+        { .name = "state",
+          .kind = FIELD_MAP,
+          .offset = FIELD_NOWHERE,
+          .members = &state_set,
           .help = "What is taken from it." },
 };
 static const struct field_set auth_set = { FIELD_SET(auth_rows), .code = ERROR_SCHEMA_INVALID };
 
 static const struct field env_rows[] = {
-        { .name = "auth", .kind = FIELD_MAP, .offset = FIELD_NOWHERE, .members = &auth_set,
+        { .name = "auth",
+          .kind = FIELD_MAP,
+          .offset = FIELD_NOWHERE,
+          .members = &auth_set,
           .help = "Variables whose values are secrets." },
-        { .name = "passthrough", .kind = FIELD_LIST, .max = NAMES_MAX, .item = &name_row, .read = passthrough_read,
-          .help = "Names of host variables to forward; names that look like credentials are refused by the host." },
+        { .name = "passthrough",
+          .kind = FIELD_LIST,
+          .max = NAMES_MAX,
+          .item = &name_row,
+          .read = passthrough_read,
+          .help = "Names of host variables to forward; names that look like credentials are "
+                  "refused by the host." },
 };
 
-const struct field_set env_set = { FIELD_SET(env_rows), .code = ERROR_SCHEMA_INVALID,
-                                   .hint = "A manifest holds no values. Set one for a call with -e NAME=VALUE, or list the NAME under env.passthrough, or under "
-                                           "env.auth.state.env if it is a secret." };
+const struct field_set env_set = {
+        FIELD_SET(env_rows), .code = ERROR_SCHEMA_INVALID,
+        .hint = "A manifest holds no values. Set one for a call with -e NAME=VALUE, or list the "
+                "NAME under env.passthrough, or under "
+                "env.auth.state.env if it is a secret."
+};
 
 void
 env_read(struct judge *j, const struct node *map, const struct trail *at, void *base)

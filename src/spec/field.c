@@ -15,9 +15,14 @@
 #include "text/nearest.h"
 
 static const char *const kind_words[] = {
-        [FIELD_TEXT] = "a string", [FIELD_UINT] = "an integer", [FIELD_BOOL] = "true or false",
-        [FIELD_CHOICE] = "a string", [FIELD_MAP] = "a map", [FIELD_LIST] = "a list",
-        [FIELD_ONE_OF] = "one of several forms", [FIELD_UNSUPPORTED] = "not supported",
+        [FIELD_TEXT] = "a string",
+        [FIELD_UINT] = "an integer",
+        [FIELD_BOOL] = "true or false",
+        [FIELD_CHOICE] = "a string",
+        [FIELD_MAP] = "a map",
+        [FIELD_LIST] = "a list",
+        [FIELD_ONE_OF] = "one of several forms",
+        [FIELD_UNSUPPORTED] = "not supported",
 };
 
 const char *
@@ -26,7 +31,9 @@ field_kind_words(enum field_kind kind)
         return kind_words[kind];
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------ */
+/* ---- names
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static const char *
 meant(const struct field_set *set, const char *key)
@@ -59,45 +66,53 @@ field_slug_check(const char *text)
                 if (part_len < 2 || part[0] < 'a' || part[0] > 'z' || part[part_len - 1] == '-')
                         return false;
                 for (size_t i = 0; i < part_len; i++)
-                        if (!(part[i] >= 'a' && part[i] <= 'z') && !(part[i] >= '0' && part[i] <= '9') && part[i] != '-')
+                        if (!(part[i] >= 'a' && part[i] <= 'z') &&
+                            !(part[i] >= '0' && part[i] <= '9') && part[i] != '-')
                                 return false;
                 if (!slash || part > slash)
                         return true;
         }
 }
 
-/* ---- folding ---------------------------------------------------------------------------------------------------- */
+/* ---- folding
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void
-unknown(struct judge *j, const struct field_set *set, const struct node *member, const struct trail *at)
+unknown(struct judge *j, const struct field_set *set, const struct node *member,
+        const struct trail *at)
 {
-        const char *hint = advice_key(j, set, member), *close = hint ? NULL : meant(set, member->key);
+        const char *hint = advice_key(j, set, member),
+                   *close = hint ? NULL : meant(set, member->key);
 
         if (close)
                 hint = arena_format(j->arena, "Did you mean `%s`?", close);
-        judge_error_key(j, member, at, set->code == ERROR_MOUNT_INVALID ? ERROR_SCHEMA_INVALID : set->code,
+        judge_error_key(j, member, at,
+                        set->code == ERROR_MOUNT_INVALID ? ERROR_SCHEMA_INVALID : set->code,
                         "unknown_field", hint ? hint : set->hint, "there is no field `%s` here",
                         judge_quote(j, member->key));
 }
 
 static void
-spelling_warn(struct judge *j, const struct field *row, const struct node *member, const struct trail *at)
+spelling_warn(struct judge *j, const struct field *row, const struct node *member,
+              const struct trail *at)
 {
         bool is_camel = row->camel && strcmp(member->key, row->camel) == 0;
         bool is_json = j->syntax == MANIFEST_JSON;
 
         if (row->flags & FIELD_OLD)
-                judge_warn(j, member, at, "alias_spelling", "`%s` is another spelling; write `%s`", member->key,
-                           row->instead);
+                judge_warn(j, member, at, "alias_spelling", "`%s` is another spelling; write `%s`",
+                           member->key, row->instead);
         else if (row->camel && is_camel != is_json)
-                judge_warn(j, member, at, "alias_spelling", "`%s` is another spelling; write `%s`", member->key,
-                           is_json ? row->camel : row->name);
+                judge_warn(j, member, at, "alias_spelling", "`%s` is another spelling; write `%s`",
+                           member->key, is_json ? row->camel : row->name);
 }
 
 static bool
 is_same(const struct node *a, const struct node *b)
 {
-        return a->kind == b->kind && a->text && b->text && a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+        return a->kind == b->kind && a->text && b->text && a->len == b->len &&
+               memcmp(a->text, b->text, a->len) == 0;
 }
 
 static bool
@@ -111,8 +126,8 @@ same_value(const struct node *a, const struct node *b)
 }
 
 static void
-row_take(struct judge *j, const struct field_set *set, size_t index, const struct node *member, const struct trail *at,
-         const struct node *values[FIELD_SET_MAX])
+row_take(struct judge *j, const struct field_set *set, size_t index, const struct node *member,
+         const struct trail *at, const struct node *values[FIELD_SET_MAX])
 {
         const struct field *row = &set->rows[index];
         struct trail here = { at, member->key, 0 }, canonical = { at, row->name, 0 };
@@ -122,17 +137,18 @@ row_take(struct judge *j, const struct field_set *set, size_t index, const struc
                 values[index] = member;
         else if (!same_value(values[index], member))
                 judge_error_key(j, member, &canonical, ERROR_ALIAS_CONFLICT, "alias", NULL,
-                                "`%s` and `%s` are one field, and their values differ", values[index]->key,
-                                member->key);
+                                "`%s` and `%s` are one field, and their values differ",
+                                values[index]->key, member->key);
 }
 
 void
-fields_fold(struct judge *j, const struct field_set *set, const struct node *map, const struct trail *at,
-            const struct node *values[FIELD_SET_MAX])
+fields_fold(struct judge *j, const struct field_set *set, const struct node *map,
+            const struct trail *at, const struct node *values[FIELD_SET_MAX])
 {
         for (size_t i = 0; i < FIELD_SET_MAX; i++)
                 values[i] = NULL;
-        node_each(member, map) {
+        node_each(member, map)
+        {
                 struct trail here = { at, member->key, 0 };
                 size_t i;
 
@@ -147,20 +163,28 @@ fields_fold(struct judge *j, const struct field_set *set, const struct node *map
         }
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------------- */
+/* ---- values
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* What the field accepts: "`pids`: an integer, 1 to 9 (default 5). Most tasks at once." */
 static const char *
 hint_of(struct judge *j, const struct field *row)
 {
-        const char *bounds = "", *name = row->name ? arena_format(j->arena, "`%s` takes", row->name) : "It takes";
+        const char *bounds = "",
+                   *name = row->name ? arena_format(j->arena, "`%s` takes", row->name) : "It takes";
 
         if (row->kind == FIELD_UINT)
-                bounds = arena_format(j->arena, " from %llu to %llu%s", (unsigned long long)row->min, (unsigned long long)row->max,
-                                      row->fallback != UINT64_MAX ? arena_format(j->arena, " (default %llu)", (unsigned long long)row->fallback) : "");
+                bounds = arena_format(j->arena, " from %llu to %llu%s",
+                                      (unsigned long long)row->min, (unsigned long long)row->max,
+                                      row->fallback != UINT64_MAX
+                                              ? arena_format(j->arena, " (default %llu)",
+                                                             (unsigned long long)row->fallback)
+                                              : "");
         if (!name || !bounds || !row->help)
                 return NULL;
-        return arena_format(j->arena, "%s %s%s%s %s", name, field_kind_words(row->kind), bounds, row->name ? "." : ":", row->help);
+        return arena_format(j->arena, "%s %s%s%s %s", name, field_kind_words(row->kind), bounds,
+                            row->name ? "." : ":", row->help);
 }
 
 /*
@@ -169,8 +193,8 @@ hint_of(struct judge *j, const struct field *row)
  * fault. `hint` may be NULL.
  */
 static void
-bad(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value, const struct trail *at, const char *reason,
-    const char *hint, const char *sentence)
+bad(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
+    const struct trail *at, const char *reason, const char *hint, const char *sentence)
 {
         enum error_code code = set->code;
         bool is_type = strcmp(reason, "type") == 0, is_bound = strcmp(reason, "range") == 0;
@@ -183,29 +207,36 @@ bad(struct judge *j, const struct field_set *set, const struct field *row, const
 }
 
 static bool
-bad_type(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
-         const struct trail *at)
+bad_type(struct judge *j, const struct field_set *set, const struct field *row,
+         const struct node *value, const struct trail *at)
 {
         char sentence[160], got[80];
-        bool is_pattern = (row->flags & FIELD_LOOSE_TYPE) && (value->kind == NODE_INT || value->kind == NODE_FLOAT);
-        bool is_shown = value->text && value->kind != NODE_NULL && (row->kind == FIELD_UINT || row->kind == FIELD_BOOL);
-        const char *hint = is_pattern ? advice_example(j, row->name) : advice_type(j, set, row, value);
+        bool is_pattern = (row->flags & FIELD_LOOSE_TYPE) &&
+                          (value->kind == NODE_INT || value->kind == NODE_FLOAT);
+        bool is_shown = value->text && value->kind != NODE_NULL &&
+                        (row->kind == FIELD_UINT || row->kind == FIELD_BOOL);
+        const char *hint =
+                is_pattern ? advice_example(j, row->name) : advice_type(j, set, row, value);
 
         if (value->kind == NODE_NULL)
                 (void)snprintf(got, sizeof got, "nothing (null)");
         else if (is_shown)
-                (void)snprintf(got, sizeof got, "the %s %s%s%s", node_kind_name(value->kind), value->kind == NODE_STRING ? "\"" : "", judge_quote(j, value->text),
+                (void)snprintf(got, sizeof got, "the %s %s%s%s", node_kind_name(value->kind),
+                               value->kind == NODE_STRING ? "\"" : "", judge_quote(j, value->text),
                                value->kind == NODE_STRING ? "\"" : "");
         else
-                (void)snprintf(got, sizeof got, "%s %s", value->kind == NODE_INT ? "an" : "a", node_kind_name(value->kind));
-        (void)snprintf(sentence, sizeof sentence, "expected %s, got %s%s", field_kind_words(row->kind), got, is_pattern ? "; put it in quotes" : "");
-        bad(j, set, row, value, at, is_pattern ? "pattern" : "type", is_pattern && hint ? arena_format(j->arena, "For example %s.", hint) : hint, sentence);
+                (void)snprintf(got, sizeof got, "%s %s", value->kind == NODE_INT ? "an" : "a",
+                               node_kind_name(value->kind));
+        (void)snprintf(sentence, sizeof sentence, "expected %s, got %s%s",
+                       field_kind_words(row->kind), got, is_pattern ? "; put it in quotes" : "");
+        bad(j, set, row, value, at, is_pattern ? "pattern" : "type",
+            is_pattern && hint ? arena_format(j->arena, "For example %s.", hint) : hint, sentence);
         return false;
 }
 
 static bool
-text_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
-          const struct trail *at)
+text_read(struct judge *j, const struct field_set *set, const struct field *row,
+          const struct node *value, const struct trail *at)
 {
         char sentence[320];
 
@@ -213,22 +244,28 @@ text_read(struct judge *j, const struct field_set *set, const struct field *row,
                 if (value->len == 0)
                         bad(j, set, row, value, at, "range", NULL, "this must not be empty");
                 else {
-                        (void)snprintf(sentence, sizeof sentence, "this has %zu bytes; %llu to %llu are possible",
-                                       value->len, (unsigned long long)row->min, (unsigned long long)row->max);
+                        (void)snprintf(sentence, sizeof sentence,
+                                       "this has %zu bytes; %llu to %llu are possible", value->len,
+                                       (unsigned long long)row->min, (unsigned long long)row->max);
                         bad(j, set, row, value, at, "range", NULL, sentence);
                 }
                 return false;
         }
         if (row->matches && !row->matches(value->text)) {
-                const char *example = advice_example(j, row->name), *hint = example ? arena_format(j->arena, "For example %s. %s", example, row->help) : NULL;
+                const char *example = advice_example(j, row->name),
+                           *hint = example ? arena_format(j->arena, "For example %s. %s", example,
+                                                          row->help)
+                                           : NULL;
 
-                (void)snprintf(sentence, sizeof sentence, "invalid %s `%s`", row->name ? row->name : "name", judge_quote(j, value->text));
+                (void)snprintf(sentence, sizeof sentence, "invalid %s `%s`",
+                               row->name ? row->name : "name", judge_quote(j, value->text));
                 bad(j, set, row, value, at, "pattern", hint, sentence);
                 return false;
         }
         if ((row->flags & FIELD_SECRET) && !field_slug_check(value->text))
                 judge_warn(j, value, at, "secret_slug_nonconforming",
-                           "AIP-19 slugs are lower-case words, at most one \"/\": this one may not be found");
+                           "AIP-19 slugs are lower-case words, at most one \"/\": this one may not "
+                           "be found");
         return true;
 }
 
@@ -247,42 +284,44 @@ is_whole(const struct node *value)
 }
 
 static bool
-uint_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
-          const struct trail *at)
+uint_read(struct judge *j, const struct field_set *set, const struct field *row,
+          const struct node *value, const struct trail *at)
 {
         char sentence[160];
 
         if (!is_whole(value))
                 return bad_type(j, set, row, value, at);
-        if (value->kind == NODE_INT && value->integer >= 0 && (uint64_t)value->integer >= row->min &&
-            (uint64_t)value->integer <= row->max)
+        if (value->kind == NODE_INT && value->integer >= 0 &&
+            (uint64_t)value->integer >= row->min && (uint64_t)value->integer <= row->max)
                 return true;
-        (void)snprintf(sentence, sizeof sentence, "this must be from %llu to %llu", (unsigned long long)row->min,
-                       (unsigned long long)row->max);
+        (void)snprintf(sentence, sizeof sentence, "this must be from %llu to %llu",
+                       (unsigned long long)row->min, (unsigned long long)row->max);
         bad(j, set, row, value, at, "range", NULL, sentence);
         return false;
 }
 
 static bool
-choice_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
-            const struct trail *at)
+choice_read(struct judge *j, const struct field_set *set, const struct field *row,
+            const struct node *value, const struct trail *at)
 {
         char sentence[320];
-        int used = snprintf(sentence, sizeof sentence, "`%s` is not one of:", judge_quote(j, value->text));
+        int used = snprintf(sentence, sizeof sentence,
+                            "`%s` is not one of:", judge_quote(j, value->text));
 
         for (const char *const *choice = row->choices; *choice; choice++) {
                 if (strcmp(value->text, *choice) == 0)
                         return true;
                 if (used > 0 && (size_t)used < sizeof sentence)
-                        used += snprintf(sentence + used, sizeof sentence - (size_t)used, "%s %s", choice == row->choices ? "" : ",", *choice);
+                        used += snprintf(sentence + used, sizeof sentence - (size_t)used, "%s %s",
+                                         choice == row->choices ? "" : ",", *choice);
         }
         bad(j, set, row, value, at, "enum", advice_choice(j, row, value->text), sentence);
         return false;
 }
 
 static bool
-list_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
-          const struct trail *at)
+list_read(struct judge *j, const struct field_set *set, const struct field *row,
+          const struct node *value, const struct trail *at)
 {
         char sentence[160];
 
@@ -291,7 +330,8 @@ list_read(struct judge *j, const struct field_set *set, const struct field *row,
         if (value->len < row->min)
                 (void)snprintf(sentence, sizeof sentence, "this list must not be empty");
         else
-                (void)snprintf(sentence, sizeof sentence, "this list has %zu entries; %llu are possible", value->len,
+                (void)snprintf(sentence, sizeof sentence,
+                               "this list has %zu entries; %llu are possible", value->len,
                                (unsigned long long)row->max);
         bad(j, set, row, value, at, "range", NULL, sentence);
         return false;
@@ -301,16 +341,17 @@ static bool
 has_type(const struct field *row, const struct node *value)
 {
         static const enum node_kind kinds[] = {
-                [FIELD_TEXT] = NODE_STRING, [FIELD_UINT] = NODE_INT, [FIELD_BOOL] = NODE_BOOL,
-                [FIELD_CHOICE] = NODE_STRING, [FIELD_MAP] = NODE_MAP, [FIELD_LIST] = NODE_LIST,
+                [FIELD_TEXT] = NODE_STRING,   [FIELD_UINT] = NODE_INT, [FIELD_BOOL] = NODE_BOOL,
+                [FIELD_CHOICE] = NODE_STRING, [FIELD_MAP] = NODE_MAP,  [FIELD_LIST] = NODE_LIST,
         };
 
-        return row->kind == FIELD_ONE_OF || row->kind == FIELD_UINT || value->kind == kinds[row->kind];
+        return row->kind == FIELD_ONE_OF || row->kind == FIELD_UINT ||
+               value->kind == kinds[row->kind];
 }
 
 static bool
-check(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
-      const struct trail *at)
+check(struct judge *j, const struct field_set *set, const struct field *row,
+      const struct node *value, const struct trail *at)
 {
         if (!has_type(row, value))
                 return bad_type(j, set, row, value, at);
@@ -347,8 +388,8 @@ store(const struct field *row, const struct node *value, void *base)
 }
 
 static bool
-value_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
-           const struct trail *at, void *base)
+value_read(struct judge *j, const struct field_set *set, const struct field *row,
+           const struct node *value, const struct trail *at, void *base)
 {
         size_t before = j->findings->error_count;
 
@@ -365,8 +406,8 @@ value_read(struct judge *j, const struct field_set *set, const struct field *row
 }
 
 bool
-field_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *map,
-           const struct node *value, const struct trail *at, void *base)
+field_read(struct judge *j, const struct field_set *set, const struct field *row,
+           const struct node *map, const struct node *value, const struct trail *at, void *base)
 {
         struct trail here = { at, row->name, 0 };
 
@@ -374,7 +415,10 @@ field_read(struct judge *j, const struct field_set *set, const struct field *row
                 if (row->flags & FIELD_REQUIRED) {
                         const char *example = advice_example(j, row->name);
 
-                        judge_error(j, map, &here, set->code, "missing", example ? arena_format(j->arena, "Add a line: %s. %s", example, row->help) : row->help,
+                        judge_error(j, map, &here, set->code, "missing",
+                                    example ? arena_format(j->arena, "Add a line: %s. %s", example,
+                                                           row->help)
+                                            : row->help,
                                     "the field `%s` is missing", row->name);
                 }
                 return false;
@@ -388,14 +432,15 @@ field_read(struct judge *j, const struct field_set *set, const struct field *row
 }
 
 bool
-field_item_read(struct judge *j, const struct field_set *set, const struct node *item, const struct trail *at,
-                void *base)
+field_item_read(struct judge *j, const struct field_set *set, const struct node *item,
+                const struct trail *at, void *base)
 {
         return value_read(j, set, &set->rows[0], item, at, base);
 }
 
 bool
-fields_read(struct judge *j, const struct field_set *set, const struct node *map, const struct trail *at, void *base)
+fields_read(struct judge *j, const struct field_set *set, const struct node *map,
+            const struct trail *at, void *base)
 {
         static const struct field a_map = { .kind = FIELD_MAP };
         const struct node *values[FIELD_SET_MAX];

@@ -20,57 +20,60 @@
 #include "spec/judge.h"
 #include "text/tree.h"
 
-#define FIELD_NOWHERE SIZE_MAX               /* checked, not stored */
+#define FIELD_NOWHERE SIZE_MAX /* checked, not stored */
 #define FIELD_INTEGER_MAX NUMBER_EXACT_MAX
 
 enum field_kind {
-        FIELD_TEXT,             /* stored as const char *; min and max are bytes; `matches` may narrow it */
-        FIELD_UINT,             /* stored as uint64_t; exact, min to max */
-        FIELD_BOOL,             /* stored as bool */
-        FIELD_CHOICE,           /* stored as const char *: one of `choices` */
+        FIELD_TEXT,   /* stored as const char *; min and max are bytes; `matches` may narrow it */
+        FIELD_UINT,   /* stored as uint64_t; exact, min to max */
+        FIELD_BOOL,   /* stored as bool */
+        FIELD_CHOICE, /* stored as const char *: one of `choices` */
         /* with `members`: decoded into base + offset; without: stored as const struct node * */
         FIELD_MAP,
-        FIELD_LIST,             /* of `item`; min and max are items; stored as const struct node *, or see `read` */
-        FIELD_ONE_OF,           /* one of the forms in `members`; needs `read` */
-        FIELD_UNSUPPORTED,      /* known, but refused here; `help` says where it belongs */
+        FIELD_LIST,   /* of `item`; min and max are items; stored as const struct node *, or see
+                         `read` */
+        FIELD_ONE_OF, /* one of the forms in `members`; needs `read` */
+        FIELD_UNSUPPORTED, /* known, but refused here; `help` says where it belongs */
 };
 
 enum field_flag {
         FIELD_REQUIRED = 1u << 0,
-        FIELD_OLD = 1u << 1,          /* another spelling of `instead`: accepted, warns */
-        FIELD_UNLISTED = 1u << 2,     /* not in the JSON Schema */
-        FIELD_SECRET = 1u << 3,       /* names a secret: warns if it cannot be an AIP-19 slug */
-        FIELD_LOOSE_TYPE = 1u << 4,   /* a number is a bad pattern, not a bad type (an unquoted version) */
+        FIELD_OLD = 1u << 1,      /* another spelling of `instead`: accepted, warns */
+        FIELD_UNLISTED = 1u << 2, /* not in the JSON Schema */
+        FIELD_SECRET = 1u << 3,   /* names a secret: warns if it cannot be an AIP-19 slug */
+        FIELD_LOOSE_TYPE =
+                1u << 4, /* a number is a bad pattern, not a bad type (an unquoted version) */
 };
 
 struct field {
-        const char *name;             /* canonical; NULL for list items and for forms of a FIELD_ONE_OF */
-        const char *camel;            /* second spelling, or NULL */
+        const char *name;  /* canonical; NULL for list items and for forms of a FIELD_ONE_OF */
+        const char *camel; /* second spelling, or NULL */
         enum field_kind kind;
         unsigned flags;
-        size_t offset;                /* into the struct being filled, or FIELD_NOWHERE */
-        uint64_t min, max;            /* max 0: no bound */
-        uint64_t fallback;            /* FIELD_UINT: the default, UINT64_MAX for none */
-        const char *pattern;          /* FIELD_TEXT: ECMA 262 expression for the JSON Schema */
-        bool (*matches)(const char *text);   /* ... and the code that decides */
-        const char *const *choices;   /* NULL-terminated */
+        size_t offset;                     /* into the struct being filled, or FIELD_NOWHERE */
+        uint64_t min, max;                 /* max 0: no bound */
+        uint64_t fallback;                 /* FIELD_UINT: the default, UINT64_MAX for none */
+        const char *pattern;               /* FIELD_TEXT: ECMA 262 expression for the JSON Schema */
+        bool (*matches)(const char *text); /* ... and the code that decides */
+        const char *const *choices;        /* NULL-terminated */
         const struct field_set *members;
         const struct field *item;
-        const char *instead;          /* FIELD_OLD: the spelling to use */
-        /* Instead of storing: called once the type is right (FIELD_ONE_OF: any type); `base` is not moved by offset. */
+        const char *instead; /* FIELD_OLD: the spelling to use */
+        /* Instead of storing: called once the type is right (FIELD_ONE_OF: any type); `base` is not
+         * moved by offset. */
         void (*read)(struct judge *j, const struct node *value, const struct trail *at, void *base);
         /* FIELD_UINT: the text of what applies if the field is not written, if that is not
          * `fallback`; or NULL */
         const char *unwritten;
-        const char *help;             /* one sentence */
+        const char *help; /* one sentence */
 };
 
 struct field_set {
         const struct field *rows;
-        size_t count;                 /* at most FIELD_SET_MAX */
-        enum error_code code;         /* the error code of a fault in one of the fields */
-        bool is_open;                 /* other keys are permitted */
-        const char *hint;             /* for an unknown key that resembles none; or NULL */
+        size_t count;         /* at most FIELD_SET_MAX */
+        enum error_code code; /* the error code of a fault in one of the fields */
+        bool is_open;         /* other keys are permitted */
+        const char *hint;     /* for an unknown key that resembles none; or NULL */
 };
 
 enum { FIELD_SET_MAX = 24 };
@@ -81,26 +84,27 @@ enum { FIELD_SET_MAX = 24 };
  * Reports unknown keys and merges spellings: values[i] becomes the node for row i, or NULL. `map`
  * must be a map. field_read() reports missing required fields.
  */
-void fields_fold(struct judge *j, const struct field_set *set, const struct node *map, const struct trail *at,
-                 const struct node *values[FIELD_SET_MAX]);
+void fields_fold(struct judge *j, const struct field_set *set, const struct node *map,
+                 const struct trail *at, const struct node *values[FIELD_SET_MAX]);
 
 /*
  * Decodes one value of fields_fold() (NULL: absent; `map` is the map it belongs to). Returns true
  * if the value is present and good.
  */
-bool field_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *map,
-                const struct node *value, const struct trail *at, void *base);
+bool field_read(struct judge *j, const struct field_set *set, const struct field *row,
+                const struct node *map, const struct node *value, const struct trail *at,
+                void *base);
 
 /* As field_read(), for an item of a list: the only row of `set`, at `at` itself. */
-bool field_item_read(struct judge *j, const struct field_set *set, const struct node *item, const struct trail *at,
-                     void *base);
+bool field_item_read(struct judge *j, const struct field_set *set, const struct node *item,
+                     const struct trail *at, void *base);
 
 /*
  * Both, for every row in order; a value that is not a map is a type error. Returns true if there
  * was no fault.
  */
-bool fields_read(struct judge *j, const struct field_set *set, const struct node *map, const struct trail *at,
-                 void *base);
+bool fields_read(struct judge *j, const struct field_set *set, const struct node *map,
+                 const struct trail *at, void *base);
 
 /* Writes the default of every FIELD_UINT row. */
 void fields_default(const struct field_set *set, void *base);

@@ -31,7 +31,8 @@ say(struct page *page, const char *fmt, ...)
         len = vsnprintf(page->text + page->used, PAGE_MAX - page->used, fmt, ap);
         va_end(ap);
         if (len > 0)
-                page->used = page->used + (size_t)len < PAGE_MAX ? page->used + (size_t)len : PAGE_MAX - 1;
+                page->used = page->used + (size_t)len < PAGE_MAX ? page->used + (size_t)len
+                                                                 : PAGE_MAX - 1;
 }
 
 /* The row that is being built for the caller. */
@@ -40,8 +41,8 @@ struct visit {
         void *ctx;
 };
 
-static void
-add(char *text, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void add(char *text, size_t size, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
 
 static void
 add(char *text, size_t size, const char *fmt, ...)
@@ -61,7 +62,8 @@ value_make(char *text, size_t size, const struct field *row)
                 for (const char *const *choice = row->choices; *choice; choice++)
                         add(text, size, "%s`%s`", choice == row->choices ? "" : " or ", *choice);
         } else if (row->kind == FIELD_UINT) {
-                add(text, size, "integer, %llu to %llu", (unsigned long long)row->min, (unsigned long long)row->max);
+                add(text, size, "integer, %llu to %llu", (unsigned long long)row->min,
+                    (unsigned long long)row->max);
         } else if (row->kind == FIELD_LIST && row->max) {
                 add(text, size, "list, at most %llu", (unsigned long long)row->max);
         } else {
@@ -69,7 +71,8 @@ value_make(char *text, size_t size, const struct field *row)
         }
         if (row->unwritten)
                 add(text, size, "; default: %s", row->unwritten);
-        else if (row->kind == FIELD_UINT && row->fallback != SPEC_UNSET && !(row->flags & FIELD_OLD))
+        else if (row->kind == FIELD_UINT && row->fallback != SPEC_UNSET &&
+                 !(row->flags & FIELD_OLD))
                 add(text, size, "; default %llu", (unsigned long long)row->fallback);
 }
 
@@ -80,7 +83,8 @@ row_visit(const struct visit *v, const char *path, const struct field *row)
         struct spec_help_row out = { .path = path, .value = value, .meaning = meaning };
 
         value_make(value, sizeof value, row);
-        add(meaning, sizeof meaning, "%s%s", row->flags & FIELD_REQUIRED ? "Required. " : "", row->help);
+        add(meaning, sizeof meaning, "%s%s", row->flags & FIELD_REQUIRED ? "Required. " : "",
+            row->help);
         if (row->flags & FIELD_OLD)
                 add(meaning, sizeof meaning, " Another spelling: write `%s`.", row->instead);
         if (row->camel)
@@ -122,7 +126,11 @@ provider_visit(const struct visit *v, size_t i)
         char title[PATH_MAX_LEN], intro[MEANING_MAX];
 
         (void)snprintf(title, sizeof title, "`config` of `%s`", providers[i].id);
-        (void)snprintf(intro, sizeof intro, "%s%s Destroyed: %s.%s", strcmp(providers[i].id, "local") == 0 ? "" : "Not implemented in this version: such a manifest is checked, and not run. ",
+        (void)snprintf(intro, sizeof intro, "%s%s Destroyed: %s.%s",
+                       strcmp(providers[i].id, "local") == 0
+                               ? ""
+                               : "Not implemented in this version: such a manifest is checked, and "
+                                 "not run. ",
                        providers[i].help,
                        providers[i].destroy_on ? providers[i].destroy_on : "only on request",
                        providers[i].config ? "" : "\n\nAny map.");
@@ -175,7 +183,8 @@ spec_help_text(struct arena *arena)
 
         if (!page.text)
                 return NULL;
-        say(&page, "# The fields of a sandbox block\n\nMade from the tables in `src/spec/` by `spec_help_text()`; a test "
+        say(&page, "# The fields of a sandbox block\n\nMade from the tables in `src/spec/` by "
+                   "`spec_help_text()`; a test "
                    "holds the two together.\n`carrel schema` prints the same as JSON Schema.\n");
         spec_help_rows(page_row, &page);
         return page.text;

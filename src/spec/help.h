@@ -15,10 +15,10 @@
  * call.
  */
 struct spec_help_row {
-        const char *title;              /* NULL for a field */
-        bool is_part;                   /* for a title: a subsection of the section before */
-        const char *path, *value;       /* for a field: "limits.timeout_ms", "integer, 1 to 9" */
-        const char *meaning;            /* never NULL; words in `backquotes` are literal */
+        const char *title;        /* NULL for a field */
+        bool is_part;             /* for a title: a subsection of the section before */
+        const char *path, *value; /* for a field: "limits.timeout_ms", "integer, 1 to 9" */
+        const char *meaning;      /* never NULL; words in `backquotes` are literal */
 };
 
 typedef void spec_help_visit(void *ctx, const struct spec_help_row *row);

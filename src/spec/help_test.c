@@ -38,7 +38,8 @@ the_committed_page_is_the_tables(void **state)
         text = spec_help_text(&arena);
         assert_non_null(text);
         if (strcmp(text, written) != 0)
-                fail_msg("%s is not what the tables say; run build-test/src/test-spec-help --write", page_path());
+                fail_msg("%s is not what the tables say; run build-test/src/test-spec-help --write",
+                         page_path());
         arena_fini(&arena);
 }
 

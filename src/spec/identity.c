@@ -8,12 +8,23 @@
 
 #include "spec/section.h"
 
-#define TEXT_ROW(word, where, sentence) \
-        { .name = (word), .kind = FIELD_TEXT, .min = 1, .offset = (where), .help = (sentence) }
-#define NEEDED_ROW(word, where, sentence) \
-        { .name = (word), .kind = FIELD_TEXT, .flags = FIELD_REQUIRED, .min = 1, .offset = (where), .help = (sentence) }
-#define ROLE_ROW TEXT_ROW("role", offsetof(struct spec_identity, role), "What this identity is here, for instance co-owner.")
-#define METADATA_ROW { .name = "metadata", .kind = FIELD_MAP, .offset = FIELD_NOWHERE, .help = "Free." }
+#define TEXT_ROW(word, where, sentence)                                          \
+        {                                                                        \
+                .name = (word), .kind = FIELD_TEXT, .min = 1, .offset = (where), \
+                .help = (sentence)                                               \
+        }
+#define NEEDED_ROW(word, where, sentence)                                              \
+        {                                                                              \
+                .name = (word), .kind = FIELD_TEXT, .flags = FIELD_REQUIRED, .min = 1, \
+                .offset = (where), .help = (sentence)                                  \
+        }
+#define ROLE_ROW                                               \
+        TEXT_ROW("role", offsetof(struct spec_identity, role), \
+                 "What this identity is here, for instance co-owner.")
+#define METADATA_ROW                                                                            \
+        {                                                                                       \
+                .name = "metadata", .kind = FIELD_MAP, .offset = FIELD_NOWHERE, .help = "Free." \
+        }
 
 static const struct field person_rows[] = {
         NEEDED_ROW("name", offsetof(struct spec_identity, name), "Name to show."),
@@ -24,12 +35,14 @@ static const struct field person_rows[] = {
         METADATA_ROW,
 };
 static const struct field ref_rows[] = {
-        NEEDED_ROW("ref", offsetof(struct spec_identity, ref), "bot://..., user://..., @owner/identities/slug or a path."),
+        NEEDED_ROW("ref", offsetof(struct spec_identity, ref),
+                   "bot://..., user://..., @owner/identities/slug or a path."),
         ROLE_ROW,
         METADATA_ROW,
 };
 static const struct field file_rows[] = {
-        NEEDED_ROW("file", offsetof(struct spec_identity, file), "An identity file in the workspace."),
+        NEEDED_ROW("file", offsetof(struct spec_identity, file),
+                   "An identity file in the workspace."),
         ROLE_ROW,
         METADATA_ROW,
 };
@@ -42,22 +55,30 @@ static const struct field entry_forms_rows[] = {
         { .kind = FIELD_MAP, .members = &ref_set, .help = "by reference" },
         { .kind = FIELD_MAP, .members = &file_set, .help = "from a file" },
 };
-static const struct field_set entry_forms = { FIELD_SET(entry_forms_rows), .code = ERROR_SCHEMA_INVALID };
+static const struct field_set entry_forms = { FIELD_SET(entry_forms_rows),
+                                              .code = ERROR_SCHEMA_INVALID };
 
-const struct field identity_item = { .kind = FIELD_ONE_OF, .members = &entry_forms, .help = "One identity." };
+const struct field identity_item = { .kind = FIELD_ONE_OF,
+                                     .members = &entry_forms,
+                                     .help = "One identity." };
 
 static const struct field identity_forms_rows[] = {
         { .kind = FIELD_ONE_OF, .members = &entry_forms, .help = "one identity" },
-        { .kind = FIELD_LIST, .min = 1, .item = &identity_item, .help = "several; the first is the primary one" },
+        { .kind = FIELD_LIST,
+          .min = 1,
+          .item = &identity_item,
+          .help = "several; the first is the primary one" },
 };
-const struct field_set identity_forms = { FIELD_SET(identity_forms_rows), .code = ERROR_SCHEMA_INVALID };
+const struct field_set identity_forms = { FIELD_SET(identity_forms_rows),
+                                          .code = ERROR_SCHEMA_INVALID };
 
 /* The one form of this entry, or NULL if it has none or several. */
 static const struct field_set *
 form_of(const struct node *entry)
 {
         static const char *const own[] = { "name", "email", "avatar", "gpg_key" };
-        bool is_ref = node_find(entry, "ref"), is_file = node_find(entry, "file"), is_person = false;
+        bool is_ref = node_find(entry, "ref"), is_file = node_find(entry, "file"),
+             is_person = false;
 
         for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
                 is_person = is_person || node_find(entry, own[i]);
@@ -67,7 +88,8 @@ form_of(const struct node *entry)
 }
 
 static bool
-entry_read(struct judge *j, const struct node *entry, const struct trail *at, struct spec_identity *ret)
+entry_read(struct judge *j, const struct node *entry, const struct trail *at,
+           struct spec_identity *ret)
 {
         const struct field_set *form;
 
@@ -79,7 +101,8 @@ entry_read(struct judge *j, const struct node *entry, const struct trail *at, st
         form = form_of(entry);
         if (form)
                 return fields_read(j, form, entry, at, ret);
-        judge_error(j, entry, at, ERROR_SCHEMA_INVALID, "form", "Keep one of { ref }, { file } and { name, email }.",
+        judge_error(j, entry, at, ERROR_SCHEMA_INVALID, "form",
+                    "Keep one of { ref }, { file } and { name, email }.",
                     "an identity is written in exactly one form");
         return false;
 }
@@ -89,7 +112,8 @@ identity_read(struct judge *j, const struct node *identity, const struct trail *
 {
         struct spec *spec = base;
         bool is_list = identity->kind == NODE_LIST;
-        struct spec_identity *entries = arena_array(j->arena, struct spec_identity, is_list ? identity->len + 1 : 1);
+        struct spec_identity *entries =
+                arena_array(j->arena, struct spec_identity, is_list ? identity->len + 1 : 1);
         size_t count = 0, index = 0;
 
         if (!entries)
@@ -100,9 +124,11 @@ identity_read(struct judge *j, const struct node *identity, const struct trail *
                 return;
         }
         if (identity->len == 0)
-                judge_error(j, identity, at, ERROR_SCHEMA_INVALID, "range", "Omit `identity` if no identity is needed.",
+                judge_error(j, identity, at, ERROR_SCHEMA_INVALID, "range",
+                            "Omit `identity` if no identity is needed.",
                             "this list must not be empty");
-        node_each(item, identity) {
+        node_each(item, identity)
+        {
                 struct trail here = { at, NULL, index++ };
 
                 count += entry_read(j, item, &here, &entries[count]);

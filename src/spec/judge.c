@@ -49,10 +49,9 @@ is_reported(const struct judge *j, const char *path)
         return false;
 }
 
-__attribute__((format(printf, 8, 0)))
-static void
-add(struct judge *j, unsigned line, unsigned column, const struct trail *at, enum error_code code, const char *reason,
-    const char *hint, const char *fmt, va_list ap)
+__attribute__((format(printf, 8, 0))) static void
+add(struct judge *j, unsigned line, unsigned column, const struct trail *at, enum error_code code,
+    const char *reason, const char *hint, const char *fmt, va_list ap)
 {
         struct error e;
         char path[sizeof e.path], sentence[sizeof e.message];
@@ -70,8 +69,8 @@ add(struct judge *j, unsigned line, unsigned column, const struct trail *at, enu
 }
 
 void
-judge_error(struct judge *j, const struct node *where, const struct trail *at, enum error_code code, const char *reason,
-            const char *hint, const char *fmt, ...)
+judge_error(struct judge *j, const struct node *where, const struct trail *at, enum error_code code,
+            const char *reason, const char *hint, const char *fmt, ...)
 {
         va_list ap;
 
@@ -81,8 +80,8 @@ judge_error(struct judge *j, const struct node *where, const struct trail *at, e
 }
 
 void
-judge_error_key(struct judge *j, const struct node *where, const struct trail *at, enum error_code code,
-                const char *reason, const char *hint, const char *fmt, ...)
+judge_error_key(struct judge *j, const struct node *where, const struct trail *at,
+                enum error_code code, const char *reason, const char *hint, const char *fmt, ...)
 {
         va_list ap;
 
@@ -92,7 +91,8 @@ judge_error_key(struct judge *j, const struct node *where, const struct trail *a
 }
 
 void
-judge_warn(struct judge *j, const struct node *where, const struct trail *at, const char *name, const char *fmt, ...)
+judge_warn(struct judge *j, const struct node *where, const struct trail *at, const char *name,
+           const char *fmt, ...)
 {
         bool has_key = where && where->key;
         unsigned line = has_key ? where->key_line : where ? where->line : 0;
@@ -116,7 +116,8 @@ judge_quote(struct judge *j, const char *text)
 
         if (credential_shape_find(text))
                 return "(hidden)";
-        copy = arena_format(j->arena, "%.*s%s", (int)(is_cut ? QUOTE_MAX : len), text, is_cut ? "..." : "");
+        copy = arena_format(j->arena, "%.*s%s", (int)(is_cut ? QUOTE_MAX : len), text,
+                            is_cut ? "..." : "");
         if (!copy)
                 return "(no memory)";
         for (char *c = copy; *c; c++)

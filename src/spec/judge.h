@@ -19,9 +19,9 @@
 #include "text/tree.h"
 
 struct trail {
-        const struct trail *up;      /* NULL at the block itself */
-        const char *key;             /* member name, or NULL for an item of a list */
-        size_t index;                /* 0-based, if key is NULL */
+        const struct trail *up; /* NULL at the block itself */
+        const char *key;        /* member name, or NULL for an item of a list */
+        size_t index;           /* 0-based, if key is NULL */
 };
 
 struct judge {
@@ -42,14 +42,14 @@ void trail_write(const struct trail *at, char *text, size_t len);
  * code's own hint. A second error at a path that is already reported as a credential is dropped,
  * since it adds nothing.
  */
-void judge_error(struct judge *j, const struct node *where, const struct trail *at, enum error_code code,
-                 const char *reason, const char *hint, const char *fmt, ...)
+void judge_error(struct judge *j, const struct node *where, const struct trail *at,
+                 enum error_code code, const char *reason, const char *hint, const char *fmt, ...)
         __attribute__((format(printf, 7, 8)));
 
 /* As judge_error(), with the position of the key of the member `where`. */
-void judge_error_key(struct judge *j, const struct node *where, const struct trail *at, enum error_code code,
-                     const char *reason, const char *hint, const char *fmt, ...)
-        __attribute__((format(printf, 7, 8)));
+void judge_error_key(struct judge *j, const struct node *where, const struct trail *at,
+                     enum error_code code, const char *reason, const char *hint, const char *fmt,
+                     ...) __attribute__((format(printf, 7, 8)));
 
 /* Adds a warning for the path `at`, with the position of `where` (of its key if it has one). */
 void judge_warn(struct judge *j, const struct node *where, const struct trail *at, const char *name,

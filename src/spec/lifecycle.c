@@ -16,11 +16,16 @@
 enum { IDLE_DIGITS_MAX = 9 };
 
 static const char *const standard_events[] = {
-        "workspace-open", "workspace-close", "conversation-start", "conversation-end", "turn-start", "turn-end",
-        "turn-error", "tool-call", "tool-result", "tool-error", "write", "delete", "manual",
+        "workspace-open",   "workspace-close", "conversation-start",
+        "conversation-end", "turn-start",      "turn-end",
+        "turn-error",       "tool-call",       "tool-result",
+        "tool-error",       "write",           "delete",
+        "manual",
 };
 
-static const struct { const char *alias, *name; } event_aliases[] = {
+static const struct {
+        const char *alias, *name;
+} event_aliases[] = {
         { "each-write", "write" },
         { "per-turn", "turn-end" },
         { "per-conversation", "conversation-end" },
@@ -75,7 +80,7 @@ lifecycle_event_read(const char *text, struct lifecycle_event *ret)
                 ret->kind = LIFECYCLE_NAMESPACED;
 }
 
-struct words {                        /* lifecycle as written */
+struct words { /* lifecycle as written */
         const char *pause, *pause_on, *destroy;
         uint64_t pause_ms;
         const struct node *close;
@@ -89,19 +94,43 @@ close_read(struct judge *j, const struct node *value, const struct trail *at, vo
 }
 
 static const struct field lifecycle_rows[] = {
-        { .name = "pause_after_idle", .camel = "pauseAfterIdle", .kind = FIELD_TEXT, .min = 1,
+        { .name = "pause_after_idle",
+          .camel = "pauseAfterIdle",
+          .kind = FIELD_TEXT,
+          .min = 1,
           .offset = offsetof(struct words, pause),
           .help = "Event at which the sandbox pauses; idle-N is N seconds without work." },
-        { .name = "destroy_on", .camel = "destroyOn", .kind = FIELD_TEXT, .min = 1, .offset = offsetof(struct words, destroy),
+        { .name = "destroy_on",
+          .camel = "destroyOn",
+          .kind = FIELD_TEXT,
+          .min = 1,
+          .offset = offsetof(struct words, destroy),
           .help = "Event at which the sandbox goes; the default depends on the provider." },
-        { .name = "pause_after_idle_ms", .camel = "pauseAfterIdleMs", .kind = FIELD_UINT, .flags = FIELD_OLD, .min = 1,
-          .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .offset = offsetof(struct words, pause_ms),
-          .instead = "pause_after_idle: idle-N", .help = "The same in milliseconds." },
-        { .name = "pause_on", .camel = "pauseOn", .kind = FIELD_TEXT, .flags = FIELD_OLD | FIELD_UNLISTED, .min = 1,
-          .offset = offsetof(struct words, pause_on), .instead = "pause_after_idle",
+        { .name = "pause_after_idle_ms",
+          .camel = "pauseAfterIdleMs",
+          .kind = FIELD_UINT,
+          .flags = FIELD_OLD,
+          .min = 1,
+          .max = FIELD_INTEGER_MAX,
+          .fallback = SPEC_UNSET,
+          .offset = offsetof(struct words, pause_ms),
+          .instead = "pause_after_idle: idle-N",
+          .help = "The same in milliseconds." },
+        { .name = "pause_on",
+          .camel = "pauseOn",
+          .kind = FIELD_TEXT,
+          .flags = FIELD_OLD | FIELD_UNLISTED,
+          .min = 1,
+          .offset = offsetof(struct words, pause_on),
+          .instead = "pause_after_idle",
           .help = "The same, as AIP-37 spells it." },
-        { .name = "destroy_on_workspace_close", .camel = "destroyOnWorkspaceClose", .kind = FIELD_BOOL, .flags = FIELD_OLD,
-          .offset = FIELD_NOWHERE, .read = close_read, .instead = "destroy_on: workspace-close",
+        { .name = "destroy_on_workspace_close",
+          .camel = "destroyOnWorkspaceClose",
+          .kind = FIELD_BOOL,
+          .flags = FIELD_OLD,
+          .offset = FIELD_NOWHERE,
+          .read = close_read,
+          .instead = "destroy_on: workspace-close",
           .help = "true is destroy_on: workspace-close; false is never." },
 };
 const struct field_set lifecycle_set = { FIELD_SET(lifecycle_rows), .code = ERROR_SCHEMA_INVALID };
@@ -113,11 +142,12 @@ event_warn(struct judge *j, const struct node *map, const struct trail *at, cons
         struct trail here = { at, name, 0 };
 
         if (event->kind == LIFECYCLE_NAMESPACED)
-                judge_warn(j, map, &here, "event_namespaced", "`%s` fires only on hosts that know it",
-                           judge_quote(j, event->name));
+                judge_warn(j, map, &here, "event_namespaced",
+                           "`%s` fires only on hosts that know it", judge_quote(j, event->name));
         else if (event->kind == LIFECYCLE_UNKNOWN)
                 judge_warn(j, map, &here, "event_unknown",
-                           "no event is called `%s`, so it never fires; idle-N takes whole seconds", judge_quote(j, event->name));
+                           "no event is called `%s`, so it never fires; idle-N takes whole seconds",
+                           judge_quote(j, event->name));
 }
 
 static void
@@ -151,8 +181,8 @@ event_of_ms(struct judge *j, uint64_t ms, struct lifecycle_event *ret)
 }
 
 static void
-pause_read(struct judge *j, const struct node *map, const struct trail *at, const struct words *words,
-           struct spec_lifecycle *ret)
+pause_read(struct judge *j, const struct node *map, const struct trail *at,
+           const struct words *words, struct spec_lifecycle *ret)
 {
         struct lifecycle_event events[3];
         size_t count = 0;
@@ -179,8 +209,8 @@ pause_read(struct judge *j, const struct node *map, const struct trail *at, cons
 }
 
 static void
-destroy_read(struct judge *j, const struct node *map, const struct trail *at, const struct words *words,
-             struct spec_lifecycle *ret)
+destroy_read(struct judge *j, const struct node *map, const struct trail *at,
+             const struct words *words, struct spec_lifecycle *ret)
 {
         const char *of_close = words->close && words->close->boolean ? "workspace-close" : NULL;
         struct lifecycle_event event;

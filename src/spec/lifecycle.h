@@ -9,15 +9,16 @@
 
 enum lifecycle_event_kind {
         LIFECYCLE_STANDARD,
-        LIFECYCLE_IDLE,            /* idle-N, conversation-idle-N; N is seconds */
-        LIFECYCLE_NAMESPACED,      /* host:event */
-        LIFECYCLE_UNKNOWN,         /* never fires */
+        LIFECYCLE_IDLE,       /* idle-N, conversation-idle-N; N is seconds */
+        LIFECYCLE_NAMESPACED, /* host:event */
+        LIFECYCLE_UNKNOWN,    /* never fires */
 };
 
 struct lifecycle_event {
         enum lifecycle_event_kind kind;
-        const char *name;          /* canonical: aliases are resolved. Borrowed from the caller or a constant */
-        uint64_t idle_ms;          /* LIFECYCLE_IDLE, else UINT64_MAX */
+        const char
+                *name; /* canonical: aliases are resolved. Borrowed from the caller or a constant */
+        uint64_t idle_ms; /* LIFECYCLE_IDLE, else UINT64_MAX */
 };
 
 /* Parses one event name. Never fails: an unknown name is LIFECYCLE_UNKNOWN. */

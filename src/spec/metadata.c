@@ -19,25 +19,41 @@ static const char *const switch_choices[] = { "on", "off", NULL };
  * What a machine may lack or do differently: the whole name, or its end, of each warning that a run
  * may print.
  */
-static const char *const accept_choices[] = { "memory_mb", "cpu_ms", "cpu_millicores", "io_read_bps", "io_write_bps", "groups_kept", "mount_mode_narrowed",
-                                              "egress_cap_narrowed", "lifecycle_ignored", NULL };
+static const char *const accept_choices[] = { "memory_mb",           "cpu_ms",
+                                              "cpu_millicores",      "io_read_bps",
+                                              "io_write_bps",        "groups_kept",
+                                              "mount_mode_narrowed", "egress_cap_narrowed",
+                                              "lifecycle_ignored",   NULL };
 static const char *const disk_choices[] = { "auto", "memory", "image", NULL };
-static const struct field accept_row = { .kind = FIELD_CHOICE, .choices = accept_choices, .offset = 0 };
+static const struct field accept_row = { .kind = FIELD_CHOICE,
+                                         .choices = accept_choices,
+                                         .offset = 0 };
 static const struct field_set accept_set = { &accept_row, 1, .code = ERROR_SCHEMA_INVALID };
 
-static const struct field tool_row = { .kind = FIELD_TEXT, .min = 1, .max = PATH_LEN_MAX, .offset = 0, .pattern = "^/",
+static const struct field tool_row = { .kind = FIELD_TEXT,
+                                       .min = 1,
+                                       .max = PATH_LEN_MAX,
+                                       .offset = 0,
+                                       .pattern = "^/",
                                        .help = "an absolute directory of the host" };
-static const struct field path_row = { .kind = FIELD_TEXT, .min = 1, .max = PATH_LEN_MAX, .offset = 0, .pattern = "^[^/]",
+static const struct field path_row = { .kind = FIELD_TEXT,
+                                       .min = 1,
+                                       .max = PATH_LEN_MAX,
+                                       .offset = 0,
+                                       .pattern = "^[^/]",
                                        .help = "a path relative to the workspace" };
 static const struct field_set tool_set = { &tool_row, 1, .code = ERROR_SCHEMA_INVALID };
 static const struct field_set path_set = { &path_row, 1, .code = ERROR_SCHEMA_INVALID };
 
-static const struct { enum path_fault fault; const char *sentence; } path_faults[] = {
-        { PATH_CHARSET,      "this path holds a control byte" },
+static const struct {
+        enum path_fault fault;
+        const char *sentence;
+} path_faults[] = {
+        { PATH_CHARSET, "this path holds a control byte" },
         { PATH_NOT_ABSOLUTE, "this must be an absolute path of the host" },
         { PATH_NOT_RELATIVE, "this must be a path inside the workspace, without a leading \"/\"" },
-        { PATH_DOTDOT,       "this path must not hold \"..\"" },
-        { PATH_RESERVED,     "/, /proc, /sys and /dev cannot be tools" },
+        { PATH_DOTDOT, "this path must not hold \"..\"" },
+        { PATH_RESERVED, "/, /proc, /sys and /dev cannot be tools" },
 };
 
 static const char *
@@ -48,22 +64,26 @@ path_read(struct judge *j, const struct node *item, const struct trail *at, bool
 
         if (!field_item_read(j, is_tool ? &tool_set : &path_set, item, at, &text))
                 return NULL;
-        fault = is_tool ? path_read_absolute(j->arena, text, &path) : path_read_relative(j->arena, text, &path);
+        fault = is_tool ? path_read_absolute(j->arena, text, &path)
+                        : path_read_relative(j->arena, text, &path);
         for (size_t i = 0; i < sizeof path_faults / sizeof path_faults[0]; i++)
                 if (path_faults[i].fault == fault)
-                        judge_error(j, item, at, ERROR_SCHEMA_INVALID, "pattern", NULL, "%s", path_faults[i].sentence);
+                        judge_error(j, item, at, ERROR_SCHEMA_INVALID, "pattern", NULL, "%s",
+                                    path_faults[i].sentence);
         return path;
 }
 
 static void
-paths_read(struct judge *j, const struct node *list, const struct trail *at, bool is_tool, struct spec_names *ret)
+paths_read(struct judge *j, const struct node *list, const struct trail *at, bool is_tool,
+           struct spec_names *ret)
 {
         const char **items = arena_array(j->arena, const char *, list->len + 1);
         size_t count = 0, index = 0;
 
         if (!items)
                 return;
-        node_each(item, list) {
+        node_each(item, list)
+        {
                 struct trail here = { at, NULL, index++ };
                 const char *path = path_read(j, item, &here, is_tool);
 
@@ -88,9 +108,11 @@ protect_read(struct judge *j, const struct node *list, const struct trail *at, v
         if (list->kind == NODE_LIST && list->len <= PATHS_MAX)
                 paths_read(j, list, at, false, &carrel->protect);
         else if (list->kind == NODE_LIST)
-                judge_error(j, list, at, ERROR_SCHEMA_INVALID, "range", NULL, "this list has more than %d paths", PATHS_MAX);
+                judge_error(j, list, at, ERROR_SCHEMA_INVALID, "range", NULL,
+                            "this list has more than %d paths", PATHS_MAX);
         else if (!carrel->is_strict)
-                judge_error(j, list, at, ERROR_SCHEMA_INVALID, "type", NULL, "this must be a list of paths, or the word strict");
+                judge_error(j, list, at, ERROR_SCHEMA_INVALID, "type", NULL,
+                            "this must be a list of paths, or the word strict");
 }
 
 static void
@@ -108,7 +130,8 @@ accept_read(struct judge *j, const struct node *list, const struct trail *at, vo
         (void)base;
         if (!items)
                 return;
-        node_each(item, list) {
+        node_each(item, list)
+        {
                 struct trail here = { at, NULL, index++ };
 
                 if (field_item_read(j, &accept_set, item, &here, &items[count]))
@@ -122,7 +145,8 @@ static void
 unix_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
 {
         (void)j, (void)at;
-        ((struct spec *)base)->carrel.unix_sockets = node_is_text(value, "off") ? SPEC_UNIX_OFF : SPEC_UNIX_ON;
+        ((struct spec *)base)->carrel.unix_sockets =
+                node_is_text(value, "off") ? SPEC_UNIX_OFF : SPEC_UNIX_ON;
 }
 
 static void
@@ -139,36 +163,83 @@ static void
 disk_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
 {
         (void)j, (void)at;
-        ((struct spec *)base)->carrel.disk = node_is_text(value, "image") ? SPEC_DISK_IMAGE : node_is_text(value, "memory") ? SPEC_DISK_MEMORY : SPEC_DISK_AUTO;
+        ((struct spec *)base)->carrel.disk = node_is_text(value, "image")    ? SPEC_DISK_IMAGE
+                                             : node_is_text(value, "memory") ? SPEC_DISK_MEMORY
+                                                                             : SPEC_DISK_AUTO;
 }
 
 static const struct field protect_forms_rows[] = {
         { .kind = FIELD_LIST, .max = PATHS_MAX, .item = &path_row, .help = "paths" },
         { .kind = FIELD_CHOICE, .choices = strict_choices, .help = "strict" },
 };
-static const struct field_set protect_forms = { FIELD_SET(protect_forms_rows), .code = ERROR_SCHEMA_INVALID };
+static const struct field_set protect_forms = { FIELD_SET(protect_forms_rows),
+                                                .code = ERROR_SCHEMA_INVALID };
 
 static const struct field carrel_rows[] = {
-        { .name = "limits", .kind = FIELD_MAP, .members = &carrel_limits_set, .offset = offsetof(struct spec, limits),
+        { .name = "limits",
+          .kind = FIELD_MAP,
+          .members = &carrel_limits_set,
+          .offset = offsetof(struct spec, limits),
           .help = "Caps that AIP-36 has no field for." },
-        { .name = "egress", .kind = FIELD_MAP, .members = &carrel_egress_set, .offset = FIELD_NOWHERE, .read = carrel_egress_read,
-          .help = "The way to the hosts in network.egress: its caps, and whether it is routed. If it is written, hosts can be added to a living sandbox." },
-        { .name = "unix", .kind = FIELD_CHOICE, .choices = switch_choices, .offset = FIELD_NOWHERE, .read = unix_read,
+        { .name = "egress",
+          .kind = FIELD_MAP,
+          .members = &carrel_egress_set,
+          .offset = FIELD_NOWHERE,
+          .read = carrel_egress_read,
+          .help = "The way to the hosts in network.egress: its caps, and whether it is routed. If "
+                  "it is written, hosts can be added to a living sandbox." },
+        { .name = "unix",
+          .kind = FIELD_CHOICE,
+          .choices = switch_choices,
+          .offset = FIELD_NOWHERE,
+          .read = unix_read,
           .help = "off closes Unix sockets inside; default on." },
-        { .name = "home", .kind = FIELD_TEXT, .min = 1, .pattern = "^[a-z0-9][a-z0-9_.-]{0,63}$", .matches = name_is_valid, .offset = FIELD_NOWHERE, .read = home_read,
-          .help = "A volume to use as the home, so that caches of npm, pip and cargo are kept. Created on first use. Default: a private home, removed with the sandbox." },
-        { .name = "disk", .kind = FIELD_CHOICE, .choices = disk_choices, .offset = FIELD_NOWHERE, .read = disk_read,
-          .help = "Where /tmp and the home are stored. memory: files in them count against memory_mb. image: a file system of fixed size on the host's disk, whose files do not "
-                  "count; it needs root, and adds about 2 ms to a start and end. auto (default): image, if carrel runs as root and disk_mb is above memory_mb (or is written and "
-                  "above half of the machine's memory); otherwise, or if no image can be made, memory." },
-        { .name = "tools", .kind = FIELD_LIST, .max = TOOLS_MAX, .item = &tool_row, .read = tools_read,
+        { .name = "home",
+          .kind = FIELD_TEXT,
+          .min = 1,
+          .pattern = "^[a-z0-9][a-z0-9_.-]{0,63}$",
+          .matches = name_is_valid,
+          .offset = FIELD_NOWHERE,
+          .read = home_read,
+          .help = "A volume to use as the home, so that caches of npm, pip and cargo are kept. "
+                  "Created on first use. Default: a private home, removed with the sandbox." },
+        { .name = "disk",
+          .kind = FIELD_CHOICE,
+          .choices = disk_choices,
+          .offset = FIELD_NOWHERE,
+          .read = disk_read,
+          .help = "Where /tmp and the home are stored. memory: files in them count against "
+                  "memory_mb. image: a file system of fixed size on the host's disk, whose files "
+                  "do not "
+                  "count; it needs root, and adds about 2 ms to a start and end. auto (default): "
+                  "image, if carrel runs as root and disk_mb is above memory_mb (or is written and "
+                  "above half of the machine's memory); otherwise, or if no image can be made, "
+                  "memory." },
+        { .name = "tools",
+          .kind = FIELD_LIST,
+          .max = TOOLS_MAX,
+          .item = &tool_row,
+          .read = tools_read,
           .help = "Host directories to bind read-only at the same path inside." },
-        { .name = "protect", .kind = FIELD_ONE_OF, .members = &protect_forms, .read = protect_read,
-          .help = "More workspace paths that commands may not change; or strict: tracked names are read-only too, and making a guarded name ends the sandbox." },
-        { .name = "unprotect", .kind = FIELD_LIST, .max = PATHS_MAX, .item = &path_row, .read = unprotect_read,
+        { .name = "protect",
+          .kind = FIELD_ONE_OF,
+          .members = &protect_forms,
+          .read = protect_read,
+          .help = "More workspace paths that commands may not change; or strict: tracked names are "
+                  "read-only too, and making a guarded name ends the sandbox." },
+        { .name = "unprotect",
+          .kind = FIELD_LIST,
+          .max = PATHS_MAX,
+          .item = &path_row,
+          .read = unprotect_read,
           .help = "Paths, protected by default, that commands may change." },
-        { .name = "accept", .kind = FIELD_LIST, .max = ACCEPT_MAX, .item = &accept_row, .read = accept_read,
-          .help = "Warnings that are known and not printed: a limit that some machine cannot enforce (`memory_mb`), or the name of another warning." },
+        { .name = "accept",
+          .kind = FIELD_LIST,
+          .max = ACCEPT_MAX,
+          .item = &accept_row,
+          .read = accept_read,
+          .help = "Warnings that are known and not printed: a limit that some machine cannot "
+                  "enforce (`memory_mb`), or the name of another warning." },
 };
 const struct field_set carrel_set = { FIELD_SET(carrel_rows), .code = ERROR_SCHEMA_INVALID };
 
@@ -176,13 +247,15 @@ void
 metadata_read(struct judge *j, const struct node *metadata, const struct trail *at, void *base)
 {
         ((struct spec *)base)->metadata = metadata;
-        node_each(member, metadata) {
+        node_each(member, metadata)
+        {
                 struct trail here = { at, member->key, 0 };
 
                 if (strcmp(member->key, "carrel") == 0)
                         (void)fields_read(j, &carrel_set, member, &here, base);
                 else if (member->kind != NODE_MAP && !strpbrk(member->key, "./:"))
                         judge_warn(j, member, &here, "metadata_not_namespaced",
-                                   "put the settings of a program into a map with its name, such as metadata.acme.note");
+                                   "put the settings of a program into a map with its name, such "
+                                   "as metadata.acme.note");
         }
 }

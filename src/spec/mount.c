@@ -13,7 +13,7 @@
 
 enum { MOUNTS_MAX = 64, AT_MAX = 4095 };
 
-struct draft {                        /* a mount while its rows are read */
+struct draft { /* a mount while its rows are read */
         const struct node *source;
         const char *at, *mode;
 };
@@ -26,25 +26,49 @@ struct storage {
 };
 
 static const struct field storage_rows[] = {
-        { .name = "provider", .kind = FIELD_TEXT, .flags = FIELD_REQUIRED, .min = 1,
-          .offset = offsetof(struct storage, provider), .help = "AIP-35 storage provider: local-fs, or carrel-volume for a named volume." },
-        { .name = "config", .kind = FIELD_MAP, .flags = FIELD_REQUIRED, .offset = offsetof(struct storage, config),
+        { .name = "provider",
+          .kind = FIELD_TEXT,
+          .flags = FIELD_REQUIRED,
+          .min = 1,
+          .offset = offsetof(struct storage, provider),
+          .help = "AIP-35 storage provider: local-fs, or carrel-volume for a named volume." },
+        { .name = "config",
+          .kind = FIELD_MAP,
+          .flags = FIELD_REQUIRED,
+          .offset = offsetof(struct storage, config),
           .help = "Settings of that provider: {path: DIR}, or {name: VOLUME}." },
-        { .name = "read_only", .camel = "readOnly", .kind = FIELD_BOOL, .flags = FIELD_UNLISTED,
-          .offset = offsetof(struct storage, is_read_only), .help = "The storage refuses writes." },
+        { .name = "read_only",
+          .camel = "readOnly",
+          .kind = FIELD_BOOL,
+          .flags = FIELD_UNLISTED,
+          .offset = offsetof(struct storage, is_read_only),
+          .help = "The storage refuses writes." },
 };
-static const struct field_set storage_set = { FIELD_SET(storage_rows), .code = ERROR_MOUNT_INVALID, .is_open = true };
+static const struct field_set storage_set = { FIELD_SET(storage_rows), .code = ERROR_MOUNT_INVALID,
+                                              .is_open = true };
 
 static const struct field ref_rows[] = {
-        { .name = "ref", .kind = FIELD_TEXT, .flags = FIELD_REQUIRED, .min = 1, .offset = offsetof(struct spec_mount, ref),
+        { .name = "ref",
+          .kind = FIELD_TEXT,
+          .flags = FIELD_REQUIRED,
+          .min = 1,
+          .offset = offsetof(struct spec_mount, ref),
           .help = "A workspace or a storage: ./path, ../sibling/path or @owner/slug." },
 };
 static const struct field file_rows[] = {
-        { .name = "file", .kind = FIELD_TEXT, .flags = FIELD_REQUIRED, .min = 1, .offset = offsetof(struct spec_mount, ref),
+        { .name = "file",
+          .kind = FIELD_TEXT,
+          .flags = FIELD_REQUIRED,
+          .min = 1,
+          .offset = offsetof(struct spec_mount, ref),
           .help = "A storage file in the workspace." },
 };
 static const struct field inline_rows[] = {
-        { .name = "inline", .kind = FIELD_MAP, .flags = FIELD_REQUIRED, .members = &storage_set, .offset = FIELD_NOWHERE,
+        { .name = "inline",
+          .kind = FIELD_MAP,
+          .flags = FIELD_REQUIRED,
+          .members = &storage_set,
+          .offset = FIELD_NOWHERE,
           .help = "A storage block (AIP-35)." },
 };
 static const struct field_set ref_set = { FIELD_SET(ref_rows), .code = ERROR_MOUNT_INVALID };
@@ -55,62 +79,89 @@ static const char *const workspace_choice[] = { "workspace", NULL };
 static const char *const mode_choices[] = { "read-write", "read-only", NULL };
 
 static const struct field source_forms_rows[] = {
-        { .kind = FIELD_CHOICE, .choices = workspace_choice, .help = "the parent workspace's own storage" },
+        { .kind = FIELD_CHOICE,
+          .choices = workspace_choice,
+          .help = "the parent workspace's own storage" },
         { .kind = FIELD_MAP, .members = &ref_set, .help = "another workspace or storage" },
         { .kind = FIELD_MAP, .members = &file_set, .help = "a storage file" },
         { .kind = FIELD_MAP, .members = &inline_set, .help = "a storage block written here" },
 };
-static const struct field_set source_forms = { FIELD_SET(source_forms_rows), .code = ERROR_MOUNT_INVALID };
+static const struct field_set source_forms = { FIELD_SET(source_forms_rows),
+                                               .code = ERROR_MOUNT_INVALID };
 
 static const struct field mount_rows[] = {
-        { .name = "source", .kind = FIELD_ONE_OF, .flags = FIELD_REQUIRED, .members = &source_forms,
+        { .name = "source",
+          .kind = FIELD_ONE_OF,
+          .flags = FIELD_REQUIRED,
+          .members = &source_forms,
           .offset = offsetof(struct draft, source),
           .help = "What to mount: `workspace`, or a map with ref, file or inline." },
-        { .name = "at", .kind = FIELD_TEXT, .flags = FIELD_REQUIRED, .pattern = "^/", .max = AT_MAX,
-          .offset = offsetof(struct draft, at), .help = "Absolute path inside the sandbox." },
-        { .name = "mode", .kind = FIELD_CHOICE, .choices = mode_choices, .offset = offsetof(struct draft, mode),
+        { .name = "at",
+          .kind = FIELD_TEXT,
+          .flags = FIELD_REQUIRED,
+          .pattern = "^/",
+          .max = AT_MAX,
+          .offset = offsetof(struct draft, at),
+          .help = "Absolute path inside the sandbox." },
+        { .name = "mode",
+          .kind = FIELD_CHOICE,
+          .choices = mode_choices,
+          .offset = offsetof(struct draft, mode),
           .help = "read-write (default) or read-only." },
 };
 static const struct field_set mount_set = { FIELD_SET(mount_rows), .code = ERROR_MOUNT_INVALID };
 
 const struct field mount_item = { .kind = FIELD_MAP, .members = &mount_set, .help = "One mount." };
 
-static const struct { enum path_fault fault; const char *reason, *sentence; } at_faults[] = {
-        { PATH_CHARSET,      "charset",      "`at` holds a control byte" },
-        { PATH_NOT_ABSOLUTE, "not_absolute", "`at` must start with \"/\": it is a path inside the sandbox" },
-        { PATH_DOTDOT,       "dotdot",       "`at` must not hold \"..\"" },
-        { PATH_RESERVED,     "reserved",     "/, /proc, /sys and /dev belong to the sandbox itself; mount elsewhere" },
+static const struct {
+        enum path_fault fault;
+        const char *reason, *sentence;
+} at_faults[] = {
+        { PATH_CHARSET, "charset", "`at` holds a control byte" },
+        { PATH_NOT_ABSOLUTE, "not_absolute",
+          "`at` must start with \"/\": it is a path inside the sandbox" },
+        { PATH_DOTDOT, "dotdot", "`at` must not hold \"..\"" },
+        { PATH_RESERVED, "reserved",
+          "/, /proc, /sys and /dev belong to the sandbox itself; mount elsewhere" },
 };
 
 static void
-at_read(struct judge *j, const struct node *map, const char *text, const struct trail *at, struct spec_mount *mount)
+at_read(struct judge *j, const struct node *map, const char *text, const struct trail *at,
+        struct spec_mount *mount)
 {
         struct trail here = { at, "at", 0 };
         enum path_fault fault = path_read_absolute(j->arena, text, &mount->at);
 
         for (size_t i = 0; i < sizeof at_faults / sizeof at_faults[0]; i++)
                 if (at_faults[i].fault == fault)
-                        judge_error(j, node_find(map, "at"), &here, ERROR_MOUNT_INVALID, at_faults[i].reason, "Write a path of its own, for example at: /workspace.", "%s",
+                        judge_error(j, node_find(map, "at"), &here, ERROR_MOUNT_INVALID,
+                                    at_faults[i].reason,
+                                    "Write a path of its own, for example at: /workspace.", "%s",
                                     at_faults[i].sentence);
 }
 
 /* A name, never a path: the host decides where volumes are stored. */
 static void
-volume_read(struct judge *j, const struct node *inner, const struct trail *at, struct spec_mount *mount)
+volume_read(struct judge *j, const struct node *inner, const struct trail *at,
+            struct spec_mount *mount)
 {
-        const struct node *config = mount->storage_config, *name = config ? node_find(config, "name") : NULL;
+        const struct node *config = mount->storage_config,
+                          *name = config ? node_find(config, "name") : NULL;
         struct trail in_config = { at, "config", 0 }, here = { &in_config, "name", 0 };
 
-        if (config && config->kind == NODE_MAP && config->len == 1 && name && name->kind == NODE_STRING && name_is_valid(name->text))
+        if (config && config->kind == NODE_MAP && config->len == 1 && name &&
+            name->kind == NODE_STRING && name_is_valid(name->text))
                 mount->volume = name->text;
         else
-                judge_error(j, name ? name : inner, &here, ERROR_MOUNT_INVALID, "volume_name", NAME_HINT " Write config: {name: npm-cache}",
+                judge_error(j, name ? name : inner, &here, ERROR_MOUNT_INVALID, "volume_name",
+                            NAME_HINT " Write config: {name: npm-cache}",
                             "the config of " SPEC_VOLUME " storage is one name: " NAME_SHAPE);
 }
 
 /* The inline block was checked with its set; here it is stored. */
 static void
-inline_read(struct judge *j, const struct node *inner, const struct trail *at, struct spec_mount *mount)
+inline_read(struct judge *j, const struct node *inner, const struct trail *at,
+            struct spec_mount *mount)
 {
         struct trail here = { at, "inline", 0 };
         struct storage storage = { 0 };
@@ -125,7 +176,8 @@ inline_read(struct judge *j, const struct node *inner, const struct trail *at, s
 }
 
 static void
-source_map_read(struct judge *j, const struct node *source, const struct trail *at, struct spec_mount *mount)
+source_map_read(struct judge *j, const struct node *source, const struct trail *at,
+                struct spec_mount *mount)
 {
         const struct node *only = source->first;
 
@@ -140,20 +192,26 @@ source_map_read(struct judge *j, const struct node *source, const struct trail *
                 return;
         }
         mount->kind = strcmp(only->key, "ref") == 0 ? SPEC_SOURCE_REF : SPEC_SOURCE_FILE;
-        (void)fields_read(j, mount->kind == SPEC_SOURCE_REF ? &ref_set : &file_set, source, at, mount);
+        (void)fields_read(j, mount->kind == SPEC_SOURCE_REF ? &ref_set : &file_set, source, at,
+                          mount);
 }
 
 static const char *
 another_directory(struct judge *j, const char *text)
 {
-        bool is_plain = text[0] == '/' || strncmp(text, "./", 2) == 0, is_outside = text[0] == '~' || strncmp(text, "..", 2) == 0;
+        bool is_plain = text[0] == '/' || strncmp(text, "./", 2) == 0,
+             is_outside = text[0] == '~' || strncmp(text, "..", 2) == 0;
 
-        return arena_format(j->arena, "Write `source: workspace`. For another directory: carrel run -v %s%s:/PATH -- COMMAND", is_plain || is_outside ? "" : "./",
+        return arena_format(j->arena,
+                            "Write `source: workspace`. For another directory: carrel run -v "
+                            "%s%s:/PATH -- COMMAND",
+                            is_plain || is_outside ? "" : "./",
                             is_outside ? "/DIR" : judge_quote(j, text));
 }
 
 static void
-source_read(struct judge *j, const struct node *source, const struct trail *at, struct spec_mount *mount)
+source_read(struct judge *j, const struct node *source, const struct trail *at,
+            struct spec_mount *mount)
 {
         struct trail here = { at, "source", 0 };
 
@@ -163,12 +221,15 @@ source_read(struct judge *j, const struct node *source, const struct trail *at, 
                 judge_error(j, source, &here, ERROR_MOUNT_INVALID, "type", NULL,
                             "a source is `workspace`, or a map with one of ref, file and inline");
         else if (!node_is_text(source, "workspace"))
-                judge_error(j, source, &here, ERROR_MOUNT_INVALID, "source_string", another_directory(j, source->text),
-                            "`%s`: the only source written as a word is `workspace`", judge_quote(j, source->text));
+                judge_error(j, source, &here, ERROR_MOUNT_INVALID, "source_string",
+                            another_directory(j, source->text),
+                            "`%s`: the only source written as a word is `workspace`",
+                            judge_quote(j, source->text));
 }
 
 static void
-mode_read(struct judge *j, const struct node *map, const char *mode, const struct trail *at, struct spec_mount *mount)
+mode_read(struct judge *j, const struct node *map, const char *mode, const struct trail *at,
+          struct spec_mount *mount)
 {
         struct trail here = { at, "mode", 0 };
         const struct node *where = node_find(map, "mode");
@@ -182,21 +243,25 @@ mode_read(struct judge *j, const struct node *map, const char *mode, const struc
 }
 
 static void
-duplicate_check(struct judge *j, const struct node *map, const struct trail *at, const struct spec_mount *mounts,
-                size_t count)
+duplicate_check(struct judge *j, const struct node *map, const struct trail *at,
+                const struct spec_mount *mounts, size_t count)
 {
         struct trail here = { at, "at", 0 };
 
         for (size_t i = 0; i < count; i++)
-                if (mounts[i].at && mounts[count].at && strcmp(mounts[i].at, mounts[count].at) == 0) {
-                        judge_error(j, node_find(map, "at"), &here, ERROR_MOUNT_INVALID, "duplicate",
-                                    "Give each mount a path of its own.", "another mount has the path `%s`", judge_quote(j, mounts[i].at));
+                if (mounts[i].at && mounts[count].at &&
+                    strcmp(mounts[i].at, mounts[count].at) == 0) {
+                        judge_error(j, node_find(map, "at"), &here, ERROR_MOUNT_INVALID,
+                                    "duplicate", "Give each mount a path of its own.",
+                                    "another mount has the path `%s`",
+                                    judge_quote(j, mounts[i].at));
                         return;
                 }
 }
 
 static void
-mount_read(struct judge *j, const struct node *map, const struct trail *at, struct spec_mount *mounts, size_t index)
+mount_read(struct judge *j, const struct node *map, const struct trail *at,
+           struct spec_mount *mounts, size_t index)
 {
         struct spec_mount *mount = &mounts[index];
         struct draft draft = { 0 };
@@ -220,7 +285,8 @@ mounts_read(struct judge *j, const struct node *list, const struct trail *at, vo
 
         if (!mounts)
                 return;
-        node_each(item, list) {
+        node_each(item, list)
+        {
                 struct trail here = { at, NULL, index };
 
                 mount_read(j, item, &here, mounts, index);

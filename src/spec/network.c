@@ -9,26 +9,40 @@
 #include "spec/preset.h"
 #include "spec/section.h"
 
-enum { EGRESS_MAX = 1024, HOST_PORTS_MAX = 64, PORT_MAX = 65535, CONNECTIONS_MAX = 10240, NAMES_MAX = 4096 /* the gate's maximum */ };
+enum {
+        EGRESS_MAX = 1024,
+        HOST_PORTS_MAX = 64,
+        PORT_MAX = 65535,
+        CONNECTIONS_MAX = 10240,
+        NAMES_MAX = 4096 /* the gate's maximum */
+};
 
 static const struct field entry_row = {
-        .kind = FIELD_TEXT, .offset = FIELD_NOWHERE,
-        .pattern = "^@[a-z]+$|^(\\*\\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\\.?"
+        .kind = FIELD_TEXT,
+        .offset = FIELD_NOWHERE,
+        .pattern = "^@[a-z]+$|^(\\*\\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\\.[A-Za-z0-9_](["
+                   "A-Za-z0-9_-]*[A-Za-z0-9_])?)*\\.?"
                    "(:[1-9][0-9]{0,4})?$",
-        .help = "api.example.com, *.example.com (names below it, not itself), host:port; without a port 80 and 443. Or a preset: @npm."
+        .help = "api.example.com, *.example.com (names below it, not itself), host:port; without a "
+                "port 80 and 443. Or a preset: @npm."
 };
 static const struct field_set entry_set = { &entry_row, 1, .code = ERROR_SCHEMA_INVALID };
 
-struct entries { struct spec_egress *items; size_t count, room; };
+struct entries {
+        struct spec_egress *items;
+        size_t count, room;
+};
 
 static void
-entry_read(struct judge *j, const struct node *item, const struct trail *at, const char *text, struct entries *to)
+entry_read(struct judge *j, const struct node *item, const struct trail *at, const char *text,
+           struct entries *to)
 {
         struct spec_egress entry;
         struct error e;
 
         if (egress_read(j->arena, text, &entry, &e) < 0) {
-                judge_error(j, item, at, e.code, e.reason, e.hint[0] ? e.hint : NULL, "`%s`: %s", judge_quote(j, text), e.message);
+                judge_error(j, item, at, e.code, e.reason, e.hint[0] ? e.hint : NULL, "`%s`: %s",
+                            judge_quote(j, text), e.message);
                 return;
         }
         entry.line = item->line;
@@ -37,7 +51,9 @@ entry_read(struct judge *j, const struct node *item, const struct trail *at, con
         if (to->count < to->room)
                 to->items[to->count++] = entry;
         else
-                judge_error(j, item, at, ERROR_SCHEMA_INVALID, "range", NULL, "with the hosts of its presets this list has more than %d hosts", EGRESS_MAX);
+                judge_error(j, item, at, ERROR_SCHEMA_INVALID, "range", NULL,
+                            "with the hosts of its presets this list has more than %d hosts",
+                            EGRESS_MAX);
 }
 
 static void
@@ -47,7 +63,8 @@ preset_read(struct judge *j, const struct node *item, const struct trail *at, st
         struct error e;
 
         if (egress_preset_find(item->text, &preset, &e) < 0) {
-                judge_error(j, item, at, e.code, e.reason, e.hint, "`%s`: %s", judge_quote(j, item->text), e.message);
+                judge_error(j, item, at, e.code, e.reason, e.hint, "`%s`: %s",
+                            judge_quote(j, item->text), e.message);
                 return;
         }
         for (const char *const *host = preset->hosts; *host; host++)
@@ -64,7 +81,8 @@ egress_list_read(struct judge *j, const struct node *list, const struct trail *a
         to.items = arena_array(j->arena, struct spec_egress, to.room + 1);
         if (!to.items)
                 return;
-        node_each(item, list) {
+        node_each(item, list)
+        {
                 struct trail here = { at, NULL, index++ };
 
                 if (!field_item_read(j, &entry_set, item, &here, NULL))
@@ -79,40 +97,87 @@ egress_list_read(struct judge *j, const struct node *list, const struct trail *a
 }
 
 static const struct field network_rows[] = {
-        { .name = "egress", .kind = FIELD_LIST, .max = EGRESS_MAX, .item = &entry_row, .read = egress_list_read,
-          .help = "Hosts that commands may reach (default: none). A preset such as @npm is a list of hosts: docs/EGRESS.md." },
+        { .name = "egress",
+          .kind = FIELD_LIST,
+          .max = EGRESS_MAX,
+          .item = &entry_row,
+          .read = egress_list_read,
+          .help = "Hosts that commands may reach (default: none). A preset such as @npm is a list "
+                  "of hosts: docs/EGRESS.md." },
 };
 
 const struct field_set network_set = { FIELD_SET(network_rows), .code = ERROR_SCHEMA_INVALID };
 
-/* -- metadata.carrel.egress ------------------------------------------------------------------------------ */
+/* -- metadata.carrel.egress
+ * ------------------------------------------------------------------------------ */
 
 /* the caps first: the host file uses only their rows */
-struct way_out { struct spec_egress_caps caps; bool is_routed; const struct node *host_ports; };
+struct way_out {
+        struct spec_egress_caps caps;
+        bool is_routed;
+        const struct node *host_ports;
+};
 
-static const struct field port_row = { .kind = FIELD_UINT, .offset = 0, .min = 1, .max = PORT_MAX, .help = "1 to 65535." };
+static const struct field port_row = {
+        .kind = FIELD_UINT, .offset = 0, .min = 1, .max = PORT_MAX, .help = "1 to 65535."
+};
 static const struct field_set port_set = { &port_row, 1, .code = ERROR_SCHEMA_INVALID };
 
 enum { CAPS = 5 };
 
 static const struct field way_rows[] = {
-        { .name = "connections", .kind = FIELD_UINT, .offset = offsetof(struct spec_egress_caps, connections), .min = 1, .max = CONNECTIONS_MAX,
-          .fallback = SPEC_UNSET, .help = "Connections at once; one more is closed as soon as it is made." },
-        { .name = "names", .kind = FIELD_UINT, .offset = offsetof(struct spec_egress_caps, names), .min = 1, .max = NAMES_MAX, .fallback = SPEC_UNSET,
+        { .name = "connections",
+          .kind = FIELD_UINT,
+          .offset = offsetof(struct spec_egress_caps, connections),
+          .min = 1,
+          .max = CONNECTIONS_MAX,
+          .fallback = SPEC_UNSET,
+          .help = "Connections at once; one more is closed as soon as it is made." },
+        { .name = "names",
+          .kind = FIELD_UINT,
+          .offset = offsetof(struct spec_egress_caps, names),
+          .min = 1,
+          .max = NAMES_MAX,
+          .fallback = SPEC_UNSET,
           .help = "Names in use at once." },
-        { .name = "bytes_out", .kind = FIELD_UINT, .offset = offsetof(struct spec_egress_caps, bytes_out), .min = 1, .max = FIELD_INTEGER_MAX,
-          .fallback = SPEC_UNSET, .help = "Bytes sent, all connections together; then they are closed." },
-        { .name = "bytes_in", .kind = FIELD_UINT, .offset = offsetof(struct spec_egress_caps, bytes_in), .min = 1, .max = FIELD_INTEGER_MAX,
-          .fallback = SPEC_UNSET, .help = "Bytes received, all connections together; then they are closed." },
-        { .name = "bytes_per_second", .kind = FIELD_UINT, .offset = offsetof(struct spec_egress_caps, bytes_per_second), .min = 1,
-          .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Bytes per second, each way, all connections together." },
-        { .name = "routed", .kind = FIELD_BOOL, .offset = offsetof(struct way_out, is_routed),
-          .help = "true: every port inside is the sandbox's own, from 1 on and whatever is listed; needs veth devices." },
-        { .name = "host_ports", .kind = FIELD_LIST, .max = HOST_PORTS_MAX, .item = &port_row, .offset = offsetof(struct way_out, host_ports),
-          .help = "Ports of this machine's loopback, reached as " EGRESS_HOST ":PORT; host_ports of the host file must list them." },
+        { .name = "bytes_out",
+          .kind = FIELD_UINT,
+          .offset = offsetof(struct spec_egress_caps, bytes_out),
+          .min = 1,
+          .max = FIELD_INTEGER_MAX,
+          .fallback = SPEC_UNSET,
+          .help = "Bytes sent, all connections together; then they are closed." },
+        { .name = "bytes_in",
+          .kind = FIELD_UINT,
+          .offset = offsetof(struct spec_egress_caps, bytes_in),
+          .min = 1,
+          .max = FIELD_INTEGER_MAX,
+          .fallback = SPEC_UNSET,
+          .help = "Bytes received, all connections together; then they are closed." },
+        { .name = "bytes_per_second",
+          .kind = FIELD_UINT,
+          .offset = offsetof(struct spec_egress_caps, bytes_per_second),
+          .min = 1,
+          .max = FIELD_INTEGER_MAX,
+          .fallback = SPEC_UNSET,
+          .help = "Bytes per second, each way, all connections together." },
+        { .name = "routed",
+          .kind = FIELD_BOOL,
+          .offset = offsetof(struct way_out, is_routed),
+          .help = "true: every port inside is the sandbox's own, from 1 on and whatever is listed; "
+                  "needs veth devices." },
+        { .name = "host_ports",
+          .kind = FIELD_LIST,
+          .max = HOST_PORTS_MAX,
+          .item = &port_row,
+          .offset = offsetof(struct way_out, host_ports),
+          .help = "Ports of this machine's loopback, reached as " EGRESS_HOST
+                  ":PORT; host_ports of the host file must list them." },
 };
 
-const struct field_set egress_caps_set = { .rows = way_rows, .count = CAPS, .code = ERROR_SCHEMA_INVALID };
+const struct field_set egress_caps_set = { .rows = way_rows,
+                                           .count = CAPS,
+                                           .code = ERROR_SCHEMA_INVALID };
 const struct field_set carrel_egress_set = { FIELD_SET(way_rows), .code = ERROR_SCHEMA_INVALID };
 
 _Static_assert(sizeof way_rows / sizeof *way_rows == CAPS + 2, "the caps come first");
@@ -124,14 +189,16 @@ _Static_assert(sizeof way_rows / sizeof *way_rows == CAPS + 2, "the caps come fi
 static void
 host_ports_read(struct judge *j, const struct node *list, const struct trail *at, struct spec *spec)
 {
-        struct spec_egress *all = arena_array(j->arena, struct spec_egress, spec->egress_count + list->len + 1);
+        struct spec_egress *all =
+                arena_array(j->arena, struct spec_egress, spec->egress_count + list->len + 1);
         size_t count = 0, index = 0;
 
         if (!all)
                 return;
         for (; count < spec->egress_count; count++)
                 all[count] = spec->egress[count];
-        node_each(item, list) {
+        node_each(item, list)
+        {
                 struct trail here = { at, NULL, index++ };
                 uint64_t port = 0;
 
@@ -143,7 +210,10 @@ host_ports_read(struct judge *j, const struct node *list, const struct trail *at
                 all[count++].item = here.index;
         }
         if (count > EGRESS_MAX)
-                judge_error(j, list, at, ERROR_SCHEMA_INVALID, "range", NULL, "with the entries of network.egress these are more than %d destinations", EGRESS_MAX);
+                judge_error(
+                        j, list, at, ERROR_SCHEMA_INVALID, "range", NULL,
+                        "with the entries of network.egress these are more than %d destinations",
+                        EGRESS_MAX);
         spec->egress = all;
         spec->egress_count = count;
 }
@@ -166,9 +236,10 @@ egress_caps_narrow(struct spec_egress_caps *caps, const struct spec_egress_caps 
 {
         for (size_t i = 0; i < egress_caps_set.count; i++) {
                 uint64_t *mine = (uint64_t *)(void *)((char *)caps + way_rows[i].offset);
-                const uint64_t *theirs = (const uint64_t *)(const void *)((const char *)other + way_rows[i].offset);
+                const uint64_t *theirs =
+                        (const uint64_t *)(const void *)((const char *)other + way_rows[i].offset);
 
-                if (*theirs < *mine)         /* SPEC_UNSET is the largest number */
+                if (*theirs < *mine) /* SPEC_UNSET is the largest number */
                         *mine = *theirs;
         }
 }

@@ -27,7 +27,8 @@ limits_write(struct json_writer *w, const struct spec_limits *limits)
 }
 
 static void
-names_write(struct json_writer *w, const char *key, const struct spec_secret_name *names, size_t count)
+names_write(struct json_writer *w, const char *key, const struct spec_secret_name *names,
+            size_t count)
 {
         json_key(w, key);
         json_open_list(w);
@@ -72,7 +73,7 @@ network_write(struct json_writer *w, const struct spec *spec)
         json_key(w, "egress");
         json_open_list(w);
         for (size_t i = 0; i < spec->egress_count; i++)
-                if (!egress_is_host(spec->egress[i].host))      /* those belong to metadata */
+                if (!egress_is_host(spec->egress[i].host)) /* those belong to metadata */
                         egress_write(w, &spec->egress[i]);
         json_close_list(w);
         json_close_map(w);
@@ -82,8 +83,10 @@ static void
 source_write(struct json_writer *w, const struct spec_mount *mount)
 {
         static const char *const kinds[] = {
-                [SPEC_SOURCE_WORKSPACE] = "workspace", [SPEC_SOURCE_REF] = "ref",
-                [SPEC_SOURCE_FILE] = "file", [SPEC_SOURCE_INLINE] = "inline",
+                [SPEC_SOURCE_WORKSPACE] = "workspace",
+                [SPEC_SOURCE_REF] = "ref",
+                [SPEC_SOURCE_FILE] = "file",
+                [SPEC_SOURCE_INLINE] = "inline",
         };
 
         json_key(w, "source");
@@ -108,7 +111,8 @@ mounts_write(struct json_writer *w, const struct spec *spec)
                 json_open_map(w);
                 source_write(w, &spec->mounts[i]);
                 json_member_text(w, "at", spec->mounts[i].at);
-                json_member_text(w, "mode", spec->mounts[i].is_read_only ? "read-only" : "read-write");
+                json_member_text(w, "mode",
+                                 spec->mounts[i].is_read_only ? "read-only" : "read-write");
                 json_close_map(w);
         }
         json_close_list(w);

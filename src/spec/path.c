@@ -19,7 +19,8 @@ has_control(const char *text)
         return false;
 }
 
-/* Copies the components of `text` to `out`, each after a "/"; false at a "..". `out` has room for len + 2 bytes. */
+/* Copies the components of `text` to `out`, each after a "/"; false at a "..". `out` has room for
+ * len + 2 bytes. */
 static bool
 collapse(const char *text, char *out)
 {

@@ -16,11 +16,11 @@
 enum path_fault {
         PATH_GOOD,
         PATH_NO_MEMORY,
-        PATH_CHARSET,          /* a control byte */
+        PATH_CHARSET, /* a control byte */
         PATH_NOT_ABSOLUTE,
-        PATH_NOT_RELATIVE,     /* starts with "/", or is empty */
+        PATH_NOT_RELATIVE, /* starts with "/", or is empty */
         PATH_DOTDOT,
-        PATH_RESERVED,         /* "/", /proc, /sys, /dev, or beneath one of these */
+        PATH_RESERVED, /* "/", /proc, /sys, /dev, or beneath one of these */
 };
 
 /*

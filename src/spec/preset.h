@@ -12,9 +12,10 @@
 enum { EGRESS_PRESET_HOSTS_MAX = 8 };
 
 struct egress_preset {
-        const char *name;                                       /* "@npm" */
-        const char *hosts[EGRESS_PRESET_HOSTS_MAX + 1];         /* entries of network.egress, ended by NULL */
-        const char *help;                                       /* one sentence */
+        const char *name; /* "@npm" */
+        const char
+                *hosts[EGRESS_PRESET_HOSTS_MAX + 1]; /* entries of network.egress, ended by NULL */
+        const char *help;                            /* one sentence */
 };
 
 /* The rows, in the order of the page; NULL past the last. */

@@ -11,27 +11,41 @@
 #include "spec/section.h"
 #include "text/nearest.h"
 
-#define SETTING(word, flag, sentence) \
-        { .name = (word), .kind = FIELD_TEXT, .flags = (flag), .min = 1, .offset = FIELD_NOWHERE, .help = (sentence) }
+#define SETTING(word, flag, sentence)                                          \
+        {                                                                      \
+                .name = (word), .kind = FIELD_TEXT, .flags = (flag), .min = 1, \
+                .offset = FIELD_NOWHERE, .help = (sentence)                    \
+        }
 
 static const char *const shells[] = { "/bin/bash", "/bin/sh", NULL };
 static const char *const regions[] = { "us-east-1", "eu-west-1", NULL };
 
 static const struct field local_rows[] = {
-        { .name = "cwd", .kind = FIELD_TEXT, .min = 1, .offset = offsetof(struct spec, cwd),
+        { .name = "cwd",
+          .kind = FIELD_TEXT,
+          .min = 1,
+          .offset = offsetof(struct spec, cwd),
           .help = "Working directory inside the sandbox; relative to the workspace mount." },
-        { .name = "shell", .kind = FIELD_CHOICE, .choices = shells, .offset = offsetof(struct spec, shell),
+        { .name = "shell",
+          .kind = FIELD_CHOICE,
+          .choices = shells,
+          .offset = offsetof(struct spec, shell),
           .help = "Shell for command lines; default /bin/sh." },
 };
 static const struct field e2b_rows[] = {
         SETTING("template", FIELD_REQUIRED, "Template id."),
         SETTING("api_key_ref", FIELD_SECRET, "Slug of the E2B key; the host's own key if absent."),
-        { .name = "region", .kind = FIELD_CHOICE, .choices = regions, .offset = FIELD_NOWHERE, .help = "Region." },
+        { .name = "region",
+          .kind = FIELD_CHOICE,
+          .choices = regions,
+          .offset = FIELD_NOWHERE,
+          .help = "Region." },
 };
 static const struct field modal_rows[] = {
         SETTING("app_name", FIELD_REQUIRED, "Modal application."),
         SETTING("function_name", FIELD_REQUIRED, "Modal function."),
-        SETTING("api_token_ref", FIELD_SECRET, "Slug of the Modal token; the host's own if absent."),
+        SETTING("api_token_ref", FIELD_SECRET,
+                "Slug of the Modal token; the host's own if absent."),
 };
 static const struct field daytona_rows[] = {
         SETTING("workspace_id", FIELD_REQUIRED, "Daytona workspace."),
@@ -45,12 +59,14 @@ static const struct field blaxel_rows[] = {
 static const struct field_set local_set = { FIELD_SET(local_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set e2b_set = { FIELD_SET(e2b_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set modal_set = { FIELD_SET(modal_rows), .code = ERROR_CONFIG_INVALID };
-static const struct field_set daytona_set = { FIELD_SET(daytona_rows), .code = ERROR_CONFIG_INVALID };
+static const struct field_set daytona_set = { FIELD_SET(daytona_rows),
+                                              .code = ERROR_CONFIG_INVALID };
 static const struct field_set blaxel_set = { FIELD_SET(blaxel_rows), .code = ERROR_CONFIG_INVALID };
 
 /* If the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
 const struct provider providers[] = {
-        { "local", &local_set, "workspace-close", "Carrel's own engine on this machine, isolated by the kernel." },
+        { "local", &local_set, "workspace-close",
+          "Carrel's own engine on this machine, isolated by the kernel." },
         { "mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class." },
         { "mastra-modal", &modal_set, NULL, "Modal through Mastra's class." },
         { "mastra-daytona", &daytona_set, NULL, "Daytona through Mastra's class." },
@@ -72,7 +88,8 @@ bool
 provider_is_reserved(const char *id)
 {
         for (size_t i = 0; i < provider_count; i++)
-                if (strlen(id) == strlen(providers[i].id) && nearest_edits(id, providers[i].id) == 0)
+                if (strlen(id) == strlen(providers[i].id) &&
+                    nearest_edits(id, providers[i].id) == 0)
                         return true;
         return false;
 }

@@ -14,8 +14,8 @@
 
 struct provider {
         const char *id;
-        const struct field_set *config;      /* NULL: any map */
-        const char *destroy_on;              /* default of lifecycle.destroy_on; NULL: never */
+        const struct field_set *config; /* NULL: any map */
+        const char *destroy_on;         /* default of lifecycle.destroy_on; NULL: never */
         const char *help;
 };
 

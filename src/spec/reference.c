@@ -22,7 +22,9 @@ refuse(struct error *e, const char *reason, const char *sentence)
 static int
 invalid(struct error *e)
 {
-        return refuse(e, "invalid_form", "a reference is ./path, ../sibling/path or @owner/slug, and this is none of them");
+        return refuse(
+                e, "invalid_form",
+                "a reference is ./path, ../sibling/path or @owner/slug, and this is none of them");
 }
 
 /* Collapses `text` into `out` (strlen(text) + 1 bytes); -1 if ".." climbs above the start. */
@@ -86,7 +88,9 @@ sibling_take(struct arena *arena, const char *text, struct reference *ret, struc
         text += 3 + strspn(text + 3, "/");
         len = strcspn(text, "/");
         if ((len == 2 && memcmp(text, "..", 2) == 0)) {
-                (void)refuse(e, "outside_workspace", "a reference climbs one level, to a sibling workspace, and no further");
+                (void)refuse(
+                        e, "outside_workspace",
+                        "a reference climbs one level, to a sibling workspace, and no further");
                 return NULL;
         }
         if (len == 0 || (len == 1 && *text == '.') || text[len] == '\0') {
@@ -112,7 +116,8 @@ has_control(const char *text)
 }
 
 static int
-path_read(struct arena *arena, const char *text, const char *file_name, struct reference *ret, struct error *e)
+path_read(struct arena *arena, const char *text, const char *file_name, struct reference *ret,
+          struct error *e)
 {
         size_t len = strlen(text);
         char *path = arena_alloc(arena, len + 1);
@@ -120,12 +125,13 @@ path_read(struct arena *arena, const char *text, const char *file_name, struct r
         if (!path)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a reference");
         if (collapse(text, path) < 0)
-                return refuse(e, "outside_workspace", "this reference leaves the workspace it starts in");
+                return refuse(e, "outside_workspace",
+                              "this reference leaves the workspace it starts in");
         if (path[0] == '\0' || text[len - 1] == '/')
                 return invalid(e);
         if (file_name && !is_called(path, file_name)) {
-                (void)fail_at(e, ERROR_REF_UNRESOLVABLE, NULL, "wrong_kind", "the target must be called %s or NAME.%s",
-                              file_name, file_name);
+                (void)fail_at(e, ERROR_REF_UNRESOLVABLE, NULL, "wrong_kind",
+                              "the target must be called %s or NAME.%s", file_name, file_name);
                 return -1;
         }
         ret->path = path;
@@ -133,7 +139,8 @@ path_read(struct arena *arena, const char *text, const char *file_name, struct r
 }
 
 int
-reference_read(struct arena *arena, const char *text, const char *file_name, struct reference *ret, struct error *e)
+reference_read(struct arena *arena, const char *text, const char *file_name, struct reference *ret,
+               struct error *e)
 {
         struct reference read = { .kind = REFERENCE_PATH };
         int result;

@@ -19,9 +19,9 @@ enum reference_kind { REFERENCE_PATH, REFERENCE_SIBLING, REFERENCE_SLUG };
 
 struct reference {
         enum reference_kind kind;
-        const char *path;          /* PATH, SIBLING: relative to that workspace, normalised, never empty */
-        const char *sibling;       /* SIBLING: its name, one component */
-        const char *owner, *slug;  /* SLUG */
+        const char *path; /* PATH, SIBLING: relative to that workspace, normalised, never empty */
+        const char *sibling;      /* SIBLING: its name, one component */
+        const char *owner, *slug; /* SLUG */
 };
 
 /*
@@ -30,6 +30,7 @@ struct reference {
  * with invalid_form, outside_workspace or wrong_kind (the caller sets the path in the error);
  * ERROR_NO_MEMORY.
  */
-int reference_read(struct arena *arena, const char *text, const char *file_name, struct reference *ret, struct error *e);
+int reference_read(struct arena *arena, const char *text, const char *file_name,
+                   struct reference *ret, struct error *e);
 
 #endif

@@ -8,15 +8,23 @@
 static void
 good_references_come_apart(void **state)
 {
-        static const struct { const char *text, *name; enum reference_kind kind; const char *a, *b; } cases[] = {
-                { "./sandbox/main.SANDBOX.md", "SANDBOX.md", REFERENCE_PATH, "sandbox/main.SANDBOX.md", "" },
+        static const struct {
+                const char *text, *name;
+                enum reference_kind kind;
+                const char *a, *b;
+        } cases[] = {
+                { "./sandbox/main.SANDBOX.md", "SANDBOX.md", REFERENCE_PATH,
+                  "sandbox/main.SANDBOX.md", "" },
                 { "./SANDBOX.md", "SANDBOX.md", REFERENCE_PATH, "SANDBOX.md", "" },
                 { ".//a/./b/../x.SANDBOX.md", "SANDBOX.md", REFERENCE_PATH, "a/x.SANDBOX.md", "" },
                 { "./SECRETS.md", "SECRETS.md", REFERENCE_PATH, "SECRETS.md", "" },
                 { "./anything", NULL, REFERENCE_PATH, "anything", "" },
-                { "../shared/team.SANDBOX.md", "SANDBOX.md", REFERENCE_SIBLING, "team.SANDBOX.md", "shared" },
-                { "..//shared/a/../team.SANDBOX.md", "SANDBOX.md", REFERENCE_SIBLING, "team.SANDBOX.md", "shared" },
-                { "@acme-corp/shared-modal-policy", "SANDBOX.md", REFERENCE_SLUG, "shared-modal-policy", "acme-corp" },
+                { "../shared/team.SANDBOX.md", "SANDBOX.md", REFERENCE_SIBLING, "team.SANDBOX.md",
+                  "shared" },
+                { "..//shared/a/../team.SANDBOX.md", "SANDBOX.md", REFERENCE_SIBLING,
+                  "team.SANDBOX.md", "shared" },
+                { "@acme-corp/shared-modal-policy", "SANDBOX.md", REFERENCE_SLUG,
+                  "shared-modal-policy", "acme-corp" },
                 { "@0/0", "SANDBOX.md", REFERENCE_SLUG, "0", "0" },
         };
         struct arena arena;
@@ -32,7 +40,8 @@ good_references_come_apart(void **state)
                 assert_int_equal(r.kind, cases[i].kind);
                 assert_string_equal(r.kind == REFERENCE_SLUG ? r.slug : r.path, cases[i].a);
                 if (r.kind != REFERENCE_PATH)
-                        assert_string_equal(r.kind == REFERENCE_SLUG ? r.owner : r.sibling, cases[i].b);
+                        assert_string_equal(r.kind == REFERENCE_SLUG ? r.owner : r.sibling,
+                                            cases[i].b);
         }
         arena_fini(&arena);
 }
@@ -40,20 +49,43 @@ good_references_come_apart(void **state)
 static void
 bad_references_have_a_reason(void **state)
 {
-        static const struct { const char *text, *reason; } cases[] = {
-                { "", "invalid_form" }, { ".", "invalid_form" }, { "..", "invalid_form" }, { "./", "invalid_form" },
-                { "../", "invalid_form" }, { "main.SANDBOX.md", "invalid_form" }, { "/etc/x.SANDBOX.md", "invalid_form" },
-                { "https://x.test/a.SANDBOX.md", "invalid_form" }, { "~/x.SANDBOX.md", "invalid_form" },
-                { "../x.SANDBOX.md", "invalid_form" }, { "../shared/", "invalid_form" }, { "./x.SANDBOX.md/", "invalid_form" },
-                { "./a\nb.SANDBOX.md", "invalid_form" }, { ".././x/y.SANDBOX.md", "invalid_form" },
-                { "@Acme/x", "invalid_form" }, { "@acme", "invalid_form" }, { "@acme/", "invalid_form" },
-                { "@acme/x/y", "invalid_form" }, { "@-a/x", "invalid_form" }, { "@a/-x", "invalid_form" }, { "@/x", "invalid_form" },
-                { "@a/x ", "invalid_form" }, { "@a/../x", "invalid_form" },
-                { "./sandbox/../../etc/x.SANDBOX.md", "outside_workspace" }, { "./../x.SANDBOX.md", "outside_workspace" },
-                { "../../root/x.SANDBOX.md", "outside_workspace" }, { "../shared/../x.SANDBOX.md", "outside_workspace" },
+        static const struct {
+                const char *text, *reason;
+        } cases[] = {
+                { "", "invalid_form" },
+                { ".", "invalid_form" },
+                { "..", "invalid_form" },
+                { "./", "invalid_form" },
+                { "../", "invalid_form" },
+                { "main.SANDBOX.md", "invalid_form" },
+                { "/etc/x.SANDBOX.md", "invalid_form" },
+                { "https://x.test/a.SANDBOX.md", "invalid_form" },
+                { "~/x.SANDBOX.md", "invalid_form" },
+                { "../x.SANDBOX.md", "invalid_form" },
+                { "../shared/", "invalid_form" },
+                { "./x.SANDBOX.md/", "invalid_form" },
+                { "./a\nb.SANDBOX.md", "invalid_form" },
+                { ".././x/y.SANDBOX.md", "invalid_form" },
+                { "@Acme/x", "invalid_form" },
+                { "@acme", "invalid_form" },
+                { "@acme/", "invalid_form" },
+                { "@acme/x/y", "invalid_form" },
+                { "@-a/x", "invalid_form" },
+                { "@a/-x", "invalid_form" },
+                { "@/x", "invalid_form" },
+                { "@a/x ", "invalid_form" },
+                { "@a/../x", "invalid_form" },
+                { "./sandbox/../../etc/x.SANDBOX.md", "outside_workspace" },
+                { "./../x.SANDBOX.md", "outside_workspace" },
+                { "../../root/x.SANDBOX.md", "outside_workspace" },
+                { "../shared/../x.SANDBOX.md", "outside_workspace" },
                 { "../shared/a/../../x.SANDBOX.md", "outside_workspace" },
-                { "./x.md", "wrong_kind" }, { "./xSANDBOX.md", "wrong_kind" }, { "./.SANDBOX.md", "wrong_kind" },
-                { "./x.sandbox.md", "wrong_kind" }, { "./SANDBOX.md/x", "wrong_kind" }, { "../shared/x.md", "wrong_kind" },
+                { "./x.md", "wrong_kind" },
+                { "./xSANDBOX.md", "wrong_kind" },
+                { "./.SANDBOX.md", "wrong_kind" },
+                { "./x.sandbox.md", "wrong_kind" },
+                { "./SANDBOX.md/x", "wrong_kind" },
+                { "../shared/x.md", "wrong_kind" },
         };
         static char longer[4200];
         struct arena arena;
@@ -63,8 +95,10 @@ bad_references_have_a_reason(void **state)
         (void)state;
         arena_init(&arena, 1 << 20);
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                if (reference_read(&arena, cases[i].text, "SANDBOX.md", &r, &e) == 0 || strcmp(e.reason, cases[i].reason) != 0)
-                        fail_msg("\"%s\" gave \"%s\", expected \"%s\"", cases[i].text, e.reason, cases[i].reason);
+                if (reference_read(&arena, cases[i].text, "SANDBOX.md", &r, &e) == 0 ||
+                    strcmp(e.reason, cases[i].reason) != 0)
+                        fail_msg("\"%s\" gave \"%s\", expected \"%s\"", cases[i].text, e.reason,
+                                 cases[i].reason);
                 assert_int_equal(e.code, ERROR_REF_UNRESOLVABLE);
         }
         memset(longer, 'a', sizeof longer - 1);

@@ -75,7 +75,7 @@ members_write(struct json_writer *w, const struct field_set *set)
                         json_text(w, set->rows[i].name);
         json_close_list(w);
         if (set->is_open)
-                return;                        /* another document describes its members */
+                return; /* another document describes its members */
         json_key(w, "properties");
         json_open_map(w);
         for (size_t i = 0; i < set->count; i++)
@@ -127,8 +127,8 @@ static void
 field_write(struct json_writer *w, const struct field *row)
 {
         static void (*const write[])(struct json_writer *, const struct field *) = {
-                [FIELD_TEXT] = text_write, [FIELD_UINT] = uint_write, [FIELD_BOOL] = bool_write,
-                [FIELD_CHOICE] = choice_write, [FIELD_MAP] = map_write, [FIELD_LIST] = list_write,
+                [FIELD_TEXT] = text_write,     [FIELD_UINT] = uint_write, [FIELD_BOOL] = bool_write,
+                [FIELD_CHOICE] = choice_write, [FIELD_MAP] = map_write,   [FIELD_LIST] = list_write,
                 [FIELD_ONE_OF] = forms_write,
         };
 
@@ -145,7 +145,8 @@ field_write(struct json_writer *w, const struct field *row)
 static void
 provider_write(struct json_writer *w, const struct provider *provider)
 {
-        const struct field id = { .kind = FIELD_CHOICE, .choices = (const char *const[]){ provider->id, NULL } };
+        const struct field id = { .kind = FIELD_CHOICE,
+                                  .choices = (const char *const[]){ provider->id, NULL } };
         const struct field config = { .kind = FIELD_MAP, .members = provider->config };
 
         json_open_map(w);

@@ -32,13 +32,18 @@ extern const struct field_set identity_forms, policy_forms, carrel_set;
 
 void env_read(struct judge *j, const struct node *env, const struct trail *at, void *base);
 void egress_list_read(struct judge *j, const struct node *list, const struct trail *at, void *base);
-void carrel_egress_read(struct judge *j, const struct node *map, const struct trail *at, void *base);
+void carrel_egress_read(struct judge *j, const struct node *map, const struct trail *at,
+                        void *base);
 void mounts_read(struct judge *j, const struct node *list, const struct trail *at, void *base);
-void identity_read(struct judge *j, const struct node *identity, const struct trail *at, void *base);
+void identity_read(struct judge *j, const struct node *identity, const struct trail *at,
+                   void *base);
 void policy_read(struct judge *j, const struct node *policy, const struct trail *at, void *base);
-void lifecycle_read(struct judge *j, const struct node *lifecycle, const struct trail *at, void *base);
-void metadata_read(struct judge *j, const struct node *metadata, const struct trail *at, void *base);
-void provider_read(struct judge *j, const struct node *provider, const struct trail *at, void *base);
+void lifecycle_read(struct judge *j, const struct node *lifecycle, const struct trail *at,
+                    void *base);
+void metadata_read(struct judge *j, const struct node *metadata, const struct trail *at,
+                   void *base);
+void provider_read(struct judge *j, const struct node *provider, const struct trail *at,
+                   void *base);
 void config_read(struct judge *j, const struct node *config, const struct trail *at, void *base);
 
 /* Form checks shared by tables. */

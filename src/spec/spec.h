@@ -21,59 +21,68 @@
 
 #define SPEC_UNSET UINT64_MAX
 
-enum { SPEC_DISK_MB = 2048 };         /* default for private places, in MiB */
-enum { SPEC_PIDS = 16384 };           /* default upper bound; plan/limits.c lowers it by memory */
+enum { SPEC_DISK_MB = 2048 }; /* default for private places, in MiB */
+enum { SPEC_PIDS = 16384 };   /* default upper bound; plan/limits.c lowers it by memory */
 
 /* storage provider: a directory of the owner that outlives the sandbox */
 #define SPEC_VOLUME "carrel-volume"
 
-struct spec_place { unsigned line, column; };
+struct spec_place {
+        unsigned line, column;
+};
 
-struct spec_limits {                  /* AIP-36 limits and metadata.carrel.limits; SPEC_UNSET if not given */
-        uint64_t timeout_ms;      /* wall clock, per command; default: see sandbox/time_allowed.h */
-        uint64_t memory_mb;           /* MiB, whole sandbox */
-        uint64_t cpu_ms;              /* CPU time of the whole tree, per command */
-        uint64_t cpu_millicores;      /* 1000 is one CPU */
-        uint64_t pids;                /* tasks at once; default SPEC_PIDS, lowered by memory */
-        uint64_t open_files;          /* per process; default 65536, of which 1024 at the start */
-        uint64_t io_read_bps;         /* bytes per second and device */
+struct spec_limits {         /* AIP-36 limits and metadata.carrel.limits; SPEC_UNSET if not given */
+        uint64_t timeout_ms; /* wall clock, per command; default: see sandbox/time_allowed.h */
+        uint64_t memory_mb;  /* MiB, whole sandbox */
+        uint64_t cpu_ms;     /* CPU time of the whole tree, per command */
+        uint64_t cpu_millicores; /* 1000 is one CPU */
+        uint64_t pids;           /* tasks at once; default SPEC_PIDS, lowered by memory */
+        uint64_t open_files;     /* per process; default 65536, of which 1024 at the start */
+        uint64_t io_read_bps;    /* bytes per second and device */
         uint64_t io_write_bps;
-        uint64_t disk_mb;             /* MiB, all private writable places together; default 2048 */
+        uint64_t disk_mb; /* MiB, all private writable places together; default 2048 */
         /* standard output and error together; output beyond it is dropped and counted */
         uint64_t output_bytes;
-        bool is_timeout_given;        /* timeout_ms was written, even with the default's number */
+        bool is_timeout_given; /* timeout_ms was written, even with the default's number */
         /* the host's limit for a command without its own limit; SPEC_UNSET: none. Set by policy/ */
         uint64_t timeout_max_ms;
 };
 
-struct spec_secret_name {             /* env.auth.state.env: a name that must resolve to a secret */
+struct spec_secret_name { /* env.auth.state.env: a name that must resolve to a secret */
         const char *name;
         struct spec_place place;
 };
 
-struct spec_egress_caps {  /* metadata.carrel.egress; SPEC_UNSET if not given: the gate's default */
+struct spec_egress_caps { /* metadata.carrel.egress; SPEC_UNSET if not given: the gate's default */
         uint64_t connections;         /* at once */
         uint64_t names;               /* in use at once */
         uint64_t bytes_out, bytes_in; /* all connections together, over the life of the sandbox */
         uint64_t bytes_per_second;    /* in each direction */
 };
 
-struct spec_wall {                    /* metadata.carrel.egress, beside the caps */
-        bool is_given;                /* there is a wall even if the list is still empty */
-        bool is_routed;  /* a network namespace of its own: the sandbox may use every port inside */
+struct spec_wall {      /* metadata.carrel.egress, beside the caps */
+        bool is_given;  /* there is a wall even if the list is still empty */
+        bool is_routed; /* a network namespace of its own: the sandbox may use every port inside */
 };
 
 /* Takes each value of `other` that is given and smaller. */
 void egress_caps_narrow(struct spec_egress_caps *caps, const struct spec_egress_caps *other);
 
 struct spec_env {
-        const char *auth_ref;         /* env.auth.ref as written, or NULL */
+        const char *auth_ref; /* env.auth.ref as written, or NULL */
         struct spec_place auth_place;
-        const struct spec_secret_name *auth;  size_t auth_count;
-        const struct spec_secret_name *passthrough;  size_t passthrough_count;
+        const struct spec_secret_name *auth;
+        size_t auth_count;
+        const struct spec_secret_name *passthrough;
+        size_t passthrough_count;
 };
 
-enum spec_source_kind { SPEC_SOURCE_WORKSPACE, SPEC_SOURCE_REF, SPEC_SOURCE_FILE, SPEC_SOURCE_INLINE };
+enum spec_source_kind {
+        SPEC_SOURCE_WORKSPACE,
+        SPEC_SOURCE_REF,
+        SPEC_SOURCE_FILE,
+        SPEC_SOURCE_INLINE
+};
 
 struct spec_mount {
         enum spec_source_kind kind;
@@ -82,63 +91,69 @@ struct spec_mount {
         const struct node *storage_config;
         /* SPEC_SOURCE_INLINE with provider SPEC_VOLUME: the volume's name; else NULL */
         const char *volume;
-        bool storage_read_only;       /* inline storage says read_only: true */
-        const char *at;               /* absolute, normalised */
-        bool is_read_only;            /* effective mode */
+        bool storage_read_only; /* inline storage says read_only: true */
+        const char *at;         /* absolute, normalised */
+        bool is_read_only;      /* effective mode */
         struct spec_place place;
 };
 
-struct spec_identity {                /* a label, never an OS user; exactly one form per entry */
+struct spec_identity { /* a label, never an OS user; exactly one form per entry */
         const char *ref, *file, *name, *email, *role;
 };
 
 struct spec_lifecycle {
-        const char *pause_event;      /* NULL: never pauses */
-        uint64_t pause_idle_ms;       /* SPEC_UNSET if the event is not idle-N */
-        const char *destroy_on;       /* event name, or NULL for none */
+        const char *pause_event; /* NULL: never pauses */
+        uint64_t pause_idle_ms;  /* SPEC_UNSET if the event is not idle-N */
+        const char *destroy_on;  /* event name, or NULL for none */
 };
 
 enum spec_disk { SPEC_DISK_AUTO, SPEC_DISK_MEMORY, SPEC_DISK_IMAGE };
 
 enum spec_unix { SPEC_UNIX_ON, SPEC_UNIX_OFF };
 
-struct spec_names { const char *const *items; size_t count; };
+struct spec_names {
+        const char *const *items;
+        size_t count;
+};
 
-struct spec_carrel {                  /* metadata.carrel: Carrel's own fields, typed and closed */
-        const char *home;             /* the volume used as home; NULL: a private home */
+struct spec_carrel {      /* metadata.carrel: Carrel's own fields, typed and closed */
+        const char *home; /* the volume used as home; NULL: a private home */
         struct spec_place home_place;
-        enum spec_unix unix_sockets;  /* `unix: off` closes AF_UNIX inside */
-        enum spec_disk disk;          /* where the private places are stored */
-        struct spec_names tools;      /* absolute host directories, bound read-only at the same path */
+        enum spec_unix unix_sockets; /* `unix: off` closes AF_UNIX inside */
+        enum spec_disk disk;         /* where the private places are stored */
+        struct spec_names tools; /* absolute host directories, bound read-only at the same path */
         /* `protect: strict`: tracked content is held too, and the sandbox ends if a guarded name
          * is created */
         bool is_strict;
-        struct spec_names protect;    /* more workspace-relative paths to keep read-only */
-        struct spec_names unprotect;  /* default-protected paths to open */
+        struct spec_names protect;   /* more workspace-relative paths to keep read-only */
+        struct spec_names unprotect; /* default-protected paths to open */
 };
 
 struct spec {
-        const char *id, *version;     /* NULL when absent */
+        const char *id, *version; /* NULL when absent */
         const char *provider;
         struct spec_place provider_place;
-        const struct node *config;    /* as written; typed members of `local` are below */
-        const char *cwd;              /* local.cwd, or NULL */
-        const char *shell;            /* local.shell; default /bin/sh */
+        const struct node *config; /* as written; typed members of `local` are below */
+        const char *cwd;           /* local.cwd, or NULL */
+        const char *shell;         /* local.shell; default /bin/sh */
         struct spec_limits limits;
         struct spec_env env;
         /* from network.egress, then metadata.carrel.egress.host_ports */
-        const struct spec_egress *egress;  size_t egress_count;
+        const struct spec_egress *egress;
+        size_t egress_count;
         struct spec_egress_caps egress_caps;
         struct spec_wall wall;
-        const struct spec_mount *mounts;  size_t mount_count;
-        const struct spec_identity *identities;  size_t identity_count;
-        const struct node *policy;    /* as written (shape checked), or NULL */
+        const struct spec_mount *mounts;
+        size_t mount_count;
+        const struct spec_identity *identities;
+        size_t identity_count;
+        const struct node *policy; /* as written (shape checked), or NULL */
         struct spec_place policy_place;
         struct spec_lifecycle lifecycle;
         bool is_read_only;
-        const struct node *metadata;  /* NULL when absent */
+        const struct node *metadata; /* NULL when absent */
         struct spec_carrel carrel;
-        const char *block_path;     /* "" or "sandbox/inline": paths in errors are relative to it */
+        const char *block_path; /* "" or "sandbox/inline": paths in errors are relative to it */
 };
 
 /*
@@ -147,7 +162,7 @@ struct spec {
  * block. If m->runner is set, its smaller limits apply (A36-178). Errors: every validate-stage code
  * of AIP-36.
  */
-int spec_read(struct arena *arena, const struct manifest *m, struct spec **ret, struct findings *findings,
-              struct error *e);
+int spec_read(struct arena *arena, const struct manifest *m, struct spec **ret,
+              struct findings *findings, struct error *e);
 
 #endif

@@ -22,18 +22,36 @@
 #include "base/unit.h"
 #include "store/store.h"
 
-enum { CHANGES = 24, LOG_HEAD = 32, FRAME_HEAD = 24, PAGE = 4096, FRAME = FRAME_HEAD + PAGE, SAID_MAX = 65536, STEP = 3001, TURN_STEP = 307, DEEP_STEP = 499, DEEP_TURN_STEP = 61 };
+enum {
+        CHANGES = 24,
+        LOG_HEAD = 32,
+        FRAME_HEAD = 24,
+        PAGE = 4096,
+        FRAME = FRAME_HEAD + PAGE,
+        SAID_MAX = 65536,
+        STEP = 3001,
+        TURN_STEP = 307,
+        DEEP_STEP = 499,
+        DEEP_TURN_STEP = 61
+};
 
-struct image { unsigned char *bytes; size_t len; };
+struct image {
+        unsigned char *bytes;
+        size_t len;
+};
 
 static char directory[64], copy[64];
 static struct image database, journal;
-static char *states[CHANGES + 1];      /* the content after each change, as text */
+static char *states[CHANGES + 1]; /* the content after each change, as text */
 static size_t step = STEP, turn_step = TURN_STEP;
 
 /* -- the content as text ----------------------------------------------------------------------- */
 
-struct text { char bytes[SAID_MAX]; size_t len; int damaged; };
+struct text {
+        char bytes[SAID_MAX];
+        size_t len;
+        int damaged;
+};
 
 static void
 say(struct text *t, const char *what, const void *bytes, size_t len)
@@ -41,7 +59,8 @@ say(struct text *t, const char *what, const void *bytes, size_t len)
         assert_true(t->len + strlen(what) + 2 * len + 2 < sizeof t->bytes);
         t->len += (size_t)snprintf(t->bytes + t->len, sizeof t->bytes - t->len, "%s ", what);
         for (size_t i = 0; i < len; i++)
-                t->len += (size_t)snprintf(t->bytes + t->len, sizeof t->bytes - t->len, "%02x", ((const unsigned char *)bytes)[i]);
+                t->len += (size_t)snprintf(t->bytes + t->len, sizeof t->bytes - t->len, "%02x",
+                                           ((const unsigned char *)bytes)[i]);
         t->bytes[t->len++] = '\n';
 }
 
@@ -82,7 +101,8 @@ say_all(struct store *s, struct text *t, struct error *e)
         int gone;
 
         *t = (struct text){ .len = 0 };
-        if (store_sandbox_each(s, say_sandbox, t, e) < 0 || store_task_each(s, say_task, t, e) < 0 || store_token_each(s, say_token, t, e) < 0)
+        if (store_sandbox_each(s, say_sandbox, t, e) < 0 ||
+            store_task_each(s, say_task, t, e) < 0 || store_token_each(s, say_token, t, e) < 0)
                 return -1;
         gone = store_ended_find(s, "uid:1", "key0", 5, &ended, e);
         if (gone > 0)
@@ -92,13 +112,22 @@ say_all(struct store *s, struct text *t, struct error *e)
 
 /* -- the changes ------------------------------------------------------------------------------- */
 
-static const unsigned char manifest[6000] = { 1, 2, 3 };       /* longer than a page */
+static const unsigned char manifest[6000] = { 1, 2, 3 }; /* longer than a page */
 
 static struct store_sandbox
 row(const char *id, const char *key)
 {
-        return (struct store_sandbox){ .id = id, .owner = "uid:1", .key = key, .status = STORE_PENDING, .boot_id = "b", .created_ms = 7, .deadline_ms = STORE_NEVER,
-                                       .remaining_ms = STORE_NEVER, .manifest = { manifest, sizeof manifest }, .env = { "A=1", 4 }, .metadata = "{}" };
+        return (struct store_sandbox){ .id = id,
+                                       .owner = "uid:1",
+                                       .key = key,
+                                       .status = STORE_PENDING,
+                                       .boot_id = "b",
+                                       .created_ms = 7,
+                                       .deadline_ms = STORE_NEVER,
+                                       .remaining_ms = STORE_NEVER,
+                                       .manifest = { manifest, sizeof manifest },
+                                       .env = { "A=1", 4 },
+                                       .metadata = "{}" };
 }
 
 /* Changes several rows of several tables, or none. */
@@ -120,16 +149,22 @@ change(struct store *s, int number, struct error *e)
         case 0:
                 return store_sandbox_add(s, &r, e);
         case 1:
-                return store_begin(s, e) < 0 || store_key_add(s, id, "extend", "k", digest, e) < 0 || store_sandbox_write(s, &r, e) < 0 ? -1 : store_commit(s, e);
+                return store_begin(s, e) < 0 ||
+                                       store_key_add(s, id, "extend", "k", digest, e) < 0 ||
+                                       store_sandbox_write(s, &r, e) < 0
+                               ? -1
+                               : store_commit(s, e);
         case 2:
                 return number == 2 ? store_task_put(s, &task, e) : store_sandbox_write(s, &r, e);
         case 3:
-                return number == 3 ? store_token_add(s, &token, hash, e) : store_sandbox_write(s, &r, e);
+                return number == 3 ? store_token_add(s, &token, hash, e)
+                                   : store_sandbox_write(s, &r, e);
         case 4:
                 r.status = STORE_MADE;
                 return store_sandbox_write(s, &r, e);
         default:
-                return number == 11 ? store_sandbox_end(s, "a0", 5, e) : store_sandbox_write(s, &r, e);
+                return number == 11 ? store_sandbox_end(s, "a0", 5, e)
+                                    : store_sandbox_write(s, &r, e);
         }
 }
 
@@ -182,7 +217,8 @@ image_of(const char *folder, const char *name)
 static void
 clear(const char *path)
 {
-        static const char *const names[] = { "state.db", "state.db-wal", "state.db-shm", "state.db-journal", "lock" };
+        static const char *const names[] = { "state.db", "state.db-wal", "state.db-shm",
+                                             "state.db-journal", "lock" };
         char name[128];
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -265,7 +301,8 @@ assert_sound(void)
 
         (void)snprintf(path, sizeof path, "%s/state.db", copy);
         assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &statement, NULL),
+                         SQLITE_OK);
         assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
         assert_string_equal((const char *)sqlite3_column_text(statement, 0), "ok");
         (void)sqlite3_finalize(statement);
@@ -414,7 +451,7 @@ a_turned_byte_of_the_database_makes_nothing_up(void **state)
         put("state.db-wal", journal.bytes, journal.len);
         assert_int_equal(store_open(copy, &s, &e), 0);
         assert_int_equal(say_all(s, &t, &e), 0);
-        store_close(s);                                /* this moves the log into the database */
+        store_close(s); /* this moves the log into the database */
         all = strdup(t.bytes);
         whole = image_of(copy, "state.db");
         for (size_t at = 0; at < whole.len; at += turn_step) {
@@ -424,10 +461,12 @@ a_turned_byte_of_the_database_makes_nothing_up(void **state)
                 whole.bytes[at] ^= (unsigned char)(1u << at % 8);
                 s = NULL;
                 if (store_open(copy, &s, &e) < 0 || say_all(s, &t, &e) < 0) {
-                        assert_true(e.code == ERROR_STATE_UNUSABLE || e.code == ERROR_INTERNAL || e.code == ERROR_EXISTS || e.code == ERROR_NO_MEMORY);
+                        assert_true(e.code == ERROR_STATE_UNUSABLE || e.code == ERROR_INTERNAL ||
+                                    e.code == ERROR_EXISTS || e.code == ERROR_NO_MEMORY);
                         refused++;
                 } else {
-                        for (char *line = t.bytes, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+                        for (char *line = t.bytes, *end; (end = strchr(line, '\n')) != NULL;
+                             line = end + 1) {
                                 *end = '\0';
                                 if (!strstr(all, line))
                                         fail_msg("byte %zu was turned, and there is %s", at, line);
@@ -436,7 +475,8 @@ a_turned_byte_of_the_database_makes_nothing_up(void **state)
                 }
                 store_close(s);
         }
-        print_message("# %zu bytes: %d refused, %d rows damaged, %d the same, %d with less\n", whole.len, refused, damaged, same, less);
+        print_message("# %zu bytes: %d refused, %d rows damaged, %d the same, %d with less\n",
+                      whole.len, refused, damaged, same, less);
         assert_true(refused > 0 && damaged > 0);
         free(whole.bytes);
         free(all);
@@ -446,8 +486,10 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_log_cut_anywhere_is_a_beginning), cmocka_unit_test(a_turned_byte_of_the_log_is_seen),
-                cmocka_unit_test(frames_that_came_out_of_order_are_no_frames), cmocka_unit_test(a_log_without_its_database_is_refused_and_kept),
+                cmocka_unit_test(a_log_cut_anywhere_is_a_beginning),
+                cmocka_unit_test(a_turned_byte_of_the_log_is_seen),
+                cmocka_unit_test(frames_that_came_out_of_order_are_no_frames),
+                cmocka_unit_test(a_log_without_its_database_is_refused_and_kept),
                 cmocka_unit_test(a_turned_byte_of_the_database_makes_nothing_up),
         };
 

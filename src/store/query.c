@@ -13,11 +13,14 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define CHANGING_COLUMNS \
-        "owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, status, caller_uid, is_read_only, is_paused, delete_at, deadline, " \
+#define CHANGING_COLUMNS                                                                           \
+        "owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, status, " \
+        "caller_uid, is_read_only, is_paused, delete_at, deadline, "                               \
         "remaining, started, boot_id, cwd, cpu, is_writable, env, ports, digest, warnings, reads"
 #define SANDBOX_COLUMNS "id, created, manifest, " CHANGING_COLUMNS
-#define CHANGING_VALUES "?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,?28,?29"
+#define CHANGING_VALUES                                                                           \
+        "?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?" \
+        "27,?28,?29"
 #define SANDBOX_VALUES "?1,?2,?3," CHANGING_VALUES
 #define SUM_OF(columns) "row_sum(" columns ")"
 #define TASK_COLUMNS "sandbox, task, deadline"
@@ -28,38 +31,57 @@ static const char *const texts[QUERY_MAX] = {
         [QUERY_BEGIN] = "BEGIN IMMEDIATE",
         [QUERY_COMMIT] = "COMMIT",
         [QUERY_ROLLBACK] = "ROLLBACK",
-        [QUERY_SANDBOX_ADD] = "INSERT INTO sandboxes (" SANDBOX_COLUMNS ", sum) VALUES (" SANDBOX_VALUES ", " SUM_OF(SANDBOX_VALUES) ")",
-        [QUERY_SANDBOX_WRITE] = "UPDATE sandboxes SET (created, manifest, " CHANGING_COLUMNS ", sum) = (?2,?3," CHANGING_VALUES ", " SUM_OF(SANDBOX_VALUES) ") WHERE id = ?1",
+        [QUERY_SANDBOX_ADD] = "INSERT INTO sandboxes (" SANDBOX_COLUMNS
+                              ", sum) VALUES (" SANDBOX_VALUES ", " SUM_OF(SANDBOX_VALUES) ")",
+        [QUERY_SANDBOX_WRITE] =
+                "UPDATE sandboxes SET (created, manifest, " CHANGING_COLUMNS
+                ", sum) = (?2,?3," CHANGING_VALUES ", " SUM_OF(SANDBOX_VALUES) ") WHERE id = ?1",
         [QUERY_SANDBOX_REMOVE] = "DELETE FROM sandboxes WHERE id = ?",
-        [QUERY_SANDBOX_ALL] = "SELECT " SANDBOX_COLUMNS ", sum = " SUM_OF(SANDBOX_COLUMNS) " FROM sandboxes ORDER BY number",
-        [QUERY_ENDED_ADD] = "INSERT OR REPLACE INTO ended (owner, key, digest, id, at) SELECT owner, key, digest, id, ?2 FROM sandboxes WHERE id = ?1 AND owner IS NOT NULL AND key IS NOT NULL",
-        [QUERY_ENDED_PRUNE] = "DELETE FROM ended WHERE at < ?1 OR number <= (SELECT max(number) FROM ended) - ?2",
-        [QUERY_ENDED_FIND] = "SELECT id, digest FROM ended WHERE owner = ?1 AND key = ?2 AND at >= ?3",
+        [QUERY_SANDBOX_ALL] = "SELECT " SANDBOX_COLUMNS
+                              ", sum = " SUM_OF(SANDBOX_COLUMNS) " FROM sandboxes ORDER BY number",
+        [QUERY_ENDED_ADD] = "INSERT OR REPLACE INTO ended (owner, key, digest, id, at) SELECT "
+                            "owner, key, digest, id, ?2 FROM sandboxes WHERE id = ?1 AND owner IS "
+                            "NOT NULL AND key IS NOT NULL",
+        [QUERY_ENDED_PRUNE] =
+                "DELETE FROM ended WHERE at < ?1 OR number <= (SELECT max(number) FROM ended) - ?2",
+        [QUERY_ENDED_FIND] =
+                "SELECT id, digest FROM ended WHERE owner = ?1 AND key = ?2 AND at >= ?3",
         [QUERY_KEY_FIND] = "SELECT digest FROM keys WHERE sandbox = ? AND op = ? AND key = ?",
         [QUERY_KEY_ADD] = "INSERT OR REPLACE INTO keys (sandbox, op, key, digest) VALUES (?,?,?,?)",
-        [QUERY_KEY_PRUNE] = "DELETE FROM keys WHERE sandbox = ?1 AND op = ?2 AND number <= (SELECT number FROM keys WHERE sandbox = ?1 AND op = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3)",
-        [QUERY_TASK_PUT] = "INSERT OR REPLACE INTO tasks (" TASK_COLUMNS ", sum) VALUES (?1,?2,?3, " SUM_OF("?1,?2,?3") ")",
+        [QUERY_KEY_PRUNE] =
+                "DELETE FROM keys WHERE sandbox = ?1 AND op = ?2 AND number <= (SELECT number FROM "
+                "keys WHERE sandbox = ?1 AND op = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3)",
+        [QUERY_TASK_PUT] = "INSERT OR REPLACE INTO tasks (" TASK_COLUMNS
+                           ", sum) VALUES (?1,?2,?3, " SUM_OF("?1,?2,?3") ")",
         [QUERY_TASK_REMOVE] = "DELETE FROM tasks WHERE sandbox = ? AND task = ?",
         [QUERY_TASK_ALL] = "SELECT " TASK_COLUMNS " FROM tasks WHERE sum = " SUM_OF(TASK_COLUMNS),
-        [QUERY_TOKEN_ADD] = "INSERT INTO tokens (" TOKEN_COLUMNS ", sum) VALUES (?1,?2,?3,?4,?5, " SUM_OF("?1,?2,?3,?4,?5") ")",
+        [QUERY_TOKEN_ADD] = "INSERT INTO tokens (" TOKEN_COLUMNS
+                            ", sum) VALUES (?1,?2,?3,?4,?5, " SUM_OF("?1,?2,?3,?4,?5") ")",
         [QUERY_TOKEN_REMOVE] = "DELETE FROM tokens WHERE id = ?",
-        [QUERY_TOKEN_ALL] = "SELECT id, owner, scope, created FROM tokens WHERE sum = " SUM_OF(TOKEN_COLUMNS) " ORDER BY created, id",
-        [QUERY_TOKEN_FIND] = "SELECT owner, scope FROM tokens WHERE hash = ?1 AND sum = " SUM_OF(TOKEN_COLUMNS),
+        [QUERY_TOKEN_ALL] = "SELECT id, owner, scope, created FROM tokens WHERE sum = " SUM_OF(
+                TOKEN_COLUMNS) " ORDER BY created, id",
+        [QUERY_TOKEN_FIND] =
+                "SELECT owner, scope FROM tokens WHERE hash = ?1 AND sum = " SUM_OF(TOKEN_COLUMNS),
 };
 
 int
 query_damaged(const char *what, struct error *e)
 {
         (void)fail(e, ERROR_STATE_UNUSABLE, "the state database is damaged: %.300s", what);
-        error_hint(e, "Put back a copy of state.db, or begin without it: move state.db and state.db-wal out of the state directory. Sandboxes and tokens in it are then lost.");
+        error_hint(
+                e,
+                "Put back a copy of state.db, or begin without it: move state.db and state.db-wal "
+                "out of the state directory. Sandboxes and tokens in it are then lost.");
         return -1;
 }
 
 int
 query_unwritable(const char *what, struct error *e)
 {
-        (void)fail(e, ERROR_STATE_UNUSABLE, "the state database cannot be read and written: %.300s", what);
-        error_hint(e, "state.db and state.db-wal in the state directory must be files of the daemon's user, who may write them, on a disk that works.");
+        (void)fail(e, ERROR_STATE_UNUSABLE, "the state database cannot be read and written: %.300s",
+                   what);
+        error_hint(e, "state.db and state.db-wal in the state directory must be files of the "
+                      "daemon's user, who may write them, on a disk that works.");
         return -1;
 }
 
@@ -70,7 +92,8 @@ query_fail(struct store *s, struct error *e)
 
         if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC)
                 s->is_failed = true;
-        if ((code & 0xff) == SQLITE_FULL || ((code & 0xff) == SQLITE_IOERR && (sys == ENOSPC || sys == EDQUOT)))
+        if ((code & 0xff) == SQLITE_FULL ||
+            ((code & 0xff) == SQLITE_IOERR && (sys == ENOSPC || sys == EDQUOT)))
                 return fail(e, ERROR_STORAGE_FULL, "the disk of the state directory is full");
         if ((code & 0xff) == SQLITE_CONSTRAINT)
                 return fail(e, ERROR_EXISTS, "there is one of that name already");
@@ -78,7 +101,8 @@ query_fail(struct store *s, struct error *e)
                 return query_damaged(sqlite3_errmsg(s->db), e);
         if ((code & 0xff) == SQLITE_NOMEM)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the state database");
-        if ((code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_PERM || (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_IOERR)
+        if ((code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_PERM ||
+            (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_IOERR)
                 return query_unwritable(sys != 0 ? strerror(sys) : sqlite3_errmsg(s->db), e);
         return fail(e, ERROR_INTERNAL, "the state database says: %s", sqlite3_errmsg(s->db));
 }
@@ -90,12 +114,14 @@ bind_one(sqlite3_stmt *statement, int at, char kind, va_list *ap)
 
         switch (kind) {
         case 't':
-                return sqlite3_bind_text(statement, at, va_arg(*ap, const char *), -1, SQLITE_STATIC);
+                return sqlite3_bind_text(statement, at, va_arg(*ap, const char *), -1,
+                                         SQLITE_STATIC);
         case 'i':
                 return sqlite3_bind_int64(statement, at, (sqlite3_int64)va_arg(*ap, uint64_t));
         default:
                 bytes = va_arg(*ap, struct store_bytes);
-                return sqlite3_bind_blob64(statement, at, bytes.bytes ? bytes.bytes : "", bytes.len, SQLITE_STATIC);
+                return sqlite3_bind_blob64(statement, at, bytes.bytes ? bytes.bytes : "", bytes.len,
+                                           SQLITE_STATIC);
         }
 }
 
@@ -106,7 +132,8 @@ query_bind(struct store *s, enum store_query q, struct error *e, const char *kin
         va_list ap;
         int result = SQLITE_OK;
 
-        if (!*statement && sqlite3_prepare_v3(s->db, texts[q], -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) != SQLITE_OK) {
+        if (!*statement && sqlite3_prepare_v3(s->db, texts[q], -1, SQLITE_PREPARE_PERSISTENT,
+                                              statement, NULL) != SQLITE_OK) {
                 (void)query_fail(s, e);
                 return NULL;
         }
@@ -142,7 +169,9 @@ query_set_lax(struct store *s, bool is_lax, struct error *e)
 {
         if (is_lax)
                 s->is_lax = true;
-        if (sqlite3_exec(s->db, is_lax ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", NULL, NULL, NULL) != SQLITE_OK)
+        if (sqlite3_exec(s->db,
+                         is_lax ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", NULL,
+                         NULL, NULL) != SQLITE_OK)
                 return query_fail(s, e);
         s->is_lax = is_lax;
         return 0;
@@ -161,7 +190,9 @@ query_run(struct store *s, sqlite3_stmt *statement, struct error *e)
         }
         if (s->is_failed && !sqlite3_stmt_readonly(statement)) {
                 (void)sqlite3_clear_bindings(statement);
-                return fail(e, ERROR_STORAGE_FULL, "the state could not be written to disk, so nothing is changed until the daemon is started again");
+                return fail(e, ERROR_STORAGE_FULL,
+                            "the state could not be written to disk, so nothing is changed until "
+                            "the daemon is started again");
         }
         result = sqlite3_step(statement);
         if (result != SQLITE_DONE && result != SQLITE_ROW)

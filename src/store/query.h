@@ -10,12 +10,26 @@
 #include "store/store.h"
 
 enum store_query {
-        QUERY_BEGIN, QUERY_COMMIT, QUERY_ROLLBACK,
-        QUERY_SANDBOX_ADD, QUERY_SANDBOX_WRITE, QUERY_SANDBOX_REMOVE, QUERY_SANDBOX_ALL,
-        QUERY_ENDED_ADD, QUERY_ENDED_PRUNE, QUERY_ENDED_FIND,
-        QUERY_KEY_FIND, QUERY_KEY_ADD, QUERY_KEY_PRUNE,
-        QUERY_TASK_PUT, QUERY_TASK_REMOVE, QUERY_TASK_ALL,
-        QUERY_TOKEN_ADD, QUERY_TOKEN_REMOVE, QUERY_TOKEN_ALL, QUERY_TOKEN_FIND,
+        QUERY_BEGIN,
+        QUERY_COMMIT,
+        QUERY_ROLLBACK,
+        QUERY_SANDBOX_ADD,
+        QUERY_SANDBOX_WRITE,
+        QUERY_SANDBOX_REMOVE,
+        QUERY_SANDBOX_ALL,
+        QUERY_ENDED_ADD,
+        QUERY_ENDED_PRUNE,
+        QUERY_ENDED_FIND,
+        QUERY_KEY_FIND,
+        QUERY_KEY_ADD,
+        QUERY_KEY_PRUNE,
+        QUERY_TASK_PUT,
+        QUERY_TASK_REMOVE,
+        QUERY_TASK_ALL,
+        QUERY_TOKEN_ADD,
+        QUERY_TOKEN_REMOVE,
+        QUERY_TOKEN_ALL,
+        QUERY_TOKEN_FIND,
         QUERY_MAX
 };
 
@@ -23,15 +37,16 @@ struct store {
         sqlite3 *db;
         sqlite3_stmt *statements[QUERY_MAX];
         int lock;
-        bool is_failed, is_open;       /* is_open: between begin and commit */
-        bool is_lax, may_be_lax;       /* commits are not synced; commits should not be synced */
+        bool is_failed, is_open; /* is_open: between begin and commit */
+        bool is_lax, may_be_lax; /* commits are not synced; commits should not be synced */
 };
 
 /*
  * Binds the arguments of a statement. `kinds` has one letter for each: t text or NULL, i uint64_t,
  * b struct store_bytes. NULL and *e on failure. Call sqlite3_reset() after the last step.
  */
-sqlite3_stmt *query_bind(struct store *s, enum store_query q, struct error *e, const char *kinds, ...);
+sqlite3_stmt *query_bind(struct store *s, enum store_query q, struct error *e, const char *kinds,
+                         ...);
 
 /* Runs a statement that returns no rows. The number of rows it changed, or -1. */
 int query_run(struct store *s, sqlite3_stmt *statement, struct error *e);

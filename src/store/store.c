@@ -26,39 +26,57 @@ enum { PATH_LEN = 4096, BUSY_PID_LEN = 32 };
 
 /* migrations[i] brings version i to i + 1. */
 static const char *const migrations[STORE_SCHEMA] = {
-        "CREATE TABLE sandboxes (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, manifest BLOB NOT NULL, owner TEXT, name TEXT, cause TEXT, "
-        "provider TEXT, workspace TEXT, runtime TEXT, manifest_name TEXT, metadata TEXT, key TEXT, status INTEGER NOT NULL, caller_uid INTEGER NOT NULL, "
-        "is_read_only INTEGER NOT NULL, is_paused INTEGER NOT NULL, delete_at INTEGER NOT NULL, deadline INTEGER NOT NULL, remaining INTEGER NOT NULL, "
-        "started INTEGER NOT NULL, boot_id TEXT NOT NULL, cwd TEXT, cpu INTEGER NOT NULL, is_writable INTEGER NOT NULL, env BLOB NOT NULL, ports BLOB NOT NULL, digest BLOB NOT NULL, warnings BLOB NOT NULL) STRICT;"
+        "CREATE TABLE sandboxes (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created "
+        "INTEGER NOT NULL, manifest BLOB NOT NULL, owner TEXT, name TEXT, cause TEXT, "
+        "provider TEXT, workspace TEXT, runtime TEXT, manifest_name TEXT, metadata TEXT, key TEXT, "
+        "status INTEGER NOT NULL, caller_uid INTEGER NOT NULL, "
+        "is_read_only INTEGER NOT NULL, is_paused INTEGER NOT NULL, delete_at INTEGER NOT NULL, "
+        "deadline INTEGER NOT NULL, remaining INTEGER NOT NULL, "
+        "started INTEGER NOT NULL, boot_id TEXT NOT NULL, cwd TEXT, cpu INTEGER NOT NULL, "
+        "is_writable INTEGER NOT NULL, env BLOB NOT NULL, ports BLOB NOT NULL, digest BLOB NOT "
+        "NULL, warnings BLOB NOT NULL) STRICT;"
         "CREATE UNIQUE INDEX sandbox_names ON sandboxes (owner, name) WHERE name IS NOT NULL;"
         "CREATE UNIQUE INDEX sandbox_keys ON sandboxes (owner, key) WHERE key IS NOT NULL;"
-        "CREATE TABLE keys (sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE, op TEXT NOT NULL, key TEXT NOT NULL, digest INTEGER NOT NULL, "
+        "CREATE TABLE keys (sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE, op "
+        "TEXT NOT NULL, key TEXT NOT NULL, digest INTEGER NOT NULL, "
         "PRIMARY KEY (sandbox, op, key)) STRICT, WITHOUT ROWID;"
-        "CREATE TABLE tasks (sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE, task TEXT NOT NULL, deadline INTEGER NOT NULL, "
+        "CREATE TABLE tasks (sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE, "
+        "task TEXT NOT NULL, deadline INTEGER NOT NULL, "
         "PRIMARY KEY (sandbox, task)) STRICT, WITHOUT ROWID;"
-        "CREATE TABLE tokens (id TEXT PRIMARY KEY, owner TEXT NOT NULL, scope TEXT NOT NULL, created INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE) STRICT, WITHOUT ROWID;",
+        "CREATE TABLE tokens (id TEXT PRIMARY KEY, owner TEXT NOT NULL, scope TEXT NOT NULL, "
+        "created INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE) STRICT, WITHOUT ROWID;",
         /* version 2: rows have sums; keys are counted, and outlive their sandbox for a while */
         "ALTER TABLE sandboxes ADD COLUMN sum BLOB NOT NULL DEFAULT x'';"
         "ALTER TABLE tasks ADD COLUMN sum BLOB NOT NULL DEFAULT x'';"
         "ALTER TABLE tokens ADD COLUMN sum BLOB NOT NULL DEFAULT x'';"
-        "UPDATE sandboxes SET sum = row_sum(id, created, manifest, owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, status, caller_uid, "
-        "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, is_writable, env, ports, digest, warnings);"
+        "UPDATE sandboxes SET sum = row_sum(id, created, manifest, owner, name, cause, provider, "
+        "workspace, runtime, manifest_name, metadata, key, status, caller_uid, "
+        "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, "
+        "is_writable, env, ports, digest, warnings);"
         "UPDATE tasks SET sum = row_sum(sandbox, task, deadline);"
         "UPDATE tokens SET sum = row_sum(id, owner, scope, created, hash);"
         "ALTER TABLE keys RENAME TO keys1;"
-        "CREATE TABLE keys (number INTEGER PRIMARY KEY, sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE, op TEXT NOT NULL, key TEXT NOT NULL, "
+        "CREATE TABLE keys (number INTEGER PRIMARY KEY, sandbox TEXT NOT NULL REFERENCES sandboxes "
+        "(id) ON DELETE CASCADE, op TEXT NOT NULL, key TEXT NOT NULL, "
         "digest BLOB NOT NULL, UNIQUE (sandbox, op, key)) STRICT;"
         "CREATE INDEX keys_of ON keys (sandbox, op);"
-        "INSERT INTO keys (sandbox, op, key, digest) SELECT sandbox, op, key, CAST(CAST(digest AS TEXT) AS BLOB) FROM keys1;"
+        "INSERT INTO keys (sandbox, op, key, digest) SELECT sandbox, op, key, CAST(CAST(digest AS "
+        "TEXT) AS BLOB) FROM keys1;"
         "DROP TABLE keys1;"
-        "CREATE TABLE ended (number INTEGER PRIMARY KEY, owner TEXT NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, "
+        "CREATE TABLE ended (number INTEGER PRIMARY KEY, owner TEXT NOT NULL, key TEXT NOT NULL, "
+        "digest BLOB NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, "
         "UNIQUE (owner, key)) STRICT;"
         "CREATE INDEX ended_at ON ended (at);",
         /* version 3: the files that checks read; a row that was damaged before stays damaged */
         "ALTER TABLE sandboxes ADD COLUMN reads BLOB NOT NULL DEFAULT x'';"
-        "UPDATE sandboxes SET sum = row_sum(id, created, manifest, owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, status, caller_uid, "
-        "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, is_writable, env, ports, digest, warnings, reads) WHERE sum = row_sum(id, created, manifest, owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, status, caller_uid, "
-        "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, is_writable, env, ports, digest, warnings);",
+        "UPDATE sandboxes SET sum = row_sum(id, created, manifest, owner, name, cause, provider, "
+        "workspace, runtime, manifest_name, metadata, key, status, caller_uid, "
+        "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, "
+        "is_writable, env, ports, digest, warnings, reads) WHERE sum = row_sum(id, created, "
+        "manifest, owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, "
+        "status, caller_uid, "
+        "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, "
+        "is_writable, env, ports, digest, warnings);",
 };
 
 static int
@@ -67,11 +85,16 @@ make_directory(const char *directory, struct error *e)
         struct stat found;
 
         if (mkdir(directory, 0700) < 0 && errno != EEXIST)
-                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_STATE_UNUSABLE, errno, "making the state directory %.200s", directory);
+                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_STATE_UNUSABLE,
+                                errno, "making the state directory %.200s", directory);
         if (stat(directory, &found) < 0)
-                return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "looking at the state directory %.200s", directory);
+                return fail_sys(e, ERROR_STATE_UNUSABLE, errno,
+                                "looking at the state directory %.200s", directory);
         if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & 022) != 0) {
-                (void)fail(e, ERROR_STATE_UNUSABLE, "the state directory %.200s is not a directory of this user's that only he may change", directory);
+                (void)fail(e, ERROR_STATE_UNUSABLE,
+                           "the state directory %.200s is not a directory of this user's that only "
+                           "he may change",
+                           directory);
                 error_hint(e, "chown and chmod 700 it, or choose another with --state DIR.");
                 return -1;
         }
@@ -89,15 +112,19 @@ take_lock(const char *directory, int *ret, struct error *e)
         (void)snprintf(path, sizeof path, "%s/lock", directory);
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
-                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_STATE_UNUSABLE, errno, "opening %.200s", path);
+                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_STATE_UNUSABLE,
+                                errno, "opening %.200s", path);
         if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
                 len = pread(fd, holder, sizeof holder - 1, 0);
                 holder[len > 0 ? strspn(holder, "0123456789") : 0] = '\0';
-                return fail(e, ERROR_STATE_IN_USE, "another daemon (pid %s) holds the state directory %.200s", holder[0] != '\0' ? holder : "unknown", directory);
+                return fail(e, ERROR_STATE_IN_USE,
+                            "another daemon (pid %s) holds the state directory %.200s",
+                            holder[0] != '\0' ? holder : "unknown", directory);
         }
         (void)snprintf(holder, sizeof holder, "%ld\n", (long)getpid());
         if (ftruncate(fd, 0) < 0 || pwrite(fd, holder, strlen(holder), 0) < 0)
-                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_STATE_UNUSABLE, errno, "writing %.200s", path);
+                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_STATE_UNUSABLE,
+                                errno, "writing %.200s", path);
         *ret = fd_take(&fd);
         return 0;
 }
@@ -133,7 +160,10 @@ migrate(struct store *s, struct error *e)
         if (read_version(s, &version, e) < 0)
                 return -1;
         if (version > STORE_SCHEMA)
-                return fail(e, ERROR_STATE_UNUSABLE, "the state was written by a later Carrel: its schema is %" PRIu64 ", this one knows %d", version, STORE_SCHEMA);
+                return fail(e, ERROR_STATE_UNUSABLE,
+                            "the state was written by a later Carrel: its schema is %" PRIu64
+                            ", this one knows %d",
+                            version, STORE_SCHEMA);
         if (version == STORE_SCHEMA)
                 return 0;
         (void)snprintf(text, sizeof text, "PRAGMA user_version = %d", STORE_SCHEMA);
@@ -153,7 +183,8 @@ check_kind(const char *path, struct error *e)
 
         if (lstat(path, &found) < 0 || S_ISREG(found.st_mode))
                 return 0;
-        (void)fail(e, ERROR_STATE_UNUSABLE, "the state database %.200s is %s, not a file", path, S_ISLNK(found.st_mode) ? "a symbolic link" : "something else");
+        (void)fail(e, ERROR_STATE_UNUSABLE, "the state database %.200s is %s, not a file", path,
+                   S_ISLNK(found.st_mode) ? "a symbolic link" : "something else");
         error_hint(e, "Move the database itself there, or remove this to start with an empty one.");
         return -1;
 }
@@ -169,10 +200,14 @@ check_pair(const char *path, struct error *e)
         struct stat found;
 
         (void)snprintf(log, sizeof log, "%s-wal", path);
-        if ((stat(path, &found) == 0 && found.st_size > 0) || stat(log, &found) < 0 || found.st_size == 0)
+        if ((stat(path, &found) == 0 && found.st_size > 0) || stat(log, &found) < 0 ||
+            found.st_size == 0)
                 return 0;
-        (void)fail(e, ERROR_STATE_UNUSABLE, "the state database %.200s is empty or missing, and its log is not", path);
-        error_hint(e, "Restore state.db beside its log, or remove both to start with an empty database.");
+        (void)fail(e, ERROR_STATE_UNUSABLE,
+                   "the state database %.200s is empty or missing, and its log is not", path);
+        error_hint(
+                e,
+                "Restore state.db beside its log, or remove both to start with an empty database.");
         return -1;
 }
 
@@ -184,8 +219,12 @@ open_database(struct store *s, const char *directory, struct error *e)
         (void)snprintf(path, sizeof path, "%s/state.db", directory);
         if (check_kind(path, e) < 0 || check_pair(path, e) < 0)
                 return -1;
-        if (sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-                return s->db ? query_fail(s, e) : fail(e, ERROR_NO_MEMORY, "no memory for the state database");
+        if (sqlite3_open_v2(path, &s->db,
+                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW |
+                                    SQLITE_OPEN_NOMUTEX,
+                            NULL) != SQLITE_OK)
+                return s->db ? query_fail(s, e)
+                             : fail(e, ERROR_NO_MEMORY, "no memory for the state database");
         (void)sqlite3_extended_result_codes(s->db, 1);
         (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -194,8 +233,12 @@ open_database(struct store *s, const char *directory, struct error *e)
         (void)sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
         if (query_teach_sum(s, e) < 0)
                 return -1;
-        return run_text(s, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
-                           "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 4194304", e);
+        return run_text(s,
+                        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA "
+                        "synchronous = FULL; PRAGMA foreign_keys = ON;"
+                        "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA "
+                        "cache_size = -1024; PRAGMA journal_size_limit = 4194304",
+                        e);
 }
 
 /*
@@ -210,7 +253,8 @@ check_whole(struct store *s, struct error *e)
 
         if (sqlite3_db_readonly(s->db, "main") == 1)
                 return query_unwritable("it may be read and not written", e);
-        if (sqlite3_prepare_v2(s->db, "PRAGMA quick_check(1)", -1, &statement, NULL) != SQLITE_OK || sqlite3_step(statement) != SQLITE_ROW)
+        if (sqlite3_prepare_v2(s->db, "PRAGMA quick_check(1)", -1, &statement, NULL) != SQLITE_OK ||
+            sqlite3_step(statement) != SQLITE_ROW)
                 (void)query_fail(s, e);
         else if (strcmp((const char *)sqlite3_column_text(statement, 0), "ok") != 0)
                 (void)query_damaged((const char *)sqlite3_column_text(statement, 0), e);
@@ -231,7 +275,11 @@ store_open(const char *directory, struct store **ret, struct error *e)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the state");
         s->lock = -1;
         mask = umask(077);
-        result = make_directory(directory, e) < 0 || take_lock(directory, &s->lock, e) < 0 || open_database(s, directory, e) < 0 || migrate(s, e) < 0 || check_whole(s, e) < 0 || !query_bind(s, QUERY_ROLLBACK, e, "") ? -1 : 0;
+        result = make_directory(directory, e) < 0 || take_lock(directory, &s->lock, e) < 0 ||
+                                 open_database(s, directory, e) < 0 || migrate(s, e) < 0 ||
+                                 check_whole(s, e) < 0 || !query_bind(s, QUERY_ROLLBACK, e, "")
+                         ? -1
+                         : 0;
         (void)umask(mask);
         if (result < 0) {
                 store_close(s);

@@ -17,10 +17,16 @@
 
 struct store;
 
-enum { STORE_SCHEMA = 3, STORE_HASH_LEN = 32, STORE_BOOT_ID_LEN = 37, STORE_SUM_LEN = 16, STORE_ID_LEN = 33,
-       STORE_KEYS_MAX = 1024,          /* newest keys kept for one operation of a sandbox */
-       STORE_ENDED_MAX = 65536,        /* newest keys kept of sandboxes that ended, of all owners */
-       STORE_ENDED_MS = 86400000 };    /* how long those are kept, in ms by the wall clock */
+enum {
+        STORE_SCHEMA = 3,
+        STORE_HASH_LEN = 32,
+        STORE_BOOT_ID_LEN = 37,
+        STORE_SUM_LEN = 16,
+        STORE_ID_LEN = 33,
+        STORE_KEYS_MAX = 1024,   /* newest keys kept for one operation of a sandbox */
+        STORE_ENDED_MAX = 65536, /* newest keys kept of sandboxes that ended, of all owners */
+        STORE_ENDED_MS = 86400000
+}; /* how long those are kept, in ms by the wall clock */
 #define STORE_NEVER UINT64_MAX
 
 /* Hint of every error about a key that was used for two different calls. */
@@ -50,37 +56,43 @@ bool store_is_failed(const struct store *s);
 
 enum store_status { STORE_PENDING = 1, STORE_MADE, STORE_FAILED };
 
-struct store_bytes { const void *bytes; size_t len; };
+struct store_bytes {
+        const void *bytes;
+        size_t len;
+};
 
 struct store_sandbox {
-        const char *id;                        /* never changes */
-        const char *owner;                     /* NULL: a ready box of the pool */
+        const char *id;    /* never changes */
+        const char *owner; /* NULL: a ready box of the pool */
         /* NULL: none */
         const char *name, *cause, *provider, *workspace, *runtime, *manifest_name, *metadata, *key;
-        uint32_t status;                       /* enum store_status */
+        uint32_t status; /* enum store_status */
         uint32_t caller_uid;
         bool is_read_only, is_paused;
-        uint64_t created_ms, delete_at_ms;     /* milliseconds since 1970; delete_at_ms 0: never */
-        uint64_t deadline_ms;                  /* boot clock of `boot_id`; STORE_NEVER: none */
-        uint64_t remaining_ms;                 /* as of the last change */
-        uint64_t started_ms;                   /* start of its box, boot clock; 0: it had no box */
+        uint64_t created_ms, delete_at_ms; /* milliseconds since 1970; delete_at_ms 0: never */
+        uint64_t deadline_ms;              /* boot clock of `boot_id`; STORE_NEVER: none */
+        uint64_t remaining_ms;             /* as of the last change */
+        uint64_t started_ms;               /* start of its box, boot clock; 0: it had no box */
         const char *boot_id;
-        const char *cwd;                       /* as planned, inside; NULL: not planned yet */
-        uint32_t cpu;                          /* enum plan_cpu, as planned */
-        bool is_writable;                      /* has a writable mount */
-        struct store_bytes manifest;           /* a packed tree, or empty */
-        struct store_bytes env;                /* NAME=value, each ends with a NUL */
-        struct store_bytes ports;              /* struct store_port[] */
+        const char *cwd;             /* as planned, inside; NULL: not planned yet */
+        uint32_t cpu;                /* enum plan_cpu, as planned */
+        bool is_writable;            /* has a writable mount */
+        struct store_bytes manifest; /* a packed tree, or empty */
+        struct store_bytes env;      /* NAME=value, each ends with a NUL */
+        struct store_bytes ports;    /* struct store_port[] */
         /* paths of the files that its checks read, each ends with a NUL */
         struct store_bytes reads;
-        struct store_bytes digest;             /* of the create call: recognises a repeated call */
-        struct store_bytes warnings;           /* a record (wire/record.h) */
+        struct store_bytes digest;   /* of the create call: recognises a repeated call */
+        struct store_bytes warnings; /* a record (wire/record.h) */
         /* Set if a row that was read has a wrong sum: trust none of its fields. Never written. */
         bool is_damaged;
 };
 
 enum { STORE_TOKEN_LEN = 33 };
-struct store_port { uint16_t port; char token[STORE_TOKEN_LEN]; };
+struct store_port {
+        uint16_t port;
+        char token[STORE_TOKEN_LEN];
+};
 
 /* Adds a row. Errors: ERROR_EXISTS if the owner has a row with this name or key. */
 int store_sandbox_add(struct store *s, const struct store_sandbox *row, struct error *e);
@@ -105,19 +117,25 @@ int store_sandbox_remove(struct store *s, const char *id, struct error *e);
  */
 int store_sandbox_end(struct store *s, const char *id, uint64_t wall_ms, struct error *e);
 
-struct store_ended { char id[STORE_ID_LEN]; unsigned char digest[STORE_HASH_LEN]; size_t digest_len; };
+struct store_ended {
+        char id[STORE_ID_LEN];
+        unsigned char digest[STORE_HASH_LEN];
+        size_t digest_len;
+};
 
 /*
  * 1: the sandbox created with this key of this owner has ended, written to `ret`; 0: no such key is
  * kept; -1.
  */
-int store_ended_find(struct store *s, const char *owner, const char *key, uint64_t wall_ms, struct store_ended *ret, struct error *e);
+int store_ended_find(struct store *s, const char *owner, const char *key, uint64_t wall_ms,
+                     struct store_ended *ret, struct error *e);
 
 /*
  * Calls `each` for every row, oldest first; the row is borrowed for the call. A result other than 0
  * ends the walk. Damaged rows are included, with is_damaged set.
  */
-int store_sandbox_each(struct store *s, int (*each)(void *context, const struct store_sandbox *row), void *context, struct error *e);
+int store_sandbox_each(struct store *s, int (*each)(void *context, const struct store_sandbox *row),
+                       void *context, struct error *e);
 
 /*
  * -- keys of calls that add to something --
@@ -130,39 +148,52 @@ int store_sandbox_each(struct store *s, int (*each)(void *context, const struct 
  * 1: the key was used with this digest; 0: it is new; -1: error, ERROR_EXISTS if it was used with
  * another digest.
  */
-int store_key_find(struct store *s, const char *sandbox, const char *op, const char *key, struct store_bytes digest, struct error *e);
+int store_key_find(struct store *s, const char *sandbox, const char *op, const char *key,
+                   struct store_bytes digest, struct error *e);
 
 /*
  * Makes two changes: call it between store_begin() and store_commit(), otherwise it is not atomic.
  */
-int store_key_add(struct store *s, const char *sandbox, const char *op, const char *key, struct store_bytes digest, struct error *e);
+int store_key_add(struct store *s, const char *sandbox, const char *op, const char *key,
+                  struct store_bytes digest, struct error *e);
 
 /*
  * As store_key_add(), but not synced, like store_sandbox_note(): for effects that a crash of the
  * machine ends as well.
  */
-int store_key_note(struct store *s, const char *sandbox, const char *op, const char *key, struct store_bytes digest, struct error *e);
+int store_key_note(struct store *s, const char *sandbox, const char *op, const char *key,
+                   struct store_bytes digest, struct error *e);
 
 /* -- tasks ------------------------------------------------------------------------------------- */
 
-struct store_task { const char *sandbox, *task; uint64_t deadline_ms; };
+struct store_task {
+        const char *sandbox, *task;
+        uint64_t deadline_ms;
+};
 
 int store_task_put(struct store *s, const struct store_task *task, struct error *e);
 int store_task_remove(struct store *s, const char *sandbox, const char *task, struct error *e);
-int store_task_each(struct store *s, int (*each)(void *context, const struct store_task *task), void *context, struct error *e);
+int store_task_each(struct store *s, int (*each)(void *context, const struct store_task *task),
+                    void *context, struct error *e);
 
 /* -- tokens: only their hashes are stored ------------------------------------------------------ */
 
-struct store_token { const char *id, *owner, *scope; uint64_t created_ms; };
+struct store_token {
+        const char *id, *owner, *scope;
+        uint64_t created_ms;
+};
 
-int store_token_add(struct store *s, const struct store_token *token, const unsigned char hash[STORE_HASH_LEN], struct error *e);
+int store_token_add(struct store *s, const struct store_token *token,
+                    const unsigned char hash[STORE_HASH_LEN], struct error *e);
 /* 1: removed; 0: unknown id; -1. */
 int store_token_remove(struct store *s, const char *id, struct error *e);
-int store_token_each(struct store *s, int (*each)(void *context, const struct store_token *token), void *context, struct error *e);
+int store_token_each(struct store *s, int (*each)(void *context, const struct store_token *token),
+                     void *context, struct error *e);
 /*
  * 1: found; owner and scope are copied, never truncated (ERROR_INTERNAL if too long); 0: unknown
  * token; -1.
  */
-int store_token_find(struct store *s, const unsigned char hash[STORE_HASH_LEN], char *ret_owner, size_t owner_len, char *ret_scope, size_t scope_len, struct error *e);
+int store_token_find(struct store *s, const unsigned char hash[STORE_HASH_LEN], char *ret_owner,
+                     size_t owner_len, char *ret_scope, size_t scope_len, struct error *e);
 
 #endif

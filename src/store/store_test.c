@@ -27,7 +27,8 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-        static const char *const names[] = { "state.db", "state.db-wal", "state.db-shm", "state.db-journal", "lock" };
+        static const char *const names[] = { "state.db", "state.db-wal", "state.db-shm",
+                                             "state.db-journal", "lock" };
         char path[128];
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -51,11 +52,25 @@ opened(void)
 static struct store_sandbox
 row(const char *id, const char *owner, const char *name, const char *key)
 {
-        return (struct store_sandbox){ .id = id, .owner = owner, .name = name, .key = key, .status = STORE_PENDING, .boot_id = "b", .created_ms = 7,
-                                       .deadline_ms = STORE_NEVER, .remaining_ms = STORE_NEVER, .manifest = { "mm", 2 }, .env = { "A=1", 4 }, .metadata = "{\"a\":1}" };
+        return (struct store_sandbox){ .id = id,
+                                       .owner = owner,
+                                       .name = name,
+                                       .key = key,
+                                       .status = STORE_PENDING,
+                                       .boot_id = "b",
+                                       .created_ms = 7,
+                                       .deadline_ms = STORE_NEVER,
+                                       .remaining_ms = STORE_NEVER,
+                                       .manifest = { "mm", 2 },
+                                       .env = { "A=1", 4 },
+                                       .metadata = "{\"a\":1}" };
 }
 
-struct seen { int count; char ids[8][33]; uint64_t deadline; };
+struct seen {
+        int count;
+        char ids[8][33];
+        uint64_t deadline;
+};
 
 static int
 see(void *context, const struct store_sandbox *r)
@@ -106,9 +121,13 @@ rows_come_back_in_order_after_closing(void **state)
 static void
 a_name_or_key_stands_for_one_of_an_owner(void **state)
 {
-        static const struct { const char *owner, *name, *key; int result; } cases[] = {
-                { "uid:1", "n", NULL, -1 }, { "uid:1", "m", "k", -1 }, { "uid:2", "n", "k", 0 }, { "uid:1", "m", "l", 0 }, { NULL, NULL, NULL, 0 },
-                { NULL, NULL, NULL, 0 }, { "uid:1", NULL, NULL, 0 },
+        static const struct {
+                const char *owner, *name, *key;
+                int result;
+        } cases[] = {
+                { "uid:1", "n", NULL, -1 }, { "uid:1", "m", "k", -1 }, { "uid:2", "n", "k", 0 },
+                { "uid:1", "m", "l", 0 },   { NULL, NULL, NULL, 0 },   { NULL, NULL, NULL, 0 },
+                { "uid:1", NULL, NULL, 0 },
         };
         struct store *s = opened();
         struct store_sandbox first = row("first", "uid:1", "n", "k");
@@ -155,9 +174,11 @@ what_was_committed_survives_a_kill(void **state)
 
         if (child == 0) {
                 struct error e;
-                struct store_sandbox a = row("a", "uid:1", NULL, NULL), b = row("b", "uid:1", NULL, NULL);
+                struct store_sandbox a = row("a", "uid:1", NULL, NULL),
+                                     b = row("b", "uid:1", NULL, NULL);
 
-                if (store_open(directory, &s, &e) == 0 && store_sandbox_add(s, &a, &e) == 0 && store_begin(s, &e) == 0 && store_sandbox_add(s, &b, &e) == 0)
+                if (store_open(directory, &s, &e) == 0 && store_sandbox_add(s, &a, &e) == 0 &&
+                    store_begin(s, &e) == 0 && store_sandbox_add(s, &b, &e) == 0)
                         (void)kill(getpid(), SIGKILL);
                 _exit(1);
         }
@@ -236,19 +257,26 @@ a_later_schema_is_refused_and_left_alone(void **state)
 }
 
 /* The text of the first schema, unchanged. */
-#define FIRST_SCHEMA \
-        "CREATE TABLE sandboxes (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, manifest BLOB NOT NULL, owner TEXT, name TEXT, cause TEXT, " \
-        "provider TEXT, workspace TEXT, runtime TEXT, manifest_name TEXT, metadata TEXT, key TEXT, status INTEGER NOT NULL, caller_uid INTEGER NOT NULL, " \
-        "is_read_only INTEGER NOT NULL, is_paused INTEGER NOT NULL, delete_at INTEGER NOT NULL, deadline INTEGER NOT NULL, remaining INTEGER NOT NULL, " \
-        "started INTEGER NOT NULL, boot_id TEXT NOT NULL, cwd TEXT, cpu INTEGER NOT NULL, is_writable INTEGER NOT NULL, env BLOB NOT NULL, ports BLOB NOT NULL, " \
-        "digest BLOB NOT NULL, warnings BLOB NOT NULL) STRICT;" \
-        "CREATE UNIQUE INDEX sandbox_names ON sandboxes (owner, name) WHERE name IS NOT NULL;" \
-        "CREATE UNIQUE INDEX sandbox_keys ON sandboxes (owner, key) WHERE key IS NOT NULL;" \
-        "CREATE TABLE keys (sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE, op TEXT NOT NULL, key TEXT NOT NULL, digest INTEGER NOT NULL, " \
-        "PRIMARY KEY (sandbox, op, key)) STRICT, WITHOUT ROWID;" \
-        "CREATE TABLE tasks (sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE, task TEXT NOT NULL, deadline INTEGER NOT NULL, " \
-        "PRIMARY KEY (sandbox, task)) STRICT, WITHOUT ROWID;" \
-        "CREATE TABLE tokens (id TEXT PRIMARY KEY, owner TEXT NOT NULL, scope TEXT NOT NULL, created INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE) STRICT, WITHOUT ROWID;"
+#define FIRST_SCHEMA                                                                              \
+        "CREATE TABLE sandboxes (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created "   \
+        "INTEGER NOT NULL, manifest BLOB NOT NULL, owner TEXT, name TEXT, cause TEXT, "           \
+        "provider TEXT, workspace TEXT, runtime TEXT, manifest_name TEXT, metadata TEXT, key "    \
+        "TEXT, status INTEGER NOT NULL, caller_uid INTEGER NOT NULL, "                            \
+        "is_read_only INTEGER NOT NULL, is_paused INTEGER NOT NULL, delete_at INTEGER NOT NULL, " \
+        "deadline INTEGER NOT NULL, remaining INTEGER NOT NULL, "                                 \
+        "started INTEGER NOT NULL, boot_id TEXT NOT NULL, cwd TEXT, cpu INTEGER NOT NULL, "       \
+        "is_writable INTEGER NOT NULL, env BLOB NOT NULL, ports BLOB NOT NULL, "                  \
+        "digest BLOB NOT NULL, warnings BLOB NOT NULL) STRICT;"                                   \
+        "CREATE UNIQUE INDEX sandbox_names ON sandboxes (owner, name) WHERE name IS NOT NULL;"    \
+        "CREATE UNIQUE INDEX sandbox_keys ON sandboxes (owner, key) WHERE key IS NOT NULL;"       \
+        "CREATE TABLE keys (sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE, "  \
+        "op TEXT NOT NULL, key TEXT NOT NULL, digest INTEGER NOT NULL, "                          \
+        "PRIMARY KEY (sandbox, op, key)) STRICT, WITHOUT ROWID;"                                  \
+        "CREATE TABLE tasks (sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE, " \
+        "task TEXT NOT NULL, deadline INTEGER NOT NULL, "                                         \
+        "PRIMARY KEY (sandbox, task)) STRICT, WITHOUT ROWID;"                                     \
+        "CREATE TABLE tokens (id TEXT PRIMARY KEY, owner TEXT NOT NULL, scope TEXT NOT NULL, "    \
+        "created INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE) STRICT, WITHOUT ROWID;"
 
 static int
 see_whole(void *context, const struct store_sandbox *r)
@@ -276,17 +304,22 @@ the_first_schema_is_brought_up_and_loses_nothing(void **state)
         struct error e;
         int count = 0;
 
-        change(FIRST_SCHEMA
-               "INSERT INTO sandboxes VALUES (NULL, 'a', 7, x'6d6d', 'uid:1', 'n', NULL, NULL, NULL, NULL, NULL, '{}', 'k', 1, 5, 0, 0, 0, -1, -1, 0, 'b', NULL, 0, 0, x'', x'', x'', x'');"
-               "INSERT INTO keys VALUES ('a', 'extend', 'e', 5); INSERT INTO tasks VALUES ('a', 't', 9);"
-               "INSERT INTO tokens VALUES ('t', 'uid:1', 'read', 1, zeroblob(32)); PRAGMA user_version = 1");
+        change(FIRST_SCHEMA "INSERT INTO sandboxes VALUES (NULL, 'a', 7, x'6d6d', 'uid:1', 'n', "
+                            "NULL, NULL, NULL, NULL, NULL, '{}', 'k', 1, 5, 0, 0, 0, -1, -1, 0, "
+                            "'b', NULL, 0, 0, x'', x'', x'', x'');"
+                            "INSERT INTO keys VALUES ('a', 'extend', 'e', 5); INSERT INTO tasks "
+                            "VALUES ('a', 't', 9);"
+                            "INSERT INTO tokens VALUES ('t', 'uid:1', 'read', 1, zeroblob(32)); "
+                            "PRAGMA user_version = 1");
         s = opened();
         assert_int_equal(store_sandbox_each(s, see_whole, &count, &e), 0);
         assert_int_equal(count, 1);
-        assert_int_equal(store_key_find(s, "a", "extend", "e", (struct store_bytes){ "5", 1 }, &e), 1);
+        assert_int_equal(store_key_find(s, "a", "extend", "e", (struct store_bytes){ "5", 1 }, &e),
+                         1);
         assert_int_equal(store_task_each(s, see_task, &deadline, &e), 0);
         assert_int_equal(deadline, 9);
-        assert_int_equal(store_token_find(s, hash, owner, sizeof owner, scope, sizeof scope, &e), 1);
+        assert_int_equal(store_token_find(s, hash, owner, sizeof owner, scope, sizeof scope, &e),
+                         1);
         store_close(s);
         store_close(opened());
 }
@@ -305,14 +338,43 @@ static void
 a_changed_column_damages_its_row_alone(void **state)
 {
         static const char *const changes[] = {
-                "id = 'hurs'", "owner = 'uid:2'", "owner = NULL", "created = 8", "manifest = x'6d6c'", "name = 'm'", "metadata = '{\"a\":3}'", "key = 'l'", "status = 2", "caller_uid = 9",
-                "is_read_only = 1", "deadline = 5", "remaining = 4", "boot_id = 'c'", "cpu = 1", "is_writable = 1", "env = x'413d32'", "ports = x'00'", "digest = x'01'", "sum = x'00'",
-                "cause = ''", "warnings = x'01'", "reads = x'6100'", "cwd = ''", "provider = 'p'", "workspace = '/'", "runtime = 'r'", "manifest_name = 'n'", "started = 1", "delete_at = 1", "is_paused = 1",
+                "id = 'hurs'",
+                "owner = 'uid:2'",
+                "owner = NULL",
+                "created = 8",
+                "manifest = x'6d6c'",
+                "name = 'm'",
+                "metadata = '{\"a\":3}'",
+                "key = 'l'",
+                "status = 2",
+                "caller_uid = 9",
+                "is_read_only = 1",
+                "deadline = 5",
+                "remaining = 4",
+                "boot_id = 'c'",
+                "cpu = 1",
+                "is_writable = 1",
+                "env = x'413d32'",
+                "ports = x'00'",
+                "digest = x'01'",
+                "sum = x'00'",
+                "cause = ''",
+                "warnings = x'01'",
+                "reads = x'6100'",
+                "cwd = ''",
+                "provider = 'p'",
+                "workspace = '/'",
+                "runtime = 'r'",
+                "manifest_name = 'n'",
+                "started = 1",
+                "delete_at = 1",
+                "is_paused = 1",
         };
         char text[256];
 
         for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-                struct store_sandbox hurt = row("hurt", "uid:1", "n", "k"), whole = row("whole", "uid:1", "o", "w");
+                struct store_sandbox hurt = row("hurt", "uid:1", "n", "k"),
+                                     whole = row("whole", "uid:1", "o", "w");
                 int seen[2] = { 0 };
                 struct store *s = opened();
                 struct error e;
@@ -321,7 +383,8 @@ a_changed_column_damages_its_row_alone(void **state)
                 assert_int_equal(store_sandbox_add(s, &whole, &e), 0);
                 assert_int_equal(store_sandbox_write(s, &whole, &e), 0);
                 store_close(s);
-                (void)snprintf(text, sizeof text, "UPDATE sandboxes SET %s WHERE id = 'hurt'", changes[i]);
+                (void)snprintf(text, sizeof text, "UPDATE sandboxes SET %s WHERE id = 'hurt'",
+                               changes[i]);
                 change(text);
                 s = opened();
                 assert_int_equal(store_sandbox_each(s, see_damage, seen, &e), 0);
@@ -352,7 +415,8 @@ a_damaged_task_or_token_is_none(void **state)
         store_close(s);
         change("UPDATE tokens SET scope = 'all'; UPDATE tasks SET deadline = 6");
         s = opened();
-        assert_int_equal(store_token_find(s, hash, owner, sizeof owner, scope, sizeof scope, &e), 0);
+        assert_int_equal(store_token_find(s, hash, owner, sizeof owner, scope, sizeof scope, &e),
+                         0);
         assert_int_equal(store_task_each(s, see_task, &sum, &e), 0);
         assert_int_equal(sum, 0);
         assert_int_equal(store_token_remove(s, "t", &e), 1);
@@ -362,7 +426,10 @@ a_damaged_task_or_token_is_none(void **state)
 static void
 what_is_no_database_is_refused(void **state)
 {
-        static const char *const texts[] = { "this is no database, and it is long enough to have a header of one hundred bytes or thereabouts, so it is looked at..." };
+        static const char *const texts[] = {
+                "this is no database, and it is long enough to have a header of one hundred bytes "
+                "or thereabouts, so it is looked at..."
+        };
         char path[128];
         struct store *s = NULL;
         struct error e;
@@ -477,12 +544,23 @@ keys_have_a_bound_and_the_newest_stay(void **state)
 static void
 the_key_of_one_that_ended_is_remembered(void **state)
 {
-        static const struct { const char *owner, *key; uint64_t at; int found; } cases[] = {
-                { "uid:1", "k", 1000, 1 }, { "uid:1", "k", 1000 + STORE_ENDED_MS, 1 }, { "uid:1", "k", 1001 + STORE_ENDED_MS, 0 },
-                { "uid:2", "k", 1000, 0 }, { "uid:1", "other", 1000, 0 }, { "uid:1", "failed", 1000, 0 },
+        static const struct {
+                const char *owner, *key;
+                uint64_t at;
+                int found;
+        } cases[] = {
+                { "uid:1", "k", 1000, 1 },
+                { "uid:1", "k", 1000 + STORE_ENDED_MS, 1 },
+                { "uid:1", "k", 1001 + STORE_ENDED_MS, 0 },
+                { "uid:2", "k", 1000, 0 },
+                { "uid:1", "other", 1000, 0 },
+                { "uid:1", "failed", 1000, 0 },
         };
         struct store *s = opened();
-        struct store_sandbox a = row("a", "uid:1", NULL, "k"), b = row("b", "uid:1", NULL, "failed"), c = row("c", "uid:1", NULL, "late"), none = row("d", "uid:1", NULL, NULL);
+        struct store_sandbox a = row("a", "uid:1", NULL, "k"),
+                             b = row("b", "uid:1", NULL, "failed"),
+                             c = row("c", "uid:1", NULL, "late"),
+                             none = row("d", "uid:1", NULL, NULL);
         struct store_ended ended;
         struct error e;
 
@@ -495,9 +573,12 @@ the_key_of_one_that_ended_is_remembered(void **state)
         assert_int_equal(store_sandbox_remove(s, "b", &e), 0);
         assert_int_equal(store_sandbox_end(s, "d", 1000, &e), 0);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-                assert_int_equal(store_ended_find(s, cases[i].owner, cases[i].key, cases[i].at, &ended, &e), cases[i].found);
+                assert_int_equal(
+                        store_ended_find(s, cases[i].owner, cases[i].key, cases[i].at, &ended, &e),
+                        cases[i].found);
                 if (cases[i].found)
-                        assert_true(strcmp(ended.id, "a") == 0 && ended.digest_len == 1 && ended.digest[0] == '5');
+                        assert_true(strcmp(ended.id, "a") == 0 && ended.digest_len == 1 &&
+                                    ended.digest[0] == '5');
         }
         /* this drops the old keys */
         assert_int_equal(store_sandbox_end(s, "c", 1001 + STORE_ENDED_MS, &e), 0);
@@ -515,14 +596,18 @@ a_token_is_found_by_its_hash_alone(void **state)
         struct error e;
 
         assert_int_equal(store_token_add(s, &token, hash, &e), 0);
-        assert_int_equal(store_token_find(s, hash, owner, sizeof owner, scope, sizeof scope, &e), 1);
+        assert_int_equal(store_token_find(s, hash, owner, sizeof owner, scope, sizeof scope, &e),
+                         1);
         assert_string_equal(owner, "uid:7");
         assert_string_equal(scope, "read");
-        assert_int_equal(store_token_find(s, other, owner, sizeof owner, scope, sizeof scope, &e), 0);
-        assert_int_equal(store_token_find(s, hash, small, sizeof small, scope, sizeof scope, &e), -1);
+        assert_int_equal(store_token_find(s, other, owner, sizeof owner, scope, sizeof scope, &e),
+                         0);
+        assert_int_equal(store_token_find(s, hash, small, sizeof small, scope, sizeof scope, &e),
+                         -1);
         assert_int_equal(store_token_remove(s, "t1", &e), 1);
         assert_int_equal(store_token_remove(s, "t1", &e), 0);
-        assert_int_equal(store_token_find(s, hash, owner, sizeof owner, scope, sizeof scope, &e), 0);
+        assert_int_equal(store_token_find(s, hash, owner, sizeof owner, scope, sizeof scope, &e),
+                         0);
         store_close(s);
 }
 
@@ -554,12 +639,24 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                HELD(rows_come_back_in_order_after_closing), HELD(a_name_or_key_stands_for_one_of_an_owner), HELD(what_was_not_committed_never_was),
-                HELD(what_was_committed_survives_a_kill), HELD(what_was_noted_survives_a_kill_and_later_changes_are_synced), HELD(a_second_keeper_is_told_who_holds_it), HELD(a_later_schema_is_refused_and_left_alone),
-                HELD(what_is_no_database_is_refused), HELD(a_link_is_no_database),
-                HELD(a_directory_that_others_may_change_is_refused), HELD(a_key_has_one_effect_and_goes_with_its_sandbox),
-                HELD(keys_have_a_bound_and_the_newest_stay), HELD(the_key_of_one_that_ended_is_remembered), HELD(the_first_schema_is_brought_up_and_loses_nothing),
-                HELD(a_changed_column_damages_its_row_alone), HELD(a_damaged_task_or_token_is_none), HELD(a_token_is_found_by_its_hash_alone), HELD(tasks_are_put_once_and_go_with_their_sandbox),
+                HELD(rows_come_back_in_order_after_closing),
+                HELD(a_name_or_key_stands_for_one_of_an_owner),
+                HELD(what_was_not_committed_never_was),
+                HELD(what_was_committed_survives_a_kill),
+                HELD(what_was_noted_survives_a_kill_and_later_changes_are_synced),
+                HELD(a_second_keeper_is_told_who_holds_it),
+                HELD(a_later_schema_is_refused_and_left_alone),
+                HELD(what_is_no_database_is_refused),
+                HELD(a_link_is_no_database),
+                HELD(a_directory_that_others_may_change_is_refused),
+                HELD(a_key_has_one_effect_and_goes_with_its_sandbox),
+                HELD(keys_have_a_bound_and_the_newest_stay),
+                HELD(the_key_of_one_that_ended_is_remembered),
+                HELD(the_first_schema_is_brought_up_and_loses_nothing),
+                HELD(a_changed_column_damages_its_row_alone),
+                HELD(a_damaged_task_or_token_is_none),
+                HELD(a_token_is_found_by_its_hash_alone),
+                HELD(tasks_are_put_once_and_go_with_their_sandbox),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,10 @@ add(crypto_generichash_state *state, sqlite3_value *value)
 {
         int kind = sqlite3_value_type(value);
         sqlite3_int64 number = kind == SQLITE_INTEGER ? sqlite3_value_int64(value) : 0;
-        const void *bytes = kind == SQLITE_INTEGER || kind == SQLITE_NULL ? NULL : sqlite3_value_blob(value);
-        uint64_t head[3] = { (uint64_t)kind, (uint64_t)number, bytes ? (uint64_t)sqlite3_value_bytes(value) : 0 };
+        const void *bytes =
+                kind == SQLITE_INTEGER || kind == SQLITE_NULL ? NULL : sqlite3_value_blob(value);
+        uint64_t head[3] = { (uint64_t)kind, (uint64_t)number,
+                             bytes ? (uint64_t)sqlite3_value_bytes(value) : 0 };
 
         (void)crypto_generichash_update(state, (const unsigned char *)head, sizeof head);
         if (bytes)
@@ -42,5 +44,8 @@ query_teach_sum(struct store *s, struct error *e)
 {
         int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
 
-        return sqlite3_create_function_v2(s->db, "row_sum", -1, flags, NULL, row_sum, NULL, NULL, NULL) == SQLITE_OK ? 0 : query_fail(s, e);
+        return sqlite3_create_function_v2(s->db, "row_sum", -1, flags, NULL, row_sum, NULL, NULL,
+                                          NULL) == SQLITE_OK
+                       ? 0
+                       : query_fail(s, e);
 }

@@ -12,9 +12,9 @@
 #include <string.h>
 
 struct builder_frame {
-        struct node *node;         /* the list or map */
-        struct node *last;         /* its newest child */
-        const char *key;           /* of the next value; NULL while a key is expected */
+        struct node *node; /* the list or map */
+        struct node *last; /* its newest child */
+        const char *key;   /* of the next value; NULL while a key is expected */
         struct place key_at;
 };
 
@@ -25,7 +25,8 @@ no_memory(struct error *e)
 }
 
 int
-builder_init(struct builder *b, struct arena *arena, const struct text_limits *limits, struct error *e)
+builder_init(struct builder *b, struct arena *arena, const struct text_limits *limits,
+             struct error *e)
 {
         *b = (struct builder){ .arena = arena, .limits = limits };
         b->frames = arena_array(arena, struct builder_frame, limits->depth_max);
@@ -116,7 +117,8 @@ builder_open(struct builder *b, enum node_kind kind, struct place at, struct err
         struct node *n;
 
         if (b->depth >= b->limits->depth_max)
-                return syntax_error(e, at, "too_large", "lists and maps are nested more than %u deep",
+                return syntax_error(e, at, "too_large",
+                                    "lists and maps are nested more than %u deep",
                                     b->limits->depth_max);
         n = append(b, kind, at, e);
         if (!n)
@@ -128,7 +130,8 @@ builder_open(struct builder *b, enum node_kind kind, struct place at, struct err
 static int
 key_compare(const void *left, const void *right)
 {
-        const struct node *a = *(const struct node *const *)left, *b = *(const struct node *const *)right;
+        const struct node *a = *(const struct node *const *)left,
+                          *b = *(const struct node *const *)right;
         int order = strcmp(a->key, b->key);
 
         if (order != 0)
@@ -149,8 +152,7 @@ duplicates_check(struct builder *b, const struct node *map, struct error *e)
         members = arena_array(b->arena, const struct node *, map->len);
         if (!members)
                 return no_memory(e);
-        node_each(child, map)
-                members[count++] = child;
+        node_each(child, map) members[count++] = child;
         qsort(members, count, sizeof members[0], key_compare);
         for (size_t i = 1; i < count; i++) {
                 const struct node *first = members[i - 1], *second = members[i];
@@ -158,7 +160,9 @@ duplicates_check(struct builder *b, const struct node *map, struct error *e)
 
                 if (strcmp(first->key, second->key) != 0)
                         continue;
-                (void)syntax_error(e, at, "duplicate_key", "the key \"%.64s\" is written twice: here and on line %u", second->key, first->key_line);
+                (void)syntax_error(e, at, "duplicate_key",
+                                   "the key \"%.64s\" is written twice: here and on line %u",
+                                   second->key, first->key_line);
                 error_hint(e, "Remove one of the two, or join what is below them.");
                 return -1;
         }

@@ -20,10 +20,11 @@
 struct reader {
         struct source source;
         struct builder builder;
-        size_t at;                 /* position of the walk in source.bytes */
+        size_t at; /* position of the walk in source.bytes */
 };
 
-/* -- before jansson ---------------------------------------------------------------------------------- */
+/* -- before jansson
+ * ---------------------------------------------------------------------------------- */
 
 /*
  * jansson recurses for each bracket and uses 400 bytes for `{},`. So depth and count are checked
@@ -47,10 +48,11 @@ check_shape(struct source *s, const struct text_limits *limits, struct error *e)
                         continue;
                 else if ((byte == '[' || byte == '{') && depth++ >= limits->depth_max)
                         return syntax_error(e, source_place(s, at), "too_large",
-                                            "lists and maps are nested more than %u deep", limits->depth_max);
+                                            "lists and maps are nested more than %u deep",
+                                            limits->depth_max);
                 else if (byte == ',' && ++commas >= limits->nodes_max)
-                        return syntax_error(e, source_place(s, at), "too_large", "more than %u values",
-                                            limits->nodes_max);
+                        return syntax_error(e, source_place(s, at), "too_large",
+                                            "more than %u values", limits->nodes_max);
                 else if ((byte == ']' || byte == '}') && depth > 0)
                         depth--;
         }
@@ -69,12 +71,14 @@ check_bytes(struct source *s, const struct text_limits *limits, struct error *e)
         size_t first = 0;
 
         if (s->len > limits->bytes_max)
-                return syntax_error(e, source_place(s, 0), "too_large", "%zu bytes; at most %zu are accepted",
-                                    s->len, limits->bytes_max);
+                return syntax_error(e, source_place(s, 0), "too_large",
+                                    "%zu bytes; at most %zu are accepted", s->len,
+                                    limits->bytes_max);
         while (first < s->len && is_blank(s->bytes[first]))
                 first++;
         if (first == s->len)
-                return syntax_error(e, source_place(s, 0), "empty", "there is nothing in this document");
+                return syntax_error(e, source_place(s, 0), "empty",
+                                    "there is nothing in this document");
         if (source_check_utf8(s, "json", e) < 0)
                 return -1;
         return check_shape(s, limits, e);
@@ -85,7 +89,8 @@ check_bytes(struct source *s, const struct text_limits *limits, struct error *e)
 static bool
 is_word_byte(char byte)
 {
-        return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+        return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+               (byte >= '0' && byte <= '9');
 }
 
 /* jansson stops after the token it rejected: go back to the first byte of the string or word. */
@@ -94,7 +99,8 @@ token_place(struct source *s, int position)
 {
         size_t at = position > 0 ? (size_t)position - 1 : 0;
 
-        while (at > 0 && at < s->len && is_word_byte(s->bytes[at]) && is_word_byte(s->bytes[at - 1]))
+        while (at > 0 && at < s->len && is_word_byte(s->bytes[at]) &&
+               is_word_byte(s->bytes[at - 1]))
                 at--;
         if (at > 0 && at < s->len && s->bytes[at] == '"') {
                 do
@@ -124,15 +130,18 @@ static int
 parser_error(struct source *s, const json_error_t *found, struct error *e)
 {
         struct place at = token_place(s, found->position);
-        const char *near = strstr(found->text, " near '");    /* the rest quotes the input */
+        const char *near = strstr(found->text, " near '"); /* the rest quotes the input */
         int len = near ? (int)(near - found->text) : (int)strlen(found->text);
 
         switch (json_error_code(found)) {
         case json_error_duplicate_key:
-                return syntax_error(e, at, "duplicate_key", "a key of this map stands here a second time");
+                return syntax_error(e, at, "duplicate_key",
+                                    "a key of this map stands here a second time");
         case json_error_null_character:
         case json_error_null_byte_in_key:
-                return syntax_error(e, at, "json", "a text here holds the character U+0000; bytes are sent as base64, where that is possible");
+                return syntax_error(e, at, "json",
+                                    "a text here holds the character U+0000; bytes are sent as "
+                                    "base64, where that is possible");
         case json_error_stack_overflow:
                 return syntax_error(e, at, "too_large", "lists and maps are nested too deep");
         default:
@@ -147,7 +156,8 @@ next_token(struct reader *r)
 {
         const struct source *s = &r->source;
 
-        while (r->at < s->len && (is_blank(s->bytes[r->at]) || s->bytes[r->at] == ',' || s->bytes[r->at] == ':'))
+        while (r->at < s->len &&
+               (is_blank(s->bytes[r->at]) || s->bytes[r->at] == ',' || s->bytes[r->at] == ':'))
                 r->at++;
         return source_place(&r->source, r->at);
 }
@@ -199,7 +209,8 @@ read_string(struct reader *r, const json_t *value, struct place at, struct error
         struct node *n;
 
         (void)skip_string(r);
-        return builder_scalar(&r->builder, json_string_value(value), json_string_length(value), at, &n, e);
+        return builder_scalar(&r->builder, json_string_value(value), json_string_length(value), at,
+                              &n, e);
 }
 
 /* The bytes and jansson's tree must have the same key; otherwise the walk is out of step. */
@@ -211,7 +222,8 @@ read_key(struct reader *r, const char *key, struct error *e)
         size_t len = skip_string(r);
 
         if (!memchr(raw, '\\', len) && (strlen(key) != len || memcmp(raw, key, len) != 0))
-                return fail(e, ERROR_INTERNAL, "the JSON library gave the members of a map in another order");
+                return fail(e, ERROR_INTERNAL,
+                            "the JSON library gave the members of a map in another order");
         return builder_key(&r->builder, key, strlen(key), at, e);
 }
 
@@ -223,7 +235,8 @@ read_members(struct reader *r, json_t *value, struct error *e)
         const char *key;
         json_t *child;
 
-        json_object_foreach(value, key, child) {
+        json_object_foreach(value, key, child)
+        {
                 if (read_key(r, key, e) < 0 || read_value(r, child, e) < 0)
                         return -1;
         }
@@ -262,7 +275,8 @@ read_value(struct reader *r, json_t *value, struct error *e)
 }
 
 static int
-read_text(struct arena *arena, const char *bytes, size_t len, const struct text_limits *limits, const struct node **ret_root, struct error *e)
+read_text(struct arena *arena, const char *bytes, size_t len, const struct text_limits *limits,
+          const struct node **ret_root, struct error *e)
 {
         struct reader r = { 0 };
         json_error_t found;
@@ -274,7 +288,9 @@ read_text(struct arena *arena, const char *bytes, size_t len, const struct text_
         if (check_bytes(&r.source, limits, e) < 0 || builder_init(&r.builder, arena, limits, e) < 0)
                 return -1;
         /* Integers as reals: one beyond int64_t is then no error, and its digits are read here. */
-        value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &found);
+        value = json_loadb(bytes, len,
+                           JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL,
+                           &found);
         if (failures != before) {
                 json_decref(value);
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for this text");

@@ -15,10 +15,10 @@
 #include "text/yaml.h"
 
 /*
- * Reads one JSON value (RFC 8259) of `len` bytes into a tree in `arena`, with line and column of every
- * value and key. Refused with ERROR_MANIFEST_SYNTAX and a reason: "json" (not JSON, not UTF-8, a byte order
- * mark, NUL even as \u0000, a number past a double's range), "duplicate_key", "empty", "too_large"; and
- * ERROR_NO_MEMORY. Messages never quote the input's values.
+ * Reads one JSON value (RFC 8259) of `len` bytes into a tree in `arena`, with line and column of
+ * every value and key. Refused with ERROR_MANIFEST_SYNTAX and a reason: "json" (not JSON, not
+ * UTF-8, a byte order mark, NUL even as \u0000, a number past a double's range), "duplicate_key",
+ * "empty", "too_large"; and ERROR_NO_MEMORY. Messages never quote the input's values.
  */
 int json_read(struct arena *arena, const char *bytes, size_t len, const struct text_limits *limits,
               const struct node **ret_root, struct error *e);
@@ -34,13 +34,13 @@ int json_read(struct arena *arena, const char *bytes, size_t len, const struct t
  * terminal. Numbers that JSON does not have (NaN, infinities) become null.
  */
 struct json_writer {
-        char *text;            /* NUL-terminated after the first write */
+        char *text; /* NUL-terminated after the first write */
         size_t len, room;
         unsigned depth;
         bool needs_comma;
         bool is_after_key;
         bool is_broken;
-        bool is_pretty;        /* two-space indentation and line ends */
+        bool is_pretty; /* two-space indentation and line ends */
 };
 
 /*
@@ -54,14 +54,14 @@ void json_close_map(struct json_writer *w);
 void json_open_list(struct json_writer *w);
 void json_close_list(struct json_writer *w);
 void json_key(struct json_writer *w, const char *key);
-void json_text(struct json_writer *w, const char *text);                  /* NULL writes null */
-void json_bytes(struct json_writer *w, const char *bytes, size_t len);    /* a string of len bytes */
+void json_text(struct json_writer *w, const char *text);               /* NULL writes null */
+void json_bytes(struct json_writer *w, const char *bytes, size_t len); /* a string of len bytes */
 void json_int(struct json_writer *w, int64_t value);
 void json_uint(struct json_writer *w, uint64_t value);
 void json_double(struct json_writer *w, double value);
 void json_bool(struct json_writer *w, bool value);
-void json_none(struct json_writer *w);                                       /* null */
-void json_node(struct json_writer *w, const struct node *n);              /* a whole tree */
+void json_none(struct json_writer *w);                       /* null */
+void json_node(struct json_writer *w, const struct node *n); /* a whole tree */
 /* one value that another writer produced */
 void json_raw(struct json_writer *w, const char *json, size_t len);
 

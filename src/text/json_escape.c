@@ -11,7 +11,8 @@
 
 #include "text/utf8.h"
 
-static const char short_forms[128] = { ['"'] = '"', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't', ['\b'] = 'b', ['\f'] = 'f' };
+static const char short_forms[128] = { ['"'] = '"',  ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r',
+                                       ['\t'] = 't', ['\b'] = 'b',  ['\f'] = 'f' };
 
 static bool
 is_plain(char c)

@@ -1,6 +1,6 @@
 /* text/json_test.c - what text/json.h promises, both ways. */
-#include "text/json.h"
 #include "base/unit.h"
+#include "text/json.h"
 
 #include <float.h>
 #include <jansson.h>
@@ -34,12 +34,11 @@ read_text(const char *bytes, size_t len)
 static void
 reads_values_with_their_places(void **state)
 {
-        static const char text[] =
-                "{\r\n"
-                "  \"z\": [1, -2.5,\"\xc3\xa9\\n\\\"\" , true],\n"
-                "  \"a\\u00e9\" : {\"x\":null},\n"
-                "  \"m\": []\n"
-                "}\n";
+        static const char text[] = "{\r\n"
+                                   "  \"z\": [1, -2.5,\"\xc3\xa9\\n\\\"\" , true],\n"
+                                   "  \"a\\u00e9\" : {\"x\":null},\n"
+                                   "  \"m\": []\n"
+                                   "}\n";
         const struct node *n;
 
         (void)state;
@@ -47,7 +46,7 @@ reads_values_with_their_places(void **state)
         assert_int_equal(root->kind, NODE_MAP);
         assert_int_equal(root->len, 3);
         assert_int_equal(root->line, 1);
-        n = root->first;                                       /* the file's order, not the alphabet's */
+        n = root->first; /* the file's order, not the alphabet's */
         assert_string_equal(n->key, "z");
         assert_int_equal(n->key_line, 2);
         assert_int_equal(n->key_column, 3);
@@ -79,13 +78,16 @@ reads_numbers_exactly(void **state)
                 int64_t integer;
                 double real;
         } cases[] = {
-                { "0", NODE_INT, 0, 0 }, { "-0", NODE_INT, 0, 0 },
+                { "0", NODE_INT, 0, 0 },
+                { "-0", NODE_INT, 0, 0 },
                 { "9223372036854775807", NODE_INT, INT64_MAX, 9223372036854775807.0 },
                 { "-9223372036854775808", NODE_INT, INT64_MIN, -9223372036854775808.0 },
                 { "9007199254740993", NODE_INT, 9007199254740993, 9007199254740992.0 },
                 { "9223372036854775808", NODE_FLOAT, 0, 9223372036854775808.0 },
                 { "18446744073709551616", NODE_FLOAT, 0, 18446744073709551616.0 },
-                { "1.0", NODE_FLOAT, 0, 1 }, { "1e3", NODE_FLOAT, 0, 1000 }, { "-1.5E-3", NODE_FLOAT, 0, -0.0015 },
+                { "1.0", NODE_FLOAT, 0, 1 },
+                { "1e3", NODE_FLOAT, 0, 1000 },
+                { "-1.5E-3", NODE_FLOAT, 0, -0.0015 },
         };
 
         (void)state;
@@ -149,10 +151,12 @@ refuses_what_is_no_json(void **state)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 if (read_text(cases[i].bytes, cases[i].len) == 0)
                         fail_msg("accepted: %s", cases[i].bytes);
-                if (error.code != ERROR_MANIFEST_SYNTAX || strcmp(error.reason, cases[i].reason) != 0 ||
-                    (cases[i].line > 0 && (error.line != cases[i].line || error.column != cases[i].column)))
-                        fail_msg("%s: %s at %u:%u (%s)", cases[i].bytes, error.reason, error.line, error.column,
-                                 error.message);
+                if (error.code != ERROR_MANIFEST_SYNTAX ||
+                    strcmp(error.reason, cases[i].reason) != 0 ||
+                    (cases[i].line > 0 &&
+                     (error.line != cases[i].line || error.column != cases[i].column)))
+                        fail_msg("%s: %s at %u:%u (%s)", cases[i].bytes, error.reason, error.line,
+                                 error.column, error.message);
                 if (strstr(cases[i].bytes, "\\u0000") && !strstr(error.message, "U+0000"))
                         fail_msg("%s: %s", cases[i].bytes, error.message);
                 assert_null(root);
@@ -171,7 +175,10 @@ never_quotes_the_input(void **state)
         assert_null(strstr(error.message, "CANARY"));
 }
 
-enum { TRIES = 5 };    /* a host that takes the processor away lengthens some runs, not each; a quadratic reader is slow each time */
+enum {
+        TRIES = 5
+}; /* a host that takes the processor away lengthens some runs, not each; a quadratic reader is slow
+      each time */
 
 static void
 ends_hostile_texts_soon(void **state)
@@ -181,12 +188,9 @@ ends_hostile_texts_soon(void **state)
                 size_t count;
                 const char *tail, *reason;
         } cases[] = {
-                { "", "[", 100000, "", "too_large" },
-                { "", "[", 300000, "", "too_large" },
-                { "", "{\"a\":", 20000, "", "too_large" },
-                { "[1", ",1", 16384, "]", "too_large" },
-                { "\"", "a", 262143, "\"", "too_large" },
-                { "[\"", "\\\"", 90000, "", "json" },
+                { "", "[", 100000, "", "too_large" },      { "", "[", 300000, "", "too_large" },
+                { "", "{\"a\":", 20000, "", "too_large" }, { "[1", ",1", 16384, "]", "too_large" },
+                { "\"", "a", 262143, "\"", "too_large" },  { "[\"", "\\\"", 90000, "", "json" },
         };
 
         (void)state;
@@ -210,9 +214,11 @@ ends_hostile_texts_soon(void **state)
                         fail_msg("%s...: %s (%s)", cases[i].unit, error.reason, error.message);
                 assert_true(took < CLOCKS_PER_SEC / 2);
                 if (*cases[i].unit == '[' && cases[i].count == 100000)
-                        assert_int_equal(error.column, 33);    /* ours, before jansson called itself 2048 times */
+                        assert_int_equal(error.column,
+                                         33); /* ours, before jansson called itself 2048 times */
                 if (cases[i].count == 16384)
-                        assert_int_equal(error.column, 3 + 2 * 16383);       /* at a comma, before jansson */
+                        assert_int_equal(error.column,
+                                         3 + 2 * 16383); /* at a comma, before jansson */
                 free(text);
         }
 }
@@ -225,9 +231,16 @@ stands_on_its_limits_exactly(void **state)
                 const char *text;
                 int result;
         } cases[] = {
-                { "[[[]]]", 0 }, { "[[[[]]]]", -1 }, { "[1,2,3]", 0 }, { "[1,2,3,4]", -1 }, { "[1,2,3,4,5]", -1 },
-                { "{\"a\":{\"b\":{}}}", 0 }, { "{\"a\":[[\",,,,\"]]}", 0 }, { "{\"a\":[[\",,,,,\"]]}", -1 },
-                { "\"[[[[,,,,\"", 0 }, { "\"\\\"[[[[,,,,\"", 0 },
+                { "[[[]]]", 0 },
+                { "[[[[]]]]", -1 },
+                { "[1,2,3]", 0 },
+                { "[1,2,3,4]", -1 },
+                { "[1,2,3,4,5]", -1 },
+                { "{\"a\":{\"b\":{}}}", 0 },
+                { "{\"a\":[[\",,,,\"]]}", 0 },
+                { "{\"a\":[[\",,,,,\"]]}", -1 },
+                { "\"[[[[,,,,\"", 0 },
+                { "\"\\\"[[[[,,,,\"", 0 },
         };
 
         (void)state;
@@ -235,7 +248,8 @@ stands_on_its_limits_exactly(void **state)
                 arena_fini(&arena);
                 arena_init(&arena, 1u << 20);
                 error = (struct error){ 0 };
-                if (json_read(&arena, cases[i].text, strlen(cases[i].text), &small, &root, &error) != cases[i].result)
+                if (json_read(&arena, cases[i].text, strlen(cases[i].text), &small, &root,
+                              &error) != cases[i].result)
                         fail_msg("%s: %s", cases[i].text, error.message);
                 if (cases[i].result < 0)
                         assert_string_equal(error.reason, "too_large");
@@ -253,14 +267,16 @@ says_when_memory_ends_at_any_point(void **state)
                 arena_fini(&arena);
                 arena_init(&arena, limit);
                 error = (struct error){ 0 };
-                was_read = json_read(&arena, text, sizeof text - 1, &text_limits_manifest, &root, &error) == 0;
+                was_read = json_read(&arena, text, sizeof text - 1, &text_limits_manifest, &root,
+                                     &error) == 0;
                 if (!was_read)
                         assert_int_equal(error.code, ERROR_NO_MEMORY);
         }
         assert_true(was_read);
 }
 
-/* -- writing ----------------------------------------------------------------------------------------- */
+/* -- writing
+ * ----------------------------------------------------------------------------------------- */
 
 static void
 write_sample(struct json_writer *w)
@@ -296,28 +312,28 @@ puts_commas_and_lines_where_they_belong(void **state)
         json_init(&w, false);
         write_sample(&w);
         assert_false(w.is_broken);
-        assert_string_equal(w.text, "{\"name\":\"x\",\"none\":null,\"list\":[-9223372036854775808,"
-                            "18446744073709551615,{},[]],\"yes\":true,\"n\":-1,\"deep\":{\"r\":0.1}}");
+        assert_string_equal(
+                w.text, "{\"name\":\"x\",\"none\":null,\"list\":[-9223372036854775808,"
+                        "18446744073709551615,{},[]],\"yes\":true,\"n\":-1,\"deep\":{\"r\":0.1}}");
         assert_int_equal(w.len, strlen(w.text));
         json_fini(&w);
         json_init(&w, true);
         write_sample(&w);
-        assert_string_equal(w.text,
-                            "{\n"
-                            "  \"name\": \"x\",\n"
-                            "  \"none\": null,\n"
-                            "  \"list\": [\n"
-                            "    -9223372036854775808,\n"
-                            "    18446744073709551615,\n"
-                            "    {},\n"
-                            "    []\n"
-                            "  ],\n"
-                            "  \"yes\": true,\n"
-                            "  \"n\": -1,\n"
-                            "  \"deep\": {\n"
-                            "    \"r\": 0.1\n"
-                            "  }\n"
-                            "}");
+        assert_string_equal(w.text, "{\n"
+                                    "  \"name\": \"x\",\n"
+                                    "  \"none\": null,\n"
+                                    "  \"list\": [\n"
+                                    "    -9223372036854775808,\n"
+                                    "    18446744073709551615,\n"
+                                    "    {},\n"
+                                    "    []\n"
+                                    "  ],\n"
+                                    "  \"yes\": true,\n"
+                                    "  \"n\": -1,\n"
+                                    "  \"deep\": {\n"
+                                    "    \"r\": 0.1\n"
+                                    "  }\n"
+                                    "}");
         json_fini(&w);
         json_fini(NULL);
 }
@@ -326,7 +342,8 @@ puts_commas_and_lines_where_they_belong(void **state)
 static void
 escapes_in_pieces(void **state)
 {
-        static const char bytes[] = "plain \1\2\"\\ \xe2\x80\xae\xc3\xa9\xf0\x9f\x98\x80 \xff\xe2\x82 and more of it \n";
+        static const char bytes[] = "plain \1\2\"\\ \xe2\x80\xae\xc3\xa9\xf0\x9f\x98\x80 "
+                                    "\xff\xe2\x82 and more of it \n";
         char whole[512], pieces[512];
         size_t taken, whole_len = json_escape(bytes, sizeof bytes - 1, whole, sizeof whole, &taken);
 
@@ -336,7 +353,8 @@ escapes_in_pieces(void **state)
                 size_t used = 0, at = 0;
 
                 while (at < sizeof bytes - 1) {
-                        size_t len = json_escape(bytes + at, sizeof bytes - 1 - at, pieces + used, room, &taken);
+                        size_t len = json_escape(bytes + at, sizeof bytes - 1 - at, pieces + used,
+                                                 room, &taken);
 
                         assert_true(taken > 0 && len <= room);
                         used += len;
@@ -361,17 +379,22 @@ writes_any_bytes_as_a_string(void **state)
                 { BYTES("a\"b\\c/"), "\"a\\\"b\\\\c/\"" },
                 { BYTES("\b\f\n\r\t"), "\"\\b\\f\\n\\r\\t\"" },
                 { BYTES("\0\1\x1b\x1f\x7f"), "\"\\u0000\\u0001\\u001b\\u001f\\u007f\"" },
-                { BYTES("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
+                { BYTES("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"),
+                  "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
                 { BYTES("\xe2\x80\xa8\xe2\x80\xa9"), "\"\\u2028\\u2029\"" },
                 { BYTES("\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0"), "\"\\u0080\\u009b\\u009f\xc2\xa0\"" },
-                { BYTES("\xd8\x9c\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f"), "\"\\u061c\xe2\x80\x8d\\u200e\\u200f\"" },
+                { BYTES("\xd8\x9c\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f"),
+                  "\"\\u061c\xe2\x80\x8d\\u200e\\u200f\"" },
                 { BYTES("\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf"), "\"\\u202a\\u202e\xe2\x80\xaf\"" },
-                { BYTES("\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa"), "\"\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa\"" },
+                { BYTES("\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa"),
+                  "\"\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa\"" },
                 { BYTES("\xc0\x80"), "\"" R R "\"" },
                 { BYTES("\xed\xa0\x80"), "\"" R R R "\"" },
                 { BYTES("\xf8\x88\x80\x80\x80"), "\"" R R R R R "\"" },
                 { BYTES("x\xe2\x82"), "\"x" R "\"" },
-                { BYTES("x\xf0\x9f\x98" "y"), "\"x" R "y\"" },
+                { BYTES("x\xf0\x9f\x98"
+                        "y"),
+                  "\"x" R "y\"" },
                 { BYTES("\xf4\x90\x80\x80"), "\"" R R R R "\"" },
                 { BYTES("\n{\"seq\":1}"), "\"\\n{\\\"seq\\\":1}\"" },
         };
@@ -387,7 +410,8 @@ writes_any_bytes_as_a_string(void **state)
         }
 }
 
-/* Every pair of bytes: what is written, jansson accepts, and no byte of it is a control character. */
+/* Every pair of bytes: what is written, jansson accepts, and no byte of it is a control character.
+ */
 static void
 writes_json_whatever_the_bytes(void **state)
 {
@@ -412,7 +436,8 @@ writes_json_whatever_the_bytes(void **state)
 static void
 writes_reals_that_read_back(void **state)
 {
-        static const double values[] = { 0, 0.1, 1.0 / 3, 1e21, 1e-300, DBL_MAX, DBL_MIN, 5e-324, -2.5, 123456789.125 };
+        static const double values[] = { 0,       0.1,     1.0 / 3, 1e21, 1e-300,
+                                         DBL_MAX, DBL_MIN, 5e-324,  -2.5, 123456789.125 };
         struct json_writer w;
 
         (void)state;
@@ -437,8 +462,8 @@ writes_reals_that_read_back(void **state)
 static void
 writes_a_tree_as_it_was_read(void **state)
 {
-        static const char text[] =
-                "{\"z\":[1,-2.5,\"\xc3\xa9\\n\\\"\",true,null],\"a\":{\"x\":{},\"y\":[[]]},\"m\":false}";
+        static const char text[] = "{\"z\":[1,-2.5,\"\xc3\xa9\\n\\\"\",true,null],\"a\":{\"x\":{},"
+                                   "\"y\":[[]]},\"m\":false}";
         struct json_writer w;
 
         (void)state;

@@ -77,7 +77,8 @@ put_text(struct json_writer *w, const char *text)
         put(w, text, strlen(text));
 }
 
-static void put_format(struct json_writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put_format(struct json_writer *w, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
 
 /* For numbers only: at most 63 bytes. */
 static void
@@ -167,7 +168,8 @@ json_raw(struct json_writer *w, const char *json, size_t len)
         w->needs_comma = true;
 }
 
-/* -- strings ----------------------------------------------------------------------------------------- */
+/* -- strings
+ * ----------------------------------------------------------------------------------------- */
 
 static void
 put_string(struct json_writer *w, const char *bytes, size_t len)
@@ -176,7 +178,8 @@ put_string(struct json_writer *w, const char *bytes, size_t len)
 
         put_text(w, "\"");
         while (at < len && grow(w, len - at + JSON_ESCAPE_MAX)) {
-                w->len += json_escape(bytes + at, len - at, w->text + w->len, w->room - w->len - 1, &taken);
+                w->len += json_escape(bytes + at, len - at, w->text + w->len, w->room - w->len - 1,
+                                      &taken);
                 at += taken;
         }
         put_text(w, "\"");
@@ -209,7 +212,8 @@ json_text(struct json_writer *w, const char *text)
                 json_none(w);
 }
 
-/* -- other scalars ----------------------------------------------------------------------------------- */
+/* -- other scalars
+ * ----------------------------------------------------------------------------------- */
 
 static void
 put_word(struct json_writer *w, const char *word)
@@ -270,12 +274,14 @@ json_none(struct json_writer *w)
         put_word(w, "null");
 }
 
-/* -- trees and members ------------------------------------------------------------------------------- */
+/* -- trees and members
+ * ------------------------------------------------------------------------------- */
 
 static void
 put_children(struct json_writer *w, const struct node *n)
 {
-        node_each(child, n) {
+        node_each(child, n)
+        {
                 if (child->key)
                         json_key(w, child->key);
                 json_node(w, child);

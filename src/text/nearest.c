@@ -39,7 +39,8 @@ nearest_edits(const char *a, const char *b)
                         bool is_same = lower(a[i - 1]) == lower(b[k - 1]);
 
                         row[k] = least(above[k - 1] + !is_same, least(above[k], row[k - 1]) + 1);
-                        if (i > 1 && k > 1 && lower(a[i - 1]) == lower(b[k - 2]) && lower(a[i - 2]) == lower(b[k - 1]))
+                        if (i > 1 && k > 1 && lower(a[i - 1]) == lower(b[k - 2]) &&
+                            lower(a[i - 2]) == lower(b[k - 1]))
                                 row[k] = least(row[k], before[k - 2] + 1);
                 }
         }

@@ -19,7 +19,10 @@ size_t nearest_edits(const char *a, const char *b);
  * A search. `found` is NULL until a word is near enough: at most two edits, or the beginning of a
  * longer word. A word of three or four letters may have one edit, a shorter one none.
  */
-struct nearest { const char *word, *found; size_t edits; };
+struct nearest {
+        const char *word, *found;
+        size_t edits;
+};
 
 /* Starts a search. `word` is borrowed until its end. */
 struct nearest nearest_begin(const char *word);

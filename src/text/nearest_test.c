@@ -8,23 +8,52 @@
 static void
 edits_are_counted(void **state)
 {
-        static const struct { const char *a, *b; size_t edits; } cases[] = {
-                { "stop", "stop", 0 }, { "STOP", "stop", 0 }, { "sotp", "stop", 1 }, { "creat", "create", 1 }, { "creaate", "create", 1 }, { "krill", "kill", 1 },
-                { "craete", "create", 1 }, { "--tmeuot", "--timeout", 2 }, { "list", "ls", 2 }, { "destroy", "create", 3 }, { "", "ab", 2 }, { "ca", "abc", 3 },
-                { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 3 },
+        static const struct {
+                const char *a, *b;
+                size_t edits;
+        } cases[] = {
+                { "stop", "stop", 0 },
+                { "STOP", "stop", 0 },
+                { "sotp", "stop", 1 },
+                { "creat", "create", 1 },
+                { "creaate", "create", 1 },
+                { "krill", "kill", 1 },
+                { "craete", "create", 1 },
+                { "--tmeuot", "--timeout", 2 },
+                { "list", "ls", 2 },
+                { "destroy", "create", 3 },
+                { "", "ab", 2 },
+                { "ca", "abc", 3 },
+                { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 3 },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-                if (nearest_edits(cases[i].a, cases[i].b) != cases[i].edits || nearest_edits(cases[i].b, cases[i].a) != cases[i].edits)
-                        fail_msg("%s, %s: %zu", cases[i].a, cases[i].b, nearest_edits(cases[i].a, cases[i].b));
+                if (nearest_edits(cases[i].a, cases[i].b) != cases[i].edits ||
+                    nearest_edits(cases[i].b, cases[i].a) != cases[i].edits)
+                        fail_msg("%s, %s: %zu", cases[i].a, cases[i].b,
+                                 nearest_edits(cases[i].a, cases[i].b));
 }
 
 static void
 the_nearest_is_found(void **state)
 {
-        static const char *const known[] = { "run", "plan", "exec", "stop", "ls", "create", "extend", "timeout_ms" };
-        static const struct { const char *word, *found; } cases[] = {
-                { "sotp", "stop" }, { "exce", "exec" }, { "rn", NULL }, { "rub", "run" }, { "l", NULL }, { "extent", "extend" }, { "xyzzy", NULL }, { "crete", "create" }, { "create_sandbox", NULL }, { "timeout", "timeout_ms" }, { "time", NULL },
+        static const char *const known[] = { "run", "plan",   "exec",   "stop",
+                                             "ls",  "create", "extend", "timeout_ms" };
+        static const struct {
+                const char *word, *found;
+        } cases[] = {
+                { "sotp", "stop" },
+                { "exce", "exec" },
+                { "rn", NULL },
+                { "rub", "run" },
+                { "l", NULL },
+                { "extent", "extend" },
+                { "xyzzy", NULL },
+                { "crete", "create" },
+                { "create_sandbox", NULL },
+                { "timeout", "timeout_ms" },
+                { "time", NULL },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -42,7 +71,8 @@ the_nearest_is_found(void **state)
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(edits_are_counted), cmocka_unit_test(the_nearest_is_found) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(edits_are_counted),
+                                            cmocka_unit_test(the_nearest_is_found) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

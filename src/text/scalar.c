@@ -107,7 +107,8 @@ digit_value(char c)
         return at && c ? (unsigned)(at - digits) : 16;
 }
 
-/* Reads digits of `base` to the end of the text; false if empty or another character is among them. */
+/* Reads digits of `base` to the end of the text; false if empty or another character is among them.
+ */
 static bool
 integer_read(struct node *n, const char *digits, unsigned base, bool is_negative)
 {
@@ -125,7 +126,7 @@ integer_read(struct node *n, const char *digits, unsigned base, bool is_negative
                 fits = fits && value <= (most - digit) / base;
                 if (fits)
                         value = value * base + digit;
-                real = real * base + digit;      /* exact enough for bases 8 and 16; strtod() does 10 */
+                real = real * base + digit; /* exact enough for bases 8 and 16; strtod() does 10 */
         }
         n->kind = fits ? NODE_INT : NODE_FLOAT;
         n->integer = !fits ? 0 : is_negative ? (int64_t)(0 - value) : (int64_t)value;
@@ -139,7 +140,8 @@ scalar_read_number(struct node *n)
         const char *text = n->text;
 
         if (is_decimal_integer(text) &&
-            integer_read(n, text + (*text == '+' || *text == '-'), 10, *text == '-') && n->kind == NODE_INT)
+            integer_read(n, text + (*text == '+' || *text == '-'), 10, *text == '-') &&
+            n->kind == NODE_INT)
                 return;
         n->kind = NODE_FLOAT;
         n->real = strtod(text, NULL);

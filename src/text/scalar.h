@@ -10,8 +10,8 @@
 #include "text/tree.h"
 
 /*
- * Sets kind and value of `n` from n->text (n->len bytes, NUL-terminated, no NUL inside). An integer that
- * does not fit int64_t becomes a NODE_FLOAT, so that a later range check refuses it.
+ * Sets kind and value of `n` from n->text (n->len bytes, NUL-terminated, no NUL inside). An integer
+ * that does not fit int64_t becomes a NODE_FLOAT, so that a later range check refuses it.
  */
 void scalar_resolve(struct node *n);
 

@@ -85,10 +85,13 @@ source_check_utf8(struct source *s, const char *reason, struct error *e)
         const char *nul = memchr(s->bytes, '\0', s->len);
 
         if (s->len >= 3 && memcmp(s->bytes, "\xef\xbb\xbf", 3) == 0)
+                return syntax_error(
+                        e, source_place(s, 0), reason,
+                        "the text begins with a byte order mark; save it as UTF-8 without one");
+        if (s->len >= 2 &&
+            (memcmp(s->bytes, "\xff\xfe", 2) == 0 || memcmp(s->bytes, "\xfe\xff", 2) == 0))
                 return syntax_error(e, source_place(s, 0), reason,
-                                    "the text begins with a byte order mark; save it as UTF-8 without one");
-        if (s->len >= 2 && (memcmp(s->bytes, "\xff\xfe", 2) == 0 || memcmp(s->bytes, "\xfe\xff", 2) == 0))
-                return syntax_error(e, source_place(s, 0), reason, "the text is UTF-16; save it as UTF-8");
+                                    "the text is UTF-16; save it as UTF-8");
         if (nul && (size_t)(nul - s->bytes) < valid)
                 return syntax_error(e, source_place(s, (size_t)(nul - s->bytes)), reason,
                                     "the text contains a NUL byte");
@@ -145,7 +148,8 @@ source_check_controls(struct source *s, const char *reason, struct error *e)
                 name = forbidden_name(point);
                 if (name && !(point == '\r' && at + 1 < s->len && s->bytes[at + 1] == '\n'))
                         return syntax_error(e, source_place(s, at), reason,
-                                            "the text contains %s (U+%04X); write it as an escape in double quotes",
+                                            "the text contains %s (U+%04X); write it as an escape "
+                                            "in double quotes",
                                             name, point);
                 at += len;
         }

@@ -17,11 +17,11 @@ struct place {
 };
 
 struct source {
-        const char *bytes;         /* borrowed */
+        const char *bytes; /* borrowed */
         size_t len;
         unsigned first_line;
-        size_t at, chars;          /* where place() last stopped: in bytes and in characters */
-        size_t line_start;         /* first byte of that line */
+        size_t at, chars;  /* where place() last stopped: in bytes and in characters */
+        size_t line_start; /* first byte of that line */
         unsigned line;
 };
 

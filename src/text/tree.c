@@ -12,7 +12,8 @@ node_find(const struct node *map, const char *key)
 {
         if (!map || map->kind != NODE_MAP)
                 return NULL;
-        node_each(child, map) {
+        node_each(child, map)
+        {
                 if (strcmp(child->key, key) == 0)
                         return child;
         }
@@ -24,7 +25,8 @@ node_at(const struct node *parent, size_t index)
 {
         if (!parent || (parent->kind != NODE_LIST && parent->kind != NODE_MAP))
                 return NULL;
-        node_each(child, parent) {
+        node_each(child, parent)
+        {
                 if (index-- == 0)
                         return child;
         }
@@ -35,8 +37,8 @@ const char *
 node_kind_name(enum node_kind kind)
 {
         static const char *const names[] = {
-                [NODE_NULL] = "null",     [NODE_BOOL] = "boolean", [NODE_INT] = "integer",
-                [NODE_FLOAT] = "number",  [NODE_STRING] = "string", [NODE_LIST] = "list",
+                [NODE_NULL] = "null",    [NODE_BOOL] = "boolean",  [NODE_INT] = "integer",
+                [NODE_FLOAT] = "number", [NODE_STRING] = "string", [NODE_LIST] = "list",
                 [NODE_MAP] = "map",
         };
 

@@ -18,14 +18,14 @@ enum node_kind { NODE_NULL, NODE_BOOL, NODE_INT, NODE_FLOAT, NODE_STRING, NODE_L
 struct node {
         enum node_kind kind;
         unsigned line, column;
-        const char *text;          /* scalars: the source text, NUL-terminated, no NUL inside */
-        size_t len;                /* bytes in text; for lists and maps the number of children */
-        bool boolean;              /* NODE_BOOL */
-        int64_t integer;           /* NODE_INT; a value that does not fit is a NODE_FLOAT */
-        double real;               /* NODE_FLOAT and NODE_INT */
-        const struct node *first;  /* lists and maps: children in order */
-        const struct node *next;   /* the next sibling */
-        const char *key;           /* members of a map: the key, NUL-terminated; else NULL */
+        const char *text;         /* scalars: the source text, NUL-terminated, no NUL inside */
+        size_t len;               /* bytes in text; for lists and maps the number of children */
+        bool boolean;             /* NODE_BOOL */
+        int64_t integer;          /* NODE_INT; a value that does not fit is a NODE_FLOAT */
+        double real;              /* NODE_FLOAT and NODE_INT */
+        const struct node *first; /* lists and maps: children in order */
+        const struct node *next;  /* the next sibling */
+        const char *key;          /* members of a map: the key, NUL-terminated; else NULL */
         unsigned key_line, key_column;
 };
 

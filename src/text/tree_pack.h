@@ -22,7 +22,9 @@ size_t tree_pack_len(const struct node *root);
 /* Writes exactly tree_pack_len() bytes. */
 void tree_pack(const struct node *root, void *out);
 
-/* Gives a tree that lives in `arena`; borrows nothing. Errors: ERROR_PROTOCOL (malformed, beyond `limits`), ERROR_NO_MEMORY. */
-int tree_unpack(struct arena *arena, const void *bytes, size_t len, const struct text_limits *limits, const struct node **ret, struct error *e);
+/* Gives a tree that lives in `arena`; borrows nothing. Errors: ERROR_PROTOCOL (malformed, beyond
+ * `limits`), ERROR_NO_MEMORY. */
+int tree_unpack(struct arena *arena, const void *bytes, size_t len,
+                const struct text_limits *limits, const struct node **ret, struct error *e);
 
 #endif

@@ -9,7 +9,8 @@
 #include "base/unit.h"
 #include "text/json.h"
 
-static const char source[] = "{\"a\": [1, -2.5, \"x\", null, true], \"b\": {\"c\": \"\", \"d\": {}}}";
+static const char source[] =
+        "{\"a\": [1, -2.5, \"x\", null, true], \"b\": {\"c\": \"\", \"d\": {}}}";
 
 static unsigned char *
 packed(struct arena *arena, size_t *ret_len)
@@ -18,7 +19,8 @@ packed(struct arena *arena, size_t *ret_len)
         struct error e;
         unsigned char *bytes;
 
-        assert_int_equal(json_read(arena, source, strlen(source), &text_limits_manifest, &root, &e), 0);
+        assert_int_equal(json_read(arena, source, strlen(source), &text_limits_manifest, &root, &e),
+                         0);
         *ret_len = tree_pack_len(root);
         bytes = malloc(*ret_len);
         assert_non_null(bytes);
@@ -60,10 +62,12 @@ no_cut_and_no_flip_crosses_a_bound(void **state)
         arena_init(&arena, 64 << 20);
         bytes = packed(&arena, &len);
         for (size_t cut = 0; cut < len; cut++) {
-                copy = malloc(cut + 1);        /* its own block, so that a sanitizer sees one byte too many */
+                copy = malloc(cut +
+                              1); /* its own block, so that a sanitizer sees one byte too many */
                 assert_non_null(copy);
                 memcpy(copy, bytes, cut);
-                assert_int_equal(tree_unpack(&arena, copy, cut, &text_limits_manifest, &root, &e), -1);
+                assert_int_equal(tree_unpack(&arena, copy, cut, &text_limits_manifest, &root, &e),
+                                 -1);
                 free(copy);
         }
         for (size_t at = 0; at < len; at++) {
@@ -87,10 +91,11 @@ a_member_travels_without_its_key(void **state)
 
         (void)state;
         arena_init(&arena, 1 << 20);
-        assert_int_equal(json_read(&arena, text, strlen(text), &text_limits_manifest, &root, &e), 0);
+        assert_int_equal(json_read(&arena, text, strlen(text), &text_limits_manifest, &root, &e),
+                         0);
         root = node_find(root, "manifest");
         len = tree_pack_len(root);
-        bytes = malloc(len);                   /* its own block, so that a sanitizer sees one byte too many */
+        bytes = malloc(len); /* its own block, so that a sanitizer sees one byte too many */
         assert_non_null(bytes);
         tree_pack(root, bytes);
         assert_int_equal(tree_unpack(&arena, bytes, len, &text_limits_manifest, &back, &e), 0);

@@ -1,6 +1,6 @@
 /* text/utf8_test.c - what text/utf8.h promises. */
-#include "text/utf8.h"
 #include "base/unit.h"
+#include "text/utf8.h"
 
 #include <string.h>
 
@@ -27,15 +27,21 @@ measures_the_first_character(void **state)
                 { "\xc0\x80", 2, 1, UTF8_INVALID },
                 { "\xc1\xbf", 2, 1, UTF8_INVALID },
                 { "\xc2", 1, 1, UTF8_INVALID },
-                { "\xc2" "a", 2, 1, UTF8_INVALID },
+                { "\xc2"
+                  "a",
+                  2, 1, UTF8_INVALID },
                 { "\xe0\x9f\xbf", 3, 1, UTF8_INVALID },
                 { "\xe2\x82", 2, 2, UTF8_INVALID },
-                { "\xe2\x82\xac", 2, 2, UTF8_INVALID },       /* the rest is not ours to look at */
-                { "\xe2\x82" "a", 3, 2, UTF8_INVALID },
+                { "\xe2\x82\xac", 2, 2, UTF8_INVALID }, /* the rest is not ours to look at */
+                { "\xe2\x82"
+                  "a",
+                  3, 2, UTF8_INVALID },
                 { "\xed\xa0\x80", 3, 1, UTF8_INVALID },
                 { "\xf0\x8f\xbf\xbf", 4, 1, UTF8_INVALID },
                 { "\xf0\x90\x80", 3, 3, UTF8_INVALID },
-                { "\xf0\x90\x80" "a", 4, 3, UTF8_INVALID },
+                { "\xf0\x90\x80"
+                  "a",
+                  4, 3, UTF8_INVALID },
                 { "\xf4\x90\x80\x80", 4, 1, UTF8_INVALID },
                 { "\xf5\x80\x80\x80", 4, 1, UTF8_INVALID },
                 { "\xf8\x88\x80\x80\x80", 5, 1, UTF8_INVALID },
@@ -58,7 +64,10 @@ finds_where_a_text_stops_being_one(void **state)
         assert_int_equal(utf8_valid_len("", 0), 0);
         assert_int_equal(utf8_valid_len("a\xc3\xa9z", 4), 4);
         assert_int_equal(utf8_valid_len("a\xc3\xa9\xe2\x82", 5), 3);
-        assert_int_equal(utf8_valid_len("a\xff" "b", 3), 1);
+        assert_int_equal(utf8_valid_len("a\xff"
+                                        "b",
+                                        3),
+                         1);
 }
 
 int

@@ -75,7 +75,9 @@ escape(struct visible *v, const char *in, size_t len, bool is_last, char *out)
                         used += escape_byte((unsigned char)point, out + used);
                 } else if (utf8_drives_terminal(point)) {
                         used += escape_direction(point, out + used);
-                } else if ((c < 0x20 && c != '\n' && c != '\t' && !(c == '\r' && i + 1 < len && in[i + 1] == '\n')) || c == 0x7f) {
+                } else if ((c < 0x20 && c != '\n' && c != '\t' &&
+                            !(c == '\r' && i + 1 < len && in[i + 1] == '\n')) ||
+                           c == 0x7f) {
                         out[used++] = '^';
                         out[used++] = (char)(c ^ 0x40);
                 } else {

@@ -14,7 +14,10 @@
 enum { VISIBLE_MAX = 4 /* output bytes for one input byte */, VISIBLE_HELD_MAX = 4 };
 
 /* One stream of bytes; starts zeroed. */
-struct visible { char held[VISIBLE_HELD_MAX];  size_t held_len; };
+struct visible {
+        char held[VISIBLE_HELD_MAX];
+        size_t held_len;
+};
 
 /*
  * Converts `len` bytes and those held before. Returns the length of the result. `out` has room for

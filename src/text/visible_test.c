@@ -1,5 +1,6 @@
 /*
- * text/visible_test.c - no byte that drives a terminal passes, however the stream is cut; text passes as it is.
+ * text/visible_test.c - no byte that drives a terminal passes, however the stream is cut; text
+ * passes as it is.
  */
 #include "text/visible.h"
 
@@ -10,14 +11,21 @@
 static void
 any_cut_shows_the_same(void **state)
 {
-        static const struct { const char *in, *out; } cases[] = {
+        static const struct {
+                const char *in, *out;
+        } cases[] = {
                 { "plain\ttext\n", "plain\ttext\n" },
                 { "a\r\nb\rc", "a\r\nb^Mc" },
                 { "\x1b[31mred\x1b]0;title\x07", "^[[31mred^[]0;title^G" },
                 { "\x7f\x01", "^?^A" },
-                { "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80" },
-                { "\xc2\x9b" "31m", "\\x9b31m" },
-                { "a\xe2\x80\xae" "b\xe2\x81\xa6\xd8\x9c", "a\\u202eb\\u2066\\u061c" },
+                { "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80",
+                  "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80" },
+                { "\xc2\x9b"
+                  "31m",
+                  "\\x9b31m" },
+                { "a\xe2\x80\xae"
+                  "b\xe2\x81\xa6\xd8\x9c",
+                  "a\\u202eb\\u2066\\u061c" },
                 { "\xff\xc3", "\\xff\\xc3" },
                 { "end\r", "end^M" },
         };
@@ -31,7 +39,9 @@ any_cut_shows_the_same(void **state)
                         size_t used = 0;
 
                         for (size_t at = 0; at < len; at += step)
-                                used += visible_write(&v, cases[i].in + at, len - at < step ? len - at : step, false, out + used);
+                                used += visible_write(&v, cases[i].in + at,
+                                                      len - at < step ? len - at : step, false,
+                                                      out + used);
                         used += visible_write(&v, NULL, 0, true, out + used);
                         out[used] = '\0';
                         if (strcmp(out, cases[i].out) != 0)
@@ -55,7 +65,8 @@ long_input_is_taken_whole(void **state)
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(any_cut_shows_the_same), cmocka_unit_test(long_input_is_taken_whole) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(any_cut_shows_the_same),
+                                            cmocka_unit_test(long_input_is_taken_whole) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,8 @@
  * that could give one text two meanings is refused: aliases, tags, directives, merge keys, equal
  * keys, a second document.
  *
- *   bytes -> size -> UTF-8, controls -> first directive -> event -> event -> ... -> nothing may follow
- *                                                          (depth and count are checked on each)
+ *   bytes -> size -> UTF-8, controls -> first directive -> event -> event -> ... -> nothing may
+ * follow (depth and count are checked on each)
  *
  * libyaml's scanner is quadratic in the depth of brackets and in the number of directives. It is
  * never asked for the event after a bracket too many, nor for anything beyond the document's end.
@@ -33,7 +33,7 @@ struct composer {
         struct builder builder;
 };
 
-enum { MORE = 0, DONE = 1 };   /* a handler's result, besides -1 */
+enum { MORE = 0, DONE = 1 }; /* a handler's result, besides -1 */
 
 static struct place
 place_of(struct composer *c, yaml_mark_t mark)
@@ -52,14 +52,19 @@ byte_at(struct composer *c, yaml_mark_t mark)
 /* -- the scanner's errors --------------------------------------------------------------------- */
 
 static const struct complaint {
-        char byte;                 /* the byte that the scanner rejected */
+        char byte; /* the byte that the scanner rejected */
         const char *message, *hint;
 } complaints[] = {
-        { '*', "a plain value cannot begin with `*`", "Quote it: write \"*.example.com\", with the quotes." },
-        { '&', "a plain value cannot begin with `&`", "Quote it: write the value between double quotes." },
-        { '@', "a plain value cannot begin with `@`", "Quote it: write \"@npm\" or \"@owner/slug\", with the quotes." },
-        { '`', "a plain value cannot begin with a backtick", "Quote it: write the value between double quotes." },
-        { '%', "a plain value cannot begin with `%`", "Quote it: write the value between double quotes." },
+        { '*', "a plain value cannot begin with `*`",
+          "Quote it: write \"*.example.com\", with the quotes." },
+        { '&', "a plain value cannot begin with `&`",
+          "Quote it: write the value between double quotes." },
+        { '@', "a plain value cannot begin with `@`",
+          "Quote it: write \"@npm\" or \"@owner/slug\", with the quotes." },
+        { '`', "a plain value cannot begin with a backtick",
+          "Quote it: write the value between double quotes." },
+        { '%', "a plain value cannot begin with `%`",
+          "Quote it: write the value between double quotes." },
         { '\t', "a tab where only spaces are accepted", "Indent with spaces: two for each level." },
 };
 
@@ -67,16 +72,26 @@ static const struct complaint {
  * The parser's problem, and a message for readers; "%u" is the line where that map, list or text
  * begins.
  */
-static const struct { const char *problem, *message, *hint; } problems[] = {
+static const struct {
+        const char *problem, *message, *hint;
+} problems[] = {
         { "did not find expected key", "this line does not fit the lines above it",
-          "Check its indentation: the fields of one map begin in the same column. A value that begins with a quote ends with it." },
-        { "did not find expected '-' indicator", "this line does not fit the list above it", "Begin each entry with `- ` in the same column, here as on line %u." },
-        { "did not find expected ',' or '}'", "a `{` is not closed", "Close the `{` of line %u with a `}`, and put a comma between its members." },
-        { "did not find expected ',' or ']'", "a `[` is not closed", "Close the `[` of line %u with a `]`, and put a comma between its entries." },
-        { "mapping values are not allowed in this context", "a second `: ` on one line", "Put quotes around a value that holds `: `, or check the indentation of this line." },
-        { "could not find expected ':'", "a key without a `:`", "Write NAME: VALUE, with a space after the colon." },
-        { "found unexpected end of stream", "a quote is not closed", "Close the quote that begins on line %u." },
-        { "found unknown escape character", "an unknown escape after a backslash", "Write the value in single quotes, where a backslash is itself." },
+          "Check its indentation: the fields of one map begin in the same column. A value that "
+          "begins with a quote ends with it." },
+        { "did not find expected '-' indicator", "this line does not fit the list above it",
+          "Begin each entry with `- ` in the same column, here as on line %u." },
+        { "did not find expected ',' or '}'", "a `{` is not closed",
+          "Close the `{` of line %u with a `}`, and put a comma between its members." },
+        { "did not find expected ',' or ']'", "a `[` is not closed",
+          "Close the `[` of line %u with a `]`, and put a comma between its entries." },
+        { "mapping values are not allowed in this context", "a second `: ` on one line",
+          "Put quotes around a value that holds `: `, or check the indentation of this line." },
+        { "could not find expected ':'", "a key without a `:`",
+          "Write NAME: VALUE, with a space after the colon." },
+        { "found unexpected end of stream", "a quote is not closed",
+          "Close the quote that begins on line %u." },
+        { "found unknown escape character", "an unknown escape after a backslash",
+          "Write the value in single quotes, where a backslash is itself." },
 };
 
 static bool
@@ -111,10 +126,12 @@ complain_in_words(struct composer *c, const char *problem, struct error *e)
 
                 if (!begins_with(problem, problems[i].problem))
                         continue;
-                (void)syntax_error(e, place_of(c, c->parser.problem_mark), "yaml", "%s", problems[i].message);
+                (void)syntax_error(e, place_of(c, c->parser.problem_mark), "yaml", "%s",
+                                   problems[i].message);
                 line = strstr(problems[i].hint, "%u");
                 if (line)
-                        error_hint(e, "%.*s%u%s", (int)(line - problems[i].hint), problems[i].hint, begun, line + 2);
+                        error_hint(e, "%.*s%u%s", (int)(line - problems[i].hint), problems[i].hint,
+                                   begun, line + 2);
                 else
                         error_hint(e, "%s", problems[i].hint);
                 return -1;
@@ -126,22 +143,27 @@ static int
 scanner_error(struct composer *c, struct error *e)
 {
         const yaml_parser_t *p = &c->parser;
-        const char *context = p->context ? p->context : "", *problem = p->problem ? p->problem : "not YAML";
+        const char *context = p->context ? p->context : "",
+                   *problem = p->problem ? p->problem : "not YAML";
 
         if (p->error == YAML_MEMORY_ERROR)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for this text");
         if (strstr(context, "a tag") || strstr(problem, "tag handle"))
                 return syntax_error(e, place_of(c, p->context_mark), "tag_forbidden",
                                     "this is a tag (`!`); tags are not accepted");
-        if ((begins_with(context, "while scanning an a") && complain_about_byte(c, p->context_mark, e) < 0) ||
-            (begins_with(problem, "found character that cannot") && complain_about_byte(c, p->problem_mark, e) < 0))
+        if ((begins_with(context, "while scanning an a") &&
+             complain_about_byte(c, p->context_mark, e) < 0) ||
+            (begins_with(problem, "found character that cannot") &&
+             complain_about_byte(c, p->problem_mark, e) < 0))
                 return -1;
         if (complain_in_words(c, problem, e) < 0)
                 return -1;
-        return syntax_error(e, place_of(c, p->problem_mark), "yaml", "%s%s%s", problem, *context ? ", " : "", context);
+        return syntax_error(e, place_of(c, p->problem_mark), "yaml", "%s%s%s", problem,
+                            *context ? ", " : "", context);
 }
 
-/* -- events ------------------------------------------------------------------------------------------ */
+/* -- events
+ * ------------------------------------------------------------------------------------------ */
 
 static int
 refuse_alias(struct composer *c, yaml_mark_t mark, struct error *e)
@@ -176,11 +198,13 @@ take_key(struct composer *c, const yaml_event_t *event, struct error *e)
 
         if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
                 if (strcmp(text, "<<") == 0)
-                        return syntax_error(e, at, "merge_key",
-                                            "merge keys (`<<`) are not accepted; write the members out");
+                        return syntax_error(
+                                e, at, "merge_key",
+                                "merge keys (`<<`) are not accepted; write the members out");
                 scalar_resolve(&meaning);
                 if (meaning.kind != NODE_STRING) {
-                        (void)syntax_error(e, at, "non_string_key", "a key is a string; this one is a %s",
+                        (void)syntax_error(e, at, "non_string_key",
+                                           "a key is a string; this one is a %s",
                                            node_kind_name(meaning.kind));
                         error_hint(e, "Quote the key if these letters were meant.");
                         return -1;
@@ -217,8 +241,10 @@ static int
 take_opening(struct composer *c, const yaml_event_t *event, enum node_kind kind, struct error *e)
 {
         bool is_list = kind == NODE_LIST;
-        const yaml_char_t *anchor = is_list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor;
-        const yaml_char_t *tag = is_list ? event->data.sequence_start.tag : event->data.mapping_start.tag;
+        const yaml_char_t *anchor =
+                is_list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor;
+        const yaml_char_t *tag =
+                is_list ? event->data.sequence_start.tag : event->data.mapping_start.tag;
         struct place at = place_of(c, event->start_mark);
 
         if (check_properties(c, event, anchor, tag, e) < 0)
@@ -280,7 +306,8 @@ check_end(struct composer *c, yaml_mark_t mark, struct error *e)
         if (*rest == '%' || (len >= 3 && memcmp(rest, "---", 3) == 0))
                 return syntax_error(e, source_place(&c->source, at), "multi_document",
                                     "a second document begins here; one is accepted");
-        return syntax_error(e, source_place(&c->source, at), "yaml", "this stands after the end of the document");
+        return syntax_error(e, source_place(&c->source, at), "yaml",
+                            "this stands after the end of the document");
 }
 
 static int
@@ -290,10 +317,12 @@ take_event(struct composer *c, const yaml_event_t *event, struct error *e)
         case YAML_STREAM_START_EVENT:
                 return MORE;
         case YAML_STREAM_END_EVENT:
-                return syntax_error(e, place_of(c, event->start_mark), "empty", "there is nothing in this document");
+                return syntax_error(e, place_of(c, event->start_mark), "empty",
+                                    "there is nothing in this document");
         case YAML_DOCUMENT_START_EVENT:
                 if (event->data.document_start.version_directive ||
-                    event->data.document_start.tag_directives.start != event->data.document_start.tag_directives.end)
+                    event->data.document_start.tag_directives.start !=
+                            event->data.document_start.tag_directives.end)
                         return refuse_directive(place_of(c, event->start_mark), e);
                 return MORE;
         case YAML_DOCUMENT_END_EVENT:
@@ -337,15 +366,18 @@ check_bytes(struct source *s, const struct text_limits *limits, struct error *e)
         size_t first;
 
         if (s->len == 0)
-                return syntax_error(e, source_place(s, 0), "empty", "there is nothing in this document");
+                return syntax_error(e, source_place(s, 0), "empty",
+                                    "there is nothing in this document");
         if (s->len > limits->bytes_max)
-                return syntax_error(e, source_place(s, 0), "too_large", "%zu bytes; at most %zu are accepted", s->len,
+                return syntax_error(e, source_place(s, 0), "too_large",
+                                    "%zu bytes; at most %zu are accepted", s->len,
                                     limits->bytes_max);
         if (source_check_utf8(s, "yaml", e) < 0 || source_check_controls(s, "yaml", e) < 0)
                 return -1;
         first = skip_outside(s, 0);
         if (first == s->len)
-                return syntax_error(e, source_place(s, 0), "empty", "there is nothing in this document");
+                return syntax_error(e, source_place(s, 0), "empty",
+                                    "there is nothing in this document");
         if (s->bytes[first] == '%' && (first == 0 || s->bytes[first - 1] == '\n'))
                 return refuse_directive(source_place(s, first), e);
         return 0;

@@ -19,17 +19,17 @@
 #include "text/tree.h"
 
 struct text_limits {
-        size_t bytes_max;      /* length of the input, bytes */
-        unsigned depth_max;    /* nesting of lists and maps */
-        unsigned nodes_max;    /* scalars, lists and maps together */
+        size_t bytes_max;   /* length of the input, bytes */
+        unsigned depth_max; /* nesting of lists and maps */
+        unsigned nodes_max; /* scalars, lists and maps together */
 };
 
-extern const struct text_limits text_limits_manifest;   /* 256 KiB, 32, 16384 */
+extern const struct text_limits text_limits_manifest; /* 256 KiB, 32, 16384 */
 
 /*
- * Reads `len` bytes. `first_line` is the 1-based line of the first byte within its file, so that places
- * are right for front matter. Borrows `bytes`; the tree lives in `arena`.
- * Gives the root through ret_root. Errors: as above, and ERROR_NO_MEMORY.
+ * Reads `len` bytes. `first_line` is the 1-based line of the first byte within its file, so that
+ * places are right for front matter. Borrows `bytes`; the tree lives in `arena`. Gives the root
+ * through ret_root. Errors: as above, and ERROR_NO_MEMORY.
  */
 int yaml_read(struct arena *arena, const char *bytes, size_t len, unsigned first_line,
               const struct text_limits *limits, const struct node **ret_root, struct error *e);

@@ -1,6 +1,6 @@
 /* text/yaml_test.c - what text/yaml.h promises, and what must not get through. */
-#include "text/yaml.h"
 #include "base/unit.h"
+#include "text/yaml.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,8 +40,8 @@ must_refuse(const char *bytes, size_t len, const char *reason, unsigned line, un
                 fail_msg("accepted: %.60s", bytes);
         if (error.code != ERROR_MANIFEST_SYNTAX || strcmp(error.reason, reason) != 0 ||
             (line > 0 && (error.line != line || error.column != column)))
-                fail_msg("%.60s: %s at %u:%u (%s), not %s at %u:%u", bytes, error.reason, error.line,
-                         error.column, error.message, reason, line, column);
+                fail_msg("%.60s: %s at %u:%u (%s), not %s at %u:%u", bytes, error.reason,
+                         error.line, error.column, error.message, reason, line, column);
         assert_null(root);
 }
 
@@ -54,28 +54,57 @@ resolves_plain_scalars_by_the_core_schema(void **state)
                 int64_t integer;
                 double real;
         } cases[] = {
-                { "null", NODE_NULL, 0, 0 }, { "~", NODE_NULL, 0, 0 }, { "Null", NODE_NULL, 0, 0 },
-                { "NULL", NODE_NULL, 0, 0 }, { "nULL", NODE_STRING, 0, 0 },
-                { "true", NODE_BOOL, 1, 0 }, { "True", NODE_BOOL, 1, 0 }, { "TRUE", NODE_BOOL, 1, 0 },
-                { "false", NODE_BOOL, 0, 0 }, { "FALSE", NODE_BOOL, 0, 0 }, { "tRUE", NODE_STRING, 0, 0 },
-                { "yes", NODE_STRING, 0, 0 }, { "no", NODE_STRING, 0, 0 }, { "on", NODE_STRING, 0, 0 },
-                { "y", NODE_STRING, 0, 0 }, { "off", NODE_STRING, 0, 0 },
-                { "0", NODE_INT, 0, 0 }, { "-0", NODE_INT, 0, 0 }, { "012", NODE_INT, 12, 12 },
-                { "+7", NODE_INT, 7, 7 }, { "0o14", NODE_INT, 12, 12 }, { "0x1F", NODE_INT, 31, 31 },
-                { "0xfg", NODE_STRING, 0, 0 }, { "0o8", NODE_STRING, 0, 0 }, { "0x", NODE_STRING, 0, 0 },
-                { "-0x1", NODE_STRING, 0, 0 }, { "0b1", NODE_STRING, 0, 0 }, { "1_000", NODE_STRING, 0, 0 },
-                { "60:30", NODE_STRING, 0, 0 }, { "1.2.3", NODE_STRING, 0, 0 }, { "+", NODE_STRING, 0, 0 },
+                { "null", NODE_NULL, 0, 0 },
+                { "~", NODE_NULL, 0, 0 },
+                { "Null", NODE_NULL, 0, 0 },
+                { "NULL", NODE_NULL, 0, 0 },
+                { "nULL", NODE_STRING, 0, 0 },
+                { "true", NODE_BOOL, 1, 0 },
+                { "True", NODE_BOOL, 1, 0 },
+                { "TRUE", NODE_BOOL, 1, 0 },
+                { "false", NODE_BOOL, 0, 0 },
+                { "FALSE", NODE_BOOL, 0, 0 },
+                { "tRUE", NODE_STRING, 0, 0 },
+                { "yes", NODE_STRING, 0, 0 },
+                { "no", NODE_STRING, 0, 0 },
+                { "on", NODE_STRING, 0, 0 },
+                { "y", NODE_STRING, 0, 0 },
+                { "off", NODE_STRING, 0, 0 },
+                { "0", NODE_INT, 0, 0 },
+                { "-0", NODE_INT, 0, 0 },
+                { "012", NODE_INT, 12, 12 },
+                { "+7", NODE_INT, 7, 7 },
+                { "0o14", NODE_INT, 12, 12 },
+                { "0x1F", NODE_INT, 31, 31 },
+                { "0xfg", NODE_STRING, 0, 0 },
+                { "0o8", NODE_STRING, 0, 0 },
+                { "0x", NODE_STRING, 0, 0 },
+                { "-0x1", NODE_STRING, 0, 0 },
+                { "0b1", NODE_STRING, 0, 0 },
+                { "1_000", NODE_STRING, 0, 0 },
+                { "60:30", NODE_STRING, 0, 0 },
+                { "1.2.3", NODE_STRING, 0, 0 },
+                { "+", NODE_STRING, 0, 0 },
                 { "9223372036854775807", NODE_INT, INT64_MAX, 9223372036854775807.0 },
                 { "-9223372036854775808", NODE_INT, INT64_MIN, -9223372036854775808.0 },
                 { "9223372036854775808", NODE_FLOAT, 0, 9223372036854775808.0 },
                 { "18446744073709551617", NODE_FLOAT, 0, 18446744073709551616.0 },
                 { "0x10000000000000000", NODE_FLOAT, 0, 18446744073709551616.0 },
                 { "9007199254740993", NODE_INT, 9007199254740993, 9007199254740992.0 },
-                { "1.0", NODE_FLOAT, 0, 1 }, { "1.", NODE_FLOAT, 0, 1 }, { ".5", NODE_FLOAT, 0, .5 },
-                { "-1.5e-3", NODE_FLOAT, 0, -0.0015 }, { "1e3", NODE_FLOAT, 0, 1000 },
-                { "1e", NODE_STRING, 0, 0 }, { ".", NODE_STRING, 0, 0 }, { "e3", NODE_STRING, 0, 0 },
-                { "inf", NODE_STRING, 0, 0 }, { "nan", NODE_STRING, 0, 0 }, { "infinity", NODE_STRING, 0, 0 },
-                { "0x1p3", NODE_STRING, 0, 0 }, { "30s", NODE_STRING, 0, 0 }, { "2001-01-01", NODE_STRING, 0, 0 },
+                { "1.0", NODE_FLOAT, 0, 1 },
+                { "1.", NODE_FLOAT, 0, 1 },
+                { ".5", NODE_FLOAT, 0, .5 },
+                { "-1.5e-3", NODE_FLOAT, 0, -0.0015 },
+                { "1e3", NODE_FLOAT, 0, 1000 },
+                { "1e", NODE_STRING, 0, 0 },
+                { ".", NODE_STRING, 0, 0 },
+                { "e3", NODE_STRING, 0, 0 },
+                { "inf", NODE_STRING, 0, 0 },
+                { "nan", NODE_STRING, 0, 0 },
+                { "infinity", NODE_STRING, 0, 0 },
+                { "0x1p3", NODE_STRING, 0, 0 },
+                { "30s", NODE_STRING, 0, 0 },
+                { "2001-01-01", NODE_STRING, 0, 0 },
         };
 
         (void)state;
@@ -113,17 +142,16 @@ resolves_the_numbers_that_are_none(void **state)
 static void
 keeps_order_and_places(void **state)
 {
-        static const char text[] =
-                "# a policy\r\n"
-                "provider: local\r\n"
-                "\"\xc3\xa9t\xc3\xa9\": {a: \xc3\xa9, b: '5'}\n"
-                "network:\n"
-                "  egress: [x.test,\n"
-                "    \"*.y.test\"]\n"
-                "note: |\n"
-                "  one\n"
-                "  two\n"
-                "none:\n";
+        static const char text[] = "# a policy\r\n"
+                                   "provider: local\r\n"
+                                   "\"\xc3\xa9t\xc3\xa9\": {a: \xc3\xa9, b: '5'}\n"
+                                   "network:\n"
+                                   "  egress: [x.test,\n"
+                                   "    \"*.y.test\"]\n"
+                                   "note: |\n"
+                                   "  one\n"
+                                   "  two\n"
+                                   "none:\n";
         const struct node *n;
 
         (void)state;
@@ -138,9 +166,9 @@ keeps_order_and_places(void **state)
         assert_int_equal(n->key_line, 2);
         assert_int_equal(n->key_column, 1);
         n = node_find(node_find(root, "\xc3\xa9t\xc3\xa9"), "b");
-        assert_true(node_is_text(n, "5"));                     /* quoted: a string */
+        assert_true(node_is_text(n, "5")); /* quoted: a string */
         assert_int_equal(n->line, 3);
-        assert_int_equal(n->column, 21);                       /* in bytes */
+        assert_int_equal(n->column, 21); /* in bytes */
         assert_int_equal(n->key_column, 18);
         n = node_find(node_find(root, "network"), "egress");
         assert_int_equal(n->kind, NODE_LIST);
@@ -162,8 +190,9 @@ static void
 accepts_what_may_stand_around_a_document(void **state)
 {
         static const char *const cases[] = {
-                "---\na: 1\n", "--- {a: 1}", "a: 1\n...\n", "# c\n\n---\na: 1\n...\n# c\n", "a: 1 # c",
-                "\n\n  {a: 1}\n\n", "{\"a\":1}", "'a': 1", "? a\n: 1\n", "a: 1\n...\n...\n",
+                "---\na: 1\n", "--- {a: 1}",       "a: 1\n...\n", "# c\n\n---\na: 1\n...\n# c\n",
+                "a: 1 # c",    "\n\n  {a: 1}\n\n", "{\"a\":1}",   "'a': 1",
+                "? a\n: 1\n",  "a: 1\n...\n...\n",
         };
 
         (void)state;
@@ -232,14 +261,16 @@ refuses_what_can_mean_two_things(void **state)
 
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-                must_refuse(cases[i].text, strlen(cases[i].text), cases[i].reason, cases[i].line, cases[i].column);
+                must_refuse(cases[i].text, strlen(cases[i].text), cases[i].reason, cases[i].line,
+                            cases[i].column);
 }
 
 static void
 says_where_the_scanner_stumbled(void **state)
 {
         static const char quote_host[] = "Quote it: write \"*.example.com\", with the quotes.";
-        static const char quote_slug[] = "Quote it: write \"@npm\" or \"@owner/slug\", with the quotes.";
+        static const char quote_slug[] =
+                "Quote it: write \"@npm\" or \"@owner/slug\", with the quotes.";
         static const struct {
                 const char *text;
                 unsigned line, column;
@@ -252,19 +283,25 @@ says_where_the_scanner_stumbled(void **state)
                 { "a: `x`\n", 1, 4, NULL },
                 { "a: %x\n", 1, 4, NULL },
                 { "a:\n\tb: 1\n", 2, 1, "Indent with spaces: two for each level." },
-                { "x: 1\na: [1, 2\nb: 1\n", 3, 2, "Close the `[` of line 2 with a `]`, and put a comma between its entries." },
-                { "a: {b: 1\nc: 2\n", 2, 2, "Close the `{` of line 1 with a `}`, and put a comma between its members." },
+                { "x: 1\na: [1, 2\nb: 1\n", 3, 2,
+                  "Close the `[` of line 2 with a `]`, and put a comma between its entries." },
+                { "a: {b: 1\nc: 2\n", 2, 2,
+                  "Close the `{` of line 1 with a `}`, and put a comma between its members." },
                 { "a: \"x\n", 2, 1, "Close the quote that begins on line 1." },
-                { "a: b: c\n", 1, 5, "Put quotes around a value that holds `: `, or check the indentation of this line." },
+                { "a: b: c\n", 1, 5,
+                  "Put quotes around a value that holds `: `, or check the indentation of this "
+                  "line." },
                 { "a:\n   b: 1\n  c: 2\n", 3, 3,
-                  "Check its indentation: the fields of one map begin in the same column. A value that begins with a quote ends with it." },
+                  "Check its indentation: the fields of one map begin in the same column. A value "
+                  "that begins with a quote ends with it." },
                 { "a: 1\nb\n", 3, 1, "Write NAME: VALUE, with a space after the colon." },
                 { "a: }\n", 1, 4, NULL },
         };
 
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                must_refuse(cases[i].text, strlen(cases[i].text), "yaml", cases[i].line, cases[i].column);
+                must_refuse(cases[i].text, strlen(cases[i].text), "yaml", cases[i].line,
+                            cases[i].column);
                 if (cases[i].hint)
                         assert_string_equal(error_hint_text(&error), cases[i].hint);
         }
@@ -288,8 +325,12 @@ refuses_bytes_that_are_no_plain_utf8_text(void **state)
                 size_t len;
                 unsigned line, column;
         } cases[] = {
-                { BYTES("\xef\xbb\xbf" "a: 1\n"), 1, 1 },
-                { BYTES("\xff\xfe" "a\0:\0 \0001\0"), 1, 1 },
+                { BYTES("\xef\xbb\xbf"
+                        "a: 1\n"),
+                  1, 1 },
+                { BYTES("\xff\xfe"
+                        "a\0:\0 \0001\0"),
+                  1, 1 },
                 { BYTES("\xfe\xff\0a\0:\0 \0001"), 1, 1 },
                 { BYTES("a\0:\0 \0001\0"), 1, 2 },
                 { BYTES("a: 1\nb: x\0y\n"), 2, 5 },
@@ -298,8 +339,12 @@ refuses_bytes_that_are_no_plain_utf8_text(void **state)
                 { BYTES("a: \xed\xa0\x80\n"), 1, 4 },
                 { BYTES("a: \xf4\x90\x80\x80\n"), 1, 4 },
                 { BYTES("a: \xe2\x82"), 1, 4 },
-                { BYTES("a: \xe2\x80\xa8" "b: 1\n"), 1, 4 },
-                { BYTES("# x\xc2\x85" "b: 1\n"), 1, 4 },
+                { BYTES("a: \xe2\x80\xa8"
+                        "b: 1\n"),
+                  1, 4 },
+                { BYTES("# x\xc2\x85"
+                        "b: 1\n"),
+                  1, 4 },
                 { BYTES("# x\rb: 1\n"), 1, 4 },
                 { BYTES("a: x\x1b[0m\n"), 1, 5 },
                 { BYTES("a: \x7f\n"), 1, 4 },
@@ -336,7 +381,10 @@ cpu_seconds(void)
         return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-enum { TRIES = 5 };    /* a host that takes the processor away lengthens some runs, not each; a quadratic reader is slow each time */
+enum {
+        TRIES = 5
+}; /* a host that takes the processor away lengthens some runs, not each; a quadratic reader is slow
+      each time */
 
 /* Each is a few milliseconds; a quadratic reader takes seconds. A sanitized build is slower. */
 static void
@@ -420,8 +468,12 @@ stands_on_its_limits_exactly(void **state)
                 const char *text;
                 int result;
         } cases[] = {
-                { "[[[]]]", 0 }, { "[[[[]]]]", -1 }, { "[a, b, c]", 0 }, { "[a, b, c, d]", -1 },
-                { "a: {b: {c: 1}}", 0 }, { "a: {b: {c: []}}", -1 },
+                { "[[[]]]", 0 },
+                { "[[[[]]]]", -1 },
+                { "[a, b, c]", 0 },
+                { "[a, b, c, d]", -1 },
+                { "a: {b: {c: 1}}", 0 },
+                { "a: {b: {c: []}}", -1 },
                 { "0123456789012345678901234567890123456789012345678901234567890123", 0 },
                 { "01234567890123456789012345678901234567890123456789012345678901234", -1 },
         };
@@ -431,7 +483,8 @@ stands_on_its_limits_exactly(void **state)
                 arena_fini(&arena);
                 arena_init(&arena, 1u << 20);
                 error = (struct error){ 0 };
-                assert_int_equal(yaml_read(&arena, cases[i].text, strlen(cases[i].text), 1, &small, &root, &error),
+                assert_int_equal(yaml_read(&arena, cases[i].text, strlen(cases[i].text), 1, &small,
+                                           &root, &error),
                                  cases[i].result);
                 if (cases[i].result < 0)
                         assert_string_equal(error.reason, "too_large");
@@ -449,7 +502,8 @@ says_when_memory_ends_at_any_point(void **state)
                 arena_fini(&arena);
                 arena_init(&arena, limit);
                 error = (struct error){ 0 };
-                was_read = yaml_read(&arena, text, sizeof text - 1, 1, &text_limits_manifest, &root, &error) == 0;
+                was_read = yaml_read(&arena, text, sizeof text - 1, 1, &text_limits_manifest, &root,
+                                     &error) == 0;
                 if (!was_read)
                         assert_int_equal(error.code, ERROR_NO_MEMORY);
         }
@@ -462,9 +516,12 @@ counts_lines_from_the_first_line_given(void **state)
         (void)state;
         arena_fini(&arena);
         arena_init(&arena, 1u << 20);
-        assert_int_equal(yaml_read(&arena, "a: 1\nb: 2\n", 10, 40, &text_limits_manifest, &root, &error), 0);
+        assert_int_equal(
+                yaml_read(&arena, "a: 1\nb: 2\n", 10, 40, &text_limits_manifest, &root, &error), 0);
         assert_int_equal(node_find(root, "b")->line, 41);
-        assert_int_equal(yaml_read(&arena, "a: 1\nb: *\n", 10, 40, &text_limits_manifest, &root, &error), -1);
+        assert_int_equal(
+                yaml_read(&arena, "a: 1\nb: *\n", 10, 40, &text_limits_manifest, &root, &error),
+                -1);
         assert_int_equal(error.line, 41);
         assert_int_equal(error.column, 4);
 }

@@ -36,7 +36,8 @@ open_up(int dir, const char *name)
         if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
                 return -ENOTDIR;
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        return (st.st_mode & 0700) != 0700 && chmod(link, 0700) < 0 ? -errno : place_into(dir, name, 0);
+        return (st.st_mode & 0700) != 0700 && chmod(link, 0700) < 0 ? -errno
+                                                                    : place_into(dir, name, 0);
 }
 
 /*
@@ -51,11 +52,13 @@ empty_one(int dir, uint64_t *budget, int *ret_next)
         int result = list ? 0 : -errno;
 
         *ret_next = -1;
-        while (list && result == 0 && *budget > 0 && *ret_next < 0 && (entry = readdir(list)) != NULL) {
+        while (list && result == 0 && *budget > 0 && *ret_next < 0 &&
+               (entry = readdir(list)) != NULL) {
                 if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
                         continue;
                 --*budget;
-                if (unlinkat(dir, entry->d_name, 0) == 0 || unlinkat(dir, entry->d_name, AT_REMOVEDIR) == 0)
+                if (unlinkat(dir, entry->d_name, 0) == 0 ||
+                    unlinkat(dir, entry->d_name, AT_REMOVEDIR) == 0)
                         continue;
                 if (errno != ENOTEMPTY && errno != EEXIST)
                         result = -errno;
@@ -111,7 +114,9 @@ erase(int dir, const char *name, int top, int *at, uint64_t *budget)
 {
         int result = empty_below(top, at, budget);
 
-        return result != 0 ? result : unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+        return result != 0                                                ? result
+               : unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno
+                                                                          : 0;
 }
 
 int
@@ -164,7 +169,8 @@ find_gone(struct volume_sweep *s)
         int result = list ? 0 : -errno;
 
         while (list && result == 0 && (entry = readdir(list)) != NULL) {
-                if (strncmp(entry->d_name, ".gone-", 6) != 0 || strlen(entry->d_name) >= sizeof s->name)
+                if (strncmp(entry->d_name, ".gone-", 6) != 0 ||
+                    strlen(entry->d_name) >= sizeof s->name)
                         continue;
                 memcpy(s->name, entry->d_name, strlen(entry->d_name) + 1);
                 s->top = open_up(s->dir, s->name);
@@ -172,7 +178,9 @@ find_gone(struct volume_sweep *s)
                         close_gone(s);
                         continue;
                 }
-                result = s->top < 0 ? s->top : (s->at = fcntl(s->top, F_DUPFD_CLOEXEC, 3)) < 0 ? -errno : 1;
+                result = s->top < 0                                        ? s->top
+                         : (s->at = fcntl(s->top, F_DUPFD_CLOEXEC, 3)) < 0 ? -errno
+                                                                           : 1;
         }
         if (list)
                 (void)closedir(list);
@@ -252,7 +260,8 @@ erase_find_users(int volume, struct volume_info *info)
         if (!list)
                 return uses < 0 ? uses : -errno;
         while ((entry = readdir(list)) != NULL)
-                if (strspn(entry->d_name, "0123456789abcdef") == VOLUME_ID_LEN && is_held(uses, entry->d_name)) {
+                if (strspn(entry->d_name, "0123456789abcdef") == VOLUME_ID_LEN &&
+                    is_held(uses, entry->d_name)) {
                         memcpy(info->user, entry->d_name, VOLUME_ID_LEN);
                         info->users++;
                 }

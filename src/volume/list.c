@@ -30,7 +30,8 @@ count_entry(int dir, const char *name, struct volume_info *info, unsigned depth)
 
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return -1;
-        info->bytes += (uint64_t)st.st_blocks * BLOCK / (S_ISREG(st.st_mode) && st.st_nlink > 1 ? st.st_nlink : 1);
+        info->bytes += (uint64_t)st.st_blocks * BLOCK /
+                       (S_ISREG(st.st_mode) && st.st_nlink > 1 ? st.st_nlink : 1);
         info->files++;
         if (!S_ISDIR(st.st_mode))
                 return -1;
@@ -89,7 +90,8 @@ look(int dir, const char *name, struct volume_info *info, int *ret_data)
                         return -ENOLCK;
         volume = result = place_into(dir, name, 0);
         if (result >= 0 && fstatat(volume, "use", &st, AT_SYMLINK_NOFOLLOW) == 0)
-                info->used_ms = (uint64_t)st.st_mtim.tv_sec * 1000 + (uint64_t)st.st_mtim.tv_nsec / 1000000;
+                info->used_ms =
+                        (uint64_t)st.st_mtim.tv_sec * 1000 + (uint64_t)st.st_mtim.tv_nsec / 1000000;
         if (result >= 0 && (result = erase_find_users(volume, info)) == 0)
                 *ret_data = result = place_into(volume, "data", 0);
         (void)flock(dir, LOCK_UN);
@@ -97,7 +99,8 @@ look(int dir, const char *name, struct volume_info *info, int *ret_data)
 }
 
 int
-volume_list(const char *directory, uint64_t budget, int (*each)(void *ctx, const struct volume_info *info), void *ctx)
+volume_list(const char *directory, uint64_t budget,
+            int (*each)(void *ctx, const struct volume_info *info), void *ctx)
 {
         scoped_fd int dir = place_lock(directory, false);
         DIR *list = dir >= 0 ? place_entries(dir) : NULL;
@@ -114,7 +117,7 @@ volume_list(const char *directory, uint64_t budget, int (*each)(void *ctx, const
                         continue;
                 memcpy(info.name, entry->d_name, strlen(entry->d_name) + 1);
                 found = look(dir, entry->d_name, &info, &data);
-                if (found == -ENOENT)          /* removed in the meantime */
+                if (found == -ENOENT) /* removed in the meantime */
                         continue;
                 if (data >= 0)
                         count(data, &info, &budget);

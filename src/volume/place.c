@@ -51,7 +51,8 @@ make_way(const char *path)
                 memcpy(part, path, len);
                 part[len] = '\0';
                 result = mkdir(part, 0700) < 0 ? -errno : 0;
-                if (result < 0 && result != -EEXIST && !(result == -EROFS && access(part, F_OK) == 0))
+                if (result < 0 && result != -EEXIST &&
+                    !(result == -EROFS && access(part, F_OK) == 0))
                         return result;
                 if (!slash)
                         return 0;

@@ -42,7 +42,9 @@ make_data(int made)
         if (result < 0)
                 return result;
         /* Like a new home; sets the group even if the parent directory passes its own on. */
-        return fchown(data, (uid_t)-1, getegid()) < 0 || fchmod(data, 0755) < 0 || fsync(data) < 0 ? -errno : 0;
+        return fchown(data, (uid_t)-1, getegid()) < 0 || fchmod(data, 0755) < 0 || fsync(data) < 0
+                       ? -errno
+                       : 0;
 }
 
 static int
@@ -114,7 +116,9 @@ volume_create(const char *directory, const char *name, uint64_t most, bool *ret_
         return volume < 0 ? volume : 0;
 }
 
-/* -- using -------------------------------------------------------------------------------------------------------------- */
+/* -- using
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static int
 hold(int volume, struct volume_use *u)
@@ -122,14 +126,16 @@ hold(int volume, struct volume_use *u)
         u->uses = place_into(volume, "use", 0);
         if (u->uses < 0)
                 return u->uses;
-        u->lock = openat(u->uses, u->file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+        u->lock = openat(u->uses, u->file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+                         0600);
         if (u->lock < 0 || flock(u->lock, LOCK_EX | LOCK_NB) < 0)
                 return -errno;
         return 0;
 }
 
 int
-volume_hold(const char *directory, const char *name, uint64_t id, int index, uint64_t most, struct volume_use *ret, int *ret_data)
+volume_hold(const char *directory, const char *name, uint64_t id, int index, uint64_t most,
+            struct volume_use *ret, int *ret_data)
 {
         struct volume_use u = { .uses = -1, .lock = -1 };
         scoped_fd int dir = -1, volume = -1;
@@ -170,7 +176,9 @@ volume_let_go(struct volume_use *u)
         u->uses = u->lock = -1;
 }
 
-/* -- removing ----------------------------------------------------------------------------------------------------------- */
+/* -- removing
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 int
 volume_remove(const char *directory, const char *name, char ret_user[VOLUME_ID_LEN + 1])

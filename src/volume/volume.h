@@ -2,7 +2,8 @@
  * volume/volume.h - named volumes: directories of one owner that outlive sandboxes.
  *
  *     STATE/volumes/OWNER/NAME/data    what a sandbox sees
- *                        /NAME/use     one file per mount in a living sandbox, locked by its maker: ID.INDEX
+ *                        /NAME/use     one file per mount in a living sandbox, locked by its maker:
+ * ID.INDEX
  *                        /.new-NAME    being created; renamed to NAME at the end
  *                        /.gone-NUMBER removed; erased later, in parts
  *
@@ -31,12 +32,13 @@ enum { VOLUME_PATH_MAX = 4096, VOLUME_ID_LEN = 16, VOLUME_OWNER_MAX = 72 };
  * Writes STATE/volumes/OWNER to `ret`. `owner`: any text; each owner has its own directory. Errors:
  * ERROR_STATE_UNUSABLE (too long).
  */
-int volume_directory(const char *state, const char *owner, char ret[VOLUME_PATH_MAX], struct error *e);
+int volume_directory(const char *state, const char *owner, char ret[VOLUME_PATH_MAX],
+                     struct error *e);
 
 /* -- for the creator of a sandbox ------------------------------------------------------------- */
 
 struct volume_use {
-        int uses, lock;                /* -1: none */
+        int uses, lock; /* -1: none */
         char file[VOLUME_ID_LEN + 8];
 };
 
@@ -47,7 +49,8 @@ struct volume_use {
  * reached; -EPERM: a directory belongs to another user, or others may access it; -EINVAL: not a
  * valid name; -ELOOP and -ENOTDIR: the path is a link or not a directory.
  */
-int volume_hold(const char *directory, const char *name, uint64_t id, int index, uint64_t most, struct volume_use *ret, int *ret_data);
+int volume_hold(const char *directory, const char *name, uint64_t id, int index, uint64_t most,
+                struct volume_use *ret, int *ret_data);
 
 /* Accepts one that holds nothing (uses and lock -1). */
 void volume_let_go(struct volume_use *u);
@@ -58,10 +61,10 @@ struct volume_info {
         char name[NAME_MAX_LEN + 1];
         /* ms since 1970: when a sandbox last started or stopped using it, or its creation */
         uint64_t used_ms;
-        uint64_t bytes, files;         /* bytes: on disk; both cover the counted part */
-        bool is_partial;               /* there is more than was counted */
-        unsigned users;                /* mounts in living sandboxes */
-        char user[VOLUME_ID_LEN + 1];  /* the id of one of these sandboxes; "" if none */
+        uint64_t bytes, files;        /* bytes: on disk; both cover the counted part */
+        bool is_partial;              /* there is more than was counted */
+        unsigned users;               /* mounts in living sandboxes */
+        char user[VOLUME_ID_LEN + 1]; /* the id of one of these sandboxes; "" if none */
 };
 
 /*
@@ -77,7 +80,10 @@ int volume_create(const char *directory, const char *name, uint64_t most, bool *
 int volume_remove(const char *directory, const char *name, char ret_user[VOLUME_ID_LEN + 1]);
 
 /* Erases removed volumes in parts; the struct keeps the position between calls. */
-struct volume_sweep { int dir, top, at;  char name[NAME_MAX_LEN + 16]; };
+struct volume_sweep {
+        int dir, top, at;
+        char name[NAME_MAX_LEN + 16];
+};
 
 void volume_sweep_init(struct volume_sweep *s);
 void volume_sweep_fini(struct volume_sweep *s);
@@ -93,7 +99,8 @@ int volume_sweep(struct volume_sweep *s, const char *directory, uint64_t budget)
  * missing. All sizes together are counted within `budget` entries. If `each` does not return 0, the
  * listing ends with that value.
  */
-int volume_list(const char *directory, uint64_t budget, int (*each)(void *ctx, const struct volume_info *info), void *ctx);
+int volume_list(const char *directory, uint64_t budget,
+                int (*each)(void *ctx, const struct volume_info *info), void *ctx);
 
 /* Makes the error of a function above. `user`: for -EBUSY. Returns -1. */
 int volume_fail(const char *name, int result, const char *user, struct error *e);

@@ -13,7 +13,9 @@
 
 enum { ID = 0x12ab };
 
-struct bench { char top[64], place[VOLUME_PATH_MAX]; };
+struct bench {
+        char top[64], place[VOLUME_PATH_MAX];
+};
 
 static int
 set_up(void **state)
@@ -46,10 +48,15 @@ tear_down(void **state)
 static void
 each_owner_has_a_directory(void **state)
 {
-        static const struct { const char *owner, *name; } rows[] = {
-                { "uid:0", "uid:0" }, { "uid:10", "uid:10" }, { "..", "=2e=2e" }, { "a/b", "a=2fb" }, { "a=2fb", "a=3d2fb" }, { "\xc3\xa4", "=c3=a4" }, { ".", "=2e" }, { "A_b-c", "A_b-c" },
+        static const struct {
+                const char *owner, *name;
+        } rows[] = {
+                { "uid:0", "uid:0" }, { "uid:10", "uid:10" }, { "..", "=2e=2e" },
+                { "a/b", "a=2fb" },   { "a=2fb", "a=3d2fb" }, { "\xc3\xa4", "=c3=a4" },
+                { ".", "=2e" },       { "A_b-c", "A_b-c" },
         };
-        char path[VOLUME_PATH_MAX], expected[VOLUME_PATH_MAX], owner[VOLUME_OWNER_MAX + 2], state_path[VOLUME_PATH_MAX];
+        char path[VOLUME_PATH_MAX], expected[VOLUME_PATH_MAX], owner[VOLUME_OWNER_MAX + 2],
+                state_path[VOLUME_PATH_MAX];
         struct error e;
 
         (void)state;
@@ -86,7 +93,8 @@ is_held_until_let_go(void **state)
         assert_int_equal(st.st_mode, S_IFDIR | 0755);
         assert_int_equal(st.st_gid, getegid());
         (void)close(data);
-        assert_int_equal(volume_hold(b->place, "v", ID, 1, 0, &two, &data), 0);        /* the bound is on making */
+        assert_int_equal(volume_hold(b->place, "v", ID, 1, 0, &two, &data),
+                         0); /* the bound is on making */
         (void)close(data);
         assert_int_equal(volume_remove(b->place, "v", user), -EBUSY);
         assert_string_equal(user, "00000000000012ab");
@@ -178,9 +186,14 @@ erases_and_counts_within_a_budget(void **state)
 static void
 says_failures_in_words(void **state)
 {
-        static const struct { int result; enum error_code code; } rows[] = {
-                { -EBUSY, ERROR_VOLUME_IN_USE }, { -ENOENT, ERROR_VOLUME_NOT_FOUND }, { -EUSERS, ERROR_QUOTA_EXCEEDED }, { -EPERM, ERROR_STATE_UNUSABLE },
-                { -EINVAL, ERROR_INVALID_ARGUMENT }, { -ENOSPC, ERROR_STORAGE_FULL }, { -EROFS, ERROR_STATE_UNUSABLE }, { -EIO, ERROR_STATE_UNUSABLE },
+        static const struct {
+                int result;
+                enum error_code code;
+        } rows[] = {
+                { -EBUSY, ERROR_VOLUME_IN_USE },     { -ENOENT, ERROR_VOLUME_NOT_FOUND },
+                { -EUSERS, ERROR_QUOTA_EXCEEDED },   { -EPERM, ERROR_STATE_UNUSABLE },
+                { -EINVAL, ERROR_INVALID_ARGUMENT }, { -ENOSPC, ERROR_STORAGE_FULL },
+                { -EROFS, ERROR_STATE_UNUSABLE },    { -EIO, ERROR_STATE_UNUSABLE },
         };
 
         (void)state;
@@ -200,7 +213,8 @@ main(void)
                 cmocka_unit_test(each_owner_has_a_directory),
                 cmocka_unit_test_setup_teardown(is_held_until_let_go, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(is_bounded, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(erases_and_counts_within_a_budget, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(erases_and_counts_within_a_budget, set_up,
+                                                tear_down),
                 cmocka_unit_test(says_failures_in_words),
         };
 

@@ -28,14 +28,21 @@
 enum { OTHER_SOCKETCALL = 102, OTHER_SOCKET = 359, OTHER_SOCKETPAIR = 360 };
 #endif
 
-enum { X32 = 0x40000000, CALL_SOCKET = 1, CALL_SOCKETPAIR = 8 /* of socketcall(2) */, IO_URING_SETUP = 425 /* on every architecture */ };
+enum {
+        X32 = 0x40000000,
+        CALL_SOCKET = 1,
+        CALL_SOCKETPAIR = 8 /* of socketcall(2) */,
+        IO_URING_SETUP = 425 /* on every architecture */
+};
 
 #ifndef AF_VSOCK
 #define AF_VSOCK 40
 #endif
 
 #define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
-#define LOAD_LOW_HALF(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + 8 * (n))      /* little-endian */
+#define LOAD_LOW_HALF(n)                   \
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, \
+                 offsetof(struct seccomp_data, args) + 8 * (n)) /* little-endian */
 #define CLEAR(bits) BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)(bits))
 #define IF(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
@@ -45,9 +52,10 @@ enum { X32 = 0x40000000, CALL_SOCKET = 1, CALL_SOCKETPAIR = 8 /* of socketcall(2
  * One architecture's calls by number: ten steps. Any other number continues after them, still
  * loaded.
  */
-#define NUMBERS(socket_number, pair_number) \
-        LOAD(nr), CLEAR(X32), IF(IO_URING_SETUP, 0, 1), FAIL(ENOSYS), \
-        IF(socket_number, 1, 0), IF(pair_number, 0, 4), LOAD_LOW_HALF(0), IF(AF_VSOCK, 0, 1), FAIL(EAFNOSUPPORT), ALLOW
+#define NUMBERS(socket_number, pair_number)                                                      \
+        LOAD(nr), CLEAR(X32), IF(IO_URING_SETUP, 0, 1), FAIL(ENOSYS), IF(socket_number, 1, 0),   \
+                IF(pair_number, 0, 4), LOAD_LOW_HALF(0), IF(AF_VSOCK, 0, 1), FAIL(EAFNOSUPPORT), \
+                ALLOW
 
 static const struct sock_filter steps[] = {
         LOAD(arch),
@@ -58,7 +66,11 @@ static const struct sock_filter steps[] = {
         IF(ARCH_OTHER, 0, 16),
         NUMBERS(OTHER_SOCKET, OTHER_SOCKETPAIR),
         /* its arguments are in memory, where a filter cannot check them */
-        IF(OTHER_SOCKETCALL, 0, 4), LOAD_LOW_HALF(0), IF(CALL_SOCKET, 1, 0), IF(CALL_SOCKETPAIR, 0, 1), FAIL(ENOSYS),
+        IF(OTHER_SOCKETCALL, 0, 4),
+        LOAD_LOW_HALF(0),
+        IF(CALL_SOCKET, 1, 0),
+        IF(CALL_SOCKETPAIR, 0, 1),
+        FAIL(ENOSYS),
         ALLOW,
 #endif
         FAIL(ENOSYS),
@@ -67,7 +79,8 @@ static const struct sock_filter steps[] = {
 int
 wall_shut_beside(void)
 {
-        const struct sock_fprog program = { sizeof steps / sizeof *steps, (struct sock_filter *)(uintptr_t)steps };
+        const struct sock_fprog program = { sizeof steps / sizeof *steps,
+                                            (struct sock_filter *)(uintptr_t)steps };
 
         return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0 ? -errno : 0;
 }

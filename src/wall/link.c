@@ -22,14 +22,25 @@
 
 #include "wall/wall.h"
 
-enum { NET6_LEN = 8, ROOM = 512, PAIR_MTU = 65535, HARDWARE_LEN = 6, NO_ADDRESS = 1 /* IN6_ADDR_GEN_MODE_NONE */,
-       WAIT_TRIES = 20000, WAIT_NS = 100000 };
+enum {
+        NET6_LEN = 8,
+        ROOM = 512,
+        PAIR_MTU = 65535,
+        HARDWARE_LEN = 6,
+        NO_ADDRESS = 1 /* IN6_ADDR_GEN_MODE_NONE */,
+        WAIT_TRIES = 20000,
+        WAIT_NS = 100000
+};
 
 static const unsigned char hardware[HARDWARE_LEN] = { 0x02, 'c', 'a', 'r', 'r', 'l' };
 
 struct request {
         struct nlmsghdr head;
-        union { struct ifaddrmsg address; struct rtmsg route; struct ifinfomsg device; } is;
+        union {
+                struct ifaddrmsg address;
+                struct rtmsg route;
+                struct ifinfomsg device;
+        } is;
         unsigned char attributes[ROOM];
 };
 
@@ -61,7 +72,8 @@ add(struct request *r, unsigned short type, const void *value, unsigned short le
         memcpy(to, &attribute, sizeof attribute);
         if (len > 0)
                 memcpy(to + RTA_LENGTH(0), value, len);
-        r->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(r->head.nlmsg_len) + RTA_ALIGN(attribute.rta_len));
+        r->head.nlmsg_len =
+                (uint32_t)(NLMSG_ALIGN(r->head.nlmsg_len) + RTA_ALIGN(attribute.rta_len));
         return (struct rtattr *)(void *)to;
 }
 
@@ -75,14 +87,19 @@ add_number(struct request *r, unsigned short type, uint32_t value)
 static void
 close_attribute(struct request *r, struct rtattr *open)
 {
-        open->rta_len = (unsigned short)((unsigned char *)r + r->head.nlmsg_len - (unsigned char *)open);
+        open->rta_len =
+                (unsigned short)((unsigned char *)r + r->head.nlmsg_len - (unsigned char *)open);
 }
 
 /* Sends a request and reads the answer: 0 or -errno. */
 static int
 ask(int route, struct request *r)
 {
-        struct { struct nlmsghdr head; struct nlmsgerr error; unsigned char rest[ROOM]; } answer;
+        struct {
+                struct nlmsghdr head;
+                struct nlmsgerr error;
+                unsigned char rest[ROOM];
+        } answer;
         ssize_t got;
 
         r->head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
@@ -93,7 +110,8 @@ ask(int route, struct request *r)
         while (got < 0 && errno == EINTR);
         if (got < 0)
                 return -errno;
-        if ((size_t)got < sizeof answer.head + sizeof answer.error || answer.head.nlmsg_type != NLMSG_ERROR)
+        if ((size_t)got < sizeof answer.head + sizeof answer.error ||
+            answer.head.nlmsg_type != NLMSG_ERROR)
                 return -EPROTO;
         return answer.error.error;
 }
@@ -118,26 +136,41 @@ link_open(void)
 /* -- addresses and routes ---------------------------------------------------------------------- */
 
 static int
-add_address(int route, unsigned device, unsigned char family, const void *address, unsigned short len)
+add_address(int route, unsigned device, unsigned char family, const void *address,
+            unsigned short len)
 {
-        struct request r = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof r.is.address), .nlmsg_type = RTM_NEWADDR },
-                             .is.address = { .ifa_family = family, .ifa_prefixlen = (unsigned char)(len * 8), .ifa_flags = IFA_F_NODAD, .ifa_index = device } };
+        struct request r = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof r.is.address),
+                                       .nlmsg_type = RTM_NEWADDR },
+                             .is.address = { .ifa_family = family,
+                                             .ifa_prefixlen = (unsigned char)(len * 8),
+                                             .ifa_flags = IFA_F_NODAD,
+                                             .ifa_index = device } };
 
         (void)add(&r, IFA_LOCAL, address, len);
         (void)add(&r, IFA_ADDRESS, address, len);
         return ask_once(route, &r);
 }
 
-struct way { unsigned char table, type, scope; unsigned device; const void *to; const struct in_addr *source; };
+struct way {
+        unsigned char table, type, scope;
+        unsigned device;
+        const void *to;
+        const struct in_addr *source;
+};
 
 /* A route for all of a family, or for the one address `to`. */
 static int
 add_route(int route, unsigned char family, const struct way *w)
 {
         unsigned short len = family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
-        struct request r = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof r.is.route), .nlmsg_type = RTM_NEWROUTE },
-                             .is.route = { .rtm_family = family, .rtm_dst_len = (unsigned char)(w->to ? len * 8 : 0), .rtm_table = w->table,
-                                           .rtm_protocol = RTPROT_STATIC, .rtm_scope = w->scope, .rtm_type = w->type } };
+        struct request r = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof r.is.route),
+                                       .nlmsg_type = RTM_NEWROUTE },
+                             .is.route = { .rtm_family = family,
+                                           .rtm_dst_len = (unsigned char)(w->to ? len * 8 : 0),
+                                           .rtm_table = w->table,
+                                           .rtm_protocol = RTPROT_STATIC,
+                                           .rtm_scope = w->scope,
+                                           .rtm_type = w->type } };
 
         add_number(&r, RTA_OIF, w->device);
         if (w->to)
@@ -152,7 +185,11 @@ link_add_addresses(int route, unsigned device, uint32_t index)
 {
         struct in_addr four = link_address4(index);
         struct in6_addr six = link_address6(index);
-        const struct way own = { .table = RT_TABLE_LOCAL, .type = RTN_LOCAL, .scope = RT_SCOPE_HOST, .device = device, .to = &six };
+        const struct way own = { .table = RT_TABLE_LOCAL,
+                                 .type = RTN_LOCAL,
+                                 .scope = RT_SCOPE_HOST,
+                                 .device = device,
+                                 .to = &six };
         int result = add_address(route, device, AF_INET, &four, sizeof four);
 
         if (result == 0)
@@ -164,7 +201,11 @@ int
 link_make_local(int route, unsigned device, uint32_t index)
 {
         struct in_addr four = link_address4(index);
-        struct way w = { .table = RT_TABLE_LOCAL, .type = RTN_LOCAL, .scope = RT_SCOPE_HOST, .device = device, .source = &four };
+        struct way w = { .table = RT_TABLE_LOCAL,
+                         .type = RTN_LOCAL,
+                         .scope = RT_SCOPE_HOST,
+                         .device = device,
+                         .source = &four };
         int result = add_route(route, AF_INET, &w);
 
         w.source = NULL;
@@ -174,7 +215,10 @@ link_make_local(int route, unsigned device, uint32_t index)
 int
 link_add_defaults(int route, unsigned device)
 {
-        const struct way w = { .table = RT_TABLE_MAIN, .type = RTN_UNICAST, .scope = RT_SCOPE_LINK, .device = device };
+        const struct way w = { .table = RT_TABLE_MAIN,
+                               .type = RTN_UNICAST,
+                               .scope = RT_SCOPE_LINK,
+                               .device = device };
         int result = add_route(route, AF_INET, &w);
 
         return result < 0 ? result : add_route(route, AF_INET6, &w);
@@ -185,7 +229,11 @@ link_add_behind(int route, unsigned device, uint32_t index)
 {
         struct in_addr four = link_address4(index);
         struct in6_addr six = link_address6(index);
-        struct way w = { .table = RT_TABLE_LOCAL, .type = RTN_UNICAST, .scope = RT_SCOPE_LINK, .device = device, .to = &four };
+        struct way w = { .table = RT_TABLE_LOCAL,
+                         .type = RTN_UNICAST,
+                         .scope = RT_SCOPE_LINK,
+                         .device = device,
+                         .to = &four };
         int result = add_route(route, AF_INET, &w);
 
         w.to = &six;
@@ -197,7 +245,9 @@ link_add_behind(int route, unsigned device, uint32_t index)
 static struct request
 about(unsigned device)
 {
-        return (struct request){ .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg)), .nlmsg_type = RTM_SETLINK }, .is.device = { .ifi_index = (int)device } };
+        return (struct request){ .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg)),
+                                           .nlmsg_type = RTM_SETLINK },
+                                 .is.device = { .ifi_index = (int)device } };
 }
 
 int
@@ -213,7 +263,8 @@ int
 link_keep_quiet(int route, unsigned device)
 {
         struct request r = about(device);
-        struct rtattr *families = add(&r, IFLA_AF_SPEC | NLA_F_NESTED, NULL, 0), *six = add(&r, AF_INET6 | NLA_F_NESTED, NULL, 0);
+        struct rtattr *families = add(&r, IFLA_AF_SPEC | NLA_F_NESTED, NULL, 0),
+                      *six = add(&r, AF_INET6 | NLA_F_NESTED, NULL, 0);
         const unsigned char mode = NO_ADDRESS;
 
         (void)add(&r, IFLA_INET6_ADDR_GEN_MODE, &mode, sizeof mode);
@@ -226,7 +277,10 @@ int
 link_wait(int route, unsigned device)
 {
         for (int i = 0; i < WAIT_TRIES; i++) {
-                struct { struct nlmsghdr head; struct ifinfomsg device; } answer = { .head = { .nlmsg_type = 0 } };
+                struct {
+                        struct nlmsghdr head;
+                        struct ifinfomsg device;
+                } answer = { .head = { .nlmsg_type = 0 } };
                 const struct timespec pause = { .tv_nsec = WAIT_NS };
                 struct request r = about(device);
                 ssize_t got;

@@ -92,11 +92,17 @@ reuse_ports(void)
 static int
 settle_second(void)
 {
-        static const struct { const char *path, *value; } settings[] = {
-                { "/proc/sys/net/ipv4/ip_forward", "0" },                  { "/proc/sys/net/ipv6/conf/all/forwarding", "0" },
-                { "/proc/sys/net/ipv4/conf/all/rp_filter", "0" },          { "/proc/sys/net/ipv4/conf/default/rp_filter", "0" },
-                { "/proc/sys/net/ipv4/conf/all/route_localnet", "0" },     { "/proc/sys/net/ipv4/conf/default/route_localnet", "0" },
-                { "/proc/sys/net/ipv4/conf/all/log_martians", "0" },       { "/proc/sys/net/ipv4/conf/default/log_martians", "0" },
+        static const struct {
+                const char *path, *value;
+        } settings[] = {
+                { "/proc/sys/net/ipv4/ip_forward", "0" },
+                { "/proc/sys/net/ipv6/conf/all/forwarding", "0" },
+                { "/proc/sys/net/ipv4/conf/all/rp_filter", "0" },
+                { "/proc/sys/net/ipv4/conf/default/rp_filter", "0" },
+                { "/proc/sys/net/ipv4/conf/all/route_localnet", "0" },
+                { "/proc/sys/net/ipv4/conf/default/route_localnet", "0" },
+                { "/proc/sys/net/ipv4/conf/all/log_martians", "0" },
+                { "/proc/sys/net/ipv4/conf/default/log_martians", "0" },
                 { LOW_PORTS, "0" },
         };
         int result = 0;
@@ -109,9 +115,9 @@ settle_second(void)
 /* -- sockets ----------------------------------------------------------------------------------- */
 
 enum socket_flag {
-        BOTH = 1u << 0,                /* of both families */
-        FROM_INSIDE = 1u << 1,         /* routed: accepts only packets from the device, and answers
-                                        * only there */
+        BOTH = 1u << 0,        /* of both families */
+        FROM_INSIDE = 1u << 1, /* routed: accepts only packets from the device, and answers
+                                * only there */
         /* routed: may have a port on every address that the proxy has on one; no other process
          * could share it */
         SHARED = 1u << 2,
@@ -126,11 +132,14 @@ set(int fd, int level, int name, int value)
 static int
 prepare(int fd, int family, int type, unsigned flags)
 {
-        if (family == AF_INET6 && (set(fd, IPPROTO_IPV6, IPV6_V6ONLY, (flags & BOTH) == 0) < 0 || set(fd, IPPROTO_IPV6, IPV6_FREEBIND, 1) < 0))
+        if (family == AF_INET6 && (set(fd, IPPROTO_IPV6, IPV6_V6ONLY, (flags & BOTH) == 0) < 0 ||
+                                   set(fd, IPPROTO_IPV6, IPV6_FREEBIND, 1) < 0))
                 return -errno;
-        if (type == SOCK_DGRAM && (set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) < 0 || set(fd, IPPROTO_IP, IP_PKTINFO, 1) < 0))
+        if (type == SOCK_DGRAM && (set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) < 0 ||
+                                   set(fd, IPPROTO_IP, IP_PKTINFO, 1) < 0))
                 return -errno;
-        if ((flags & FROM_INSIDE) != 0 && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, END_WALL, sizeof END_WALL) < 0)
+        if ((flags & FROM_INSIDE) != 0 &&
+            setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, END_WALL, sizeof END_WALL) < 0)
                 return -errno;
         return (flags & SHARED) != 0 && set(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0 ? -errno : 0;
 }
@@ -143,7 +152,8 @@ open_at(int type, const struct sockaddr *address, socklen_t len, unsigned flags)
         int fd = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         int result = fd < 0 ? -errno : prepare(fd, family, type, flags);
 
-        if (result == 0 && address && (bind(fd, address, len) < 0 || (type == SOCK_STREAM && listen(fd, WALL_BACKLOG) < 0)))
+        if (result == 0 && address &&
+            (bind(fd, address, len) < 0 || (type == SOCK_STREAM && listen(fd, WALL_BACKLOG) < 0)))
                 result = -errno;
         if (result < 0 && fd >= 0)
                 (void)close(fd);
@@ -153,7 +163,9 @@ open_at(int type, const struct sockaddr *address, socklen_t len, unsigned flags)
 static struct sockaddr_in6
 any_at(uint16_t port)
 {
-        return (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_ANY_INIT };
+        return (struct sockaddr_in6){ .sin6_family = AF_INET6,
+                                      .sin6_port = htons(port),
+                                      .sin6_addr = IN6ADDR_ANY_INIT };
 }
 
 static int
@@ -167,7 +179,9 @@ open_any(int type, uint16_t port, unsigned flags)
 static int
 open_four(uint32_t index, uint16_t port, unsigned flags)
 {
-        struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = link_address4(index) };
+        struct sockaddr_in four = { .sin_family = AF_INET,
+                                    .sin_port = htons(port),
+                                    .sin_addr = link_address4(index) };
 
         return open_at(SOCK_STREAM, (const struct sockaddr *)&four, sizeof four, flags);
 }
@@ -175,7 +189,9 @@ open_four(uint32_t index, uint16_t port, unsigned flags)
 static int
 open_six(uint32_t index, uint16_t port)
 {
-        struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = link_address6(index) };
+        struct sockaddr_in6 six = { .sin6_family = AF_INET6,
+                                    .sin6_port = htons(port),
+                                    .sin6_addr = link_address6(index) };
 
         return open_at(SOCK_STREAM, (const struct sockaddr *)&six, sizeof six, 0);
 }
@@ -191,16 +207,24 @@ open_diag(void)
 static int
 open_slot(size_t slot, const struct wall_wanted *wanted)
 {
-        unsigned flags = wanted->is_routed ? FROM_INSIDE : 0u, shared = wanted->is_routed ? FROM_INSIDE | SHARED : 0u;
+        unsigned flags = wanted->is_routed ? FROM_INSIDE : 0u,
+                 shared = wanted->is_routed ? FROM_INSIDE | SHARED : 0u;
 
         switch (slot) {
-        case WALL_DIAG:    return open_diag();
-        case WALL_DNS_UDP: return open_any(SOCK_DGRAM, PORT_DNS, flags);
-        case WALL_DNS_TCP: return open_any(SOCK_STREAM, PORT_DNS, flags);
-        case WALL_HTTP:    return open_any(SOCK_STREAM, PORT_HTTP, flags);
-        case WALL_HTTPS:   return open_any(SOCK_STREAM, PORT_HTTPS, flags);
-        case WALL_PROXY:   return open_four(WALL_GATE, WALL_PROXY_PORT, shared);
-        default:           break;
+        case WALL_DIAG:
+                return open_diag();
+        case WALL_DNS_UDP:
+                return open_any(SOCK_DGRAM, PORT_DNS, flags);
+        case WALL_DNS_TCP:
+                return open_any(SOCK_STREAM, PORT_DNS, flags);
+        case WALL_HTTP:
+                return open_any(SOCK_STREAM, PORT_HTTP, flags);
+        case WALL_HTTPS:
+                return open_any(SOCK_STREAM, PORT_HTTPS, flags);
+        case WALL_PROXY:
+                return open_four(WALL_GATE, WALL_PROXY_PORT, shared);
+        default:
+                break;
         }
         if (slot < WALL_FIXED + wanted->port_count)
                 return open_any(SOCK_STREAM, wanted->ports[slot - WALL_FIXED], flags);
@@ -261,7 +285,10 @@ open_plain(const struct wall_wanted *wanted, int *fds)
 /* -- a second one ------------------------------------------------------------------------------ */
 
 /* The device end there, and the socket to change it. */
-struct second { int route; unsigned end; };
+struct second {
+        int route;
+        unsigned end;
+};
 
 /* In the second namespace: its settings, and the device pair to `inside`. */
 static int
@@ -345,9 +372,10 @@ open_routed_from(const struct wall_wanted *wanted, int inside, int route, int *f
 static int
 open_routed(const struct wall_wanted *wanted, int *fds)
 {
-        int inside = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), wrong = errno, route = link_open(), result;
+        int inside = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), wrong = errno,
+            route = link_open(), result;
 
-        fds[WALL_DIAG] = open_diag();          /* it belongs to the namespace of the clients */
+        fds[WALL_DIAG] = open_diag(); /* it belongs to the namespace of the clients */
         result = inside < 0 ? -wrong : route < 0 ? route : fds[WALL_DIAG];
         if (result >= 0)
                 result = open_routed_from(wanted, inside, route, fds);
@@ -374,7 +402,8 @@ wall_open(const struct wall_wanted *wanted, int ret[WALL_FDS_MAX])
         int fds[WALL_FDS_MAX] = { -1 };
         int result;
 
-        if (wanted->port_count > WALL_PORTS_MAX || wanted->stock > (wanted->is_routed ? WALL_STOCK_MAX : 0))
+        if (wanted->port_count > WALL_PORTS_MAX ||
+            wanted->stock > (wanted->is_routed ? WALL_STOCK_MAX : 0))
                 return -EINVAL;
         for (size_t i = 0; i < wanted->port_count; i++)
                 if (wanted->ports[i] == 0 || wanted->ports[i] >= PORT_FIRST_FREE)
@@ -412,5 +441,8 @@ wall_bind(int fd, uint16_t port)
 
         if (port == 0)
                 return -EINVAL;
-        return bind(fd, (const struct sockaddr *)&any, sizeof any) < 0 || listen(fd, WALL_BACKLOG) < 0 ? -errno : 0;
+        return bind(fd, (const struct sockaddr *)&any, sizeof any) < 0 ||
+                               listen(fd, WALL_BACKLOG) < 0
+                       ? -errno
+                       : 0;
 }

@@ -23,8 +23,8 @@
  * the gate: resolv.conf names it, and its HTTP proxy listens there. 2 is the sandbox itself, if the
  * wall is routed. Names start at WALL_NAME_FIRST.
  */
-#define WALL_NET4 0xc6120000u                  /* 198.18.0.0, host order */
-#define WALL_NET6 "\xfd\x63\x61\x72\x72\x65\x6c\x00"   /* fd63:6172:7265:6c00::/64, eight bytes */
+#define WALL_NET4 0xc6120000u                        /* 198.18.0.0, host order */
+#define WALL_NET6 "\xfd\x63\x61\x72\x72\x65\x6c\x00" /* fd63:6172:7265:6c00::/64, eight bytes */
 enum { WALL_GATE = 1, WALL_INSIDE = 2, WALL_NAME_FIRST = 256, WALL_INDEX_MAX = 0x1ffff };
 
 /* The sockets, in the order in which they are passed. */
@@ -34,8 +34,8 @@ enum wall_slot {
         /* [::]:53, both families; reports the address to which a question was sent */
         WALL_DNS_UDP,
         WALL_DNS_TCP,
-        WALL_HTTP,             /* [::]:80; always open, so that a refusal can give a reason */
-        WALL_HTTPS,            /* [::]:443 */
+        WALL_HTTP,  /* [::]:80; always open, so that a refusal can give a reason */
+        WALL_HTTPS, /* [::]:443 */
         /* the gate's own address, port WALL_PROXY_PORT: CONNECT, for programs that need a proxy */
         WALL_PROXY,
         /* then one listener [::]:port for each further listed port below 1024 */
@@ -45,9 +45,21 @@ enum wall_slot {
  * WALL_SSH: also listened to if there is room, because it is the port most often requested without
  * being listed; the refusal is then reported
  */
-enum { WALL_PROXY_PORT = 3128, WALL_SSH = 22, WALL_PORTS_MAX = 58, WALL_SOCKETS_MAX = 64, WALL_STOCK_MAX = 64, WALL_FDS_MAX = WALL_SOCKETS_MAX + WALL_STOCK_MAX, WALL_BACKLOG = 1024 };
+enum {
+        WALL_PROXY_PORT = 3128,
+        WALL_SSH = 22,
+        WALL_PORTS_MAX = 58,
+        WALL_SOCKETS_MAX = 64,
+        WALL_STOCK_MAX = 64,
+        WALL_FDS_MAX = WALL_SOCKETS_MAX + WALL_STOCK_MAX,
+        WALL_BACKLOG = 1024
+};
 
-struct wall_listener { uint16_t port; uint16_t pad; uint32_t index; /* of the address it is bound to; 0: any */ };
+struct wall_listener {
+        uint16_t port;
+        uint16_t pad;
+        uint32_t index; /* of the address it is bound to; 0: any */
+};
 
 /*
  * What a wall consists of. Not routed: all addresses are local in the namespace in which the wall
@@ -60,8 +72,8 @@ struct wall_listener { uint16_t port; uint16_t pad; uint32_t index; /* of the ad
  * The second namespace contains nothing else, and no route leads out of it.
  */
 struct wall_wanted {
-        const uint16_t *ports;         /* below 1024 */
-        size_t port_count;             /* at most WALL_PORTS_MAX */
+        const uint16_t *ports; /* below 1024 */
+        size_t port_count;     /* at most WALL_PORTS_MAX */
         bool is_routed;
         /* routed: sockets for ports that are requested later, at most WALL_STOCK_MAX */
         size_t stock;

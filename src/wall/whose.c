@@ -59,7 +59,10 @@ read_cgroup(const char *bytes, size_t len)
 uint64_t
 wall_whose(int diag, bool is_udp, const struct sockaddr_in6 *client, const struct sockaddr_in6 *to)
 {
-        struct { struct nlmsghdr head; struct inet_diag_req_v2 ask; } ask;
+        struct {
+                struct nlmsghdr head;
+                struct inet_diag_req_v2 ask;
+        } ask;
         struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
         const struct sockaddr_in6 *src, *dst;
         char answer[ANSWER_MAX];
@@ -68,20 +71,25 @@ wall_whose(int diag, bool is_udp, const struct sockaddr_in6 *client, const struc
 
         is_v4 = IN6_IS_ADDR_V4MAPPED(&client->sin6_addr) != 0;
         memset(&ask, 0, sizeof ask);
-        ask.head = (struct nlmsghdr){ .nlmsg_len = sizeof ask, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST };
+        ask.head = (struct nlmsghdr){ .nlmsg_len = sizeof ask,
+                                      .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                                      .nlmsg_flags = NLM_F_REQUEST };
         ask.ask.sdiag_family = is_v4 ? AF_INET : AF_INET6;
         ask.ask.sdiag_protocol = is_udp ? IPPROTO_UDP : IPPROTO_TCP;
         ask.ask.idiag_states = UINT32_MAX;
         /* for UDP the kernel needs the two ends as the socket receives; for TCP, as it sends */
         src = is_udp ? to : client;
         dst = is_udp ? client : to;
-        ask.ask.id = (struct inet_diag_sockid){ .idiag_sport = src->sin6_port, .idiag_dport = dst->sin6_port,
-                                                .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } };
+        ask.ask.id = (struct inet_diag_sockid){ .idiag_sport = src->sin6_port,
+                                                .idiag_dport = dst->sin6_port,
+                                                .idiag_cookie = { INET_DIAG_NOCOOKIE,
+                                                                  INET_DIAG_NOCOOKIE } };
         write_address(ask.ask.id.idiag_src, &src->sin6_addr, is_v4);
         write_address(ask.ask.id.idiag_dst, &dst->sin6_addr, is_v4);
         for (int i = 0; i < STALE_MAX && recv(diag, answer, sizeof answer, MSG_DONTWAIT) > 0; i++)
-                continue;                      /* discard answers to earlier questions */
-        if (sendto(diag, &ask, sizeof ask, MSG_DONTWAIT, (struct sockaddr *)&kernel, sizeof kernel) < 0)
+                continue; /* discard answers to earlier questions */
+        if (sendto(diag, &ask, sizeof ask, MSG_DONTWAIT, (struct sockaddr *)&kernel,
+                   sizeof kernel) < 0)
                 return 0;
         got = recv(diag, answer, sizeof answer, MSG_DONTWAIT);
         return got > 0 ? read_cgroup(answer, (size_t)got) : 0;

@@ -15,6 +15,7 @@
  * them, IPv4 as mapped. Returns the id of the group (cgroup v2); 0: not known. Source:
  * sock_diag(7).
  */
-uint64_t wall_whose(int diag, bool is_udp, const struct sockaddr_in6 *client, const struct sockaddr_in6 *to);
+uint64_t wall_whose(int diag, bool is_udp, const struct sockaddr_in6 *client,
+                    const struct sockaddr_in6 *to);
 
 #endif

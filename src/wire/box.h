@@ -1,11 +1,13 @@
 /*
- * wire/box.h - what keeper and box say to each other. One box process a sandbox; it outlives keepers.
+ * wire/box.h - what keeper and box say to each other. One box process a sandbox; it outlives
+ * keepers.
  *
- * The keeper that makes a box talks to it over the socket it passed along; a later keeper connects to the box's own listening
- * socket. Each connection begins with HELLO from the box, then one LISTED for every exec it knows (finished ones that are kept
- * too) and READY or GONE as it stands. The box never waits for a keeper: news that cannot be sent is kept in its table and
- * journal, and is part of the next LISTED. BOX_PROTOCOL grows by one when a message changes; a keeper speaks all from
- * BOX_PROTOCOL_OLDEST on, because boxes of an older installation keep running.
+ * The keeper that makes a box talks to it over the socket it passed along; a later keeper connects
+ * to the box's own listening socket. Each connection begins with HELLO from the box, then one
+ * LISTED for every exec it knows (finished ones that are kept too) and READY or GONE as it stands.
+ * The box never waits for a keeper: news that cannot be sent is kept in its table and journal, and
+ * is part of the next LISTED. BOX_PROTOCOL grows by one when a message changes; a keeper speaks all
+ * from BOX_PROTOCOL_OLDEST on, because boxes of an older installation keep running.
  */
 #ifndef CARREL_WIRE_BOX_H
 #define CARREL_WIRE_BOX_H
@@ -15,88 +17,123 @@
 #include "wire/channel.h"
 #include "wire/message.h"
 
-/* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall. 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. */
-enum { BOX_PROTOCOL = 6, BOX_PROTOCOL_OLDEST = 1, BOX_PROTOCOL_HANDED = 5, BOX_PROTOCOL_REFUSED = 6 };
-enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64 };    /* with the NUL */
+/* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall.
+ * 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. */
+enum {
+        BOX_PROTOCOL = 6,
+        BOX_PROTOCOL_OLDEST = 1,
+        BOX_PROTOCOL_HANDED = 5,
+        BOX_PROTOCOL_REFUSED = 6
+};
+enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64 }; /* with the NUL */
 
-/* WIRE_BOX_BEGIN, keeper to spawner: struct wire_box_begin, then the packed plan. Descriptors: the box's end of its keeper socket
- * (seqpacket), its listening socket (seqpacket), its state directory, then the plan's sources. Answered by the box itself: HELLO, then READY or GONE. */
+/* WIRE_BOX_BEGIN, keeper to spawner: struct wire_box_begin, then the packed plan. Descriptors: the
+ * box's end of its keeper socket (seqpacket), its listening socket (seqpacket), its state
+ * directory, then the plan's sources. Answered by the box itself: HELLO, then READY or GONE. */
 struct wire_box_begin {
         char id[BOX_ID_LEN];
-        uint64_t deadline_ms;          /* moment of the boot clock when the box ends, UINT64_MAX: none */
-        uint64_t keep_bytes;           /* output that is kept for one exec and stream, when the exec does not say */
-        uint64_t floor_mb;             /* free space of writable sources below which the box is ended, 0: none */
-        uint64_t floor_mask[4];        /* which sources are writable: bit i of word i / 64 */
+        uint64_t deadline_ms; /* moment of the boot clock when the box ends, UINT64_MAX: none */
+        uint64_t keep_bytes;  /* output that is kept for one exec and stream, when the exec does not
+                                 say */
+        uint64_t
+                floor_mb; /* free space of writable sources below which the box is ended, 0: none */
+        uint64_t floor_mask[4]; /* which sources are writable: bit i of word i / 64 */
         uint32_t cpu_count, pad;
 };
 
 /* WIRE_BOX_HELLO */
 struct wire_box_hello {
-        uint32_t protocol;             /* BOX_PROTOCOL of the box */
-        int32_t pid;                   /* of the box process: for people, never for kill(2) */
+        uint32_t protocol; /* BOX_PROTOCOL of the box */
+        int32_t pid;       /* of the box process: for people, never for kill(2) */
         char id[BOX_ID_LEN];
-        uint64_t started_ms;           /* boot clock */
+        uint64_t started_ms; /* boot clock */
         uint64_t deadline_ms;
         uint32_t is_ready, is_frozen;
         uint32_t can_freeze, has_groups;
 };
 
 enum box_exec_flag {
-        BOX_EXEC_BACKGROUND = 1u << 0,     /* keeps running when the caller disconnects; without it the tree is killed when its channel closes without DETACH */
-        BOX_EXEC_LOSSLESS = 1u << 1,       /* while its caller is connected, the command blocks instead of losing output */
-        BOX_EXEC_NO_STDIN = 1u << 2,       /* standard input is empty */
-        BOX_EXEC_QUIET = 1u << 3,          /* started by the keeper: not listed, and the box still counts as idle */
-        BOX_EXEC_KILL_REST = 1u << 4,      /* processes that the command leaves running are killed when it ends */
-        BOX_EXEC_REPEAT = 1u << 6,         /* WIRE_BOX_ATTACH: by a call with the exec's key; it takes over the exec if the first caller never connected */
-        BOX_EXEC_BY = 7u << 8,             /* who set timeout_ms (enum time_limit_by); the box only reports it back */
-        BOX_EXEC_AGAIN = 1u << 5,          /* WIRE_BOX_ATTACH: by a repeated call, which sends the same input from its first byte on */
+        BOX_EXEC_BACKGROUND = 1u << 0, /* keeps running when the caller disconnects; without it the
+                                          tree is killed when its channel closes without DETACH */
+        BOX_EXEC_LOSSLESS = 1u << 1, /* while its caller is connected, the command blocks instead of
+                                        losing output */
+        BOX_EXEC_NO_STDIN = 1u << 2, /* standard input is empty */
+        BOX_EXEC_QUIET =
+                1u << 3, /* started by the keeper: not listed, and the box still counts as idle */
+        BOX_EXEC_KILL_REST =
+                1u << 4, /* processes that the command leaves running are killed when it ends */
+        BOX_EXEC_REPEAT = 1u << 6, /* WIRE_BOX_ATTACH: by a call with the exec's key; it takes over
+                                      the exec if the first caller never connected */
+        BOX_EXEC_BY =
+                7u << 8, /* who set timeout_ms (enum time_limit_by); the box only reports it back */
+        BOX_EXEC_AGAIN = 1u << 5, /* WIRE_BOX_ATTACH: by a repeated call, which sends the same input
+                                     from its first byte on */
 };
 
 /*
- * WIRE_BOX_EXEC: this, then struct wire_exec with its strings. Descriptor: the box's end of the caller's channel, or none. A key that
- * was used before attaches the channel to that exec instead of starting another (from offset 0). Answered by STARTED or FAILED on the channel,
- * and by WIRE_BOX_STARTED / WIRE_BOX_FINISHED to the keeper.
+ * WIRE_BOX_EXEC: this, then struct wire_exec with its strings. Descriptor: the box's end of the
+ * caller's channel, or none. A key that was used before attaches the channel to that exec instead
+ * of starting another (from offset 0). Answered by STARTED or FAILED on the channel, and by
+ * WIRE_BOX_STARTED / WIRE_BOX_FINISHED to the keeper.
  */
 struct wire_box_exec {
-        uint32_t flags;                /* enum box_exec_flag */
-        uint32_t exec;                 /* chosen by the keeper, unique in the box, ascending; 0: the box chooses */
-        char key[BOX_KEY_LEN];         /* idempotency key, "" for none */
-        char task[BOX_KEY_LEN];        /* the task it belongs to, "" for none */
-        uint64_t deadline_ms;          /* boot clock moment at which the tree is killed as timed_out; UINT64_MAX: none */
-        uint64_t timeout_ms;           /* the same as a span, not counting time frozen; UINT64_MAX: none. The earlier one acts */
-        uint64_t cpu_ms;               /* UINT64_MAX: none */
-        uint64_t keep_bytes;           /* per stream, 0: the box's own choice */
-        uint64_t output_bytes;         /* output beyond this is dropped and counted; UINT64_MAX: no end */
+        uint32_t flags; /* enum box_exec_flag */
+        uint32_t exec;  /* chosen by the keeper, unique in the box, ascending; 0: the box chooses */
+        char key[BOX_KEY_LEN];  /* idempotency key, "" for none */
+        char task[BOX_KEY_LEN]; /* the task it belongs to, "" for none */
+        uint64_t deadline_ms;   /* boot clock moment at which the tree is killed as timed_out;
+                                   UINT64_MAX: none */
+        uint64_t timeout_ms; /* the same as a span, not counting time frozen; UINT64_MAX: none. The
+                                earlier one acts */
+        uint64_t cpu_ms;     /* UINT64_MAX: none */
+        uint64_t keep_bytes; /* per stream, 0: the box's own choice */
+        uint64_t output_bytes; /* output beyond this is dropped and counted; UINT64_MAX: no end */
 };
 
-/* WIRE_BOX_ATTACH, descriptor: the box's end of a channel. Bytes before an offset are not sent again. Unknown exec: the channel closes at once. */
-struct wire_box_attach { uint32_t exec, flags /* BOX_EXEC_LOSSLESS, BOX_EXEC_AGAIN */; uint64_t stdout_offset, stderr_offset; };
+/* WIRE_BOX_ATTACH, descriptor: the box's end of a channel. Bytes before an offset are not sent
+ * again. Unknown exec: the channel closes at once. */
+struct wire_box_attach {
+        uint32_t exec, flags /* BOX_EXEC_LOSSLESS, BOX_EXEC_AGAIN */;
+        uint64_t stdout_offset, stderr_offset;
+};
 
 /*
- * WIRE_BOX_HANDED: struct wire_exec_number. The caller has received its end of the channel that this keeper last gave to this exec. If a keeper ends before that, its end closes, and the box cannot
- * distinguish this from a caller that disconnected. A foreground exec with a key, for which HANDED has not arrived, therefore keeps running for BOX_REPEAT_MS: its caller
- * repeats the call.
+ * WIRE_BOX_HANDED: struct wire_exec_number. The caller has received its end of the channel that
+ * this keeper last gave to this exec. If a keeper ends before that, its end closes, and the box
+ * cannot distinguish this from a caller that disconnected. A foreground exec with a key, for which
+ * HANDED has not arrived, therefore keeps running for BOX_REPEAT_MS: its caller repeats the call.
  */
 enum { BOX_EXEC_BY_SHIFT = 8 };
-enum { BOX_REPEAT_MS = 15000 };        /* longer than libcarrel retries, and than a daemon needs to restart */
+enum {
+        BOX_REPEAT_MS = 15000
+}; /* longer than libcarrel retries, and than a daemon needs to restart */
 
-/* WIRE_BOX_SIGNAL: struct wire_exec_number. WIRE_BOX_KILL: the whole tree of one exec, or of every exec of a task, or of all (with what forgotten ones left). */
-struct wire_box_kill { uint32_t exec /* 0: by task */; uint32_t word /* enum outcome_word: KILLED, TIMED_OUT, POLICY_KILLED */; char task[BOX_KEY_LEN] /* "": all */; };
+/* WIRE_BOX_SIGNAL: struct wire_exec_number. WIRE_BOX_KILL: the whole tree of one exec, or of every
+ * exec of a task, or of all (with what forgotten ones left). */
+struct wire_box_kill {
+        uint32_t exec /* 0: by task */;
+        uint32_t word /* enum outcome_word: KILLED, TIMED_OUT, POLICY_KILLED */;
+        char task[BOX_KEY_LEN] /* "": all */;
+};
 
-/* WIRE_BOX_LIST asks (no body); WIRE_BOX_LISTED, one an exec, then one with exec 0. WIRE_BOX_STARTED and WIRE_BOX_FINISHED are sent without a request. */
+/* WIRE_BOX_LIST asks (no body); WIRE_BOX_LISTED, one an exec, then one with exec 0.
+ * WIRE_BOX_STARTED and WIRE_BOX_FINISHED are sent without a request. */
 enum box_exec_state { BOX_EXEC_STARTING = 1, BOX_EXEC_RUNNING, BOX_EXEC_ENDED, BOX_EXEC_FAILED };
 struct wire_box_listed {
         uint32_t exec, state, flags;
         int32_t pid;
         char key[BOX_KEY_LEN], task[BOX_KEY_LEN];
-        uint64_t started_ms;           /* boot clock */
-        uint64_t stdout_first, stderr_first;    /* offset of the oldest byte still kept */
-        struct channel_end end;        /* state ENDED; else the byte counts so far */
+        uint64_t started_ms;                 /* boot clock */
+        uint64_t stdout_first, stderr_first; /* offset of the oldest byte still kept */
+        struct channel_end end;              /* state ENDED; else the byte counts so far */
         union {
-                struct wire_exec_failed failed;        /* state FAILED */
-                struct { uint32_t low, high, pad; } timeout;   /* any other: timeout_ms of WIRE_BOX_EXEC; 0: none, or an older box */
+                struct wire_exec_failed failed; /* state FAILED */
+                struct {
+                        uint32_t low, high, pad;
+                } timeout; /* any other: timeout_ms of WIRE_BOX_EXEC; 0: none, or an older box */
         };
-        char command[128];             /* beginning of the command line, for people; control bytes already replaced */
+        char command[128]; /* beginning of the command line, for people; control bytes already
+                              replaced */
 };
 
 static inline void
@@ -113,28 +150,56 @@ wire_timeout_get(const struct wire_box_listed *l)
         return l->state == BOX_EXEC_FAILED ? 0 : (uint64_t)l->timeout.high << 32 | l->timeout.low;
 }
 
-/* WIRE_BOX_CONNECT: struct wire_connect, answered by WIRE_BOX_CONNECTED: struct wire_connected and its descriptor. */
+/* WIRE_BOX_CONNECT: struct wire_connect, answered by WIRE_BOX_CONNECTED: struct wire_connected and
+ * its descriptor. */
 /*
- * WIRE_BOX_FREEZE: struct wire_number (1 freeze, 0 thaw), answered by WIRE_BOX_FROZEN: struct wire_exec_number {number wanted, errno}: 0 once
- * every process is frozen, ENOTSUP if nothing can freeze, ESRCH while there is no box, ECANCELED if it was thawed meanwhile. An exec that is requested in
- * a frozen box waits as STARTING until it is thawed. Meanwhile ports answer, and trees can be killed.
+ * WIRE_BOX_FREEZE: struct wire_number (1 freeze, 0 thaw), answered by WIRE_BOX_FROZEN: struct
+ * wire_exec_number {number wanted, errno}: 0 once every process is frozen, ENOTSUP if nothing can
+ * freeze, ESRCH while there is no box, ECANCELED if it was thawed meanwhile. An exec that is
+ * requested in a frozen box waits as STARTING until it is thawed. Meanwhile ports answer, and trees
+ * can be killed.
  */
-/* WIRE_BOX_DEADLINE: struct wire_box_deadline, no answer. WIRE_BOX_STOP: no body; answered by WIRE_BOX_GONE once everything is undone. */
-struct wire_box_deadline { uint64_t deadline_ms; };
+/* WIRE_BOX_DEADLINE: struct wire_box_deadline, no answer. WIRE_BOX_STOP: no body; answered by
+ * WIRE_BOX_GONE once everything is undone. */
+struct wire_box_deadline {
+        uint64_t deadline_ms;
+};
 
 /* WIRE_BOX_GONE: the box has ended and its process ends after this. */
-enum box_gone { BOX_GONE_STOPPED = 1, BOX_GONE_DEADLINE, BOX_GONE_OOM, BOX_GONE_POLICY, BOX_GONE_DIED, BOX_GONE_MAKE_FAILED,
-                BOX_GONE_STUCK /* an exec was killed and did not end */ };
-struct wire_box_gone { uint32_t cause; struct wire_failed failed /* MAKE_FAILED */; uint32_t pad; uint64_t cpu_ns, oom_kills; };
+enum box_gone {
+        BOX_GONE_STOPPED = 1,
+        BOX_GONE_DEADLINE,
+        BOX_GONE_OOM,
+        BOX_GONE_POLICY,
+        BOX_GONE_DIED,
+        BOX_GONE_MAKE_FAILED,
+        BOX_GONE_STUCK /* an exec was killed and did not end */
+};
+struct wire_box_gone {
+        uint32_t cause;
+        struct wire_failed failed /* MAKE_FAILED */;
+        uint32_t pad;
+        uint64_t cpu_ns, oom_kills;
+};
 
 /* WIRE_BOX_USAGE (no body, protocol 2), answered by: */
-struct wire_box_used { uint64_t cpu_ns; uint32_t running; uint32_t pad; };
+struct wire_box_used {
+        uint64_t cpu_ns;
+        uint32_t running;
+        uint32_t pad;
+};
 
 /*
- * The journal in the state directory: one struct after another, appended before the news is sent. The first has kind 0 and carries the protocol
- * in `exec`. BOX_GONE carries its cause in listed.state, a step that failed and its errno in listed.failed.exec and .sys, CPU time in listed.end.cpu_ms. When
- * it has grown long, it is rewritten (one entry for each exec that is still known) and replaced by a rename.
+ * The journal in the state directory: one struct after another, appended before the news is sent.
+ * The first has kind 0 and carries the protocol in `exec`. BOX_GONE carries its cause in
+ * listed.state, a step that failed and its errno in listed.failed.exec and .sys, CPU time in
+ * listed.end.cpu_ms. When it has grown long, it is rewritten (one entry for each exec that is still
+ * known) and replaced by a rename.
  */
-struct box_journal { uint32_t kind /* enum wire_kind: BOX_STARTED, BOX_FINISHED, BOX_GONE */; uint32_t exec; struct wire_box_listed listed; };
+struct box_journal {
+        uint32_t kind /* enum wire_kind: BOX_STARTED, BOX_FINISHED, BOX_GONE */;
+        uint32_t exec;
+        struct wire_box_listed listed;
+};
 
 #endif

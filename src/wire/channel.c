@@ -2,8 +2,9 @@
  * wire/channel.c - the frames of a channel: read piece by piece, or one at a time.
  *
  * Room: wire (words). Touches: fd.
- * Theory: only what has a shape is ever held, and it is smaller than a hundred bytes; bulk bytes stay where the caller read them.
- * The order of a stream (nothing after its end, no byte twice) is judged here, so that every reader of it is as strict.
+ * Theory: only what has a shape is ever held, and it is smaller than a hundred bytes; bulk bytes
+ * stay where the caller read them. The order of a stream (nothing after its end, no byte twice) is
+ * judged here, so that every reader of it is as strict.
  */
 #include "wire/channel.h"
 
@@ -16,7 +17,11 @@
 
 enum { BYTES_BODY = -1 };
 
-struct kind_row { uint32_t kind; enum channel_side side; int len, is_last; };
+struct kind_row {
+        uint32_t kind;
+        enum channel_side side;
+        int len, is_last;
+};
 
 static const struct kind_row kinds[] = {
         { CHANNEL_STARTED, CHANNEL_FROM_BOX, sizeof(struct channel_started), 0 },
@@ -40,7 +45,9 @@ find_kind(uint32_t kind)
         return NULL;
 }
 
-/* -- reading --------------------------------------------------------------------------------------------------- */
+/* -- reading
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 void
 channel_reader_init(struct channel_reader *r, enum channel_side side)
@@ -79,7 +86,8 @@ check_head(struct channel_reader *r)
         struct channel_frame f = head_of(r);
         const struct kind_row *row = find_kind(f.kind);
 
-        if (!row || row->side != r->side || r->is_over || f.len > CHANNEL_FRAME_MAX || (row->len != BYTES_BODY && f.len != (uint32_t)row->len))
+        if (!row || row->side != r->side || r->is_over || f.len > CHANNEL_FRAME_MAX ||
+            (row->len != BYTES_BODY && f.len != (uint32_t)row->len))
                 return -EPROTO;
         return check_offset(r, &f);
 }
@@ -104,12 +112,13 @@ end_frame(struct channel_reader *r, const struct kind_row *row)
 
 /* The head is whole: gives what there is of the body. */
 static int
-next_piece(struct channel_reader *r, const unsigned char **bytes, size_t *len, struct channel_piece *ret)
+next_piece(struct channel_reader *r, const unsigned char **bytes, size_t *len,
+           struct channel_piece *ret)
 {
         struct channel_frame f = head_of(r);
         const struct kind_row *row = find_kind(f.kind);
 
-        if (!row)                              /* judged when its head came */
+        if (!row) /* judged when its head came */
                 return -EPROTO;
         *ret = (struct channel_piece){ .kind = f.kind, .offset = f.offset + r->body_got };
         if (row->len == BYTES_BODY) {
@@ -132,7 +141,8 @@ next_piece(struct channel_reader *r, const unsigned char **bytes, size_t *len, s
 }
 
 int
-channel_reader_next(struct channel_reader *r, const unsigned char **bytes, size_t *len, struct channel_piece *ret)
+channel_reader_next(struct channel_reader *r, const unsigned char **bytes, size_t *len,
+                    struct channel_piece *ret)
 {
         if (r->is_broken)
                 return -EPROTO;
@@ -154,7 +164,9 @@ channel_reader_is_between(const struct channel_reader *r)
         return r->head_got == 0 && !r->is_broken;
 }
 
-/* -- writing --------------------------------------------------------------------------------------------------- */
+/* -- writing
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 struct channel_frame
 channel_head(uint32_t kind, size_t len, uint64_t offset)
@@ -166,7 +178,8 @@ static int
 send_all(int socket, struct iovec *parts, size_t count)
 {
         while (count > 0) {
-                struct msghdr msg = { .msg_iov = parts, .msg_iovlen = (__typeof__(msg.msg_iovlen))count };
+                struct msghdr msg = { .msg_iov = parts,
+                                      .msg_iovlen = (__typeof__(msg.msg_iovlen))count };
                 ssize_t sent = sendmsg(socket, &msg, MSG_NOSIGNAL);
 
                 if (sent < 0 && errno == EINTR)
@@ -193,8 +206,13 @@ channel_send(int socket, uint32_t kind, const void *bytes, size_t len, uint64_t 
                 return -EINVAL;
         do {
                 size_t n = len - at < CHANNEL_FRAME_MAX ? len - at : CHANNEL_FRAME_MAX;
-                struct channel_frame head = channel_head(kind, n, offset > 0 || kind == CHANNEL_STDOUT || kind == CHANNEL_STDERR ? offset + at : 0);
-                struct iovec parts[2] = { { &head, sizeof head }, { n > 0 ? (unsigned char *)(uintptr_t)bytes + at : NULL, n } };
+                struct channel_frame head = channel_head(
+                        kind, n,
+                        offset > 0 || kind == CHANNEL_STDOUT || kind == CHANNEL_STDERR ? offset + at
+                                                                                       : 0);
+                struct iovec parts[2] = { { &head, sizeof head },
+                                          { n > 0 ? (unsigned char *)(uintptr_t)bytes + at : NULL,
+                                            n } };
                 int result = send_all(socket, parts, n > 0 ? 2 : 1);
 
                 if (result < 0)
@@ -204,7 +222,8 @@ channel_send(int socket, uint32_t kind, const void *bytes, size_t len, uint64_t 
         return 0;
 }
 
-/* -- reading and waiting --------------------------------------------------------------------------------------- */
+/* -- reading and waiting
+ * --------------------------------------------------------------------------------------- */
 
 /* 1: all of it; 0: closed before the first byte; -errno. */
 static int
@@ -227,7 +246,8 @@ receive_all(int socket, void *to, size_t len)
 }
 
 int
-channel_receive(int socket, struct channel_reader *r, struct channel_frame *ret, void *body, size_t room)
+channel_receive(int socket, struct channel_reader *r, struct channel_frame *ret, void *body,
+                size_t room)
 {
         int got;
 

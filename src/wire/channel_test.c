@@ -1,5 +1,6 @@
 /*
- * wire/channel_test.c - a stream of frames comes out as it went in, however it is cut; a malformed one is refused at once.
+ * wire/channel_test.c - a stream of frames comes out as it went in, however it is cut; a malformed
+ * one is refused at once.
  */
 #include "wire/channel.h"
 
@@ -12,7 +13,10 @@
 #include "base/unit.h"
 #include "wire/message.h"
 
-struct stream { unsigned char bytes[4096]; size_t len; };
+struct stream {
+        unsigned char bytes[4096];
+        size_t len;
+};
 
 static void
 add(struct stream *s, uint32_t kind, const void *body, size_t len, uint64_t offset)
@@ -42,7 +46,11 @@ sample(void)
 }
 
 /* What a reader made of a stream, as text. */
-struct seen { char out[64], err[64]; uint64_t out_end, err_end; int started, ended; };
+struct seen {
+        char out[64], err[64];
+        uint64_t out_end, err_end;
+        int started, ended;
+};
 
 static void
 see(struct seen *s, const struct channel_piece *p)
@@ -81,7 +89,9 @@ any_cut_gives_the_same(void **state)
 
                 channel_reader_init(&r, CHANNEL_FROM_BOX);
                 for (size_t at = 0; at < s.len; at += step)
-                        assert_int_equal(feed(&r, &seen, s.bytes + at, s.len - at < step ? s.len - at : step), 0);
+                        assert_int_equal(feed(&r, &seen, s.bytes + at,
+                                              s.len - at < step ? s.len - at : step),
+                                         0);
                 assert_string_equal(seen.out, "hellobye");
                 assert_string_equal(seen.err, "no");
                 assert_int_equal(seen.out_end, 12);
@@ -108,17 +118,27 @@ a_stream_cut_short_is_seen(void **state)
 static void
 malformed_frames_are_refused(void **state)
 {
-        static const struct { const char *name; enum channel_side side; struct channel_frame head; } cases[] = {
+        static const struct {
+                const char *name;
+                enum channel_side side;
+                struct channel_frame head;
+        } cases[] = {
                 { "kind 0", CHANNEL_FROM_BOX, { 0, 0, 0 } },
                 { "unknown kind", CHANNEL_FROM_BOX, { CHANNEL_KIND_MAX, 0, 0 } },
                 { "huge kind", CHANNEL_FROM_BOX, { UINT32_MAX, 0, 0 } },
                 { "stdin from a box", CHANNEL_FROM_BOX, { CHANNEL_STDIN, 1, 0 } },
                 { "output to a box", CHANNEL_TO_BOX, { CHANNEL_STDOUT, 1, 0 } },
                 { "too long", CHANNEL_FROM_BOX, { CHANNEL_STDOUT, CHANNEL_FRAME_MAX + 1, 0 } },
-                { "a start of another size", CHANNEL_FROM_BOX, { CHANNEL_STARTED, sizeof(struct channel_started) + 1, 0 } },
-                { "an end of another size", CHANNEL_FROM_BOX, { CHANNEL_END, sizeof(struct channel_end) - 8, 0 } },
+                { "a start of another size",
+                  CHANNEL_FROM_BOX,
+                  { CHANNEL_STARTED, sizeof(struct channel_started) + 1, 0 } },
+                { "an end of another size",
+                  CHANNEL_FROM_BOX,
+                  { CHANNEL_END, sizeof(struct channel_end) - 8, 0 } },
                 { "an offset that wraps", CHANNEL_FROM_BOX, { CHANNEL_STDOUT, 2, UINT64_MAX - 1 } },
-                { "an offset on a start", CHANNEL_FROM_BOX, { CHANNEL_STARTED, sizeof(struct channel_started), 1 } },
+                { "an offset on a start",
+                  CHANNEL_FROM_BOX,
+                  { CHANNEL_STARTED, sizeof(struct channel_started), 1 } },
                 { "a signal without number", CHANNEL_TO_BOX, { CHANNEL_SIGNAL, 0, 0 } },
                 { "an end of input with bytes", CHANNEL_TO_BOX, { CHANNEL_STDIN_END, 1, 0 } },
         };
@@ -166,7 +186,8 @@ no_byte_comes_twice_and_nothing_after_the_end(void **state)
         assert_string_equal(seen.out, "abc");
 }
 
-/* -- over a socket --------------------------------------------------------------------------------------------- */
+/* -- over a socket
+ * --------------------------------------------------------------------------------------------- */
 
 enum { LONG = CHANNEL_FRAME_MAX * 2 + 17 };
 static unsigned char long_input[LONG], body[CHANNEL_FRAME_MAX];

@@ -25,9 +25,11 @@ put(char *at, const char *end, const char *const *texts, size_t count)
 }
 
 size_t
-wire_gate_config(void *ret, size_t room, const char *const *resolvers, size_t resolver_count, const char *const *networks, size_t network_count)
+wire_gate_config(void *ret, size_t room, const char *const *resolvers, size_t resolver_count,
+                 const char *const *networks, size_t network_count)
 {
-        struct wire_gate_config head = { .resolvers = (uint32_t)resolver_count, .networks = (uint32_t)network_count };
+        struct wire_gate_config head = { .resolvers = (uint32_t)resolver_count,
+                                         .networks = (uint32_t)network_count };
         char *start = (char *)ret + sizeof head, *at;
 
         if (room < sizeof head)
@@ -42,11 +44,13 @@ wire_gate_config(void *ret, size_t room, const char *const *resolvers, size_t re
 }
 
 size_t
-wire_gate_policy(void *ret, size_t room, const struct wire_gate_policy *head, const char *const *allow, size_t allow_count,
-                 const char *const *private_names, size_t private_count, const struct wall_listener *listeners, size_t listener_count)
+wire_gate_policy(void *ret, size_t room, const struct wire_gate_policy *head,
+                 const char *const *allow, size_t allow_count, const char *const *private_names,
+                 size_t private_count, const struct wall_listener *listeners, size_t listener_count)
 {
         struct wire_gate_policy p = *head;
-        char *start = (char *)ret + sizeof p, *end = (char *)ret + (room < GATE_POLICY_MAX ? room : GATE_POLICY_MAX), *at;
+        char *start = (char *)ret + sizeof p,
+             *end = (char *)ret + (room < GATE_POLICY_MAX ? room : GATE_POLICY_MAX), *at;
 
         if (room < sizeof p || allow_count > GATE_ENTRIES_MAX || private_count > GATE_ENTRIES_MAX)
                 return 0;
@@ -61,7 +65,8 @@ wire_gate_policy(void *ret, size_t room, const struct wire_gate_policy *head, co
         memcpy(ret, &p, sizeof p);
         while ((at - (char *)ret) % ALIGN != 0 && at < end)
                 *at++ = '\0';
-        if ((at - (char *)ret) % ALIGN != 0 || listener_count * sizeof *listeners > (size_t)(end - at))
+        if ((at - (char *)ret) % ALIGN != 0 ||
+            listener_count * sizeof *listeners > (size_t)(end - at))
                 return 0;
         if (listener_count > 0)
                 memcpy(at, listeners, listener_count * sizeof *listeners);

@@ -1,6 +1,6 @@
 /* wire/gate_test.c - what the packing of wire/gate.h promises. */
-#include "wire/gate.h"
 #include "base/unit.h"
+#include "wire/gate.h"
 
 #include <string.h>
 
@@ -9,7 +9,9 @@ static _Alignas(8) char body[GATE_POLICY_MAX];
 static void
 a_config_is_its_texts(void **state)
 {
-        static const char *const resolvers[] = { "127.0.0.1:5300" }, *const networks[] = { "10.0.0.0/8", "fd00::/8" };
+        static const char *const resolvers[] = { "127.0.0.1:5300" }, *const networks[] = {
+                "10.0.0.0/8", "fd00::/8"
+        };
         const struct wire_gate_config *head = (const void *)body;
         size_t len = wire_gate_config(body, sizeof body, resolvers, 1, networks, 2);
 
@@ -26,14 +28,18 @@ a_config_is_its_texts(void **state)
 static void
 a_policy_is_texts_and_listeners(void **state)
 {
-        static const char *const allow[] = { "a.example", "*.b.example:5432" }, *const private_names[] = { "db.internal" };
-        static const struct wall_listener listeners[] = { { .port = 22 }, { .port = 5432, .index = 300 } };
+        static const char *const allow[] = { "a.example", "*.b.example:5432" },
+                                 *const private_names[] = { "db.internal" };
+        static const struct wall_listener listeners[] = { { .port = 22 },
+                                                          { .port = 5432, .index = 300 } };
         const struct wire_gate_policy wanted = { .wall = 7, .generation = 3, .id = "0123" };
         const struct wire_gate_policy *head = (const void *)body;
         size_t texts = 10 + 17 + 12, at = (sizeof *head + texts + 7) / 8 * 8;
 
         (void)state;
-        assert_int_equal(wire_gate_policy(body, sizeof body, &wanted, allow, 2, private_names, 1, listeners, 2), at + sizeof listeners);
+        assert_int_equal(wire_gate_policy(body, sizeof body, &wanted, allow, 2, private_names, 1,
+                                          listeners, 2),
+                         at + sizeof listeners);
         assert_int_equal(head->wall, 7);
         assert_int_equal(head->allow, 2);
         assert_int_equal(head->private_names, 1);
@@ -42,9 +48,12 @@ a_policy_is_texts_and_listeners(void **state)
         assert_string_equal(head->id, "0123");
         assert_string_equal(body + sizeof *head + 10, "*.b.example:5432");
         assert_memory_equal(body + at, listeners, sizeof listeners);
-        assert_int_equal(wire_gate_policy(body, sizeof body, &wanted, allow, 2, NULL, 0, NULL, 0), (sizeof *head + 27 + 7) / 8 * 8);
+        assert_int_equal(wire_gate_policy(body, sizeof body, &wanted, allow, 2, NULL, 0, NULL, 0),
+                         (sizeof *head + 27 + 7) / 8 * 8);
         for (size_t room = 0; room < at + sizeof listeners; room++)
-                assert_int_equal(wire_gate_policy(body, room, &wanted, allow, 2, private_names, 1, listeners, 2), 0);
+                assert_int_equal(wire_gate_policy(body, room, &wanted, allow, 2, private_names, 1,
+                                                  listeners, 2),
+                                 0);
 }
 
 int

@@ -23,9 +23,10 @@ attach(struct msghdr *msg, union control *control, const int *fds, size_t fd_cou
         struct cmsghdr *c;
 
         msg->msg_control = control->bytes;
-        msg->msg_controllen = (__typeof__(msg->msg_controllen))CMSG_SPACE(sizeof(int) * fd_count);   /* its type differs by C library */
+        msg->msg_controllen = (__typeof__(msg->msg_controllen))CMSG_SPACE(
+                sizeof(int) * fd_count); /* its type differs by C library */
         c = CMSG_FIRSTHDR(msg);
-        if (!c)                    /* there is room for one, and only an analyzer doubts it */
+        if (!c) /* there is room for one, and only an analyzer doubts it */
                 return;
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
@@ -65,7 +66,8 @@ wire_is_for_later(int result)
 static void
 take_fds(struct msghdr *msg, struct wire_message *m)
 {
-        struct cmsghdr *c = CMSG_FIRSTHDR(msg);      /* we ask for nothing else, so there is at most one */
+        struct cmsghdr *c =
+                CMSG_FIRSTHDR(msg); /* we ask for nothing else, so there is at most one */
         size_t count;
 
         if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
@@ -81,24 +83,28 @@ wire_receive(int socket, int wait, struct wire_message *ret, void *body, size_t 
         struct wire_head head;
         struct iovec parts[2] = { { &head, sizeof head }, { body, room } };
         union control control;
-        struct msghdr msg = { .msg_iov = parts, .msg_iovlen = 2, .msg_control = control.bytes,
+        struct msghdr msg = { .msg_iov = parts,
+                              .msg_iovlen = 2,
+                              .msg_control = control.bytes,
                               .msg_controllen = sizeof control.bytes };
         ssize_t got;
         int resets = 0;
 
         ret->fd_count = 0;
-        /* A peer that closes with unread messages resets the connection; this is reported once, before its last messages. */
+        /* A peer that closes with unread messages resets the connection; this is reported once,
+         * before its last messages. */
         do
                 got = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
         while (got < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
         if (got < 0)
                 return errno == ECONNRESET ? 0 : -errno;
         take_fds(&msg, ret);
-        if (got == 0) {                        /* an empty datagram looks the same, and may carry descriptors */
+        if (got == 0) { /* an empty datagram looks the same, and may carry descriptors */
                 wire_message_close(ret);
                 return 0;
         }
-        if ((size_t)got < sizeof head || (msg.msg_flags & MSG_TRUNC) != 0 || head.magic != WIRE_MAGIC || head.version != WIRE_VERSION || head.kind == 0 ||
+        if ((size_t)got < sizeof head || (msg.msg_flags & MSG_TRUNC) != 0 ||
+            head.magic != WIRE_MAGIC || head.version != WIRE_VERSION || head.kind == 0 ||
             head.kind >= WIRE_KIND_MAX) {
                 wire_message_close(ret);
                 return -EPROTO;
@@ -107,7 +113,7 @@ wire_receive(int socket, int wait, struct wire_message *ret, void *body, size_t 
         ret->len = (size_t)got - sizeof head;
         if ((msg.msg_flags & MSG_CTRUNC) == 0)
                 return 1;
-        wire_message_close(ret);               /* some without the others are of no use */
+        wire_message_close(ret); /* some without the others are of no use */
         return -EMFILE;
 }
 

@@ -1,10 +1,11 @@
 /*
  * wire/message.h - typed messages between Carrel's own processes, over SOCK_SEQPACKET sockets.
  *
- * One datagram is one message: a head, then a body whose shape the kind decides. Descriptors ride along.
- * A message of another version, an unknown kind or a wrong length is ERROR_PROTOCOL-worthy: the receiver answers
- * -EPROTO and gives up; there is no text to parse and nothing to guess. Compiled into every process: needs nothing
- * but libc, allocates nothing, and returns negative errno values because the maker and the guest have no sentences.
+ * One datagram is one message: a head, then a body whose shape the kind decides. Descriptors ride
+ * along. A message of another version, an unknown kind or a wrong length is ERROR_PROTOCOL-worthy:
+ * the receiver answers -EPROTO and gives up; there is no text to parse and nothing to guess.
+ * Compiled into every process: needs nothing but libc, allocates nothing, and returns negative
+ * errno values because the maker and the guest have no sentences.
  */
 #ifndef CARREL_WIRE_MESSAGE_H
 #define CARREL_WIRE_MESSAGE_H
@@ -17,132 +18,258 @@ enum { WIRE_MAGIC = 0x4c525243, WIRE_VERSION = 2, WIRE_FDS_MAX = 200, WIRE_BODY_
 
 enum wire_kind {
         /* keeper or box to maker */
-        WIRE_MAKE = 1,        /* body: a packed plan; descriptors: the guest's control end, then the sources */
-        WIRE_KILL,            /* no body: the box dies now */
+        WIRE_MAKE =
+                1, /* body: a packed plan; descriptors: the guest's control end, then the sources */
+        WIRE_KILL, /* no body: the box dies now */
         /* maker to keeper or box */
-        WIRE_SPAWNED,         /* struct wire_spawned; descriptors: one per CGROUP_WATCH step, in order, then the group's own if has_group */
-        WIRE_MAKE_FAILED,     /* struct wire_failed: nothing is left behind */
-        WIRE_BOX_ENDED,       /* struct wire_box_ended: the box is gone and its groups are removed */
+        WIRE_SPAWNED, /* struct wire_spawned; descriptors: one per CGROUP_WATCH step, in order, then
+                         the group's own if has_group */
+        WIRE_MAKE_FAILED, /* struct wire_failed: nothing is left behind */
+        WIRE_BOX_ENDED,   /* struct wire_box_ended: the box is gone and its groups are removed */
         /* keeper or box to guest */
-        WIRE_EXEC,            /* struct wire_exec and its strings; descriptors: see struct wire_exec */
-        WIRE_SIGNAL,          /* struct wire_exec_number: signal for the command's process group */
-        WIRE_RESIZE,          /* struct wire_exec_size */
-        WIRE_KILL_TREE,       /* struct wire_exec_number: every process that came from this exec (0: from any), where no group does it */
-        WIRE_CONNECT,         /* struct wire_connect: a connection to a port inside */
+        WIRE_EXEC,      /* struct wire_exec and its strings; descriptors: see struct wire_exec */
+        WIRE_SIGNAL,    /* struct wire_exec_number: signal for the command's process group */
+        WIRE_RESIZE,    /* struct wire_exec_size */
+        WIRE_KILL_TREE, /* struct wire_exec_number: every process that came from this exec (0: from
+                           any), where no group does it */
+        WIRE_CONNECT,   /* struct wire_connect: a connection to a port inside */
         /* guest to keeper or box */
-        WIRE_BOX_FAILED,      /* struct wire_failed: a BOX or GUEST step did not succeed; the box is gone */
-        WIRE_EXEC_STARTED,    /* struct wire_exec_number: its pid inside; descriptor: the terminal's master side where one was asked for */
-        WIRE_EXEC_FAILED,     /* struct wire_exec_failed: the command did not start */
-        WIRE_EXEC_ENDED,      /* struct wire_exec_ended */
-        WIRE_CONNECTED,       /* struct wire_connected; descriptor: the socket, where sys is 0 */
+        WIRE_BOX_FAILED, /* struct wire_failed: a BOX or GUEST step did not succeed; the box is gone
+                          */
+        WIRE_EXEC_STARTED, /* struct wire_exec_number: its pid inside; descriptor: the terminal's
+                              master side where one was asked for */
+        WIRE_EXEC_FAILED,  /* struct wire_exec_failed: the command did not start */
+        WIRE_EXEC_ENDED,   /* struct wire_exec_ended */
+        WIRE_CONNECTED,    /* struct wire_connected; descriptor: the socket, where sys is 0 */
         /* keeper to spawner */
-        WIRE_BOX_BEGIN,       /* wire/box.h: makes a box process and its maker */
+        WIRE_BOX_BEGIN, /* wire/box.h: makes a box process and its maker */
         /* keeper and box: wire/box.h */
-        WIRE_BOX_HELLO, WIRE_BOX_EXEC, WIRE_BOX_ATTACH, WIRE_BOX_SIGNAL, WIRE_BOX_KILL, WIRE_BOX_LIST, WIRE_BOX_LISTED,
-        WIRE_BOX_CONNECT, WIRE_BOX_CONNECTED, WIRE_BOX_FREEZE, WIRE_BOX_FROZEN, WIRE_BOX_DEADLINE, WIRE_BOX_STOP,
-        WIRE_BOX_READY /* also pid 1 to its box, first of all: every step is done */, WIRE_BOX_STARTED, WIRE_BOX_FINISHED, WIRE_BOX_GONE, WIRE_BOX_USAGE, WIRE_BOX_USED,
+        WIRE_BOX_HELLO,
+        WIRE_BOX_EXEC,
+        WIRE_BOX_ATTACH,
+        WIRE_BOX_SIGNAL,
+        WIRE_BOX_KILL,
+        WIRE_BOX_LIST,
+        WIRE_BOX_LISTED,
+        WIRE_BOX_CONNECT,
+        WIRE_BOX_CONNECTED,
+        WIRE_BOX_FREEZE,
+        WIRE_BOX_FROZEN,
+        WIRE_BOX_DEADLINE,
+        WIRE_BOX_STOP,
+        WIRE_BOX_READY /* also pid 1 to its box, first of all: every step is done */,
+        WIRE_BOX_STARTED,
+        WIRE_BOX_FINISHED,
+        WIRE_BOX_GONE,
+        WIRE_BOX_USAGE,
+        WIRE_BOX_USED,
         /* a caller and the keeper: wire/call.h */
-        WIRE_CALL, WIRE_REPLY, WIRE_EVENT, WIRE_CANCEL,
+        WIRE_CALL,
+        WIRE_REPLY,
+        WIRE_EVENT,
+        WIRE_CANCEL,
         /* the wall: wire/gate.h */
-        WIRE_BOX_WALL, WIRE_BOX_WALLED, WIRE_GATE_CONFIG, WIRE_GATE_ADD, WIRE_GATE_SET, WIRE_GATE_ADDED, WIRE_GATE_DROP, WIRE_GATE_USAGE, WIRE_GATE_USED,
-        WIRE_WALL, WIRE_WALL_BEGIN, WIRE_WALL_NAMED, WIRE_WALL_LISTEN, WIRE_WALL_LISTENED, WIRE_WALL_DENIED,
+        WIRE_BOX_WALL,
+        WIRE_BOX_WALLED,
+        WIRE_GATE_CONFIG,
+        WIRE_GATE_ADD,
+        WIRE_GATE_SET,
+        WIRE_GATE_ADDED,
+        WIRE_GATE_DROP,
+        WIRE_GATE_USAGE,
+        WIRE_GATE_USED,
+        WIRE_WALL,
+        WIRE_WALL_BEGIN,
+        WIRE_WALL_NAMED,
+        WIRE_WALL_LISTEN,
+        WIRE_WALL_LISTENED,
+        WIRE_WALL_DENIED,
         /* keeper and fetcher: wire/secret.h */
-        WIRE_SECRET_ASK, WIRE_SECRET_TOLD,
-        /* box to guest, of one release always; below those whose numbers keepers and boxes of other releases speak */
-        WIRE_SPARE,           /* struct wire_spare; descriptor: the cgroup.procs it joins, none with number 0 */
+        WIRE_SECRET_ASK,
+        WIRE_SECRET_TOLD,
+        /* box to guest, of one release always; below those whose numbers keepers and boxes of other
+           releases speak */
+        WIRE_SPARE, /* struct wire_spare; descriptor: the cgroup.procs it joins, none with number 0
+                     */
         /* the wall again: wire/gate.h */
-        WIRE_BOX_DENIED, WIRE_GATE_STARTED, WIRE_GATE_DROPPED,
+        WIRE_BOX_DENIED,
+        WIRE_GATE_STARTED,
+        WIRE_GATE_DROPPED,
         /* maker to keeper or box, and box to keeper: struct wire_kept */
-        WIRE_KEPT, WIRE_BOX_KEPT,
+        WIRE_KEPT,
+        WIRE_BOX_KEPT,
         /* keeper to box: struct wire_exec_number, its number 0 (wire/box.h) */
         WIRE_BOX_HANDED,
         /* keeper to spawner */
-        WIRE_COLLECT,         /* body: the absolute path of a directory of leases; what killed makers left is undone. Not answered */
-        WIRE_BUSY,            /* box to maker, of one release always: struct wire_busy, 1 before a command is begun, 0 once no process of any is left */
-        WIRE_IDLE,            /* guest to box, no body: pid 1 has no child left (told only where execs are WIRE_EXEC_TREE) */
+        WIRE_COLLECT, /* body: the absolute path of a directory of leases; what killed makers left
+                         is undone. Not answered */
+        WIRE_BUSY, /* box to maker, of one release always: struct wire_busy, 1 before a command is
+                      begun, 0 once no process of any is left */
+        WIRE_IDLE, /* guest to box, no body: pid 1 has no child left (told only where execs are
+                      WIRE_EXEC_TREE) */
         /* the wall again: wire/gate.h */
-        WIRE_BOX_REFUSED, WIRE_WALL_COUNTED,
+        WIRE_BOX_REFUSED,
+        WIRE_WALL_COUNTED,
         WIRE_KIND_MAX
 };
 
-struct wire_head { uint32_t magic; uint16_t version, kind; };
-
-struct wire_spawned { int32_t pid; uint32_t has_group; /* the last descriptor is the box's v2 group directory */ };
-struct wire_failed { uint32_t step; int32_t sys; };       /* step: index in the plan; UINT32_MAX: the message itself */
-struct wire_box_ended {
-        int32_t wait_status;          /* of the box's pid 1 */
-        uint32_t has_usage;           /* the next fields are meant */
-        uint64_t cpu_ns, memory_peak, oom_kills;
-        uint64_t pids_refused;        /* how often a task was not started for limits.pids */
+struct wire_head {
+        uint32_t magic;
+        uint16_t version, kind;
 };
-/* What became of a name that programs of the host act on. name: on the host; kept: where it is now, "" if nowhere. Of a longer path the end. */
-enum wire_kept_what { KEPT_MOVED = 1, KEPT_MADE, KEPT_CHANGED, KEPT_STUCK /* could not be moved; the box is killed */, KEPT_STRICT /* moved, the box is killed */,
-                      KEPT_RESTORED /* a configuration: moved, and put back as it was before; key: what may not change, "" where it cannot be read */,
-                      /* Repositories that the command made or changed. kept: what git would run, one a line (maker/gitdir.h) */
-                      KEPT_REPOSITORY, KEPT_BARE, KEPT_GITLINK, KEPT_SUBMODULE, KEPT_GITFILE /* a file or link .git that leads to one */,
-                      KEPT_INDEX /* an index that changed and is not read: its gitlinks are not known */, KEPT_MORE /* more than are reported */,
-                      KEPT_BOUND /* only so many directories were looked at; kept: how many */,
-                      /* Below the top (maker/below.h), in one line: name: the first; kept: others, one a line, relative to the mount's source; key: how many in all */
-                      KEPT_CHANGED_BELOW, KEPT_PACKAGES, KEPT_WITHIN /* in a repository */, KEPT_CLOSED /* directories that cannot be listed */, KEPT_WHAT_MAX };
-struct wire_kept { uint32_t what; int32_t sys; char name[760], kept[1024], key[256]; };
-struct wire_number { int32_t number; };
-struct wire_busy { int32_t number; uint32_t nsec; int64_t sec; };      /* sec, nsec: now, of CLOCK_REALTIME_COARSE: as inodes are stamped */
-struct wire_size { uint16_t rows, columns; };
-struct wire_exec_number { uint32_t exec; int32_t number; };
-struct wire_exec_size { uint32_t exec; uint16_t rows, columns; };
 
-enum wire_exec_flag { WIRE_EXEC_TTY = 1u << 0, WIRE_EXEC_LAST = 1u << 1 /* the box ends with this command */,
-                      WIRE_EXEC_NO_PATH = 1u << 2 /* argv[0] is not looked up */,
-                      WIRE_EXEC_BUILTIN = 1u << 3 /* argv[0] names a function of the guest (guest/files.h), run in a child of its own */,
-                      WIRE_EXEC_GROUP = 1u << 4 /* the last descriptor is a cgroup.procs: the command joins by writing 0 */,
-                      WIRE_EXEC_TREE = 1u << 5 /* no group: the guest must be able to kill the tree (WIRE_KILL_TREE) */ };
+struct wire_spawned {
+        int32_t pid;
+        uint32_t has_group; /* the last descriptor is the box's v2 group directory */
+};
+struct wire_failed {
+        uint32_t step;
+        int32_t sys;
+}; /* step: index in the plan; UINT32_MAX: the message itself */
+struct wire_box_ended {
+        int32_t wait_status; /* of the box's pid 1 */
+        uint32_t has_usage;  /* the next fields are meant */
+        uint64_t cpu_ns, memory_peak, oom_kills;
+        uint64_t pids_refused; /* how often a task was not started for limits.pids */
+};
+/* What became of a name that programs of the host act on. name: on the host; kept: where it is now,
+ * "" if nowhere. Of a longer path the end. */
+enum wire_kept_what {
+        KEPT_MOVED = 1,
+        KEPT_MADE,
+        KEPT_CHANGED,
+        KEPT_STUCK /* could not be moved; the box is killed */,
+        KEPT_STRICT /* moved, the box is killed */,
+        KEPT_RESTORED /* a configuration: moved, and put back as it was before; key: what may not
+                         change, "" where it cannot be read */
+        ,
+        /* Repositories that the command made or changed. kept: what git would run, one a line
+           (maker/gitdir.h) */
+        KEPT_REPOSITORY,
+        KEPT_BARE,
+        KEPT_GITLINK,
+        KEPT_SUBMODULE,
+        KEPT_GITFILE /* a file or link .git that leads to one */,
+        KEPT_INDEX /* an index that changed and is not read: its gitlinks are not known */,
+        KEPT_MORE /* more than are reported */,
+        KEPT_BOUND /* only so many directories were looked at; kept: how many */,
+        /* Below the top (maker/below.h), in one line: name: the first; kept: others, one a line,
+           relative to the mount's source; key: how many in all */
+        KEPT_CHANGED_BELOW,
+        KEPT_PACKAGES,
+        KEPT_WITHIN /* in a repository */,
+        KEPT_CLOSED /* directories that cannot be listed */,
+        KEPT_WHAT_MAX
+};
+struct wire_kept {
+        uint32_t what;
+        int32_t sys;
+        char name[760], kept[1024], key[256];
+};
+struct wire_number {
+        int32_t number;
+};
+struct wire_busy {
+        int32_t number;
+        uint32_t nsec;
+        int64_t sec;
+}; /* sec, nsec: now, of CLOCK_REALTIME_COARSE: as inodes are stamped */
+struct wire_size {
+        uint16_t rows, columns;
+};
+struct wire_exec_number {
+        uint32_t exec;
+        int32_t number;
+};
+struct wire_exec_size {
+        uint32_t exec;
+        uint16_t rows, columns;
+};
+
+enum wire_exec_flag {
+        WIRE_EXEC_TTY = 1u << 0,
+        WIRE_EXEC_LAST = 1u << 1 /* the box ends with this command */,
+        WIRE_EXEC_NO_PATH = 1u << 2 /* argv[0] is not looked up */,
+        WIRE_EXEC_BUILTIN = 1u << 3 /* argv[0] names a function of the guest (guest/files.h), run in
+                                       a child of its own */
+        ,
+        WIRE_EXEC_GROUP =
+                1u << 4 /* the last descriptor is a cgroup.procs: the command joins by writing 0 */,
+        WIRE_EXEC_TREE =
+                1u << 5 /* no group: the guest must be able to kill the tree (WIRE_KILL_TREE) */
+};
 enum wire_reset_flag { WIRE_RESET_SIGNALS = 1u << 0, WIRE_RESET_FDS = 1u << 1 };
 
 /*
- * Followed by argc + envc + 1 NUL-terminated strings: the arguments, the environment, the working directory.
- * Descriptors: stdin, stdout, stderr, or none for a terminal; then the group's cgroup.procs with WIRE_EXEC_GROUP.
+ * Followed by argc + envc + 1 NUL-terminated strings: the arguments, the environment, the working
+ * directory. Descriptors: stdin, stdout, stderr, or none for a terminal; then the group's
+ * cgroup.procs with WIRE_EXEC_GROUP.
  */
 struct wire_exec {
-        uint32_t exec;                /* the caller's number for it, not 0, in every message about it */
+        uint32_t exec; /* the caller's number for it, not 0, in every message about it */
         uint32_t flags, argc, envc, skip_resets /* enum wire_reset_flag; tests only */;
-        uint32_t spare;               /* box to guest: the spare that is to become it, where it still lives; 0: none */
-        uint64_t cpu_seconds;         /* RLIMIT_CPU for the command where groups cannot count, else 0 */
-        uint16_t rows, columns;       /* of the terminal */
+        uint32_t spare; /* box to guest: the spare that is to become it, where it still lives; 0:
+                           none */
+        uint64_t cpu_seconds;   /* RLIMIT_CPU for the command where groups cannot count, else 0 */
+        uint16_t rows, columns; /* of the terminal */
         uint32_t strings_len;
 };
-enum wire_exec_stage { WIRE_STAGE_LOOKUP = 1, WIRE_STAGE_DIRECTORY, WIRE_STAGE_TERMINAL, WIRE_STAGE_SPAWN, WIRE_STAGE_PREPARE };
-struct wire_exec_failed { uint32_t exec; int32_t sys; uint32_t stage; };
+enum wire_exec_stage {
+        WIRE_STAGE_LOOKUP = 1,
+        WIRE_STAGE_DIRECTORY,
+        WIRE_STAGE_TERMINAL,
+        WIRE_STAGE_SPAWN,
+        WIRE_STAGE_PREPARE
+};
+struct wire_exec_failed {
+        uint32_t exec;
+        int32_t sys;
+        uint32_t stage;
+};
 struct wire_exec_ended {
         uint32_t exec;
-        uint32_t is_disk_full;        /* the private disk was, when it ended */
-        int32_t code;                 /* CLD_EXITED, CLD_KILLED, CLD_DUMPED */
-        int32_t status;               /* exit status or signal number */
-        uint64_t user_us, system_us, max_rss_kb;      /* of the command and what it waited for */
+        uint32_t is_disk_full;                   /* the private disk was, when it ended */
+        int32_t code;                            /* CLD_EXITED, CLD_KILLED, CLD_DUMPED */
+        int32_t status;                          /* exit status or signal number */
+        uint64_t user_us, system_us, max_rss_kb; /* of the command and what it waited for */
 };
-struct wire_spare { uint32_t number, pad; };   /* the box's number for the child that is made ready; 0: none is wanted any more */
-struct wire_connect { uint32_t request; uint16_t port; uint16_t pad; };
-struct wire_connected { uint32_t request; int32_t sys; };      /* ECONNREFUSED: nothing listens */
+struct wire_spare {
+        uint32_t number, pad;
+}; /* the box's number for the child that is made ready; 0: none is wanted any more */
+struct wire_connect {
+        uint32_t request;
+        uint16_t port;
+        uint16_t pad;
+};
+struct wire_connected {
+        uint32_t request;
+        int32_t sys;
+}; /* ECONNREFUSED: nothing listens */
 
 struct wire_message {
         uint16_t kind;
-        size_t len;                   /* of the body, bytes */
-        int fds[WIRE_FDS_MAX];        /* close-on-exec; owned by the receiver */
+        size_t len;            /* of the body, bytes */
+        int fds[WIRE_FDS_MAX]; /* close-on-exec; owned by the receiver */
         size_t fd_count;
 };
 
 /* Sends one message. `fds` stay the caller's. 0 or -errno (-EPIPE when the other side is gone). */
-int wire_send(int socket, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count);
+int wire_send(int socket, uint16_t kind, const void *body, size_t len, const int *fds,
+              size_t fd_count);
 
 /*
- * Can a message that was not sent be sent later? With -EAGAIN the socket is full. With -ETOOMANYREFS all processes of this user together have more descriptors in
- * flight than this one may have open. This passes, without a notification: sleep a millisecond in a loop.
+ * Can a message that was not sent be sent later? With -EAGAIN the socket is full. With
+ * -ETOOMANYREFS all processes of this user together have more descriptors in flight than this one
+ * may have open. This passes, without a notification: sleep a millisecond in a loop.
  */
 int wire_is_for_later(int result);
 
 /*
- * Receives one message; the body goes to `body` (room bytes, 8-byte aligned). `wait` 0: -EAGAIN if no message is waiting.
- * 1: a message; 0: the other side is gone; -errno, -EPROTO for anything malformed (its descriptors are closed). -EMFILE: a whole message, but this process had no
- * place for its descriptors, and has none of them; who can do without answers that, who cannot gives up as for any error.
+ * Receives one message; the body goes to `body` (room bytes, 8-byte aligned). `wait` 0: -EAGAIN if
+ * no message is waiting. 1: a message; 0: the other side is gone; -errno, -EPROTO for anything
+ * malformed (its descriptors are closed). -EMFILE: a whole message, but this process had no place
+ * for its descriptors, and has none of them; who can do without answers that, who cannot gives up
+ * as for any error.
  */
 int wire_receive(int socket, int wait, struct wire_message *ret, void *body, size_t room);
 

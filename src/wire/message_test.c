@@ -1,6 +1,6 @@
 /* wire/message_test.c - what wire/message.h promises. */
-#include "wire/message.h"
 #include "base/unit.h"
+#include "wire/message.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct pair { int ours, theirs; };
+struct pair {
+        int ours, theirs;
+};
 
 static struct pair
 pair_open(void)
@@ -88,7 +90,8 @@ carries_body_and_descriptors(void **state)
                 for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
                         struct pair p = pair_open();
 
-                        assert_int_equal(wire_send(p.theirs, WIRE_MAKE, out, lens[l], fds, counts[c]), 0);
+                        assert_int_equal(
+                                wire_send(p.theirs, WIRE_MAKE, out, lens[l], fds, counts[c]), 0);
                         memset(in, 0, lens[l]);
                         assert_int_equal(wire_receive(p.ours, 1, &m, in, sizeof in), 1);
                         assert_int_equal(m.kind, WIRE_MAKE);
@@ -118,7 +121,8 @@ a_moved_descriptor_stays_open(void **state)
         int moved;
 
         (void)state;
-        assert_int_equal(wire_send(p.theirs, WIRE_EXEC_STARTED, NULL, 0, &(int){ STDIN_FILENO }, 1), 0);
+        assert_int_equal(wire_send(p.theirs, WIRE_EXEC_STARTED, NULL, 0, &(int){ STDIN_FILENO }, 1),
+                         0);
         assert_int_equal(wire_receive(p.ours, 0, &m, body, sizeof body), 1);
         moved = m.fds[0];
         m.fds[0] = -1;
@@ -131,7 +135,7 @@ a_moved_descriptor_stays_open(void **state)
 struct foreign_row {
         const char *what;
         struct wire_head head;
-        size_t len;                    /* of the whole datagram */
+        size_t len; /* of the whole datagram */
 };
 
 static void
@@ -139,14 +143,28 @@ refuses_foreign_bytes_and_keeps_no_descriptor(void **state)
 {
         static const struct foreign_row rows[] = {
                 { "one byte", { WIRE_MAGIC, WIRE_VERSION, WIRE_KILL }, 1 },
-                { "half a head", { WIRE_MAGIC, WIRE_VERSION, WIRE_KILL }, sizeof(struct wire_head) - 1 },
-                { "another magic", { WIRE_MAGIC + 1, WIRE_VERSION, WIRE_KILL }, sizeof(struct wire_head) },
-                { "an older version", { WIRE_MAGIC, WIRE_VERSION - 1, WIRE_KILL }, sizeof(struct wire_head) },
-                { "a newer version", { WIRE_MAGIC, WIRE_VERSION + 1, WIRE_KILL }, sizeof(struct wire_head) },
+                { "half a head",
+                  { WIRE_MAGIC, WIRE_VERSION, WIRE_KILL },
+                  sizeof(struct wire_head) - 1 },
+                { "another magic",
+                  { WIRE_MAGIC + 1, WIRE_VERSION, WIRE_KILL },
+                  sizeof(struct wire_head) },
+                { "an older version",
+                  { WIRE_MAGIC, WIRE_VERSION - 1, WIRE_KILL },
+                  sizeof(struct wire_head) },
+                { "a newer version",
+                  { WIRE_MAGIC, WIRE_VERSION + 1, WIRE_KILL },
+                  sizeof(struct wire_head) },
                 { "no kind", { WIRE_MAGIC, WIRE_VERSION, 0 }, sizeof(struct wire_head) },
-                { "an unknown kind", { WIRE_MAGIC, WIRE_VERSION, WIRE_KIND_MAX }, sizeof(struct wire_head) },
-                { "the largest kind", { WIRE_MAGIC, WIRE_VERSION, UINT16_MAX }, sizeof(struct wire_head) },
-                { "a body that is too long", { WIRE_MAGIC, WIRE_VERSION, WIRE_KILL }, sizeof(struct wire_head) + 9 },
+                { "an unknown kind",
+                  { WIRE_MAGIC, WIRE_VERSION, WIRE_KIND_MAX },
+                  sizeof(struct wire_head) },
+                { "the largest kind",
+                  { WIRE_MAGIC, WIRE_VERSION, UINT16_MAX },
+                  sizeof(struct wire_head) },
+                { "a body that is too long",
+                  { WIRE_MAGIC, WIRE_VERSION, WIRE_KILL },
+                  sizeof(struct wire_head) + 9 },
         };
         const int fds[] = { 0, 0, 0 };
         size_t before = count_fds();
@@ -187,7 +205,9 @@ says_that_there_is_no_room_for_descriptors(void **state)
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
         assert_int_equal(wire_send(p.theirs, WIRE_SIGNAL, "word", 5, fds, 4), 0);
         open = count_fds();
-        few = (struct rlimit){ (rlim_t)p.ours + (rlim_t)2 > (rlim_t)p.theirs ? (rlim_t)p.ours + 2 : (rlim_t)p.theirs + 1, before.rlim_max };
+        few = (struct rlimit){ (rlim_t)p.ours + (rlim_t)2 > (rlim_t)p.theirs ? (rlim_t)p.ours + 2
+                                                                             : (rlim_t)p.theirs + 1,
+                               before.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
         assert_int_equal(wire_receive(p.ours, 0, &m, body, sizeof body), -EMFILE);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -228,7 +248,8 @@ tells_quiet_from_gone(void **state)
         assert_int_equal(wire_send(p.theirs, WIRE_KILL, NULL, 0, NULL, 0), 0);
         (void)close(p.theirs);
         p.theirs = -1;
-        assert_int_equal(wire_receive(p.ours, 0, &m, body, sizeof body), 1);      /* what was said is still heard */
+        assert_int_equal(wire_receive(p.ours, 0, &m, body, sizeof body),
+                         1); /* what was said is still heard */
         assert_int_equal(m.len, 0);
         assert_int_equal(wire_receive(p.ours, 0, &m, body, sizeof body), 0);
         assert_int_equal(wire_receive(p.ours, 1, &m, body, sizeof body), 0);

@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-struct head { uint16_t tag, type; uint32_t len; };
+struct head {
+        uint16_t tag, type;
+        uint32_t len;
+};
 
 static size_t
 padded(size_t len)
@@ -15,7 +18,9 @@ padded(size_t len)
         return (len + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
 }
 
-/* -- writing --------------------------------------------------------------------------------------------------- */
+/* -- writing
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 void
 record_init(struct record_writer *w, void *bytes, size_t room)
@@ -24,11 +29,13 @@ record_init(struct record_writer *w, void *bytes, size_t room)
 }
 
 void
-record_bytes(struct record_writer *w, uint16_t tag, enum record_type type, const void *bytes, size_t len)
+record_bytes(struct record_writer *w, uint16_t tag, enum record_type type, const void *bytes,
+             size_t len)
 {
         struct head head = { tag, (uint16_t)type, (uint32_t)len };
 
-        if (w->is_broken || len > UINT32_MAX - RECORD_ALIGN || padded(len) + sizeof head > w->room - w->len) {
+        if (w->is_broken || len > UINT32_MAX - RECORD_ALIGN ||
+            padded(len) + sizeof head > w->room - w->len) {
                 w->is_broken = 1;
                 return;
         }
@@ -94,7 +101,9 @@ record_close(struct record_writer *w, size_t mark)
         memcpy(w->bytes + mark, &head, sizeof head);
 }
 
-/* -- reading --------------------------------------------------------------------------------------------------- */
+/* -- reading
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 int
 record_next(const struct record *r, size_t *at, struct record_entry *ret)
@@ -106,9 +115,11 @@ record_next(const struct record *r, size_t *at, struct record_entry *ret)
         if (*at > r->len || r->len - *at < sizeof head)
                 return -1;
         memcpy(&head, r->bytes + *at, sizeof head);
-        if (head.type == 0 || head.type >= RECORD_TYPE_MAX || padded(head.len) > r->len - *at - sizeof head)
+        if (head.type == 0 || head.type >= RECORD_TYPE_MAX ||
+            padded(head.len) > r->len - *at - sizeof head)
                 return -1;
-        *ret = (struct record_entry){ head.tag, (enum record_type)head.type, r->bytes + *at + sizeof head, head.len };
+        *ret = (struct record_entry){ head.tag, (enum record_type)head.type,
+                                      r->bytes + *at + sizeof head, head.len };
         *at += sizeof head + padded(head.len);
         return 1;
 }
@@ -124,7 +135,8 @@ is_whole(const struct record_entry *e)
                 return e->len == sizeof(uint64_t) && *(const uint64_t *)e->value <= 1;
         case RECORD_TEXT:
         case RECORD_JSON:
-                return e->len > 0 && memchr(e->value, '\0', e->len) == (const char *)e->value + e->len - 1;
+                return e->len > 0 &&
+                       memchr(e->value, '\0', e->len) == (const char *)e->value + e->len - 1;
         default:
                 return 1;
         }
@@ -174,7 +186,8 @@ record_get_uint(const struct record *r, uint16_t tag, uint64_t fallback)
 {
         struct record_entry e;
 
-        return record_find(r, tag, &e) && e.type == RECORD_UINT ? *(const uint64_t *)e.value : fallback;
+        return record_find(r, tag, &e) && e.type == RECORD_UINT ? *(const uint64_t *)e.value
+                                                                : fallback;
 }
 
 int64_t
@@ -182,7 +195,8 @@ record_get_int(const struct record *r, uint16_t tag, int64_t fallback)
 {
         struct record_entry e;
 
-        return record_find(r, tag, &e) && e.type == RECORD_INT ? *(const int64_t *)e.value : fallback;
+        return record_find(r, tag, &e) && e.type == RECORD_INT ? *(const int64_t *)e.value
+                                                               : fallback;
 }
 
 int
@@ -190,7 +204,8 @@ record_get_bool(const struct record *r, uint16_t tag, int fallback)
 {
         struct record_entry e;
 
-        return record_find(r, tag, &e) && e.type == RECORD_BOOL ? *(const uint64_t *)e.value != 0 : fallback;
+        return record_find(r, tag, &e) && e.type == RECORD_BOOL ? *(const uint64_t *)e.value != 0
+                                                                : fallback;
 }
 
 const char *
@@ -198,7 +213,9 @@ record_get_text(const struct record *r, uint16_t tag, const char *fallback)
 {
         struct record_entry e;
 
-        return record_find(r, tag, &e) && (e.type == RECORD_TEXT || e.type == RECORD_JSON) ? e.value : fallback;
+        return record_find(r, tag, &e) && (e.type == RECORD_TEXT || e.type == RECORD_JSON)
+                       ? e.value
+                       : fallback;
 }
 
 struct record

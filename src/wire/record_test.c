@@ -44,7 +44,7 @@ what_is_written_is_read(void **state)
         inner = record_get_nested(&r, 3);
         assert_int_equal(record_get_int(&inner, 4, 0), -1);
         assert_true(record_get_bool(&inner, 5, 0));
-        assert_int_equal(record_get_uint(&r, 2, 9), 9);       /* of another type */
+        assert_int_equal(record_get_uint(&r, 2, 9), 9); /* of another type */
 }
 
 static void
@@ -63,13 +63,13 @@ lies_are_refused(void **state)
 {
         struct record r = sample();
 
-        bytes[4] = 200;                        /* the first entry claims to be longer than the record */
+        bytes[4] = 200; /* the first entry claims to be longer than the record */
         assert_int_equal(record_check(&r), -1);
         r = sample();
         bytes[2] = RECORD_TYPE_MAX;
         assert_int_equal(record_check(&r), -1);
         r = sample();
-        bytes[16 + 8 + 3] = 'd';               /* a text without its NUL */
+        bytes[16 + 8 + 3] = 'd'; /* a text without its NUL */
         assert_int_equal(record_check(&r), -1);
 }
 

@@ -2,8 +2,8 @@
  * wire/trust.c - who is at the other end of a unix socket.
  *
  * Room: wire (words). Touches: fd, the environment (CARREL_DAEMON_UID).
- * Theory: a name in the file system says nothing about who listens behind it: in /tmp anybody can make it first. The kernel remembers who
- * called listen().
+ * Theory: a name in the file system says nothing about who listens behind it: in /tmp anybody can
+ * make it first. The kernel remembers who called listen().
  */
 #include "wire/trust.h"
 
@@ -48,10 +48,16 @@ trust_check(int fd, const char *state, struct error *e)
         int sys = trust_peer_uid(fd, &peer);
 
         if (sys < 0)
-                return fail_sys(e, ERROR_DAEMON_UNREACHABLE, -sys, "asking who listens in %.300s", state);
+                return fail_sys(e, ERROR_DAEMON_UNREACHABLE, -sys, "asking who listens in %.300s",
+                                state);
         if (is_ours(peer))
                 return 0;
-        (void)fail_at(e, ERROR_DAEMON_UNREACHABLE, NULL, "untrusted", "user %lu listens in %.300s, neither you nor root: nothing was sent", (unsigned long)peer, state);
-        error_hint(e, "If you trust this user with all that you send, set CARREL_DAEMON_UID=%lu. Else name your own daemon with --state DIR.", (unsigned long)peer);
+        (void)fail_at(e, ERROR_DAEMON_UNREACHABLE, NULL, "untrusted",
+                      "user %lu listens in %.300s, neither you nor root: nothing was sent",
+                      (unsigned long)peer, state);
+        error_hint(e,
+                   "If you trust this user with all that you send, set CARREL_DAEMON_UID=%lu. Else "
+                   "name your own daemon with --state DIR.",
+                   (unsigned long)peer);
         return -1;
 }

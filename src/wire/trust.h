@@ -12,8 +12,9 @@
 int trust_peer_uid(int fd, uid_t *ret);
 
 /*
- * May a caller send its secrets there: does it itself listen, or root, or the user that CARREL_DAEMON_UID names? Errors: ERROR_DAEMON_UNREACHABLE,
- * reason untrusted, with what to do; `state` is the directory of the socket, for the words.
+ * May a caller send its secrets there: does it itself listen, or root, or the user that
+ * CARREL_DAEMON_UID names? Errors: ERROR_DAEMON_UNREACHABLE, reason untrusted, with what to do;
+ * `state` is the directory of the socket, for the words.
  */
 int trust_check(int fd, const char *state, struct error *e);
 

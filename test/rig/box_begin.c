@@ -1,10 +1,12 @@
 /*
  * box_begin - hands a spawner one box to begin, as a keeper would: for box_process_test.py.
  *
- *   box_begin SPAWNER KEEPER LISTENER DIRECTORY WORKSPACE DEADLINE_MS KEEP_BYTES [MEMORY_MB [FLOOR_MB]]
+ *   box_begin SPAWNER KEEPER LISTENER DIRECTORY WORKSPACE DEADLINE_MS KEEP_BYTES [MEMORY_MB
+ * [FLOOR_MB]]
  *
- * The first four are numbers of inherited descriptors: the spawner's socket, the box's end of its keeper's, its listening socket, its state
- * directory. WORKSPACE is mounted read-write at /workspace; MEMORY_MB 0 is no limit. Prints the plan's lines that make groups.
+ * The first four are numbers of inherited descriptors: the spawner's socket, the box's end of its
+ * keeper's, its listening socket, its state directory. WORKSPACE is mounted read-write at
+ * /workspace; MEMORY_MB 0 is no limit. Prints the plan's lines that make groups.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,15 +33,18 @@ static int
 hand_over(const struct plan *plan, const struct sources *sources, const char *id, char **argv)
 {
         static _Alignas(16) unsigned char body[WIRE_BODY_MAX];
-        struct wire_box_begin begin = { .deadline_ms = strtoull(argv[6], NULL, 10), .keep_bytes = strtoull(argv[7], NULL, 10), .cpu_count = 2 };
+        struct wire_box_begin begin = { .deadline_ms = strtoull(argv[6], NULL, 10),
+                                        .keep_bytes = strtoull(argv[7], NULL, 10),
+                                        .cpu_count = 2 };
         int fds[WIRE_FDS_MAX], result;
         size_t len = plan_pack_len(plan->steps, plan->step_count);
 
-        if (argv[8] && argv[9]) {              /* every source that may be written */
+        if (argv[8] && argv[9]) { /* every source that may be written */
                 begin.floor_mb = strtoull(argv[9], NULL, 10);
                 for (size_t i = 0; i < sources->count; i++)
                         if (!sources->mounts[i].is_read_only)
-                                begin.floor_mask[sources->mounts[i].source / 64] |= 1ull << sources->mounts[i].source % 64;
+                                begin.floor_mask[sources->mounts[i].source / 64] |=
+                                        1ull << sources->mounts[i].source % 64;
         }
         (void)snprintf(begin.id, sizeof begin.id, "%s", id);
         memcpy(body, &begin, sizeof begin);
@@ -47,7 +52,8 @@ hand_over(const struct plan *plan, const struct sources *sources, const char *id
         for (int i = 0; i < FIXED; i++)
                 fds[i] = (int)strtol(argv[2 + i], NULL, 10);
         memcpy(fds + FIXED, sources->fds, plan->source_count * sizeof *fds);
-        result = wire_send((int)strtol(argv[1], NULL, 10), WIRE_BOX_BEGIN, body, sizeof begin + len, fds, FIXED + plan->source_count);
+        result = wire_send((int)strtol(argv[1], NULL, 10), WIRE_BOX_BEGIN, body, sizeof begin + len,
+                           fds, FIXED + plan->source_count);
         if (result < 0)
                 (void)fprintf(stderr, "box_begin: the spawner: %s\n", strerror(-result));
         return result < 0;
@@ -59,7 +65,10 @@ main(int argc, char **argv)
         static struct prepare_host host;
         static struct prepared prepared;
         static char text[512];
-        struct prepare_request request = { .workspace = argc > 5 ? argv[5] : NULL, .caller_uid = PREPARE_UID_ANY, .now_s = (int64_t)time(NULL), .is_living = true };
+        struct prepare_request request = { .workspace = argc > 5 ? argv[5] : NULL,
+                                           .caller_uid = PREPARE_UID_ANY,
+                                           .now_s = (int64_t)time(NULL),
+                                           .is_living = true };
         struct error e = { 0 };
         struct arena arena;
         const struct node *tree;
@@ -72,13 +81,17 @@ main(int argc, char **argv)
                 return 2;
         (void)snprintf(id, sizeof id, "%016llx", (unsigned long long)number);
         request.id = id;
-        (void)snprintf(text, sizeof text, "provider: local\nconfig: {}\nlimits: {timeout_ms: 30000%s%s}\nmounts: [{source: workspace, at: /workspace}]\n",
+        (void)snprintf(text, sizeof text,
+                       "provider: local\nconfig: {}\nlimits: {timeout_ms: 30000%s%s}\nmounts: "
+                       "[{source: workspace, at: /workspace}]\n",
                        has_memory ? ", memory_mb: " : "", has_memory ? argv[8] : "");
         arena_init(&arena, 1 << 20);
-        if (yaml_read(&arena, text, strlen(text), 1, &text_limits_manifest, &tree, &e) < 0 || prepare_host_init(&host, &e) < 0 || prepare_host_read(&host, NULL, 0, true, &e) < 0)
+        if (yaml_read(&arena, text, strlen(text), 1, &text_limits_manifest, &tree, &e) < 0 ||
+            prepare_host_init(&host, &e) < 0 || prepare_host_read(&host, NULL, 0, true, &e) < 0)
                 return complain(&e);
         prepared_init(&prepared);
-        if (prepare_judge(&host, &request, tree, &prepared, &e) < 0 || prepare_plan(&host, &request, &prepared, &e) < 0)
+        if (prepare_judge(&host, &request, tree, &prepared, &e) < 0 ||
+            prepare_plan(&host, &request, &prepared, &e) < 0)
                 return complain(&e);
         for (size_t i = 0; i < prepared.plan->step_count; i++)
                 if (prepared.plan->steps[i].op == STEP_CGROUP_MAKE)

@@ -31,8 +31,10 @@ main(int argc, char **argv)
                 (void)fputs("usage: filter-run [--nounix] COMMAND [ARGUMENT...]\n", stderr);
                 return 125;
         }
-        program = (struct sock_fprog){ .len = f->count, .filter = (struct sock_filter *)(uintptr_t)f->steps };
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0) {
+        program = (struct sock_fprog){ .len = f->count,
+                                       .filter = (struct sock_filter *)(uintptr_t)f->steps };
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0) {
                 perror("filter-run: the kernel does not take the filter");
                 return 125;
         }

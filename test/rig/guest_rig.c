@@ -3,8 +3,9 @@
  *
  *     guest-rig SOCKET MANIFEST.json [WORKSPACE]
  *
- * Makes a box as the daemon would (a manifest as JSON, the defaults of a host without a host file) and gives pid 1 the inherited descriptor SOCKET as its
- * control end. Prints "made" when it is begun and "ended" when it is gone. When standard input closes, the box is killed.
+ * Makes a box as the daemon would (a manifest as JSON, the defaults of a host without a host file)
+ * and gives pid 1 the inherited descriptor SOCKET as its control end. Prints "made" when it is
+ * begun and "ended" when it is gone. When standard input closes, the box is killed.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -31,7 +32,8 @@ complain(const struct error *e)
 static int
 serve(struct backend_box *box, struct error *e)
 {
-        struct pollfd fds[2] = { { STDIN_FILENO, POLLIN, 0 }, { backend_ns.descriptor(box), POLLIN, 0 } };
+        struct pollfd fds[2] = { { STDIN_FILENO, POLLIN, 0 },
+                                 { backend_ns.descriptor(box), POLLIN, 0 } };
         struct backend_news news;
 
         for (;;) {
@@ -59,8 +61,11 @@ make(const char *manifest, const char *workspace, int guest, struct error *e)
 {
         static struct prepare_host host;
         static struct prepared p;
-        struct prepare_request request = { .id = "00c0ffee00c0ffee", .workspace = workspace, .caller_uid = PREPARE_UID_ANY,
-                                           .now_s = (int64_t)time(NULL), .is_living = true };
+        struct prepare_request request = { .id = "00c0ffee00c0ffee",
+                                           .workspace = workspace,
+                                           .caller_uid = PREPARE_UID_ANY,
+                                           .now_s = (int64_t)time(NULL),
+                                           .is_living = true };
         struct backend_box *box;
         const struct node *tree;
         struct arena arena;
@@ -73,7 +78,8 @@ make(const char *manifest, const char *workspace, int guest, struct error *e)
         prepared_init(&p);
         if (prepare_host_init(&host, e) < 0 || prepare_host_read(&host, NULL, 0, true, e) < 0 ||
             json_read(&arena, manifest, strlen(manifest), &text_limits_manifest, &tree, e) < 0 ||
-            prepare_judge(&host, &request, tree, &p, e) < 0 || prepare_plan(&host, &request, &p, e) < 0 ||
+            prepare_judge(&host, &request, tree, &p, e) < 0 ||
+            prepare_plan(&host, &request, &p, e) < 0 ||
             backend_ns.start(&box, p.plan, p.sources->fds, guest, e) < 0)
                 return complain(e);
         (void)close(guest);

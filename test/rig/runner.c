@@ -3,8 +3,8 @@
  *
  *     runner FILE COUNT
  *
- * COUNT of them: each forks, and ends; its child leads a new session, counts in FILE and does the same. Whoever reads a list of
- * processes and signals what it found signals the dead.
+ * COUNT of them: each forks, and ends; its child leads a new session, counts in FILE and does the
+ * same. Whoever reads a list of processes and signals what it found signals the dead.
  */
 #include <fcntl.h>
 #include <stdint.h>

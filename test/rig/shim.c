@@ -3,9 +3,10 @@
  *
  *     shim NAME[=ENOSYS|EPERM]... -- COMMAND [ARGUMENT]...
  *
- * A seccomp filter makes the calls of each NAME answer the error instead of being made. NAME is a row of the table
- * below or the number of a call. It stands for an older kernel (ENOSYS) or a container that filters (EPERM).
- * `cgroup` covers the control groups with an empty directory instead, in a mount namespace of the command's own.
+ * A seccomp filter makes the calls of each NAME answer the error instead of being made. NAME is a
+ * row of the table below or the number of a call. It stands for an older kernel (ENOSYS) or a
+ * container that filters (EPERM). `cgroup` covers the control groups with an empty directory
+ * instead, in a mount namespace of the command's own.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -47,36 +48,85 @@ struct call {
 
 struct row {
         const char *name;
-        int sys;                     /* the error it answers unless told */
-        struct call calls[CALLS_MAX];   /* ends at number NONE */
+        int sys;                      /* the error it answers unless told */
+        struct call calls[CALLS_MAX]; /* ends at number NONE */
 };
 
 enum { NONE = -1, PRCTL_NO_NEW_PRIVS = -2 };
-#define END { NONE, 0, 0 }
+#define END                \
+        {                  \
+                NONE, 0, 0 \
+        }
 
 static const struct row rows[] = {
-        { "landlock", ENOSYS,
-          { { SYS_landlock_create_ruleset, 0, 0 }, { SYS_landlock_add_rule, 0, 0 }, { SYS_landlock_restrict_self, 0, 0 }, END } },
+        { "landlock",
+          ENOSYS,
+          { { SYS_landlock_create_ruleset, 0, 0 },
+            { SYS_landlock_add_rule, 0, 0 },
+            { SYS_landlock_restrict_self, 0, 0 },
+            END } },
         { "openat2", ENOSYS, { { SYS_openat2, 0, 0 }, END } },
         { "clone3", ENOSYS, { { SYS_clone3, 0, 0 }, END } },
         { "close_range", ENOSYS, { { SYS_close_range, 0, 0 }, END } },
         { "pidfd", ENOSYS, { { SYS_pidfd_open, 0, 0 }, { SYS_pidfd_send_signal, 0, 0 }, END } },
-        { "mount_api", ENOSYS,
-          { { SYS_open_tree, 0, 0 }, { SYS_move_mount, 0, 0 }, { SYS_fsopen, 0, 0 }, { SYS_fsconfig, 0, 0 },
-            { SYS_fsmount, 0, 0 }, { SYS_fspick, 0, 0 }, { SYS_mount_setattr, 0, 0 }, END } },
+        { "mount_api",
+          ENOSYS,
+          { { SYS_open_tree, 0, 0 },
+            { SYS_move_mount, 0, 0 },
+            { SYS_fsopen, 0, 0 },
+            { SYS_fsconfig, 0, 0 },
+            { SYS_fsmount, 0, 0 },
+            { SYS_fspick, 0, 0 },
+            { SYS_mount_setattr, 0, 0 },
+            END } },
         { "mount", EPERM, { { SYS_mount, 0, 0 }, END } },
         { "pivot_root", EPERM, { { SYS_pivot_root, 0, 0 }, END } },
         /* a filter installed before ours cannot be undone, so these only stop a second one */
         { "seccomp", ENOSYS, { { SYS_seccomp, 0, 0 }, END } },
         { "no_new_privs", EPERM, { { PRCTL_NO_NEW_PRIVS, 0, 0 }, END } },
         /* clone3 hides its flags from a filter, so it goes as well: callers fall back to clone */
-        { "userns", EPERM, { { SYS_unshare, 0, CLONE_NEWUSER }, { SYS_clone, 0, CLONE_NEWUSER }, { SYS_clone3, 0, 0 }, END } },
-        { "mountns", EPERM, { { SYS_unshare, 0, CLONE_NEWNS }, { SYS_clone, 0, CLONE_NEWNS }, { SYS_clone3, 0, 0 }, END } },
-        { "pidns", EPERM, { { SYS_unshare, 0, CLONE_NEWPID }, { SYS_clone, 0, CLONE_NEWPID }, { SYS_clone3, 0, 0 }, END } },
-        { "ipcns", EPERM, { { SYS_unshare, 0, CLONE_NEWIPC }, { SYS_clone, 0, CLONE_NEWIPC }, { SYS_clone3, 0, 0 }, END } },
-        { "utsns", EPERM, { { SYS_unshare, 0, CLONE_NEWUTS }, { SYS_clone, 0, CLONE_NEWUTS }, { SYS_clone3, 0, 0 }, END } },
-        { "netns", EPERM, { { SYS_unshare, 0, CLONE_NEWNET }, { SYS_clone, 0, CLONE_NEWNET }, { SYS_clone3, 0, 0 }, END } },
-        { "cgroupns", EPERM, { { SYS_unshare, 0, CLONE_NEWCGROUP }, { SYS_clone, 0, CLONE_NEWCGROUP }, { SYS_clone3, 0, 0 }, END } },
+        { "userns",
+          EPERM,
+          { { SYS_unshare, 0, CLONE_NEWUSER },
+            { SYS_clone, 0, CLONE_NEWUSER },
+            { SYS_clone3, 0, 0 },
+            END } },
+        { "mountns",
+          EPERM,
+          { { SYS_unshare, 0, CLONE_NEWNS },
+            { SYS_clone, 0, CLONE_NEWNS },
+            { SYS_clone3, 0, 0 },
+            END } },
+        { "pidns",
+          EPERM,
+          { { SYS_unshare, 0, CLONE_NEWPID },
+            { SYS_clone, 0, CLONE_NEWPID },
+            { SYS_clone3, 0, 0 },
+            END } },
+        { "ipcns",
+          EPERM,
+          { { SYS_unshare, 0, CLONE_NEWIPC },
+            { SYS_clone, 0, CLONE_NEWIPC },
+            { SYS_clone3, 0, 0 },
+            END } },
+        { "utsns",
+          EPERM,
+          { { SYS_unshare, 0, CLONE_NEWUTS },
+            { SYS_clone, 0, CLONE_NEWUTS },
+            { SYS_clone3, 0, 0 },
+            END } },
+        { "netns",
+          EPERM,
+          { { SYS_unshare, 0, CLONE_NEWNET },
+            { SYS_clone, 0, CLONE_NEWNET },
+            { SYS_clone3, 0, 0 },
+            END } },
+        { "cgroupns",
+          EPERM,
+          { { SYS_unshare, 0, CLONE_NEWCGROUP },
+            { SYS_clone, 0, CLONE_NEWCGROUP },
+            { SYS_clone3, 0, 0 },
+            END } },
         /* setting only: asking passes no new limit */
         { "rlimit", EPERM, { { SYS_prlimit64, 2, 0xffffffff }, { SYS_setrlimit, 0, 0 }, END } },
         /* no filter can do this one: see cgroup_hide() */
@@ -138,7 +188,8 @@ emit_call(struct code *c, const struct call *call, int sys)
                 return;
         }
         emit(c, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, (uint32_t)call->number);
-        emit_load(c, offsetof(struct seccomp_data, args) + 8 * call->arg);     /* little-endian: the low half */
+        emit_load(c, offsetof(struct seccomp_data, args) +
+                             8 * call->arg); /* little-endian: the low half */
         emit(c, BPF_JMP | BPF_JSET | BPF_K, 0, 1, call->mask);
         emit(c, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | (uint32_t)sys);
         emit_load(c, offsetof(struct seccomp_data, nr));
@@ -164,16 +215,17 @@ id_map_write(const char *path, unsigned id)
         return file_write(path, text);
 }
 
-/* An empty read-only directory over /sys/fs/cgroup; an ordinary user needs a user namespace, and stays the same. */
+/* An empty read-only directory over /sys/fs/cgroup; an ordinary user needs a user namespace, and
+ * stays the same. */
 static void
 cgroup_hide(void)
 {
         unsigned uid = geteuid(), gid = getegid();
 
-        if (unshare(CLONE_NEWNS) < 0 &&
-            (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 || file_write("/proc/self/setgroups", "deny") < 0 ||
-             id_map_write("/proc/self/uid_map", uid) < 0 ||
-             id_map_write("/proc/self/gid_map", gid) < 0)) {
+        if (unshare(CLONE_NEWNS) < 0 && (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 ||
+                                         file_write("/proc/self/setgroups", "deny") < 0 ||
+                                         id_map_write("/proc/self/uid_map", uid) < 0 ||
+                                         id_map_write("/proc/self/gid_map", gid) < 0)) {
                 perror("shim: a mount namespace");
                 exit(125);
         }
@@ -209,7 +261,10 @@ emit_name(struct code *c, char *name)
                 if (rows[i].calls[0].number == NONE)
                         cgroup_hide();
                 for (const struct call *call = rows[i].calls; call->number != NONE; call++)
-                        emit_call(c, call, call->number == SYS_clone3 ? ENOSYS : sys ? sys : rows[i].sys);
+                        emit_call(c, call,
+                                  call->number == SYS_clone3 ? ENOSYS
+                                  : sys                      ? sys
+                                                             : rows[i].sys);
                 return 0;
         }
         one.number = strtol(name, &end, 10);
@@ -222,7 +277,8 @@ emit_name(struct code *c, char *name)
 static int
 usage(void)
 {
-        (void)fprintf(stderr, "usage: shim NAME[=ENOSYS|EPERM]... -- COMMAND [ARGUMENT]...\nnames: a call's number, or");
+        (void)fprintf(stderr, "usage: shim NAME[=ENOSYS|EPERM]... -- COMMAND [ARGUMENT]...\nnames: "
+                              "a call's number, or");
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
                 (void)fprintf(stderr, " %s", rows[i].name);
         (void)fputc('\n', stderr);

@@ -1,8 +1,10 @@
 /*
- * box/starve.c - memory that runs out when a test says so: linked into a program of ours in the place of malloc(3) and its kin (ld --wrap).
+ * box/starve.c - memory that runs out when a test says so: linked into a program of ours in the
+ * place of malloc(3) and its kin (ld --wrap).
  *
- * The file STARVE_MAP is shared with the test, which writes in it: at which allocation the next failure is, counted from the program's beginning, and
- * whether all that follow fail too. Not a part of any program that is shipped.
+ * The file STARVE_MAP is shared with the test, which writes in it: at which allocation the next
+ * failure is, counted from the program's beginning, and whether all that follow fail too. Not a
+ * part of any program that is shipped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +13,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct starve { uint64_t count, at /* 0: never */, is_for_good, failed; };
+struct starve {
+        uint64_t count, at /* 0: never */, is_for_good, failed;
+};
 
 void *__real_malloc(size_t len);
 void *__real_calloc(size_t count, size_t len);
@@ -27,7 +31,8 @@ begin(void)
 {
         const char *path = getenv("STARVE_MAP");
         int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-        void *map = fd >= 0 ? mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+        void *map =
+                fd >= 0 ? mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
 
         if (fd >= 0)
                 (void)close(fd);
@@ -40,7 +45,8 @@ fails(void)
 {
         uint64_t count = shared ? ++shared->count : 0;
 
-        if (!shared || shared->at == 0 || (shared->is_for_good ? count < shared->at : count != shared->at))
+        if (!shared || shared->at == 0 ||
+            (shared->is_for_good ? count < shared->at : count != shared->at))
                 return 0;
         shared->failed++;
         errno = ENOMEM;

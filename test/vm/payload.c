@@ -1,5 +1,6 @@
 /*
- * payload.c - what runs inside the virtual machine's sandboxes: one static program, one word says what it does.
+ * payload.c - what runs inside the virtual machine's sandboxes: one static program, one word says
+ * what it does.
  *
  * A test program of test/vm. Prints one line, so that a shell can judge it.
  */
@@ -32,7 +33,8 @@ clock_ms(clockid_t clock)
         return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Asks for a core of any size, and dies of SIGSEGV; "dumped" where the kernel says that it made one. */
+/* Asks for a core of any size, and dies of SIGSEGV; "dumped" where the kernel says that it made
+ * one. */
 static int
 crash(char **args)
 {
@@ -73,7 +75,8 @@ eat(char **args)
 static int
 share(char **args)
 {
-        long wall = clock_ms(CLOCK_MONOTONIC), end = wall + strtol(args[0], NULL, 10), cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+        long wall = clock_ms(CLOCK_MONOTONIC), end = wall + strtol(args[0], NULL, 10),
+             cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 
         while (clock_ms(CLOCK_MONOTONIC) < end)
                 ;
@@ -132,7 +135,8 @@ as(char **args)
         return 9;
 }
 
-/* ---- a posture in small: each probe tries what must be refused -------------------------------------------- */
+/* ---- a posture in small: each probe tries what must be refused
+ * -------------------------------------------- */
 
 static long
 new_user_ns(void)
@@ -234,11 +238,21 @@ static const struct probe {
         const char *name;
         long (*try)(void);
 } probes[] = {
-        { "new_user_ns", new_user_ns },       { "mount", mounts },             { "open_tree", opens_tree },
-        { "io_uring", uring },                { "keyring", keyring },          { "vsock", vsock },
-        { "packet", packet },                 { "bpf", bpf },                  { "setuid_bit", setuid_bit },
-        { "usr_written", system_written },    { "root_written", root_written }, { "knob_written", knob_written },
-        { "pid1_traced", first_traced },      { "groups_seen", groups_seen },  { "disk_made", disk_seen },
+        { "new_user_ns", new_user_ns },
+        { "mount", mounts },
+        { "open_tree", opens_tree },
+        { "io_uring", uring },
+        { "keyring", keyring },
+        { "vsock", vsock },
+        { "packet", packet },
+        { "bpf", bpf },
+        { "setuid_bit", setuid_bit },
+        { "usr_written", system_written },
+        { "root_written", root_written },
+        { "knob_written", knob_written },
+        { "pid1_traced", first_traced },
+        { "groups_seen", groups_seen },
+        { "disk_made", disk_seen },
 };
 
 static int
@@ -261,8 +275,9 @@ static const struct word {
         int arg_count;
         int (*run)(char **args);
 } words[] = {
-        { "eat", 1, eat },   { "share", 1, share }, { "tasks", 1, tasks },
-        { "crash", 0, crash }, { "sink", 2, sink }, { "as", 2, as },       { "posture", 0, posture },
+        { "eat", 1, eat },         { "share", 1, share }, { "tasks", 1, tasks },
+        { "crash", 0, crash },     { "sink", 2, sink },   { "as", 2, as },
+        { "posture", 0, posture },
 };
 
 int

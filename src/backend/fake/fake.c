@@ -2,8 +2,9 @@
  * backend/fake/fake.c - a backend that makes no process.
  *
  * Room: backend/fake (acting). Touches: fd.
- * Theory: all that a box would say is put into its sockets at once when it starts, so that the order is the sockets' own and no
- * test waits for luck; what depends on being killed is said when kill() is called.
+ * Theory: all that a box would say is put into its sockets at once when it starts, so that the
+ * order is the sockets' own and no test waits for luck; what depends on being killed is said when
+ * kill() is called.
  */
 #include "backend/fake/fake.h"
 
@@ -19,8 +20,8 @@
 
 struct backend_box {
         const struct plan *plan;
-        int news[2];                   /* ours to read, the box's to write */
-        int guest;                     /* the guest's end */
+        int news[2]; /* ours to read, the box's to write */
+        int guest;   /* the guest's end */
         int stdio[3];
         uint64_t cpu_ns;
         bool has_ended;
@@ -42,7 +43,8 @@ fake_record(void)
         return &record;
 }
 
-/* -- the guest's side ----------------------------------------------------------------------------------------- */
+/* -- the guest's side
+ * ----------------------------------------------------------------------------------------- */
 
 static int
 take_command(struct backend_box *box)
@@ -50,7 +52,8 @@ take_command(struct backend_box *box)
         static _Alignas(8) char body[WIRE_BODY_MAX];
         struct wire_message m;
 
-        if (wire_receive(box->guest, 0, &m, body, sizeof body) != 1 || m.kind != WIRE_EXEC || m.len < sizeof record.exec)
+        if (wire_receive(box->guest, 0, &m, body, sizeof body) != 1 || m.kind != WIRE_EXEC ||
+            m.len < sizeof record.exec)
                 return -1;
         memcpy(&record.exec, body, sizeof record.exec);
         record.argc = record.exec.argc;
@@ -83,8 +86,12 @@ write_output(const struct backend_box *box)
 static void
 say_ended(struct backend_box *box)
 {
-        struct wire_exec_ended ended = { .code = script->end == FAKE_EXITED ? CLD_EXITED : CLD_KILLED, .status = script->number,
-                                         .user_us = 3000, .system_us = 2000, .max_rss_kb = 77 };
+        struct wire_exec_ended ended = { .code = script->end == FAKE_EXITED ? CLD_EXITED
+                                                                            : CLD_KILLED,
+                                         .status = script->number,
+                                         .user_us = 3000,
+                                         .system_us = 2000,
+                                         .max_rss_kb = 77 };
 
         say(box, WIRE_EXEC_ENDED, &ended, sizeof ended);
         if (script->ends_twice) {
@@ -94,7 +101,8 @@ say_ended(struct backend_box *box)
         }
 }
 
-/* -- the box's end -------------------------------------------------------------------------------------------- */
+/* -- the box's end
+ * -------------------------------------------------------------------------------------------- */
 
 static void
 leave(struct backend_box *box)
@@ -114,7 +122,9 @@ tell(struct backend_box *box, const struct backend_news *news)
 static void
 end_box(struct backend_box *box)
 {
-        struct backend_news news = { .kind = BACKEND_ENDED, .cpu_ns = script->cpu_ns, .oom_kills = script->oom_kills };
+        struct backend_news news = { .kind = BACKEND_ENDED,
+                                     .cpu_ns = script->cpu_ns,
+                                     .oom_kills = script->oom_kills };
 
         if (box->has_ended)
                 return;
@@ -144,12 +154,14 @@ static void
 play(struct backend_box *box)
 {
         struct wire_exec_failed failed = { record.exec.exec, script->number, script->stage };
-        bool is_made = script->end != FAKE_MAKE_FAILED && script->end != FAKE_BOX_FAILED && script->end != FAKE_EXEC_FAILED;
+        bool is_made = script->end != FAKE_MAKE_FAILED && script->end != FAKE_BOX_FAILED &&
+                       script->end != FAKE_EXEC_FAILED;
 
         if (script->end != FAKE_MAKE_FAILED)
                 tell(box, &(struct backend_news){ .kind = BACKEND_SPAWNED });
         if (is_made && !script->never_starts)
-                say(box, WIRE_EXEC_STARTED, &(struct wire_exec_number){ record.exec.exec, 2 }, sizeof(struct wire_exec_number));
+                say(box, WIRE_EXEC_STARTED, &(struct wire_exec_number){ record.exec.exec, 2 },
+                    sizeof(struct wire_exec_number));
         if (is_made)
                 write_output(box);
         switch (script->end) {
@@ -179,7 +191,8 @@ play(struct backend_box *box)
         }
 }
 
-/* -- the backend ---------------------------------------------------------------------------------------------- */
+/* -- the backend
+ * ---------------------------------------------------------------------------------------------- */
 
 static void
 take_signals(struct backend_box *box)
@@ -188,8 +201,10 @@ take_signals(struct backend_box *box)
         struct wire_message m;
 
         while (box->guest >= 0 && wire_receive(box->guest, 0, &m, body, sizeof body) == 1) {
-                if (m.kind == WIRE_SIGNAL && record.signal_count < sizeof record.signals / sizeof *record.signals)
-                        record.signals[record.signal_count++] = ((const struct wire_exec_number *)(const void *)body)->number;
+                if (m.kind == WIRE_SIGNAL &&
+                    record.signal_count < sizeof record.signals / sizeof *record.signals)
+                        record.signals[record.signal_count++] =
+                                ((const struct wire_exec_number *)(const void *)body)->number;
                 wire_message_close(&m);
         }
 }
@@ -209,7 +224,8 @@ fake_close(struct backend_box *box)
 }
 
 static int
-fake_start(struct backend_box **ret, const struct plan *plan, const int *sources, int guest, struct error *e)
+fake_start(struct backend_box **ret, const struct plan *plan, const int *sources, int guest,
+           struct error *e)
 {
         struct backend_box *box;
 
@@ -220,7 +236,9 @@ fake_start(struct backend_box **ret, const struct plan *plan, const int *sources
         box = calloc(1, sizeof *box);
         if (!box)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a box");
-        *box = (struct backend_box){ .plan = plan, .guest = fcntl(guest, F_DUPFD_CLOEXEC, 3), .stdio = { -1, -1, -1 } };
+        *box = (struct backend_box){ .plan = plan,
+                                     .guest = fcntl(guest, F_DUPFD_CLOEXEC, 3),
+                                     .stdio = { -1, -1, -1 } };
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, box->news) < 0) {
                 box->news[0] = box->news[1] = -1;
                 fake_close(box);
@@ -254,7 +272,9 @@ fake_read(struct backend_box *box, struct backend_news *ret, struct error *e)
                 *ret = (struct backend_news){ .kind = BACKEND_QUIET };
                 return 0;
         }
-        return got == (ssize_t)sizeof *ret ? 0 : fail_sys(e, ERROR_BACKEND_FAILED, ECONNRESET, "the maker is gone");
+        return got == (ssize_t)sizeof *ret
+                       ? 0
+                       : fail_sys(e, ERROR_BACKEND_FAILED, ECONNRESET, "the maker is gone");
 }
 
 static uint64_t

@@ -2,8 +2,9 @@
  * backend/ns/maker.c - the namespaces engine, seen from the keeper: one maker process for each box.
  *
  * Room: backend/ns (acting). Touches: processes, fd.
- * Theory: the maker is started with one socket as its descriptor 3 and nothing else; it answers SPAWNED or MAKE_FAILED,
- * and at last BOX_ENDED. It is our child, so that its end is seen even when it says nothing.
+ * Theory: the maker is started with one socket as its descriptor 3 and nothing else; it answers
+ * SPAWNED or MAKE_FAILED, and at last BOX_ENDED. It is our child, so that its end is seen even when
+ * it says nothing.
  */
 #include "backend/ns/maker.h"
 
@@ -38,7 +39,10 @@ struct backend_box {
         int has_ended;
 };
 
-struct prepared { pid_t pid; int socket; };
+struct prepared {
+        pid_t pid;
+        int socket;
+};
 static struct prepared prepared = { 0, -1 };
 
 static char maker_name[] = "carrel-init";
@@ -46,7 +50,8 @@ static char maker_name[] = "carrel-init";
 static int
 start_maker(struct prepared *ret, struct error *e)
 {
-        return image_start_linked(IMAGE_INIT, (char *[]){ maker_name, NULL }, clock_environment(), &ret->socket, &ret->pid, e);
+        return image_start_linked(IMAGE_INIT, (char *[]){ maker_name, NULL }, clock_environment(),
+                                  &ret->socket, &ret->pid, e);
 }
 
 int
@@ -72,7 +77,8 @@ is_abandoned(int dir, const char *name)
         return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* Looks at a few, whichever they are (maker/lease.c): a start costs the same however many sandboxes live. */
+/* Looks at a few, whichever they are (maker/lease.c): a start costs the same however many sandboxes
+ * live. */
 static bool
 has_abandoned(const char *directory)
 {
@@ -84,7 +90,8 @@ has_abandoned(const char *directory)
         bool result = false;
 
         while (list && (entry = readdir(list)) != NULL) {
-                size_t place = is_lease(entry->d_name) ? sample_place(seen++, LEASE_LOOK, &state) : LEASE_LOOK;
+                size_t place = is_lease(entry->d_name) ? sample_place(seen++, LEASE_LOOK, &state)
+                                                       : LEASE_LOOK;
 
                 if (place < LEASE_LOOK)
                         memcpy(names[place], entry->d_name, strlen(entry->d_name) + 1);
@@ -108,7 +115,8 @@ maker_collect(const char *directory)
                 return;
         if (snprintf(argument, sizeof argument, "%s", directory) >= (int)sizeof argument)
                 return;
-        if (image_start(image, -1, (char *[]){ maker_name, argument, NULL }, (char *[]){ NULL }, &pid) == 0)
+        if (image_start(image, -1, (char *[]){ maker_name, argument, NULL }, (char *[]){ NULL },
+                        &pid) == 0)
                 while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                         continue;
 }
@@ -123,7 +131,9 @@ send_plan(const struct backend_box *box, const int *sources, int guest, struct e
         int result;
 
         if (len == 0 || plan->source_count > PLAN_SOURCES_MAX)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "the plan is too large: %zu steps, %zu sources", plan->step_count, plan->source_count);
+                return fail(e, ERROR_QUOTA_EXCEEDED,
+                            "the plan is too large: %zu steps, %zu sources", plan->step_count,
+                            plan->source_count);
         bytes = aligned_alloc(16, (len + 15) / 16 * 16);
         if (!bytes)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the plan");
@@ -133,7 +143,9 @@ send_plan(const struct backend_box *box, const int *sources, int guest, struct e
                 memcpy(fds + 1, sources, sizeof(int) * plan->source_count);
         result = wire_send(box->socket, WIRE_MAKE, bytes, len, fds, plan->source_count + 1);
         free(bytes);
-        return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "sending the plan to the maker") : 0;
+        return result < 0
+                       ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "sending the plan to the maker")
+                       : 0;
 }
 
 static void
@@ -142,7 +154,7 @@ ns_close(struct backend_box *box)
         if (!box)
                 return;
         if (box->socket >= 0)
-                (void)close(box->socket);      /* the maker kills the box, undoes, and ends */
+                (void)close(box->socket); /* the maker kills the box, undoes, and ends */
         while (waitpid(box->maker, NULL, 0) < 0 && errno == EINTR)
                 continue;
         for (size_t i = 0; i < box->counter_count; i++)
@@ -151,7 +163,8 @@ ns_close(struct backend_box *box)
 }
 
 static int
-ns_start(struct backend_box **ret, const struct plan *plan, const int *sources, int guest, struct error *e)
+ns_start(struct backend_box **ret, const struct plan *plan, const int *sources, int guest,
+         struct error *e)
 {
         struct backend_box *box = calloc(1, sizeof *box);
         struct prepared maker = prepared;
@@ -184,7 +197,8 @@ take_counters(struct backend_box *box, struct wire_message *m)
 {
         size_t taken = 0;
 
-        for (size_t i = 0; i < box->plan->step_count && taken < m->fd_count && taken < COUNTERS_MAX; i++) {
+        for (size_t i = 0; i < box->plan->step_count && taken < m->fd_count && taken < COUNTERS_MAX;
+             i++) {
                 if (box->plan->steps[i].op != STEP_CGROUP_WATCH)
                         continue;
                 box->kinds[taken] = (unsigned)box->plan->steps[i].number;
@@ -253,7 +267,8 @@ ns_read(struct backend_box *box, struct backend_news *ret, struct error *e)
         if (got == -EAGAIN)
                 return 0;
         if (got <= 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, got < 0 ? -got : ECONNRESET, "the maker is gone");
+                return fail_sys(e, ERROR_BACKEND_FAILED, got < 0 ? -got : ECONNRESET,
+                                "the maker is gone");
         switch (m.kind) {
         case WIRE_SPAWNED:
                 take_counters(box, &m);
@@ -272,7 +287,9 @@ ns_read(struct backend_box *box, struct backend_news *ret, struct error *e)
                 result = -1;
         }
         wire_message_close(&m);
-        return result < 0 ? fail(e, ERROR_PROTOCOL, "the maker said something unexpected (%u)", (unsigned)m.kind) : 0;
+        return result < 0 ? fail(e, ERROR_PROTOCOL, "the maker said something unexpected (%u)",
+                                 (unsigned)m.kind)
+                          : 0;
 }
 
 /* "usage_usec N" of cpu.stat, or the one number of cpuacct.usage. */
