@@ -62,7 +62,7 @@ def write(path, text, mode=0o755):
 def make_project(tests):
     """Every file that a stage of the table runs, each doing well; in the working directory."""
     write("dev", DEV % tests)
-    for script in ("tests", "lint", "check-rooms", "check-pure", "check-promises", "check-links", "check-taste", "check-words"):
+    for script in ("tests", "lint", "check-rooms", "check-pure", "check-promises", "check-links", "check-taste", "check-format", "check-words"):
         write(f"tools/{script}", GOOD_TAP)
     shutil.copy(os.path.join(os.path.dirname(tests), "user-tree"), "tools/user-tree")
     write("build/carrel", GOOD_TAP)
@@ -96,6 +96,7 @@ BREAKS = {
     "pure": ("tools/check-pure", BAD, "pure"),
     "links": ("tools/check-links", BAD, "links"),
     "taste": ("tools/check-taste", BAD, "taste"),
+    "format": ("tools/check-format", BAD, "format"),
     "words": ("tools/check-words", BAD, "words"),
     "docs": ("broken-docs---check", "", "docs"),
     "conformance": ("build/carrel", BAD_TAP, "conformance"),

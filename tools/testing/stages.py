@@ -138,6 +138,7 @@ STAGES = (
     Stage("pure", QUICK, "build build-test", "deciding rooms import nothing that touches the world", command("tools/check-pure", "build", "build-test")),
     Stage("links", QUICK, "build", "shipped programs link only what was agreed", command("tools/check-links", "build")),
     Stage("taste", QUICK, "build-test", "short files, short functions, no banned call", command("tools/check-taste", "--build", "build-test", weight=CORE)),
+    Stage("format", QUICK, "", "the sources are as clang-format writes them", command("tools/check-format", weight=CORE)),
     Stage("words", QUICK, "", "texts for people are in plain words", command("tools/check-words")),
     Stage("docs", QUICK, "build", "generated pages are what the tables print", command("./dev", "docs", "--check")),
     Stage("conformance", QUICK, "build", "AIP-36, case by case", tap_command("build/carrel", "conformance", "test/conform/aip36.yaml")),
