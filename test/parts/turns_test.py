@@ -54,6 +54,8 @@ def bound(k, door):
     """Calls that wait for a box which does not answer."""
     box = door.call("create", uid=GREEDY, start=True)["id"]
     _, channel = door.channel("exec.start", uid=GREEDY, id=box, command="sleep 300", background=True)
+    while door.call("exec.list", uid=GREEDY, id=box)["items"][0]["state"] != "running":
+        pass
     pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and box_of(p, k.state, box)]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
