@@ -3,6 +3,7 @@
  */
 #include "api/operation.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/numbers.h"
@@ -26,8 +27,9 @@ every_row_names_known_fields_once(void **state)
                         assert_non_null(f);
                         if ((o->params[i].flags & PARAM_IN_PATH) != 0) {
                                 char hole[64];
+                                int len = snprintf(hole, sizeof hole, "{%s}", f->name);
 
-                                snprintf(hole, sizeof hole, "{%s}", f->name);
+                                assert_true(len > 0 && (size_t)len < sizeof hole);
                                 assert_non_null(strstr(o->route, hole));
                         }
                         for (size_t j = 0; j < i; j++)
