@@ -217,8 +217,8 @@ explain(const struct told *told, struct error *e)
                                             [STAGE_LOOPBACK] = "bringing up the loopback device",
                                             [STAGE_WALL] = "making the wall",
                                             [STAGE_ROUTED] =
-                                                    "making the wall in a namespace of its own "
-                                                    "(--routed), which needs veth devices",
+                                                    ("making the wall in a namespace of its own "
+                                                     "(--routed), which needs veth devices"),
                                             [STAGE_PRIVILEGES] =
                                                     "giving up the namespace's privileges" };
         enum stage stage = told->stage >= STAGE_USER && told->stage < STAGE_DONE

@@ -74,8 +74,9 @@ static int
 print_as_text(const struct host_rules *rules)
 {
         /* lint: rules are there where load() succeeded */
-        (void)printf("Manifests are %s on this host.\n",
-                     rules->is_trusted ? "trusted" : "not trusted");
+        const char *trust = rules->is_trusted ? "trusted" : "not trusted";
+
+        (void)printf("Manifests are %s on this host.\n", trust);
         for (size_t i = 0; i < rules->providers.count; i++) {
                 const struct host_provider *p = &rules->providers.items[i];
 

@@ -37,8 +37,8 @@ stdio_options_read(int argc, char **argv, struct stdio_options *ret)
         for (int i = 1; i < argc; i++) {
                 size_t row = 0;
 
-                /* lint: `ret` is the caller's and never NULL */
                 if (strcmp(argv[i], "--read") == 0 && i + 1 < argc &&
+                    /* lint: `ret` is the caller's and never NULL */
                     ret->read_count < STDIO_READS_MAX) {
                         ret->reads[ret->read_count++] = argv[++i];
                         continue;

@@ -138,8 +138,8 @@ add_item(struct refusals *r, struct refused *one, const struct wire_wall_denied 
         }
         r->held++;
         one->version = r->version;
-        /* lint: what is overwritten here holds no pointer */
         one->items[one->count] = (struct refusal){ .d = *d };
+        /* lint: what was overwritten held no pointer */
         return &one->items[one->count++];
 }
 
