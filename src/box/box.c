@@ -21,10 +21,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "box/confine.h"
 #include "box/state.h"
 #include "event/outcome.h"
-#include "filter/own.h"
+#include "seal/landlock.h"
+#include "seal/seal.h"
 
 enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, DEAF_MS = 100, WORD_ROOM = 2304 };
 
@@ -267,6 +267,21 @@ guest_ready(struct loop_watch *w, uint32_t events)
 
 /* -- the maker --------------------------------------------------------------------------------- */
 
+/* What it writes from now on: files of its own directory, and groups below its own. */
+static int
+close_world(const struct box *b)
+{
+        enum { LOOK = LANDLOCK_WRITE_FILE | LANDLOCK_READ_FILE | LANDLOCK_READ_DIR };
+        const struct seal_place places[] = {
+                { LOOK | LANDLOCK_REMOVE_FILE | LANDLOCK_MAKE_REG | LANDLOCK_TRUNCATE,
+                  b->directory },
+                { LOOK | LANDLOCK_MAKE_DIR | LANDLOCK_REMOVE_DIR, b->groups.root },
+        };
+        const char *step;
+
+        return seal_world(SEAL_BOX, places, sizeof places / sizeof *places, &step);
+}
+
 static void
 be_spawned(struct box *b, struct wire_message *m, const void *body, unsigned has_no_groups)
 {
@@ -289,7 +304,7 @@ be_spawned(struct box *b, struct wire_message *m, const void *body, unsigned has
         if (b->state != BOX_MAKING)
                 return;
         b->state = BOX_RUNNING;
-        if (confine_files(b->directory, b->groups.root) < 0 || filter_enter(FILTER_BOX) < 0)
+        if (close_world(b) < 0)
                 /* fail closed: the box does not run without its restrictions */
                 box_end(b, BOX_GONE_DIED);
         else

@@ -25,6 +25,7 @@
 
 #include "base/scoped.h"
 #include "cli/gate.h"
+#include "seal/seal.h"
 #include "wall/beside.h"
 #include "wall/wall.h"
 #include "wire/gate.h"
@@ -162,22 +163,11 @@ serve(int link, int *stock, size_t stock_count)
         _exit(0);
 }
 
-static int
-drop_privileges(void)
-{
-        struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
-            syscall(SYS_capset, &head, none) < 0)
-                return -errno;
-        return 0;
-}
-
 static _Noreturn void
 be_inside(int link, const struct wall_wanted *wanted, bool needs_user)
 {
         struct told told = { STAGE_DONE, 0 };
+        const char *step;
         int fds[WALL_SOCKETS_MAX + 2], sockets[WALL_FDS_MAX], result;
         size_t count = 0, open_count = wall_count(wanted) - wanted->stock;
 
@@ -199,7 +189,7 @@ be_inside(int link, const struct wall_wanted *wanted, bool needs_user)
                 fds[count++] = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
         for (size_t i = 0; i < open_count; i++)
                 fds[count++] = sockets[i];
-        result = drop_privileges();
+        result = seal_privileges(SEAL_HOLDER, &step);
         if (result < 0)
                 give_up(link, STAGE_PRIVILEGES, result);
         if (send_in_time(link, WIRE_WALL, &told, sizeof told, fds, count) < 0)

@@ -18,17 +18,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "seal/seal.h"
 #include "wire/message.h"
 #include "wire/secret.h"
 
@@ -36,14 +35,7 @@
 #define SYS_close_range 436
 #endif
 
-enum {
-        SOCKET = 3,
-        WORKERS_MAX = 64,
-        BODY_ROOM = 64 * 1024,
-        CAPABILITIES = 64,
-        FD_LAST = 1024,
-        BROKEN = 125
-};
+enum { SOCKET = 3, WORKERS_MAX = 64, BODY_ROOM = 64 * 1024, FD_LAST = 1024, BROKEN = 125 };
 
 struct origin {
         fetcher_load *load;
@@ -225,27 +217,6 @@ hear_signals(sigset_t *ret_open)
         (void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/*
- * The bounding set is emptied as well, so a command executed as root does not regain a capability.
- */
-static int
-drop_privileges(void)
-{
-        struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-        struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
-        struct rlimit no_core = { 0, 0 };
-
-        for (unsigned long c = 0; geteuid() == 0 && c < CAPABILITIES; c++)
-                if (prctl(PR_CAPBSET_READ, c, 0, 0, 0) == 1 &&
-                    prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
-                        return -1;
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-            (geteuid() == 0 && syscall(SYS_capset, &head, none) < 0))
-                return -1;
-        return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0 ? -1
-                                                                                              : 0;
-}
-
 static int
 take_descriptors(int fd)
 {
@@ -293,7 +264,9 @@ fetcher_start(fetcher_load *load, void *ctx, int fd, pid_t *ret, struct error *e
 {
         pid_t parent = getpid(), pid = fork();
         const struct origin from = { load, ctx };
+        const char *step = "taking its descriptors";
         sigset_t open_signals;
+        int result;
 
         if (pid < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "starting the fetcher");
@@ -306,10 +279,11 @@ fetcher_start(fetcher_load *load, void *ctx, int fd, pid_t *ret, struct error *e
         (void)prctl(PR_SET_NAME, "carrel-fetcher", 0, 0, 0);
         (void)setsid();
         hear_signals(&open_signals);
-        if (chdir("/") < 0 || take_descriptors(fd) < 0 || drop_privileges() < 0) {
-                (void)fprintf(stderr,
-                              "carrel-fetcher: cannot drop privileges that it does not need: %s\n",
-                              strerror(errno));
+        result = chdir("/") < 0 || take_descriptors(fd) < 0 ? -errno : 0;
+        if (result == 0)
+                result = seal_privileges(SEAL_FETCHER, &step);
+        if (result < 0) {
+                (void)fprintf(stderr, "carrel-fetcher: %s: %s\n", step, strerror(-result));
                 _exit(BROKEN);
         }
         serve(&from, &open_signals);

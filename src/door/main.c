@@ -17,9 +17,8 @@
 #include "door/connection.h"
 #include "door/door.h"
 #include "door/ingress.h"
-#include "door/ladder.h"
 #include "door/mcp_stdio.h"
-#include "filter/own.h"
+#include "seal/seal.h"
 
 struct options {
         int keeper, http, tcp, ingress;
@@ -84,7 +83,6 @@ serve(const struct options *o, struct error *e)
 {
         static struct listener http, tcp, ingress;
         static struct door door;
-        int result;
 
         if (loop_new(&door.loop) < 0)
                 return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");
@@ -99,12 +97,8 @@ serve(const struct options *o, struct error *e)
          * colliding keys
          */
         json_object_seed(0);
-        if (ladder_close_world(e) < 0)
+        if (seal_enter(SEAL_DOOR, NULL, 0, e) < 0)
                 return -1;
-        result = filter_enter(FILTER_DOOR);
-        if (result < 0)
-                return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, -result,
-                                "closing the door to calls it never makes");
         loop_run(door.loop);
         keeper_close(door.keeper);
         return 0;

@@ -22,7 +22,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "door/ladder.h"
 #include "door/mcp_keeper.h"
 #include "door/mcp_out.h"
 #include "door/mcp_stdio_options.h"
@@ -30,6 +29,7 @@
 #include "mcp/bytes.h"
 #include "mcp/mcp.h"
 #include "mcp/server.h"
+#include "seal/seal.h"
 #include "text/tree_pack.h"
 #include "text/visible.h"
 #include "wire/trust.h"
@@ -589,7 +589,7 @@ serve(struct stdio *s, const struct stdio_options *o, struct arena *arena, struc
         s->server = mcp_server_new(s->loop, &s->backend.backend, CARREL_VERSION);
         if (!s->server)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left to begin");
-        if (ladder_close_world(e) < 0 || begin(s, e) < 0)
+        if (seal_enter(SEAL_MCP, NULL, 0, e) < 0 || begin(s, e) < 0)
                 return -1;
         loop_run(s->loop);
         return 0;

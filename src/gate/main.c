@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "gate/control.h"
 #include "gate/gate.h"
-#include "gate/ladder.h"
 #include "gate/layers.h"
 #include "gate/patience.h"
+#include "seal/seal.h"
 
 enum { POLLS_MAX = 16 };
 
@@ -69,17 +70,18 @@ static int
 serve(int keeper, struct error *e)
 {
         static struct gate g;
-        size_t files;
+        struct rlimit files = { 1024, 1024 };
 
         if (loop_new(&g.loop) < 0)
                 return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");
         layers_read();
         turns_init(&g.turns, loop_work_us);
-        if (resolver_new(g.loop, &g.resolver, e) < 0 || gate_close_world(&files, e) < 0)
+        if (resolver_new(g.loop, &g.resolver, e) < 0 || seal_enter(SEAL_GATE, NULL, 0, e) < 0)
                 return -1;
         if (control_open(&g, keeper) < 0)
                 return fail(e, ERROR_INTERNAL, "the control socket cannot be waited for");
-        share_descriptors(&g, files);
+        (void)getrlimit(RLIMIT_NOFILE, &files);
+        share_descriptors(&g, (size_t)files.rlim_cur);
         while (!g.is_over)
                 turn(&g);
         return 0;

@@ -16,6 +16,7 @@
 
 #include "filter/filter.h"
 #include "guest/landlock.h"
+#include "seal/landlock.h"
 
 enum { CAPABILITY_LAST = 63 };
 
@@ -93,7 +94,7 @@ allow_step(struct harden *h, const struct step *s)
 static int
 landlock_step(struct harden *h)
 {
-        int result = h->rules < 0 ? -EBADF : landlock_enter(h->rules);
+        int result = h->rules < 0 ? -EBADF : landlock_apply(h->rules);
 
         if (h->rules >= 0)
                 (void)close(h->rules);

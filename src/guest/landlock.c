@@ -10,63 +10,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#define SYS_landlock_add_rule 445
-#define SYS_landlock_restrict_self 446
-#endif
-
-enum {
-        FS_EXECUTE = 1 << 0,
-        FS_WRITE_FILE = 1 << 1,
-        FS_READ_FILE = 1 << 2,
-        FS_READ_DIR = 1 << 3,
-        FS_REMOVE_DIR = 1 << 4,
-        FS_REMOVE_FILE = 1 << 5,
-        FS_MAKE_CHAR = 1 << 6,
-        FS_MAKE_DIR = 1 << 7,
-        FS_MAKE_REG = 1 << 8,
-        FS_MAKE_SOCK = 1 << 9,
-        FS_MAKE_FIFO = 1 << 10,
-        FS_MAKE_BLOCK = 1 << 11,
-        FS_MAKE_SYM = 1 << 12,
-        FS_REFER = 1 << 13,
-        FS_TRUNCATE = 1 << 14,
-        FS_IOCTL_DEV = 1 << 15,
-};
-enum { SCOPE_ABSTRACT = 1 << 0, SCOPE_SIGNAL = 1 << 1, RULE_PATH_BENEATH = 1 };
-
-struct ruleset {
-        uint64_t fs, net, scoped;
-};
-struct path_rule {
-        uint64_t access;
-        int32_t parent;
-} __attribute__((packed));
-
-static uint64_t
-handled(unsigned abi)
-{
-        uint64_t all = FS_REFER - 1;
-
-        all |= abi >= 2 ? FS_REFER : 0;
-        all |= abi >= 3 ? FS_TRUNCATE : 0;
-        all |= abi >= 5 ? FS_IOCTL_DEV : 0;
-        return all;
-}
+#include "seal/landlock.h"
 
 static uint64_t
 rights_of(enum step_access access)
 {
-        static const uint64_t read = FS_EXECUTE | FS_READ_FILE | FS_READ_DIR;
-        static const uint64_t write = FS_WRITE_FILE | FS_TRUNCATE | FS_REMOVE_DIR | FS_REMOVE_FILE |
-                                      FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SOCK | FS_MAKE_FIFO |
-                                      FS_MAKE_SYM | FS_REFER;
+        static const uint64_t read = LANDLOCK_EXECUTE | LANDLOCK_READ_FILE | LANDLOCK_READ_DIR;
+        static const uint64_t write = LANDLOCK_WRITE_FILE | LANDLOCK_TRUNCATE |
+                                      LANDLOCK_REMOVE_DIR | LANDLOCK_REMOVE_FILE |
+                                      LANDLOCK_MAKE_DIR | LANDLOCK_MAKE_REG | LANDLOCK_MAKE_SOCK |
+                                      LANDLOCK_MAKE_FIFO | LANDLOCK_MAKE_SYM | LANDLOCK_REFER;
 
         switch (access) {
         case ACCESS_READ:
@@ -74,9 +30,11 @@ rights_of(enum step_access access)
         case ACCESS_WRITE:
                 return read | write;
         case ACCESS_DEVICE:
-                return FS_READ_FILE | FS_READ_DIR | FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV;
+                return LANDLOCK_READ_FILE | LANDLOCK_READ_DIR | LANDLOCK_WRITE_FILE |
+                       LANDLOCK_TRUNCATE | LANDLOCK_IOCTL_DEV;
         case ACCESS_PROC:
-                return FS_READ_FILE | FS_READ_DIR | FS_WRITE_FILE | FS_TRUNCATE;
+                return LANDLOCK_READ_FILE | LANDLOCK_READ_DIR | LANDLOCK_WRITE_FILE |
+                       LANDLOCK_TRUNCATE;
         }
         return 0;
 }
@@ -84,35 +42,27 @@ rights_of(enum step_access access)
 int
 landlock_open(unsigned abi)
 {
-        struct ruleset set = { handled(abi), 0, abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0 };
-        size_t len = abi >= 6 ? sizeof set : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
-        long fd = syscall(SYS_landlock_create_ruleset, &set, len, 0);
+        static const struct landlock_rights all = { LANDLOCK_FS_ALL, 0,
+                                                    LANDLOCK_ABSTRACT | LANDLOCK_SIGNAL };
 
-        return fd < 0 ? -errno : (int)fd;
+        return landlock_create(abi, &all);
 }
 
 int
 landlock_allow(int rules, unsigned abi, const char *path, enum step_access access)
 {
-        static const uint64_t for_files =
-                FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV;
-        struct path_rule rule = { rights_of(access) & handled(abi),
-                                  open(path, O_PATH | O_CLOEXEC) };
+        static const uint64_t for_files = LANDLOCK_EXECUTE | LANDLOCK_WRITE_FILE |
+                                          LANDLOCK_READ_FILE | LANDLOCK_TRUNCATE |
+                                          LANDLOCK_IOCTL_DEV;
+        uint64_t rights = rights_of(access) & landlock_known(abi);
+        int fd = open(path, O_PATH | O_CLOEXEC), result;
         struct stat st;
-        int result = 0;
 
-        if (rule.parent < 0)
+        if (fd < 0)
                 return -errno;
-        if (fstat(rule.parent, &st) == 0 && !S_ISDIR(st.st_mode))
-                rule.access &= for_files;
-        if (syscall(SYS_landlock_add_rule, rules, RULE_PATH_BENEATH, &rule, 0) < 0)
-                result = -errno;
-        (void)close(rule.parent);
+        if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
+                rights &= for_files;
+        result = landlock_permit(rules, rights, fd);
+        (void)close(fd);
         return result;
-}
-
-int
-landlock_enter(int rules)
-{
-        return syscall(SYS_landlock_restrict_self, rules, 0) < 0 ? -errno : 0;
 }

@@ -26,11 +26,12 @@
 
 #include "base/scoped.h"
 #include "keeper/keeper.h"
-#include "keeper/ladder.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
 #include "keeper/turns.h"
+#include "seal/landlock.h"
+#include "seal/seal.h"
 
 extern char **environ;
 
@@ -256,6 +257,18 @@ watch_signals(struct keeper *k, struct error *e)
         return 0;
 }
 
+/* Only makers write leases; the keeper writes its state. */
+static int
+close_world(const char *state, struct error *e)
+{
+        scoped_fd int fd = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct seal_place place = { LANDLOCK_FS_ALL & ~LANDLOCK_EXECUTE, fd };
+
+        if (fd < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "opening %s", state);
+        return seal_enter(SEAL_KEEPER, &place, 1, e);
+}
+
 static int
 set_up(struct keeper *k, const struct options *o, struct error *e)
 {
@@ -277,7 +290,7 @@ set_up(struct keeper *k, const struct options *o, struct error *e)
         if (read_boot_id(k->boot_id, e) < 0 || prepare_host_init(&k->host, e) < 0)
                 return -1;
         if (store_open(o->state, &k->store, e) < 0 || open_boxes(k, e) < 0 ||
-            prepare_host_guard(&k->host, o->state, e) < 0 || ladder_climb(o->state, e) < 0)
+            prepare_host_guard(&k->host, o->state, e) < 0 || close_world(o->state, e) < 0)
                 return -1;
         k->host.volumes = k->host.state;
         result = loop_new(&k->loop);

@@ -29,9 +29,9 @@
 #include <unistd.h>
 
 #include "box/box.h"
-#include "box/confine.h"
 #include "maker/lease.h"
 #include "plan/pack.h"
+#include "seal/seal.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -110,6 +110,7 @@ be_box(const struct spawner *s, const struct wire_message *m, const struct begin
         int fds[KEPT_MAX] = { b->maker[0], b->guest[0], m->fds[FD_KEEPER], m->fds[FD_LISTENER],
                               m->fds[FD_DIRECTORY] };
         int floors[PLAN_SOURCES_MAX];
+        const char *step;
         size_t count = 5;
 
         memcpy(&start.begin, s->bytes, sizeof start.begin);
@@ -133,7 +134,7 @@ be_box(const struct spawner *s, const struct wire_message *m, const struct begin
         if (getpriority(PRIO_PROCESS, 0) > 0)
                 /* it enforces limits on a payload with normal priority */
                 (void)setpriority(PRIO_PROCESS, 0, 0);
-        if (confine_privileges() < 0)
+        if (seal_privileges(SEAL_BOX, &step) < 0)
                 _exit(EXIT_BROKEN);
         box_serve(&start);
 }
