@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "door/admit.h"
-#include "door/ingress_head.h"
-#include "door/range.h"
-#include "door/routes.h"
+#include "door/facades.h"
+#include "http/admit.h"
+#include "http/route.h"
+#include "ingress/head.h"
 #include "proto/http_head.h"
 #include "proto/http_reader.h"
+#include "rest/range.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -156,7 +157,7 @@ judge(struct http_head *h)
         target = strndup(h->target.at, h->target.len);
         must(target != NULL);
         (void)admit_query(target, &e);
-        (void)route_find("GET", target, "", &route, allow, sizeof allow, &e);
+        (void)route_find(door_facades, "GET", target, &route, allow, sizeof allow, &e);
         free(target);
 }
 

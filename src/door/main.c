@@ -14,10 +14,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "door/connection.h"
-#include "door/door.h"
-#include "door/ingress.h"
+#include "door/facades.h"
 #include "door/mcp_stdio.h"
+#include "http/connection.h"
+#include "http/door.h"
+#include "ingress/ingress.h"
 #include "seal/seal.h"
 
 struct options {
@@ -82,7 +83,7 @@ static int
 serve(const struct options *o, struct error *e)
 {
         static struct listener http, tcp, ingress;
-        static struct door door;
+        static struct door door = { .facades = door_facades };
 
         if (loop_new(&door.loop) < 0)
                 return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");

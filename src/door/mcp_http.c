@@ -13,7 +13,7 @@
 
 #include "codec/encode.h"
 #include "door/mcp_keeper.h"
-#include "door/pour.h"
+#include "http/pour.h"
 #include "loop/later.h"
 #include "mcp/fixture.h"
 #include "mcp/mcp.h"
@@ -283,3 +283,9 @@ mcp_http(struct exchange *x, const struct route *r)
         if (p->may_stream)
                 (void)loop_timer_set(x->loop, &p->quiet, loop_now_ms() + QUIET_MS, stay_awake);
 }
+
+static const struct facade_route routes[] = {
+        { "POST", "/mcp", mcp_http, ROUTE_OWN_QUERY },
+};
+
+const struct facade mcp_facade = { routes, sizeof routes / sizeof *routes, NULL };

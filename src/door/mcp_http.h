@@ -4,8 +4,8 @@
 #ifndef CARREL_DOOR_MCP_HTTP_H
 #define CARREL_DOOR_MCP_HTTP_H
 
-#include "door/exchange.h"
-#include "door/routes.h"
+#include "http/exchange.h"
+#include "http/route.h"
 
 /*
  * The URL selects how requests are served, because every MCP client can be given a URL. Its
@@ -14,5 +14,8 @@
  * Carrel-Context-Key do the same as the first two.
  */
 void mcp_http(struct exchange *x, const struct route *r);
+
+/* Its one route. */
+extern const struct facade mcp_facade;
 
 #endif

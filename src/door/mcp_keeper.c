@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "door/follow.h"
 #include "event/outcome.h"
+#include "link/follow.h"
 #include "loop/later.h"
 
 enum {

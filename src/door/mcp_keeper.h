@@ -5,7 +5,7 @@
 #ifndef CARREL_DOOR_MCP_KEEPER_H
 #define CARREL_DOOR_MCP_KEEPER_H
 
-#include "door/keeper.h"
+#include "link/keeper.h"
 #include "loop/loop.h"
 #include "mcp/backend.h"
 

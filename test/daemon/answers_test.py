@@ -21,14 +21,14 @@ PRINT = "import os,sys\nfor fd in (1, 2):\n    left = %d\n    while left: left -
 
 def limit(path, name):
     """A number of the door's sources: a product, a shift or a sum of products."""
-    text = re.search(r"\b%s = ([0-9 *<]+)" % name, source("src/door/" + path)).group(1)
+    text = re.search(r"\b%s = ([0-9 *<]+)" % name, source("src/" + path)).group(1)
     return eval(text, {"__builtins__": {}})  # pylint: disable=eval-used
 
 
-ANSWERS_MAX, BODIES_MAX = limit("crowd.h", "CROWD_ANSWERS_MAX"), limit("crowd.h", "CROWD_BYTES_MAX")
-QUEUE, PIECE = limit("exchange.h", "EXCHANGE_HIGH"), limit("pour.c", "PIECE")
-IN_MAX, FREE = limit("connection.c", "IN_MAX"), 2 * limit("exec_view.h", "CAPTURE_FREE")
-BURST = 6 * limit("exchange.c", "BURST_MAX")           # what was read at once may be escaped at once
+ANSWERS_MAX, BODIES_MAX = limit("http/crowd.h", "CROWD_ANSWERS_MAX"), limit("http/crowd.h", "CROWD_BYTES_MAX")
+QUEUE, PIECE = limit("http/exchange.h", "EXCHANGE_HIGH"), limit("http/pour.c", "PIECE")
+IN_MAX, FREE = limit("http/connection.c", "IN_MAX"), 2 * limit("rest/exec_view.h", "CAPTURE_FREE")
+BURST = 6 * limit("http/exchange.c", "BURST_MAX")           # what was read at once may be escaped at once
 OWN = 4 * MIB                                          # the door itself, and what its memory is rounded up to
 
 

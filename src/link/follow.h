@@ -1,0 +1,81 @@
+/*
+ * link/follow.h - follows the channel of one exec without blocking. Independent of HTTP.
+ *
+ * The loop calls the callbacks. Exactly one of failed, ended and lost is called, and it is the
+ * last; then the follower closes itself. follow_close() may be called at any time, also within a
+ * callback. The struct must live until that callback has returned (loop/later.h).
+ */
+#ifndef CARREL_LINK_FOLLOW_H
+#define CARREL_LINK_FOLLOW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loop/loop.h"
+#include "wire/channel.h"
+#include "wire/message.h"
+
+struct follow;
+
+struct follow_ops { /* NULL: not used */
+        void (*started)(struct follow *f, const struct channel_started *s);
+        void (*failed)(struct follow *f, const struct wire_exec_failed *failed);
+        /* stream is 1 or 2. After follow_pause(), at most FOLLOW_BURST more bytes are passed. */
+        void (*output)(struct follow *f, int stream, const void *bytes, size_t len,
+                       uint64_t offset);
+        void (*ended)(struct follow *f, const struct channel_end *end);
+        /* the box or its channel closed; how the exec ended is not known here */
+        void (*lost)(struct follow *f);
+        void (*quiet)(struct follow *f); /* all received bytes were passed on */
+        /* how many bytes to read at once; NULL: as many as are there */
+        size_t (*room)(struct follow *f);
+        /* the queued frames were sent, after follow_pending() was not 0 */
+        void (*writable)(struct follow *f);
+};
+
+enum { FOLLOW_BURST = 512 * 1024 };
+
+struct follow {
+        struct loop_watch watch; /* must be first */
+        int fd;
+        struct loop *loop;
+        const struct follow_ops *ops;
+        void *state; /* owned by the caller */
+        struct channel_reader reader;
+        unsigned char *out; /* frames that wait to be sent */
+        size_t out_at, out_len, out_room;
+        int is_paused, is_open;
+};
+
+/*
+ * Takes the descriptor, which becomes non-blocking. Returns 0, or -1 if out of memory (the
+ * descriptor is closed).
+ */
+int follow_open(struct follow *f, struct loop *l, int take_fd, const struct follow_ops *ops,
+                void *state);
+
+/*
+ * Closes without DETACH, which kills a foreground exec. Accepts a closed or never opened follower.
+ */
+void follow_close(struct follow *f);
+
+/* Sends DETACH, then closes: the exec keeps running. */
+void follow_leave(struct follow *f);
+
+/*
+ * Stops reading until resume. The box then waits or drops output, depending on the start flags of
+ * the exec.
+ */
+void follow_pause(struct follow *f);
+void follow_resume(struct follow *f);
+
+/*
+ * Queues one frame to the box (CHANNEL_STDIN, _STDIN_END, _SIGNAL, _RESIZE). Returns 0, or -1
+ * without memory or channel.
+ */
+int follow_send(struct follow *f, uint32_t kind, const void *bytes, size_t len);
+
+/* Bytes that wait to be sent. Above FOLLOW_BURST, no more should be added. */
+size_t follow_pending(const struct follow *f);
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * rest/filer.c - one file operation: its call to the keeper, and its channel.
+ *
+ * Room: rest (joining). Touches: mem, fd (through its follower).
+ */
+#include "rest/filer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "api/file_error.h"
+#include "event/outcome.h"
+#include "loop/later.h"
+#include "rest/ask.h"
+#include "rest/exec_view.h"
+
+void
+filer_end(struct filer *f)
+{
+        if (f->is_over)
+                return;
+        f->is_over = 1;
+        keeper_cancel(&f->call);
+        follow_close(&f->follow);
+        if (f->ops->fini)
+                f->ops->fini(f);
+        later_free(f);
+}
+
+void
+filer_gone(struct exchange *x)
+{
+        filer_end(x->state);
+}
+
+void
+filer_drained(struct exchange *x)
+{
+        follow_resume(&((struct filer *)x->state)->follow);
+}
+
+void
+filer_fail(struct filer *f, const struct error *e)
+{
+        exchange_fail(f->x, e);
+        filer_end(f);
+}
+
+/* -- the channel
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+static struct filer *
+of(struct follow *follow)
+{
+        return follow->state;
+}
+
+static void
+on_failed(struct follow *follow, const struct wire_exec_failed *failed)
+{
+        struct error e;
+
+        if (failed->sys == EROFS || failed->sys == EACCES)
+                (void)file_error_read(&e, failed->sys, NULL, 0);
+        else
+                (void)exec_failed_read(&e, failed, NULL, NULL);
+        filer_fail(of(follow), &e);
+}
+
+static size_t
+room_for_output(struct follow *follow)
+{
+        return exchange_burst(of(follow)->x);
+}
+
+static void
+on_output(struct follow *follow, int stream, const void *bytes, size_t len, uint64_t offset)
+{
+        struct filer *f = of(follow);
+        struct error e;
+
+        if (stream == 2) {
+                size_t room = sizeof f->failed_path - f->failed_len, more = len < room ? len : room;
+
+                memcpy(f->failed_path + f->failed_len, bytes, more);
+                f->failed_len += more;
+        } else if (f->ops->output && f->ops->output(f, bytes, len, &e) < 0) {
+                filer_fail(f, &e);
+        }
+}
+
+static void
+on_end(struct follow *follow, const struct channel_end *end)
+{
+        struct filer *f = of(follow);
+        struct error e;
+
+        if (end->word == OUTCOME_EXITED && end->exit_code == 0) {
+                f->ops->done(f);
+                filer_end(f);
+        } else if (end->word == OUTCOME_EXITED && f->ops->refused &&
+                   f->ops->refused(f, end->exit_code)) {
+                filer_end(f);
+        } else {
+                if (end->word == OUTCOME_EXITED)
+                        (void)file_error_read(&e, end->exit_code, f->failed_path, f->failed_len);
+                else
+                        (void)file_ended_read(&e,
+                                              outcome_name(end->word < OUTCOME_MAX
+                                                                   ? (enum outcome_word)end->word
+                                                                   : OUTCOME_LOST));
+                filer_fail(f, &e);
+        }
+}
+
+static void
+on_lost(struct follow *follow)
+{
+        struct error e;
+
+        (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost",
+                      "the sandbox ended before the file operation did");
+        filer_fail(of(follow), &e);
+}
+
+static void
+on_writable(struct follow *follow)
+{
+        if (of(follow)->ops->writable)
+                of(follow)->ops->writable(of(follow));
+}
+
+static const struct follow_ops follow_ops = { .failed = on_failed,
+                                              .output = on_output,
+                                              .ended = on_end,
+                                              .lost = on_lost,
+                                              .writable = on_writable,
+                                              .room = room_for_output };
+
+/* -- the keeper
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+static void
+replied(struct keeper_call *c, const struct keeper_reply *r)
+{
+        struct filer *f = (struct filer *)(void *)c;
+        struct error e;
+        int fd;
+
+        if (r->error) {
+                filer_fail(f, r->error);
+                return;
+        }
+        if (r->fd_count == 0) {
+                (void)fail(&e, ERROR_PROTOCOL, "the keeper gave no channel for a file operation");
+                filer_fail(f, &e);
+                return;
+        }
+        fd = r->fds[0];
+        r->fds[0] = -1;
+        if (follow_open(&f->follow, f->x->loop, fd, &follow_ops, f) < 0) {
+                exchange_no_memory(f->x);
+                filer_end(f);
+        } else if (f->ops->opened) {
+                f->ops->opened(f);
+        }
+}
+
+struct filer *
+filer_new(struct exchange *x, size_t len, const struct filer_ops *ops,
+          const struct exchange_hooks *hooks)
+{
+        struct filer *f = later_new(x->loop, len);
+
+        if (!f) {
+                exchange_no_memory(x);
+                return NULL;
+        }
+        f->call.reply = replied;
+        f->x = x;
+        f->ops = ops;
+        f->is_base64 = ask_base64(x);
+        exchange_hold(x, hooks, f);
+        return f;
+}

@@ -1,0 +1,387 @@
+/*
+ * rest/put.c - writing files: one from a raw body, or a batch from JSON.
+ *
+ * Room: rest (joining). Touches: mem.
+ * Theory: the sandbox puts no file in place before the closing struct of the batch arrives. A
+ * client that disconnects before closes the channel, and nothing has changed (Z23). A body of known
+ * length is passed through. A chunked one is collected, up to a limit, because its length must be
+ * sent first.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/codec.h"
+#include "codec/encode.h"
+#include "rest/ask.h"
+#include "rest/filer.h"
+#include "rest/rest.h"
+#include "wire/file.h"
+
+enum { CHUNKED_MAX = 8 << 20 };
+
+struct writing {
+        struct filer filer; /* must be first */
+        struct file_put put;
+        char path[FILE_PATH_MAX + 1];
+        int is_opened, is_known; /* the channel is open; the length is known */
+        char *bytes;             /* a batch, or a chunked body */
+        size_t len, room;
+        int has_all; /* of the body */
+};
+
+static void
+written(struct filer *f)
+{
+        exchange_answer(f->x, 204, NULL, NULL, 0);
+}
+
+static void
+writing_fini(struct filer *f)
+{
+        struct writing *w = (struct writing *)(void *)f;
+
+        free(w->bytes);
+        w->bytes = NULL;
+}
+
+static int
+keep(struct writing *w, const void *bytes, size_t len)
+{
+        if (w->len + len > w->room) {
+                size_t room = w->room * 2 > w->len + len ? w->room * 2 : w->len + len;
+                char *more = realloc(w->bytes, room);
+
+                if (!more)
+                        return -1;
+                w->bytes = more;
+                w->room = room;
+        }
+        if (len > 0)
+                memcpy(w->bytes + w->len, bytes, len);
+        w->len += len;
+        return 0;
+}
+
+static void
+pass(struct writing *w, const void *bytes, size_t len)
+{
+        /* a broken channel is reported when it is read */
+        (void)follow_send(&w->filer.follow, CHANNEL_STDIN, bytes, len);
+}
+
+static void
+finish(struct writing *w)
+{
+        const struct file_put last = { 0 };
+
+        pass(w, &last, sizeof last);
+        (void)follow_send(&w->filer.follow, CHANNEL_STDIN_END, NULL, 0);
+}
+
+/* -- one file, raw
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static void
+pass_head(struct writing *w)
+{
+        pass(w, &w->put, sizeof w->put);
+        pass(w, w->path, w->put.path_len);
+}
+
+/* Sends the collected bytes as one file. */
+static void
+pass_collected(struct writing *w)
+{
+        w->put.len = w->len;
+        pass_head(w);
+        pass(w, w->bytes, w->len);
+        finish(w);
+}
+
+static void
+put_opened(struct filer *f)
+{
+        struct writing *w = (struct writing *)(void *)f;
+
+        w->is_opened = 1;
+        if (w->is_known) {
+                pass_head(w);
+                if (w->has_all)
+                        finish(w);
+                else
+                        exchange_body_resume(f->x);
+        } else if (w->has_all) {
+                pass_collected(w);
+        }
+}
+
+static void
+put_writable(struct filer *f)
+{
+        exchange_body_resume(f->x);
+}
+
+static void
+put_body(struct exchange *x, const void *bytes, size_t len)
+{
+        struct writing *w = x->state;
+        struct error e;
+
+        if (w->is_known && len > 0) {
+                pass(w, bytes, len);
+                if (follow_pending(&w->filer.follow) > FOLLOW_BURST)
+                        exchange_body_pause(x);
+        } else if (w->is_known) {
+                w->has_all = 1;
+                if (w->is_opened)
+                        finish(w);
+        } else if (w->len + len > CHUNKED_MAX) {
+                (void)fail(&e, ERROR_REQUEST_TOO_LARGE,
+                           "a body in chunks may have at most %d bytes; nothing was written",
+                           CHUNKED_MAX);
+                error_hint(&e, "Send the file with a Content-Length, as `curl -T FILE` does: then "
+                               "its size is not limited.");
+                filer_fail(&w->filer, &e);
+        } else if (len > 0) {
+                if (exchange_keep_body(x, w->len + len, &e) < 0) {
+                        filer_fail(&w->filer, &e);
+                } else if (keep(w, bytes, len) < 0) {
+                        exchange_no_memory(x);
+                        filer_end(&w->filer);
+                }
+        } else {
+                w->has_all = 1;
+                if (w->is_opened)
+                        pass_collected(w);
+        }
+}
+
+/*
+ * Octal if it starts with a zero, as users write modes; else decimal, as in JSON. A decimal 644 is
+ * a mistake: it has the sticky bit and no read bits for others.
+ */
+static int
+read_mode(struct writing *w, const char *text, struct error *e)
+{
+        bool is_octal = text && text[0] == '0';
+        char *end;
+        unsigned long mode;
+
+        if (!text)
+                return 0;
+        mode = strtoul(text, &end, is_octal ? 8 : 10);
+        if (text[0] < '0' || text[0] > '9' || *end != '\0' || mode > (is_octal ? 07777 : 0777))
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "mode", "value",
+                               "mode is permission bits: 0644, or 420");
+        w->put.mode = (uint32_t)mode & 0777;
+        w->put.flags = FILE_PUT_MODE;
+        return 0;
+}
+
+static int
+read_place(struct writing *w, const char *query, struct error *e)
+{
+        struct arena arena;
+        const char *path;
+        int result = 0;
+
+        arena_init(&arena, 64 * 1024);
+        path = codec_query(&arena, query, "path");
+        if (!path || path[0] == '\0' || strlen(path) > FILE_PATH_MAX)
+                result = fail_at(
+                        e, ERROR_INVALID_ARGUMENT, "path", path && path[0] ? "range" : "missing",
+                        "file.write needs a path of 1 to %d bytes in the query", FILE_PATH_MAX);
+        else
+                (void)snprintf(w->path, sizeof w->path, "%s", path);
+        w->put.path_len = (uint32_t)strlen(w->path);
+        if (result == 0)
+                result = read_mode(w, codec_query(&arena, query, "mode"), e);
+        arena_fini(&arena);
+        return result;
+}
+
+/* Reads path and query of a write; the keeper does not get its body. */
+static int
+ask_writing(struct writing *w, const struct route *route, const char *const *names, const char *key,
+            struct error *e)
+{
+        struct exchange *x = w->filer.x;
+        struct codec_call call = { .operation = operation(OP_FILE_WRITE),
+                                   .path = &route->path,
+                                   .query = x->query,
+                                   .query_names = names,
+                                   .key = key ? key : exchange_header(x, "idempotency-key") };
+        struct record_writer record = ask_record();
+
+        return ask_read(&call, &record, e) < 0
+                       ? -1
+                       : ask_with(x, operation(OP_FILE_WRITE), &record, &w->filer.call, e);
+}
+
+void
+rest_file_put(struct exchange *x, const struct route *route)
+{
+        static const struct filer_ops ops = { .opened = put_opened,
+                                              .done = written,
+                                              .writable = put_writable,
+                                              .fini = writing_fini };
+        static const struct exchange_hooks hooks = { .gone = filer_gone,
+                                                     .drained = filer_drained,
+                                                     .body = put_body };
+        static const char *const names[] = { "path", "mode", NULL };
+        struct writing *w = (struct writing *)(void *)filer_new(x, sizeof *w, &ops, &hooks);
+        const char *length = exchange_header(x, "content-length");
+        struct error e;
+
+        if (!w)
+                return;
+        w->is_known = exchange_header(x, "transfer-encoding") == NULL;
+        /* http_head.h has checked it already */
+        w->put.len = length ? strtoull(length, NULL, 10) : 0;
+        if (read_place(w, x->query, &e) < 0 || ask_writing(w, route, names, NULL, &e) < 0) {
+                filer_fail(&w->filer, &e);
+                return;
+        }
+        if (w->is_known)
+                exchange_body_pause(x);
+}
+
+/* -- a batch
+ * -------------------------------------------------------------------------------------------------------------------
+ */
+
+static int
+member_error(struct error *e, int index, const char *name, const char *message)
+{
+        char at[64];
+
+        (void)snprintf(at, sizeof at, "files/%d%s%s", index, name[0] ? "/" : "", name);
+        return fail_at(e, ERROR_INVALID_ARGUMENT, at, "value", "%s", message);
+}
+
+static int
+check_members(const struct node *file, int index, struct error *e)
+{
+        static const char *const known[] = { "path", "content", "encoding", "mode" };
+
+        if (file->kind != NODE_MAP)
+                return member_error(e, index, "", "an entry of files is an object");
+        node_each(n, file)
+        {
+                size_t i = 0;
+
+                while (i < sizeof known / sizeof *known && strcmp(known[i], n->key) != 0)
+                        i++;
+                if (i == sizeof known / sizeof *known) {
+                        (void)member_error(e, index, n->key,
+                                           "a file has path, content, encoding and mode");
+                        (void)snprintf(e->reason, sizeof e->reason, "unknown_field");
+                        return -1;
+                }
+        }
+        return 0;
+}
+
+static int
+read_file(struct writing *w, struct arena *arena, const struct node *file, int index,
+          struct error *e)
+{
+        const struct node *path = node_find(file, "path"), *content = node_find(file, "content"),
+                          *encoding = node_find(file, "encoding"), *mode = node_find(file, "mode");
+        struct file_put put = { 0 };
+        const char *bytes;
+        size_t len;
+
+        if (check_members(file, index, e) < 0)
+                return -1;
+        if (!path || path->kind != NODE_STRING || path->len == 0 || path->len > FILE_PATH_MAX)
+                return member_error(e, index, "path", "path is a string of 1 to 4095 bytes");
+        if (!content || content->kind != NODE_STRING)
+                return member_error(e, index, "content", "content is a string");
+        if (encoding && !node_is_text(encoding, "base64") && !node_is_text(encoding, "utf-8") &&
+            !node_is_text(encoding, "utf8"))
+                return member_error(e, index, "encoding", "encoding is base64, or left out");
+        if (mode && mode->kind != NODE_NULL &&
+            (mode->kind != NODE_INT || mode->integer < 0 || mode->integer > 07777))
+                return member_error(e, index, "mode", "mode is permission bits, 0 to 4095");
+        bytes = content->text;
+        len = content->len;
+        if (encoding && node_is_text(encoding, "base64")) {
+                void *raw = arena_alloc(arena, len + 1);
+
+                if (!raw)
+                        return fail(e, ERROR_NO_MEMORY, "there is no memory left for this request");
+                if (base64_read(content->text, content->len, raw, &len) < 0)
+                        return member_error(e, index, "content", "content is not base64");
+                bytes = raw;
+        }
+        put = (struct file_put){ .len = len,
+                                 .path_len = (uint32_t)path->len,
+                                 .mode = mode && mode->kind == NODE_INT
+                                                 ? (uint32_t)mode->integer & 0777
+                                                 : 0,
+                                 .flags = mode && mode->kind == NODE_INT ? FILE_PUT_MODE : 0 };
+        if (keep(w, &put, sizeof put) < 0 || keep(w, path->text, path->len) < 0 ||
+            keep(w, bytes, len) < 0)
+                return fail(e, ERROR_NO_MEMORY, "there is no memory left for this request");
+        return 0;
+}
+
+static int
+read_batch(struct writing *w, struct arena *arena, char *key, size_t key_room, struct error *e)
+{
+        const struct node *body, *files, *given;
+        int index = 0;
+
+        if (codec_body(arena, w->filer.x->body, w->filer.x->body_len, &body, e) < 0)
+                return -1;
+        files = node_find(body, "files");
+        given = node_find(body, "key");
+        if (!files || files->kind != NODE_LIST || files->len == 0 || files->len >= FILE_BATCH_MAX)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", files ? "range" : "missing",
+                               "files is an array of 1 to %d entries", FILE_BATCH_MAX - 1);
+        node_each(n, body) if (n != files && n != given) return fail_at(
+                e, ERROR_INVALID_ARGUMENT, n->key, "unknown_field",
+                "file.write takes no %.60s; it takes files and key", n->key);
+        if (given && given->kind == NODE_STRING && given->len >= 1 && given->len < key_room)
+                (void)snprintf(key, key_room, "%s", given->text);
+        else if (given && given->kind != NODE_NULL)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "key", "value",
+                               "key is a string of 1 to 63 bytes");
+        node_each(file, files) if (read_file(w, arena, file, index++, e) < 0) return -1;
+        return 0;
+}
+
+static void
+batch_opened(struct filer *f)
+{
+        struct writing *w = (struct writing *)(void *)f;
+
+        pass(w, w->bytes, w->len);
+        finish(w);
+}
+
+void
+rest_file_write(struct exchange *x, const struct route *route)
+{
+        static const struct filer_ops ops = { .opened = batch_opened,
+                                              .done = written,
+                                              .fini = writing_fini };
+        static const struct exchange_hooks hooks = { .gone = filer_gone, .drained = filer_drained };
+        struct writing *w = (struct writing *)(void *)filer_new(x, sizeof *w, &ops, &hooks);
+        char key[64] = "";
+        struct arena arena;
+        struct error e;
+        int result;
+
+        if (!w)
+                return;
+        arena_init(&arena, ASK_MEMORY);
+        result = read_batch(w, &arena, key, sizeof key, &e);
+        arena_fini(&arena);
+        if (result < 0 || ask_writing(w, route, NULL, key[0] ? key : NULL, &e) < 0)
+                filer_fail(&w->filer, &e);
+}
