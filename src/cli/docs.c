@@ -438,6 +438,7 @@ group_of(const struct step *s)
                                                                               : GROUP_MAX;
         case STEP_DEVICE:
         case STEP_DEVPTS:
+        case STEP_MQUEUE:
                 return GROUP_DEVICES;
         case STEP_MASK:
         case STEP_FREEZE:

@@ -483,6 +483,18 @@ devpts_step(const struct box *box, const struct step *s)
 }
 
 static int
+mqueue_step(const struct box *box, const struct step *s)
+{
+        const struct setting none[] = { { NULL, NULL } };
+        int mount = make_file_system("mqueue", none,
+                                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+
+        if (mount == -ENODEV && (s->flags & STEP_OPTIONAL) != 0)
+                return 0; /* the kernel has no message queues, so mq_open() answers ENOSYS */
+        return mount_at(box, mount, s->path);
+}
+
+static int
 proc_step(const struct box *box, const struct step *s)
 {
         const struct setting none[] = { { NULL, NULL } };
@@ -825,6 +837,8 @@ box_step(struct box *box, const struct step *s)
                 return proc_step(box, s);
         case STEP_DEVPTS:
                 return devpts_step(box, s);
+        case STEP_MQUEUE:
+                return mqueue_step(box, s);
         case STEP_DEVICE:
                 return device_step(box, s);
         case STEP_MASK:

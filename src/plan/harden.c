@@ -31,7 +31,7 @@ static const struct pool_row pools[] = {
         { RLIMIT_NICE, 0, "no niceness below that of the sandbox" },
         { RLIMIT_MEMLOCK, 8 << 20, "the kernel's own default of locked memory" },
         { RLIMIT_SIGPENDING, 4096, "queued signals and timers" },
-        { RLIMIT_MSGQUEUE, 819200, "the kernel's own default of POSIX message queues" },
+        { RLIMIT_MSGQUEUE, 409600, "half of the kernel's own default of POSIX message queues" },
 };
 
 static struct step *
@@ -68,6 +68,10 @@ landlock(struct builder *b)
                 allow(b, writable[i], ACCESS_WRITE, "private");
         for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
                 allow(b, devices[i], ACCESS_DEVICE, "harmless");
+        /* mq_open() finds its queue through a mount that no path leads to. Landlock denies it
+         * unless a rule names the root of the same file system. */
+        if (builder_has(b, LAYER_IPC))
+                allow(b, PLAN_MQUEUE, ACCESS_WRITE, "message queues of its own");
         for (size_t i = 0; i < b->request->mount_count; i++)
                 if (!b->request->mounts[i].is_read_only)
                         allow(b, b->request->mounts[i].at, ACCESS_WRITE, "mounts: read-write");

@@ -552,8 +552,8 @@ protected_names_are_held(void **state)
 static void
 landlock_allows_exactly_what_may_be_written(void **state)
 {
-        static const char *const writable[] = { "/tmp", "/run", "/dev/shm", PLAN_HOME,
-                                                "/workspace" };
+        static const char *const writable[] = { "/tmp",    "/run",       "/dev/shm",
+                                                PLAN_HOME, "/workspace", PLAN_MQUEUE };
         struct bench b;
         size_t seen = 0;
 

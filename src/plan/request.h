@@ -134,6 +134,7 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_NO_ID UINT64_MAX /* a TREE step whose ids are not mapped */
 #define PLAN_USER "agent"
 #define PLAN_HOME "/home/agent"
+#define PLAN_MQUEUE "/dev/mqueue"
 #define PLAN_SHELL "/bin/sh"
 /* answers DNS queries behind the wall: WALL_GATE of wall/wall.h */
 #define PLAN_RESOLVER "198.18.0.1"

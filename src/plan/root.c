@@ -15,6 +15,10 @@
 #include "plan/disk.h"
 #include "plan/wall.h"
 
+/*
+ * Terminals are few because all sandboxes share the 3072 that kernel.pty.max leaves them, and
+ * because the kernel counts their buffers (at most 640 KiB each way) against no control group.
+ */
 enum { ROOT_BYTES = 4 << 20, PTS_MAX = 64 };
 
 static struct step *
@@ -155,6 +159,11 @@ plan_dev(struct builder *b)
                                "what programs expect");
         add_dir(b, "/dev/pts", 0755, "terminals of its own");
         builder_add(b, STEP_DEVPTS, "/dev/pts", "terminals of its own")->number = PTS_MAX;
+        if (!builder_has(b, LAYER_IPC))
+                return;
+        add_dir(b, PLAN_MQUEUE, 0755, "message queues of its own");
+        builder_add(b, STEP_MQUEUE, PLAN_MQUEUE, "message queues of its own")->flags |=
+                STEP_OPTIONAL;
 }
 
 struct private_row {

@@ -70,7 +70,7 @@ ROWS = [
     ("RLIMIT_NICE 40", limit(NICE, 40, 40), True, ("can nice", False), "rlimits"),
     ("no limit of locked memory", limit(resource.RLIMIT_MEMLOCK, INF, INF), True, ("MEMLOCK", [8 << 20] * 2), "rlimits"),
     ("no limit of pending signals", limit(SIGPENDING, INF, INF), True, ("SIGPENDING", [4096] * 2), "rlimits"),
-    ("no limit of message queues", limit(MSGQUEUE, INF, INF), True, ("MSGQUEUE", [819200] * 2), "rlimits"),
+    ("no limit of message queues", limit(MSGQUEUE, INF, INF), True, ("MSGQUEUE", [409600] * 2), "rlimits"),
     ("a hard limit of 0 for cores (1 is what starts no helper)", limit(resource.RLIMIT_CORE, 0, 0), True, ("CORE", [1, 1]), "rlimits"),
     ("cores of any size", limit(resource.RLIMIT_CORE, INF, INF), True, ("CORE", [1, 1]), "rlimits"),
     ("files of at most 1 MiB", limit(resource.RLIMIT_FSIZE, 1 << 20, INF), False, ("FSIZE", [INF, INF]), "reset"),

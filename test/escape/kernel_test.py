@@ -633,7 +633,7 @@ def a22_privileged(rig, person):
 # -- A24 to A27: devices, ids, capabilities -------------------------------------------------------------------------
 
 A24 = r'''
-golden = {"fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"}
+golden = {"fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"}
 tell("extra", set(os.listdir("/dev")) - golden, sorted(set(os.listdir("/dev")) - golden))
 tell("lost", golden - set(os.listdir("/dev")))
 for place in ("/tmp", "/dev/shm", os.getcwd()):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # weight: 3
 """Group D of the attacks: bombs. Only inside our own sandbox with limits; the controls stop by themselves. TAP."""
+import errno
 import json
 import os
 import resource
@@ -230,9 +231,11 @@ def cores():
             check("D10: (control) with rlimits off there is one", b"dumped 0" in done.stdout and b"['core" in done.stdout, done)
 
 
+# A queue without a name, which lives as long as its descriptor.
+POSIX_QUEUE = "(lambda n: l.mq_open(n,66,0o600,None)|l.mq_unlink(n))(b'/'+os.urandom(8).hex().encode())"
 # name | takes one, or answers less than 0 | how many at most inside
 POOLS = [
-    ("terminals", "os.open('/dev/ptmx',2)", 100), ("inotify instances", "l.inotify_init()", 100000),
+    ("terminals", "os.open('/dev/ptmx',2)", 100), ("POSIX message queues", POSIX_QUEUE, 100), ("inotify instances", "l.inotify_init()", 100000),
     ("message queues", "l.msgget(0,0o1600)", 40000), ("semaphore sets", "l.semget(0,1,0o1600)", 40000),
     ("memory segments", "l.shmget(0,4096,0o1600)", 5000), ("timers", "l.timer_create(1,None,b)", 1000000),
     ("user namespaces", "l.unshare(0x10000000)", 0), ("mount namespaces", "l.unshare(0x10020000)", 0),
@@ -263,8 +266,10 @@ def pools():
             p.communicate(b"\n", timeout=300)
             check("D11: %s: %s, and outside there still are some" % (name, "an end inside" if most else "none inside"),
                   code != 0 and (taken > 0) == (most > 0) and not refusals, taken, code, refusals)
+            if name == "terminals":
+                check("D11: 64 terminals at once, and then ENOSPC", (taken, code) == (64, errno.ENOSPC), taken, code)
         for name, attempt, most in POOLS:
-            if name in ("message queues", "semaphore sets", "memory segments", "timers"):
+            if name in ("POSIX message queues", "message queues", "semaphore sets", "memory segments", "timers"):
                 done = subprocess.run(["unshare", "-Uri", "python3", "-S", "-c", FELT % attempt], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=300, check=False)
                 check("D11: (control) %s: in one and the same space nobody else gets any" % name, done.stdout.split() == [b"1", b"0"], done)
         if shutil.which("bwrap"):
