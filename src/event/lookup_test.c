@@ -1,5 +1,7 @@
-/* event/lookup_test.c - what is said of a command that could not be executed: a row each of what
- * people type. */
+/*
+ * event/lookup_test.c - the error for a command that could not be executed: one row for each
+ * command line that people type.
+ */
 #include "event/lookup.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@ struct word_row {
         enum outcome_word word;
         const char *name;
         enum error_code error;
-        int status; /* -1: the command's own */
+        int status; /* -1: the exit status of the command itself */
 };
 
 static const struct word_row words[] = {
