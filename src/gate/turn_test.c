@@ -204,8 +204,10 @@ count_reads(void)
         return 0;
 }
 
-/* At the beginning of a turn, and after each job: whether its part is used up, or there is no more
- * to do. */
+/*
+ * At the beginning of a turn and after each job. The result: whether its part is used up or no job
+ * is left.
+ */
 static void
 the_clock_is_read_once_a_job(void **state)
 {
