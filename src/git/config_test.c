@@ -224,8 +224,10 @@ the_rest_does_not(void **state) /* taste: its table is long */
         }
 }
 
-/* The project's own settings stay, as they are and in their order; harmless ones come and go around
- * them. */
+/*
+ * The project's own settings keep their text and order. Harmless ones may be added and removed
+ * around them.
+ */
 static void
 what_was_there_must_stay(void **state)
 {

@@ -28,7 +28,10 @@ begin(uint32_t version, uint32_t count)
         put(count, 4);
 }
 
-/* `strip`: for version 4, how much of the last name goes; `more` < 0: no extended flags. */
+/*
+ * `strip`: in version 4, the number of bytes removed from the last name; `more` < 0: no extended
+ * flags.
+ */
 static void
 entry(uint32_t version, uint32_t mode, const char *whole, unsigned strip, const char *suffix,
       int more)
@@ -129,16 +132,16 @@ what_is_not_understood_is_unknown(void **state)
         bytes[7] = 5;
         assert_int_equal(git_index_tracks(bytes, len, ".envrc"), GIT_TRACKS_UNKNOWN);
         make(2);
-        bytes[11] = 200; /* more entries than there are */
+        bytes[11] = 200; /* a larger number than the entries in the file */
         assert_int_equal(git_index_tracks(bytes, len, ".envrc"), GIT_TRACKS_UNKNOWN);
         make(4);
-        bytes[12 + 62] = 9; /* takes more away than there is */
+        bytes[12 + 62] = 9; /* removes more bytes than the last name has */
         assert_int_equal(git_index_tracks(bytes, len, ".envrc"), GIT_TRACKS_UNKNOWN);
         begin(3, 1);
         entry(3, 0100644, ".envrc", 0, ".envrc", 0x2000);
         len += 20;
-        assert_int_equal(git_index_tracks(bytes, len, ".envrc"),
-                         GIT_TRACKS_NO); /* only announced */
+        /* the entry is marked intent-to-add: announced, but not added */
+        assert_int_equal(git_index_tracks(bytes, len, ".envrc"), GIT_TRACKS_NO);
 }
 
 static void
