@@ -1,5 +1,7 @@
-/* hold/hold_test.c - what hold/hold.h promises, with a gate and a pid 1 that are sockets of the
- * test's. */
+/*
+ * hold/hold_test.c - what hold/hold.h promises. The test holds the sockets of a gate and of a pid
+ * 1.
+ */
 #include "base/unit.h"
 #include "hold/hold.h"
 
@@ -126,7 +128,7 @@ a_new_gate_is_told_everything(void **state)
         expect_begin(gate);
         name(gate, 300, "a.example", 0);
         name(gate, 301, "b.example", 0);
-        name(gate, 301, "", 1); /* as gates say it */
+        name(gate, 301, "", 1); /* how a gate reports that an index is no longer in use */
         close(gate);
         assert_int_equal(hold_hear(&hold), -1);
         assert_int_equal(hold.link, -1);
@@ -146,7 +148,7 @@ a_new_gate_is_told_everything(void **state)
         assert_int_equal(open_count(), before);
 }
 
-/* More names than a socket holds: they are sent as the gate reads. */
+/* More names than fit into a socket: each is sent when the gate has read enough. */
 static void
 many_names_wait_for_room(void **state)
 {
@@ -249,7 +251,7 @@ listeners_outlive_the_gate(void **state)
         assert_int_equal(asked.port, 5432);
         pid_1_answers(0);
         expect_listened(gate, 9, 0);
-        listen_as(gate, 10); /* again: from what is held */
+        listen_as(gate, 10); /* again: answered with the listeners that are already held */
         assert_int_equal(asked.request, 0);
         expect_listened(gate, 10, 0);
         close(gate);
@@ -260,8 +262,10 @@ listeners_outlive_the_gate(void **state)
         assert_int_equal(open_count(), before);
 }
 
-/* The answer to a gate that was killed is kept, and not told to the next, whose numbers are the
- * same. */
+/*
+ * The answer for a killed gate is kept. It is not sent to the next gate, whose request numbers are
+ * the same.
+ */
 static void
 an_answer_goes_to_who_asked(void **state)
 {
@@ -290,7 +294,7 @@ an_answer_goes_to_who_asked(void **state)
         hold_fini(&hold);
 }
 
-/* Questions for both families of addresses come at once. */
+/* A client asks for both address families at once. */
 static void
 one_answer_serves_all_who_ask(void **state)
 {
@@ -372,8 +376,10 @@ refuse(int gate, uint16_t port, uint32_t count)
         assert_int_equal(hold_hear(&hold), 0);
 }
 
-/* The first and the last are kept, in one order; what is asked for again and again, with others
- * between, is one; and all are counted. */
+/*
+ * The first and the last refusals are kept, in order. Repeated refusals of one host are one entry,
+ * also with others between them. All are counted.
+ */
 static void
 denials_are_kept_and_counted(void **state)
 {
@@ -419,8 +425,10 @@ denials_are_kept_and_counted(void **state)
         hold_fini(&hold);
 }
 
-/* The same refusal for two execs is two entries; what the gate could not send is counted, without
- * an exec. */
+/*
+ * The same refusal for two execs gives two entries. Refusals that the gate could not send are
+ * counted, for no exec.
+ */
 static void
 a_denial_belongs_to_one_exec(void **state)
 {
@@ -441,7 +449,8 @@ a_denial_belongs_to_one_exec(void **state)
                 assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
         }
         d.cgroup = 77;
-        d.at_ms = 1000; /* the group is another exec's by now, and of that the test knows nothing */
+        /* the group belongs to another exec now, and the test has no record of it */
+        d.at_ms = 1000;
         d.untold = 40;
         assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
         assert_int_equal(hold_hear(&hold), 0);
@@ -472,7 +481,8 @@ a_gate_is_not_believed(void **state)
                 { WIRE_WALL_BEGIN, 0 },
                 { WIRE_WALL_COUNTED, 8 },
                 { WIRE_EXEC, 16 },
-                { WIRE_WALL_DENIED, sizeof(struct wire_wall_denied) }, /* names without an end */
+                { WIRE_WALL_DENIED,
+                  sizeof(struct wire_wall_denied) }, /* names without a final NUL */
         };
         char body[1024];
 
@@ -531,7 +541,8 @@ expect_fds(int gate, uint32_t request, int sys, size_t fd_count)
         wire_message_close(&m);
 }
 
-/* Of a routed wall a port is listened to once, for all names, and for as long as there is the wall.
+/*
+ * On a routed wall, a port has one listener for all names, and keeps it as long as the wall exists.
  */
 static void
 names_share_listeners_of_a_routed_wall(void **state)
@@ -559,7 +570,7 @@ names_share_listeners_of_a_routed_wall(void **state)
         other.port = 5433;
         assert_int_equal(wire_send(gate, WIRE_WALL_LISTEN, &other, sizeof other, NULL, 0), 0);
         assert_int_equal(hold_hear(&hold), 0);
-        pid_1_answers_with(2); /* a pair is none */
+        pid_1_answers_with(2); /* two listeners are a wrong answer for a routed wall */
         expect_fds(gate, 2, EPROTO, 0);
         name(gate, 300, "", 1);
         assert_int_equal(hold_stock(&hold), 2);

@@ -1,5 +1,4 @@
-/* hold/refusals_test.c - what was refused is listed up to a bound, and no refusal is lost from the
- * numbers. */
+/* hold/refusals_test.c - refusals are listed up to a bound, and every refusal is counted. */
 #include "base/unit.h"
 #include "hold/refusals.h"
 
@@ -52,7 +51,7 @@ the_first_are_listed_and_the_others_counted(void **state)
         assert_int_equal(refusals.held, 0);
 }
 
-/* Only what has ended gives way, the oldest first; what still runs keeps its list. */
+/* Only the lists of ended execs are dropped, the oldest first. A running exec keeps its list. */
 static void
 lists_give_way_to_others(void **state)
 {
@@ -64,13 +63,13 @@ lists_give_way_to_others(void **state)
         }
         refuse(3, 0, 1);
         expect(1, 3, 0, 3);
-        expect(3, 0, 1, 1); /* both others run: there is no place */
+        expect(3, 0, 1, 1); /* both others run, so no list can be dropped */
         refusals_end(&refusals, 2);
         refuse(4, 0, 5);
         expect(2, 0, 6, 6);
         expect(1, 3, 0, 3);
         expect(4, 1, 0, 5);
-        refuse(2, 0, 1); /* told late, of one that is only a number by now */
+        refuse(2, 0, 1); /* a late report for an exec whose list was dropped: counted only */
         expect(2, 0, 7, 7);
         refusals_forget(&refusals, 1);
         assert_null(refusals_find(&refusals, 1));
@@ -95,7 +94,7 @@ counts_stay_at_the_end(void **state)
         refusals_fini(&refusals);
 }
 
-/* Told by another that counts: in any order, and never beyond the bounds. */
+/* Reported by another process that counts: in any order, and never beyond the bounds. */
 static void
 what_is_told_is_written_down(void **state)
 {
@@ -107,7 +106,7 @@ what_is_told_is_written_down(void **state)
         expect(1, 1, 0, 3);
         refusals_set(&refusals, 1, 1, 9, 0, &d, 5);
         expect(1, 1, 9, 14);
-        refusals_set(&refusals, 1, 3, 9, 2, &d, 5); /* the one between is missing */
+        refusals_set(&refusals, 1, 3, 9, 2, &d, 5); /* the entry before it is missing */
         expect(1, 1, 9, 14);
         for (uint32_t exec = 2; exec < 6; exec++)
                 for (size_t i = 0; i < 2 * EACH; i++)
