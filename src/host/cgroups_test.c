@@ -1,8 +1,9 @@
 /*
- * host/cgroups_test.c - what host/cgroups.h promises, one row a layout met in the wild.
+ * host/cgroups_test.c - what host/cgroups.h promises, with one row for each layout of a real
+ * system.
  *
- * A world is lines: "r PATH" exists, "w PATH" exists and is writable, "c PATH TEXT" is a file that
- * reads TEXT and a line end (nothing at all without TEXT). This process's pid is 77.
+ * A world is a list of lines. "r PATH" exists. "w PATH" exists and is writable. "c PATH TEXT" is a
+ * file that contains TEXT and a newline, or no bytes if TEXT is missing. This process has pid 77.
  */
 #include "base/unit.h"
 #include "host/cgroups.h"
@@ -17,7 +18,7 @@ struct layout {
         bool is_root;
         unsigned release;
         const char *cgroup, *mountinfo, *world;
-        const char *expected; /* as render() writes it */
+        const char *expected; /* in the format of render() */
 };
 
 #define V1(number, point, options)                          \
@@ -265,7 +266,7 @@ world_find(const char *world, char kind, const char *path)
         return NULL;
 }
 
-/* A directory exists when it, or anything below it, is named. */
+/* A directory exists if a line names it or a path below it. */
 static bool
 world_exists(void *data, const char *path)
 {
@@ -362,7 +363,7 @@ reads_every_layout(void **state)
         }
 }
 
-/* Paths longer than facts can hold make the place absent, never a shorter path. */
+/* If a path is longer than facts can hold, the place is absent. It is never cut. */
 static void
 drops_paths_that_do_not_fit(void **state)
 {

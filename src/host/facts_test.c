@@ -1,5 +1,7 @@
-/* host/facts_test.c - what host/facts.h promises: a quick, harmless look that agrees with what can
- * be seen. */
+/*
+ * host/facts_test.c - what host/facts.h promises: facts are collected quickly, change nothing, and
+ * agree with the machine.
+ */
 #include "base/unit.h"
 #include "host/facts.h"
 #include "host/places.h"
@@ -36,8 +38,8 @@ says_what_the_system_says(void **state)
         assert_string_equal(facts.machine, names.machine);
         assert_int_equal(facts.uid, geteuid());
         assert_int_equal(sched_getaffinity(0, sizeof ours, &ours), 0);
-        assert_int_equal(facts.cpu_count,
-                         CPU_COUNT(&ours)); /* those that we may use: fewer under taskset */
+        /* the processors that this process may use: fewer under taskset */
+        assert_int_equal(facts.cpu_count, CPU_COUNT(&ours));
         assert_true(facts.cpus.possible[strspn(facts.cpus.possible, "0123456789,-")] == '\0');
         if (access("/sys/devices/system/cpu/online", R_OK) == 0)
                 assert_true(facts.cpus.possible[0] == '0' && facts.cpus.present[0] == '0' &&
@@ -65,7 +67,10 @@ shows_links_as_links(void **state)
         }
 }
 
-/* What names this machine, its people or its network is made inside, never shown. */
+/*
+ * Files that name this machine, its users or its network are never shown. The sandbox gets its own
+ * versions.
+ */
 static void
 never_shows_what_is_private(void **state)
 {
@@ -149,7 +154,7 @@ shows_only_what_the_system_alone_can_change(void **state)
                 assert_int_equal(place_is_settled(directory, &system),
                                  cases[i].is_directory_shown && getuid() == 0);
         }
-        if (getuid() == 0) { /* a user's own file, and one that a user's group may write */
+        if (getuid() == 0) { /* a file that a user owns, and a file that a user's group may write */
                 assert_int_equal(fchmod(fd, 0644), 0);
                 assert_int_equal(fchown(fd, 1000, 0), 0);
                 assert_false(place_is_settled(file, &system));
@@ -179,8 +184,10 @@ lists_only_what_exists(void **state)
                         assert_int_equal(access(facts.cgroup.place[i].parent, W_OK), 0);
 }
 
-/* The best of many looks: the aim is 100 us; a machine five times slower, or under a sanitizer,
- * still passes. */
+/*
+ * Takes the best of many runs. The aim is 100 us; a machine five times slower, or a sanitizer,
+ * still passes.
+ */
 static void
 is_quick(void **state)
 {

@@ -1,5 +1,7 @@
-/* host/try_test.c - what host/try.h promises: deadlines, deaths, and the line that is drawn from
- * results. */
+/*
+ * host/try_test.c - what host/try.h promises: time limits, killed attempts, and the verdict from
+ * all results.
+ */
 #include "base/unit.h"
 #include "host/facts.h"
 #include "host/try.h"
@@ -132,7 +134,7 @@ draws_the_line(void **state)
         }
 }
 
-/* Every row tells a program its name, a person its purpose, and both what to do. */
+/* Every row has a name for programs, a purpose for people, and a fix for both. */
 static void
 every_row_says_how_to_mend(void **state)
 {
@@ -157,7 +159,7 @@ every_row_says_how_to_mend(void **state)
         }
 }
 
-/* Shared with the child, which is killed before it could tell. */
+/* Shared with the child, which is killed before it can report. */
 static char *left_group;
 
 static enum attempt_result
