@@ -1,5 +1,7 @@
-/* maker/below_test.c - what maker/below.h promises; the attacks are rows of
- * test/escape/below_test.py. */
+/*
+ * maker/below_test.c - what maker/below.h promises. The attacks are rows of
+ * test/escape/below_test.py.
+ */
 #include "maker/below.h"
 
 #include <errno.h>
@@ -34,7 +36,7 @@ remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
         return remove(path);
 }
 
-/* As survey_test.c has it: what follows is of a later coarse stamp than any so far. */
+/* As in survey_test.c: later changes get a later coarse timestamp than all changes so far. */
 static void
 pass_a_tick(struct timespec *ret)
 {
@@ -134,10 +136,10 @@ what_was_there_or_is_content_stays(void **state)
         write_file("top/was/.envrc", "x");
         write_file("top/was/.exrc", "x");
         begin(list, sizeof list);
-        write_file("top/was/.envrc", "y"); /* in a directory that did not change */
+        write_file("top/was/.envrc", "y"); /* the directory itself did not change */
         write_file("top/sub/.vscode/x", "y");
         write_file("top/open/.envrc", "x");
-        write_file("top/sub/mise.TOML", "x"); /* another name, where case counts */
+        write_file("top/sub/mise.TOML", "x"); /* another name, because case matters */
         assert_false(meet("was", ".envrc") || meet("was", ".exrc") || meet("sub", ".vscode") ||
                      meet("open", ".envrc") || meet("sub", "mise.TOML"));
         below_compare(&b);

@@ -1,4 +1,4 @@
-/* maker/ext4_test.c - what maker/ext4.h promises, in the eyes of e2fsck. */
+/* maker/ext4_test.c - what maker/ext4.h promises, checked by e2fsck. */
 #include "base/unit.h"
 #include "maker/ext4.h"
 
@@ -37,7 +37,10 @@ check(int fd)
                                                                              : WEXITSTATUS(status);
 }
 
-/* One group, just one, just more, the last one short, many; a last group that is dropped. */
+/*
+ * Sizes of exactly one group, slightly more, a short last group, many groups, and a last group that
+ * is dropped.
+ */
 static void
 is_sound_at_any_size(void **state)
 {
@@ -55,7 +58,7 @@ is_sound_at_any_size(void **state)
                 assert_true((uint64_t)st.st_size <= sizes[i] << 20 &&
                             (uint64_t)st.st_size + (128 << 20) > sizes[i] << 20);
                 assert_true(sizes[i] >= 128 || (uint64_t)st.st_size == sizes[i] << 20);
-                assert_true(st.st_blocks <= 512); /* 256 KiB, however large it is */
+                assert_true(st.st_blocks <= 512); /* 256 KiB for every size */
                 status = check(fd);
                 (void)close(fd);
                 if (status == 127)
@@ -66,7 +69,7 @@ is_sound_at_any_size(void **state)
         }
 }
 
-/* The check above would pass over nothing: one bit of a descriptor is enough. */
+/* Shows that the check above can fail: one changed bit of a descriptor is enough. */
 static void
 a_changed_byte_is_found(void **state)
 {

@@ -1,4 +1,4 @@
-/* maker/group_test.c - what maker/group.h promises, over ordinary files and directories. */
+/* maker/group_test.c - what maker/group.h promises, with ordinary files and directories. */
 #include "base/unit.h"
 #include "maker/group.h"
 
@@ -72,8 +72,8 @@ a_counter_is_read_by_its_key(void **state)
                 if (value != reads[i].value)
                         fail_msg("row %zu, key \"%s\": %llu", i, reads[i].key,
                                  (unsigned long long)value);
-                assert_true(group_read(fd, reads[i].key) ==
-                            value); /* where the descriptor stands does not matter */
+                /* the file offset of the descriptor does not matter */
+                assert_true(group_read(fd, reads[i].key) == value);
         }
         assert_true(group_read(-1, "") == UINT64_MAX);
 }
@@ -172,12 +172,13 @@ a_value_is_written_to_a_file_that_is_there(void **state)
 
                 assert_int_equal(group_write(path, "513", 3), 0);
                 assert_int_equal(group_write_words(path, "+cpu +pids"), 0);
-                assert_int_equal(read(fd, text, sizeof text - 1),
-                                 5); /* each word by itself, over the one before */
+                /* each word is one write at the start of the file */
+                assert_int_equal(read(fd, text, sizeof text - 1), 5);
                 assert_string_equal(text, "+pids");
         }
         assert_int_equal(unlink(path), 0);
-        assert_int_equal(group_write_words(path, "+cpu +pids"), 0); /* passed over */
+        /* a missing file is not an error */
+        assert_int_equal(group_write_words(path, "+cpu +pids"), 0);
         assert_int_equal(group_write(directory, "1", 1), -EISDIR);
         assert_int_equal(group_write_words(directory, "1"), -EISDIR);
         assert_int_equal(group_write("/dev/full", "1", 1), -ENOSPC);

@@ -119,7 +119,7 @@ what_is_made_is_moved_and_told(void **state)
         assert_int_equal(g.count, 4);
         guard_sweep(&g);
         assert_int_equal(news_count, 0);
-        assert_false(is_there("state")); /* made when it is needed */
+        assert_false(is_there("state")); /* created when it is needed */
         make_file("work/.envrc");
         assert_int_equal(mkdir(at("work/.vscode"), 0700) | mkdir(at("work/.config"), 0700) |
                                  mkdir(at("work/.config/fish"), 0500) |
@@ -157,7 +157,9 @@ what_is_there_by_now_is_left(void **state)
         assert_int_equal(news_count, 0);
 }
 
-/* A link is moved as a link; one on the way is the name itself; nothing is reached through either.
+/*
+ * A link itself is moved. A link that is part of a path counts as the name itself. No link is
+ * followed.
  */
 static void
 links_are_moved_and_never_followed(void **state)
@@ -194,7 +196,10 @@ a_change_of_content_is_told(void **state)
         assert_true(is_there("work/.vscode/b"));
 }
 
-/* Between file systems it is copied, closed directories and links too, and removed. */
+/*
+ * Between file systems, the guard copies and then removes, including unreadable directories and
+ * links.
+ */
 static void
 another_file_system_gets_a_copy(void **state)
 {
@@ -274,13 +279,15 @@ what_appears_in_peace_is_the_hosts(void **state)
         g.is_busy = true;
         assert_int_equal(unlink(at("work/.envrc")), 0);
         guard_sweep(&g);
-        make_file("work/.envrc"); /* the payload's, now that the host's is gone */
+        make_file("work/.envrc"); /* the payload's file, because the host's file is gone */
         guard_sweep(&g);
         assert_true(!is_there("work/.envrc") && news_count == 3 && news[2].what == KEPT_MOVED);
 }
 
-/* Made by a command, it is watched from its end on: the first that the host makes in it is an
- * event. */
+/*
+ * A directory created by a command is watched when the command has ended. The host's first change
+ * in it is an event.
+ */
 static void
 a_directory_on_the_way_is_watched_after_a_command(void **state)
 {
@@ -312,7 +319,7 @@ begin_and_end(struct guard *guard)
         guard_rest(guard);
 }
 
-/* It was seen before anything was known of the command that made it. */
+/* The guard saw the directory before it knew of the command that created it. */
 static void
 a_command_that_began_meanwhile_made_it(void **state)
 {
@@ -398,8 +405,8 @@ a_configuration_changes_as_far_as_it_runs_nothing(void **state)
         assert_true(has_text("state/kept/0/.git%config", NAMED "[core]\n\tfsmonitor = x\n"));
         assert_int_equal(stat(at("work/.git/config"), &st), 0);
         assert_int_equal(st.st_mode & 0777, 0640);
-        assert_int_equal(unlink(at("work/.git/config")),
-                         0); /* the project's own hooks go with it */
+        /* the project's own hooks are gone too */
+        assert_int_equal(unlink(at("work/.git/config")), 0);
         guard_sweep(&g);
         assert_true(has_text("work/.git/config", NAMED) && news_count == 3);
         assert_int_equal(unlink(at("work/.git/config")) | symlink("new", at("work/.git/config")),
@@ -411,7 +418,7 @@ a_configuration_changes_as_far_as_it_runs_nothing(void **state)
         guard_sweep(&g);
         assert_true(has_text("work/.git/config", NAMED) && news_count == 5 && !g.must_kill);
         g.is_busy = false;
-        write_text("work/.git/config", "[alias]\n\tst = x\n"); /* the host's */
+        write_text("work/.git/config", "[alias]\n\tst = x\n"); /* written by the host */
         guard_sweep(&g);
         g.is_busy = true;
         write_text("work/.git/config", "[alias]\n\tst = x\n[user]\n\temail = b\n");
@@ -420,7 +427,7 @@ a_configuration_changes_as_far_as_it_runs_nothing(void **state)
                     news_count == 5);
 }
 
-/* Root moves it as the owner of the directory, into a directory that is the owner's. */
+/* Root moves it with the ids of the directory's owner, into a directory of that owner. */
 static void
 root_acts_as_the_owner(void **state)
 {
@@ -433,8 +440,8 @@ root_acts_as_the_owner(void **state)
         BEGIN("m.envrc\0m.vscode");
         make_file("work/.envrc");
         assert_int_equal(chown(at("work/.envrc"), 1234, 1234), 0);
-        assert_int_equal(mkdir(at("work/.vscode"), 0700),
-                         0); /* root's own: its owner's identity cannot move it */
+        /* owned by root, so the owner of the workspace cannot move it */
+        assert_int_equal(mkdir(at("work/.vscode"), 0700), 0);
         guard_sweep(&g);
         assert_true(is_there("state/kept/0/.envrc"));
         assert_int_equal(stat(at("state/kept/0"), &st), 0);
@@ -443,7 +450,7 @@ root_acts_as_the_owner(void **state)
         assert_int_equal(st.st_uid, 0);
         assert_true(is_there("work/.vscode"));
         assert_int_equal(news[news_count - 1].what, KEPT_STUCK);
-        assert_false(g.must_kill); /* the payload cannot have made it */
+        assert_false(g.must_kill); /* the payload cannot have created it */
 }
 
 int

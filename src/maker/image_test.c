@@ -1,5 +1,7 @@
-/* maker/image_test.c - what maker/image.h promises: a size that holds, an owner, and nothing left,
- * also by one who is killed. */
+/*
+ * maker/image_test.c - what maker/image.h promises: a fixed size, an owner, and nothing left
+ * behind, also after SIGKILL.
+ */
 #include "base/unit.h"
 #include "maker/image.h"
 
@@ -27,7 +29,7 @@ open_place(void)
         return open("/var/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A mount, or -1 where none can be made: not root, no ext4, no loop device. */
+/* A mount, or -1 if it cannot be created: no root, no ext4 or no loop device. */
 static int
 make(void)
 {
@@ -38,7 +40,7 @@ make(void)
         return mount;
 }
 
-/* Is a loop device still tied to a file of the size that only this test uses? */
+/* Whether a loop device still has a backing file of the size that only this test uses. */
 static bool
 is_there(void)
 {
@@ -82,7 +84,7 @@ holds_its_size_and_belongs_to_the_box(void **state)
 
         (void)state;
         if (mount < 0)
-                skip(); /* root alone makes an image, with ext4 and loop devices */
+                skip(); /* an image needs root, ext4 and loop devices */
         assert_true(is_there());
         assert_int_equal(fstat(mount, &st), 0);
         assert_int_equal(st.st_uid, OWNER);
@@ -115,7 +117,7 @@ a_place_that_cannot_hold_one_is_refused(void **state)
         (void)close(place);
 }
 
-/* Killed at any moment of the making, or while it holds the mount. */
+/* Kills the maker at any moment of the creation, or while it holds the mount. */
 static void
 one_who_is_killed_leaves_nothing(void **state)
 {
@@ -123,7 +125,7 @@ one_who_is_killed_leaves_nothing(void **state)
 
         (void)state;
         if (mount < 0)
-                skip(); /* root alone makes an image, with ext4 and loop devices */
+                skip(); /* an image needs root, ext4 and loop devices */
         (void)close(mount);
         for (int i = 0; i < KILLS; i++) {
                 pid_t pid = fork();
@@ -133,8 +135,8 @@ one_who_is_killed_leaves_nothing(void **state)
                         (void)pause();
                         _exit(0);
                 }
-                (void)nanosleep(&(struct timespec){ .tv_nsec = i * 100000L },
-                                NULL); /* a sweep over the moments: no answer depends on one */
+                /* tries many moments; the expected result is the same for all */
+                (void)nanosleep(&(struct timespec){ .tv_nsec = i * 100000L }, NULL);
                 (void)kill(pid, SIGKILL);
                 assert_int_equal(waitpid(pid, NULL, 0), pid);
         }

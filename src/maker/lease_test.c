@@ -38,7 +38,7 @@ bench_open(void **state)
         return mkdir(b.run, 0700) < 0 || mkdir(b.work, 0700) < 0 ? -1 : 0;
 }
 
-/* A test leaves nothing but what it took away itself. */
+/* rmdir() fails if a test left a file behind. */
 static int
 bench_close(void **state)
 {
@@ -116,7 +116,8 @@ do_plan(void)
         }
 }
 
-/* Writes a file of the runtime directory, as a killed runtime leaves it: no process holds its lock.
+/*
+ * Writes a file of the runtime directory as a killed runtime leaves it: no process holds its lock.
  */
 static void
 leave(const char *name, const void *bytes, size_t len)
@@ -179,7 +180,7 @@ its_directory_is_made_for_the_caller_alone(void **state)
 /* -- directories
  * ---------------------------------------------------------------------------------------------- */
 
-/* Whatever is wrong with the directory, nothing in it is collected. */
+/* If anything is wrong with the directory, nothing in it is collected. */
 static void
 refuses_directory(const char *directory, int result, const char *what)
 {
@@ -250,7 +251,7 @@ a_path_without_a_directory_is_refused(void **state)
  * -----------------------------------------------------------------------------------------------
  */
 
-/* P1: the next start, with a lease of its own or without one, undoes what a killed runtime left. */
+/* P1: the next start undoes what a killed runtime left, with or without a lease of its own. */
 static void
 what_was_abandoned_is_undone(void **state)
 {
@@ -286,13 +287,15 @@ what_lives_is_left_alone(void **state)
         assert_int_equal(lease_collect(b.run), 0);
         assert_true(is_there(in(b.run, "live.lease")) && is_there(b.group));
 
-        (void)close(fd); /* as the kernel does for a maker that was killed */
+        (void)close(fd); /* as the kernel does when a maker is killed */
         assert_int_equal(lease_collect(b.run), 0);
         assert_false(is_there(in(b.run, "live.lease")) || is_there(b.group));
 }
 
-/* A guarded name that the host made since is the host's: neither collecting nor undoing looks into
- * a workspace. */
+/*
+ * A guarded name that the host created later belongs to the host: neither collecting nor undoing
+ * touches a workspace.
+ */
 static void
 no_workspace_is_touched(void **state)
 {
@@ -307,7 +310,7 @@ no_workspace_is_touched(void **state)
         assert_true(is_there(in(b.work, ".bashrc")));
         assert_false(is_there(b.group));
 
-        do_plan(); /* the same, for one that leaves by itself */
+        do_plan(); /* the same for a runtime that ends normally */
         assert_int_equal(plan_unpack(b.plan, b.plan_len, &view), 0);
         lease_undo(&view);
         assert_true(is_there(in(b.work, ".bashrc")));
@@ -326,7 +329,7 @@ an_undone_plan_without_a_lease_leaves_nothing(void **state)
         lease_undo(&view);
         assert_false(is_there(b.group));
         assert_false(is_there(in(b.work, ".bashrc")));
-        lease_undo(&view); /* steps that were never done are passed over */
+        lease_undo(&view); /* steps that were never applied are skipped */
         assert_false(is_there(b.group));
 }
 
@@ -349,7 +352,7 @@ garbage_is_cleared_and_moves_nothing(void **state)
         assert_int_equal(lease_collect(b.run), 0);
         assert_true(is_there(in(b.work, ".bashrc")) && is_there(b.group));
         assert_int_equal(unlink(in(b.work, ".bashrc")) + rmdir(b.group), 0);
-        /* bench_close() finds the runtime directory empty */
+        /* bench_close() checks that the runtime directory is empty */
 }
 
 static void

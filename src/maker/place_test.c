@@ -51,7 +51,7 @@ static const struct place_row places[] = {
         { "/dir/file/x", NULL, -ENOTDIR },
         { "/" NAME_255, NULL, -ENOENT },
         { "/" NAME_255 "6", NULL, -EINVAL },
-        /* B11: no link is followed, wherever it stands and wherever it leads */
+        /* B11: no link is followed, at any place of the path and with any target */
         { "/link", NULL, -ELOOP },
         { "/link/", NULL, -ELOOP },
         { "/link/file", NULL, -ELOOP },
@@ -238,7 +238,7 @@ check_all(void)
         assert_int_equal(open_descriptors(), before);
 }
 
-/* B11, in one call where this kernel has it. */
+/* B11, in one call, if this kernel has it. */
 static void
 leaps(void **state)
 {
@@ -248,7 +248,7 @@ leaps(void **state)
         check_all();
 }
 
-/* B11, walking: the call is closed here for good, so this comes last. */
+/* B11, step by step. This test closes openat2 for the rest of the process, so it is the last. */
 static void
 walks(void **state)
 {

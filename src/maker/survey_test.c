@@ -1,5 +1,7 @@
-/* maker/survey_test.c - what maker/survey.h promises; the attacks are rows of
- * test/escape/nested_test.py. */
+/*
+ * maker/survey_test.c - what maker/survey.h promises. The attacks are rows of
+ * test/escape/nested_test.py.
+ */
 #include "maker/survey.h"
 
 #include <fcntl.h>
@@ -75,8 +77,10 @@ make_repository(const char *git, const char *config)
         write_file(path, config);
 }
 
-/* The stamps of inodes are coarse, and of those that were looked at exact: what follows is of a
- * later coarse one than any so far. */
+/*
+ * Timestamps of inodes are coarse, but those that were read before are exact. This waits until
+ * later changes get a later coarse timestamp.
+ */
 static void
 pass_a_tick(void)
 {
@@ -154,7 +158,7 @@ what_is_new_or_changed_is(void **state)
                     news[0].what == KEPT_BARE ? "bare" : "old/.git",
                     news[0].what == KEPT_BARE ? "" : "core.fsmonitor\nalias.a");
         assert_int_equal(news[0].what + news[1].what, KEPT_BARE + KEPT_REPOSITORY);
-        survey_look(&s, false); /* once */
+        survey_look(&s, false); /* reported once */
         assert_int_equal(news_count, 2);
 }
 
@@ -176,9 +180,8 @@ only_the_time_of_commands_counts(void **state)
         assert_true(s.due_ms != UINT64_MAX);
         survey_look(&s, true);
         assert_int_equal(news_count, 1);
-        assert_true(s.is_open && s.since.tv_sec == now.tv_sec &&
-                    s.since.tv_nsec ==
-                            now.tv_nsec); /* what was hidden from this look is found by the next */
+        /* the next search finds what was hidden from this one */
+        assert_true(s.is_open && s.since.tv_sec == now.tv_sec && s.since.tv_nsec == now.tv_nsec);
         news_count = 0;
         survey_look(&s, false);
         assert_int_equal(news_count, 1);
@@ -202,7 +205,7 @@ no_link_is_followed(void **state)
         assert_int_equal(news_count, 0);
         assert_int_equal(symlink("../far/lib/.git", "near/.git"), 0);
         survey_look(&s, false);
-        assert_int_equal(news_count, 1); /* git follows this one */
+        assert_int_equal(news_count, 1); /* git follows this link */
         assert_told(0, KEPT_GITFILE, "near/.git", "core.fsmonitor");
 }
 

@@ -1,5 +1,7 @@
-/* maker/tree_test.c - what maker/tree.h promises, and that a maker killed at any moment leaves no
- * helper behind. */
+/*
+ * maker/tree_test.c - what maker/tree.h promises, and that a maker killed at any moment leaves no
+ * helper process.
+ */
 #include "base/unit.h"
 #include "maker/tree.h"
 
@@ -44,7 +46,7 @@ shows_the_owner_as_the_box(void **state)
 
         (void)state;
         if (!can_map())
-                skip(); /* ids can be mapped by root alone, and not on every file system */
+                skip(); /* only root can map ids, and not on every file system */
         tree = tree_open(source, OWNER, OWNER, BOX, BOX);
         assert_true(tree >= 0);
         assert_int_equal(fstat(tree, &st), 0);
@@ -73,7 +75,7 @@ open_for_ever(void)
         }
 }
 
-/* This process reaps orphans of a group (main), so that none waits for pid 1. */
+/* This process reaps the orphans of a group (see main), so that they do not wait for pid 1. */
 static int
 group_is_gone(pid_t group)
 {
@@ -86,12 +88,14 @@ group_is_gone(pid_t group)
                         return 1;
                 (void)nanosleep(&moment, NULL);
         }
-        (void)kill(-group,
-                   SIGKILL); /* what is left holds the descriptors of the process that runs this */
+        /* a remaining process would keep the test runner's descriptors open */
+        (void)kill(-group, SIGKILL);
         return 0;
 }
 
-/* P1. The moments are drawn; without the helper's closed end some kills leave one. */
+/*
+ * P1. The moments are random. If the helper did not close its end, some kills would leave a helper.
+ */
 static void
 a_killed_maker_leaves_no_helper(void **state)
 {

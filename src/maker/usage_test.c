@@ -1,4 +1,4 @@
-/* maker/usage_test.c - what maker/usage.h promises, of children of this test. */
+/* maker/usage_test.c - what maker/usage.h promises, with children of this test. */
 #include "base/unit.h"
 #include "maker/usage.h"
 
@@ -21,7 +21,7 @@ spin(void)
         while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < SPUN_MS);
 }
 
-/* A child with a large grandchild; both have used the processor, and say so through the pipe. */
+/* A child and a large grandchild. Both use the processor and report it through the pipe. */
 static pid_t
 start_family(int out)
 {
@@ -61,8 +61,8 @@ sees_the_whole_tree(void **state)
         for (size_t got = 0; got < sizeof two; got++)
                 assert_int_equal(read(ends[0], two, 1), 1);
         usage_look(getpid(), &u);
-        assert_true(u.cpu_ns >=
-                    (uint64_t)SPUN_MS * 1000000); /* of both; the kernel's ticks are coarse */
+        /* of both processes; the kernel's ticks are coarse */
+        assert_true(u.cpu_ns >= (uint64_t)SPUN_MS * 1000000);
         assert_true(u.peak_bytes >= BYTES);
         usage_look(pid, &u);
         assert_true(u.peak_bytes >= BYTES);
