@@ -247,8 +247,7 @@ static const struct layout layouts[] = {
           "none: no cgroup hierarchy is mounted\n" },
 };
 
-/* ---- a world made of lines
- * ------------------------------------------------------------------------------ */
+/* -- a world made of lines --------------------------------------------------------------------- */
 
 /* The text after "KIND PATH", or NULL; "" if empty. */
 static const char *
@@ -303,8 +302,7 @@ world_read(void *data, const char *path, char *buf, size_t room)
         return snprintf(buf, room, "%.*s", (int)(end - text), text);
 }
 
-/* ---- facts as text
- * ------------------------------------------------------------------------------------- */
+/* -- facts as text ----------------------------------------------------------------------------- */
 
 static void
 render(const struct cgroup_facts *f, char *text, size_t room)
