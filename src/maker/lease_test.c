@@ -128,8 +128,7 @@ leave(const char *name, const void *bytes, size_t len)
         assert_int_equal(write(fd, bytes, len), (ssize_t)len);
 }
 
-/* -- the life of one lease
- * ------------------------------------------------------------------------------------ */
+/* -- the life of one lease --------------------------------------------------------------------- */
 
 static void
 it_is_locked_from_its_first_name_to_its_last(void **state)
@@ -177,8 +176,7 @@ its_directory_is_made_for_the_caller_alone(void **state)
         assert_int_equal(rmdir(in(b.run, "new")), 0);
 }
 
-/* -- directories
- * ---------------------------------------------------------------------------------------------- */
+/* -- directories ------------------------------------------------------------------------------- */
 
 /* If anything is wrong with the directory, nothing in it is collected. */
 static void
@@ -247,9 +245,7 @@ a_path_without_a_directory_is_refused(void **state)
         assert_false(is_there(in(b.base, "missing")));
 }
 
-/* -- collecting
- * -----------------------------------------------------------------------------------------------
- */
+/* -- collecting -------------------------------------------------------------------------------- */
 
 /* P1: the next start undoes what a killed runtime left, with or without a lease of its own. */
 static void
