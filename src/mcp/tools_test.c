@@ -5,9 +5,7 @@
 #include "mcp/script.h"
 #include "mcp/server.h"
 
-/* -- execute_command
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* -- execute_command --------------------------------------------------------------------------- */
 
 static void
 test_foreground(void **state)
@@ -106,9 +104,7 @@ test_refused(void **state)
         raze(&w);
 }
 
-/* -- in the background
- * -------------------------------------------------------------------------------------------------------------------------
- */
+/* -- in the background ------------------------------------------------------------------------- */
 
 static void
 test_background_dies_with_its_agent(void **state)
@@ -159,9 +155,7 @@ test_background_is_kept(void **state)
         raze(&w);
 }
 
-/* -- get_process_output and kill_process
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- get_process_output and kill_process ------------------------------------------------------- */
 
 static void
 put_exec(struct record_writer *w, uint64_t exec, uint64_t pid, const char *state,
@@ -294,7 +288,7 @@ test_kill(void **state)
         raze(&w);
 }
 
-/* -- Carrel's own tools ----------------------------------------------------------------------- */
+/* -- Carrel's own tools ------------------------------------------------------------------------ */
 
 static void
 test_exec(void **state)
@@ -475,9 +469,7 @@ test_write_files(void **state)
         raze(&w);
 }
 
-/* -- what was refused
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* -- what was refused -------------------------------------------------------------------------- */
 
 static void
 end_refused(struct noted *n, uint16_t denied)

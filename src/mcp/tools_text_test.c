@@ -12,8 +12,7 @@
 
 static const struct text_limits limits = { 4u << 20, 16, 65536 };
 
-/* -- test/golden/mastra/execute_command.json
- * ------------------------------------------------------------------------ */
+/* -- test/golden/mastra/execute_command.json --------------------------------------------------- */
 
 static char *
 read_file(const char *path, size_t *ret_len)
@@ -70,8 +69,7 @@ test_texts_are_mastras(void **state)
         free(text);
 }
 
-/* -- the pipe into tail
- * ------------------------------------------------------------------------------------------- */
+/* -- the pipe into tail ------------------------------------------------------------------------ */
 
 static void
 test_tail_pipe(void **state)
@@ -118,9 +116,7 @@ test_tail_pipe(void **state)
         }
 }
 
-/*
- * -- kept output --------------------------------------------------------------------------------
- */
+/* -- kept output ------------------------------------------------------------------------------- */
 
 static void
 test_flood_is_bounded_and_counted(void **state)
@@ -177,9 +173,7 @@ test_not_utf8(void **state)
         tools_stream_fini(&out);
 }
 
-/* -- the other two tools
- * ------------------------------------------------------------------------------------------------
- */
+/* -- the other two tools ----------------------------------------------------------------------- */
 
 static void
 put(struct tools_stream *s, const char *text)
