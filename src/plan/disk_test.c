@@ -1,5 +1,7 @@
-/* plan/disk_test.c - what plan/disk.h promises: when the private places lie on an image, and how
- * large they are. */
+/*
+ * plan/disk_test.c - what plan/disk.h promises: when the private places are on an image, and how
+ * large they are.
+ */
 #include "base/unit.h"
 #include "plan/disk.h"
 
@@ -71,9 +73,7 @@ is_what_the_table_says(void **state)
         }
 }
 
-/* -- in a plan
- * ------------------------------------------------------------------------------------------------
- */
+/* -- in a plan --------------------------------------------------------------------------------- */
 
 struct bench {
         struct arena arena;
@@ -152,9 +152,8 @@ an_image_holds_tmp_and_the_home_alone(void **state)
                 assert_non_null(image);
                 assert_int_equal(image->source, 0);
                 assert_int_equal(image->number, 2048);
-                assert_int_equal(
-                        (image->flags & STEP_OPTIONAL) != 0,
-                        disks[i] == SPEC_DISK_AUTO); /* asked for by name, it is that or nothing */
+                /* requested by name, it is required */
+                assert_int_equal((image->flags & STEP_OPTIONAL) != 0, disks[i] == SPEC_DISK_AUTO);
                 assert_int_equal(find(b.plan, STEP_SCRATCH, "")->number, UINT64_C(256) << 20);
                 assert_int_equal(find(b.plan, STEP_DISK, "")->number, UINT64_C(2048) << 20);
                 assert_true((find(b.plan, STEP_PRIVATE, "/tmp")->flags &

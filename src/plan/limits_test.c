@@ -1,5 +1,7 @@
-/* plan/limits_test.c - what plan/limits.c plans for memory, where hosts differ in what they count;
- * and defaults. */
+/*
+ * plan/limits_test.c - what plan/limits.c plans for memory on hosts that count differently, and the
+ * defaults.
+ */
 #include "base/unit.h"
 #include "plan/plan.h"
 
@@ -17,7 +19,7 @@ struct bench {
         struct error error;
 };
 
-/* A host whose memory has a group of this version, and a manifest that caps it. */
+/* A host with a memory control group of this version, and a manifest that limits memory. */
 static void
 setup(struct bench *b, int version)
 {
@@ -48,7 +50,7 @@ must_build(struct bench *b)
                 fail_msg("no plan: %s", b->error.message);
 }
 
-/* The step whose path ends so, or NULL. */
+/* The step whose path ends with `tail`, or NULL. */
 static const struct step *
 find(const struct bench *b, enum step_op op, const char *tail)
 {
@@ -62,7 +64,10 @@ find(const struct bench *b, enum step_op op, const char *tail)
         return NULL;
 }
 
-/* One command of several that is out of memory is ended, not all of them, and not their files. */
+/*
+ * If several commands run and memory is used up, the kernel ends one of them, not all, and keeps
+ * their files.
+ */
 static void
 out_of_memory_ends_a_box_that_runs_one_command_alone(void **state)
 {
@@ -87,7 +92,7 @@ out_of_memory_ends_a_box_that_runs_one_command_alone(void **state)
                 }
 }
 
-/* v1 without the file that makes it count them. */
+/* Version 1 without the file that makes it count these buffers. */
 static void
 buffers_of_sockets_are_capped_or_warned_of(void **state)
 {
@@ -172,7 +177,7 @@ pids_follow_memory_where_nobody_wrote_them(void **state)
                 uint64_t machine_mb, memory_mb, pids, tasks;
                 bool is_written;
         } rows[] = {
-                { 0, SPEC_UNSET, SPEC_PIDS, 4096, false }, /* the machine is not known */
+                { 0, SPEC_UNSET, SPEC_PIDS, 4096, false }, /* the machine's memory is unknown */
                 { 512, SPEC_UNSET, SPEC_PIDS, 4096, false },
                 { 32768, SPEC_UNSET, SPEC_PIDS, 4096, false },
                 { 65536, SPEC_UNSET, SPEC_PIDS, 8192, false },

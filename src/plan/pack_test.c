@@ -22,7 +22,7 @@ packed(const struct step *steps, size_t count, size_t *ret_len)
 
         *ret_len = plan_pack_len(steps, count);
         assert_true(*ret_len > 0);
-        bytes = malloc(*ret_len); /* exactly: a sanitizer sees one byte too many */
+        bytes = malloc(*ret_len); /* exact size: a sanitizer reports a read of one byte too many */
         assert_non_null(bytes);
         plan_pack(steps, count, SOURCES, bytes);
         return bytes;
@@ -62,7 +62,7 @@ comes_back_as_it_went(void **state)
         }
 }
 
-/* Steps made of any numbers, with texts of any length, come back the same. */
+/* Steps with any numbers and texts of any length are unpacked unchanged. */
 static void
 comes_back_whatever_it_holds(void **state)
 {
@@ -212,7 +212,9 @@ refuses_any_other_length(void **state)
         assert_int_equal(plan_unpack("", 0, &view), -1);
 }
 
-/* Whatever one byte says, what passes can be walked without reading outside; a sanitizer watches.
+/*
+ * For every value of one byte: a plan that is accepted can be read without a read out of bounds. A
+ * sanitizer checks it.
  */
 static void
 one_changed_byte_is_refused_or_harmless(void **state)

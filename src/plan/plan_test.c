@@ -1,4 +1,4 @@
-/* plan/plan_test.c - what plan/plan.h promises, on hosts that are invented. */
+/* plan/plan_test.c - what plan/plan.h promises, on made-up hosts. */
 #include "base/unit.h"
 #include "plan/plan.h"
 
@@ -15,8 +15,7 @@
 #define ID "0123456789abcdef"
 #define UNSET SPEC_UNSET
 
-/* -- what a plan is made from
- * --------------------------------------------------------------------------------- */
+/* -- what a plan is made from ------------------------------------------------------------------ */
 
 struct bench {
         struct arena arena;
@@ -58,7 +57,9 @@ host_v2(struct cgroup_facts *c)
         c->has_kill = true;
 }
 
-/* v1 controllers mounted below the directory that v2 is mounted on, and io alone in v2. */
+/*
+ * The version 1 controllers are mounted below the mount point of version 2; version 2 has io alone.
+ */
 static void
 host_hybrid(struct cgroup_facts *c)
 {
@@ -150,9 +151,7 @@ has_warning(const struct findings *f, const char *name)
         return false;
 }
 
-/* -- limits
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- limits ------------------------------------------------------------------------------------ */
 
 struct limit_row {
         const char *what;
@@ -307,8 +306,10 @@ each_limit_is_its_steps_or_its_warning(void **state)
         }
 }
 
-/* A box that stays is frozen, killed and counted by one group of the v2 hierarchy, with or without
- * a limit, and by no second one. */
+/*
+ * A living sandbox is frozen, killed and counted by one group of the v2 hierarchy. It has no second
+ * one, with or without a limit.
+ */
 static void
 a_box_that_stays_has_a_v2_group(void **state)
 {
@@ -359,7 +360,7 @@ a_box_that_stays_has_a_v2_group(void **state)
                 if (strcmp(got, rows[i].steps) != 0)
                         fail_msg("%s:\n     got %s\nexpected %s", rows[i].what, got, rows[i].steps);
                 for (size_t k = 0; k < b.plan->step_count;
-                     k++) /* the child that is ready is no task of the payload's */
+                     k++) /* the prepared child is not one of the payload's tasks */
                         if (b.plan->steps[k].op == STEP_RLIMIT &&
                             b.plan->steps[k].number == RLIMIT_NPROC && rows[i].layers_off == 0)
                                 assert_int_equal(
@@ -438,9 +439,7 @@ limits_choose_who_counts(void **state)
         teardown(&b);
 }
 
-/* -- mounts
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- mounts ------------------------------------------------------------------------------------ */
 
 static const struct plan_protect protects[] = {
         { "SANDBOX.md", PROTECT_FILE, "says" },    { ".git/hooks", PROTECT_DIRECTORY, "hooks" },
@@ -492,10 +491,9 @@ mounts_stand_where_they_should(void **state)
         work = find_step(b.plan, STEP_BIND, "/workspace", NULL);
         assert_non_null(work);
         assert_true((work->flags & STEP_READ_ONLY) == 0 && work->source == SOURCE_WORK);
-        assert_true(work->number == 11 &&
-                    work->number2 == 101); /* it must be the one that was judged */
-        s = find_step(b.plan, STEP_BIND, "/workspace/inner",
-                      NULL); /* something is mounted beneath: no overlay shows that */
+        assert_true(work->number == 11 && work->number2 == 101); /* the directory that was judged */
+        /* something is mounted below it, and an overlay would not show that */
+        s = find_step(b.plan, STEP_BIND, "/workspace/inner", NULL);
         assert_true(s > work && (s->flags & STEP_READ_ONLY) != 0 &&
                     (s->flags & STEP_RECURSIVE) != 0);
         assert_non_null(find_step(b.plan, STEP_MASK, "/workspace/inner/run/s.sock", NULL));
@@ -526,7 +524,7 @@ protected_names_are_held(void **state)
         (void)state;
         setup_mounts(&b);
         must_build(&b);
-        assert_int_equal(count_op(b.plan, STEP_GUARD), 1); /* of the writable mount alone */
+        assert_int_equal(count_op(b.plan, STEP_GUARD), 1); /* only for the writable mount */
         s = find_step(b.plan, STEP_GUARD, "/home/u/work", NULL);
         assert_true(s && s->source == SOURCE_WORK && s->text_len == sizeof list - 1);
         assert_memory_equal(s->text, list, sizeof list);
@@ -542,7 +540,7 @@ protected_names_are_held(void **state)
                     (protects[i].state != PROTECT_FILE && protects[i].state != PROTECT_DIRECTORY))
                         fail_msg("%s is held, or is not", path);
         }
-        assert_int_equal(count_op(b.plan, STEP_PIN), 1); /* .git, once */
+        assert_int_equal(count_op(b.plan, STEP_PIN), 1); /* .git, only once */
         s = find_step(b.plan, STEP_PIN, "/workspace/.git", NULL);
         assert_true(s && s < find_step(b.plan, STEP_FREEZE, "/workspace/.git/hooks", NULL));
         assert_null(find_step(b.plan, STEP_FREEZE, "/mnt/data/SANDBOX.md", NULL));
@@ -577,9 +575,7 @@ landlock_allows_exactly_what_may_be_written(void **state)
         teardown(&b);
 }
 
-/* -- the whole
- * ------------------------------------------------------------------------------------------------
- */
+/* -- the whole --------------------------------------------------------------------------------- */
 
 static void
 phases_never_go_back_and_the_filter_is_last(void **state)
@@ -606,8 +602,8 @@ phases_never_go_back_and_the_filter_is_last(void **state)
                         phase = step_phase_of(b.plan->steps[i].op);
                         assert_true(b.plan->steps[i].why[0] != '\0');
                 }
-                assert_int_equal(b.plan->steps[0].op,
-                                 STEP_LEASE); /* before anything that outlives us is made */
+                /* before anything that can outlive Carrel is created */
+                assert_int_equal(b.plan->steps[0].op, STEP_LEASE);
                 assert_int_equal(b.plan->steps[b.plan->step_count - 1].op, STEP_FILTER);
                 assert_true(find_step(b.plan, STEP_NO_NEW_PRIVS, NULL, NULL) <
                             find_step(b.plan, STEP_LANDLOCK, NULL, NULL));
@@ -629,7 +625,7 @@ struct layer_row {
         const char *path;
 };
 
-/* A layer that is switched off takes these steps away and adds none. */
+/* If a layer is off, these steps are missing and no other step is added. */
 static const struct layer_row layer_rows[] = {
         { LAYER_FILTER, STEP_FILTER, NULL },      { LAYER_LANDLOCK, STEP_LANDLOCK, NULL },
         { LAYER_CAPS, STEP_DROP_CAPS, NULL },     { LAYER_NO_NEW_PRIVS, STEP_NO_NEW_PRIVS, NULL },
@@ -748,9 +744,7 @@ groups_that_stay_are_told(void **state)
         teardown(&b);
 }
 
-/* -- in words
- * -------------------------------------------------------------------------------------------------
- */
+/* -- in words ---------------------------------------------------------------------------------- */
 
 static void
 every_step_is_printed(void **state)
@@ -786,7 +780,10 @@ every_step_is_printed(void **state)
         teardown(&b);
 }
 
-/* A name chosen by a payload that ran before cannot drive the terminal a plan is shown on. */
+/*
+ * A plan can contain names that a payload chose. They must not control the terminal that shows the
+ * plan.
+ */
 static void
 names_cannot_drive_a_terminal(void **state)
 {
@@ -844,8 +841,7 @@ refuses_without_memory(void **state)
         }
 }
 
-/* -- golden: whole plans, to be read by people; CARREL_GOLDEN=write writes them again
- * -------------------------- */
+/* -- golden: whole plans, to be read by people; CARREL_GOLDEN=write writes them again ---------- */
 
 static void
 golden_compare(const char *name, const char *text)

@@ -1,4 +1,4 @@
-/* plan/wall_test.c - what plan/wall.h promises, and the step it becomes. */
+/* plan/wall_test.c - what plan/wall.h promises, and the plan's step for it. */
 #include "base/unit.h"
 #include "plan/wall.h"
 
@@ -83,7 +83,7 @@ a_list_has_a_wall(void **state)
         build(&b, 5);
         wall = must_find(b.plan, STEP_WALL, "");
         assert_null(find(b.plan, STEP_NO_NAMES, ""));
-        assert_null(find(b.plan, STEP_LOW_PORTS, "")); /* they are the wall's */
+        assert_null(find(b.plan, STEP_LOW_PORTS, "")); /* the wall has the low ports */
         assert_int_equal(wall->number, 2);
         assert_string_equal(wall->text, "22 465");
         assert_non_null(strstr(wall->why, "; at most connections 5, bytes_out 1000"));
@@ -105,8 +105,9 @@ without_a_list_no_name_exists(void **state)
                                "\nnameserver 127.0.0.1\n"));
         assert_true(must_find(b.plan, STEP_NO_NAMES, "") ==
                     must_find(b.plan, STEP_LOOPBACK, "") + 1);
+        /* pid 1 binds its port first */
         assert_true(must_find(b.plan, STEP_LOW_PORTS, "") ==
-                    must_find(b.plan, STEP_NO_NAMES, "") + 1); /* pid 1 has its port first */
+                    must_find(b.plan, STEP_NO_NAMES, "") + 1);
         arena_fini(&b.arena);
 }
 
@@ -139,7 +140,7 @@ a_routed_wall_has_its_own_step_and_a_stock(void **state)
         arena_fini(&b.arena);
 }
 
-/* Many names, `count` different ports from 1024 on. */
+/* Many names with `count` different ports, starting at 1024. */
 static void
 a_stock_has_an_end(void **state)
 {
