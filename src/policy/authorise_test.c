@@ -1,5 +1,6 @@
-/* policy/authorise_test.c - what policy/authorise.h promises. The AIP-36 cases are in test/conform;
- * here is the rest. */
+/*
+ * policy/authorise_test.c - what policy/authorise.h promises. The AIP-36 cases are in test/conform.
+ */
 #include "policy/authorise.h"
 
 #include <string.h>
@@ -45,13 +46,13 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-        /* an empty host file knows no principal */
+        /* an empty host file lists no provider */
         { "{}", "{provider: local, config: {}}", ERROR_PROVIDER_UNKNOWN, "provider", "" },
         { LOCAL, "{provider: node-permission, config: {}}", ERROR_PROVIDER_UNKNOWN, "provider",
           "" },
         { "providers: {local: {}}", "{provider: local, config: {}}", ERROR_PROVIDER_UNTRUSTED,
           "provider", "" },
-        /* the way out */
+        /* egress */
         { LOCAL, "{provider: local, config: {}, network: {egress: [api.example.com]}}",
           ERROR_EGRESS_UNENFORCEABLE, "network/egress", "" },
         { "providers: {v: {isolated: true, egress: false}}", "{provider: v, config: {}}",
@@ -98,7 +99,7 @@ static const struct refusal refusals[] = {
         { LOCAL "secret_sources: [{environment: {gh-app: GH}}]\npassthrough_allow: [GH]",
           "{provider: local, config: {}, env: {passthrough: [GH]}}", ERROR_PASSTHROUGH_DENIED,
           "env/passthrough/0", "secret" },
-        /* a provider's own */
+        /* references of a provider */
         { E2B "secrets: {./SECRETS.md: {slugs: [e2b-key], deny_bind: [e2b-key]}}", E2B_BLOCK,
           ERROR_AUTH_UNRESOLVABLE, "config/api_key_ref", "bind_denied" },
         { E2B "secrets: {./SECRETS.md: {slugs: [e2b-key], access: {e2b-key: []}}}", E2B_BLOCK,
@@ -313,8 +314,8 @@ asks_within_the_bounds_of_the_host(void **state)
                 0);
         assert_int_equal(allowed->limits.memory_mb, 2048);
         assert_int_equal(judge(host, "{provider: v, config: {}}", &allowed, &e), 0);
-        assert_int_equal(allowed->limits.memory_mb, 2048); /* not asked for: the maximum */
-        assert_int_equal(allowed->limits.pids, 100);       /* the default of a manifest is more */
+        assert_int_equal(allowed->limits.memory_mb, 2048); /* not requested: the maximum */
+        assert_int_equal(allowed->limits.pids, 100); /* a manifest's default would be higher */
         assert_int_equal(allowed->limits.timeout_ms, 30000);
         assert_int_equal(allowed->limits.timeout_max_ms, 60000);
         assert_true(allowed->limits.cpu_ms == SPEC_UNSET);

@@ -66,7 +66,7 @@ static const struct verdict_case cases[] = {
           "ttl-expired", NULL },
         { GRANT(", ttl_seconds: '60', granted_at: 1799999990"), "sandbox:execute", false,
           "ttl-expired", NULL },
-        /* what is not understood never helps */
+        /* a condition that is not understood never permits */
         { GRANT(", conditions: [{kind: moon-phase}]"), "sandbox:execute", false, "condition-failed",
           "policy_condition_unsatisfied" },
         { GRANT(", conditions: []"), "sandbox:execute", true, "matched-grant", NULL },
@@ -94,7 +94,7 @@ static const struct verdict_case cases[] = {
         { "[{grants: [{principal: '*', actions: ['*']}], limits: [{kind: rate-tool-calls, max: "
           "9}]}]",
           "sandbox:execute", false, "limit-exceeded", "policy_condition_unsatisfied" },
-        /* a grant that falls does not pull down one that stands */
+        /* an invalid grant does not disable a valid one */
         { "[{grants: [{principal: '*', actions: ['*'], revoked: true}, {principal: '*', actions: "
           "['*']}]}]",
           "sandbox:execute", true, "matched-grant", NULL },

@@ -66,8 +66,8 @@ joins_lists_and_unites_maps(void **state)
         assert_int_equal(r->mount_roots.count, 2);
         assert_int_equal(r->mountable_count, 2);
         assert_int_equal(r->limits.each.pids, 9);
-        assert_null(host_provider_find(&r->providers,
-                                       "local")); /* the machine's list of providers is whole */
+        /* the machine's list of providers is complete */
+        assert_null(host_provider_find(&r->providers, "local"));
 }
 
 static void
@@ -86,7 +86,9 @@ refuses_what_both_say(void **state)
         assert_string_equal(e.reason, "duplicate");
 }
 
-/* Whatever bounds others is not the user's to write, and a new field is not until its row says so.
+/*
+ * A user's file cannot set what limits others. A new field is refused there until its row permits
+ * it.
  */
 static void
 a_users_file_only_permits(void **state)

@@ -29,7 +29,7 @@ a_stranger_has_bounds_that_nobody_wrote(void **state)
                 assert_true(most != SPEC_UNSET);
         }
         assert_true(host_limits_hold(&none, &none.each));
-        asked.pids = 2000; /* somebody's wish: it stays */
+        asked.pids = 2000; /* a requested value: it is kept */
         host_limits_lower(&l, &asked);
         assert_int_equal(asked.memory_mb, l.each.memory_mb);
         assert_int_equal(asked.pids, 2000);

@@ -104,7 +104,7 @@ reads_abilities(void **state)
         (void)state;
         arena_init(&a, 1 << 20);
         assert_int_equal(read_ability(&a, "{}", &can, &e), 0);
-        assert_false(can.is_isolated); /* isolation must be claimed */
+        assert_false(can.is_isolated); /* isolation must be stated */
         assert_true(can.caps_memory && can.can_pause && can.can_mount);
         assert_int_equal(can.egress, HOST_EGRESS_LISTED);
         assert_int_equal(read_ability(&a,

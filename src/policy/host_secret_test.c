@@ -44,7 +44,9 @@ knows_a_slug(void **state)
                         fail_msg("%s", rows[i].text);
 }
 
-/* Any grant that matches is enough; without access it is the owner's; unknown kinds grant nothing.
+/*
+ * One matching grant is enough. Without `access`, only the owner has access. Unknown kinds grant
+ * nothing.
  */
 static void
 grants_what_is_granted(void **state)
