@@ -69,7 +69,7 @@ reads_versions_out_of_words(void **state)
         }
 }
 
-/* The build needs Python, so there is one; what is said of it must be so. */
+/* The build needs Python, so this machine has it. What is reported about it must be right. */
 static void
 finds_those_of_this_machine(void **state)
 {
@@ -95,7 +95,7 @@ finds_those_of_this_machine(void **state)
         arena_fini(&arena);
 }
 
-/* An operator's own directory of interpreters: looked into because the host file names it. */
+/* An operator's own directory of interpreters is searched if the host file names it. */
 static void
 looks_into_tool_roots(void **state)
 {
@@ -114,7 +114,8 @@ looks_into_tool_roots(void **state)
         (void)snprintf(folder, sizeof folder, "%s/mine", root);
         (void)snprintf(bin, sizeof bin, "%s/bin", folder);
         (void)snprintf(program, sizeof program, "%s/lua99.7", bin);
-        (void)umask(022); /* whatever the caller's: who runs in a box has to reach it */
+        /* independent of the caller's umask: the payload must be able to reach it */
+        (void)umask(022);
         assert_true(chmod(root, 0755) == 0 && mkdir(folder, 0755) == 0 && mkdir(bin, 0755) == 0);
         f = fopen(program, "w");
         assert_non_null(f);

@@ -28,7 +28,7 @@ tree(struct bench *b, const char *json)
         return root;
 }
 
-/* A host of invention, so that a test does not depend on where it runs. */
+/* A made-up host, so that a test does not depend on the machine. */
 static void
 set_up(struct bench *b, const char *host_file)
 {
@@ -161,8 +161,10 @@ judges_each_shape(void **state)
         }
 }
 
-/* What a provider's own reference may have is judged first; then the error says that no provider
- * takes it. */
+/*
+ * First the references of the provider's own configuration are judged. Then the error is that this
+ * build has no such provider.
+ */
 static void
 a_provider_without_an_engine_says_so_last(void **state)
 {
@@ -281,7 +283,10 @@ the_environment_of_a_command_wins(void **state)
         tear_down(&b);
 }
 
-/* Workspaces: one's own, one under a mount root, a third's, none, a link to a third's. */
+/*
+ * Workspaces: the caller's own, one under a mount root, another user's, a missing one, and a link
+ * to another user's.
+ */
 static void
 a_workspace_is_the_callers_or_the_operators(void **state)
 {
@@ -306,11 +311,11 @@ a_workspace_is_the_callers_or_the_operators(void **state)
                 { 4242, true, "/usr", ERROR_MOUNT_DENIED },
                 { PREPARE_UID_ANY, false, "/nowhere/at/all", ERROR_WORKSPACE_NOT_FOUND },
                 { 4242, true, "/nowhere/at/all",
-                  ERROR_MOUNT_DENIED }, /* what is not there and what is not his look alike to him
-                                         */
+                  ERROR_MOUNT_DENIED }, /* a caller cannot distinguish a missing directory from
+                                           another user's */
                 { 4242, false, "/etc/passwd", ERROR_MOUNT_DENIED },
                 { 4242, true, missing,
-                  ERROR_WORKSPACE_NOT_FOUND }, /* beneath a mount root the caller gets the reason */
+                  ERROR_WORKSPACE_NOT_FOUND }, /* below a mount root, the caller gets the reason */
                 { 4242, true, aside, ERROR_MOUNT_DENIED },
                 { 4242, true, "relative", ERROR_INVALID_ARGUMENT },
         };
@@ -345,7 +350,10 @@ a_workspace_is_the_callers_or_the_operators(void **state)
         (void)rmdir(base);
 }
 
-/* The daemon's state is shown neither whole, nor in part, nor within something larger. */
+/*
+ * No mount may show the daemon's state: not the directory, not a part of it, not a directory that
+ * contains it.
+ */
 static void
 no_mount_shows_the_state(void **state)
 {

@@ -49,15 +49,16 @@ no_closed_directory_lies_on_the_way(void **state)
                                  0);
                 if (reach_may_open(below, st.st_dev, st.st_ino, stranger) != rows[i].stranger)
                         fail_msg("row %zu: a stranger", i);
-                /* an ordinary owner cannot look past a directory of theirs that is closed to them:
-                 * the answer is the same */
+                /*
+                 * an ordinary owner cannot look into a directory of their own that is closed to
+                 * them: the answer is the same
+                 */
                 if (reach_may_open(below, st.st_dev, st.st_ino, geteuid()) != rows[i].owner)
                         fail_msg("row %zu: the owner", i);
         }
         assert_int_equal(chmod(above, 0755) | chmod(below, 0755), 0);
-        assert_false(may(link, stranger)); /* a link is not what it leads to */
-        assert_false(reach_may_open(below, 0, 1,
-                                    stranger)); /* another file than the one that is shown */
+        assert_false(may(link, stranger));                   /* a link is not its target */
+        assert_false(reach_may_open(below, 0, 1, stranger)); /* not the file that is shown */
         assert_int_equal(unlink(link) | rmdir(below) | rmdir(above) | rmdir(folder), 0);
 }
 
