@@ -1,6 +1,6 @@
 /*
- * proto/dns_test.c - which questions are answered, with which code the others are, and what an
- * answer contains.
+ * proto/dns_test.c - which questions get an answer, which code the others get, and what an answer
+ * contains.
  */
 #include "proto/dns.h"
 
@@ -20,7 +20,7 @@
         "\x3f"  \
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-/* H20: what is no question is answered with what is wrong with it, or not at all. */
+/* H20: a packet that is not a valid question gets an error code, or no answer. */
 static void
 H20_only_plain_questions_are_asked(void **state) /* taste: its table is long */
 {
@@ -54,7 +54,7 @@ H20_only_plain_questions_are_asked(void **state) /* taste: its table is long */
                         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
                         "\0" IN_A),
                   DNS_ASKED, DNS_NOERROR, NULL, DNS_A, 512 },
-                /* bytes that are no host name's */
+                /* bytes that a host name cannot contain */
                 { BYTES(HEADER("\1\0", ONE) "\3a.b\0" IN_A), DNS_NOT_A_NAME, DNS_NXDOMAIN, "",
                   DNS_A, 512 },
                 { BYTES(HEADER("\1\0", ONE) "\3a\0b\0" IN_A), DNS_NOT_A_NAME, DNS_NXDOMAIN, "",
@@ -135,8 +135,8 @@ H20_only_plain_questions_are_asked(void **state) /* taste: its table is long */
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-                uint8_t *exact = malloc(cases[i].len +
-                                        1); /* exactly as long: a sanitizer sees a byte too many */
+                /* exact size: a sanitizer reports a read of one byte too many */
+                uint8_t *exact = malloc(cases[i].len + 1);
                 struct dns_query q;
                 enum dns_rcode rcode;
                 enum dns_verdict verdict;
@@ -246,7 +246,7 @@ answers_are_these_bytes(void **state)
         }
 }
 
-/* The sentence is shortened where a character ends; the record that answers stays. */
+/* The sentence is cut at the end of a character. The record with the answer is kept. */
 static void
 a_sentence_gives_way(void **state)
 {
@@ -282,7 +282,7 @@ what_does_not_fit_is_truncated(void **state)
         struct dns_answer a = { .address = six, .address_len = 16, .ttl_s = 60 };
         uint8_t out[DNS_ANSWER_MAX];
 
-        q.udp_size = 50; /* no client can ask for so little; it is the way to see the path */
+        q.udp_size = 50; /* no client can offer so little; this covers the path */
         assert_int_equal(dns_answer_write(&q, &a, true, out, sizeof out), 12 + q.question_len);
         assert_memory_equal(out, "\x12\x34\x83\x80\0\1\0\0\0\0\0\0", 12);
         assert_int_equal(dns_answer_write(&q, &a, false, out, sizeof out),

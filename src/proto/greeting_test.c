@@ -1,6 +1,6 @@
 /*
- * proto/greeting_test.c - what first bytes are taken for, however few have come; and how an
- * authority is split.
+ * proto/greeting_test.c - how the first bytes of a connection are classified, however few have
+ * arrived; and how an authority is split.
  */
 #include "proto/greeting.h"
 
@@ -18,7 +18,7 @@ first_bytes_tell(void **state)
                 const char *bytes;
                 size_t len;
                 enum greeting greeting;
-                size_t told /* bytes that tell */;
+                size_t told /* bytes that decide */;
         } cases[] = {
                 { BYTES("\x16\3\1\2\0\1"), GREETING_TLS, 2 },
                 { BYTES("\x16\2"), GREETING_UNKNOWN, 2 },

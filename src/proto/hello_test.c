@@ -1,6 +1,6 @@
 /*
- * proto/hello_test.c - H13: whom a TLS greeting asks for, however it is cut; and what is no
- * greeting.
+ * proto/hello_test.c - H13: the host that a TLS greeting names, however it is split; and what is
+ * not a greeting.
  */
 #include "proto/hello.h"
 
@@ -37,8 +37,10 @@ wrap(struct wire *w, const uint8_t *message, size_t len, size_t piece)
         }
 }
 
-/* A ClientHello with these extensions (their whole length comes in front); `body` replaces what
- * stands before them. */
+/*
+ * A ClientHello with these extensions, after their total length. `body` replaces the part before
+ * them.
+ */
 static size_t
 build(uint8_t *message, const char *body, size_t body_len, const char *extensions, size_t len)
 {
@@ -62,8 +64,10 @@ build(uint8_t *message, const char *body, size_t body_len, const char *extension
 #define RANDOM "0123456789abcdef0123456789abcdef"
 #define BODY "\3\3" RANDOM "\x04sess\0\4\x13\x01\x1a\x1a\1\0"
 
-/* In steps of `step` bytes, each time from memory of exactly that size. Answers the verdict;
- * *ret_told: bytes that it took. */
+/*
+ * Reads in steps of `step` bytes, each from memory of exactly that size. Returns the verdict;
+ * *ret_told: number of bytes that decided it.
+ */
 static enum hello_verdict
 read_in_steps(struct hello *h, const uint8_t *bytes, size_t len, size_t step, size_t *ret_told)
 {
@@ -101,7 +105,7 @@ H13_greetings_name_whom_they_ask_for(void **state) /* taste: its table is long *
                 { BYTES(""), HELLO_TLS, "", false, false },
                 { NULL, 0, HELLO_TLS, "", false, false },
                 { BYTES(GREASE ALPN), HELLO_TLS, "", false, true },
-                /* names that are none */
+                /* names that are not valid */
                 { BYTES(A_TEST A_TEST), HELLO_MALFORMED, NULL, false, false },
                 { BYTES("\0\0\0\0"), HELLO_MALFORMED, NULL, false, false },
                 { BYTES("\0\0\0\2\0\0"), HELLO_MALFORMED, NULL, false, false },
@@ -123,7 +127,7 @@ H13_greetings_name_whom_they_ask_for(void **state) /* taste: its table is long *
                 { BYTES(SNI("\x0b", "\x09", "\x06", "*.test")), HELLO_MALFORMED, NULL, false,
                   false },
                 { BYTES("\0\0\0\x0b\0\x09\1\0\6a.test"), HELLO_MALFORMED, NULL, false,
-                  false }, /* of another type */
+                  false }, /* an entry of another type */
                 { BYTES("\0\0\0\x14\0\x12\0\0\6a.test\0\0\6b.test"), HELLO_MALFORMED, NULL, false,
                   false }, /* two in one list */
                 { BYTES("\0\0\0\x0b\0\x08\0\0\6a.test"), HELLO_MALFORMED, NULL, false, false },
@@ -131,7 +135,7 @@ H13_greetings_name_whom_they_ask_for(void **state) /* taste: its table is long *
                 { BYTES("\0\0\0\x0b\0\x09\0\0\7a.test"), HELLO_MALFORMED, NULL, false, false },
                 { BYTES("\0\0\0\x0c\0\x09\0\0\6a.test\0"), HELLO_MALFORMED, NULL, false, false },
                 { BYTES("\0\0\0\x0b\0\x09\0\0\5a.test"), HELLO_MALFORMED, NULL, false, false },
-                /* lists that do not add up */
+                /* lists whose lengths do not add up */
                 { BYTES(A_TEST "\0"), HELLO_MALFORMED, NULL, false, false },
                 { BYTES(A_TEST "\x1a\x1a\0\2x"), HELLO_MALFORMED, NULL, false, false },
                 { BYTES(A_TEST ALPN ALPN), HELLO_MALFORMED, NULL, false, false },
@@ -255,8 +259,10 @@ what_stands_behind_is_not_looked_at(void **state)
         assert_string_equal(h.name, "a.test");
 }
 
-/* The longest greeting is read, in the least favourable records too as long as they fit; one byte
- * more is not waited for. */
+/*
+ * The longest greeting is accepted, also in very small records as long as it fits. With one byte
+ * more, the reader does not wait.
+ */
 static void
 greetings_are_bounded(void **state)
 {
@@ -322,7 +328,7 @@ H13_a_server_may_ask_for_a_second_greeting(void **state)
                 { BYTES("\x15\3\3\0\2\2\x28"), 0 },
                 { BYTES("!"), 0 },
                 { BYTES("\x16\3\3\0\x07\2\0\0\x54\3\3\xcf"), 1 },
-                { BYTES("\x16\3\3\0\4\0\0\0\0"), 1 }, /* cannot be known: treated as if it did */
+                { BYTES("\x16\3\3\0\4\0\0\0\0"), 1 }, /* unknown: treated as if it did */
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

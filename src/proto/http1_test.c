@@ -1,6 +1,6 @@
 /*
- * proto/http1_test.c - H12: which requests a connection holds, whom they are for, and that nothing
- * passes before it was judged, however it is cut.
+ * proto/http1_test.c - H12: which requests a connection carries, for which hosts, and that no byte
+ * passes before it was judged, however the bytes are split.
  */
 #include "proto/http1.h"
 
@@ -58,9 +58,8 @@ say_request(struct seen *s, const struct http1_request *r)
 }
 
 /*
- * The gate's part: bytes come in steps, lie in a buffer of exactly their size, and go as soon as
- * they may. Requests are permitted while `permits` lasts; an upgrade is answered as `switches`
- * says.
+ * Acts as the gate: bytes arrive in steps, in a buffer of exactly their size, and are sent as soon
+ * as they may pass. `permits` requests are permitted; `switches` is the answer to an upgrade.
  */
 static struct seen
 carry(const char *bytes, size_t len, size_t step, int permits, int switches)
@@ -170,7 +169,7 @@ H12_requests_are_told_and_carried(void **state) /* taste: its table is long */
                 { GET "Host : a.test\r\n\r\n", "malformed name", 0, 9, -1 },
                 { GET " " A "\r\n", "malformed fold", 0, 9, -1 },
                 { GET A "X: a\r\n Host: evil\r\n\r\n", "malformed fold", 0, 9, -1 },
-                /* written for a proxy */
+                /* for a proxy */
                 { "GET http://a.test/x HTTP/1.1\r\n" A "\r\n", "[absolute a.test]", ALL, 9, -1 },
                 { "GET HTTP://A.test?x HTTP/1.1\r\n" A "\r\n", "[absolute a.test>A.test:0]", ALL, 9,
                   -1 },
@@ -289,14 +288,14 @@ nothing_passes_without_leave(void **state)
         size_t pass = 1;
 
         http1_init(&j);
-        http1_permit(&j); /* there is nothing to permit yet */
+        http1_permit(&j); /* no request waits for a permission yet */
         http1_switched(&j, true);
         for (int i = 0; i < 3; i++) {
                 assert_int_equal(http1_take(&j, text, sizeof text - 1, &pass, &e), HTTP1_REQUEST);
                 assert_int_equal(pass, 0);
         }
         http1_permit(&j);
-        http1_permit(&j); /* one leave for one request */
+        http1_permit(&j); /* one permission for one request */
         assert_int_equal(http1_take(&j, text, 10, &pass, &e), HTTP1_MORE);
         assert_int_equal(pass, 0);
         assert_int_equal(http1_take(&j, text, sizeof text - 1, &pass, &e), HTTP1_REQUEST);

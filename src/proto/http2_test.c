@@ -1,6 +1,6 @@
 /*
- * proto/http2_test.c - H12 for cleartext HTTP/2: every stream's request is reported before a byte
- * of it passes, however the bytes and the block are cut.
+ * proto/http2_test.c - H12 for cleartext HTTP/2: the request of every stream is reported before one
+ * of its bytes passes, however the bytes and the header block are split.
  */
 #include "proto/http2.h"
 
@@ -101,8 +101,10 @@ say_request(struct seen *s, const struct http2_request *r)
         say(s, text);
 }
 
-/* The gate's part, as in http1_test.c. The judge is let see at most what the caller must be ready
- * to hold. */
+/*
+ * Acts as the gate, as in http1_test.c. The judge sees at most as many bytes as the caller must be
+ * able to hold.
+ */
 static struct seen
 carry(size_t step, int permits)
 {
@@ -164,7 +166,7 @@ expect(const char *name, const char *events, size_t passed, int permits)
         }
 }
 
-/* One request, whole in HEADERS, after SETTINGS. */
+/* One request, complete in HEADERS, after SETTINGS. */
 static void
 H12_heads_are_judged(void **state) /* taste: its table is long */
 {
@@ -219,7 +221,10 @@ H12_heads_are_judged(void **state) /* taste: its table is long */
                 { BYTES(GET HTTP "\4\0" A_TEST), "malformed field" },
                 { BYTES(GET HTTP "\4\3/ x" A_TEST), "malformed field" },
                 { BYTES(GET HTTP "\4\1*" A_TEST), "malformed target" },
-                /* fields of a connection, and bytes that end a line for a server behind */
+                /*
+                 * fields of a connection, and bytes that would end a line for a server behind the
+                 * gate
+                 */
                 { BYTES(GET HTTP SLASH A_TEST FIELD("\x11", "transfer-encoding", "\7", "chunked")),
                   "malformed field" },
                 { BYTES(GET HTTP SLASH A_TEST FIELD("\x0a", "connection", "\4", "host")),
@@ -424,8 +429,10 @@ connections_begin_properly(void **state)
         expect("an acknowledgement first", "malformed settings", sizeof PREFACE - 1, 1);
 }
 
-/* Blocks that are too long, too many frames, too much once unpacked: refused before memory or time
- * is spent on them. */
+/*
+ * Blocks that are too long, too many frames, too many bytes after decompression: refused before
+ * they cost memory or time.
+ */
 static void
 blocks_are_bounded(void **state)
 {
@@ -471,8 +478,10 @@ blocks_are_bounded(void **state)
         assert_string_equal(carry(100, 1).events, "[1 GET a.test:0]");
 }
 
-/* What a real encoder writes, while its table changes size as a server could ask for, is read as it
- * was meant. */
+/*
+ * The output of a real encoder is read correctly, while its table changes size as a server could
+ * request.
+ */
 static void
 an_encoder_is_followed(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * proto/http_head_test.c - what is let through, whatever the pieces it comes in. The many ways to
- * be refused are tested from outside (test/parts/http_smuggling_test.py); here each reason stands
- * once, with the place where both readers have to agree.
+ * proto/http_head_test.c - what is accepted, however it is split. The many refusals are tested from
+ * outside (test/parts/http_smuggling_test.py). Here, each reason has one row, with the position on
+ * which both readers must agree.
  */
 #include "proto/http_head.h"
 
@@ -135,9 +135,7 @@ heads_have_limits(void **state)
         free(text);
 }
 
-/* -- bodies
- * --------------------------------------------------------------------------------------------------------
- */
+/* -- bodies ------------------------------------------------------------------------------------ */
 
 struct sink {
         char bytes[64];
@@ -153,8 +151,10 @@ collect(void *data, const char *bytes, size_t len)
         s->len += len;
 }
 
-/* Both readers together, in steps of `step` bytes. 0: the message is over and `taken` of the bytes
- * are its own. */
+/*
+ * Runs both readers, in steps of `step` bytes. 0: the message is complete, and the first `taken`
+ * bytes belong to it.
+ */
 static int
 read_message(const char *text, size_t step, struct sink *sink, size_t *taken)
 {
