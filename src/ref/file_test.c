@@ -1,4 +1,6 @@
-/* ref/file_test.c - what ref/file.h promises, with real files and links planted by an enemy. */
+/*
+ * ref/file_test.c - what ref/file.h promises, with real files and links that an attacker planted.
+ */
 #include "ref/file.h"
 
 #include <errno.h>
@@ -226,8 +228,10 @@ refuses_what_is_no_bounded_file(void **state)
         arena_fini(&a);
 }
 
-/* Who holds a lease makes an open without waiting answer EAGAIN, which openat2 also says of a way
- * that changes. */
+/*
+ * If a process holds a lease on a file, a non-blocking open gives EAGAIN. openat2 gives the same
+ * error if a path changes meanwhile.
+ */
 static void
 says_that_a_file_has_a_lease(void **state)
 {

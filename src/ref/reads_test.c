@@ -1,5 +1,7 @@
-/* ref/reads_test.c - what ref/reads.h promises: whatever a reader of this room opened is on the
- * list. */
+/*
+ * ref/reads_test.c - what ref/reads.h promises: every file that a reader of this room opened is in
+ * the list.
+ */
 #include "ref/reads.h"
 
 #include <fcntl.h>
@@ -113,7 +115,7 @@ a_name_that_was_looked_for_in_vain(void **state)
         assert_true(has("way") && has("conf/none.md"));
 }
 
-/* Each reader of the room, by every way a manifest can be led to. */
+/* Each reader of the room, by every kind of reference that a manifest can have. */
 static void
 every_reader_adds_what_it_read(void **state)
 {

@@ -1,5 +1,7 @@
-/* ref/resolve_test.c - what ref/resolve.h promises, with the reader of ref/places.h over a map and
- * over a disk. */
+/*
+ * ref/resolve_test.c - what ref/resolve.h promises, with the reader of ref/places.h on a map and on
+ * a disk.
+ */
 #include "ref/resolve.h"
 
 #include <fcntl.h>
