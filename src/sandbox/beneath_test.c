@@ -178,7 +178,7 @@ a_look_sees_this_machine(void **state)
                 assert_int_equal(source.socket_count, 1);
                 assert_string_equal(source.sockets[0], "bound");
                 if (beneath_look(&arena, &top, &e) ==
-                    0) /* a host with many mounts refuses here, and says so */
+                    0) /* a host with too many mounts is refused here */
                         assert_true(has(top.submounts, top.submount_count, "proc"));
                 else
                         assert_int_equal(e.code, ERROR_QUOTA_EXCEEDED);

@@ -22,7 +22,7 @@ what_is_not_given_is_left_to_the_gate(void **state)
         assert_int_equal(caps.bytes_per_second, 300);
 }
 
-/* A number that the wire cannot hold does not become a small one, or none. */
+/* A number that the wire format cannot hold must not become a small limit, or none. */
 static void
 what_is_too_great_stays_great(void **state)
 {

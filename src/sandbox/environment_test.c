@@ -31,8 +31,8 @@ bench_new(void)
         arena_init(&b->arena, MEMORY_MAX);
         assert_int_equal(host_rules_default(&b->arena, &can, "operator://test", &b->rules, &b->e),
                          0);
-        b->spec.wall.is_given =
-                true; /* without_a_network_nothing_is_tried_again() has the others */
+        /* without_a_network_nothing_is_tried_again() tests the opposite */
+        b->spec.wall.is_given = true;
         b->request = (struct environment_request){
                 .spec = &b->spec, .rules = b->rules, .cwd = "/workspace", .host = nothing
         };
@@ -70,8 +70,7 @@ is_exactly(struct bench *b, const char *const *items)
         assert_int_equal(b->env.count, count);
 }
 
-/* -- the base set
- * --------------------------------------------------------------------------------------------- */
+/* -- the base set ------------------------------------------------------------------------------ */
 
 #define BASE_PATH "PATH=/home/agent/.local/bin:/usr/local/bin:/usr/bin:/bin", "HOME=/home/agent"
 #define WHO "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh"
@@ -190,8 +189,7 @@ tools_come_first_in_path(void **state)
         bench_free(b);
 }
 
-/* -- passthrough
- * ---------------------------------------------------------------------------------------------- */
+/* -- passthrough ------------------------------------------------------------------------------- */
 
 static void
 what_is_named_passes_through_if_it_is_there(void **state)
@@ -217,9 +215,7 @@ what_is_named_passes_through_if_it_is_there(void **state)
         bench_free(b);
 }
 
-/* -- secrets
- * --------------------------------------------------------------------------------------------------
- */
+/* -- secrets ----------------------------------------------------------------------------------- */
 
 static struct secret_values *
 values_of(const char *text)
@@ -288,7 +284,9 @@ static const struct unbound_row unbound[] = {
         { "CLOSED", "bind_denied" },
 };
 
-/* P13: a secret that cannot be had is a refusal with its place, and no sentence holds a value. */
+/*
+ * P13: a secret that cannot be read is a refusal with its place, and no message contains a value.
+ */
 static void
 a_secret_that_cannot_be_bound_refuses(void **state)
 {
@@ -329,8 +327,7 @@ without_a_source_nothing_is_bound(void **state)
         bench_free(b);
 }
 
-/* -- the caller's own
- * ----------------------------------------------------------------------------------------- */
+/* -- the caller's own -------------------------------------------------------------------------- */
 
 static void
 a_later_value_replaces_an_earlier_one_where_it_stood(void **state)
@@ -419,9 +416,7 @@ a_bad_name_is_refused(void **state)
         }
 }
 
-/* -- limits
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- limits ------------------------------------------------------------------------------------ */
 
 static void
 there_is_room_for_so_many_and_no_more(void **state)
@@ -442,8 +437,8 @@ there_is_room_for_so_many_and_no_more(void **state)
         b->request.extra_count++;
         assert_int_equal(make(b), -1);
         assert_int_equal(b->e.code, ERROR_QUOTA_EXCEEDED);
-        extra[ENVIRONMENT_MAX - 8] =
-                "V0=again"; /* a full environment still takes a new value for an old name */
+        /* a full environment still accepts a new value for an existing name */
+        extra[ENVIRONMENT_MAX - 8] = "V0=again";
         assert_int_equal(make(b), 0);
         assert_string_equal(b->env.items[8], "V0=again");
         bench_free(b);

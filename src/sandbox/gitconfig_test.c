@@ -99,9 +99,8 @@ includes_are_followed(void **state)
         put("more", "[user]\n\tname = B\n\temail = b\n");
         put("more2", "[user]\n\temail = c\n");
         assert_made(NULL, "[user]\n\tname = \"B\"\n[user]\n\temail = \"c\"\n");
-        put(".gitconfig",
-            "[init]\n\tdefaultBranch = m\n[include]\n\tpath = .gitconfig\n"); /* git refuses it;
-                                                                                 here it ends */
+        /* git refuses a loop; here it ends */
+        put(".gitconfig", "[init]\n\tdefaultBranch = m\n[include]\n\tpath = .gitconfig\n");
         assert_made(NULL, "[init]\n\tdefaultBranch = \"m\"\n");
 }
 

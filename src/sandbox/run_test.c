@@ -1,4 +1,4 @@
-/* sandbox/run_test.c - what sandbox/run.h promises, with a backend that plays by script. */
+/* sandbox/run_test.c - what sandbox/run.h promises, with a scripted backend. */
 #include "base/unit.h"
 #include "sandbox/run.h"
 
@@ -62,9 +62,7 @@ count_fds(void)
         return count;
 }
 
-/* -- the words
- * ------------------------------------------------------------------------------------------------
- */
+/* -- the words --------------------------------------------------------------------------------- */
 
 static void
 interrupt_twice(unsigned turn)
@@ -352,8 +350,7 @@ the_counted_time_is_the_groups(void **state)
         }
 }
 
-/* -- what never ran
- * --------------------------------------------------------------------------------------------- */
+/* -- what never ran ---------------------------------------------------------------------------- */
 
 struct failed_row {
         struct fake_script script;
@@ -442,9 +439,7 @@ refuses_what_no_box_could_be_told(void **state)
         free(huge);
 }
 
-/* -- output
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- output ------------------------------------------------------------------------------------ */
 
 static void
 output_is_drained_after_the_end(void **state)

@@ -17,7 +17,7 @@
 
 enum { MEMORY_MAX = 4 << 20, MOUNTS_MAX = SOURCES_MAX + 1, PATH_ROOM = 160 };
 
-/* base/ws is the workspace, base/data is what the host permits, base/opt holds tools. */
+/* base/ws is the workspace, the host permits base/data, base/opt holds tools. */
 struct bench {
         char base[40], ws[48], data[48], opt[48];
         struct arena arena;
@@ -167,7 +167,7 @@ refuses(enum error_code code, const char *reason, const char *path)
                          b->e.message);
 }
 
-/* Starts over with other mounts, in the same directories. */
+/* Starts again with other mounts, in the same directories. */
 static void
 only_mount(const char *path, bool is_read_only)
 {
@@ -186,7 +186,7 @@ protect_of(size_t source, const char *path)
         return NULL;
 }
 
-/* Its state, or -1 where it is not held. */
+/* Its state, or -1 if it is not protected. */
 static int
 state_of(size_t source, const char *path)
 {
@@ -195,8 +195,7 @@ state_of(size_t source, const char *path)
         return p ? (int)p->state : -1;
 }
 
-/* -- what is opened
- * ------------------------------------------------------------------------------------------- */
+/* -- what is opened ---------------------------------------------------------------------------- */
 
 static void
 a_mount_is_opened_and_held(void **state)
@@ -228,8 +227,8 @@ a_mount_is_opened_and_held(void **state)
                 assert_int_equal(b->sources.mounts[i].is_read_only, i == 1);
                 assert_false(b->sources.mounts[i].is_tool);
         }
-        assert_int_equal(b->sources.items[1].protect_count,
-                         0); /* what cannot be written needs no protection */
+        /* a read-only mount needs no protection */
+        assert_int_equal(b->sources.items[1].protect_count, 0);
 }
 
 static void
@@ -246,8 +245,8 @@ the_end_closes_everything(void **state)
         assert_int_equal(fcntl(fd, F_GETFD), -1);
         add_mount("missing", true);
         refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "mounts/1/source");
-        assert_int_equal(b->sources.count,
-                         1); /* what was opened before the failure is still to be ended */
+        /* what was opened before the failure still has to be closed */
+        assert_int_equal(b->sources.count, 1);
 }
 
 static void
@@ -302,8 +301,7 @@ more_than_there_is_room_for_is_refused(void **state)
         assert_int_equal(b->sources.count, SOURCES_MAX);
 }
 
-/* -- links (B14)
- * ---------------------------------------------------------------------------------------------- */
+/* -- links (B14) ------------------------------------------------------------------------------- */
 
 static void
 a_link_may_lead_within_and_never_out(void **state)
@@ -359,8 +357,7 @@ what_the_host_named_itself_may_be_a_link(void **state)
         refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
 }
 
-/* -- protected names (B15)
- * ------------------------------------------------------------------------------------ */
+/* -- protected names (B15) --------------------------------------------------------------------- */
 
 static void
 every_name_of_the_table_is_guarded_where_it_is_missing(void **state)
@@ -395,7 +392,7 @@ each_state_is_seen_as_it_is(void **state)
                 const char *path;
                 enum protect_state state;
         } rows[] = {
-                { ".git", PROTECT_FILE }, /* a worktree's: the whole name is held */
+                { ".git", PROTECT_FILE }, /* of a linked worktree: the whole name is protected */
                 { ".bashrc", PROTECT_FILE },      { ".claude", PROTECT_DIRECTORY },
                 { ".cursor", PROTECT_FILE },      { ".profile", PROTECT_DIRECTORY },
                 { ".zshrc", PROTECT_ABSENT },     { ".envrc", PROTECT_ABSENT },
@@ -488,8 +485,8 @@ what_the_index_tracks_is_content(void **state)
         b->spec.carrel.is_strict = false;
         assert_int_equal(truncate(in_base("ws/.git/index"), 90), 0);
         opens();
-        assert_int_equal(state_of(0, ".envrc"),
-                         PROTECT_FILE); /* an index that is not whole says nothing */
+        /* an incomplete index counts as no index */
+        assert_int_equal(state_of(0, ".envrc"), PROTECT_FILE);
         assert_int_equal(unlink(in_base("ws/.git/index")), 0);
         make_link("/etc/passwd", "ws/.git/index");
         opens();
@@ -590,7 +587,7 @@ what_is_opened_up_is_open_with_all_beneath_it(void **state)
         opens();
         assert_null(protect_of(0, ".git/hooks"));
         assert_null(protect_of(0, ".git/config"));
-        assert_non_null(protect_of(0, ".bashrc")); /* ".bash" only looks like it */
+        assert_non_null(protect_of(0, ".bashrc")); /* ".bash" is only a prefix of it */
         assert_int_equal(b->sources.items[0].protect_count, before - 4);
 }
 
@@ -613,7 +610,7 @@ is_in_state(const char *path, enum protect_state state)
                 fail_msg("%s is in state %d", path, p ? (int)p->state : -1);
 }
 
-/* git's configuration is judged by what it says, as long as it can be read. */
+/* A readable git configuration is judged by its content. */
 static void
 a_configuration_may_be_changed(void **state)
 {
@@ -634,7 +631,7 @@ a_configuration_may_be_changed(void **state)
         is_in_state(".git/config", PROTECT_FILE);
 }
 
-/* H4: what git of the host runs because a repository's own files lead there. */
+/* H4: files that git on the host runs because files of the repository name them. */
 static void
 where_a_repository_leads_is_held(void **state)
 {
@@ -698,14 +695,14 @@ where_a_repository_leads_is_held(void **state)
         opens();
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
                 is_in_state(rows[i].path, rows[i].state);
-        assert_null(protect_of(
-                0, "x/y/.git/hooks")); /* not registered, and deeper than the look goes */
+        /* not registered, and deeper than the search goes */
+        assert_null(protect_of(0, "x/y/.git/hooks"));
         assert_int_equal(unlink(in_base("ws/scripts/run")), 0);
         make_link("other", "ws/scripts/run");
         only_mount(".", false), refuses(ERROR_MOUNT_DENIED, "protected_symlink", "mounts/0/source");
 }
 
-/* The same names, seen through a mount of a part of the workspace or of what holds it. */
+/* The same names through a mount of a part of the workspace, or of a directory that contains it. */
 static void
 a_name_is_held_under_every_mount_that_shows_it(void **state)
 {
@@ -777,9 +774,7 @@ the_manifest_in_force_is_held_wherever_it_lies(void **state)
         assert_null(protect_of(0, "f"));
 }
 
-/* -- tools
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- tools ------------------------------------------------------------------------------------- */
 
 static void
 a_tool_is_read_only_at_its_own_path(void **state)
@@ -809,7 +804,8 @@ a_tool_is_judged_by_where_it_really_is(void **state)
         make_link("python", "opt/current");
         make_link(b->data, "opt/out");
         permit(&b->rules->tool_roots, b->opt);
-        permit(&b->rules->mount_roots, b->data); /* what may be mounted is not thereby a tool */
+        /* a permitted mount is not automatically a permitted tool */
+        permit(&b->rules->mount_roots, b->data);
         b->spec.carrel.tools = (struct spec_names){ tools, 1 };
         tools[0] = in_base("opt/current"), opens();
         tools[0] = in_base("opt/out"),

@@ -57,7 +57,7 @@ ends_close(struct ends *e)
         e->in = e->out = -1;
 }
 
-/* One look without waiting, one move. False once nothing is possible. */
+/* Polls once without waiting and moves once. False if nothing was possible. */
 static bool
 turn(struct stream *s, int *ret_result)
 {
@@ -87,8 +87,7 @@ put(int fd, const char *bytes, size_t len)
         assert_int_equal(write(fd, bytes, len), len);
 }
 
-/* -- every kind of sink
- * ----------------------------------------------------------------------------------------- */
+/* -- every kind of sink ------------------------------------------------------------------------ */
 
 struct sink_row {
         const char *what;
@@ -159,7 +158,7 @@ every_sink_gets_every_byte(void **state)
         }
 }
 
-/* A reader that takes nothing blocks no process: the moves return, and the alarm never fires. */
+/* A reader that reads nothing blocks no process: the calls return, and the alarm never fires. */
 static void
 a_slow_reader_never_blocks(void **state)
 {
@@ -182,8 +181,8 @@ a_slow_reader_never_blocks(void **state)
                 }
                 assert_true(put_len > 0 && s.bytes > 0 && s.bytes < 100 * sizeof bytes);
                 assert_false(stream_is_over(&s));
-                assert_true((fcntl(to.in, F_GETFL) & O_NONBLOCK) ==
-                            0); /* the caller's own stays as it was */
+                /* the flags of the caller's descriptor are unchanged */
+                assert_true((fcntl(to.in, F_GETFL) & O_NONBLOCK) == 0);
                 stream_fini(&s);
                 ends_close(&from);
                 ends_close(&to);
@@ -217,7 +216,7 @@ a_reader_that_is_gone_closes_the_source(void **state)
         }
 }
 
-/* A closed reader is the caller's choice; a full disk must be reported. */
+/* A closed reader is the caller's choice, but a full disk must be reported. */
 static void
 what_cannot_be_written_is_told(void **state)
 {
@@ -236,8 +235,7 @@ what_cannot_be_written_is_told(void **state)
         ends_close(&from);
 }
 
-/* -- budget and capture
- * ----------------------------------------------------------------------------------------- */
+/* -- budget and capture ------------------------------------------------------------------------ */
 
 static void
 the_budget_is_shared_and_the_rest_counted(void **state)
@@ -299,9 +297,7 @@ a_capture_keeps_so_much_and_counts_the_rest(void **state)
         }
 }
 
-/* -- escapes
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- escapes ----------------------------------------------------------------------------------- */
 
 struct escape_row {
         const char *in;
@@ -326,7 +322,7 @@ static const struct escape_row escapes[] = {
             "^H^K^L^@a"),
         ROW("\x7f", "^?"),
         ROW("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"),
-        ROW("\xe2\x80\x93", "\xe2\x80\x93"), /* its second and third bytes are no C1 controls */
+        ROW("\xe2\x80\x93", "\xe2\x80\x93"), /* its second and third bytes are not C1 controls */
         ROW("\xc2\x9b"
             "31m",
             "\\x9b"
@@ -338,7 +334,7 @@ static const struct escape_row escapes[] = {
         ROW("\xff\x9b"
             "31m",
             "\\xff\\x9b"
-            "31m"), /* C1 behind a byte that begins nothing */
+            "31m"), /* C1 after an invalid byte */
         ROW("\xc3\xa9\x9b"
             "31m",
             "\xc3\xa9\\x9b"
@@ -346,7 +342,7 @@ static const struct escape_row escapes[] = {
         ROW("\xe2\x9b"
             "31m",
             "\\xe2\\x9b"
-            "31m"), /* C1 inside a character that breaks off */
+            "31m"), /* C1 inside an incomplete character */
         ROW("\xc2\xa0", "\xc2\xa0"),
         ROW("cut \xe2\x82", "cut \\xe2\\x82"),
         ROW("\xed\xa0\x80", "\\xed\\xa0\\x80"), /* a surrogate */
@@ -391,7 +387,7 @@ control_bytes_become_visible_however_they_are_cut(void **state)
                                 escape_in_pieces(&escapes[i], first, second);
 }
 
-/* The worst case fills the buffer to its last byte; a sanitizer sees one more. */
+/* The worst case fills the buffer to its last byte. A sanitizer reports one byte more. */
 static void
 the_longest_escapes_fit(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * sandbox/terminal_test.c - a terminal is given back as it was, with nothing to read that was
- * answered meanwhile (A34).
+ * sandbox/terminal_test.c - a terminal is restored, and answers that arrived meanwhile are not left
+ * to read (A34).
  */
 #include "sandbox/terminal.h"
 
@@ -27,7 +27,7 @@ open_pair(int ret[2])
         return ret[1] < 0 ? -1 : 0;
 }
 
-/* 0: it is as it was, and empty; else which of these does not hold. */
+/* 0: restored, and no input waits. Otherwise the number of the check that failed. */
 static int
 show_and_restore(const int pair[2], int is_own)
 {
@@ -107,7 +107,7 @@ static const struct {
         { "\033[1\n6n", true },
 };
 
-/* However its bytes come. */
+/* The result does not depend on how the bytes are split. */
 static void
 only_what_may_be_answered_is_waited_for(void **state)
 {

@@ -15,21 +15,21 @@ what_was_written_holds_and_a_call_may_ask_for_less(void **state)
                 uint64_t written, host, asked, otherwise, ms;
                 enum time_limit_by by;
         } cases[] = {
-                /* nothing is written */
+                /* no limit is written */
                 { NO, NO, NO, NO, NO, TIME_LIMIT_NONE },
                 { NO, NO, NO, RUN, RUN, TIME_LIMIT_DEFAULT },
                 { NO, NO, 500, RUN, 500, TIME_LIMIT_CALL },
                 { NO, NO, 2 * RUN, RUN, 2 * RUN,
-                  TIME_LIMIT_CALL }, /* --timeout wins over a silent manifest */
+                  TIME_LIMIT_CALL }, /* --timeout wins over a manifest without a limit */
                 { NO, NO, 1000, NO, 1000, TIME_LIMIT_CALL },
-                /* the manifest did */
+                /* the manifest has one */
                 { 1000, NO, NO, RUN, 1000, TIME_LIMIT_MANIFEST },
                 { 1000, NO, NO, NO, 1000, TIME_LIMIT_MANIFEST },
                 { 2 * RUN, NO, NO, RUN, 2 * RUN, TIME_LIMIT_MANIFEST },
                 { 1000, NO, 999, RUN, 999, TIME_LIMIT_CALL },
                 { 1000, NO, 1000, RUN, 1000, TIME_LIMIT_CALL },
                 { 1000, 5000, NO, RUN, 1000, TIME_LIMIT_MANIFEST },
-                /* the operator did */
+                /* the operator has one */
                 { NO, 5000, NO, NO, 5000, TIME_LIMIT_HOST },
                 { NO, 5000, NO, RUN, 5000, TIME_LIMIT_HOST },
                 { NO, 2 * RUN, NO, RUN, RUN, TIME_LIMIT_DEFAULT },
