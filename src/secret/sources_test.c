@@ -230,7 +230,7 @@ a_command_that_does_not_is_refused(void **state)
         assert_true(time(NULL) - begin < 30);
 }
 
-/* Nothing of ours is open in it, and of the environment a few names. */
+/* The command inherits no open descriptor of Carrel, and only a few environment variables. */
 static void
 a_command_is_given_nothing(void **state)
 {
@@ -305,7 +305,7 @@ the_first_that_knows_it_answers(void **state)
         assert_null(fetch_one(&s, "nowhere", &e));
         assert_non_null(strstr(e.message, dir));
         assert_null(strstr(e.message, "/bin/sh"));
-        put("ef", "CANARY", 6, 0666); /* a source that is out of order is not passed over */
+        put("ef", "CANARY", 6, 0666); /* a faulty source is not skipped */
         assert_null(fetch_one(&s, "ef", &e));
 }
 
