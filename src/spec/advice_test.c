@@ -1,5 +1,4 @@
-/* spec/advice_test.c - the line that a hint gives instead: tables of mistakes, each with the line
- * of its hint. */
+/* spec/advice_test.c - the line that a hint suggests: tables of mistakes, each with its line. */
 #include "spec/advice.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
-/* spec/block_test.c - what a sandbox block means: tables of blocks, their faults in order, and
- * their remarks. */
+/*
+ * spec/block_test.c - the meaning of a sandbox block: tables of blocks, with their errors in order
+ * and their warnings.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -725,7 +727,7 @@ the_smaller_of_two_limits_applies(void **state)
         }
 }
 
-/* The default does not end what runs in the background; the same number, written, does. */
+/* The default time limit does not end a background command. The same number, if written, does. */
 static void
 a_default_is_told_from_what_was_written(void **state)
 {

@@ -1,5 +1,7 @@
-/* spec/credential_test.c - shapes of credentials, each with its near misses. The values here are
- * made up. */
+/*
+ * spec/credential_test.c - the formats of credentials, each with texts that almost match. The
+ * values are made up.
+ */
 #include "spec/credential.h"
 
 #include <stdlib.h>
@@ -87,7 +89,10 @@ keys_are_compared_without_case_and_joints(void **state)
                         fail_msg("a credential: %s", others[i]);
 }
 
-/* A quarter megabyte of each head in a row: linear, or this test takes minutes. */
+/*
+ * A quarter of a megabyte of each prefix, repeated: with a linear search this is quick; otherwise
+ * it takes minutes.
+ */
 static void
 hostile_strings_cost_no_more(void **state)
 {

@@ -1,4 +1,4 @@
-/* spec/egress_test.c - which words are hosts, and who may be reached. */
+/* spec/egress_test.c - which texts are hosts, and which hosts may be reached. */
 #include "spec/egress.h"
 
 #include <stdio.h>

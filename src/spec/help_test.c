@@ -1,6 +1,4 @@
-/*
- * spec/help_test.c - docs/FIELDS.md is what the tables say. Run with --write to write it again.
- */
+/* spec/help_test.c - docs/FIELDS.md agrees with the tables. Run with --write to write the page. */
 #include "spec/help.h"
 
 #include <stdio.h>
@@ -8,7 +6,9 @@
 
 #include "base/unit.h"
 
-/* This file's own path leads to the page: tests run in the directory they were compiled in. */
+/*
+ * This file's path leads to the page, because tests run in the directory where they were compiled.
+ */
 static const char *
 page_path(void)
 {

@@ -1,4 +1,4 @@
-/* spec/norm_test.c - the normal form, letter by letter. */
+/* spec/norm_test.c - the normal form, compared byte by byte. */
 #include "spec/norm.h"
 
 #include <string.h>

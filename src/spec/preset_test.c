@@ -7,8 +7,10 @@
 #include "base/unit.h"
 #include "spec/egress.h"
 
-/* Each host is an entry by itself, no wildcard, and no private name: a preset opens what is written
- * in it and nothing else. */
+/*
+ * Each host is a complete name, without wildcards, and not private: a preset permits exactly what
+ * it lists.
+ */
 static void
 every_host_is_an_exact_public_name(void **state)
 {

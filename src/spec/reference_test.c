@@ -1,4 +1,4 @@
-/* spec/reference_test.c - the three forms of a reference, and what is none of them. */
+/* spec/reference_test.c - the three forms of a reference, and texts that are not references. */
 #include "spec/reference.h"
 
 #include <string.h>

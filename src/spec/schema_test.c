@@ -1,4 +1,4 @@
-/* spec/schema_test.c - the JSON Schema is whole, readable again, and says what the tables say. */
+/* spec/schema_test.c - the JSON Schema is complete, valid JSON, and agrees with the tables. */
 #include "spec/schema.h"
 
 #include <stdio.h>
