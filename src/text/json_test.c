@@ -1,4 +1,4 @@
-/* text/json_test.c - what text/json.h promises, both ways. */
+/* text/json_test.c - what text/json.h promises, for reading and writing. */
 #include "base/unit.h"
 #include "text/json.h"
 
@@ -46,7 +46,7 @@ reads_values_with_their_places(void **state)
         assert_int_equal(root->kind, NODE_MAP);
         assert_int_equal(root->len, 3);
         assert_int_equal(root->line, 1);
-        n = root->first; /* the file's order, not the alphabet's */
+        n = root->first; /* the order of the file, not of the alphabet */
         assert_string_equal(n->key, "z");
         assert_int_equal(n->key_line, 2);
         assert_int_equal(n->key_column, 3);
@@ -176,9 +176,9 @@ never_quotes_the_input(void **state)
 }
 
 enum {
+        /* a busy machine makes some runs slow, not all; a quadratic reader is slow in each run */
         TRIES = 5
-}; /* a host that takes the processor away lengthens some runs, not each; a quadratic reader is slow
-      each time */
+};
 
 static void
 ends_hostile_texts_soon(void **state)
@@ -213,12 +213,12 @@ ends_hostile_texts_soon(void **state)
                 if (strcmp(error.reason, cases[i].reason) != 0)
                         fail_msg("%s...: %s (%s)", cases[i].unit, error.reason, error.message);
                 assert_true(took < CLOCKS_PER_SEC / 2);
+                /* Carrel's own limit, before jansson has recursed 2048 times */
                 if (*cases[i].unit == '[' && cases[i].count == 100000)
-                        assert_int_equal(error.column,
-                                         33); /* ours, before jansson called itself 2048 times */
+                        assert_int_equal(error.column, 33);
+                /* at a comma, before jansson gets the text */
                 if (cases[i].count == 16384)
-                        assert_int_equal(error.column,
-                                         3 + 2 * 16383); /* at a comma, before jansson */
+                        assert_int_equal(error.column, 3 + 2 * 16383);
                 free(text);
         }
 }
@@ -275,8 +275,7 @@ says_when_memory_ends_at_any_point(void **state)
         assert_true(was_read);
 }
 
-/* -- writing
- * ----------------------------------------------------------------------------------------- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 static void
 write_sample(struct json_writer *w)
@@ -338,7 +337,9 @@ puts_commas_and_lines_where_they_belong(void **state)
         json_fini(NULL);
 }
 
-/* As often as it takes, in any room from the least on, the same comes out. */
+/*
+ * The result is the same for every buffer size from the minimum on, with as many calls as needed.
+ */
 static void
 escapes_in_pieces(void **state)
 {
@@ -410,8 +411,7 @@ writes_any_bytes_as_a_string(void **state)
         }
 }
 
-/* Every pair of bytes: what is written, jansson accepts, and no byte of it is a control character.
- */
+/* Every pair of bytes: jansson accepts the result, and it contains no control character. */
 static void
 writes_json_whatever_the_bytes(void **state)
 {

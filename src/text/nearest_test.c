@@ -1,6 +1,4 @@
-/*
- * text/nearest_test.c - what is near, and what is found among many.
- */
+/* text/nearest_test.c - which words are similar, and which one of many is found. */
 #include "text/nearest.h"
 
 #include "base/unit.h"

@@ -1,5 +1,5 @@
 /*
- * text/tree_pack_test.c - a tree makes the journey whole, and no broken bytes are taken for one.
+ * text/tree_pack_test.c - a tree is packed and unpacked unchanged, and damaged bytes are refused.
  */
 #include "text/tree_pack.h"
 
@@ -62,8 +62,8 @@ no_cut_and_no_flip_crosses_a_bound(void **state)
         arena_init(&arena, 64 << 20);
         bytes = packed(&arena, &len);
         for (size_t cut = 0; cut < len; cut++) {
-                copy = malloc(cut +
-                              1); /* its own block, so that a sanitizer sees one byte too many */
+                /* a block of its own: a sanitizer reports a read of one byte too many */
+                copy = malloc(cut + 1);
                 assert_non_null(copy);
                 memcpy(copy, bytes, cut);
                 assert_int_equal(tree_unpack(&arena, copy, cut, &text_limits_manifest, &root, &e),
@@ -95,7 +95,8 @@ a_member_travels_without_its_key(void **state)
                          0);
         root = node_find(root, "manifest");
         len = tree_pack_len(root);
-        bytes = malloc(len); /* its own block, so that a sanitizer sees one byte too many */
+        /* a block of its own: a sanitizer reports a read of one byte too many */
+        bytes = malloc(len);
         assert_non_null(bytes);
         tree_pack(root, bytes);
         assert_int_equal(tree_unpack(&arena, bytes, len, &text_limits_manifest, &back, &e), 0);

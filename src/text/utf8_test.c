@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Lengths that Python's b'...'.decode(errors='replace') takes for its first character. */
+/* The lengths that Python's b'...'.decode(errors='replace') uses for the first character. */
 static void
 measures_the_first_character(void **state)
 {
@@ -32,7 +32,7 @@ measures_the_first_character(void **state)
                   2, 1, UTF8_INVALID },
                 { "\xe0\x9f\xbf", 3, 1, UTF8_INVALID },
                 { "\xe2\x82", 2, 2, UTF8_INVALID },
-                { "\xe2\x82\xac", 2, 2, UTF8_INVALID }, /* the rest is not ours to look at */
+                { "\xe2\x82\xac", 2, 2, UTF8_INVALID }, /* the third byte is beyond the length */
                 { "\xe2\x82"
                   "a",
                   3, 2, UTF8_INVALID },

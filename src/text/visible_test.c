@@ -1,6 +1,6 @@
 /*
- * text/visible_test.c - no byte that drives a terminal passes, however the stream is cut; text
- * passes as it is.
+ * text/visible_test.c - no byte that controls a terminal passes, however the stream is split; text
+ * passes unchanged.
  */
 #include "text/visible.h"
 

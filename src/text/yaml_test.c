@@ -1,4 +1,4 @@
-/* text/yaml_test.c - what text/yaml.h promises, and what must not get through. */
+/* text/yaml_test.c - what text/yaml.h promises, and what it must refuse. */
 #include "base/unit.h"
 #include "text/yaml.h"
 
@@ -17,7 +17,7 @@ static const struct node *root;
 static int
 read_text(const char *bytes, size_t len)
 {
-        /* A copy of exactly this length, so that a sanitizer sees a read past its end. */
+        /* A copy of exactly this length, so that a sanitizer reports a read past its end. */
         char *exact = malloc(len > 0 ? len : 1);
         int result;
 
@@ -382,11 +382,14 @@ cpu_seconds(void)
 }
 
 enum {
+        /* a busy machine makes some runs slow, not all; a quadratic reader is slow in each run */
         TRIES = 5
-}; /* a host that takes the processor away lengthens some runs, not each; a quadratic reader is slow
-      each time */
+};
 
-/* Each is a few milliseconds; a quadratic reader takes seconds. A sanitized build is slower. */
+/*
+ * Each takes a few milliseconds; a quadratic reader takes seconds. A build with a sanitizer is
+ * slower.
+ */
 static void
 ends_hostile_texts_soon(void **state)
 {
