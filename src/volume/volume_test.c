@@ -93,8 +93,8 @@ is_held_until_let_go(void **state)
         assert_int_equal(st.st_mode, S_IFDIR | 0755);
         assert_int_equal(st.st_gid, getegid());
         (void)close(data);
-        assert_int_equal(volume_hold(b->place, "v", ID, 1, 0, &two, &data),
-                         0); /* the bound is on making */
+        /* the bound applies to creation only */
+        assert_int_equal(volume_hold(b->place, "v", ID, 1, 0, &two, &data), 0);
         (void)close(data);
         assert_int_equal(volume_remove(b->place, "v", user), -EBUSY);
         assert_string_equal(user, "00000000000012ab");
@@ -135,7 +135,7 @@ only(void *ctx, const struct volume_info *info)
         return 0;
 }
 
-/* A sandbox may nest as deep as it likes; a keeper erases and counts a part at a time. */
+/* A sandbox may create directories of any depth. A keeper removes and counts them in parts. */
 static void
 erases_and_counts_within_a_budget(void **state)
 {
