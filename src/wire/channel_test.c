@@ -1,6 +1,6 @@
 /*
- * wire/channel_test.c - a stream of frames comes out as it went in, however it is cut; a malformed
- * one is refused at once.
+ * wire/channel_test.c - a stream of frames arrives unchanged, however it is split; a malformed
+ * frame is refused at once.
  */
 #include "wire/channel.h"
 
@@ -45,7 +45,7 @@ sample(void)
         return s;
 }
 
-/* What a reader made of a stream, as text. */
+/* What a reader got from a stream, as text. */
 struct seen {
         char out[64], err[64];
         uint64_t out_end, err_end;
@@ -186,8 +186,7 @@ no_byte_comes_twice_and_nothing_after_the_end(void **state)
         assert_string_equal(seen.out, "abc");
 }
 
-/* -- over a socket
- * --------------------------------------------------------------------------------------------- */
+/* -- over a socket ----------------------------------------------------------------------------- */
 
 enum { LONG = CHANNEL_FRAME_MAX * 2 + 17 };
 static unsigned char long_input[LONG], body[CHANNEL_FRAME_MAX];

@@ -45,7 +45,7 @@ count_fds(void)
         return count;
 }
 
-/* Raw bytes with descriptors, as a stranger would send them. */
+/* Raw bytes with descriptors, as a foreign program would send them. */
 static void
 send_raw(int socket, const void *bytes, size_t len, const int *fds, size_t fd_count)
 {
@@ -190,7 +190,10 @@ refuses_foreign_bytes_and_keeps_no_descriptor(void **state)
         }
 }
 
-/* As many as find room come first, and are of no use without the others. */
+/*
+ * If only some of the descriptors fit, the first ones arrive. They are of no use without the
+ * others.
+ */
 static void
 says_that_there_is_no_room_for_descriptors(void **state)
 {
@@ -219,7 +222,7 @@ says_that_there_is_no_room_for_descriptors(void **state)
         pair_close(&p);
 }
 
-/* A datagram of no bytes looks like an end; its descriptors must not stay either. */
+/* An empty datagram looks like the end of the stream. Its descriptors must be closed too. */
 static void
 an_empty_datagram_leaves_no_descriptor(void **state)
 {
@@ -248,8 +251,8 @@ tells_quiet_from_gone(void **state)
         assert_int_equal(wire_send(p.theirs, WIRE_KILL, NULL, 0, NULL, 0), 0);
         (void)close(p.theirs);
         p.theirs = -1;
-        assert_int_equal(wire_receive(p.ours, 0, &m, body, sizeof body),
-                         1); /* what was said is still heard */
+        /* a message sent before the close is still received */
+        assert_int_equal(wire_receive(p.ours, 0, &m, body, sizeof body), 1);
         assert_int_equal(m.len, 0);
         assert_int_equal(wire_receive(p.ours, 0, &m, body, sizeof body), 0);
         assert_int_equal(wire_receive(p.ours, 1, &m, body, sizeof body), 0);

@@ -1,6 +1,4 @@
-/*
- * wire/record_test.c - records come back as they were written, and broken ones are refused.
- */
+/* wire/record_test.c - records are read as they were written, and damaged ones are refused. */
 #include "wire/record.h"
 
 #include <string.h>
