@@ -1,12 +1,12 @@
 /*
- * box_begin - hands a spawner one box to begin, as a keeper would: for box_process_test.py.
+ * box_begin - gives a spawner one box to start, as a keeper would: for box_process_test.py.
  *
  *   box_begin SPAWNER KEEPER LISTENER DIRECTORY WORKSPACE DEADLINE_MS KEEP_BYTES [MEMORY_MB
  * [FLOOR_MB]]
  *
  * The first four are numbers of inherited descriptors: the spawner's socket, the box's end of its
- * keeper's, its listening socket, its state directory. WORKSPACE is mounted read-write at
- * /workspace; MEMORY_MB 0 is no limit. Prints the plan's lines that make groups.
+ * keeper's socket, its listening socket, its state directory. WORKSPACE is mounted read-write at
+ * /workspace. MEMORY_MB 0 is no limit. Prints the lines of the plan that create groups.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ hand_over(const struct plan *plan, const struct sources *sources, const char *id
         int fds[WIRE_FDS_MAX], result;
         size_t len = plan_pack_len(plan->steps, plan->step_count);
 
-        if (argv[8] && argv[9]) { /* every source that may be written */
+        if (argv[8] && argv[9]) { /* every writable source */
                 begin.floor_mb = strtoull(argv[9], NULL, 10);
                 for (size_t i = 0; i < sources->count; i++)
                         if (!sources->mounts[i].is_read_only)

@@ -1,10 +1,10 @@
 /*
  * test/rig/filter_run.c - runs a command under a filter and nothing else.
  *
- *      filter-run [--nounix] COMMAND [ARGUMENT...]
+ *   filter-run [--nounix] COMMAND [ARGUMENT...]
  *
  * Room: none, a tool of the tests. Touches: prctl, exec.
- * Theory: what a program needs of the system calls is seen without namespaces and mounts around it.
+ * Theory: shows which system calls a program needs, without the effects of namespaces and mounts.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,11 +1,12 @@
 /*
- * test/rig/guest_rig.c - a box, and nobody between a test and its pid 1.
+ * test/rig/guest_rig.c - a sandbox whose pid 1 is controlled by a test directly.
  *
- *     guest-rig SOCKET MANIFEST.json [WORKSPACE]
+ *   guest-rig SOCKET MANIFEST.json [WORKSPACE]
  *
- * Makes a box as the daemon would (a manifest as JSON, the defaults of a host without a host file)
- * and gives pid 1 the inherited descriptor SOCKET as its control end. Prints "made" when it is
- * begun and "ended" when it is gone. When standard input closes, the box is killed.
+ * Creates a sandbox as the daemon would, from a manifest in JSON and the defaults of a host without
+ * a host file. Pid 1 gets the inherited descriptor SOCKET as its control end. Prints "made" when
+ * the sandbox has started and "ended" when it is gone. If standard input closes, the sandbox is
+ * killed.
  */
 #include <fcntl.h>
 #include <poll.h>

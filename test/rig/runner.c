@@ -1,10 +1,11 @@
 /*
- * test/rig/runner.c - processes that are never where one looks.
+ * test/rig/runner.c - processes that change their pid all the time.
  *
- *     runner FILE COUNT
+ *   runner FILE COUNT
  *
- * COUNT of them: each forks, and ends; its child leads a new session, counts in FILE and does the
- * same. Whoever reads a list of processes and signals what it found signals the dead.
+ * Starts COUNT processes. Each forks and exits. Its child starts a new session, counts in FILE and
+ * does the same. A program that reads a list of processes and then sends signals reaches only ended
+ * ones.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,12 +1,12 @@
 /*
- * test/rig/shim.c - takes mechanisms of the kernel away from a command and its children.
+ * test/rig/shim.c - takes kernel mechanisms away from a command and its children.
  *
- *     shim NAME[=ENOSYS|EPERM]... -- COMMAND [ARGUMENT]...
+ *   shim NAME[=ENOSYS|EPERM]... -- COMMAND [ARGUMENT]...
  *
- * A seccomp filter makes the calls of each NAME answer the error instead of being made. NAME is a
- * row of the table below or the number of a call. It stands for an older kernel (ENOSYS) or a
- * container that filters (EPERM). `cgroup` covers the control groups with an empty directory
- * instead, in a mount namespace of the command's own.
+ * A seccomp filter refuses the calls of each NAME with the error. NAME is a row of the table below
+ * or the number of a call. This imitates an older kernel (ENOSYS) or a container that filters
+ * (EPERM). `cgroup` hides the control groups behind an empty directory instead, in a mount
+ * namespace of the command's own.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -39,7 +39,7 @@ enum { CALLS_MAX = 12, CODE_MAX = 2048 };
 #define SYS_landlock_restrict_self 446
 #endif
 
-/* One call; where `mask` is not 0 only if argument `arg` has one of its bits. */
+/* One call. If `mask` is not 0, only calls whose argument `arg` has one of its bits. */
 struct call {
         long number;
         unsigned arg;
@@ -48,8 +48,8 @@ struct call {
 
 struct row {
         const char *name;
-        int sys;                      /* the error it answers unless told */
-        struct call calls[CALLS_MAX]; /* ends at number NONE */
+        int sys;                      /* the error without "=ERROR" */
+        struct call calls[CALLS_MAX]; /* the last one has the number NONE */
 };
 
 enum { NONE = -1, PRCTL_NO_NEW_PRIVS = -2 };
@@ -84,7 +84,7 @@ static const struct row rows[] = {
         /* a filter installed before ours cannot be undone, so these only stop a second one */
         { "seccomp", ENOSYS, { { SYS_seccomp, 0, 0 }, END } },
         { "no_new_privs", EPERM, { { PRCTL_NO_NEW_PRIVS, 0, 0 }, END } },
-        /* clone3 hides its flags from a filter, so it goes as well: callers fall back to clone */
+        /* clone3 hides its flags from a filter, so it is refused too; callers use clone instead */
         { "userns",
           EPERM,
           { { SYS_unshare, 0, CLONE_NEWUSER },
@@ -127,9 +127,9 @@ static const struct row rows[] = {
             { SYS_clone, 0, CLONE_NEWCGROUP },
             { SYS_clone3, 0, 0 },
             END } },
-        /* setting only: asking passes no new limit */
+        /* setting only: a query passes no new limit */
         { "rlimit", EPERM, { { SYS_prlimit64, 2, 0xffffffff }, { SYS_setrlimit, 0, 0 }, END } },
-        /* no filter can do this one: see cgroup_hide() */
+        /* no filter can do this: see cgroup_hide() */
         { "cgroup", EPERM, { END } },
 };
 
@@ -163,7 +163,7 @@ emit_load(struct code *c, size_t offset)
         emit(c, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
 }
 
-/* prctl(PR_SET_NO_NEW_PRIVS), told by its first argument's value */
+/* prctl(PR_SET_NO_NEW_PRIVS), recognised by the value of its first argument */
 static void
 emit_no_new_privs(struct code *c, int sys)
 {
@@ -174,7 +174,7 @@ emit_no_new_privs(struct code *c, int sys)
         emit_load(c, offsetof(struct seccomp_data, nr));
 }
 
-/* The number is in the accumulator before and after. */
+/* The accumulator holds the number before and after. */
 static void
 emit_call(struct code *c, const struct call *call, int sys)
 {
@@ -215,8 +215,10 @@ id_map_write(const char *path, unsigned id)
         return file_write(path, text);
 }
 
-/* An empty read-only directory over /sys/fs/cgroup; an ordinary user needs a user namespace, and
- * stays the same. */
+/*
+ * An empty read-only directory over /sys/fs/cgroup. An ordinary user needs a user namespace for it,
+ * and keeps the user id.
+ */
 static void
 cgroup_hide(void)
 {
@@ -303,7 +305,7 @@ main(int argc, char **argv)
                 return usage();
         emit(&code, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
         program = (struct sock_fprog){ .len = code.count, .filter = code.at };
-        /* As root no_new_privs is not needed, and setting it would change what is tested. */
+        /* Root does not need no_new_privs, and setting it would change what is tested. */
         if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 &&
             (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
              syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)) {

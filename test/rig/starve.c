@@ -1,10 +1,10 @@
 /*
- * box/starve.c - memory that runs out when a test says so: linked into a program of ours in the
- * place of malloc(3) and its kin (ld --wrap).
+ * box/starve.c - allocations that fail when a test says so. It replaces malloc(3) and the related
+ * functions in a program of Carrel (ld --wrap).
  *
- * The file STARVE_MAP is shared with the test, which writes in it: at which allocation the next
- * failure is, counted from the program's beginning, and whether all that follow fail too. Not a
- * part of any program that is shipped.
+ * The file STARVE_MAP is shared with the test. The test writes into it which allocation fails next,
+ * counted from the start of the program, and whether all later ones fail too. No shipped program
+ * contains this.
  */
 #include <errno.h>
 #include <fcntl.h>
