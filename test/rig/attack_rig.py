@@ -1,10 +1,12 @@
-"""What every escape test stands on: a sandbox to attack, a canary, an inventory, and the proof that a test can fail.
+"""What every escape test uses: a sandbox to attack, a canary, an inventory, and the proof that a
+test can fail.
 
-A row is one attack. Its payload is a Python program that runs inside and says, one line each, `OPEN name detail` or
-`closed name detail`, and at last `END`. The row runs twice: by the shipped program everything must be closed; by the
-program of the layers build, with the layers of that row switched off, the same payload must find its way out. Where no
-layer stands for a defence, the control is bubblewrap's usual line (`bwrap`) or the host itself (`host`). A test whose
-control finds nothing open is reported as failing: it could not fail, so it proves nothing.
+A row is one attack. Its payload is a Python program that runs inside and prints lines of the form
+`OPEN name detail` or `closed name detail`, and at last `END`. The row runs twice. With the shipped
+program, everything must be closed. With the program of the layers build, and the layers of that row
+switched off, the same payload must find its way out. If no layer implements a defence, the control
+is bubblewrap's usual command line (`bwrap`) or the host itself (`host`). If the control finds
+nothing open, the test is reported as failing: it could not fail, so it proves nothing.
 """
 import ctypes
 import hashlib
@@ -58,7 +60,7 @@ def in_child(work):
 '''
 
 
-# What a host file says beside what a row asks for: all that the machine can do, and a workspace.
+# Part of every host file, beside what a row needs: all abilities of the machine, and a workspace.
 HOST = {"providers": {"local": {"tier": "T1", "isolated": True, "mounts": True}}, "workspace": {}, "trust": "trusted"}
 
 
@@ -111,7 +113,7 @@ def manifest(mounts=None, carrel=None, config=None, **more):
 
 
 class Person:
-    """Who starts the sandbox, and where that user's files lie."""
+    """The user who starts the sandbox, and the directory of that user's files."""
 
     def __init__(self, rig, name, uid, gid, prefix):
         self.rig, self.name, self.uid, self.gid, self.prefix, self.is_root = rig, name, uid, gid, prefix, uid == 0
@@ -142,7 +144,7 @@ class Person:
 
 
 def name_this_host():
-    """A name that can be told from other words, in a namespace of our own."""
+    """A host name that is easy to recognise, in a UTS namespace of this test."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(0x04000000) == 0:                  # CLONE_NEWUTS
         socket.sethostname("carrel-canary-host")
@@ -174,10 +176,10 @@ class Rig:
             self.people.append(Person(self, "rootless", ORDINARY, ORDINARY,
                                       ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]))
 
-    # -- what must not change ------------------------------------------------------------------------------------
+    # -- what must not change ----------------------------------------------------------------------
 
     def copy(self, program):
-        """Where an ordinary user may run it."""
+        """A directory in which an ordinary user may run the program."""
         if not os.access(program, os.X_OK):
             print(f"Bail out! {program} is missing: ./dev test build build-layers")
             sys.exit(1)
@@ -193,16 +195,18 @@ class Rig:
         with open(self.canary) as f:
             return f.read(), st.st_ino, st.st_mtime_ns, st.st_mode, st.st_uid, os.listdir(os.path.dirname(self.canary))
 
-    # -- running -------------------------------------------------------------------------------------------------
+    # -- running -----------------------------------------------------------------------------------
 
     def payload(self, person, text):
-        """A workspace that holds the payload and the manifest's place."""
+        """A workspace with the payload and a directory for the manifest."""
         work = person.directory()
         person.file(os.path.join(work, "payload.py"), PRELUDE + text + '\nprint("END", flush=True)\n')
         return work
 
     def run(self, person, argv, work, off=None, text=None, options=(), program=None, timeout=300, **more):
-        """`carrel run` of argv in `work`; off: the layers switched off, None for the shipped program."""
+        """`carrel run` of argv in `work`. off: the layers that are switched off, None for the
+        shipped program.
+        """
         if text is not None:
             person.file(os.path.join(work, "SANDBOX.md"), text)
         env = {k: v for k, v in os.environ.items() if not k.startswith("CARREL")}
@@ -215,7 +219,7 @@ class Rig:
         program = program or (self.layers if off is not None else self.shipped)
         more.setdefault("stdin", subprocess.DEVNULL)
         command = person.command([*more.pop("wrap", []), program, "run", *options, "-w", work, "--", *argv])
-        command = [*more.pop("outer", []), *command]       # as ourselves, before another person begins
+        command = [*more.pop("outer", []), *command]       # with this process's ids, before another user starts
         result = Result(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=timeout,
                                        cwd=person.home, check=False, **more))
         if off is None and self.token.encode() in result.out + result.err:
@@ -223,7 +227,7 @@ class Rig:
         return result
 
     def bwrap(self, person, argv, work, **more):
-        """The line that many agents use, as a positive control."""
+        """The command line that many agents use, as a positive control."""
         more.setdefault("stdin", subprocess.DEVNULL)
         line = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", work, work, "--unshare-all",
                 "--die-with-parent", "--new-session", "--chdir", work]
@@ -236,9 +240,9 @@ class Rig:
                                      check=False, **more))
 
     def row(self, person, name, text, control, needed=None, setting=None, args=(), prepare=None, **more):
-        """
-        One attack, twice. control: a list of layers, "bwrap" or "host". needed: what the control must find open (all
-        that the payload told about unless named). prepare(work) may put things into the workspace.
+        """One attack, twice. control: a list of layers, "bwrap" or "host". needed: what the control
+        must find open (default: everything that the payload reported). prepare(work) may put files
+        into the workspace.
         """
         title = f"{name} ({person.name})"
         setting = setting or manifest()
@@ -269,7 +273,7 @@ class Rig:
         self.tap.ok(not left, "nothing is left behind", *left)
         self.tap.ok(self.look_at_canary() == self.canary_was, "the canary is as it was")
         self.tap.ok(self.hashes() == self.sums, "the programs are as they were")
-        for place, names, _ in os.walk(self.home):       # attacks leave narrow modes behind
+        for place, names, _ in os.walk(self.home):       # attacks leave restrictive modes behind
             for n in names:
                 path = os.path.join(place, n)
                 if not stat.S_ISLNK(os.lstat(path).st_mode):
@@ -279,7 +283,9 @@ class Rig:
 
 
 def run_rows(rows):
-    """Each row as each person; words on the command line choose rows by how their names begin. Gives the exit status."""
+    """Runs each row as each user. Arguments of the command line choose rows by prefix. Returns the
+    exit status.
+    """
     rig = Rig()
     for person in rig.people:
         for row in rows:

@@ -1,6 +1,7 @@
-"""What the box and escape tests share: TAP lines, a workspace with a SANDBOX.md, the program, an inventory of what a test has made.
+"""What the box and escape tests share: TAP lines, a workspace with a SANDBOX.md, the program, an
+inventory of what a test has created.
 
-Not a test. Works as root and as an ordinary user; CARREL and CARREL_LAYERS name the programs.
+Not a test. Works as root and as an ordinary user. CARREL and CARREL_LAYERS name the programs.
 """
 import atexit
 import ctypes
@@ -22,18 +23,18 @@ CARREL = os.path.abspath(os.environ.get("CARREL") or os.path.join(TREE, "build",
 LAYERS = os.path.abspath(os.environ.get("CARREL_LAYERS") or os.path.join(TREE, "build-layers", "carrel"))
 SHIM = os.path.join(os.path.dirname(CARREL), "test", "shim")
 ROOT = os.geteuid() == 0
-SLOW = int(os.environ.get("CARREL_TEST_SLOW") or 1)      # how many times longer everything may take: an emulated processor is no reason to fail
-ALWAYS = 300 * SLOW    # seconds: nothing here takes longer unless it hangs
-PATIENCE = 120 * SLOW  # seconds until a test gives up on something that should come at once: a busy machine is no reason to fail either
+SLOW = int(os.environ.get("CARREL_TEST_SLOW") or 1)      # how many times longer everything may take: on an emulated processor
+ALWAYS = 300 * SLOW    # seconds: no command takes longer unless it hangs
+PATIENCE = 120 * SLOW  # seconds until a test stops waiting for something that should happen at once, also on a busy machine
 
-DEEP = os.environ.get("CARREL_TEST_DEEP") == "1"         # ./dev test --all: every point of a sweep, long storms, what repeats other rows
+DEEP = os.environ.get("CARREL_TEST_DEEP") == "1"         # ./dev test --all: every point of a sweep, long storms, rows that repeat others
 
 results = []
 lines = threading.Lock()      # rows may come from several threads
 
 
 def report(name, wrong=(), skip=""):
-    """One TAP line; `wrong` is a list of reasons, empty where the promise held."""
+    """One TAP line. `wrong` is a list of reasons, empty if the promise holds."""
     wrong = [] if wrong is None else wrong if isinstance(wrong, list) else [wrong]
     wrong = [w for w in wrong if w]
     with lines:
@@ -52,7 +53,9 @@ def end():
 
 
 def side_by_side(*parts):
-    """Runs parts that mostly wait, each in a thread of its own; what one raises is a failed row of its own, and the others go on."""
+    """Runs parts that mostly wait, each in its own thread. An exception in one is a failed row of
+    its own; the others continue.
+    """
     def run(part):
         try:
             part()
@@ -66,7 +69,9 @@ def side_by_side(*parts):
 
 
 def until(what, condition, patience=PATIENCE):
-    """Gives what condition() gives as soon as that is true; an AssertionError that names it where it never is."""
+    """Returns the result of condition() as soon as it is true. Raises an AssertionError that names
+    it if it never is.
+    """
     patience = max(PATIENCE, patience)
     end_at = time.monotonic() + patience
     while True:
@@ -79,7 +84,9 @@ def until(what, condition, patience=PATIENCE):
 
 
 def whole_answer(s):
-    """Head and body of one answer of HTTP/1.1 from a connection that is kept: all its Content-Length, however many pieces it comes in."""
+    """Head and body of one HTTP/1.1 answer from a connection that stays open: reads the whole
+    Content-Length, in any number of pieces.
+    """
     got = b""
     while b"\r\n\r\n" not in got and (more := s.recv(65536)):
         got += more
@@ -91,7 +98,7 @@ def whole_answer(s):
 
 
 def read_until(s, words, most=1 << 20):
-    """What comes until `words` are in it, or it ends, or it is too much."""
+    """Reads until `words` are in the text, the stream ends, or the text is too long."""
     got = b""
     while words not in got and len(got) < most and (more := s.recv(65536)):
         got += more
@@ -99,7 +106,7 @@ def read_until(s, words, most=1 << 20):
 
 
 class Tap:
-    """The same lines, for a program that counts for itself."""
+    """The same lines, for a program that counts its rows itself."""
 
     def __init__(self):
         self.count = 0
@@ -123,7 +130,9 @@ class Tap:
 
 
 def host_mounts(*own):
-    """Lines of the host's mount table (without its numbers), sorted. What other tests mount on places of theirs comes and goes, and is left out."""
+    """Lines of the host's mount table (without their numbers), sorted. Mounts of other tests come
+    and go, so they are left out.
+    """
     places = tempfile.gettempdir() + "/"
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
         lines = [line.split(" ", 3)[3] for line in f]
@@ -131,13 +140,13 @@ def host_mounts(*own):
 
 
 def manifest(limits="", carrel="", more="", mounts="mounts: [{source: workspace, at: /workspace}]\n"):
-    """A SANDBOX.md: `limits` and `carrel` are flow maps without braces, `more` whole lines."""
+    """A SANDBOX.md. `limits` and `carrel` are flow maps without braces; `more` is whole lines."""
     return ("---\nschema: sandbox/v1\nid: '@test/box'\nversion: 1.0.0\nprovider: local\nconfig: {}\nlimits: {%s}\n%s%s"
             "metadata: {carrel: {%s}}\n---\n" % (limits or "", mounts, more, carrel))
 
 
 class Workspace:
-    """A directory of its own below one that is gone at the end."""
+    """A directory of its own, below one that is removed at the end."""
 
     def __init__(self, text=None, **words):
         self.folder = tempfile.mkdtemp(prefix="carrel-test-")
@@ -190,7 +199,7 @@ class Workspace:
         return self.run(["python3", "-c", script], *options, **more)
 
     def without(self, layers, command, *options, **more):
-        """The same through the build whose layers can be switched off."""
+        """The same with the build whose layers can be switched off."""
         env = {**os.environ, "CARREL_TEST_DISABLE": layers}
         return self.run(command, *options, program=LAYERS, env=env, **more)
 
@@ -206,7 +215,9 @@ def need_programs():
 
 
 class Names:
-    """Every name made in the watched directories from now on: the kernel notes them (inotify), however short they live."""
+    """Every name created in the watched directories from now on. The kernel reports them (inotify),
+    also if they exist for a moment only.
+    """
 
     def __init__(self):
         self.fd = LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -236,10 +247,12 @@ def mount_or_raise(source, at, kind, flags, options=None):
 
 
 class Place:
-    """
-    What tells this program's things from those of others on the machine. Leases lie in a directory of its own; their names are the ids
-    that its control groups carry. Its orphans become its own children (PR_SET_CHILD_SUBREAPER), so every process it ever started is
-    below it. Root has a mount namespace of its own: /run/carrel and /dev/shm in it are ours alone. To be made before any thread.
+    """Distinguishes this program's objects from others on the machine.
+
+    Leases are in a directory of this program; their names are the ids in the names of its control
+    groups. Its orphans become its own children (PR_SET_CHILD_SUBREAPER), so every process that it
+    ever started is below it. As root it has its own mount namespace, with its own /run/carrel and
+    /dev/shm. Create it before any thread.
     """
 
     def __init__(self):
@@ -248,7 +261,7 @@ class Place:
         atexit.register(self.remove)
         LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.names, self.runtimes = Names(), []
-        self.foreign = groups_named(lambda _: True)        # root's groups are known by one of 65,536 numbers, and others may have left some
+        self.foreign = groups_named(lambda _: True)        # root's groups are named by one of 65,536 numbers, and other tests may have left some
         if ROOT:
             os.chmod(self.folder, 0o755)
             if LIBC.unshare(CLONE_NEWNS) < 0:
@@ -272,7 +285,7 @@ class Place:
         return path
 
     def runtime_of(self, uid):
-        """XDG_RUNTIME_DIR for another user whom this program starts as root."""
+        """XDG_RUNTIME_DIR for another user that this program, as root, starts."""
         path = os.path.join(self.folder, str(uid))
         if not os.path.isdir(path):
             os.mkdir(path, 0o700)
@@ -284,18 +297,20 @@ class Place:
         if os.getpid() == self.owner:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    # -- what is there now -------------------------------------------------------------------------------------------------
+    # -- what exists now ---------------------------------------------------------------------------
 
     def leases(self):
         return {os.path.join(path, name) for path in self.runtimes for name in os.listdir(path)}
 
     def groups(self):
-        """Control groups of our sandboxes, wherever they are: their ids are our leases' names, or, as root, lead to them (src/prepare/prepare.c)."""
+        """Control groups of this test's sandboxes, at any place: their ids are the names of its
+        leases or, as root, lead to them (src/prepare/prepare.c).
+        """
         ids = {name.removesuffix(".lease") for name in self.names.read()}
         return groups_named(lambda id_: id_ in ids or str(RESERVED_FIRST + int(id_, 16) % RESERVED_COUNT) in ids) - self.foreign if ids else set()
 
     def mounts(self, folder=None):
-        """As root all of the host; else those that name a place of ours."""
+        """As root all mounts of the host; otherwise those that name a place of this test."""
         return [line for line in host_mounts(self.folder, folder) if ROOT or self.folder in line or "carrel-test-" in line]
 
     def memory(self):
@@ -312,7 +327,7 @@ places = []
 
 
 def own_place():
-    """The one Place of this program, made at the first call."""
+    """The one Place of this program, created on the first call."""
     if not places:
         places.append(Place())
     return places[0]
@@ -327,7 +342,9 @@ def groups_named(is_it):
 
 
 def descendants(of=None):
-    """(pid, moment of its start) -> name of all that live below this process; with own_place() those too whose parents have ended."""
+    """(pid, start time) -> name of all processes that live below this one. With own_place() also
+    those whose parents have ended.
+    """
     below, alive = {}, {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -349,7 +366,7 @@ def descendants(of=None):
 
 
 def runtime_dir():
-    """Where this program's leases lie."""
+    """The directory of this program's leases."""
     return own_place().runtime
 
 
@@ -363,7 +380,9 @@ def tree(path):
 
 
 class Inventory:
-    """What this program has made, and what is there now that was not at the beginning. Things of others are not looked at."""
+    """What this program has created, and what exists now that did not exist at the beginning.
+    Objects of others are ignored.
+    """
 
     def __init__(self, folder=None):
         self.folder, self.place = folder, own_place()
@@ -374,7 +393,7 @@ class Inventory:
                 "memory": self.place.memory(), "files": tree(self.folder) if self.folder else {}}
 
     def wrong(self):
-        """What is there now and was not before, or is no more, as sentences."""
+        """What exists now and did not before, or is missing, as sentences."""
         now, wrong = self.look(), []
         for what in ("groups", "leases", "memory"):
             more = now[what] - self.before[what]
@@ -389,7 +408,7 @@ class Inventory:
         return wrong
 
     def left(self):
-        """What stays: what is about to go is waited for."""
+        """What stays. Waits for what is about to end."""
         end_at = time.monotonic() + PATIENCE
         while (wrong := self.wrong()) and time.monotonic() < end_at:
             time.sleep(0.01)

@@ -1,6 +1,8 @@
-"""A keeper in Python: speaks wire/box.h and wire/channel.h with a real spawner and real boxes. Not a test.
+"""A keeper in Python: speaks wire/box.h and wire/channel.h with a real spawner and real boxes. Not
+a test.
 
-Use it as `with Bench() as bench: box = bench.begin()`; leaving stops what lives. Numbers and shapes are those of src/wire/*.h.
+Use it as `with Bench() as bench: box = bench.begin()`; leaving the block stops what still runs.
+Numbers and layouts are those of src/wire/*.h.
 """
 import array
 import os
@@ -109,7 +111,9 @@ class Channel:
             self.frame(keep)
 
     def drain(self, pause=None):
-        """Reads to the end without keeping: bytes of standard output seen; `pause` is called for each piece."""
+        """Reads to the end without keeping the bytes. Returns the number of bytes of standard
+        output; calls `pause` for each piece.
+        """
         piece = memoryview(bytearray(1 << 20))
         seen = 0
         kind, left, head = 0, 0, bytearray(self.buffer)
@@ -149,7 +153,7 @@ class Channel:
         return seen
 
     def wait(self, keep=True):
-        """Everything to the end; then the channel must close, and say no more."""
+        """Reads everything to the end. Then the channel must close without another byte."""
         self.until(lambda: self.end or self.failed, keep)
         rest = bytes(self.buffer) + self.sock.recv(1)
         assert rest == b"", "more after the end"
@@ -213,7 +217,7 @@ class Keeper:
             self.read()
 
     def hear(self):
-        """What was said already."""
+        """Messages that were received already."""
         while select.select([self.sock], [], [], 0)[0]:
             self.read()
 
@@ -307,7 +311,7 @@ class Bench:
     def __exit__(self, *_):
         for box in self.boxes:
             try:
-                box.keeper.close()         # a box that ends waits a minute for a keeper who does not read what it was told
+                box.keeper.close()         # a box that ends waits a minute for a keeper that does not read its reports
                 keeper = box.connect()
                 keeper.send("STOP")
                 while True:
@@ -358,7 +362,9 @@ def dead(pid):
 
 
 def memory_kb(pid, key="Pss"):
-    """An ordinary user may not look closer at a process that hides itself: then all of it that is resident counts."""
+    """An ordinary user may not look into a process that hides itself: then all of its resident
+    memory counts.
+    """
     try:
         with open("/proc/%d/smaps_rollup" % pid, encoding="ascii") as f:
             return next(int(line.split()[1]) for line in f if line.startswith(key + ":"))
@@ -368,7 +374,7 @@ def memory_kb(pid, key="Pss"):
 
 
 def running(mark):
-    """Processes, wherever they are, whose command line holds this word."""
+    """All processes whose command line contains this word."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -384,5 +390,5 @@ marks = iter(range(1000000 + os.getpid() * 1000, 1 << 62))
 
 
 def mark():
-    """A number of seconds for sleep(1) that nobody else sleeps."""
+    """A number of seconds for sleep(1) that no other process uses."""
     return str(next(marks))

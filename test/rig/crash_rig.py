@@ -1,8 +1,11 @@
-"""A daemon killed at any system call: the scenario, the model of what was answered, the sweeps over points (crash_*_test.py). Not a test.
+"""Kills a daemon at any system call: the scenario, the model of what was answered, the sweeps over
+points (crash_*_test.py). Not a test.
 
-strace kills one process of the daemon at the N-th call of a kind while a scenario runs: DEEP for N = 1, 2, ... until the scenario ends before it
-comes to that, else at a few points from the first to the last. A model keeps what was answered; after every kill the daemon comes up again by itself
-and is compared with the model (security.md section 4: N1 to N5, N8 to N11 are named N1 ... below as the checks that hold them).
+strace kills one process of the daemon at the N-th call of a kind while a scenario runs. With DEEP,
+N is 1, 2, ... until the scenario ends before that call; otherwise N has a few values from the first
+to the last. A model keeps what was answered. After every kill the daemon restarts itself and is
+compared with the model (security.md section 4: the checks named N1 ... below hold N1 to N5 and N8
+to N11).
 """
 import http.client
 import os
@@ -13,12 +16,12 @@ from box_rig import DEEP, PATIENCE, ROOT, end, report
 from daemon_rig import Daemon, box_process, groups_of, processes_of, until
 
 POINTS_MAX = 400       # a scenario makes fewer calls of a kind
-SPREAD = 4             # points of a kind, unless every one is asked for
+SPREAD = 4             # points of a kind, unless every one is requested
 LOST = (OSError, http.client.HTTPException, ValueError)
 
 
 class Strace:
-    """Attached to a process until it ends; `injection` as of strace(1)."""
+    """Attached to a process until it ends; `injection` as in strace(1)."""
 
     def __init__(self, pid, injection, calls, log="/dev/null"):
         inject = ["-e", "inject=" + injection] if injection else []
@@ -41,10 +44,10 @@ def traced(pid):
         return True
 
 
-# ---- the model ---------------------------------------------------------------------------------------------------
+# -- the model -------------------------------------------------------------------------------------
 
 class Model:
-    """What was answered. A call that got no answer may have happened or not, once."""
+    """What was answered. A call without an answer may have happened or not, once."""
 
     def __init__(self, d, tag):
         self.d, self.tag = d, tag
@@ -56,7 +59,7 @@ class Model:
             a = self.d.call(*words)
         except LOST:
             a = None
-        if a is None or a.status >= 500:       # the door lives on and says that the keeper is gone: what came of it is not known either
+        if a is None or a.status >= 500:       # the door is alive and reports that the keeper is gone: the outcome of the call is unknown too
             self.unanswered += 1
             return None
         return a
@@ -89,7 +92,7 @@ class Model:
         if a is not None and a.status == 200:
             self.gone.add(name)
         if a is None or a.status == 200:
-            self.alive.pop(name, None)         # one that got no answer may be there or not
+            self.alive.pop(name, None)         # one without an answer may exist or not
 
 
 COUNT = "i=0; while [ $i -lt 2000 ]; do echo line$i; i=$((i+1)); done"
@@ -153,7 +156,9 @@ def check_files(m, name, wrong):
 
 
 def check_model(m, survives=True):
-    """What does not hold, as sentences. `survives`: boxes were not touched, so nothing in them may be lost."""
+    """What does not hold, as sentences. `survives`: boxes were not touched, so nothing in them may
+    be lost.
+    """
     wrong = []
     items = {i.get("name"): i for i in m.d.must("GET", "/v1/sandboxes")["items"]}
     for name, box in m.alive.items():
@@ -180,7 +185,7 @@ def clean_up(d):
 
 
 def settle(d, boxes=()):
-    """N8: nothing of ours is left but these sandboxes. Gives what is."""
+    """N8: nothing of this test is left but these sandboxes. Returns what is."""
     def left():
         extra = {"groups": [g for g in groups_of(d.ids) if not any(box in g for box in boxes)],
                  "directories": sorted(set(os.listdir(os.path.join(d.state, "boxes"))) - set(boxes)),
@@ -194,7 +199,7 @@ def settle(d, boxes=()):
         return ["N8: left behind: %r" % left()]
 
 
-# ---- the sweeps --------------------------------------------------------------------------------------------------
+# -- the sweeps ------------------------------------------------------------------------------------
 
 def pid_of(d, role):
     return until("the %s is there" % role, lambda: next((pid for name, pid in d.children().items() if role in name), None))
@@ -213,15 +218,17 @@ def count(d, role, calls):
 
 
 def spread(most):
-    """Points from the first call to the last, as far from each other as they can be."""
+    """Points from the first call to the last, with distances as large as possible."""
     return sorted({1 + round(i * (most - 1) / (SPREAD - 1)) for i in range(SPREAD)})
 
 
 def sweep(d, role, call, tag, points):
-    """Kills `role` at these of its calls, one after the other, while the scenario runs. Gives (kills, what was wrong)."""
+    """Kills `role` at these of its calls, one after the other, while the scenario runs. Returns
+    (kills, what was wrong).
+    """
     wrong, kills = [], 0
     for n in points:
-        d.stop()               # its patience with parts that die again and again starts anew
+        d.stop()               # a new daemon: its limit of restarts of failing parts begins again
         d.start()
         pid = pid_of(d, role)
         tracer = Strace(pid, "%s:signal=SIGKILL:when=%d" % (call, n), call)
@@ -241,7 +248,9 @@ def sweep(d, role, call, tag, points):
 
 
 def sweeps(role, *calls):
-    """A row for each kind of call: the process is killed at every point of a scenario (DEEP), or at some."""
+    """A row for each kind of call: kills the process at every point of a scenario (DEEP), or at
+    some.
+    """
     need_root()
     with Daemon() as d:
         made = {} if DEEP else count(d, role, calls)
@@ -259,7 +268,9 @@ def need_root():
 
 
 def sweep_box(d, call):
-    """Kills the box process itself: its sandbox is lost, said so, and leaves nothing; another is untouched."""
+    """Kills the box process itself: its sandbox is lost, is reported as lost, and leaves nothing.
+    Another sandbox is not affected.
+    """
     wrong = []
     other = d.create(name="other", start=True)
     d.exec(other, "true")

@@ -1,4 +1,6 @@
-"""One tenant who asks for much, and the command of another owner that must not notice. Not a test."""
+"""One tenant that requests much, and a command of another owner that must not be affected. Not a
+test.
+"""
 import http.client
 import json
 import os
@@ -50,7 +52,8 @@ class Tenant:
 
 
 class Victim:
-    """A foreground command of the daemon's own user: it ends, well, when it is let."""
+    """A foreground command of the daemon's own user: it ends, with success, when the test lets it.
+    """
 
     def __init__(self, d):
         self.d, self.box, self.answer = d, d.create(start=True, manifest=PATIENT), None
@@ -66,7 +69,7 @@ class Victim:
             self.answer = {"stdout": repr(e)}
 
     def ends_well(self):
-        """Lets it end. What was wrong, or nothing."""
+        """Lets it end. Returns what was wrong, or nothing."""
         try:
             self.d.exec(self.box, ["touch", "/tmp/go"])
             self.thread.join()
@@ -81,7 +84,7 @@ class Victim:
 
 
 def at_once(count, do):
-    """`do` in so many threads, begun together: what each gave."""
+    """Runs `do` in this number of threads, started together, and returns each result."""
     found, gate = [None] * count, threading.Barrier(count)
 
     def one(i):

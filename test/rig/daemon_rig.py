@@ -1,7 +1,9 @@
-"""What the tests of the daemon share: `carrel serve` with a state directory of its own, HTTP as it is spoken, SSE, an inventory.
+"""What the tests of the daemon share: `carrel serve` with its own state directory, raw HTTP, SSE,
+an inventory.
 
-Not a test. Use it as `with Daemon() as d:`; leaving stops every sandbox and the daemon, and nothing of it stays. HTTP is written by hand
-because tests have to be able to break it. Waiting is always for something: until(), never a fixed sleep.
+Not a test. Use it as `with Daemon() as d:`; leaving the block stops every sandbox and the daemon,
+and nothing of it is left. HTTP is written by hand because tests must be able to break it. Tests
+wait for events with until(), never for a fixed time.
 """
 import contextlib
 import http.client
@@ -17,7 +19,7 @@ from box_rig import CARREL, PATIENCE, until
 
 
 def state_of(pid):
-    """The kernel's letter for what a process does; X for one that is not there."""
+    """The kernel's letter for the state of a process; X if it does not exist."""
     try:
         with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as f:
             return f.read().rsplit(")", 1)[1].split()[0]
@@ -66,7 +68,7 @@ class Daemon:
         self.child = None
         self.ids = set()       # of every sandbox that an answer named
 
-    # -- its life ---------------------------------------------------------------------------------------------
+    # -- its life ----------------------------------------------------------------------------------
     def __enter__(self):
         self.start()
         return self
@@ -78,7 +80,9 @@ class Daemon:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def times_ready(self):
-        """How often it has said that it is ready: once a start, and once each time that its parts were started again."""
+        """How often it has reported that it is ready: once for each start, and once for each
+        restart of its parts.
+        """
         return self.log_text().count("ready; ") if os.path.exists(self.log) else 0
 
     def start(self):
@@ -105,17 +109,17 @@ class Daemon:
             return f.read()
 
     def restart_parts(self, act):
-        """Does what makes the launcher start all parts again, and waits until it has."""
+        """Makes the launcher restart all parts, and waits until they have started."""
         before = self.times_ready()
         act()
         until("its parts are started again", lambda: self.times_ready() > before)
 
     def reload(self):
-        """SIGHUP: the host file is read again."""
+        """SIGHUP: the daemon reads the host file again."""
         self.restart_parts(lambda: self.child.send_signal(signal.SIGHUP))
 
     def stop(self, number=signal.SIGTERM):
-        """Ends the daemon; its sandboxes live on."""
+        """Ends the daemon; its sandboxes continue."""
         if self.child and self.child.poll() is None:
             self.child.send_signal(number)
             self.child.wait(timeout=PATIENCE)
@@ -147,7 +151,9 @@ class Daemon:
 
     @contextlib.contextmanager
     def held(self, pid):
-        """One of its parts stands still meanwhile, and so does the launcher, which would continue it at once."""
+        """One of its parts is stopped (SIGSTOP) meanwhile, and so is the launcher, which would
+        continue it at once.
+        """
         for one in (self.child.pid, pid):
             os.kill(one, signal.SIGSTOP)
             until("process %d stands still" % one, lambda one=one: state_of(one) in "TZX")
@@ -158,7 +164,7 @@ class Daemon:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(one, signal.SIGCONT)
 
-    # -- HTTP -------------------------------------------------------------------------------------------------
+    # -- HTTP --------------------------------------------------------------------------------------
     @property
     def http(self):
         return os.path.join(self.state, "carrel.sock")
@@ -167,7 +173,7 @@ class Daemon:
         return UnixConnection(self.http, timeout)
 
     def call(self, method, path, body=None, headers=None, timeout=PATIENCE):
-        """One request on a connection of its own. A dict or list goes as JSON, bytes as they are."""
+        """One request on a new connection. A dict or list is sent as JSON, bytes unchanged."""
         c = self.connection(timeout)
         head = dict(headers or {})
         if isinstance(body, (dict, list)):
@@ -188,7 +194,7 @@ class Daemon:
             c.close()
 
     def note(self, path, answer):
-        """Remembers whose groups must be gone in the end."""
+        """Remembers the sandboxes whose groups must be gone in the end."""
         if path.startswith("/v1/") and answer.status < 300 and answer.headers.get("Content-Type", "").startswith("application/json"):
             body = answer.json
             for item in [body] + body.get("items", []):
@@ -209,7 +215,9 @@ class Daemon:
         return self.must("POST", "/v1/sandboxes/%s/execs" % box, fields, timeout=timeout)
 
     def stream(self, method, path, body=None, timeout=PATIENCE, headers=None):
-        """Server-sent events as (name, data) until the stream ends; close() of the generator hangs up."""
+        """Server-sent events as (name, data) until the stream ends; close() of the generator closes
+        the connection.
+        """
         c = self.connection(timeout)
         data = json.dumps(body).encode() if body is not None else None
         head = {"Accept": "text/event-stream", **(headers or {})}
@@ -235,7 +243,9 @@ class Daemon:
 
 
 def own_groups():
-    """The directories of the control groups that this process is in, of every hierarchy: what it starts makes groups below them."""
+    """The directories of the control groups of this process, in every hierarchy: processes that it
+    starts create groups below them.
+    """
     with open("/proc/self/cgroup", encoding="utf-8") as f:
         lines = [line.rstrip("\n").split(":", 2) for line in f]
     places = [(name, own) for _, names, own in lines for name in ({"": ("unified", "")}.get(names) or (names.removeprefix("name="),))]
@@ -244,7 +254,9 @@ def own_groups():
 
 
 def groups_of(ids):
-    """Control groups that carry one of these sandboxes' ids: below the root of each hierarchy, and below those that this test runs in."""
+    """Control groups that carry one of these sandboxes' ids: below the root of each hierarchy, and
+    below those of this test.
+    """
     found = set()
     for root in ("/sys/fs/cgroup", *own_groups()):
         for top, dirs, _ in os.walk(root):
@@ -254,7 +266,9 @@ def groups_of(ids):
 
 
 def processes_of(state):
-    """pid -> name of those that name this state directory, or hold something in it: the daemon's own, and its boxes."""
+    """pid -> name of the processes that name this state directory, or hold something in it: the
+    daemon's own, and its boxes.
+    """
     found = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():

@@ -1,6 +1,7 @@
-"""What the tests of the door share: carrel-door with a keeper that is played here, and raw HTTP to talk to it.
+"""What the tests of the door share: carrel-door with a scripted keeper, and raw HTTP to talk to it.
 
-Not a test. The keeper is a thread that answers each call from a table of functions; channels are played the same way.
+Not a test. The keeper is a thread that answers each call from a table of functions; channels are
+scripted the same way.
 """
 import array
 import json
@@ -26,9 +27,9 @@ class Refuse(Exception):
 
 
 class Keeper(threading.Thread):
-    """Answers calls from `answers`: operation name -> function(keeper, call) that gives (fields, file descriptor or None).
-
-    Every token is known to it, and belongs to the tenant of whom it tells before its first dot.
+    """Answers calls from `answers`: operation name -> function(keeper, call) that returns (fields,
+    file descriptor or None). It accepts every token. The token's text before the first dot is the
+    tenant.
     """
 
     def __init__(self, end, answers):
@@ -83,7 +84,7 @@ class Keeper(threading.Thread):
 
 
 class Channel:
-    """The box's end of a channel: what the door says is collected in `frames`."""
+    """The box's end of a channel: what the door sends is collected in `frames`."""
 
     def __init__(self):
         self.mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -98,7 +99,7 @@ class Channel:
         self.mine.sendall(b"".join(frames))
 
     def hear(self):
-        """Reads until the door closes; answers whether it said DETACH."""
+        """Reads until the door closes. Returns whether it sent DETACH."""
         while True:
             try:
                 got = self.mine.recv(1 << 16)
@@ -186,7 +187,9 @@ class Door:
         return socket.create_connection(("127.0.0.1", self.port if where == "tcp" else self.ingress), timeout=timeout)
 
     def raw(self, data, where="unix", timeout=10):
-        """Sends bytes, and answers all that comes until the door closes or, once it has said something, says nothing more for `timeout`."""
+        """Sends bytes. Returns all that comes until the door closes or, after its first byte, sends
+        nothing for `timeout`.
+        """
         with self.connect(where) as s:
             try:
                 s.sendall(data)
@@ -205,7 +208,7 @@ class Door:
             return got
 
     def ask(self, method, target, body=None, headers=None, where="unix", timeout=PATIENCE):
-        """One request; answers (status, headers, body)."""
+        """One request. Returns (status, headers, body)."""
         lines = {"Host": "localhost", "Connection": "close"}
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
@@ -221,7 +224,7 @@ class Door:
             return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
 
     def descriptors(self):
-        """How many it holds; None: it lets nobody look but root."""
+        """How many descriptors it holds; None: only root may look."""
         try:
             return len(os.listdir("/proc/%d/fd" % self.process.pid))
         except PermissionError:

@@ -1,12 +1,13 @@
-"""A keeper that says what a test tells it to: wire/call.h from the other side, for error paths that a real one never takes. Not a test.
+"""A keeper that answers what a test tells it to: the other side of wire/call.h, for error paths
+that a real one never takes. Not a test.
 
     with FakeKeeper() as k:
         k.on("list", k.answer({"items": [...]}))                  # each time
-        k.on("create", k.hang_up, k.answer({...}))                # the first time, and from then on
+        k.on("create", k.hang_up, k.answer({...}))                # the first time, and all later ones
         done = k.carrel("ls")
-        k.calls                                                   # [("list", {...}), ...] as they came
+        k.calls                                                   # [("list", {...}), ...] in order
 
-A reaction is called with the Call and does with it what it likes; what it needs is in Call.
+A reaction is called with the Call, which has what it needs.
 """
 import array
 import os
@@ -28,7 +29,7 @@ class Call:
         self.sock, self.serial, self.op, self.fields = sock, serial, op, fields
 
     def send(self, raw, fds=()):
-        """A whole datagram, as it is."""
+        """A whole datagram, unchanged."""
         self.sock.sendmsg([raw], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
 
     def body(self, body, flags=0, serial=None, fds=(), kind="REPLY"):
@@ -39,7 +40,7 @@ class Call:
         self.body(record(fields), flags, **more)
 
     def channel(self, fields, script, *args):
-        """A reply with a channel, whose other end `script` gets in a thread of its own."""
+        """A reply with a channel. `script` gets the other end, in its own thread."""
         ours, theirs = socket.socketpair()
         self.reply(fields, fds=[theirs.fileno()])
         theirs.close()
@@ -59,7 +60,7 @@ STARTED = started_frame()
 
 
 def play(sock, *parts):
-    """Sends the parts, then waits for the other side to go."""
+    """Sends the parts, then waits for the other side to close."""
     for part in parts:
         sock.sendall(part)
     sock.shutdown(socket.SHUT_WR)
@@ -69,7 +70,7 @@ def play(sock, *parts):
 
 class FakeKeeper:
     def __init__(self, uid=None):
-        """`uid`: who listens, for a test that is root."""
+        """`uid`: the user that listens, for a test that is root."""
         self.uid = uid
         self.folder = tempfile.mkdtemp(prefix="carrel-fake-")
         self.state = os.path.join(self.folder, "state")
@@ -90,14 +91,14 @@ class FakeKeeper:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(self.path)
         if self.uid is not None:
-            os.seteuid(self.uid)       # SO_PEERCRED says who called listen()
+            os.seteuid(self.uid)       # SO_PEERCRED reports the user that called listen()
         self.listener.listen(16)
         if self.uid is not None:
             os.seteuid(0)
         threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
     def deaf(self):
-        """No longer there, as a keeper that ended."""
+        """Removed, as after the end of a keeper."""
         if self.listener:
             self.listener.shutdown(socket.SHUT_RDWR)
             self.listener.close()
@@ -132,7 +133,7 @@ class FakeKeeper:
         self.reactions[op] = list(steps)
         self.calls.clear()
 
-    # -- reactions -------------------------------------------------------------------------------------------
+    # -- reactions ---------------------------------------------------------------------------------
     @staticmethod
     def answer(fields, **more):
         return lambda call: call.reply(fields, **more)
@@ -153,7 +154,7 @@ class FakeKeeper:
     def channel(fields, script, *args):
         return lambda call: call.channel(fields, script, *args)
 
-    # -- the client ------------------------------------------------------------------------------------------
+    # -- the client --------------------------------------------------------------------------------
     def carrel(self, *words, program=CARREL, timeout=ALWAYS, env=None, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
         if "input" in more:

@@ -1,6 +1,8 @@
-"""A small internet for the gate's tests: a name server, origins for http, https and plain bytes, all on loopback addresses of a network namespace of the test's own.
+"""A small internet for the gate's tests: a name server, and servers for http, https and plain
+bytes, all on loopback addresses of the test's own network namespace.
 
-Not a test. `enter()` first of all: the program is started once more, inside. Root makes a namespace; anybody else one of users as well.
+Not a test. Call `enter()` first: it starts the program again, inside. Root creates a network
+namespace; an ordinary user creates a user namespace too.
 """
 import http.server
 import json
@@ -17,12 +19,14 @@ import threading
 from box_rig import ALWAYS, CARREL, LAYERS, ROOT
 
 DNS_AT = ("127.0.0.1", 5300)
-ROUTED = os.environ.get("CARREL_TEST_ROUTED") == "1"    # every gate has its wall in a namespace of its own
+ROUTED = os.environ.get("CARREL_TEST_ROUTED") == "1"    # every gate has its wall in its own namespace
 A, AAAA, TXT, ANY = 1, 28, 16, 255
 
 
 def enter():
-    """Into a network namespace where lo is up and every port is ours, on a host whose name is no question: programs ask for their own, and for others in its domain."""
+    """Enters a network namespace in which lo is up and every port is free, on a host whose name is
+    never looked up: programs look up their own host's name, and names in its domain.
+    """
     if not os.environ.get("CARREL_GATE_RIG"):
         flags = ["-nu"] if ROOT else ["-rnu"]
         os.environ["CARREL_GATE_RIG"] = os.readlink("/proc/self/ns/uts")
@@ -35,7 +39,7 @@ def enter():
 
 
 def is_mapped(uid):
-    """Does this user exist in the namespace of users that we are in?"""
+    """Whether this user exists in the current user namespace."""
     with open("/proc/self/uid_map", encoding="ascii") as f:
         return any(first <= uid < first + count for first, _, count in (map(int, line.split()) for line in f))
 
@@ -53,7 +57,9 @@ def read_name(data, at):
 
 
 class Names:
-    """A name server: `table` maps a name to addresses (or to a function that gives them). It remembers what it was asked."""
+    """A name server: `table` maps a name to addresses, or to a function that returns them. It
+    records the questions.
+    """
 
     def __init__(self, table, at=DNS_AT, ttl=0):
         self.table, self.asked, self.ttl, self.is_mute = table, [], ttl, False
@@ -93,7 +99,9 @@ class Server6(Server):
 
 
 class Origin:
-    """A server at an address: `said` is what each connection sent, `count` how many there were."""
+    """A server at an address: `said` is what each connection sent, `count` the number of
+    connections.
+    """
 
     def __init__(self, host, port, handle=None, context=None):
         self.said, self.count = [], 0
@@ -114,7 +122,7 @@ class Origin:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def http(self, peer):
-        """Answers each request with what it was asked."""
+        """Answers each request with a copy of the request."""
         data = b""
         while True:
             while b"\r\n\r\n" not in data:

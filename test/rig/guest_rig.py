@@ -1,4 +1,6 @@
-"""A box with a test at the other end of its control socket: what guest_test.py and files_test.py share. Not a test."""
+"""A box with a test at the other end of its control socket: what guest_test.py and files_test.py
+share. Not a test.
+"""
 import array
 import json
 import os
@@ -29,10 +31,10 @@ class Ended:
 
 
 class Guest:
-    """A box, and what its pid 1 said so far."""
+    """A box, and the messages of its pid 1 so far."""
 
-    ids = []           # of all boxes of this test, as guest_rig.c makes them
-    statuses = []      # of what made them
+    ids = []           # of all boxes of this test, in the form of guest_rig.c
+    statuses = []      # of the process that created them
 
     def __init__(self, workspace, manifest=None, clock=None):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -105,7 +107,7 @@ class Guest:
         return True
 
     def until(self, is_done):
-        """Hears until it is so; False when time is over first."""
+        """Reads messages until the condition is true; False if the time is over first."""
         end = time.monotonic() + NEVER
         while not is_done():
             if time.monotonic() > end or self.is_gone:
@@ -117,7 +119,9 @@ class Guest:
         return self.until(lambda: number in self.ended or number in self.failed)
 
     def run(self, argv, data=b"", flags=0, more=(), **words):
-        """Starts it with pipes, feeds it, gives (ended or failed, stdout, stderr). Output ends with the command, not with its pipes."""
+        """Starts it with pipes, writes its input, returns (ended or failed, stdout, stderr). Output
+        ends with the command, not with its pipes.
+        """
         pipes = [os.pipe() for _ in range(3)]
         number = self.exec(argv, flags, [pipes[0][0], pipes[1][1], pipes[2][1], *more], **words)
         for fd in (pipes[0][0], pipes[1][1], pipes[2][1]):
@@ -148,7 +152,9 @@ class Guest:
         return result, out, err
 
     def file(self, *words, data=b"", **more):
-        """A file operation: (errno, stdout, stderr); an errno of -1 is a failure of the operation itself."""
+        """A file operation: (errno, stdout, stderr). An errno of -1 is a failure of the operation
+        itself.
+        """
         result, out, err = self.run(words, data, BUILTIN, **more)
         if isinstance(result, Ended) and result.code == CLD_EXITED:
             return result.status, out, err
@@ -161,7 +167,9 @@ class Guest:
         self.send("SIGNAL", struct.pack("<Ii", number, which))
 
     def count(self):
-        """Living processes of the box but pid 1, its reapers and the one that counts; zombies apart. (-1, -1): there is no room to count."""
+        """Living processes of the box, without pid 1, its reapers and the one that counts; zombies
+        are counted separately. (-1, -1): no process could be started to count.
+        """
         _, out, _ = self.run(["python3", "-c", COUNT])
         numbers = out.split()
         return tuple(map(int, numbers)) if len(numbers) == 2 else (-1, -1)
@@ -219,7 +227,9 @@ def drain(out, control, inward, wait=0.5):
 
 
 def wait_for(is_so):
-    """Whether it became so; asked once more than needed, a question that is a process of the box itself may answer otherwise."""
+    """Whether the condition became true. It is checked once more than needed, because a check that
+    runs as a process of the box may change the result.
+    """
     end = time.monotonic() + NEVER
     while not (answer := is_so()) and time.monotonic() < end:
         time.sleep(0.02)

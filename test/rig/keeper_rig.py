@@ -1,6 +1,8 @@
-"""A caller in Python: speaks wire/call.h with a real carrel-keeper, whose spawner is real too. Not a test.
+"""A caller in Python: speaks wire/call.h with a real carrel-keeper and its real spawner. Not a
+test.
 
-Use it as `with Keeper() as k: c = k.caller()`; leaving stops every sandbox. Tags and operations are read from the tables in src/api.
+Use it as `with Keeper() as k: c = k.caller()`; leaving the block stops every sandbox. Tags and
+operations are read from the tables in src/api.
 """
 import array
 import collections
@@ -54,7 +56,7 @@ class Caller:
         if kind == KIND["REPLY"]:
             serial, flags = REPLY.unpack_from(data, 8)
             got = unrecord(data[16:])
-            if serial in self.replies:                 # a further part
+            if serial in self.replies:                 # another part of the same reply
                 got["items"] = self.replies[serial][0].get("items", []) + got.get("items", [])
             self.replies[serial] = (got, flags, list(fds))
         elif kind == KIND["EVENT"]:
@@ -78,7 +80,7 @@ class Caller:
         return got
 
     def refused(self, op, **fields):
-        """The code of the error that has to come."""
+        """The code of the expected error."""
         try:
             got = self.call(op, **fields)
         except Refused as r:
@@ -92,12 +94,12 @@ class Caller:
         return got, channel
 
     def exec(self, id, command, **fields):
-        """Runs it to its end: the channel, with what it said."""
+        """Runs it to its end: the channel, with its output."""
         fields["argv" if isinstance(command, list) else "command"] = command
         return self.channel("exec.start", id=id, **fields)[1].wait()
 
     def event(self, condition):
-        """The first event that condition() is true of; those before it are dropped."""
+        """The first event for which condition() is true; earlier ones are dropped."""
         while True:
             while self.events:
                 _, e = self.events.pop(0)
@@ -117,7 +119,7 @@ def caller_of(state):
 
 
 class Ends:
-    """Counts each end of a command that a daemon tells, from now on."""
+    """Counts each end of a command that a daemon reports, from now on."""
 
     def __init__(self, d):
         self.count = collections.Counter()
@@ -153,7 +155,7 @@ class Keeper:
         build = clock.build if clock else build        # of test_clock: keeper, spawner and boxes have that clock
         self.clock_env = clock.env if clock else {}
         self.words, self.build, self.env, self.is_held = words, build, env, is_held
-        self.spawner_build, self.spawner_env = spawner_build or build, spawner_env     # another one's boxes: of an older release
+        self.spawner_build, self.spawner_env = spawner_build or build, spawner_env     # boxes of another release, which is older
         self.child = self.spawner = self.door_end = None
         self.log = os.path.join(self.folder, "log")
 
@@ -202,7 +204,7 @@ class Keeper:
         return caller_of(self.state)
 
     def door(self, **who):
-        """The door's connection; one in the life of a keeper."""
+        """The door's connection; one in the lifetime of a keeper."""
         return Caller(self.door_end.dup(), who)
 
     def log_text(self):
@@ -235,7 +237,8 @@ class Keeper:
 
 
 def row_sum(*values):
-    """What src/store/sum.c makes of a row: kind, number, length of each value, then its bytes."""
+    """What src/store/sum.c computes from a row: kind, number, length of each value, then its bytes.
+    """
     h = hashlib.blake2b(digest_size=16)
     for value in values:
         kind = 5 if value is None else 1 if isinstance(value, int) else 3 if isinstance(value, str) else 4
@@ -245,7 +248,9 @@ def row_sum(*values):
 
 
 def edit(state, change, *values, is_sound=True):
-    """Changes the state of a keeper that is not there. `is_sound`: as the keeper itself would have; else the disk did it."""
+    """Changes the state of a keeper that does not run. `is_sound`: as the keeper itself would have;
+    otherwise as a faulty disk.
+    """
     db = sqlite3.connect(os.path.join(state, "state.db"))
     db.create_function("row_sum", -1, row_sum, deterministic=True)
     db.execute(change, values)

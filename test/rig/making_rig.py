@@ -1,8 +1,11 @@
-"""A call of the kernel fails while a box is made through the daemon, and by `carrel run`: what making_*_fault_test.py share. Not a test.
+"""A system call fails while a sandbox is created by the daemon or by `carrel run`: what
+making_*_fault_test.py share. Not a test.
 
-strace holds the process that makes boxes and lets the n-th call of a name fail in each process that comes of it, DEEP for n = 1, 2, ... until none is
-hit, or 8 are tried (MAKING_MAX: how many; 0: all), else for a few n. Either the create is refused with a code and nothing of it is left anywhere; or
-the box stands, and then it is as a box always is: the command never runs with less around it (Z14). The same for `carrel run`.
+strace follows the process that creates boxes, and makes the n-th call of a name fail in each
+process that it starts. With DEEP, n is 1, 2, ... until no call is hit, or 8 were tried (MAKING_MAX:
+how many; 0: all); otherwise a few values. Either the create call is refused with a code and leaves
+nothing behind, or the sandbox starts and is as tight as always: the command never runs with less
+isolation (Z14). The same holds for `carrel run`.
 """
 import json
 import os
@@ -18,7 +21,7 @@ MOST = int(os.environ.get("MAKING_MAX", "8")) or 500
 BY_DAEMON = range(1, MOST + 1) if DEEP else (1, 2, 5)
 BY_RUN = range(1, MOST + 1) if DEEP else (1, 4)
 BLOCK = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\nmounts: [{source: workspace, at: /workspace}]\n---\n"
-CAPS_LEN = 200         # the first lines of it: rights, filters, ids; the shell says them by itself, so that a fault in what it starts comes later
+CAPS_LEN = 200         # the first lines of it: rights, filters, ids. The shell prints them itself, so that a fault in programs that it starts comes later
 LOOK = r'''cd /workspace; while read -r what rest; do
   case $what in CapInh:|CapPrm:|CapEff:|CapBnd:|CapAmb:|NoNewPrivs:|Seccomp:|Seccomp_filters:|Groups:|Uid:|Gid:) echo "$what" $rest;; esac
 done </proc/self/status
@@ -41,7 +44,7 @@ class Held:
             until("strace is attached", lambda: self.child.poll() is not None or is_traced(pid))
 
     def end(self):
-        """How often it was hit."""
+        """How often the call was hit."""
         if self.child:
             if self.child.poll() is None:
                 self.child.send_signal(signal.SIGINT)
@@ -61,11 +64,11 @@ def spawner_of(d):
 
 
 class Host:
-    """What a box may leave behind."""
+    """What a sandbox may leave behind."""
 
     def __init__(self, d, workspace):
         self.d, self.workspace, self.names = d, workspace, Names()
-        self.names.watch(os.path.join(d.state, "boxes"))       # their names are the ids that groups carry
+        self.names.watch(os.path.join(d.state, "boxes"))       # their names are the ids in the names of groups
         self.before = self.now()
 
     def now(self):
@@ -74,7 +77,8 @@ class Host:
                 "listed": [i["id"] for i in self.d.must("GET", "/v1/sandboxes")["items"]]}
 
     def left(self):
-        """What is not as it was. Groups that a maker could not remove any more are for the next start to collect."""
+        """What has changed. Groups that a maker could not remove are collected by the next start.
+        """
         try:
             until("all is as it was", lambda: self.now() == self.before)
             if groups_of(self.names.read()):
@@ -88,7 +92,7 @@ class Host:
 
 
 def attempt(d, workspace):
-    """(what the command saw or None, code of the refusal or None)."""
+    """(output of the command or None, code of the refusal or None)."""
     a = d.call("POST", "/v1/sandboxes", {"name": "faulty", "start": True, "workspace": workspace, "manifest": BLOCK})
     if a.status >= 300:
         return None, a.code or "an error without a code: %r" % a
@@ -120,7 +124,7 @@ def by_daemon(d, host, usual, call, error):
         saw, code = attempt(d, workspace)
         has_canary = os.path.exists(os.path.join(workspace, "canary"))
         hit = held.end()
-        if saw is not None and "end\n" not in saw:     # the fault was in what the command itself did: what it said before that counts
+        if saw is not None and "end\n" not in saw:     # the fault was in the command itself: its output before that counts
             saw = usual if saw[:CAPS_LEN] == usual[:CAPS_LEN] or saw.endswith(": Cannot fork\n") and not has_canary else saw
         if saw is not None and saw != usual:
             wrong.append("%d: the command ran, and saw %r, not %r" % (number, *differs(saw, usual)))
@@ -199,7 +203,7 @@ def make_workspace(folder):
 def sweep(*calls):
     """A row for each (call, error)."""
     need_strace()
-    own_place()         # no start of others collects what is left here
+    own_place()         # no start of another test collects what is left here
     with tempfile.TemporaryDirectory(prefix="carrel-making-") as folder, Daemon() as d:
         workspace = make_workspace(folder)
         usual, (run_usual, has_run) = usual_by_daemon(d, workspace), run(workspace)

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""posture - says, from inside, which surfaces of the kernel and of the host can be reached from here.
+"""posture - reports, from inside, which interfaces of the kernel and of the host can be reached.
 
   posture.py                        id<TAB>OPEN|closed<TAB>detail, a line each; limits as id<TAB>-<TAB>soft<TAB>hard
-  posture.py --judge ACCEPTED       reads such lines on standard input; exit 1 where one is OPEN that ACCEPTED does
-                                    not name, where an id is missing, or where ACCEPTED names what does not exist
+  posture.py --judge ACCEPTED       reads such lines on standard input. Exit 1 if one is OPEN that ACCEPTED does
+                                    not name, if an id is missing, or if ACCEPTED names one that does not exist
 
-Nothing is attacked: every probe asks, and either it is refused or what it made is undone. A socket is made and never
-connected, but for three that stand for the host (see HOST below). Each probe runs in a child of its own, so that one
-that is answered with a signal is one closed line. Nothing outside the working directory is written.
+Nothing is attacked: every probe asks, and either it is refused or its effect is undone. Sockets are
+created and never connected, except the three that stand for the host (see HOST below). Each probe
+runs in its own child, so that a probe that is killed by a signal gives one closed line. Nothing
+outside the working directory is written.
 
-HOST: a test that wants these three to mean something listens outside, and names the places in the environment:
-PROBE_ABSTRACT (an abstract socket's name), PROBE_SOCKET (a socket's path), PROBE_PORT (a port of 127.0.0.1), and sets
-PROBE_SECRET, which must not be seen inside.
+HOST: a test that uses these three listens outside, and names the places in the environment:
+PROBE_ABSTRACT (the name of an abstract socket), PROBE_SOCKET (a socket's path), PROBE_PORT (a port
+of 127.0.0.1). It also sets PROBE_SECRET, which must not be visible inside.
 """
 import ctypes
 import errno
@@ -28,7 +29,7 @@ import termios
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
 
-NUMBERS = {  # call: x86_64, aarch64 (from 424 on they are one)
+NUMBERS = {  # call: x86_64, aarch64 (the same from 424 on)
     "ioctl": (16, 29), "ptrace": (101, 117), "syslog": (103, 116), "personality": (135, 92), "pivot_root": (155, 41),
     "chroot": (161, 51), "acct": (163, 89), "swapoff": (168, 225), "init_module": (175, 105), "quotactl": (179, 60),
     "add_key": (248, 217), "keyctl": (250, 219), "unshare": (272, 97), "perf_event_open": (298, 241),
@@ -50,7 +51,8 @@ SOCKETS = [
     ("smc", 43, socket.SOCK_STREAM, 0),
 ]
 
-# name | call | arguments (a function is called in the child) | errors that only who is let through can get
+# name | call | arguments (a function is called in the child) | errors that only a permitted call
+# can return
 CALLS = [
     ("io_uring_setup", "io_uring_setup", [1, BUFFER], []),
     ("keyctl_get_session", "keyctl", [0, -3, 1], []),
@@ -84,7 +86,7 @@ CALLS = [
 
 READ, WRITE, BOTH = os.O_RDONLY, os.O_WRONLY, os.O_RDWR
 
-# id | path | how it is opened | bytes that must come (0: opening is enough)
+# id | path | how it is opened | bytes that must be readable (0: opening is enough)
 FILES = [
     ("proc.kcore", "/proc/kcore", READ, 16), ("proc.sysrq_w", "/proc/sysrq-trigger", WRITE, 0),
     ("proc.core_pattern_w", "/proc/sys/kernel/core_pattern", WRITE, 0),
@@ -107,10 +109,12 @@ FILES = [
 
 CPU_LISTS = ["/sys/devices/system/cpu/" + name for name in ("online", "possible", "present")]
 DPKG_SHOWN = {"status", "info"}
-# Beside what is shown of the host's settings lie these, which may hold secrets, name accounts, or set PATH.
+# These are beside the visible settings of the host. They may hold secrets, name accounts, or set
+# PATH.
 SECRETIVE = ["/etc/chromium.d/apikeys", "/etc/maven/settings.xml", "/etc/R/Renviron.site", "/etc/ImageMagick-6/policy.xml", "/etc/php/8.2/fpm", "/etc/profile",
              "/etc/bash.bashrc", "/etc/npmrc", "/etc/pip.conf", "/etc/gitconfig.d", "/etc/environment", "/etc/sudoers", "/etc/ssl/private"]
-# What a sandbox has where its manifest asks for nothing (docs/FIELDS.md); a task or a MiB more is what the runtime itself has.
+# What a sandbox has if its manifest requests nothing (docs/FIELDS.md); one task or MiB more is the
+# runtime's own.
 OPEN_FILES_MOST, PIDS_MOST, DISK_MIB_MOST = 65536, 16384 + 66, 2048 + 1
 
 LIMITS = ["RLIMIT_NPROC", "RLIMIT_NOFILE", "RLIMIT_CORE", "RLIMIT_MEMLOCK"]
@@ -129,7 +133,8 @@ def call(name, arguments):
     return result, error_name(ctypes.get_errno()) if result < 0 else "ok"
 
 
-# A probe answers (is it open, detail). What it raises as OSError is a refusal with that error's name.
+# A probe returns (is it open, detail). An OSError that it raises is a refusal with that error's
+# name.
 
 def probe_socket(family, kind, protocol):
     socket.socket(family, kind, protocol).close()
@@ -241,7 +246,7 @@ def probe_secret():
 
 
 def probes():
-    """id, function, arguments: in the order they are printed."""
+    """id, function, arguments: in the order in which they are printed."""
     for name, *where in SOCKETS:
         yield "sock." + name, probe_socket, where
     for name, *what in CALLS:
@@ -270,11 +275,11 @@ def probes():
     yield "limit.disk", probe_disk, []
 
 
-RESULT = -1     # in a probe's child: where it writes its answer
+RESULT = -1     # in a probe's child: where it writes its result
 
 
 def ask(function, arguments):
-    """Runs one probe in a child; a child that dies is closed, with the signal as the detail."""
+    """Runs one probe in a child. A child that dies is closed, with the signal as the detail."""
     global RESULT
     sys.stdout.flush()
     source, sink = os.pipe()
@@ -286,7 +291,7 @@ def ask(function, arguments):
             is_open, detail = function(*arguments)
         except OSError as e:
             is_open, detail = False, error_name(e.errno) if e.errno else str(e)
-        except BaseException as e:      # a probe that breaks has proven nothing closed
+        except BaseException as e:      # a probe that fails has not shown that anything is closed
             is_open, detail = True, f"the probe broke: {e!r}"
         os.write(sink, f"{'OPEN' if is_open else 'closed'}\t{detail}".encode())
         os._exit(0)
@@ -298,7 +303,7 @@ def ask(function, arguments):
 
 
 def accepted_read(path):
-    """id: reason, one line each; what stands behind # is a comment."""
+    """id: reason, one line each; text after # is a comment."""
     rows = {}
     with open(path, encoding="utf-8") as f:
         for line in f:

@@ -1,6 +1,8 @@
-"""The origins that real programs ask in egress_programs_test: the public names they are made for, on loopback addresses, with certificates of the test's own authority.
+"""The servers that real programs use in egress_programs_test: their public names, on loopback
+addresses, with certificates of the test's own authority.
 
-Not a test. One server speaks for all names of 127.0.0.1, by the Host of a request; what HTTP/2 is asked of has addresses of its own.
+Not a test. One server answers for all names of 127.0.0.1, by the Host of a request; hosts that are
+used with HTTP/2 have their own addresses.
 """
 import base64
 import gzip
@@ -55,7 +57,7 @@ int main(int argc, char **argv)
 '''
 
 
-# -- what the sites hold ---------------------------------------------------------------------------------------------
+# -- content of the sites --------------------------------------------------------------------------
 
 def wheel():
     """tiny-1.0-py3-none-any.whl"""
@@ -96,7 +98,7 @@ def deb(folder):
 
 
 def repository(folder):
-    """A bare repository that dumb http serves."""
+    """A bare repository, served over dumb HTTP."""
     env = dict(os.environ, **ENV, HOME=folder, GIT_CONFIG_NOSYSTEM="1")
     git = lambda *words, cwd=folder: subprocess.run(["git", *words], cwd=cwd, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     git("init", "-q", "work")
@@ -173,7 +175,7 @@ class Site(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def events(self):
-        """The second event comes once somebody who has read the first asks for it."""
+        """The second event is sent when a client that has read the first one requests it."""
         Site.go_on.clear()
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -198,17 +200,17 @@ class Site(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 
 
-# -- databases and mail ----------------------------------------------------------------------------------------------
+# -- databases and mail ----------------------------------------------------------------------------
 
 def message(kind, body=b""):
     return kind + struct.pack(">I", 4 + len(body)) + body
 
 
 def postgres(peer):
-    """As much of PostgreSQL as `select` needs: the client speaks first."""
+    """As much of PostgreSQL as `select` needs: the client sends first."""
     f = peer.makefile("rb")
     code = 80877103
-    while code in (80877103, 80877104):          # asks for TLS, or GSS
+    while code in (80877103, 80877104):          # a request for TLS, or for GSS
         begin = f.read(8)
         if len(begin) < 8:
             return
@@ -230,7 +232,7 @@ def postgres(peer):
 
 
 def mail(peer):
-    """SMTP: the server speaks first."""
+    """SMTP: the server sends first."""
     peer.sendall(b"220 mail.example.com ready\r\n")
     for line in peer.makefile("rb"):
         word = line.split()[0].upper()
@@ -240,10 +242,10 @@ def mail(peer):
         peer.sendall(b"250 taken: %s\r\n" % word)
 
 
-# -- all of it -------------------------------------------------------------------------------------------------------
+# -- all of it -------------------------------------------------------------------------------------
 
 class Tls(http.server.ThreadingHTTPServer):
-    """Greets in the thread of its connection: who is slow there keeps nobody else."""
+    """Sends its greeting in the thread of the connection, so that a slow client delays no other."""
     daemon_threads, request_queue_size = True, 128
     context = None
 
@@ -261,7 +263,7 @@ class Tls(http.server.ThreadingHTTPServer):
 
 
 class World:
-    """`folder` is what the programs get to see: the authority's certificate, the static client."""
+    """`folder` is what the programs see: the authority's certificate, the static client."""
 
     def __init__(self, folder, private):
         self.authority = Authority()

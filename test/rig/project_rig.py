@@ -1,9 +1,10 @@
-"""What the tests of test/projects share: a project as a user has it, four ways to work in it, and what of the host's workspace may have changed.
+"""What the tests of test/projects share: a project as a user has it, four ways to work in it, and
+which changes of the host's workspace are permitted.
 
-Not a test. A scenario is a list of steps; each way does all of them in a copy of its own:
-  ("sh", LINE, STATUS, WORDS)      the line's exit status, and what its output holds
-  ("edit", NAME, OLD, NEW)         a file of the workspace, with what that way has for files
-  ("serve", LINE, PATH, WORDS)     in the background; a page is asked for from the host, and the server is killed
+Not a test. A scenario is a list of steps; each way runs all of them in its own copy:
+  ("sh", LINE, STATUS, WORDS)      the line's exit status, and what its output contains
+  ("edit", NAME, OLD, NEW)         a file of the workspace, edited with the file functions of that way
+  ("serve", LINE, PATH, WORDS)     in the background; the host requests a page, and the server is killed
 """
 import hashlib
 import ipaddress
@@ -32,10 +33,12 @@ DATES = {"GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE": "2026-
 IDENTITY = "[user]\n\tname = Ada L\n\temail = ada@example.invalid\n[init]\n\tdefaultBranch = main\n"
 
 
-# -- the host's workspace ------------------------------------------------------------------------------------------------
+# -- the host's workspace --------------------------------------------------------------------------
 
 def snapshot(top):
-    """path -> what it is, all of it: kind and mode, owner, bytes, and for a file the moment of its last change."""
+    """path -> everything about it: kind and mode, owner, bytes, and for a file the time of its last
+    change.
+    """
     found = {}
     for base, dirs, files in os.walk(top):
         for name in dirs + files:
@@ -51,7 +54,9 @@ def snapshot(top):
 
 
 def differences(top, before, may_change):
-    """What is not as it was although no pattern of `may_change` has its path; and what is new, and not as the workspace's owner would have made it."""
+    """Changed paths that match no pattern of `may_change`; and new ones whose mode or owner differ
+    from what the workspace's owner would create.
+    """
     after, wrong = snapshot(top), []
     own = os.lstat(top)
     for path in sorted(set(before) | set(after)):
@@ -65,13 +70,15 @@ def differences(top, before, may_change):
 
 
 def copy(source, to):
-    """With modes, links and moments."""
+    """With modes, links and times."""
     shutil.copytree(source, to, symlinks=True)
     return to
 
 
 class Project:
-    """A copy of test/projects/NAME below `folder`, with a home, what `carrel init` writes, and a history of at least one commit."""
+    """A copy of test/projects/NAME below `folder`, with a home, the result of `carrel init`, and a
+    history of at least one commit.
+    """
 
     def __init__(self, name, folder, history=None):
         os.chmod(folder, 0o755)
@@ -84,7 +91,7 @@ class Project:
         self.env.update(HOME=self.home, PATH="/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", TMPDIR=os.path.join(folder, "tmp"), GIT_CONFIG_NOSYSTEM="1", **DATES)
         os.mkdir(self.env["TMPDIR"])
         shutil.copytree(os.path.join(PROJECTS, name), self.path)
-        for base, dirs, files in os.walk(self.path):                # as a checkout with umask 022 has them, whatever this one has
+        for base, dirs, files in os.walk(self.path):                # as a checkout with umask 022, whatever the umask of this one is
             for entry in dirs:
                 os.chmod(os.path.join(base, entry), 0o755)
             for entry in files:
@@ -100,7 +107,7 @@ class Project:
         return subprocess.run(["sh", "-ec", line], cwd=path or self.path, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
 
     def permit_registry(self, host):
-        """Where `host` leads to an address that is not public (a mirror), what its operator would write."""
+        """If `host` has an address that is not public (a mirror), what its operator would write."""
         found = {info[4][0] for info in socket.getaddrinfo(host, 443, socket.AF_INET, socket.SOCK_STREAM)}
         private = ["%s/32" % address for address in sorted(found) if not ipaddress.ip_address(address).is_global]
         if private:
@@ -112,7 +119,7 @@ class Project:
                 f.write(line + "providers: {local: {isolated: true, mounts: true, egress: true}}\n")
 
 
-# -- four ways -------------------------------------------------------------------------------------------------------------
+# -- four ways -------------------------------------------------------------------------------------
 
 class Run:
     """`carrel run` for each command; files are edited on the host; a server has no port."""
@@ -141,7 +148,7 @@ class Run:
 
 
 class Living:
-    """The commands of a sandbox that stays: create, exec, cp, url, kill, stop."""
+    """The commands of a living sandbox: create, exec, cp, url, kill, stop."""
     name = "carrel create, exec, cp"
 
     def __init__(self, project, path, daemon):
@@ -181,7 +188,9 @@ class Living:
 
 
 class Mcp:
-    """The tools of an agent: `carrel mcp` on standard input and output, with a daemon of its own unless that needs a host file."""
+    """The tools of an agent: `carrel mcp` on standard input and output, with its own daemon unless
+    that needs a host file.
+    """
     name = "MCP"
 
     def __init__(self, project, path, daemon):
@@ -220,7 +229,7 @@ class Mcp:
         self.call("write_files", files=[{"path": "/workspace/" + name, "content": change(text)}])
 
     def serve(self, line):
-        """Its port is not the host's: the page is asked for from inside."""
+        """Its port is not a port of the host: the page is requested from inside."""
         self.ask("tools/call", {"name": "mastra_workspace_execute_command", "arguments": {"command": line, "background": True}})
         until("the server listens", lambda: self.sh("curl -fsS -o /dev/null http://127.0.0.1:%d/" % PORT)[0] in (0, 22))
         return None, lambda: None
@@ -253,7 +262,7 @@ class Python:
         self.sandbox.stop()
 
 
-# -- the work --------------------------------------------------------------------------------------------------------------
+# -- the work --------------------------------------------------------------------------------------
 
 def do_step(way, kind, *words):
     """None, or what went wrong."""
@@ -283,7 +292,7 @@ def do_step(way, kind, *words):
 
 
 def work(kind, project, path, daemon, steps):
-    """All steps of one way; the reasons why not."""
+    """All steps of one way; the list of failures."""
     way = kind(project, path, daemon)
     wrong = []
     try:
@@ -298,7 +307,7 @@ def work(kind, project, path, daemon, steps):
 
 
 def left_behind(project, daemon):
-    """What of Carrel is still there after all sandboxes were stopped."""
+    """What of Carrel still exists after all sandboxes were stopped."""
     wrong = ["%s in TMPDIR" % name for name in os.listdir(project.env["TMPDIR"])]
     wrong += ["%s in the state directory" % name for name in os.listdir(os.path.join(daemon.state, "boxes"))]
     known = {".gitconfig", ".config", ".config/carrel", ".config/carrel/host.yaml"}
@@ -306,8 +315,9 @@ def left_behind(project, daemon):
 
 
 def hour(project, steps, may_change, same, ways=(Run, Living, Mcp, Python)):
-    """Every way in a copy of its own; then each copy, the other ways' copies and the machine are compared. `steps` may be a function of the way;
-    `same`: lines whose output is alike in all copies, on the host."""
+    """Each way in its own copy; then the copies and the machine are compared. `steps` may be a
+    function of the way. `same`: lines whose output on the host is equal in all copies.
+    """
     inventory = Inventory()
     before, copies = snapshot(project.path), {}
     with Daemon(*(["--host", project.host_file] if project.host_file else []), env=project.env) as daemon:

@@ -1,4 +1,5 @@
-"""What the tests of sdk/python share: the package from its folder, a daemon, rows that name what was raised.
+"""What the tests of sdk/python share: the package in its folder, a daemon, rows that name the
+exception.
 
 Not a test.
 """

@@ -1,11 +1,12 @@
-"""The clock that a test moves under processes of build-layers (src/clock/clock.h). Not a test.
+"""The clock that a test moves for processes of build-layers (src/clock/clock.h). Not a test.
 
     clock = Clock()
     with Bench(clock.env, clock.build) as bench:
         ...
         clock.move(60)                   # a minute passes at once, for every process that was started with clock.env
 
-The kernel's own time stays: what a command used of the processor, sleep(1) in a sandbox, timeouts of sockets. Without build-layers the minute is waited for.
+The kernel's own time is not changed: processor time of a command, sleep(1) in a sandbox, timeouts
+of sockets. Without build-layers the test waits for the minute.
 """
 import contextlib
 import ctypes
@@ -25,7 +26,7 @@ class Clock:
         self.moves = os.access(LAYERS, os.X_OK)
         self.build = BUILD if self.moves else os.path.dirname(CARREL)
         self.env = {}
-        self.window = 600 if self.moves else 4     # seconds: within these something has to have come to where a test wants it
+        self.window = 600 if self.moves else 4     # seconds: within these, the state that a test waits for must be reached
         if not self.moves:
             return
         fd, self.file = tempfile.mkstemp(prefix="carrel-clock-")
@@ -37,7 +38,7 @@ class Clock:
         self.boot, self.wall = (ctypes.c_int64.from_buffer(self.map, at) for at in (0, 8))
 
     def move(self, seconds):
-        """So much time passes: on the boot clock, and on the wall clock."""
+        """This time passes: on the boot clock, and on the wall clock."""
         if not self.moves:
             time.sleep(seconds)
             return
@@ -46,7 +47,9 @@ class Clock:
 
     @contextlib.contextmanager
     def fast(self):
-        """Meanwhile a second passes every few moments: for a wait that begins at a moment which nobody outside sees."""
+        """Meanwhile a second passes every few moments: for a wait whose start is not visible
+        outside.
+        """
         over = threading.Event()
 
         def run():
@@ -63,11 +66,11 @@ class Clock:
                 runner.join()
 
     def set_wall(self, seconds):
-        """Somebody sets the wall clock, to so much after the machine's own. No time passes."""
+        """The wall clock is set to this much after the machine's own. No time passes."""
         self.wall.value = round(seconds * 1000)
 
     def boot_ms(self):
-        """What the moved processes read."""
+        """What the processes with this clock read."""
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000 + (self.boot.value if self.moves else 0)
 
     def __enter__(self):

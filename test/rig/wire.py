@@ -1,6 +1,7 @@
-"""The bytes of our messages, for every rig that plays a part: heads, records, packed trees and frames, with the numbers src/wire and src/api give.
+"""The bytes of Carrel's messages, for every rig that plays a part: heads, records, packed trees and
+frames, with the numbers of src/wire and src/api.
 
-Not a test. A rig says who speaks to whom; here stands how it is spelt.
+Not a test. A rig decides who speaks to whom; this module encodes and decodes.
 """
 import os
 import re
@@ -47,7 +48,7 @@ OPS = {name: CODES[code] for code, name in re.findall(r'\{ OP_(\w+), "([\w.]+)"'
 def head(kind):
     return HEAD.pack(MAGIC, VERSION, KIND[kind])
 
-# -- records and trees ----------------------------------------------------------------------------------------------
+# -- records and trees -----------------------------------------------------------------------------
 
 
 def entry(tag, kind, value):
@@ -67,7 +68,9 @@ def value_bytes(kind, value):
 
 
 def record(fields):
-    """A dict, or (name, value) pairs in their order. A list stands for a field that comes again and again; a dict is a record within."""
+    """A dict, or (name, value) pairs in order. A list is a repeated field; a dict is a nested
+    record.
+    """
     out = b""
     for name, value in fields.items() if isinstance(fields, dict) else fields:
         tag, kind = FIELDS[name]
@@ -77,7 +80,9 @@ def record(fields):
 
 
 def pairs(raw, nested=None):
-    """The fields of a record as (name, value) in their order; a record within is what `nested` makes of it, or pairs."""
+    """The fields of a record as (name, value) in order. A nested record is what `nested` makes of
+    it, or pairs.
+    """
     out, at = [], 0
     while at < len(raw):
         tag, kind, length = ENTRY.unpack_from(raw, at)
@@ -96,7 +101,7 @@ def pairs(raw, nested=None):
 
 
 def unrecord(raw):
-    """The fields by name; those that may come again and again are lists."""
+    """The fields by name; those that may be repeated are lists."""
     got = {}
     for name, value in pairs(raw, unrecord):
         if name in REPEATED:
@@ -120,7 +125,7 @@ def tree(value, key=None):
     return head + name + b"\0" + body + b"\0" + b"".join(tree(v, k) for k, v in children)
 
 
-# -- frames of a channel --------------------------------------------------------------------------------------------
+# -- frames of a channel ---------------------------------------------------------------------------
 
 
 def frame(kind, body=b"", offset=0, length=None):
