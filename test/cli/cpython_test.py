@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # slow: 55 s: CPython's own tests of the system's interfaces, once outside and once inside
 # deep: it repeats, through another's tests, what programs_test and filter_programs_test show
-"""cpython_test - CPython's own tests (Debian's libpython3.11-testsuite), case by case: what passes outside passes inside, or is a row below with its reason.
+"""cpython_test - CPython's own tests (Debian's libpython3.11-testsuite), case by case: what passes
+outside passes inside, or is a row below with its reason.
 
-A row that names nothing any more fails as well. Without a word the files about the system's interfaces that are quick; `cpython_test.py --whole` runs all
-that look at the system (25 minutes on two cores); `cpython_test.py test_NAME...` those. Prints TAP.
+A row that matches no difference fails too. Without an argument, the quick files about the system's
+interfaces run. `cpython_test.py --whole` runs all files that use the system (25 minutes on two
+cores); `cpython_test.py test_NAME...` runs those files. Prints TAP.
 """
 import fnmatch
 import os

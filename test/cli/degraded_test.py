@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""With one mechanism of the kernel taken away: the same verdicts inside, or a typed refusal; never a weaker sandbox. TAP."""
+"""With one kernel mechanism taken away, the verdicts inside are the same, or the start is a typed
+refusal; never a weaker sandbox. TAP.
+"""
 import json
 import os
 import sys

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""disk_test - where /tmp and the home lie (metadata.carrel.disk): in memory, or on a sized image, which leaves nothing however its sandbox ends."""
+"""disk_test - where /tmp and the home are (metadata.carrel.disk): in memory, or on an image of
+fixed size, of which nothing is left however its sandbox ends.
+"""
 import json
 import os
 import re

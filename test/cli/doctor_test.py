@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Takes one mechanism away at a time and watches its line of `carrel doctor` flip. Prints TAP."""
+"""Takes away one mechanism at a time and checks that its line of `carrel doctor` changes. Prints
+TAP.
+"""
 import json
 import os
 import subprocess

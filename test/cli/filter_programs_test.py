@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The system call filter is wide enough for the programs that agents use.
+"""The system call filter permits what the programs need that agents use.
 
-Every program runs under the filter alone (filter-run), with AF_UNIX and, where it says so, without. A program that
-this machine does not have is skipped by name.
+Every program runs under the filter alone (filter-run), with AF_UNIX and, for some rows, without. A
+program that this machine does not have is skipped by name.
 """
 import os
 import shutil

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Operations of git, each inside a sandbox and outside: the host has the same afterwards, byte for byte. Prints TAP.
+"""Operations of git, each inside a sandbox and outside: afterwards the files are equal, byte for
+byte. Prints TAP.
 
-Each row begins with the same repository, made on the host, and runs its script once in a copy on the host and once in a copy in a sandbox, with the same
-dates and the caller's own identity. Compared are all files of both copies (names, modes, bytes) but the index, of which git's own listing is.
+Each row starts with the same repository, created on the host. It runs its script once in a copy on
+the host and once in a copy in a sandbox, with the same dates and the caller's own identity. All
+files of both copies are compared (names, modes, bytes), except the index, of which git's own
+listing is compared.
 """
 import json
 import os

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""hints_test - mistakes of a first hour: each answer names the thing to do, and what is pasted works. Prints TAP."""
+"""hints_test - mistakes of a new user: each answer names the next step, and what is pasted from it
+works. Prints TAP.
+"""
 import json
 import os
 import shlex

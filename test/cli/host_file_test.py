@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""host_file_test - host files at their default places, what each may set, `carrel allow`, and hints that work when they are pasted. TAP.
+"""host_file_test - host files at their default places, what each may set, `carrel allow`, and hints
+that work when they are pasted. TAP.
 
-Each part has a home of its own. As root the machine's file is tried too, in a mount namespace with an /etc of its own.
+Each part has its own home. As root, the machine's file is tested too, in a mount namespace with its
+own /etc.
 """
 import json
 import os

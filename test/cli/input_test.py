@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Bad input to `carrel run`: each a clear typed error, a status that is not 0, and nothing left behind. Prints TAP.
+"""Bad input to `carrel run`: each gives a clear typed error, a status other than 0, and leaves
+nothing behind. Prints TAP.
 
-And the worst input of all, SIGKILL at any moment: what is left then, the next start collects, and nothing else.
+And the worst input, SIGKILL at any moment: the next start collects what is left, and nothing else.
 """
 import json
 import os

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""inventory_test - the inventory of test/rig blames each kind of thing that a test may leave, and nothing of a test beside it. TAP.
+"""inventory_test - the inventory of test/rig reports each kind of object that a test may leave, and
+no object of a test that runs beside it. TAP.
 
-Two programs side by side: one leaves a thing of each kind on purpose and says what its inventory finds; the other looks meanwhile.
+Two programs side by side: one leaves an object of each kind on purpose and prints what its
+inventory finds. The other checks its own inventory meanwhile.
 """
 import json
 import os

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""limits_reached_test - a full private disk, and too many processes: limits that end nothing are named with how the command ended, in `run` and by every front of the daemon."""
+"""limits_reached_test - a full private disk, and too many processes: limits that do not end a
+command are named when the command ends, in `run` and by every interface of the daemon.
+"""
 import json
 import os
 import subprocess

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""mistakes_test - mistakes of a first hour (mistakes.txt): each answer names the place, the cause and the next step; and those that need more than a command line. Prints TAP."""
+"""mistakes_test - mistakes of a new user (mistakes.txt): each answer names the place, the cause and
+the next step. Also mistakes that need more than a command line. Prints TAP.
+"""
 import json
 import os
 import re

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Every number of a manifest at both ends of what its schema says, and one past each: none wraps, none breaks a start. TAP.
+"""Every number of a manifest at both ends of the range in its schema, and one past each end: none
+wraps, none breaks a start. TAP.
 
-The rows are read from `carrel schema`, so that a new field is tried without a word here.
+The rows are read from `carrel schema`, so a new field is tested without a change here.
 """
 import json
 import os

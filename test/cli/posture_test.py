@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What posture.py finds open in a sandbox is what posture.accepted names, and nothing else.
+"""What posture.py finds open in a sandbox is exactly what posture.accepted names.
 
-First the system call filter by itself, as the user who runs the test (for root nothing else is in its way), and the
-same without it, so that the probes are seen to find something. Then a whole sandbox, with the host listening outside, and the
-same probes without one.
+First with the system call filter alone, as the user that runs the test (for root nothing else
+refuses), and without it, so that the probes are seen to find something. Then in a whole sandbox,
+while the host listens outside, and the same probes without a sandbox.
 """
 import os
 import shutil

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # slow: 25 s: 45 programs one after another, among them four compilers, a database server and three virtual machines
-"""programs_test - the programs of docs/PROGRAMS.md that are installed here: each works, or is refused in words. Prints TAP."""
+"""programs_test - the programs of docs/PROGRAMS.md that are installed here: each works, or is
+refused with a reason. Prints TAP.
+"""
 import glob
 import os
 import re

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """`carrel run`: the exec contract, and the cases of AIP-36 that need a running sandbox. Prints TAP.
 
-One terminal event with one of eight words; the whole tree dies; nobody who holds standard output open keeps the call from
-returning; output is live and exact; input, signals and the terminal pass through; the exit status is the command's own.
+One terminal event with one of eight words. The whole tree is killed. A process that holds standard
+output open does not keep the call from returning. Output is immediate and exact. Input, signals and
+the terminal are forwarded. The exit status is the command's own.
 """
 import fcntl
 import hashlib

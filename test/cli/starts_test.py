@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Hosts that are built differently: what is mounted below the system directories (WSL, the NVIDIA runtime, Nix, a separate /usr/local). TAP.
+"""Hosts with another layout: other mounts below the system directories (WSL, the NVIDIA runtime,
+Nix, a separate /usr/local). TAP.
 
-Each host is a mount namespace of this test's own. As root and as an ordinary user: the second is played in a nested user namespace.
+Each host is a mount namespace of this test. Runs as root and as an ordinary user; the second is
+imitated in a nested user namespace.
 """
 import json
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""stopped_test - `carrel run` that is stopped, or is another job than the terminal's: its command is held to its limit all the same.
+"""stopped_test - `carrel run` that is stopped, or is a background job of the terminal: its
+command's time limit applies all the same.
 
 Rows of the threat list: C21 C22.
 """

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""tmux_test - a person's session under tmux, in `carrel run -t` and in `carrel shell`: no limit on time ends it, and what a terminal does, it does. Prints TAP.
+"""tmux_test - a person's session under tmux, in `carrel run -t` and in `carrel shell`: no time
+limit ends it, and the terminal behaves as usual. Prints TAP.
 
-Two days pass at once (test_clock): more than every default limit. That they do pass is seen by the same command without a terminal, which ends by its limit.
+Two days pass at once (test_clock): longer than every default limit. The control is the same command
+without a terminal, which its limit ends.
 """
 import fcntl
 import os

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Volumes of `carrel run`, and `carrel volume create|ls|rm|prune`: what stays, who may use it, and what is refused. Prints TAP."""
+"""Volumes of `carrel run`, and `carrel volume create|ls|rm|prune`: what is kept, who may use it,
+and what is refused. Prints TAP.
+"""
 import json
 import os
 import pty

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""A linked worktree (git worktree add) as the workspace: its repository comes in under the same rules, or the run is refused in words. Prints TAP."""
+"""A linked worktree (git worktree add) as the workspace: its repository is mounted under the same
+rules, or the run is refused with a reason. Prints TAP.
+"""
 import json
 import os
 import shutil

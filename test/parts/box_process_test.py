@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # slow: 25 s: twenty scenes of one box after the other, some of which fill its output
-"""The box process by itself: a keeper written in Python has a real spawner begin real boxes, and holds them to the contract of an exec.
+"""The box process by itself: a keeper written in Python has a real spawner start real boxes, and
+checks the contract of an exec.
 
-Exactly one end each; output by offset, never twice; nobody waits for anybody; what one word kills is dead. Figures are printed as comments.
+Each command ends exactly once. Output is read by offset, never twice. No caller waits for another.
+What one call kills is dead. Figures are printed as comments.
 """
 import errno
 import os

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What a client does when the daemon is not there, goes away, refuses, or lies: every ending is typed, and nothing is believed.
+"""What a client does when the daemon is missing, ends, refuses, or sends invalid answers: every
+result is typed, and no answer is trusted unchecked.
 
-The keeper is a fake one (fake_keeper.py), so nothing here needs a sandbox.
+The keeper is a fake one (fake_keeper.py), so this test needs no sandbox.
 """
 import json
 import os

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""clock_test - N10, Z20: lifetimes are of the boot clock. A year's jump of the wall clock, either way, and a start of the machine.
+"""clock_test - N10, Z20: lifetimes follow the boot clock. The wall clock jumps by a year, in both
+directions, and the machine restarts.
 
-The keeper is that of build-layers: its environment names another boot id, and its wall clock is moved with test_clock. Where the machine's own clock may be set
-(CARREL_TEST_MAY_SET_CLOCK, in test/vm) it is set under a running keeper.
+The keeper is that of build-layers: its environment names another boot id, and test_clock moves its
+wall clock. If the machine's own clock may be set (CARREL_TEST_MAY_SET_CLOCK, in test/vm), the test
+sets it while a keeper runs.
 """
 import os
 import signal

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""door_test - HTTP, REST and the port proxy, against a keeper and boxes that are played here.
+"""door_test - HTTP, REST and the port proxy, with a keeper and boxes that this test imitates.
 
-Rows of the catalogue: G02 to G07, G09, G12, G13 of the daemon's API, C15, E02 and E04 where the door alone can break them.
+Rows of the catalogue: G02 to G07, G09, G12, G13 of the daemon's API, C15, and E02 and E04 as far as
+the door alone can break them.
 """
 import base64
 import http.server

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""files_test - file operations, done inside a box against a payload that plants things.
+"""files_test - file operations inside a box, against a payload that plants links and special files.
 
 Rows of the threat list: B01 B02 B04 B05 B07 B08 B20.
 """

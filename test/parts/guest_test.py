@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # slow: 25 s: trees of hundreds of processes are made and killed in turn
-"""guest_test - pid 1 of a box, spoken to directly: many commands at once, whole trees, connections.
+"""guest_test - pid 1 of a box, controlled directly: many commands at once, whole trees,
+connections.
 
 Rows of the threat list: C02 C04 C06 C07 C10 C11 C14 C16.
 """

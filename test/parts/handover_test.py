@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""handover_test - whose a foreground command is while its keeper hands it over: a box by itself, and a model of all orders of events.
+"""handover_test - who owns a foreground command while its keeper hands it over: a box by itself,
+and a model of all orders of events.
 
-A caller that has gone takes its command along, at once, whatever it had said that nobody read. A keeper that dies before the caller has its end of the channel does not:
-who makes the call again, with its key, meets the living command.
+If the caller closes, its command is killed at once, also if some of the caller's messages were not
+read yet. If the keeper dies before the caller has its end of the channel, the command is not
+killed: a caller that repeats the call with its key gets the running command.
 """
 import os
 import re

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""http_smuggling_test - no request that two readers could frame in two ways gets past the gate (G01, G03, G04, G13).
+"""http_smuggling_test - no request that two readers could frame in two ways passes the gate (G01,
+G03, G04, G13).
 
-Each vector goes in over the unix socket and over TCP, alone and with a whole request behind it. What is refused is refused by
-the gate itself: with its own code, one answer at most, the connection closed, and nothing told to the keeper.
+Each vector is sent over the unix socket and over TCP, alone and followed by a complete request. The
+gate itself refuses: with its own code, at most one answer, a closed connection, and no message to
+the keeper.
 """
 import json
 import os

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""keeper_fault_test - what holds when the keeper is killed at any call, when its disk fills or fails, and when it runs out of descriptors.
+"""keeper_fault_test - what holds when the keeper is killed at any call, when its disk fills or
+fails, and when it runs out of descriptors.
 
-strace puts the faults in. SWEEP_STEP=1 kills at every point, `./dev test --all` at every second; else at the first three of each call and at every fifth after them.
+strace injects the faults. SWEEP_STEP=1 kills at every point, `./dev test --all` at every second
+one; the default is the first three of each call and every fifth after them.
 """
 import os
 import resource

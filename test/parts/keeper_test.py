@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""keeper_test - what the keeper promises of sandboxes: OSP's methods, one of each name, laziness, lifecycles, and that nothing is lost when it dies.
+"""keeper_test - what the keeper promises of sandboxes: OSP's methods, unique names, lazy start,
+lifecycles, and that nothing is lost when it dies.
 
-Runs carrel-keeper with a real spawner and speaks its own protocol; CARREL names the program beside it.
+Runs carrel-keeper with a real spawner and speaks its own protocol; CARREL names the program beside
+it.
 """
 import hashlib
 import os

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""memory_test - what keeper and door do when an allocation fails: the first, the second, ... of every operation, once or from there on (Z12).
+"""memory_test - what keeper and door do when an allocation fails: the first, the second, ... of
+every operation, once or from there on (Z12).
 
-The programs are the shipped ones with malloc(3) wrapped (starve.c). Whatever fails is told with a code, or its caller is let go of; nothing
-crashes, nothing is half done, nothing is lost, no box feels it, and what was taken is given back. Then memory is there again, and all goes on.
-MEMORY_STEP=1 fails at every allocation; the default steps over some of the long ones, `./dev test --all` over fewer.
+The programs are the shipped ones with malloc(3) wrapped (starve.c). Each failure is reported with a
+code, or the caller's connection is closed. Nothing crashes, nothing is half done, nothing is lost,
+no box is affected, and everything allocated is freed. When memory is available again, everything
+works. MEMORY_STEP=1 fails at every allocation; the default skips some of the long ones, `./dev test
+--all` fewer.
 """
 import http.client
 import json

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""network_changes_test - a list of destinations can be changed without end, and narrowing does not fail for want of memory.
+"""network_changes_test - a list of destinations can be changed any number of times, and removing
+entries never fails for lack of memory.
 
-Runs carrel-keeper with a real spawner and speaks its own protocol; CARREL names the program beside it.
+Runs carrel-keeper with a real spawner and speaks its own protocol; CARREL names the program beside
+it.
 """
 import os
 import resource

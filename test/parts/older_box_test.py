@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""older_box_test - a sandbox begun by the release before lives on under the keeper of today.
+"""older_box_test - a sandbox that the previous release started continues under the keeper of this
+release.
 
-Its box says protocol 1: the version before WIRE_BOX_USAGE. The spawner is that of build-layers, told by its environment; the keeper is the shipped one.
+Its box speaks protocol 1: the version before WIRE_BOX_USAGE. The spawner is that of build-layers,
+and its environment sets the version; the keeper is the shipped one.
 """
 import os
 import signal

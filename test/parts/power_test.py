@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""power_test - what a keeper finds again after the power went, at any moment of a recorded life (Z07, Z08; N1, N2).
+"""power_test - what a keeper finds after a power loss, at any moment of a recorded life (Z07, Z08;
+N1, N2).
 
-There is no file system here that loses what was not synced, so it is made from a record: strace writes down every change a keeper makes below its
-state directory, and every reply. For each moment the files are built again as a disk could hold them: only what was synced; that and
-the first half of what was not; that and only the last write. Names of files appear when they were made (as LazyFS has it) or, stricter, when their file or their
-directory was synced. A keeper is started on each: it serves, has everything it had answered, and at most the one call more that it was at.
+No file system here loses what was not synced, so the test builds one from a record: strace writes
+down every change that a keeper makes below its state directory, and every reply. For each moment,
+the files are built again as a disk could hold them: only what was synced; that and the first half
+of the rest; that and only the last write. Names of files appear when they were created (as in
+LazyFS) or, stricter, when their file or their directory was synced. A keeper is started on each: it
+serves, has everything that it had answered, and at most the one call more that was in progress.
 """
 import hashlib
 import os

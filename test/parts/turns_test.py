@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""turns_test - whose call the keeper begins next: one of each owner in turn, however many one of them has sent.
+"""turns_test - whose call the keeper starts next: one of each owner in turn, however many one of
+them has sent.
 
-Speaks as the door does, which asks for many: answers come over one socket, in the order in which calls were served. CARREL names the program beside it.
+Speaks as the door does, which calls for many owners: answers come over one socket, in the order in
+which calls were served. CARREL names the program beside it.
 """
 import os
 import signal

@@ -1,7 +1,8 @@
 """Runs the programs of all wanted stages side by side.
 
-A stage is waiting until the stages it needs have ended well; then its jobs become ready. Ready jobs start while their weights fit into
-the slots: those with a lane (builds) first, then the longest. A job with failures runs once more, by itself, at the end.
+A stage waits until the stages that it needs have succeeded; then its jobs become ready. Ready jobs
+start while their weights fit into the slots: first those with a lane (builds), then the longest. A
+job with failures runs once more, by itself, at the end.
 """
 import json
 import os

@@ -1,4 +1,6 @@
-"""What a person sees of a run: a line for each program that ends, one line that lives on a terminal, and the account at the end."""
+"""What a person sees of a run: a line for each program that ends, one line that is updated on a
+terminal, and the summary at the end.
+"""
 import os
 import sys
 import time

@@ -1,4 +1,6 @@
-"""What keeps the tests honest: streams that must fail, and a project in little in which each stage is broken on purpose."""
+"""Tests of the test runner: streams that must fail, and a small project in which each stage is
+broken on purpose.
+"""
 import json
 import os
 import re

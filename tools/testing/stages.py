@@ -1,4 +1,4 @@
-"""What `./dev test` proves: the table of stages, and the programs that each of them runs."""
+"""The stages of `./dev test`, and the programs that each of them runs."""
 import json
 import os
 import re

@@ -1,4 +1,6 @@
-"""What a program that prints TAP claims. A broken promise is a failure: silence is never a pass."""
+"""The result of a program that prints TAP. A broken promise is a failure, and a program that prints
+nothing never passes.
+"""
 import re
 import signal
 
