@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""admin_test - what an administrator, or the kernel in want of memory, does behind our back: groups and mounts taken away, sandboxes held, processes killed.
+"""admin_test - an administrator, or the kernel when memory runs out, interferes: groups and mounts
+are removed, sandboxes are frozen, processes are killed.
 
-Z15: whoever is killed for want of memory is told as that, once, and nobody else feels it. Z27: what was taken away is a typed error, and a stop still
-completes. Z28: who cannot be ended now does not keep anybody waiting for long, and is collected later.
+Z15: a command that is killed because memory ran out is reported as that, once, and no other one is
+affected. Z27: after a group or mount was removed, calls get a typed error, and a stop still
+completes. Z28: a sandbox that cannot be ended now delays no other call for long, and is collected
+later.
 """
 import glob
 import http.client

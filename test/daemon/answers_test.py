@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""answers_test - what answers and uploads cost the door, where the client does not read or never ends.
+"""answers_test - what answers and uploads cost the door if the client does not read, or never ends
+its request.
 
-The bounds are computed from the door's own limits: what an owner may hold, and what a connection has besides.
+The bounds are computed from the door's own limits: what an owner may hold, and what a connection
+needs besides.
 """
 import json
 import os

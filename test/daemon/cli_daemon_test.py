@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The commands that speak to a daemon, with a real one and real sandboxes: each of them once, mistakes on purpose, output byte for byte,
-signals, a terminal, clients and keepers that die, and libcarrel from C."""
+"""The commands that use a daemon, with a real one and real sandboxes: each of them once, mistakes
+on purpose, output byte for byte, signals, a terminal, clients and keepers that die, and libcarrel
+from C.
+"""
 import fcntl
 import hashlib
 import json

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""collect_test - leases: a create looks at none of the living, and what a killed maker leaves is collected at once, without another start.
+"""collect_test - leases: a create reads none of the living ones, and what a killed maker leaves is
+collected at once, without another start.
 
-Root's leases lie in one directory for the whole machine; in a mount namespace it is this test's own.
+Root's leases are in one directory for the whole machine; in a mount namespace it is this test's
+own.
 """
 import ctypes
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""crash_box_test - a box killed at any system call is lost, and says so; another is untouched.
+"""crash_box_test - a box killed at any system call is lost, and is reported as lost; another one is
+not affected.
 """
 import os
 import sys

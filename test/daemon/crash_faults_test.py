@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""crash_faults_test - a system call of the daemon that fails, is interrupted or comes late: typed errors, nothing answered that did not happen, and life goes on.
+"""crash_faults_test - a system call of the daemon that fails, is interrupted or is delayed: errors
+are typed, no answer is wrong, and the daemon continues.
 """
 import os
 import sys

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # slow: 25 s: 200 sandboxes, and 256 commands one after another
-"""crowd_links_test - a link that is shared never ends because its queue is full (src/keeper/peer.h, Q1): lists of any length, by any number of callers at once.
+"""crowd_links_test - a shared link never ends because its queue is full (src/keeper/peer.h, Q1):
+lists of any length, by any number of callers at once.
 
-One tenant asks for more than the keeper's queue may hold; a foreground command of another owner goes on, and keeper and door are the same processes after each row.
-The same by a payload's refused questions is in test/network/crowd_events_test.py.
+One tenant requests more than the keeper's queue may hold. A foreground command of another owner
+continues, and keeper and door are the same processes after each row.
+test/network/crowd_events_test.py does the same with a payload's refused questions.
 """
 import os
 import sys

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""A working directory that cannot be entered: each front names the directory, and says that it is the argument cwd."""
+"""A working directory that cannot be entered: each interface names the directory, and says that it
+is the argument cwd.
+"""
 import json
 import os
 import subprocess

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # slow: 30 s: a daemon begins forty times, half of them as an ordinary user
-"""A state database that lost a part, or cannot be written: the daemon goes on whole, or refuses to start and says what helps. TAP.
+"""A state database that lost a part, or cannot be written: the daemon starts with everything else,
+or refuses to start and prints the fix. TAP.
 
-It never starts and then fails every create (as it did where state.db could be read and not written).
+It never starts and then fails every create (as it once did if state.db could be read but not
+written).
 """
 import concurrent.futures
 import os

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""deletion_test - scheduled deletion: the daemon's default, a caller's own moment, and what neither extending nor pausing moves."""
+"""deletion_test - scheduled deletion: the daemon's default, a caller's own time, and that neither
+extending nor pausing moves it.
+"""
 import os
 import sys
 import time

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""handover_test - a keeper that dies between box and caller: the command runs once, nobody kills it, and its caller learns how it ended.
+"""handover_test - a keeper that dies between box and caller: the command runs once, is not killed,
+and its caller learns how it ended.
 
-The keeper gives the box its order with one end of a channel, and the caller the other end. strace kills it at each message in turn; the caller is `carrel exec`
-with a key, which makes the same call again.
+The keeper gives the box its order with one end of a channel, and the caller the other end. strace
+kills the keeper at each message in turn. The caller is `carrel exec` with a key, which makes the
+same call again.
 """
 import os
 import subprocess

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""hung_files_test - a workspace on a file system that does not answer: what waits, what does not, and that it ends typed. TAP.
+"""hung_files_test - a workspace on a file system that does not answer: what waits, what does not,
+and that it ends with a typed error. TAP.
 
-The daemon looks at workspaces itself, so all callers wait with it (SECURITY.md, Known limits). Commands that run go on and end at their limits. The file
-system is FUSE, mounted in this program's own mount namespace; its server is here, and holds its answers back.
+The daemon itself reads workspaces, so all callers wait with it (SECURITY.md, Known limits). Running
+commands continue and end at their limits. The file system is FUSE, mounted in this program's own
+mount namespace; its server is in this test, and delays its answers.
 """
 import ctypes
 import os

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""limits_living_test - what control groups hold a living sandbox to, through the daemon: kill, pause, memory, processes, CPU time.
+"""limits_living_test - the limits of a living sandbox that control groups enforce, through the
+daemon: kill, pause, memory, processes, CPU time.
 
-Runs on every host: what `carrel doctor` says cannot be held is skipped by that name, unless CARREL_TEST_ALL_LIMITS says that it must be there.
-test/vm runs it where there is cgroup v2 alone.
+Runs on every host. Rows that `carrel doctor` reports as not enforceable are skipped by that name,
+unless CARREL_TEST_ALL_LIMITS requires them. test/vm runs it on a machine with cgroup v2 alone.
 """
 import json
 import os

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Lists in parts: limit and cursor of sandboxes, execs, denials, tokens and files. Every entry once, in order; across a restart, and when entries go meanwhile."""
+"""Lists in parts: limit and cursor of sandboxes, execs, denials, tokens and files. Every entry
+once, in order, also across a restart, and when entries are removed meanwhile.
+"""
 import base64
 import os
 import signal

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""making_files_fault_test - a call on files fails while a box is made (Z14)."""
+"""making_files_fault_test - a call on files fails while a sandbox is created (Z14)."""
 import os
 import sys
 

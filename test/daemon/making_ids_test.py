@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""making_ids_test - a maker that cannot have its own ids back makes no box, and undoes what it had made: nothing is left for the next start to collect."""
+"""making_ids_test - a maker that cannot get its own ids back creates no sandbox and undoes what it
+had created: nothing is left for the next start to collect.
+"""
 import os
 import sys
 import tempfile

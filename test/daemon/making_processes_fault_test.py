@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""making_processes_fault_test - a call that makes processes, namespaces or sockets fails while a box is made (Z14)."""
+"""making_processes_fault_test - a call that creates processes, namespaces or sockets fails while a
+sandbox is created (Z14).
+"""
 import os
 import sys
 

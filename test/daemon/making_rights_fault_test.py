@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""making_rights_fault_test - a call that takes rights away fails while a box is made (Z14)."""
+"""making_rights_fault_test - a call that drops rights fails while a sandbox is created (Z14)."""
 import os
 import sys
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What the manual shows is true: the pages are accepted, every manifest in them passes, every example works."""
+"""What the manual shows is true: scdoc accepts the pages, every manifest in them passes, every
+example works.
+"""
 import html
 import os
 import re

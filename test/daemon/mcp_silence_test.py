@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Background processes of agents over HTTP end when nothing was heard of their agent for ten minutes: also when the daemon was started again meanwhile, and no
-sooner. Time passes at once (test_clock)."""
+"""Background processes of agents over HTTP end when their agent sent nothing for ten minutes: not
+earlier, and also if the daemon restarted meanwhile. Time passes at once (test_clock).
+"""
 import json
 import os
 import signal

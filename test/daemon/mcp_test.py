@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # slow: 40 s: daemons and agents are killed and started again, one after the other
-"""What MCP promises: Mastra's texts to the letter, nothing outlives its agent unless it is to, tenants never meet, no sandbox where none was asked for."""
+"""What MCP promises: Mastra's texts exactly, nothing outlives its agent unless requested, tenants
+are separate, no sandbox unless one was requested.
+"""
 import json
 import os
 import signal

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # slow: 30 s: a thousand calls, of which two hundred start a program
-"""Every number that the API and the daemon's commands take, at both ends of what they may be, and past each. TAP.
+"""Every number that the API and the daemon's commands take, at both ends of its range, and past
+each end. TAP.
 
-The numbers of the API are read from the daemon's own OpenAPI document: a new field is tried without a word here. One past an end, and what
-wraps in 32 or 64 bits, is refused with its place and both ends; an end is accepted, or refused for another reason; nothing is a 500.
+The numbers of the API are read from the daemon's own OpenAPI document, so a new field is tested
+without a change here. One past an end, and what wraps in 32 or 64 bits, is refused with its place
+and both ends. An end is accepted, or refused for another reason. No answer is a 500.
 """
 import json
 import os

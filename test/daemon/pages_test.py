@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""pages_test - the examples of docs/*.md that are marked `sh tested` do what their page says, typed in as they stand."""
+"""pages_test - the examples of docs/*.md that are marked `sh tested`, typed as they are, do what
+their page says.
+"""
 import os
 import re
 import shutil

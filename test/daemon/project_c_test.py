@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""project_c_test - test/projects/c in `carrel run`, a sandbox that stays, MCP and the Python client: make, a debugger, a history in which one commit is wrong: git bisect run,
-revert, rebase. Prints TAP."""
+"""project_c_test - test/projects/c in `carrel run`, a living sandbox, MCP and the Python client:
+make, a debugger, a history with one wrong commit: git bisect run, revert, rebase. Prints TAP.
+"""
 import os
 import re
 import shutil

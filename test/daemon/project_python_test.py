@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # slow: 25 s: four virtual environments are made, one with a pip of its own
-"""project_python_test - test/projects/python in `carrel run`, a sandbox that stays, MCP and the Python client: a virtual environment, a wheel that is built from its
-source, pytest, an edit, a test that fails, a fix, git, a server. Prints TAP."""
+"""project_python_test - test/projects/python in `carrel run`, a living sandbox, MCP and the Python
+client: a virtual environment, a wheel that is built from its source, pytest, an edit, a test that
+fails, a fix, git, a server. Prints TAP.
+"""
 import os
 import sys
 import tempfile

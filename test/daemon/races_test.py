@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # slow: 25 s: every ordered pair of operations, each on a sandbox of its own
-"""races_test - operations that meet on one sandbox: each gets one typed answer, each command ends once, and nothing is left.
+"""races_test - two operations on one sandbox at the same time: each gets one typed answer, each
+command ends once, and nothing is left.
 
-C23. The second operation begins at an event of the first: its request was sent, its first answer came, or it was done. Every ordered pair runs once, at an event,
-over a front and on a sandbox that the seed chooses; CARREL_TEST_DEEP=1 runs each pair at every event over both fronts, and triples. CARREL_TEST_SEED is a
-number, or `random`.
+C23. The second operation begins at an event of the first: its request was sent, its first answer
+came, or it was done. Every ordered pair runs once, at an event, over an interface and on a sandbox
+that the seed chooses. CARREL_TEST_DEEP=1 runs each pair at every event over both interfaces, and
+triples. CARREL_TEST_SEED is a number, or `random`.
 """
 import collections
 import http.client

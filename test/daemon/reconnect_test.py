@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""reconnect_test - a client of server-sent events whose connection broke goes on behind the last event that it had (Last-Event-ID), or hears that something is lost."""
+"""reconnect_test - a client of server-sent events whose connection broke continues after the last
+event that it received (Last-Event-ID), or is informed that events are lost.
+"""
 import os
 import signal
 import sys

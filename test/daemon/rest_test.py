@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""rest_test - REST against `carrel serve`: every route does what it says, in real sandboxes.
+"""rest_test - REST against `carrel serve`: every route does what it documents, in real sandboxes.
 
-What the door refuses and what passes through it in which pieces is tested without boxes in door_test.py; here whole ways are walked.
+door_test.py tests without boxes what the door refuses, and how it forwards bytes; here, whole
+sequences of calls are tested.
 """
 import base64
 import hashlib

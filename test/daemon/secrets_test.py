@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""secrets_test - secrets by reference: who may have them, where values come from, in `carrel run` and in the daemon alike (docs/SECRETS.md).
+"""secrets_test - secrets by reference: who may use them, where values come from, in `carrel run`
+and in the daemon alike (docs/SECRETS.md).
 
-That no value is left anywhere is shown by test/escape/secrets_leak_test.py.
+test/escape/secrets_leak_test.py shows that no value is left anywhere.
 """
 import json
 import os

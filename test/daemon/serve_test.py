@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""serve_test - `carrel serve`: how it starts, who may start it, what it leaves, what happens when a part of it dies or is stopped.
+"""serve_test - `carrel serve`: how it starts, who may start it, what it leaves, what happens when
+one of its parts dies or is stopped.
 
-Each check makes its own daemon with a state directory of its own; what is not about living together runs without one.
+Each check starts its own daemon with its own state directory; checks that need no living sandbox
+run without one.
 """
 import ctypes
 import json

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""time_limit_test - the limit on a command's time, and who set it, is known to everybody who asks later: in lists, over each front, after a restart of the daemon's parts."""
+"""time_limit_test - a command's time limit, and its source, are reported later too: in lists, over
+each interface, after a restart of the daemon's parts.
+"""
 import json
 import os
 import signal

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""Waiting for a declared port, over each front: REST, `carrel exec`, libcarrel. In the foreground and in the background, with a time limit, with an end that comes
-first, across a restart of the daemon. The server inside begins to listen when the test says so: nothing here waits for luck."""
+"""Waiting for a declared port, over each interface: REST, `carrel exec`, libcarrel. In the
+foreground and in the background, with a time limit, with a command that ends first, across a
+restart of the daemon. The server inside starts to listen when the test tells it to, so nothing
+depends on timing.
+"""
 import json
 import os
 import re

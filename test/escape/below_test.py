@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # slow: 25 s: 30 attacks, each with a sandbox of its own, with the search and without, as two people
-"""Names below the top of a workspace that programs of the host act on: row W08 of the catalogue in SECURITY.md. Prints TAP.
+"""Names below the top of a workspace that programs of the host act on: row W08 of the catalogue in
+SECURITY.md. Prints TAP.
 
-    W08 made in every way (deep, under a renamed parent, as a link, as a second name, exchanged, dated back, from what was there, in a closed directory, under a long
-        path) and found when the command has ended: moved away and reported. Content, packages, repositories and what a person made are reported, and left.
+    W08 created in every way (deep, under a renamed parent, as a link, as a second name, exchanged, with an older date, from an existing file, in a closed
+        directory, under a long path) and found when the command has ended: moved away and reported. Content, packages, repositories and what a
+        person created are reported, and left.
 
 Each attack is made twice: the shipped program must move the name away; without the layer it stays.
 """

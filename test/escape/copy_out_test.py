@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""B23: `carrel cp` out of a sandbox writes below the path that was typed and nowhere else, whatever links the payload has made. TAP."""
+"""B23: `carrel cp` out of a sandbox writes only below the path on the command line, whatever links
+the payload has created. TAP.
+"""
 import os
 import stat
 import subprocess

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""daemon_api_test - hostile clients, tenants, pages, servers inside and state directories against `carrel serve` (groups E and G, Z21, Z24).
+"""daemon_api_test - hostile clients, tenants, pages, servers inside and state directories against
+`carrel serve` (groups E and G, Z21, Z24).
 
-What the door refuses by its form stands in door_test.py and http_smuggling_test.py, what the keeper refuses in keeper_test.py. Here is what lies
-between them: one tenant and another, a page and a port, a payload and an operator's terminal, a secret and whatever is written down.
+door_test.py and http_smuggling_test.py test what the door refuses by its form, keeper_test.py what
+the keeper refuses. Here is what lies between: one tenant and another, a page and a port, a payload
+and an operator's terminal, a secret and everything that is written down.
 """
 import base64
 import concurrent.futures

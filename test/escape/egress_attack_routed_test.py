@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""egress_attack_routed_test - attacks of egress_attack_test against a wall in a namespace of its own (`carrel gate --routed`).
+"""egress_attack_routed_test - attacks of egress_attack_test against a wall in its own namespace
+(`carrel gate --routed`).
 
-What a command is handed, where it dials, and what it can do to ports and routes are this wall's own; the rest is repeated where a run is deep.
+What a command inherits, where it connects, and what it can do to ports and routes is specific to
+this wall; the rest is repeated in a deep run.
 """
 import os
 import sys

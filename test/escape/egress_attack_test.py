@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""egress_attack_test - ways around the wall that nobody had in mind who built it: lists that change under a connection, this machine's own public addresses, names that a proxy
-asks for, descriptors and signals that a command can reach, resolvers and servers that are hostile, listeners that pretend to be the gate's.
+"""egress_attack_test - less obvious ways around the wall: lists that change under a connection,
+this machine's own public addresses, names that a proxy asks for, descriptors and signals that a
+command can reach, hostile resolvers and servers, listeners that pretend to be the gate's.
 
-Each row has a payload that would have got through; what it is expected to see is printed with the row.
+Each row has a payload that would have passed without the check; the expected output is printed with
+the row.
 """
 import os
 import signal

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""egress_daemon_test - sandboxes of one daemon beside each other: what one has is not the other's, lists that change under a client that never rests, floods of what is refused.
+"""egress_daemon_test - sandboxes of one daemon beside each other: each has its own list, lists
+change under a client that never pauses, floods of refused requests.
 
-Everything happens in a network namespace of the test's own, as in egress_test.
+Everything happens in a network namespace of the test, as in egress_test.
 """
 import json
 import os

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""egress_gate_test - group H of the attacks, and the known ways around walls that need no look inside TLS, through `carrel gate`.
+"""egress_gate_test - group H of the attacks, and the known ways around walls that do not inspect
+TLS, through `carrel gate`.
 
-Each payload says `OPEN name` for a way that it found and at last `END`. By the shipped program nothing may open. Then the same payload runs with a check of the
-gate switched off (`off`), or without any gate (`host`), and has to find its way: else the test could not fail, and proves nothing.
+Each payload prints `OPEN name` for a way that it found and at last `END`. With the shipped program,
+none may be open. Then the same payload runs with a check of the gate switched off (`off`), or
+without a gate (`host`), and must find its way: otherwise the test could not fail, and proves
+nothing.
 """
 import os
 import signal

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""egress_load_test - the gate under load and in trouble, through `carrel gate`: two thousand relays, slow peers, a full queue, no descriptors, stopped, killed.
+"""egress_load_test - the gate under load and with faults, through `carrel gate`: two thousand
+relays, slow peers, a full queue, no descriptors, stopped, killed.
 
-What must hold every time: what is not listed is never reached, what waits is served later or ends, and nothing is left behind. Figures are printed as comments. A deep run
-has ten thousand relays, or as many as descriptors allow, and more bytes and turns of everything.
+What must always hold: a host that is not listed is never reached, what waits is served later or
+ends, and nothing is left behind. Figures are printed as comments. A deep run has ten thousand
+relays, or as many as descriptors allow, and more bytes and rounds of everything.
 """
 # weight: 2: its connections have both ends on this machine
 import hashlib

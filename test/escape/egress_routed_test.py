@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""egress_routed_test - attacks of egress_gate_test against a wall in a namespace of its own (`carrel gate --routed`).
+"""egress_routed_test - attacks of egress_gate_test against a wall in its own namespace (`carrel
+gate --routed`).
 
-Addresses, ports and ways out of the namespace are what such a wall keeps in a way of its own. How names, requests and greetings are judged is the same code on the same
-connections; that is repeated where a run is deep.
+Addresses, ports and ways out of the namespace are specific to such a wall. The same code judges
+names, requests and greetings on the same connections; that is repeated in a deep run.
 """
 import os
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""egress_share_test - one gate serves many walls: what one of them takes, or a box that was taken over does to it, leaves the others what they need.
+"""egress_share_test - one gate serves many walls: if one of them takes all it can, or its box is
+under an attacker's control, the others keep what they need.
 
 The gate is the real one; this test is its keeper and its boxes.
 """

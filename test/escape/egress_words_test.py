@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""egress_words_test - ways around the wall in what is said over a connection that stands: TLS that greets twice, many requests in one HTTP/2 connection.
+"""egress_words_test - ways around the wall in the bytes of a permitted connection: a second TLS
+greeting, many requests in one HTTP/2 connection.
 
-As in egress_gate_test, each row has its control: the payload that must not open anything finds its way once the check that stops it is switched off.
+As in egress_gate_test, each row has its control: the payload finds its way when the check that
+stops it is switched off.
 """
 import os
 import socket

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """files_api_test - group B of the attacks, against the file interface of a living sandbox.
 
-The payload plants what it can; the caller reads, writes, lists and removes through it. A canary outside every mount stays unread and
-unchanged, every answer is typed and comes at once, and other calls do not wait. Controls: the same name read by a
-program outside, as a runtime that resolved paths in its own view would, does reach the canary.
+The payload plants what it can. The caller reads, writes, lists and removes through it. A canary
+outside every mount is neither read nor changed, every answer is typed and comes at once, and other
+calls do not wait. Controls: a program outside that reads the same name, like a runtime that
+resolved paths in its own view, does reach the canary.
 """
 import http.client
 import os

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""C16 and D12: what the caller has of priority, scheduling class, limits and OOM score is not the payload's. TAP."""
+"""C16 and D12: priority, scheduling class, limits and OOM score of the caller do not apply to the
+payload. TAP.
+"""
 import ctypes
 import json
 import os

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # slow: 35 s: every attack is made with its defence and without, as root and as a user
-"""Attacks on the boundary between a sandbox and the kernel: rows A01 to A33 of the catalogue in SECURITY.md. Prints TAP.
+"""Attacks on the boundary between a sandbox and the kernel: rows A01 to A33 of the catalogue in
+SECURITY.md. Prints TAP.
 
-Each attack is made twice, see rig.py. Numbers of system calls are those of x86-64.
+Each attack is made twice, see attack_rig.py. Numbers of system calls are those of x86-64.
 """
 import ctypes
 import json

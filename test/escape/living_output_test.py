@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""living_output_test - group E of the attacks, in a living sandbox: floods, slow readers, exact bytes, broken text.
+"""living_output_test - group E of the attacks, in a living sandbox: floods, slow readers, exact
+bytes, broken text.
 
-Figures are printed as comments: the most memory any process of ours held while a flood went by.
+Figures are printed as comments: the most memory that any process of Carrel held during a flood.
 """
 import base64
 import hashlib

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Attacks on mounts and on the files behind them: rows of group B of the catalogue in SECURITY.md. Prints TAP.
+"""Attacks on mounts and on the files behind them: rows of group B of the catalogue in SECURITY.md.
+Prints TAP.
 
     B09 read-only            B10 and everything beneath    B11 links as source and target    B13 `at`, normalised
-    B14 what may be mounted  B15, B17 protected names      B18 private places                B21 the system stays pristine
+    B14 what may be mounted  B15, B17 protected names      B18 private places                B21 the system stays unchanged
     B22 attributes and overlay tricks
 
-B01 to B08 and B20 are attacks through reading, writing and listing files from outside; they stand with those operations.
-Each attack is made twice, see rig.py.
+B01 to B08 and B20 are attacks through reading, writing and listing files from outside; they are
+tested with those operations. Each attack is made twice, see attack_rig.py.
 """
 import hashlib
 import json

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # slow: 30 s: 25 attacks, each with a sandbox of its own, with the look and without, as two people
-"""Repositories that a command leaves for git of the host: rows W06 and W07 of the catalogue in SECURITY.md. Prints TAP.
+"""Repositories that a command leaves for git of the host: rows W06 and W07 of the catalogue in
+SECURITY.md. Prints TAP.
 
     W06 what mounts cannot prevent is found and reported: new repositories, gitlinks, bare ones, submodules, files that lead to one, changed configuration
-        and hooks; deep, renamed, dated back, exchanged; an index that lies; more than the bounds; a file system that does not tell case apart
-    W07 what belongs to linked worktrees of the workspace's repository is held
+        and hooks; deep, renamed, with an older date, exchanged; a false index; more than the bounds; a file system that ignores case
+    W07 what belongs to linked worktrees of the workspace's repository is protected
 
-Each attack is made twice: the shipped program must report it, with what git would run; without the layer nothing is reported.
+Each attack is made twice: the shipped program must report it, with what git would run; without the
+layer nothing is reported.
 """
 import json
 import os

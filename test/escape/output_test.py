@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Group E of the attacks: output that floods, lies about its bytes, or drives the operator's terminal. TAP."""
+"""Group E of the attacks: output that floods, is counted wrongly, or controls the operator's
+terminal. TAP.
+"""
 import json
 import os
 import pty

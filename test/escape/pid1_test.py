@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 # slow: 30 s: attacks last, and with --all two generators of half a minute each
-"""pid1_test - nobody inside keeps pid 1 from its work: every command ends once, at its limit at the latest, and others go on.
+"""pid1_test - no process inside keeps pid 1 from its work: every command ends once, at its limit at
+the latest, and others continue.
 
-Rows of the threat list: C17 to C20 and C24. The payload has the user id of its own commands, and of pid 1's helpers until those execute: it can stop, continue and
-kill them, and hold up what they open. "At its limit": a command that was killed and has not ended after a second ends its whole sandbox here (after ten in the shipped
-program), and that is never right. The box counts the second in pauses that it could keep, so a busy machine takes little of it. Without groups nothing gives pid 1
-more than one process' share of the processors, and it looks for each process that it kills: there it is ten seconds. CARREL_TEST_DEEP=1 lets the generator go on for a minute, CARREL_TEST_SECONDS=N for N seconds with groups
-and N without; CARREL_TEST_SEED is a number, or `random` for another one.
+Rows of the threat list: C17 to C20 and C24. The payload has the user id of its own commands, and of
+pid 1's helpers until those execute: it can stop, continue and kill them, and delay what they open.
+"At its limit": a command that was killed and has not ended after a second ends its whole sandbox
+here (after ten in the shipped program), and that is never right. The box counts the second in
+pauses that it could keep, so a busy machine has little effect. Without control groups, pid 1 has no
+more than one process' share of the processors, and searches for each process that it kills: the
+limit is ten seconds there. CARREL_TEST_DEEP=1 runs the generator for a minute,
+CARREL_TEST_SECONDS=N for N seconds with groups and N without. CARREL_TEST_SEED is a number, or
+`random` for another one.
 """
 import fcntl
 import http.client

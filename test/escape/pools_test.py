@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""D12: pools of the kernel and of the caller that one process could empty, and what makes a host program wait. TAP.
+"""D12: pools of the kernel and of the caller that one process could empty, and what makes a host
+program wait. TAP.
 
-Nothing here takes more than the least that shows whether the pool is open; the tables of limits are resources_test.py's.
+Nothing here takes more than the minimum that shows whether the pool is open; the tables of limits
+are in resources_test.py.
 """
 import errno
 import fcntl

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Group C of the attacks: processes that will not die, and what they inherit. Each is seen to work with its layer off. TAP."""
+"""Group C of the attacks: processes that are hard to kill, and what they inherit. Each works with
+its layer off. TAP.
+"""
 import fcntl
 import os
 import shutil

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # weight: 3
-"""Group D of the attacks: bombs. Only inside our own sandbox with limits; the controls stop by themselves. TAP."""
+"""Group D of the attacks: bombs. Only inside a sandbox of Carrel with limits; the controls stop by
+themselves. TAP.
+"""
 import errno
 import json
 import os

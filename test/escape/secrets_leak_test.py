@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""secrets_leak_test - a value that was bound into a sandbox stands nowhere outside it (A36-097; group I of the threats).
+"""secrets_leak_test - a value that was bound into a sandbox is nowhere outside it (A36-097; group I
+of the threats).
 
-One scenario: a value from each kind of source, bound into commands that come over REST, MCP and the command line; errors on purpose; a source that
-hangs; the daemon killed in the middle and begun again; crashes. All the while somebody reads argv and environ of every process outside the
-sandbox as fast as he can, and afterwards logs, state, records, answers and memory are searched: for the value, and for its base64 at three offsets,
-hex, URL and JSON forms. That the search finds what there is to find is shown first.
+One scenario: a value from each kind of source, bound into commands over REST, MCP and the command
+line; errors on purpose; a source that hangs; a daemon that is killed in the middle and restarted;
+crashes. Meanwhile a process reads argv and environ of every process outside the sandbox as fast as
+it can. Afterwards logs, state, records, answers and memory are searched for the value, and for its
+base64 at three offsets, hex, URL and JSON forms. A control shows first that the search finds them.
 """
 import base64
 import json

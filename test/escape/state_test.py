@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""I10: what the daemon's state directory holds of a whole life: secrets, tokens and the environment of commands, in every file, byte by byte. TAP.
+"""I10: what the daemon's state directory contains after a whole life: secrets, tokens and the
+environment of commands, in every file, byte by byte. TAP.
 
-Known limit: what `create` was given as `env`, and the tokens of ports, are there in clear while the sandbox is.
+Known limit: the `env` of `create`, and the tokens of ports, are there in clear text while the
+sandbox exists.
 """
 import base64
 import json

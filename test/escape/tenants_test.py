@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""tenants_test - what other users of the machine get through a daemon that root runs: within bounds, and nothing that is closed to them (P7).
+"""tenants_test - what other users of the machine get through a daemon that root runs: limited, and
+nothing that they may not read themselves (P7).
 
-A tenant is another user at the daemon's own socket: the kernel says whom a connection is, so the test changes its effective user id while it connects.
+A tenant is another user at the daemon's own socket. The kernel reports the user of a connection, so
+the test changes its effective user id while it connects.
 """
 import json
 import os

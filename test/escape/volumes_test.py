@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Attacks on volumes: what a sandbox leaves in one for the next, for the host, and for other owners (B26). Prints TAP."""
+"""Attacks on volumes: what a sandbox leaves in one for the next sandbox, for the host, and for
+other owners (B26). Prints TAP.
+"""
 import os
 import stat
 import subprocess

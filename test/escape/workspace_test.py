@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # slow: 30 s: 158 attacks, most of them with a sandbox of their own, with the defence and without
-"""Attacks on what a workspace says to the host and to its own next sandbox: rows of group W of the catalogue in SECURITY.md. Prints TAP.
+"""Attacks through a workspace on the host and on its own next sandbox: rows of group W of the
+catalogue in SECURITY.md. Prints TAP.
 
     W01 what was read to judge: manifests by reference and by name, inventories, links to them, second names
-    W02 names that programs of the host act on and that were not there: made in every way
-    W03 the same names where the repository tracks them, and an index that lies
+    W02 names that programs of the host act on and that did not exist: created in every way
+    W03 the same names if the repository tracks them, and a false index
     W04 the configuration of git: changed in every way so that git of the host would run a program
     W05 what git of the host runs because a repository's own files lead there: hooks, included files, links, submodules, repositories within
 
-Each attack is made twice, see rig.py.
+Each attack is made twice, see attack_rig.py.
 """
 import contextlib
 import json

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # slow: 25 s: tens of thousands of questions are refused while ten watch
-"""crowd_events_test - a payload's refused questions end no link (src/keeper/peer.h, Q1): neither the door's, where many watch, nor the gate's, where lists change meanwhile.
+"""crowd_events_test - a payload's refused questions end no link (src/keeper/peer.h, Q1): neither
+the door's, with many watchers, nor the gate's, while lists change.
 
-The same by lists is in test/daemon/crowd_links_test.py. Everything happens in a network namespace of the test's own.
+test/daemon/crowd_links_test.py does the same with lists. Everything happens in a network namespace
+of the test.
 """
 import http.client
 import json

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""egress_programs_test - real programs behind the wall: each does what it does elsewhere where its name is listed, and ends soon, in words, where it is not.
+"""egress_programs_test - real programs behind the wall: each works as usual if its name is listed,
+and ends soon, with a clear message, if it is not.
 
-Through `carrel gate` and in a sandbox of `carrel run`, against origins under the programs' own names (programs_rig). What a program needs is its authority's certificate and
-nothing else: no proxy, no option of ours. The wall of `carrel run` is the same: there each program is refused once more where a run is deep.
+Through `carrel gate` and in a sandbox of `carrel run`, against servers under the programs' own
+names (programs_rig). A program needs only the certificate of its authority: no proxy, no option of
+Carrel. The wall of `carrel run` is the same; in a deep run each program is refused there once more.
 """
 # weight: 3: four programs at once, and half of the time they compute
 import concurrent.futures

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""egress_test - network.egress of a sandbox, kept by `carrel run` and by the daemon: what is listed is reached, nothing else is, and nothing opens.
+"""egress_test - network.egress of a sandbox, enforced by `carrel run` and by the daemon: what is
+listed is reached, nothing else is, and faults open nothing.
 
-Rows of AIP-36: A36-120, A36-121. Rows of the threat list: H01 to H05, in a sandbox; the gate's own tests (gate_test) have the rest. Everything happens in a
-network namespace of the test's own, with a name server and origins on its loopback.
+Rows of AIP-36: A36-120, A36-121. Rows of the threat list: H01 to H05, in a sandbox; the gate's own
+tests (gate_test) have the rest. Everything happens in a network namespace of the test, with a name
+server and origins on its loopback.
 """
 import ctypes
 import json

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""gate_test - `carrel gate`: what is listed works as it would without it, what is not is refused in words, and a gate that dies is no door that opens."""
+"""gate_test - `carrel gate`: what is listed works as it would without it, what is not is refused
+with a reason, and a gate that dies opens nothing.
+"""
 import errno
 import hashlib
 import json

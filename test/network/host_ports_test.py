@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""host_ports_test - services of this machine: ports of its loopback that host file and manifest both list, as host.carrel.internal, and nothing else of it.
+"""host_ports_test - services of this machine: ports of its loopback that host file and manifest
+both list, as host.carrel.internal, and no others.
 
-By `carrel run` and in a sandbox of the daemon, with the wall routed and not. Everything happens in a network namespace of the test's own.
+With `carrel run` and in a sandbox of the daemon, with the wall routed and not. Everything happens
+in a network namespace of the test.
 """
 import json
 import os

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""hosts_test - names of this machine's /etc/hosts, and private names: which lead where, by whose word.
+"""hosts_test - names of this machine's /etc/hosts, and private names: which addresses they lead to,
+and who permits them.
 
-Everything happens in a network namespace of the test's own, and with an /etc/hosts of its own where it can mount one.
+Everything happens in a network namespace of the test, and with its own /etc/hosts if it can mount
+one.
 """
 import ctypes
 import json

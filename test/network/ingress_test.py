@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""ingress_test - ports of real sandboxes from outside: with their token, whatever state the sandbox is in, and in no other way.
+"""ingress_test - ports of real sandboxes from outside: with their token, in every state of the
+sandbox, and in no other way.
 
-The proxy's own manners are door_test's. Everything happens in a network namespace of the test's own, so that every port of the host is known.
+door_test tests the proxy itself. Everything happens in a network namespace of the test, so that
+every port of the host is known.
 """
 import base64
 import json

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""no_egress_test - a sandbox whose network.egress lists nothing: names do not exist, at once, and what was asked for is reported with the line to add.
+"""no_egress_test - a sandbox whose network.egress lists nothing: names do not exist, at once, and
+each refused name is reported with the line to add.
 
-Rows of AIP-36: A36-120. The first part does what a reader of the README does: its ten lines, and `npm install`.
+Rows of AIP-36: A36-120. The first part does what a reader of the README does: its ten lines, and
+`npm install`.
 """
 import json
 import os

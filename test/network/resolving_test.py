@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""resolving_test - how the gate asks for addresses: what one sandbox has asked costs no other its answers, and nobody asks without end."""
+"""resolving_test - how the gate looks up addresses: the questions of one sandbox delay no other,
+and each question ends.
+"""
 import os
 import socket
 import struct

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""routed_test - a wall in a namespace of its own: every port inside is the sandbox's, and nothing more is reached.
+"""routed_test - a wall in its own namespace: every port inside belongs to the sandbox, and nothing
+more is reached.
 
-First what only a routed sandbox can, by `carrel gate --routed` and in a sandbox of the daemon; then rows of egress_test again, routed: those whose listeners, addresses
-and handing on differ there, and all of them where a run is deep. The attacks of egress_gate_test are repeated by test/escape/egress_routed_test. Everything happens in a
-network namespace of the test's own.
+First what only a routed sandbox can do, with `carrel gate --routed` and in a sandbox of the daemon.
+Then rows of egress_test again, routed: those whose listeners, addresses and relaying differ there,
+and all of them in a deep run. test/escape/egress_routed_test repeats the attacks of
+egress_gate_test. Everything happens in a network namespace of the test.
 """
 import ctypes
 import json

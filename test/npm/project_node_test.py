@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # slow: 25 s: a package is installed four times from the registry, through the wall
-"""project_node_test - test/projects/node in `carrel run`, a sandbox that stays, MCP and the Python client: npm install through the preset @npm, build, tests, an edit, a test that
-fails, a fix, a development server behind a published port, git. Prints TAP."""
+"""project_node_test - test/projects/node in `carrel run`, a living sandbox, MCP and the Python
+client: npm install through the preset @npm, build, tests, an edit, a test that fails, a fix, a
+development server behind a published port, git. Prints TAP.
+"""
 import os
 import sys
 import tempfile

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""asyncio_test - AsyncCarrel against a real daemon: tasks side by side, streams, cancelling."""
+"""asyncio_test - AsyncCarrel against a real daemon: concurrent tasks, streams, cancelling."""
 import asyncio
 import os
 import sys

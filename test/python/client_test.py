@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""client_test - sdk/python against a real daemon: every operation has a method, and does what it says."""
+"""client_test - sdk/python against a real daemon: every operation has a method that works."""
 import json
 import os
 import pickle

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""faults_test - sdk/python when things go wrong: a daemon that dies, Ctrl-C, fork(), slow readers, floods, strangers on the socket."""
+"""faults_test - sdk/python with faults: a daemon that dies, Ctrl-C, fork(), slow readers, floods,
+an unknown process on the socket.
+"""
 import http.server
 import os
 import signal

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""package_test - sdk/python as a package: installs without a network, is typed, keeps to Python 3.9, and its pages run."""
+"""package_test - sdk/python as a package: installs without a network, is typed, works with Python
+3.9, and the examples of its pages run.
+"""
 import ast
 import os
 import re
