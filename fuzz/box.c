@@ -2,9 +2,9 @@
  * fuzz/box.c - any keeper, any caller and any command, in any order, against the parts of a box
  * process.
  *
- * The bytes are a script: each step is an opcode, a number and, for some, a run of bytes. Pid 1 is
- * this file. Beyond not crashing: what a caller is sent is a stream of whole frames in order, with
- * at most one end, which channel_reader_next() holds.
+ * The bytes are a script: each step is an opcode, a number and, for some, a run of bytes. The
+ * engine is this file. Beyond not crashing: what a caller is sent is a stream of whole frames in
+ * order, with at most one end, which channel_reader_next() holds.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "box/engine_unit.h"
 #include "box/state.h"
 
 enum { CALLERS = 4, PIPES = 8, EXECS = 6, TURNS = 3 };
@@ -29,7 +30,8 @@ struct caller {
 
 static struct box b;
 static struct caller callers[CALLERS];
-static int keeper, guest, pipes[PIPES], maker[2];
+static struct noted noted; /* an engine that is asked to end, and is slow */
+static int keeper, pipes[PIPES];
 static struct loop_timer tick;
 
 static void
@@ -74,17 +76,11 @@ begin(void)
         b.begin.keep_bytes = 8192;
         b.begin.deadline_ms = BOX_NEVER;
         b.state = BOX_RUNNING;
-        b.oom_counter = b.cpu_counter = b.guest.fd = b.freezer.fd = -1;
-        b.groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
+        noted_init(&noted);
+        b.engine = &noted.engine;
         b.deadline.due_ms = b.floor.due_ms = b.late.due_ms = tick.due_ms = LOOP_NEVER;
         b.protocol = BOX_PROTOCOL;
-        b.has_guest = b.has_maker = 1; /* a maker that is asked to kill, and is slow */
-        pair_open(SOCK_SEQPACKET, maker);
-        b.maker.fd = maker[0];
         (void)journal_open(&b.journal, directory, b.protocol);
-        pair_open(SOCK_SEQPACKET, pair);
-        queue_init(&b.to_guest, pair[0]);
-        guest = pair[1];
         pair_open(SOCK_SEQPACKET, pair);
         must(keeper_open(&b, pair[0]) == 0);
         keeper = pair[1];
@@ -109,17 +105,13 @@ end(void)
                 exec_free(b.execs);
         while (b.keepers)
                 keeper_close(b.keepers);
-        queue_fini(&b.to_guest);
-        (void)close(b.to_guest.fd);
+        noted_drop(&noted);
         journal_close(&b.journal);
         for (int i = 0; i < CALLERS; i++)
                 close_one(&callers[i].fd);
         for (int i = 0; i < PIPES; i++)
                 close_one(&pipes[i]);
         close_one(&keeper);
-        close_one(&guest);
-        close_one(&maker[0]);
-        close_one(&maker[1]);
         loop_free(b.loop);
 }
 
@@ -129,7 +121,7 @@ nothing(struct loop_timer *t)
         (void)t;
 }
 
-/* What was said to callers, to pid 1 and to the keeper is taken. */
+/* What was said to callers, to the engine and to the keeper is taken. */
 static void
 listen_all(void)
 {
@@ -154,18 +146,14 @@ listen_all(void)
                         close_one(&callers[i].fd);
                 }
         }
-        while (wire_receive(guest, 0, &m, body, sizeof body) == 1) {
-                for (size_t i = 1; m.kind == WIRE_EXEC && i < m.fd_count && i < 3;
-                     i++) /* its standard output and error */
-                        for (int p = 0; p < PIPES; p++)
-                                if (pipes[p] < 0) {
-                                        pipes[p] = m.fds[i];
-                                        (void)fcntl(pipes[p], F_SETFL, O_NONBLOCK);
-                                        m.fds[i] = -1;
-                                        break;
-                                }
-                wire_message_close(&m);
-        }
+        for (int i = 1; i < 3; i++) /* the last command's standard output and error */
+                for (int p = 0; p < PIPES && noted.fds[i] >= 0; p++)
+                        if (pipes[p] < 0) {
+                                pipes[p] = noted.fds[i];
+                                (void)fcntl(pipes[p], F_SETFL, O_NONBLOCK);
+                                noted.fds[i] = -1;
+                        }
+        noted_drop(&noted);
         while (keeper >= 0 && wire_receive(keeper, 0, &m, body, sizeof body) == 1)
                 wire_message_close(&m);
 }
@@ -232,7 +220,7 @@ ask_attach(unsigned number)
 }
 
 static void
-guest_says(unsigned number)
+engine_says(unsigned number)
 {
         struct exec *x = exec_find(&b, number % EXECS);
 
@@ -243,10 +231,9 @@ guest_says(unsigned number)
         else if ((number & 48u) == 16)
                 exec_started(x, 7, -1);
         else
-                exec_ended(x, &(struct wire_exec_ended){ .exec = x->number,
-                                                         .code = number & 64u ? CLD_EXITED
-                                                                              : CLD_KILLED,
-                                                         .status = 9 });
+                exec_ended(x,
+                           &(struct engine_ended){ .code = number & 64u ? CLD_EXITED : CLD_KILLED,
+                                                   .status = 9 });
 }
 
 static void
@@ -260,7 +247,7 @@ step(unsigned op, unsigned number, const uint8_t *bytes, size_t len)
                 ask_attach(number);
                 break;
         case 2:
-                guest_says(number);
+                engine_says(number);
                 break;
         case 3:
                 if (callers[number % CALLERS].fd >= 0)

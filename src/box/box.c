@@ -1,14 +1,14 @@
 /*
  * box/box.c - the process of one sandbox.
  *
- * Room: box (program). Touches: fd, its maker and pid 1 by messages.
+ * Room: box (program). Touches: fd, the engine.
  *
- *     MAKING --SPAWNED--> RUNNING --a cause--> ENDING --BOX_ENDED--> OVER --reported--> exit
- *        | MAKE_FAILED       | maker or pid 1 gone       ^ kill ordered, and waited for
- *        '-------------------'---------------------------'
+ *     MAKING --spawned--> RUNNING --a cause--> ENDING --gone--> OVER --reported--> exit
+ *        | make_failed       | lost, gone          ^ end ordered, and waited for
+ *        '-------------------'---------------------'
  *
- * P1: if this process ends, the box ends: its maker and pid 1 each see their socket close. N8: an
- * end is in the journal before it is reported.
+ * P1: if this process ends, the box ends: the engine's processes see its sockets close. N8: an end
+ * is in the journal before it is reported.
  */
 #include "box/box.h"
 
@@ -26,7 +26,7 @@
 #include "seal/landlock.h"
 #include "seal/seal.h"
 
-enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, DEAF_MS = 100, WORD_ROOM = 2304 };
+enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, DEAF_MS = 100 };
 
 static struct box box;
 
@@ -84,11 +84,9 @@ be_over(struct box *b)
         if (b->state == BOX_OVER)
                 return;
         b->state = BOX_OVER;
-        loop_watch_remove(&b->maker);
-        loop_watch_remove(&b->guest);
+        b->engine->calls->close(b->engine);
         loop_timer_remove(&b->deadline);
         loop_timer_remove(&b->floor);
-        loop_timer_remove(&b->quiet);
         b->busy++;
         for (struct exec *x = b->execs, *next; x; x = next) {
                 next = x->next;
@@ -115,167 +113,35 @@ box_end(struct box *b, enum box_gone cause)
                 return;
         b->gone.cause = cause;
         b->state = BOX_ENDING;
-        if (b->has_maker && wire_send(b->maker.fd, WIRE_KILL, NULL, 0, NULL, 0) == 0)
+        if (b->engine->calls->end(b->engine) == 0)
                 (void)loop_timer_set(b->loop, &b->late, loop_now_ms() + UNDONE_MS, not_undone);
         else
                 (void)loop_timer_set(b->loop, &b->late, loop_now_ms(), not_undone);
 }
 
-/* -- pid 1 ------------------------------------------------------------------------------------- */
+/* -- news of the engine ------------------------------------------------------------------------ */
 
 void
-box_say_guest(struct box *b, uint16_t kind, const void *body, size_t len, const int *fds,
-              size_t fd_count)
+box_hear(struct box *b)
 {
-        if (!b->has_guest)
-                return;
-        if (queue_lend(&b->to_guest, kind, body, len, fds, fd_count) < 0 && b->state < BOX_ENDING)
-                box_end(b, BOX_GONE_DIED);
-        (void)loop_watch_change(&b->guest, EPOLLIN | (b->to_guest.first ? EPOLLOUT : 0u));
+        b->engine->calls->hear(b->engine);
 }
 
-static int
-take_fd(struct wire_message *m)
+static struct exec *
+exec_of(struct job *t)
 {
-        int fd = m->fd_count > 0 ? m->fds[0] : -1;
-
-        if (m->fd_count > 0)
-                m->fds[0] = -1;
-        return fd;
+        return box_holder(t, struct exec, job);
 }
-
-/* Pid 1 and the maker use two sockets, so their messages can arrive in either order. */
-static void
-be_ready(struct box *b)
-{
-        if (b->is_ready || !b->has_begun || b->state != BOX_RUNNING)
-                return;
-        b->is_ready = 1;
-        keeper_say_all(b, WIRE_BOX_READY, NULL, 0);
-        ahead_want(b);
-}
-
-static void
-make_failed(struct box *b, const void *body)
-{
-        memcpy(&b->gone.failed, body, sizeof b->gone.failed);
-        b->has_failed = 1;
-}
-
-static void
-hear_exec(struct box *b, struct wire_message *m, const void *body)
-{
-        struct wire_exec_number number;
-        struct exec *x;
-
-        /* each message starts with the number of the exec */
-        memcpy(&number, body, sizeof number);
-        x = exec_find(b, number.exec);
-        if (!x)
-                return;
-        if (m->kind == WIRE_EXEC_STARTED && m->len == sizeof number) {
-                exec_started(x, number.number, take_fd(m));
-        } else if (m->kind == WIRE_EXEC_FAILED && m->len == sizeof(struct wire_exec_failed)) {
-                struct wire_exec_failed failed;
-
-                memcpy(&failed, body, sizeof failed);
-                exec_failed(x, &failed);
-        } else if (m->kind == WIRE_EXEC_ENDED && m->len == sizeof(struct wire_exec_ended)) {
-                struct wire_exec_ended ended;
-
-                memcpy(&ended, body, sizeof ended);
-                exec_ended(x, &ended);
-        }
-}
-
-static void
-obey_guest(struct box *b, struct wire_message *m, const void *body)
-{
-        if (m->kind == WIRE_BOX_READY && m->len == 0) {
-                b->has_begun = 1;
-                be_ready(b);
-        } else if (m->kind == WIRE_BOX_FAILED && m->len == sizeof(struct wire_failed)) {
-                make_failed(b, body);
-        } else if (m->kind == WIRE_CONNECTED && m->len == sizeof(struct wire_connected)) {
-                struct wire_connected answer;
-
-                memcpy(&answer, body, sizeof answer);
-                keeper_connected(b, &answer, take_fd(m));
-        } else if (m->kind == WIRE_IDLE && m->len == 0) {
-                quiet_heard(b);
-        } else if (m->kind == WIRE_WALL || m->kind == WIRE_WALL_LISTENED ||
-                   m->kind == WIRE_WALL_DENIED) {
-                if (wall_hear(b, m, body) < 0)
-                        box_end(b, BOX_GONE_DIED);
-        } else if (m->len >= sizeof(struct wire_exec_number)) {
-                hear_exec(b, m, body);
-        }
-}
-
-/* 1: handled a message; 0: none waits; -1: pid 1 is gone. */
-static int
-hear_guest(struct box *b)
-{
-        _Alignas(8) unsigned char body[WORD_ROOM];
-        struct wire_message m;
-        int got = b->has_guest ? wire_receive(b->to_guest.fd, 0, &m, body, sizeof body) : 0;
-
-        if (got == -EAGAIN)
-                return 0;
-        if (got == -EMFILE && (m.kind == WIRE_CONNECTED || m.kind == WIRE_WALL_LISTENED))
-                got = 1; /* no free descriptor for its sockets: the requester
-                          * gets an error */
-        if (got <= 0)
-                return -1;
-        obey_guest(b, &m, body);
-        wire_message_close(&m);
-        return 1;
-}
-
-void
-box_hear_guest(struct box *b)
-{
-        while (hear_guest(b) > 0)
-                continue;
-}
-
-static void
-lose_guest(struct box *b)
-{
-        if (!b->has_guest)
-                return;
-        b->has_guest = 0;
-        loop_watch_remove(&b->guest);
-        queue_fini(&b->to_guest);
-        (void)close(b->to_guest.fd);
-        box_end(b, b->has_failed ? BOX_GONE_MAKE_FAILED : BOX_GONE_DIED);
-}
-
-static void
-guest_ready(struct loop_watch *w, uint32_t events)
-{
-        struct box *b = box_holder(w, struct box, guest);
-        int result = (events & EPOLLOUT) != 0 ? queue_flush(&b->to_guest) : 0;
-
-        if (result == 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
-                result = hear_guest(b);
-        if (result < 0)
-                lose_guest(b);
-        else
-                (void)loop_watch_change(&b->guest, EPOLLIN | (b->to_guest.first ? EPOLLOUT : 0u));
-}
-
-/* -- the maker --------------------------------------------------------------------------------- */
 
 /* What it writes from now on: files of its own directory, and groups below its own. */
 static int
-close_world(const struct box *b)
+close_world(const struct box *b, int below)
 {
         enum { LOOK = LANDLOCK_WRITE_FILE | LANDLOCK_READ_FILE | LANDLOCK_READ_DIR };
         const struct seal_place places[] = {
                 { LOOK | LANDLOCK_REMOVE_FILE | LANDLOCK_MAKE_REG | LANDLOCK_TRUNCATE,
                   b->directory },
-                { LOOK | LANDLOCK_MAKE_DIR | LANDLOCK_REMOVE_DIR, b->groups.root },
+                { LOOK | LANDLOCK_MAKE_DIR | LANDLOCK_REMOVE_DIR, below },
         };
         const char *step;
 
@@ -283,46 +149,124 @@ close_world(const struct box *b)
 }
 
 static void
-be_spawned(struct box *b, struct wire_message *m, const void *body, unsigned has_no_groups)
+hear_spawned(void *of, int below)
 {
-        struct wire_spawned spawned;
-        int group = -1;
+        struct box *b = of;
 
-        memcpy(&spawned, body, sizeof spawned);
-        if (spawned.has_group && m->fd_count > 0) {
-                group = m->fds[--m->fd_count];
-                if (has_no_groups) {
-                        (void)close(group);
-                        group = -1;
-                }
-        }
-        for (size_t i = 0; i < m->fd_count; i++) {
-                limits_take_counter(b, m->fds[i]);
-                m->fds[i] = -1;
-        }
-        (void)groups_open(&b->groups, group);
         if (b->state != BOX_MAKING)
                 return;
         b->state = BOX_RUNNING;
-        if (close_world(b) < 0)
+        if (close_world(b, below) < 0)
                 /* fail closed: the box does not run without its restrictions */
                 box_end(b, BOX_GONE_DIED);
         else
                 exec_send_waiting(b);
-        be_ready(b);
 }
 
 static void
-be_ended(struct box *b, const void *body)
+hear_ready(void *of)
 {
-        struct wire_box_ended ended;
+        struct box *b = of;
 
-        memcpy(&ended, body, sizeof ended);
-        /* its last messages came before its end */
-        box_hear_guest(b);
-        if (ended.has_usage) {
-                b->gone.cpu_ns = ended.cpu_ns;
-                b->gone.oom_kills = ended.oom_kills;
+        if (b->is_ready || b->state != BOX_RUNNING)
+                return;
+        b->is_ready = 1;
+        keeper_say_all(b, WIRE_BOX_READY, NULL, 0);
+}
+
+static void
+hear_make_failed(void *of, const struct wire_failed *failed)
+{
+        struct box *b = of;
+
+        b->gone.failed = *failed;
+        b->has_failed = 1;
+}
+
+static void
+hear_started(void *of, struct job *t, int32_t pid, int take_master)
+{
+        (void)of;
+        exec_started(exec_of(t), pid, take_master);
+}
+
+static void
+hear_exec_failed(void *of, struct job *t, const struct wire_exec_failed *failed)
+{
+        (void)of;
+        exec_failed(exec_of(t), failed);
+}
+
+static void
+hear_ended(void *of, struct job *t, const struct engine_ended *ended)
+{
+        (void)of;
+        exec_ended(exec_of(t), ended);
+}
+
+static void
+hear_connected(void *of, const struct wire_connected *answer, int take_socket)
+{
+        keeper_connected(of, answer, take_socket);
+}
+
+static void
+hear_frozen(void *of, int sys)
+{
+        freeze_heard(of, -sys);
+}
+
+static int
+hear_walled(void *of, struct wire_message *m, const void *body)
+{
+        struct box *b = of;
+
+        return hold_take(&b->wall, m, body);
+}
+
+static void
+hear_listened(void *of, struct wire_message *m, const struct wire_wall_listened *answer)
+{
+        struct box *b = of;
+
+        hold_listened(&b->wall, m, answer);
+}
+
+static int
+hear_denied(void *of, struct wire_wall_denied *d)
+{
+        return wall_hear_denied(of, d);
+}
+
+static void
+hear_kept(void *of, const struct wire_kept *kept)
+{
+        struct box *b = of;
+
+        b->is_stuck = b->is_stuck || kept->what == KEPT_STUCK;
+        if (kept->what == KEPT_STRICT) {
+                box_end(b, BOX_GONE_POLICY); /* the maker kills it as well */
+                b->gone.cause = BOX_GONE_POLICY;
+        }
+        keeper_say_all(b, WIRE_BOX_KEPT, kept, sizeof *kept);
+}
+
+static void
+hear_lost(void *of)
+{
+        struct box *b = of;
+
+        box_end(b, b->has_failed ? BOX_GONE_MAKE_FAILED : BOX_GONE_DIED);
+}
+
+static void
+hear_gone(void *of, const struct engine_gone *gone)
+{
+        struct box *b = of;
+
+        if (gone->has_usage) {
+                b->gone.cpu_ns = gone->cpu_ns;
+                b->gone.oom_kills = gone->oom_kills;
         }
         if (b->state < BOX_ENDING || b->gone.cause == BOX_GONE_DIED)
                 b->gone.cause = b->has_failed                     ? BOX_GONE_MAKE_FAILED
@@ -332,58 +276,22 @@ be_ended(struct box *b, const void *body)
         be_over(b);
 }
 
-static unsigned is_without_groups;
-
-/* 0: continue; -1: the maker is gone. */
-static int
-hear_maker(struct box *b)
-{
-        _Alignas(8) unsigned char body[WORD_ROOM];
-        struct wire_message m;
-        int got = wire_receive(b->maker.fd, 0, &m, body, sizeof body);
-
-        if (got == -EAGAIN)
-                return 0;
-        if (got <= 0)
-                return -1;
-        if (m.kind == WIRE_SPAWNED && m.len == sizeof(struct wire_spawned)) {
-                be_spawned(b, &m, body, is_without_groups);
-        } else if (m.kind == WIRE_MAKE_FAILED && m.len == sizeof(struct wire_failed)) {
-                make_failed(b, body);
-                b->gone.cause = b->state < BOX_ENDING ? BOX_GONE_MAKE_FAILED : b->gone.cause;
-                be_over(b);
-        } else if (m.kind == WIRE_KEPT && m.len == sizeof(struct wire_kept)) {
-                const struct wire_kept *kept = (const void *)body;
-
-                b->is_stuck = b->is_stuck || kept->what == KEPT_STUCK;
-                if (kept->what == KEPT_STRICT) {
-                        box_end(b, BOX_GONE_POLICY); /* the maker kills it as well */
-                        b->gone.cause = BOX_GONE_POLICY;
-                }
-                keeper_say_all(b, WIRE_BOX_KEPT, kept, sizeof *kept);
-        } else if (m.kind == WIRE_BOX_ENDED && m.len == sizeof(struct wire_box_ended)) {
-                be_ended(b, body);
-        }
-        wire_message_close(&m);
-        return 0;
-}
-
-static void
-maker_ready(struct loop_watch *w, uint32_t events)
-{
-        struct box *b = box_holder(w, struct box, maker);
-
-        (void)events;
-        if (hear_maker(b) == 0 || b->state == BOX_OVER)
-                return;
-        b->has_maker = 0;
-        loop_watch_remove(w);
-        box_hear_guest(b);
-        if (b->state < BOX_ENDING)
-                b->gone.cause = BOX_GONE_DIED;
-        lose_guest(b); /* this makes pid 1 end */
-        be_over(b);
-}
+const struct engine_news box_news = {
+        .spawned = hear_spawned,
+        .ready = hear_ready,
+        .make_failed = hear_make_failed,
+        .started = hear_started,
+        .exec_failed = hear_exec_failed,
+        .ended = hear_ended,
+        .connected = hear_connected,
+        .frozen = hear_frozen,
+        .walled = hear_walled,
+        .listened = hear_listened,
+        .denied = hear_denied,
+        .kept = hear_kept,
+        .lost = hear_lost,
+        .gone = hear_gone,
+};
 
 /* -- the begin --------------------------------------------------------------------------------- */
 
@@ -423,15 +331,6 @@ listener_ready(struct loop_watch *w, uint32_t events)
 }
 
 static int
-watch(struct box *b, struct loop_watch *w, int fd,
-      void (*ready)(struct loop_watch *w, uint32_t events))
-{
-        if (fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
-                return -errno;
-        return loop_watch_add(b->loop, w, fd, EPOLLIN, ready);
-}
-
-static int
 begin(struct box *b, const struct box_start *start)
 {
         int result;
@@ -441,28 +340,25 @@ begin(struct box *b, const struct box_start *start)
         b->protocol = start->protocol;
         b->directory = start->directory;
         b->started_ms = loop_now_ms();
-        b->has_guest = b->has_maker = 1;
-        b->oom_counter = b->cpu_counter = b->pids_counter = -1;
-        b->groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
         b->deadline.due_ms = b->floor.due_ms = b->late.due_ms = b->hush.due_ms = b->deaf.due_ms =
-                b->ahead.timer.due_ms = b->quiet.due_ms = LOOP_NEVER;
+                LOOP_NEVER;
         b->listening = start->listener;
-        b->spare_idle_ms = start->spare_idle_ms;
         b->overdue_ms = start->overdue_ms;
-        b->freezer.fd = -1;
+        b->engine = start->engine;
+        b->engine->news = &box_news;
+        b->engine->box = b;
         for (; b->floor_count < start->floor_count && b->floor_count < FLOORS_MAX; b->floor_count++)
                 b->floors[b->floor_count] = start->floors[b->floor_count];
-        is_without_groups = start->has_no_groups;
-        queue_init(&b->to_guest, start->guest);
         wall_init(b);
         (void)journal_open(&b->journal, b->directory, b->protocol);
         result = loop_new(&b->loop);
         if (result == 0)
-                result = watch(b, &b->maker, start->maker, maker_ready);
+                result = b->engine->calls->begin(b->engine, b->loop);
+        if (result == 0 && fcntl(start->listener, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
+                result = -errno;
         if (result == 0)
-                result = watch(b, &b->guest, start->guest, guest_ready);
-        if (result == 0)
-                result = watch(b, &b->listener, start->listener, listener_ready);
+                result = loop_watch_add(b->loop, &b->listener, start->listener, EPOLLIN,
+                                        listener_ready);
         return result;
 }
 

@@ -16,9 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "box/state.h"
@@ -252,17 +250,13 @@ obey(struct channel *c)
 
                 memcpy(&number, c->body, sizeof number);
                 if (!x->is_over && x->is_sent)
-                        box_say_guest(x->box, WIRE_SIGNAL,
-                                      &(struct wire_exec_number){ x->number, number.number },
-                                      sizeof(struct wire_exec_number), NULL, 0);
+                        job_signal(&x->job, number.number);
         } else if (c->head.kind == CHANNEL_RESIZE && c->head.len == sizeof(struct wire_size)) {
                 struct wire_size size;
-                struct winsize window;
 
                 memcpy(&size, c->body, sizeof size);
-                window = (struct winsize){ .ws_row = size.rows, .ws_col = size.columns };
                 if (x->out[0].fd >= 0 && (x->wire_flags & WIRE_EXEC_TTY) != 0)
-                        (void)ioctl(x->out[0].fd, TIOCSWINSZ, &window);
+                        job_resize(&x->job, x->out[0].fd, &size);
         } else if (c->head.kind == CHANNEL_DETACH) {
                 c->is_detached = 1;
         }

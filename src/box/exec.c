@@ -1,10 +1,10 @@
 /*
  * box/exec.c - the table of execs, and the life of one.
  *
- * Room: box (program). Touches: pipes, the exec's group, pid 1 by messages.
+ * Room: box (program). Touches: pipes, the engine.
  *
- *     (waiting) --sent to pid 1--> STARTING --EXEC_STARTED--> RUNNING --EXEC_ENDED--> ENDED
- *                                      | EXEC_FAILED             | the box ended: lost
+ *     (waiting) --sent to the engine--> STARTING --started--> RUNNING --ended--> ENDED
+ *                                      | exec_failed             | the box ended: lost
  *                                      v                         v
  *                                   FAILED                     ENDED (kept, then freed)
  *
@@ -107,8 +107,7 @@ exec_free(struct exec *x)
                 output_close(&x->out[i]);
                 log_fini(&x->out[i].log);
         }
-        if (x->group)
-                groups_give(&b->groups, x->group);
+        job_forget(&x->job);
         if (x->is_over && (x->flags & BOX_EXEC_QUIET) == 0)
                 b->kept--;
         b->kept_bytes -= x->kept_bytes;
@@ -281,60 +280,33 @@ open_streams(struct exec *x)
         return 0;
 }
 
-/*
- * Uses a group if the box has groups; otherwise pid 1 tracks the tree. In a box with groups, no
- * exec runs outside of them, because freezing would not cover it.
- */
-static int
-choose_group(struct exec *x, struct wire_exec *wire)
-{
-        struct box *b = x->box;
-
-        if (b->groups.work < 0) {
-                wire->flags |= WIRE_EXEC_TREE;
-                x->is_tree = 1;
-                if (x->cpu_ms != BOX_NEVER && wire->cpu_seconds == 0)
-                        wire->cpu_seconds = (x->cpu_ms + 999) / 1000;
-                return 0;
-        }
-        x->group = ahead_take(b, &wire->spare);
-        if (!x->group)
-                x->group = groups_take(&b->groups);
-        wire->flags |= WIRE_EXEC_GROUP;
-        return !x->group || x->group->members < 0 ? -EAGAIN : 0;
-}
-
 static void
-send_to_guest(struct exec *x, struct wire_exec *wire, size_t len)
+send_to_engine(struct exec *x, struct wire_exec *wire, size_t len)
 {
         struct box *b = x->box;
-        int fds[4], result = choose_group(x, wire);
-        size_t count = 0;
+        struct command c = { .wire = wire, .len = len, .cpu_ms = x->cpu_ms };
+        int result;
 
-        if (result == 0)
-                result = quiet_end(b);
-        if (result < 0) {
-                exec_failed(x,
-                            &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
-                return;
+        while (c.fd_count < 3 && x->theirs[c.fd_count] >= 0) { /* a terminal has none */
+                c.fds[c.fd_count] = x->theirs[c.fd_count];
+                c.fd_count++;
         }
-        while (count < 3 && x->theirs[count] >= 0) { /* a terminal has none */
-                fds[count] = x->theirs[count];
-                count++;
-        }
-        if (x->group)
-                fds[count++] = x->group->members;
         limits_credit_oom(b);
         x->oom_kills_before = b->oom_seen;
         x->pids_refused_before = limits_pids_refused(b);
         x->begun_ms = x->started_ms = loop_now_ms();
         x->frozen_before_ms = box_frozen_ms(b);
+        x->job.number = x->number;
+        result = b->engine->calls->exec(b->engine, &x->job, &c);
+        if (result < 0) {
+                exec_failed(x,
+                            &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
+                return;
+        }
         x->is_sent = 1;
-        box_say_guest(b, WIRE_EXEC, wire, len, fds, count);
         close_theirs(x, 0, 1);
         limits_watch(x);
         limits_floor(b);
-        ahead_begun(b);
 }
 
 static void
@@ -360,7 +332,7 @@ exec_send_waiting(struct box *b)
                 if (!wire)
                         continue;
                 x->waiting = NULL;
-                send_to_guest(x, wire, len); /* may fail, and free a quiet exec */
+                send_to_engine(x, wire, len); /* may fail, and free a quiet exec */
                 explicit_bzero(wire, len);
                 free(wire);
         }
@@ -422,8 +394,7 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
                 exec_lost(x, box_word(b));
                 return;
         }
-        /* the other half is for messages that are no commands */
-        if (b->starting + b->running > EXECS_MAX || b->to_guest.bytes + len > QUEUE_MAX / 2)
+        if (b->starting + b->running > EXECS_MAX)
                 result = -EAGAIN;
         else if ((wire->flags & WIRE_EXEC_TTY) == 0)
                 result = open_streams(x);
@@ -438,7 +409,7 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
         if (b->state == BOX_MAKING || b->is_freezing)
                 keep_waiting(x, wire, len);
         else
-                send_to_guest(x, wire, len);
+                send_to_engine(x, wire, len);
 }
 
 void
@@ -453,7 +424,6 @@ exec_started(struct exec *x, int32_t pid, int take_master)
         }
         b->starting--;
         b->running++;
-        ahead_want(b);
         x->state = BOX_EXEC_RUNNING;
         x->pid = pid;
         if (take_master >= 0) {
@@ -473,23 +443,13 @@ exec_started(struct exec *x, int32_t pid, int take_master)
 static void
 let_go(struct exec *x)
 {
-        struct box *b = x->box;
-
         loop_timer_remove(&x->timer);
         drop_waiting(x);
         close_theirs(x, 0, 3);
         input_close(x);
-        if (x->group && x->is_alone) {
-                groups_give_settled(&b->groups, x->group);
-                x->group = NULL;
-        }
-        if (x->group && (x->flags & BOX_EXEC_KILL_REST) != 0)
-                (void)groups_kill(&b->groups, x->group);
-        else if (x->is_tree && (x->flags & BOX_EXEC_KILL_REST) != 0 && b->state == BOX_RUNNING)
-                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ x->number, SIGKILL },
-                              sizeof(struct wire_exec_number), NULL, 0);
-        if (x->group && groups_give_empty(&b->groups, x->group))
-                x->group = NULL;
+        if (!x->is_alone && (x->flags & BOX_EXEC_KILL_REST) != 0)
+                job_kill(&x->job);
+        job_over(&x->job);
 }
 
 /* Limits the ended execs whose pipes are still held; closes the oldest ones. */
@@ -538,10 +498,9 @@ exec_finish(struct exec *x)
                 tell(x, WIRE_BOX_FINISHED);
         limit_lingering(b);
         exec_prune(b);
-        quiet_look(b);
 }
 
-static void end_with(struct exec *x, const struct wire_exec_ended *ended);
+static void end_with(struct exec *x, const struct engine_ended *ended);
 
 void
 exec_failed(struct exec *x, const struct wire_exec_failed *failed)
@@ -558,7 +517,6 @@ exec_failed(struct exec *x, const struct wire_exec_failed *failed)
                 return;
         }
         x->box->starting--;
-        ahead_want(x->box);
         x->state = BOX_EXEC_FAILED;
         x->failed = *failed;
         for (int i = 0; i < 2; i++)
@@ -572,7 +530,7 @@ exec_failed(struct exec *x, const struct wire_exec_failed *failed)
  * kill, and the exec was killed itself or is a shell that reports a killed child (128 + SIGKILL).
  */
 static unsigned
-was_short_of_memory(const struct exec *x, const struct wire_exec_ended *ended)
+was_short_of_memory(const struct exec *x, const struct engine_ended *ended)
 {
         unsigned was_killed = ended->code != CLD_EXITED ? ended->status == SIGKILL
                                                         : ended->status == 128 + SIGKILL;
@@ -581,7 +539,7 @@ was_short_of_memory(const struct exec *x, const struct wire_exec_ended *ended)
 }
 
 static void
-decide(struct exec *x, const struct wire_exec_ended *ended)
+decide(struct exec *x, const struct engine_ended *ended)
 {
         unsigned is_signal = ended && ended->code != CLD_EXITED;
 
@@ -598,7 +556,7 @@ decide(struct exec *x, const struct wire_exec_ended *ended)
         else if (!is_signal) {
                 x->end.word = OUTCOME_EXITED;
                 x->end.exit_code = ended->status;
-        } else if (ended->status == SIGXCPU && x->is_tree && x->cpu_ms != BOX_NEVER) {
+        } else if (ended->is_cpu_used) {
                 x->end.word = OUTCOME_CPU_LIMIT;
         } else {
                 x->end.word = OUTCOME_SIGNALED;
@@ -616,7 +574,7 @@ denied_count(struct exec *x)
 
 /* If several execs ran at once, each of them met the limit, because it is the sandbox's. */
 static uint16_t
-limits_reached(const struct exec *x, const struct wire_exec_ended *ended)
+limits_reached(const struct exec *x, const struct engine_ended *ended)
 {
         unsigned reached =
                 (ended && ended->is_disk_full ? OUTCOME_DISK : 0u) |
@@ -626,31 +584,28 @@ limits_reached(const struct exec *x, const struct wire_exec_ended *ended)
 }
 
 static void
-end_with(struct exec *x, const struct wire_exec_ended *ended)
+end_with(struct exec *x, const struct engine_ended *ended)
 {
-        uint64_t group_us;
+        uint64_t tree_us;
 
         if (x->state != BOX_EXEC_RUNNING && x->state != BOX_EXEC_STARTING)
                 return;
-        x->end.denied = denied_count(x); /* before its group is returned */
+        x->end.denied = denied_count(x); /* while the engine knows its processes */
         x->end.reached = limits_reached(x, ended);
         /* before reading its CPU time, which then cannot grow */
-        x->is_alone = x->group && groups_is_empty(&x->box->groups, x->group);
-        group_us = x->group ? groups_cpu_us(&x->box->groups, x->group) : BOX_NEVER;
+        x->is_alone = x->is_sent && !job_has_processes(&x->job);
+        tree_us = job_cpu_us(&x->job);
         limits_credit_oom(x->box);
         decide(x, ended);
-        if (x->end.word == OUTCOME_OOM_KILLED && x->group && !x->is_alone)
+        if (x->end.word == OUTCOME_OOM_KILLED && !x->is_alone &&
+            engine_can(x->box->engine, ENGINE_TELLS_APART))
                 /* processes that the kernel did not kill */
-                (void)groups_kill(&x->box->groups, x->group);
+                job_kill(&x->job);
         x->box->running -= x->state == BOX_EXEC_RUNNING;
         x->box->starting -= x->state == BOX_EXEC_STARTING;
-        ahead_want(x->box);
         x->state = BOX_EXEC_ENDED;
         x->end.duration_ms = loop_now_ms() - x->started_ms;
-        x->end.cpu_ms = (group_us != BOX_NEVER ? group_us
-                         : ended               ? ended->user_us + ended->system_us
-                                               : 0) /
-                        1000;
+        x->end.cpu_ms = (tree_us != ENGINE_UNKNOWN ? tree_us : ended ? ended->cpu_us : 0) / 1000;
         x->end.memory_peak_kb = ended ? ended->max_rss_kb : 0;
         output_finish(x);
         x->end.stdout_bytes = output_bytes(&x->out[0]);
@@ -661,7 +616,7 @@ end_with(struct exec *x, const struct wire_exec_ended *ended)
 }
 
 void
-exec_ended(struct exec *x, const struct wire_exec_ended *ended)
+exec_ended(struct exec *x, const struct engine_ended *ended)
 {
         if (x->state == BOX_EXEC_RUNNING)
                 end_with(x, ended);
@@ -678,8 +633,6 @@ exec_lost(struct exec *x, uint32_t word)
 void
 exec_kill(struct exec *x, uint32_t word)
 {
-        struct box *b = x->box;
-
         if (!x->is_over && x->word == UNDECIDED)
                 x->word = word;
         if (x->waiting) {
@@ -687,14 +640,5 @@ exec_kill(struct exec *x, uint32_t word)
                 return;
         }
         limits_overdue(x);
-        /* sent first: a command killed before it has begun must not be started again, in a group
-         * that may be frozen */
-        if (x->group && x->state == BOX_EXEC_STARTING)
-                box_say_guest(b, WIRE_SIGNAL, &(struct wire_exec_number){ x->number, SIGKILL },
-                              sizeof(struct wire_exec_number), NULL, 0);
-        if (x->group)
-                (void)groups_kill(&b->groups, x->group);
-        else if (x->is_tree && b->state == BOX_RUNNING)
-                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ x->number, SIGKILL },
-                              sizeof(struct wire_exec_number), NULL, 0);
+        job_kill(&x->job);
 }

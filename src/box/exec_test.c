@@ -1,7 +1,9 @@
 /*
- * box/exec_test.c - the table of execs: what is found, reported and freed. The test acts as pid 1.
+ * box/exec_test.c - the table of execs: what is found, reported and freed. The test acts as
+ * the engine.
  */
 #include "base/unit.h"
+#include "box/engine_unit.h"
 #include "box/state.h"
 
 #include <errno.h>
@@ -17,13 +19,11 @@
 
 static char directory_name[] = "/tmp/carrel-exec-XXXXXX";
 static struct box b;
-static int guest = -1, maker = -1;
+static struct noted noted;
 
 static int
 set_up(void **state)
 {
-        int pair[2];
-
         (void)state;
         memset(&b, 0, sizeof b);
         (void)snprintf(directory_name, sizeof directory_name, "%s", "/tmp/carrel-exec-XXXXXX");
@@ -33,17 +33,12 @@ set_up(void **state)
         b.begin.keep_bytes = 1 << 16;
         b.begin.deadline_ms = BOX_NEVER;
         b.state = BOX_RUNNING;
-        b.oom_counter = b.cpu_counter = b.pids_counter = -1;
-        b.groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
+        noted_init(&noted);
+        b.engine = &noted.engine;
         b.deadline.due_ms = b.floor.due_ms = b.late.due_ms = LOOP_NEVER;
         b.protocol = 2;
-        b.has_guest = 1;
-        if (journal_open(&b.journal, b.directory, 2) < 0 ||
-            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        if (journal_open(&b.journal, b.directory, 2) < 0)
                 return -1;
-        queue_init(&b.to_guest, pair[0]);
-        b.guest.fd = -1;
-        guest = pair[1];
         return 0;
 }
 
@@ -53,11 +48,7 @@ tear_down(void **state)
         (void)state;
         while (b.execs)
                 exec_free(b.execs);
-        queue_fini(&b.to_guest);
-        (void)close(b.to_guest.fd);
-        (void)close(guest);
-        if (maker >= 0)
-                (void)close(maker);
+        noted_drop(&noted);
         journal_close(&b.journal);
         (void)unlinkat(b.directory, "journal", 0);
         (void)close(b.directory);
@@ -86,20 +77,16 @@ ask(uint32_t number, uint32_t flags, const char *key)
         return pair[1];
 }
 
-static struct wire_exec
+/* The last command's descriptors; its number. */
+static uint32_t
 heard(int ret_fds[3])
 {
-        static _Alignas(8) unsigned char body[512];
-        struct wire_message m;
-        struct wire_exec wire;
-
-        assert_int_equal(wire_receive(guest, 0, &m, body, sizeof body), 1);
-        assert_int_equal(m.kind, WIRE_EXEC);
-        assert_int_equal(m.fd_count, 3);
-        memcpy(&wire, body, sizeof wire);
-        for (int i = 0; i < 3; i++)
-                ret_fds[i] = m.fds[i];
-        return wire;
+        for (int i = 0; i < 3; i++) {
+                ret_fds[i] = noted.fds[i];
+                assert_true(ret_fds[i] >= 0);
+                noted.fds[i] = -1;
+        }
+        return noted.number;
 }
 
 static void
@@ -112,8 +99,7 @@ let_go(const int fds[3])
 static void
 ended(uint32_t number, int code, int status)
 {
-        exec_ended(exec_find(&b, number),
-                   &(struct wire_exec_ended){ .exec = number, .code = code, .status = status });
+        exec_ended(exec_find(&b, number), &(struct engine_ended){ .code = code, .status = status });
 }
 
 /* Reads frames until the end and returns it; `text` collects both streams. */
@@ -167,19 +153,15 @@ each_end_has_one_word(void **state)
                 uint32_t number = (uint32_t)i + 1;
                 int channel = ask(number, 0, ""), fds[3];
                 struct channel_end end;
-                struct wire_exec wire = heard(fds);
 
-                assert_true(wire.exec == number && (wire.flags & WIRE_EXEC_TREE) != 0);
+                assert_int_equal(heard(fds), number);
                 exec_started(exec_find(&b, number), 77, -1);
                 assert_int_equal(write(fds[1], "out", 3), 3);
                 assert_int_equal(write(fds[2], "err", 3), 3);
                 if (ends[i].killed != UINT32_MAX) {
-                        static _Alignas(8) unsigned char body[64];
-                        struct wire_message m;
-
+                        noted.kills = 0;
                         exec_kill(exec_find(&b, number), ends[i].killed);
-                        assert_int_equal(wire_receive(guest, 0, &m, body, sizeof body), 1);
-                        assert_int_equal(m.kind, WIRE_KILL_TREE);
+                        assert_int_equal(noted.kills, 1);
                 }
                 ended(number, ends[i].code, ends[i].status);
                 end = end_of(channel, text, sizeof text);
@@ -203,13 +185,11 @@ a_key_that_was_used_starts_nothing(void **state)
 {
         int first = ask(1, 0, "again"), second, fds[3];
         char text[64];
-        unsigned char none[16];
-        struct wire_message m;
 
         (void)state;
         (void)heard(fds);
         second = ask(2, 0, "again");
-        assert_int_equal(wire_receive(guest, 0, &m, none, sizeof none), -EAGAIN);
+        assert_int_equal(noted.execs, 1);
         assert_null(exec_find(&b, 2));
         exec_started(exec_find(&b, 1), 5, -1);
         assert_int_equal(write(fds[1], "once", 4), 4);

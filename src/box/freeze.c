@@ -1,7 +1,7 @@
 /*
  * box/freeze.c - stops all processes of all execs, and continues them.
  *
- * Room: box (program). Touches: cgroup.freeze and cgroup.events of the group of all execs, clock.
+ * Room: box (program). Touches: the engine, clock.
  *
  *     running --FREEZE--> freezing --all are stopped--> frozen
  *       ^---------------------- thaw ----------------------'
@@ -9,7 +9,6 @@
  * is_freezing is set from FREEZE to the end of the thaw. Meanwhile durations do not count.
  */
 #include <errno.h>
-#include <sys/epoll.h>
 
 #include "box/state.h"
 
@@ -38,47 +37,33 @@ answer_all(struct box *b, int sys)
                 }
 }
 
-static void
-look(struct box *b)
+void
+freeze_heard(struct box *b, int result)
 {
-        int result = groups_is_frozen(&b->groups);
-
-        if (result == 0)
+        if (!b->is_freezing)
                 return;
-        loop_watch_remove(&b->freezer);
-        if (result > 0)
+        if (result == 0)
                 b->is_frozen = 1;
         else
                 freeze_thaw_now(b);
-        answer_all(b, result > 0 ? 0 : -result);
+        answer_all(b, -result);
 }
 
-static void
-ready(struct loop_watch *w, uint32_t events)
-{
-        (void)events;
-        look(box_holder(w, struct box, freezer));
-}
-
+/* As freeze() of box/engine.h. */
 static int
 begin(struct box *b)
 {
-        int result = b->state != BOX_RUNNING ? -ESRCH : groups_freeze(&b->groups, 1);
+        int result = b->state != BOX_RUNNING ? -ESRCH : b->engine->calls->freeze(b->engine, 1);
 
         if (result < 0)
                 return result;
         b->is_freezing = 1;
         b->frozen_since_ms = loop_now_ms();
-        result = loop_watch_add(b->loop, &b->freezer, b->groups.events, EPOLLPRI, ready);
-        if (result < 0) {
-                freeze_thaw_now(b);
-                return result;
-        }
         b->busy++;
         for (struct exec *x = b->execs; x; x = x->next)
                 limits_watch(x);
         b->busy--;
-        return 0;
+        return result;
 }
 
 void
@@ -86,8 +71,7 @@ freeze_thaw_now(struct box *b)
 {
         if (!b->is_freezing)
                 return;
-        loop_watch_remove(&b->freezer);
-        (void)groups_freeze(&b->groups, 0);
+        (void)b->engine->calls->freeze(b->engine, 0);
         b->frozen_ms = box_frozen_ms(b);
         b->is_freezing = b->is_frozen = 0;
         b->busy++;
@@ -95,7 +79,6 @@ freeze_thaw_now(struct box *b)
                 limits_watch(x);
         b->busy--;
         exec_send_waiting(b);
-        ahead_want(b);
 }
 
 void
@@ -105,19 +88,22 @@ freeze_ask(struct keeper *k, int is_wanted)
         int result = 0;
 
         if (!is_wanted) {
-                if (!b->groups.can_freeze)
+                if (!engine_can(b->engine, ENGINE_FREEZES))
                         result = -ENOTSUP;
                 freeze_thaw_now(b);
                 answer_all(b, ECANCELED);
                 answer(k, 0, -result);
                 return;
         }
-        if (!b->is_freezing)
+        if (b->is_freezing) {
+                k->wants_frozen = 1;
+                result = b->engine->calls->freeze(b->engine, 1);
+        } else {
                 result = begin(b);
-        if (result < 0) {
-                answer(k, 1, -result);
-                return;
+                k->wants_frozen = result >= 0;
         }
-        k->wants_frozen = 1;
-        look(b);
+        if (!k->wants_frozen)
+                answer(k, 1, -result);
+        else if (result != 0)
+                freeze_heard(b, result > 0 ? 0 : result);
 }

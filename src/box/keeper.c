@@ -17,7 +17,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -92,8 +91,8 @@ say_hello(struct keeper *k)
                                         .deadline_ms = b->begin.deadline_ms,
                                         .is_ready = b->is_ready && b->state == BOX_RUNNING,
                                         .is_frozen = b->is_frozen,
-                                        .can_freeze = b->groups.can_freeze,
-                                        .has_groups = b->groups.work >= 0 };
+                                        .can_freeze = engine_can(b->engine, ENGINE_FREEZES),
+                                        .has_groups = engine_can(b->engine, ENGINE_TELLS_APART) };
 
         memcpy(hello.id, b->begin.id, sizeof hello.id);
         say(k, WIRE_BOX_HELLO, &hello, sizeof hello, NULL, 0);
@@ -189,25 +188,13 @@ static void
 serve_signal(struct keeper *k, struct wire_message *m)
 {
         struct wire_exec_number ask;
-        const struct exec *x;
+        struct exec *x;
 
         (void)m;
         memcpy(&ask, body, sizeof ask);
         x = exec_find(k->box, ask.exec);
         if (x && x->is_sent && !x->is_over)
-                box_say_guest(k->box, WIRE_SIGNAL, &ask, sizeof ask, NULL, 0);
-}
-
-/* Kills processes left by execs that are no longer in the table. */
-static void
-kill_forgotten(struct box *b)
-{
-        (void)groups_kill_all(&b->groups);
-        ahead_drop(b); /* that also killed the spare */
-        ahead_want(b);
-        if (b->state == BOX_RUNNING && b->groups.work < 0)
-                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ 0, SIGKILL },
-                              sizeof(struct wire_exec_number), NULL, 0);
+                job_signal(&x->job, ask.number);
 }
 
 static void
@@ -230,7 +217,8 @@ serve_kill(struct keeper *k, struct wire_message *m)
         }
         b->busy--;
         if (ask.exec == 0 && ask.task[0] == '\0')
-                kill_forgotten(b);
+                /* also what execs that are no longer in the table left behind */
+                b->engine->calls->kill(b->engine, NULL);
         exec_prune(b);
 }
 
@@ -263,8 +251,7 @@ serve_connect(struct keeper *k, struct wire_message *m)
                 return;
         }
         *c = (struct connect){ k, ++b->last_connect, ask.request };
-        ask.request = c->request;
-        box_say_guest(b, WIRE_CONNECT, &ask, sizeof ask, NULL, 0);
+        b->engine->calls->connect(b->engine, c->request, ask.port);
 }
 
 void

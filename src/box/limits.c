@@ -1,14 +1,11 @@
 /*
  * box/limits.c - what ends an exec or the box: deadlines, CPU time, memory, free space.
  *
- * Room: box (program). Touches: clock, counters of the box's groups, file systems (reads only).
+ * Room: box (program). Touches: clock, the engine's counters, file systems (reads only).
  * Theory: each exec has one timer, set to the next time at which any of its limits could be
  * reached. A box without a running exec has at most one timer, its own deadline.
  */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "base/floor.h"
 #include "box/state.h"
@@ -18,8 +15,7 @@ enum {
         FLOOR_LOOK_MS = 250,
         OVERDUE_LOOK_MS = 100,
         HUSH_MS = 50 /* of each OVERDUE_LOOK_MS */,
-        CPU_LOOK_MIN_MS = 2,
-        TEXT_ROOM = 512
+        CPU_LOOK_MIN_MS = 2
 };
 
 static uint64_t
@@ -47,15 +43,13 @@ span_ends(const struct exec *x)
 
 /* The earliest time at which it could have used its CPU time: with every processor busy. */
 static uint64_t
-next_cpu_look(const struct exec *x, uint64_t now, unsigned *ret_is_used)
+next_cpu_look(struct exec *x, uint64_t now, unsigned *ret_is_used)
 {
-        uint64_t used = x->cpu_ms != BOX_NEVER && x->group
-                                ? groups_cpu_us(&x->box->groups, x->group)
-                                : BOX_NEVER;
+        uint64_t used = x->cpu_ms != BOX_NEVER ? job_cpu_us(&x->job) : ENGINE_UNKNOWN;
         uint64_t left;
 
         *ret_is_used = 0;
-        if (used == BOX_NEVER)
+        if (used == ENGINE_UNKNOWN)
                 return BOX_NEVER;
         *ret_is_used = used / 1000 >= x->cpu_ms;
         left = *ret_is_used ? 0
@@ -91,7 +85,7 @@ go_on(struct loop_timer *t)
         struct box *b = box_holder(t, struct box, hush);
 
         if (!b->is_freezing)
-                (void)groups_freeze(&b->groups, 0);
+                (void)b->engine->calls->freeze(b->engine, 0);
 }
 
 /*
@@ -101,11 +95,11 @@ go_on(struct loop_timer *t)
 static void
 hush(struct box *b)
 {
-        if (b->hush.index != 0 || b->is_freezing || !b->groups.can_freeze ||
+        if (b->hush.index != 0 || b->is_freezing || !engine_can(b->engine, ENGINE_FREEZES) ||
             b->state != BOX_RUNNING ||
             loop_timer_set(b->loop, &b->hush, loop_now_ms() + HUSH_MS, go_on) < 0)
                 return;
-        if (groups_freeze(&b->groups, 1) < 0)
+        if (b->engine->calls->freeze(b->engine, 1) < 0)
                 loop_timer_remove(&b->hush);
 }
 
@@ -131,9 +125,9 @@ count_down(struct exec *x)
 }
 
 /*
- * Asks pid 1 and the kernel. Messages of pid 1 that have arrived are handled first. If another
- * process traces a dead command, the kernel hides the end from pid 1 until the tracer has waited
- * for it. So if no process lives in the group, the exec has ended. Otherwise a process does not
+ * Asks the engine. Its news that have arrived are handled first. If another process traces a dead
+ * command, the kernel hides the end from pid 1 until the tracer has waited for it. So if no process
+ * of it lives, the exec has ended. Otherwise a process does not
  * respond, and gets some more time.
  */
 static void
@@ -143,11 +137,11 @@ look_at_overdue(struct loop_timer *t)
         struct box *b = x->box;
         uint32_t number = x->number;
 
-        box_hear_guest(b);
+        box_hear(b);
         x = exec_find(b, number);
         if (!x || x->is_over)
                 return;
-        if (x->state == BOX_EXEC_RUNNING && x->group && groups_is_empty(&b->groups, x->group)) {
+        if (x->state == BOX_EXEC_RUNNING && !job_has_processes(&x->job)) {
                 exec_lost(x, x->word);
                 return;
         }
@@ -228,58 +222,20 @@ limits_floor(struct box *b)
                                      look_at_floor);
 }
 
-/* The number after `key `, or of the whole file with ""; UINT64_MAX if not found. */
-static uint64_t
-read_counter(int fd, const char *key)
-{
-        char text[TEXT_ROOM];
-        ssize_t len = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
-        const char *at = text;
-
-        if (len <= 0)
-                return UINT64_MAX;
-        text[len] = '\0';
-        while (key[0] != '\0' && (strncmp(at, key, strlen(key)) != 0 || at[strlen(key)] != ' ')) {
-                at = strchr(at, '\n');
-                if (!at)
-                        return UINT64_MAX;
-                at++;
-        }
-        at += key[0] != '\0' ? strlen(key) + 1 : 0;
-        return *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : UINT64_MAX;
-}
-
-/* A counter arrives without its kind, which its text shows. Takes the descriptor. */
-void
-limits_take_counter(struct box *b, int take_fd)
-{
-        if (b->oom_counter < 0 && read_counter(take_fd, "oom_kill") != UINT64_MAX) {
-                b->oom_counter = take_fd;
-        } else if (b->pids_counter < 0 && read_counter(take_fd, "max") != UINT64_MAX) {
-                b->pids_counter = take_fd;
-        } else if (b->cpu_counter < 0 && (read_counter(take_fd, "usage_usec") != UINT64_MAX ||
-                                          read_counter(take_fd, "") != UINT64_MAX)) {
-                b->cpu_is_stat = read_counter(take_fd, "") == UINT64_MAX;
-                b->cpu_counter = take_fd;
-        } else {
-                (void)close(take_fd);
-        }
-}
-
 uint64_t
 limits_oom_kills(const struct box *b)
 {
-        uint64_t kills = read_counter(b->oom_counter, "oom_kill");
+        uint64_t kills = b->engine->calls->usage(b->engine, ENGINE_OOM_KILLS);
 
-        return kills == UINT64_MAX ? 0 : kills;
+        return kills == ENGINE_UNKNOWN ? 0 : kills;
 }
 
 uint64_t
 limits_pids_refused(const struct box *b)
 {
-        uint64_t count = read_counter(b->pids_counter, "max");
+        uint64_t count = b->engine->calls->usage(b->engine, ENGINE_PIDS_REFUSED);
 
-        return count == UINT64_MAX ? 0 : count;
+        return count == ENGINE_UNKNOWN ? 0 : count;
 }
 
 /*
@@ -307,10 +263,7 @@ limits_credit_oom(struct box *b)
 uint64_t
 limits_cpu_ns(const struct box *b)
 {
-        uint64_t used = groups_box_cpu_us(&b->groups);
+        uint64_t used = b->engine->calls->usage(b->engine, ENGINE_CPU_NS);
 
-        if (used != UINT64_MAX)
-                return used * 1000;
-        used = read_counter(b->cpu_counter, b->cpu_is_stat ? "usage_usec" : "");
-        return used == UINT64_MAX ? 0 : b->cpu_is_stat ? used * 1000 : used;
+        return used == ENGINE_UNKNOWN ? 0 : used;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "box/groups.h"
+#include "box/engine.h"
 #include "box/journal.h"
 #include "box/log.h"
 #include "box/queue.h"
@@ -32,7 +32,6 @@ enum {
         KEEPERS_MAX = 16,
         CONNECTS_MAX = 256,
         FLOORS_MAX = 160,
-        COUNTERS_MAX = 8,
         INPUT_MAX = 64 * 1024, /* bytes of queued standard input */
         /* bytes read from a pipe at a time; also the largest frame */
         CHUNK = 128 * 1024,
@@ -109,19 +108,18 @@ struct exec {
         /* the command's ends of its pipes, or -1: 0 is kept until it is sent, 1 and 2 until the end
          * of the exec */
         int theirs[3];
-        struct group *group;
+        struct job job;           /* the engine's view of it */
         struct channel *channels; /* oldest first */
         struct channel_end end;
         struct wire_exec_failed failed;
         uint64_t lingers;    /* order of lingering execs, as a count; 0: not lingering */
         uint64_t kept_bytes; /* of its logs, after its end */
-        unsigned is_sent : 1, is_over : 1, is_tree : 1;
+        unsigned is_sent : 1, is_over : 1;
         /* killed; its end is waited for only a moment longer */
         unsigned is_overdue : 1;
         /* ended without a live process left: no other process holds its pipes */
         unsigned is_alone : 1;
-        void *waiting; /* the message for pid 1, while the box is starting or
-                        * frozen */
+        void *waiting; /* the command, while the box is starting or frozen */
         size_t waiting_len;
 };
 
@@ -136,15 +134,6 @@ struct keeper {
                                  * (hold/refusals.h) */
 };
 
-struct ahead {               /* a child of pid 1 that is ready to become the next command
-                              * (ahead.c) */
-        struct group *group; /* the group that it is in; NULL: no spare */
-        uint32_t number;     /* of the last one */
-        uint64_t last_ms;    /* when the last exec began; 0: never */
-        uint64_t kills;      /* out-of-memory kills, as of the last request for a spare */
-        struct loop_timer timer;
-};
-
 struct connect { /* a port inside that a keeper requested */
         struct keeper *keeper;
         uint32_t request, asked; /* of the box; of the keeper */
@@ -154,17 +143,16 @@ enum box_state { BOX_MAKING, BOX_RUNNING, BOX_ENDING, BOX_OVER };
 
 struct box {
         struct loop *loop;
+        struct engine *engine;
         struct wire_box_begin begin;
         enum box_state state;
         /* is_freezing: requested, and not thawed since. is_stuck: a name could not be moved
          * away. */
-        unsigned is_ready, has_begun, has_guest, has_maker, is_freezing, is_frozen, has_failed,
-                is_stuck;
+        unsigned is_ready, is_freezing, is_frozen, has_failed, is_stuck;
         uint32_t protocol;
         uint64_t started_ms, frozen_ms, frozen_since_ms;
         int directory;
-        struct loop_watch maker, guest, listener, freezer;
-        struct queue to_guest;
+        struct loop_watch listener;
         struct keeper *keepers;
         uint64_t last_keeper, speaker; /* numbers: of the last keeper; of the keeper whose message
                                         * is served */
@@ -173,25 +161,14 @@ struct box {
         uint64_t kept_bytes, linger_count, lingering;
         /* nested walks over the table: no exec is freed meanwhile */
         unsigned busy;
-        struct groups groups;
         struct journal journal;
         struct wire_box_gone gone;
         struct loop_timer deadline, floor, late, deaf, hush;
-        struct ahead ahead;
-        unsigned is_busy, is_idle; /* as last reported to the maker; as last reported by pid
-                                    * 1 */
-        struct loop_timer quiet;
-        uint64_t quiet_ms; /* until the next look */
-        /* after this idle time since the last exec no spare is kept; 0: never a spare */
-        uint64_t spare_idle_ms;
         uint64_t overdue_ms; /* time that a killed exec may take to end */
         int listening;
         int floors[FLOORS_MAX];
         size_t floor_count;
-        int pids_counter;             /* pids.events, -1: none */
-        int oom_counter;              /* memory.events or memory.oom_control, -1: none */
-        uint64_t oom_seen;            /* kills that are assigned to an exec, or cannot be */
-        int cpu_counter, cpu_is_stat; /* if no v2 group counts */
+        uint64_t oom_seen; /* kills that are assigned to an exec, or cannot be */
         struct connect connects[CONNECTS_MAX];
         uint32_t last_connect;
         struct hold wall;       /* used only if there is a wall */
@@ -201,13 +178,12 @@ struct box {
 /* -- box.c: the box itself --------------------------------------------------------------------- */
 /* starts the end; the first cause counts */
 void box_end(struct box *b, enum box_gone cause);
-/* `fds` are borrowed */
-void box_say_guest(struct box *b, uint16_t kind, const void *body, size_t len, const int *fds,
-                   size_t fd_count);
 /* the end state of execs that end with the box */
 uint32_t box_word(const struct box *b);
-/* handles all messages of pid 1 so far; execs may be freed afterwards */
-void box_hear_guest(struct box *b);
+/* handles the engine's news so far; execs may be freed afterwards */
+void box_hear(struct box *b);
+/* the news of an engine, for this process's box */
+extern const struct engine_news box_news;
 /* ends the process if nothing is left to do */
 void box_check_over(struct box *b);
 
@@ -221,8 +197,8 @@ void exec_start(struct box *b, const struct wire_box_exec *ask, void *wire, size
                 int take_channel);
 void exec_started(struct exec *x, int32_t pid, int take_master);
 void exec_failed(struct exec *x, const struct wire_exec_failed *failed);
-void exec_ended(struct exec *x, const struct wire_exec_ended *ended);
-/* pid 1 has ended: the box itself reports the end of the exec */
+void exec_ended(struct exec *x, const struct engine_ended *ended);
+/* the engine has ended: the box itself reports the end of the exec */
 void exec_lost(struct exec *x, uint32_t word);
 void exec_kill(struct exec *x, uint32_t word);
 /* started or thawed: sends the messages that were kept */
@@ -238,30 +214,12 @@ void limits_watch(struct exec *x); /* sets the exec's timer */
 void limits_deadline(struct box *b, uint64_t deadline_ms);
 /* checks free space while an exec runs */
 void limits_floor(struct box *b);
-void limits_take_counter(struct box *b, int take_fd);
 uint64_t limits_oom_kills(const struct box *b);
 /* tasks that limits.pids refused; 0: not counted */
 uint64_t limits_pids_refused(const struct box *b);
 /* before an exec begins or ends: assigns kills since the last call to the exec that runs alone */
 void limits_credit_oom(struct box *b);
 uint64_t limits_cpu_ns(const struct box *b);
-
-/* -- quiet.c ----------------------------------------------------------------------------------- */
-/* before an exec is sent to pid 1: 0, or -errno: do not send it */
-int quiet_end(struct box *b);
-/* an exec has ended: checks whether any process still runs */
-void quiet_look(struct box *b);
-/* pid 1 reports that it has no child left */
-void quiet_heard(struct box *b);
-
-/* -- ahead.c ----------------------------------------------------------------------------------- */
-/* requests a spare soon, when no more urgent exec starts */
-void ahead_want(struct box *b);
-/* an exec begins, with a spare or without */
-void ahead_begun(struct box *b);
-/* for an exec that begins now; NULL: no spare */
-struct group *ahead_take(struct box *b, uint32_t *ret_number);
-void ahead_drop(struct box *b);
 
 /* -- output.c ---------------------------------------------------------------------------------- */
 int output_open(struct output *o, struct exec *x, int take_fd);
@@ -318,11 +276,8 @@ void keeper_connected(struct box *b, const struct wire_connected *answer, int ta
 
 /* -- wall.c ------------------------------------------------------------------------------------ */
 void wall_init(struct box *b);
-/*
- * handles WIRE_WALL, WIRE_WALL_LISTENED and WIRE_WALL_DENIED. 0, or -errno: the message broke the
- * protocol
- */
-int wall_hear(struct box *b, struct wire_message *m, const void *body);
+/* a refusal inside, without a gate. 0, or -errno: it broke the protocol */
+int wall_hear_denied(struct box *b, struct wire_wall_denied *d);
 void wall_hand_out(struct keeper *k); /* answers WIRE_BOX_WALL */
 /* sends what changed since the last report; unless `always`, only if nothing is queued */
 void wall_say_denials(struct keeper *k, int always);
@@ -334,5 +289,7 @@ void wall_forget(struct box *b, const struct exec *x, int is_known);
 /* -- freeze.c ---------------------------------------------------------------------------------- */
 void freeze_ask(struct keeper *k, int is_wanted);
 void freeze_thaw_now(struct box *b);
+/* all processes are frozen, or -errno */
+void freeze_heard(struct box *b, int result);
 
 #endif

@@ -1,36 +1,29 @@
 /*
  * box/wall.c - the wall of a sandbox, kept while gates and keepers come and go.
  *
- * Room: box (program). Touches: fd, the directories of its groups (reads only).
+ * Room: box (program). Touches: fd, the engine.
  * Theory: hold/hold.h defines the rules of a wall; this file connects it to the loop. The group in
- * which a socket was created identifies the exec that was refused. Each exec has its own group, and
- * the inode of the group's directory is the id that the kernel reports. A group is reused, so the
- * time must match too. Without groups, or if the socket was closed before the gate asked, it was
- * the only exec with a running process at that time. If there were several, the refusal is assigned
- * to none. Reports of the gate before a command's end are handled before that end is reported.
+ * which a socket was created identifies the exec that was refused, if the engine tells commands
+ * apart. A group is reused, so the time must match too. Otherwise, or if the socket was closed
+ * before the gate asked, it was the only exec with a running process at that time. If there were
+ * several, the refusal is assigned to none. Reports of the gate before a command's end are handled
+ * before that end is reported.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "box/state.h"
 
-enum { PROTOCOL = 3, NAME_ROOM = 16, HEAR_MAX = 8, LEFT_MAX = 4 };
+enum { PROTOCOL = 3, HEAR_MAX = 8 };
 
 static int
-ask_guest(void *data, const struct wire_wall_listen *wanted)
+ask_engine(void *data, const struct wire_wall_listen *wanted)
 {
         struct box *b = data;
 
-        if (!b->has_guest)
-                return -EPIPE;
-        box_say_guest(b, WIRE_WALL_LISTEN, wanted, sizeof *wanted, NULL, 0);
-        return 0;
+        return b->engine->calls->listen(b->engine, wanted);
 }
 
 /* True: it had begun at that time, and runs or ran then. */
@@ -41,67 +34,47 @@ ran_at(const struct exec *x, uint64_t at_ms)
                (!x->is_over || x->started_ms + x->end.duration_ms >= at_ms);
 }
 
-static bool
-is_group_of(const struct box *b, const struct exec *x, uint64_t cgroup)
-{
-        char name[NAME_ROOM];
-        struct stat found;
-
-        if (!x->group)
-                return false;
-        (void)snprintf(name, sizeof name, "g%u", x->group->number);
-        return fstatat(b->groups.work, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
-               found.st_ino == cgroup;
-}
-
 static uint32_t
-find_by_group(const struct box *b, const struct wire_wall_denied *d)
+find_by_source(const struct box *b, const struct wire_wall_denied *d)
 {
         for (const struct exec *x = b->execs; x; x = x->next)
                 if ((x->flags & BOX_EXEC_QUIET) == 0 && x->begun_ms <= d->at_ms &&
-                    is_group_of(b, x, d->cgroup))
+                    job_is_source(&x->job, d->cgroup))
                         return x->number;
         return 0;
 }
 
-/*
- * True: a process of a freed exec may still run. Past a small number of candidates, true is
- * assumed.
- */
+/* True: processes that it left run on. */
 static bool
-has_forgotten(const struct box *b)
+has_left(struct exec *x)
 {
-        unsigned left = 0;
-
-        for (const struct group *one = b->groups.left; one; one = one->next)
-                if (++left > LEFT_MAX || !groups_is_empty(&b->groups, one))
-                        return true;
-        return false;
+        return x->is_over && engine_can(x->box->engine, ENGINE_TELLS_APART) &&
+               job_has_processes(&x->job);
 }
 
 /* The only exec with a running process at that time; 0 if there were several. */
 static uint32_t
-find_alone(const struct box *b, uint64_t at_ms)
+find_alone(struct box *b, uint64_t at_ms)
 {
         uint32_t alone = 0, count = 0;
 
-        for (const struct exec *x = b->execs; x && count < 2; x = x->next)
+        for (struct exec *x = b->execs; x && count < 2; x = x->next)
                 if (ran_at(x, at_ms) ||
-                    (x->is_over && x->group && x->begun_ms <= at_ms &&
-                     (x->flags & BOX_EXEC_QUIET) == 0 && !groups_is_empty(&b->groups, x->group))) {
+                    (x->begun_ms <= at_ms && (x->flags & BOX_EXEC_QUIET) == 0 && has_left(x))) {
                         alone = x->number;
                         count++;
                 }
-        return count == 1 && !has_forgotten(b) ? alone : 0;
+        return count == 1 && !b->engine->calls->has_processes(b->engine, NULL) ? alone : 0;
 }
 
 static uint32_t
 find_exec(void *data, const struct wire_wall_denied *d)
 {
-        const struct box *b = data;
+        struct box *b = data;
 
-        return b->groups.work >= 0 && d->cgroup != 0 ? find_by_group(b, d)
-                                                     : find_alone(b, d->at_ms);
+        return engine_can(b->engine, ENGINE_TELLS_APART) && d->cgroup != 0
+                       ? find_by_source(b, d)
+                       : find_alone(b, d->at_ms);
 }
 
 void
@@ -109,7 +82,7 @@ wall_init(struct box *b)
 {
         b->link.fd = -1;
         b->wall.link = -1;
-        b->wall.ask = ask_guest;
+        b->wall.ask = ask_engine;
         b->wall.find_exec = find_exec;
         b->wall.data = b;
         refusals_init(&b->wall.refusals, NUMBER_REFUSALS_LISTED, NUMBER_REFUSALS_HELD);
@@ -177,34 +150,13 @@ say_to_all(struct box *b)
                 wall_say_denials(k, 0);
 }
 
-/* Without a wall there is no gate: pid 1 reports. */
-static int
-hear_denied(struct box *b, const struct wire_message *m, const void *body)
+/* Without a wall there is no gate: the engine reports. */
+int
+wall_hear_denied(struct box *b, struct wire_wall_denied *d)
 {
-        struct wire_wall_denied d;
-
-        if (m->len != sizeof d || b->wall.socket_count > 0)
-                return -EPROTO;
-        memcpy(&d, body, sizeof d);
-        if (!hold_denied(&b->wall, &d))
+        if (b->wall.socket_count > 0 || !hold_denied(&b->wall, d))
                 return -EPROTO;
         say_to_all(b);
-        return 0;
-}
-
-int
-wall_hear(struct box *b, struct wire_message *m, const void *body)
-{
-        struct wire_wall_listened answer;
-
-        if (m->kind == WIRE_WALL)
-                return hold_take(&b->wall, m, body);
-        if (m->kind == WIRE_WALL_DENIED)
-                return hear_denied(b, m, body);
-        if (m->len != sizeof answer)
-                return -EPROTO;
-        memcpy(&answer, body, sizeof answer);
-        hold_listened(&b->wall, m, &answer);
         return 0;
 }
 

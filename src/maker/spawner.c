@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "box/box.h"
+#include "box/ns/ns.h"
 #include "maker/lease.h"
 #include "plan/pack.h"
 #include "seal/seal.h"
@@ -102,9 +103,8 @@ test_number(const char *name, unsigned otherwise)
 static _Noreturn void
 be_box(const struct spawner *s, const struct wire_message *m, const struct beginning *b)
 {
-        struct box_start start = { .maker = FIRST,
-                                   .guest = FIRST + 1,
-                                   .keeper = FIRST + 2,
+        struct ns_start ns = { .maker = FIRST, .guest = FIRST + 1 };
+        struct box_start start = { .keeper = FIRST + 2,
                                    .listener = FIRST + 3,
                                    .directory = FIRST + 4 };
         int fds[KEPT_MAX] = { b->maker[0], b->guest[0], m->fds[FD_KEEPER], m->fds[FD_LISTENER],
@@ -122,9 +122,10 @@ be_box(const struct spawner *s, const struct wire_message *m, const struct begin
                 }
         start.floors = floors;
         start.protocol = test_number("CARREL_TEST_BOX_PROTOCOL", BOX_PROTOCOL);
-        start.spare_idle_ms = test_number("CARREL_TEST_SPARE_IDLE_MS", BOX_SPARE_IDLE_MS);
+        ns.spare_idle_ms = test_number("CARREL_TEST_SPARE_IDLE_MS", NS_SPARE_IDLE_MS);
         start.overdue_ms = test_number("CARREL_TEST_OVERDUE_MS", BOX_OVERDUE_MS);
-        start.has_no_groups = test_number("CARREL_TEST_BOX_GROUPS", 1) == 0;
+        ns.has_no_groups = test_number("CARREL_TEST_BOX_GROUPS", 1) == 0;
+        start.engine = ns_open(&ns);
         if (keep_only(fds, count) < 0)
                 _exit(EXIT_BROKEN);
         /* the plan is not for this process, and the pages are its own */

@@ -27,7 +27,7 @@ from wire import C_DETACH, C_RESIZE, C_SIGNAL, C_STDERR, C_STDIN, C_STDIN_END, C
 MIB = 1 << 20
 LAYERS_BUILD = os.path.dirname(box_rig.LAYERS)
 PAUSE_MS = int(re.search(r"\bPAUSE_MS = (\d+)", wire.source("src/box/output.c")).group(1))
-SPARE_IDLE_MS = int(re.search(r"\bBOX_SPARE_IDLE_MS = (\d+)", wire.source("src/box/box.h")).group(1))
+SPARE_IDLE_MS = int(re.search(r"\bNS_SPARE_IDLE_MS = (\d+)", wire.source("src/box/ns/ns.h")).group(1))
 PROTOCOL = int(re.search(r"BOX_PROTOCOL = (\d+)", wire.source("src/wire/box.h")).group(1))
 
 

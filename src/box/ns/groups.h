@@ -1,6 +1,6 @@
 /*
- * box/groups.h - a control group for every exec, beneath the box's own: to kill, to count, and to
- * freeze all together.
+ * box/ns/groups.h - a control group for every exec, beneath the box's own: to kill, to count, and
+ * to freeze all together.
  *
  *     carrel-ID            pid 1, with the limits
  *       work               frozen and thawed; excludes pid 1, which reports also while frozen
@@ -8,8 +8,8 @@
  *
  * Pid 1 is not frozen, so it can report ended execs and connect to ports in a frozen box.
  */
-#ifndef CARREL_BOX_GROUPS_H
-#define CARREL_BOX_GROUPS_H
+#ifndef CARREL_BOX_NS_GROUPS_H
+#define CARREL_BOX_NS_GROUPS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,6 +61,10 @@ int groups_kill(const struct groups *g, const struct group *of);
 /* also what forgotten execs left behind */
 int groups_kill_all(const struct groups *g);
 int groups_is_empty(const struct groups *g, const struct group *of);
+/* Is it the group with this id of cgroup v2? */
+int groups_is(const struct groups *g, const struct group *of, uint64_t id);
+/* Does a process run in one of the groups that were returned? Of more than a few: assumed. */
+int groups_has_left(const struct groups *g);
 
 /* CPU time of the exec's whole tree, or of the box, in us. UINT64_MAX: not counted. */
 uint64_t groups_cpu_us(const struct groups *g, struct group *of);

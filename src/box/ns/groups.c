@@ -1,9 +1,9 @@
 /*
- * box/groups.c - a control group for every exec.
+ * box/ns/groups.c - a control group for every exec.
  *
- * Room: box (program). Touches: cgroup files beneath the box's own group.
+ * Room: box/ns (program). Touches: cgroup files beneath the box's own group.
  */
-#include "box/groups.h"
+#include "box/ns/groups.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@ enum {
         NAME_ROOM = 48,
         TEXT_ROOM = 1024,
         LOOKS = 4,
+        LEFT_MAX = 4,
         KEPT_OPEN = 16 /* groups whose files stay open: usually as many as run at once */
 };
 
@@ -134,6 +135,27 @@ groups_is_empty(const struct groups *g, const struct group *of)
         if (of->events >= 0)
                 return read_key(of->events, "populated") == 0;
         return read_key_of(g->work, name_of(name, of, "cgroup.events"), "populated") == 0;
+}
+
+int
+groups_is(const struct groups *g, const struct group *of, uint64_t id)
+{
+        char name[NAME_ROOM];
+        struct stat found;
+
+        return fstatat(g->work, name_of(name, of, ""), &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+               found.st_ino == id;
+}
+
+int
+groups_has_left(const struct groups *g)
+{
+        unsigned left = 0;
+
+        for (const struct group *one = g->left; one; one = one->next)
+                if (++left > LEFT_MAX || !groups_is_empty(g, one))
+                        return 1;
+        return 0;
 }
 
 /*
