@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "box/engine_unit.h"
+#include "box/exec.h"
+#include "box/keeper.h"
 #include "box/state.h"
 
 enum { CALLERS = 4, PIPES = 8, EXECS = 6, TURNS = 3 };
@@ -78,6 +80,7 @@ begin(void)
         b.state = BOX_RUNNING;
         noted_init(&noted);
         b.engine = &noted.engine;
+        b.calls = &box_calls;
         b.deadline.due_ms = b.floor.due_ms = b.late.due_ms = tick.due_ms = LOOP_NEVER;
         b.protocol = BOX_PROTOCOL;
         (void)journal_open(&b.journal, directory, b.protocol);

@@ -21,8 +21,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "box/channel.h"
+#include "box/engine.h"
+#include "box/exec.h"
+#include "box/freeze.h"
+#include "box/holder.h"
+#include "box/keeper.h"
+#include "box/limits.h"
+#include "box/request.h"
 #include "box/state.h"
-#include "event/outcome.h"
+#include "box/wall.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
 
@@ -31,19 +39,6 @@ enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, DEAF_MS = 100 };
 static struct box box;
 
 /* -- the end ----------------------------------------------------------------------------------- */
-
-static const uint32_t words[] = {
-        [BOX_GONE_STOPPED] = OUTCOME_KILLED, [BOX_GONE_DEADLINE] = OUTCOME_TIMED_OUT,
-        [BOX_GONE_OOM] = OUTCOME_OOM_KILLED, [BOX_GONE_POLICY] = OUTCOME_POLICY_KILLED,
-        [BOX_GONE_DIED] = OUTCOME_LOST,      [BOX_GONE_MAKE_FAILED] = OUTCOME_LOST,
-        [BOX_GONE_STUCK] = OUTCOME_LOST,
-};
-
-uint32_t
-box_word(const struct box *b)
-{
-        return words[b->gone.cause];
-}
 
 static void
 journal_gone(struct box *b)
@@ -63,7 +58,7 @@ give_up(struct loop_timer *t)
         _exit(0);
 }
 
-void
+static void
 box_check_over(struct box *b)
 {
         if (b->state != BOX_OVER || b->busy > 0)
@@ -88,11 +83,7 @@ be_over(struct box *b)
         loop_timer_remove(&b->deadline);
         loop_timer_remove(&b->floor);
         b->busy++;
-        for (struct exec *x = b->execs, *next; x; x = next) {
-                next = x->next;
-                if (!x->is_over)
-                        exec_lost(x, box_word(b));
-        }
+        exec_lose_all(b);
         journal_gone(b);
         keeper_say_all(b, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
         b->busy--;
@@ -106,7 +97,7 @@ not_undone(struct loop_timer *t)
         be_over(box_holder(t, struct box, late));
 }
 
-void
+static void
 box_end(struct box *b, enum box_gone cause)
 {
         if (b->state >= BOX_ENDING)
@@ -120,12 +111,6 @@ box_end(struct box *b, enum box_gone cause)
 }
 
 /* -- news of the engine ------------------------------------------------------------------------ */
-
-void
-box_hear(struct box *b)
-{
-        b->engine->calls->hear(b->engine);
-}
 
 static struct exec *
 exec_of(struct job *t)
@@ -207,7 +192,7 @@ hear_ended(void *of, struct job *t, const struct engine_ended *ended)
 static void
 hear_connected(void *of, const struct wire_connected *answer, int take_socket)
 {
-        keeper_connected(of, answer, take_socket);
+        request_connected(of, answer, take_socket);
 }
 
 static void
@@ -293,6 +278,14 @@ const struct engine_news box_news = {
         .gone = hear_gone,
 };
 
+const struct box_calls box_calls = {
+        .end = box_end,
+        .check_over = box_check_over,
+        .greet = request_greet,
+        .serve = request_serve,
+        .forget = request_forget,
+};
+
 /* -- the begin --------------------------------------------------------------------------------- */
 
 static void listener_ready(struct loop_watch *w, uint32_t events);
@@ -344,6 +337,7 @@ begin(struct box *b, const struct box_start *start)
                 LOOP_NEVER;
         b->listening = start->listener;
         b->overdue_ms = start->overdue_ms;
+        b->calls = &box_calls;
         b->engine = start->engine;
         b->engine->news = &box_news;
         b->engine->box = b;

@@ -11,6 +11,8 @@
  * caller opens the next channel after the last one was sent. Input that a caller sent before it
  * left is read later, while the command runs.
  */
+#include "box/channel.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,8 +21,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "box/exec.h"
+#include "box/handover.h"
+#include "box/holder.h"
 #include "box/state.h"
-#include "event/outcome.h"
 
 enum { PIECES = 12, INPUT_CHUNK = 16 * 1024, INPUT_TURN = 16 };
 
@@ -58,7 +62,7 @@ add_output(struct parcel *p, struct channel *c, int stream)
         const struct log *log = &c->exec->out[stream].log;
         struct iovec pieces[2];
         uint64_t offset;
-        int count = log_peek(log, c->at[stream], CHUNK, pieces, &offset);
+        int count = log_peek(log, c->at[stream], OUTPUT_CHUNK, pieces, &offset);
         size_t len = 0;
 
         if (offset > c->at[stream]) {
@@ -216,24 +220,12 @@ static void
 done(struct channel *c)
 {
         struct exec *x = c->exec;
-        struct box *b = x->box;
         unsigned leaves_alone = c->is_owner && !c->is_detached && !c->said_end;
 
         if (leaves_alone && handover_keep(c))
                 return;
         channel_free(c);
-        if (leaves_alone && !x->is_over && (x->flags & BOX_EXEC_BACKGROUND) == 0 &&
-            !handover_has_owner(x)) {
-                /* an exec that still waited is freed by this */
-                exec_kill(x, OUTCOME_KILLED);
-        } else if (x->is_over && (x->flags & BOX_EXEC_QUIET) != 0 && !x->channels) {
-                exec_free(x);
-        } else {
-                for (int i = 0; i < 2; i++)
-                        output_watch(&x->out[i]);
-        }
-        exec_prune(b);
-        box_check_over(b);
+        x->calls->left(x, leaves_alone); /* may free the exec */
 }
 
 /* -- from the caller --------------------------------------------------------------------------- */
@@ -244,7 +236,7 @@ obey(struct channel *c)
         struct exec *x = c->exec;
 
         if (c->head.kind == CHANNEL_STDIN_END) {
-                input_end(x);
+                input_end(&x->in);
         } else if (c->head.kind == CHANNEL_SIGNAL && c->head.len == sizeof(struct wire_number)) {
                 struct wire_number number;
 
@@ -279,7 +271,7 @@ take_input(struct channel *c, const unsigned char *bytes, size_t len)
                 x->heard = c->said > x->heard ? c->said : x->heard;
         }
         if (len > known)
-                input_put(x, bytes + known, len - known);
+                input_put(&x->in, bytes + known, len - known);
 }
 
 /* Handles a run of bytes as received. -1: an unknown frame. */
@@ -380,6 +372,8 @@ hear_in_order(struct channel *c)
         return hear(c) != HEARD_LAST;
 }
 
+static void channel_push(struct channel *c);
+
 static void
 ready(struct loop_watch *w, uint32_t events)
 {
@@ -439,7 +433,7 @@ is_spent(struct channel *c)
         return c->is_owner && !c->is_detached && (x->flags & BOX_EXEC_BACKGROUND) == 0;
 }
 
-void
+static void
 channel_push(struct channel *c)
 {
         struct exec *x = c->exec;

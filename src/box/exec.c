@@ -14,6 +14,8 @@
  * whatever blocks the exec. Processes that the command leaves behind may keep its pipes open. The
  * end counts the bytes in the pipes at that moment, and does not wait (P10).
  */
+#include "box/exec.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,10 +24,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "box/channel.h"
+#include "box/handover.h"
+#include "box/holder.h"
+#include "box/keeper.h"
+#include "box/limits.h"
 #include "box/state.h"
+#include "box/wall.h"
 #include "event/outcome.h"
 
 static const uint32_t UNDECIDED = UINT32_MAX; /* an outcome */
+
+/* of execs that end with the box */
+static const uint32_t words[] = {
+        [BOX_GONE_STOPPED] = OUTCOME_KILLED, [BOX_GONE_DEADLINE] = OUTCOME_TIMED_OUT,
+        [BOX_GONE_OOM] = OUTCOME_OOM_KILLED, [BOX_GONE_POLICY] = OUTCOME_POLICY_KILLED,
+        [BOX_GONE_DIED] = OUTCOME_LOST,      [BOX_GONE_MAKE_FAILED] = OUTCOME_LOST,
+        [BOX_GONE_STUCK] = OUTCOME_LOST,
+};
+
+static uint32_t
+box_word(const struct box *b)
+{
+        return words[b->gone.cause];
+}
 
 /* -- the table --------------------------------------------------------------------------------- */
 
@@ -49,6 +71,9 @@ exec_find_key(struct box *b, const char *key)
         return x;
 }
 
+static const struct exec_calls calls;
+static const struct output_user output_calls;
+
 struct exec *
 exec_add(struct box *b)
 {
@@ -60,9 +85,11 @@ exec_add(struct box *b)
                             .next = b->execs,
                             .state = BOX_EXEC_STARTING,
                             .word = UNDECIDED,
+                            .calls = &calls,
                             .in = { .fd = -1 },
-                            .theirs = { -1, -1, -1 },
-                            .out = { { .fd = -1, .exec = x }, { .fd = -1, .exec = x } } };
+                            .theirs = { -1, -1, -1 } };
+        for (int i = 0; i < 2; i++)
+                output_init(&x->out[i], b->loop, i, &x->budget, &output_calls);
         x->timer.due_ms = LOOP_NEVER;
         if (b->execs)
                 b->execs->previous = x;
@@ -102,7 +129,7 @@ exec_free(struct exec *x)
         loop_timer_remove(&x->timer);
         drop_waiting(x);
         close_theirs(x, 0, 3);
-        input_close(x);
+        input_close(&x->in);
         for (int i = 0; i < 2; i++) {
                 output_close(&x->out[i]);
                 log_fini(&x->out[i].log);
@@ -137,6 +164,76 @@ exec_prune(struct box *b)
                 x = younger;
         }
 }
+
+/* -- from below ------------------------------------------------------------------------------- */
+
+static void
+drained(struct input *in)
+{
+        channel_feed_all(box_holder(in, struct exec, in));
+}
+
+static struct exec *
+exec_of(const struct output *o)
+{
+        return o->stream == 0 ? box_holder(o, struct exec, out[0])
+                              : box_holder(o, struct exec, out[1]);
+}
+
+static size_t
+room(const struct output *o, size_t most)
+{
+        for (const struct channel *c = exec_of(o)->channels; c; c = c->next)
+                if (c->is_lossless) {
+                        size_t behind = log_free_behind(&o->log, c->at[o->stream]);
+
+                        most = behind < most ? behind : most;
+                }
+        return most;
+}
+
+static void
+grown(struct output *o)
+{
+        channel_push_all(exec_of(o));
+}
+
+static void
+closed(struct output *o)
+{
+        struct exec *x = exec_of(o);
+
+        if (x->lingers == 0 || x->out[0].fd >= 0 || x->out[1].fd >= 0)
+                return;
+        x->lingers = 0;
+        x->box->lingering--;
+}
+
+static const struct output_user output_calls = { .room = room, .grown = grown, .closed = closed };
+
+/* A caller has left, or has received everything. */
+static void
+left(struct exec *x, unsigned is_owner)
+{
+        struct box *b = x->box;
+
+        if (is_owner && !x->is_over && (x->flags & BOX_EXEC_BACKGROUND) == 0 &&
+            !handover_has_owner(x)) {
+                /* an exec that still waited is freed by this */
+                exec_kill(x, OUTCOME_KILLED);
+        } else if (x->is_over && (x->flags & BOX_EXEC_QUIET) != 0 && !x->channels) {
+                exec_free(x);
+        } else {
+                for (int i = 0; i < 2; i++)
+                        output_watch(&x->out[i]);
+        }
+        exec_prune(b);
+        b->calls->check_over(b);
+}
+
+static void exec_lost(struct exec *x, uint32_t word);
+
+static const struct exec_calls calls = { .left = left, .kill = exec_kill, .lose = exec_lost };
 
 /* -- reports ----------------------------------------------------------------------------------- */
 
@@ -271,12 +368,12 @@ open_streams(struct exec *x)
                         return result;
                 x->theirs[i] = pair[i == 0 ? 0 : 1];
                 if (i == 0)
-                        input_init(x, pair[1]);
-                else if ((result = output_open(&x->out[i - 1], x, pair[0])) < 0)
+                        input_init(&x->in, x->box->loop, pair[1], 0, drained);
+                else if ((result = output_open(&x->out[i - 1], pair[0], 0)) < 0)
                         return result;
         }
         if ((x->flags & BOX_EXEC_NO_STDIN) != 0)
-                input_close(x);
+                input_close(&x->in);
         return 0;
 }
 
@@ -430,8 +527,8 @@ exec_started(struct exec *x, int32_t pid, int take_master)
                 int copy = fcntl(take_master, F_DUPFD_CLOEXEC, 3);
 
                 (void)fcntl(take_master, F_SETFL, O_RDWR | O_NONBLOCK);
-                (void)output_open(&x->out[0], x, take_master);
-                input_init(x, copy);
+                (void)output_open(&x->out[0], take_master, 1);
+                input_init(&x->in, b->loop, copy, 1, drained);
         }
         tell(x, WIRE_BOX_STARTED);
         if (x->word != UNDECIDED && x->state == BOX_EXEC_RUNNING)
@@ -446,7 +543,7 @@ let_go(struct exec *x)
         loop_timer_remove(&x->timer);
         drop_waiting(x);
         close_theirs(x, 0, 3);
-        input_close(x);
+        input_close(&x->in);
         if (!x->is_alone && (x->flags & BOX_EXEC_KILL_REST) != 0)
                 job_kill(&x->job);
         job_over(&x->job);
@@ -483,6 +580,7 @@ exec_finish(struct exec *x)
         if (!is_quiet)
                 b->kept++;
         for (int i = 0; i < 2; i++) {
+                x->out[i].is_over = 1;
                 if (x->out[i].left == 0)
                         log_shrink(&x->out[i].log);
                 x->kept_bytes += x->out[i].log.room;
@@ -607,7 +705,8 @@ end_with(struct exec *x, const struct engine_ended *ended)
         x->end.duration_ms = loop_now_ms() - x->started_ms;
         x->end.cpu_ms = (tree_us != ENGINE_UNKNOWN ? tree_us : ended ? ended->cpu_us : 0) / 1000;
         x->end.memory_peak_kb = ended ? ended->max_rss_kb : 0;
-        output_finish(x);
+        for (int i = 0; i < 2; i++)
+                output_finish(&x->out[i], x->is_alone);
         x->end.stdout_bytes = output_bytes(&x->out[0]);
         x->end.stderr_bytes = output_bytes(&x->out[1]);
         x->end.dropped_bytes = x->out[0].beyond + x->out[1].beyond;
@@ -622,12 +721,24 @@ exec_ended(struct exec *x, const struct engine_ended *ended)
                 end_with(x, ended);
 }
 
-void
+static void
 exec_lost(struct exec *x, uint32_t word)
 {
         if (x->word == UNDECIDED)
                 x->word = word;
         end_with(x, NULL);
+}
+
+void
+exec_lose_all(struct box *b)
+{
+        b->busy++;
+        for (struct exec *x = b->execs, *next; x; x = next) {
+                next = x->next;
+                if (!x->is_over)
+                        exec_lost(x, box_word(b));
+        }
+        b->busy--;
 }
 
 void

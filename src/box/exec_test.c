@@ -4,6 +4,7 @@
  */
 #include "base/unit.h"
 #include "box/engine_unit.h"
+#include "box/exec.h"
 #include "box/state.h"
 
 #include <errno.h>
@@ -35,6 +36,7 @@ set_up(void **state)
         b.state = BOX_RUNNING;
         noted_init(&noted);
         b.engine = &noted.engine;
+        b.calls = &box_calls;
         b.deadline.due_ms = b.floor.due_ms = b.late.due_ms = LOOP_NEVER;
         b.protocol = 2;
         if (journal_open(&b.journal, b.directory, 2) < 0)

@@ -8,15 +8,15 @@
  *
  * is_freezing is set from FREEZE to the end of the thaw. Meanwhile durations do not count.
  */
+#include "box/freeze.h"
+
 #include <errno.h>
 
+#include "box/engine.h"
+#include "box/exec.h"
+#include "box/keeper.h"
+#include "box/limits.h"
 #include "box/state.h"
-
-uint64_t
-box_frozen_ms(const struct box *b)
-{
-        return b->frozen_ms + (b->is_freezing ? loop_now_ms() - b->frozen_since_ms : 0);
-}
 
 static void
 answer(struct keeper *k, uint32_t wanted, int sys)
@@ -37,6 +37,21 @@ answer_all(struct box *b, int sys)
                 }
 }
 
+static void
+thaw(struct box *b)
+{
+        if (!b->is_freezing)
+                return;
+        (void)b->engine->calls->freeze(b->engine, 0);
+        b->frozen_ms = box_frozen_ms(b);
+        b->is_freezing = b->is_frozen = 0;
+        b->busy++;
+        for (struct exec *x = b->execs; x; x = x->next)
+                limits_watch(x);
+        b->busy--;
+        exec_send_waiting(b);
+}
+
 void
 freeze_heard(struct box *b, int result)
 {
@@ -45,7 +60,7 @@ freeze_heard(struct box *b, int result)
         if (result == 0)
                 b->is_frozen = 1;
         else
-                freeze_thaw_now(b);
+                thaw(b);
         answer_all(b, -result);
 }
 
@@ -67,21 +82,6 @@ begin(struct box *b)
 }
 
 void
-freeze_thaw_now(struct box *b)
-{
-        if (!b->is_freezing)
-                return;
-        (void)b->engine->calls->freeze(b->engine, 0);
-        b->frozen_ms = box_frozen_ms(b);
-        b->is_freezing = b->is_frozen = 0;
-        b->busy++;
-        for (struct exec *x = b->execs; x; x = x->next)
-                limits_watch(x);
-        b->busy--;
-        exec_send_waiting(b);
-}
-
-void
 freeze_ask(struct keeper *k, int is_wanted)
 {
         struct box *b = k->box;
@@ -90,7 +90,7 @@ freeze_ask(struct keeper *k, int is_wanted)
         if (!is_wanted) {
                 if (!engine_can(b->engine, ENGINE_FREEZES))
                         result = -ENOTSUP;
-                freeze_thaw_now(b);
+                thaw(b);
                 answer_all(b, ECANCELED);
                 answer(k, 0, -result);
                 return;

@@ -14,13 +14,17 @@
  * the place of that repeat: a reader that must lose nothing starts at the first byte. Input that
  * the keeper sent for the caller is still read from it.
  */
+#include "box/handover.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "box/channel.h"
+#include "box/exec.h"
+#include "box/holder.h"
 #include "box/state.h"
-#include "event/outcome.h"
 
 enum { SAID_FIRST = 64 * 1024, SAID_MAX = 16 << 20 };
 
@@ -50,13 +54,9 @@ give_up(struct loop_timer *t)
 {
         struct channel *c = box_holder(t, struct channel, patience);
         struct exec *x = c->exec;
-        struct box *b = x->box;
 
         channel_free(c);
-        if (!x->is_over && !handover_has_owner(x))
-                exec_kill(x, OUTCOME_KILLED);
-        exec_prune(b);
-        box_check_over(b);
+        x->calls->left(x, 1);
 }
 
 int

@@ -6,20 +6,25 @@
  * is read, so the callers' sockets fill and they wait. If the command has closed its input, all
  * further input is discarded.
  */
+#include "box/input.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "box/state.h"
+#include "box/holder.h"
 
 enum { END_OF_TRANSMISSION = 4 };
 
 void
-input_init(struct exec *x, int take_fd)
+input_init(struct input *in, struct loop *loop, int take_fd, unsigned is_terminal,
+           void (*drained)(struct input *in))
 {
-        x->in = (struct input){ .fd = take_fd };
+        *in = (struct input){
+                .loop = loop, .fd = take_fd, .is_terminal = is_terminal, .drained = drained
+        };
 }
 
 static void
@@ -31,30 +36,30 @@ empty(struct input *in)
 }
 
 void
-input_close(struct exec *x)
+input_close(struct input *in)
 {
-        empty(&x->in);
-        loop_watch_remove(&x->in.watch);
-        if (x->in.fd >= 0)
-                (void)close(x->in.fd);
-        x->in.fd = -1;
+        empty(in);
+        loop_watch_remove(&in->watch);
+        if (in->fd >= 0)
+                (void)close(in->fd);
+        in->fd = -1;
 }
 
 /* The number of bytes taken; all of them if the command will never read. */
 static size_t
-give(struct exec *x, const unsigned char *bytes, size_t len)
+give(struct input *in, const unsigned char *bytes, size_t len)
 {
         size_t given = 0;
 
-        while (given < len && x->in.fd >= 0) {
-                ssize_t written = write(x->in.fd, bytes + given, len - given);
+        while (given < len && in->fd >= 0) {
+                ssize_t written = write(in->fd, bytes + given, len - given);
 
                 if (written < 0 && errno == EINTR)
                         continue;
                 if (written < 0 && errno == EAGAIN)
                         return given;
                 if (written < 0)
-                        input_close(x);
+                        input_close(in);
                 else
                         given += (size_t)written;
         }
@@ -62,60 +67,59 @@ give(struct exec *x, const unsigned char *bytes, size_t len)
 }
 
 static void
-end_now(struct exec *x)
+end_now(struct input *in)
 {
         const unsigned char end = END_OF_TRANSMISSION;
 
-        if ((x->wire_flags & WIRE_EXEC_TTY) == 0)
-                input_close(x);
-        else if (x->in.fd >= 0)
-                (void)!write(x->in.fd, &end, 1);
-        x->in.wants_end = 0;
+        if (!in->is_terminal)
+                input_close(in);
+        else if (in->fd >= 0)
+                (void)!write(in->fd, &end, 1);
+        in->wants_end = 0;
 }
 
 static void
 ready(struct loop_watch *w, uint32_t events)
 {
-        struct exec *x = box_holder(w, struct exec, in.watch);
+        struct input *in = box_holder(w, struct input, watch);
 
         (void)events;
-        if (x->in.bytes)
-                x->in.at += give(x, x->in.bytes + x->in.at, x->in.len - x->in.at);
-        if (x->in.bytes && x->in.at < x->in.len)
+        if (in->bytes)
+                in->at += give(in, in->bytes + in->at, in->len - in->at);
+        if (in->bytes && in->at < in->len)
                 return;
-        empty(&x->in);
-        loop_watch_remove(&x->in.watch);
-        if (x->in.wants_end)
-                end_now(x);
-        channel_feed_all(x);
+        empty(in);
+        loop_watch_remove(&in->watch);
+        if (in->wants_end)
+                end_now(in);
+        in->drained(in);
 }
 
 void
-input_put(struct exec *x, const unsigned char *bytes, size_t len)
+input_put(struct input *in, const unsigned char *bytes, size_t len)
 {
-        size_t given = x->in.len == 0 ? give(x, bytes, len) : 0;
+        size_t given = in->len == 0 ? give(in, bytes, len) : 0;
         unsigned char *larger;
 
-        if (given == len || x->in.fd < 0)
+        if (given == len || in->fd < 0)
                 return;
-        larger = realloc(x->in.bytes, x->in.len + len - given);
+        larger = realloc(in->bytes, in->len + len - given);
         if (!larger) {
-                input_close(x);
+                input_close(in);
                 return;
         }
-        memcpy(larger + x->in.len, bytes + given, len - given);
-        x->in.bytes = larger;
-        x->in.len += len - given;
-        if (!x->in.watch.loop &&
-            loop_watch_add(x->box->loop, &x->in.watch, x->in.fd, EPOLLOUT, ready) < 0)
-                input_close(x);
+        memcpy(larger + in->len, bytes + given, len - given);
+        in->bytes = larger;
+        in->len += len - given;
+        if (!in->watch.loop && loop_watch_add(in->loop, &in->watch, in->fd, EPOLLOUT, ready) < 0)
+                input_close(in);
 }
 
 void
-input_end(struct exec *x)
+input_end(struct input *in)
 {
-        if (x->in.len > 0)
-                x->in.wants_end = 1;
+        if (in->len > 0)
+                in->wants_end = 1;
         else
-                end_now(x);
+                end_now(in);
 }

@@ -5,9 +5,14 @@
  * Theory: each exec has one timer, set to the next time at which any of its limits could be
  * reached. A box without a running exec has at most one timer, its own deadline.
  */
+#include "box/limits.h"
+
 #include <sys/statvfs.h>
 
 #include "base/floor.h"
+#include "box/engine.h"
+#include "box/exec.h"
+#include "box/holder.h"
 #include "box/state.h"
 #include "event/outcome.h"
 
@@ -69,15 +74,25 @@ look(struct loop_timer *t)
                 return;
         cpu = next_cpu_look(x, now, &is_used);
         if (now >= x->deadline_ms || now >= span_ends(x))
-                exec_kill(x, OUTCOME_TIMED_OUT);
+                x->calls->kill(x, OUTCOME_TIMED_OUT);
         else if (is_used)
-                exec_kill(x, OUTCOME_CPU_LIMIT);
+                x->calls->kill(x, OUTCOME_CPU_LIMIT);
         else
                 (void)loop_timer_set(x->box->loop, t,
                                      earlier(earlier(x->deadline_ms, span_ends(x)), cpu), look);
 }
 
 static void look_at_overdue(struct loop_timer *t);
+
+static struct exec *
+find(const struct box *b, uint32_t number)
+{
+        struct exec *x = b->execs;
+
+        while (x && x->number != number)
+                x = x->next;
+        return x;
+}
 
 static void
 go_on(struct loop_timer *t)
@@ -137,17 +152,17 @@ look_at_overdue(struct loop_timer *t)
         struct box *b = x->box;
         uint32_t number = x->number;
 
-        box_hear(b);
-        x = exec_find(b, number);
+        b->engine->calls->hear(b->engine);
+        x = find(b, number);
         if (!x || x->is_over)
                 return;
         if (x->state == BOX_EXEC_RUNNING && !job_has_processes(&x->job)) {
-                exec_lost(x, x->word);
+                x->calls->lose(x, x->word);
                 return;
         }
         count_down(x);
         if (x->overdue_left_ms == 0) {
-                box_end(b, BOX_GONE_STUCK);
+                b->calls->end(b, BOX_GONE_STUCK);
                 return;
         }
         hush(b);
@@ -183,7 +198,7 @@ last_moment(struct loop_timer *t)
         struct box *b = box_holder(t, struct box, deadline);
 
         if (loop_now_ms() >= b->begin.deadline_ms)
-                box_end(b, BOX_GONE_DEADLINE);
+                b->calls->end(b, BOX_GONE_DEADLINE);
         else
                 limits_deadline(b, b->begin.deadline_ms);
 }
@@ -207,7 +222,7 @@ look_at_floor(struct loop_timer *t)
                 struct statvfs fs;
 
                 if (fstatvfs(b->floors[i], &fs) == 0 && floor_is_passed(&fs, b->begin.floor_mb)) {
-                        box_end(b, BOX_GONE_POLICY);
+                        b->calls->end(b, BOX_GONE_POLICY);
                         return;
                 }
         }
@@ -222,8 +237,8 @@ limits_floor(struct box *b)
                                      look_at_floor);
 }
 
-uint64_t
-limits_oom_kills(const struct box *b)
+static uint64_t
+oom_kills(const struct box *b)
 {
         uint64_t kills = b->engine->calls->usage(b->engine, ENGINE_OOM_KILLS);
 
@@ -244,7 +259,7 @@ limits_pids_refused(const struct box *b)
 void
 limits_credit_oom(struct box *b)
 {
-        uint64_t kills = limits_oom_kills(b);
+        uint64_t kills = oom_kills(b);
         struct exec *one = NULL;
         size_t count = 0;
 

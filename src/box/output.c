@@ -7,6 +7,8 @@
  * is a whole log behind. After the command's end the pipe is still read, and the bytes are
  * discarded. So processes that the command left running do not block on it.
  */
+#include "box/output.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "box/state.h"
+#include "box/holder.h"
 
 enum {
         PIPE_LEN = 1 << 20,
@@ -34,13 +36,24 @@ output_bytes(const struct output *o)
 }
 
 void
+output_init(struct output *o, struct loop *loop, int stream, uint64_t *budget,
+            const struct output_user *user)
+{
+        *o = (struct output){ .loop = loop,
+                              .stream = stream,
+                              .fd = -1,
+                              .budget = budget,
+                              .user = user,
+                              .pause = { .due_ms = LOOP_NEVER } };
+}
+
+void
 output_close(struct output *o)
 {
-        struct exec *x = o->exec;
-
         if (o->fd < 0)
                 return;
-        if ((x->wire_flags & WIRE_EXEC_TTY) != 0)
+        loop_timer_remove(&o->pause);
+        if (o->is_terminal)
                 /* standard input has the terminal open too */
                 loop_watch_remove(&o->watch);
         else
@@ -48,26 +61,14 @@ output_close(struct output *o)
         (void)close(o->fd);
         o->fd = -1;
         o->left = 0;
-        if (x->lingers != 0 && x->out[0].fd < 0 && x->out[1].fd < 0) {
-                x->lingers = 0;
-                x->box->lingering--;
-        }
+        o->user->closed(o);
 }
 
 /* How many bytes may be read without dropping one that a lossless reader still needs. */
 static size_t
 allowed(const struct output *o)
 {
-        int stream = o == &o->exec->out[1];
-        size_t most = CHUNK;
-
-        for (const struct channel *c = o->exec->channels; c; c = c->next)
-                if (c->is_lossless) {
-                        size_t room = log_free_behind(&o->log, c->at[stream]);
-
-                        most = room < most ? room : most;
-                }
-        return most;
+        return o->user->room(o, OUTPUT_CHUNK);
 }
 
 /*
@@ -156,20 +157,19 @@ read_much(struct output *o, size_t want)
 static ssize_t
 read_some(struct output *o, size_t most)
 {
-        struct exec *x = o->exec;
         size_t want;
         ssize_t got;
 
-        if (x->budget == 0) {
+        if (*o->budget == 0) {
                 got = read_into_nothing(o, NOTHING_ROOM);
                 o->beyond += got > 0 ? (uint64_t)got : 0;
                 return got;
         }
-        most = x->budget < most ? (size_t)x->budget : most;
+        most = *o->budget < most ? (size_t)*o->budget : most;
         want = expected(o, most);
         got = want > 0 ? read_much(o, want) : read_few(o, most);
-        if (got > 0 && x->budget != BOX_NEVER)
-                x->budget -= (uint64_t)got;
+        if (got > 0 && *o->budget != OUTPUT_NO_LIMIT)
+                *o->budget -= (uint64_t)got;
         /* no process has the terminal open any more */
         return got == -EIO ? 0 : got;
 }
@@ -182,20 +182,14 @@ read_some(struct output *o, size_t most)
 static void
 resume(struct loop_timer *t)
 {
-        struct exec *x = box_holder(t, struct exec, timer);
-
-        for (int i = 0; i < 2; i++)
-                output_watch(&x->out[i]);
+        output_watch(box_holder(t, struct output, pause));
 }
 
 static void
 pause_reading(struct output *o)
 {
-        struct exec *x = o->exec;
-
         loop_watch_remove(&o->watch);
-        if (x->timer.index == 0) /* after the end it has no other use */
-                (void)loop_timer_set(x->box->loop, &x->timer, loop_now_ms() + PAUSE_MS, resume);
+        (void)loop_timer_set(o->loop, &o->pause, loop_now_ms() + PAUSE_MS, resume);
 }
 
 static void
@@ -218,17 +212,16 @@ static void
 ready(struct loop_watch *w, uint32_t events)
 {
         struct output *o = box_holder(w, struct output, watch);
-        struct exec *x = o->exec;
         size_t most;
         ssize_t got;
 
         (void)events;
-        if (x->is_over) {
+        if (o->is_over) {
                 unsigned was_left = o->left > 0;
 
                 read_rest(o);
                 if (was_left)
-                        channel_push_all(x); /* this may be the last data */
+                        o->user->grown(o); /* this may be the last data */
                 return;
         }
         most = allowed(o);
@@ -238,38 +231,39 @@ ready(struct loop_watch *w, uint32_t events)
                 return;
         }
         if (got > 0)
-                channel_push_all(x);
+                o->user->grown(o);
         output_watch(o);
 }
 
 void
 output_watch(struct output *o)
 {
-        unsigned is_wanted = o->fd >= 0 && ((o->exec->is_over && o->left == 0) || allowed(o) > 0);
+        unsigned is_wanted = o->fd >= 0 && ((o->is_over && o->left == 0) || allowed(o) > 0);
 
         if (is_wanted && o->watch.loop == NULL)
-                (void)loop_watch_add(o->exec->box->loop, &o->watch, o->fd, EPOLLIN, ready);
+                (void)loop_watch_add(o->loop, &o->watch, o->fd, EPOLLIN, ready);
         else if (!is_wanted)
                 loop_watch_remove(&o->watch);
 }
 
 int
-output_open(struct output *o, struct exec *x, int take_fd)
+output_open(struct output *o, int take_fd, unsigned is_terminal)
 {
-        int result = loop_watch_add(x->box->loop, &o->watch, take_fd, EPOLLIN, ready);
+        int result = loop_watch_add(o->loop, &o->watch, take_fd, EPOLLIN, ready);
 
         if (result < 0)
                 (void)close(take_fd);
         else
                 o->fd = take_fd;
+        o->is_terminal = is_terminal;
         return result;
 }
 
 /* Bytes in the pipe now are counted as the command's; later ones are not. */
-static void
-finish(struct output *o)
+void
+output_finish(struct output *o, unsigned is_alone)
 {
-        unsigned is_terminal = (o->exec->wire_flags & WIRE_EXEC_TTY) != 0;
+        unsigned is_terminal = o->is_terminal;
         int waiting = 0;
         ssize_t got = 1;
 
@@ -280,7 +274,7 @@ finish(struct output *o)
         /* a terminal is read to its end, because it does not report how many bytes it holds */
         o->left = is_terminal ? TERMINAL_MOST : (uint64_t)waiting;
         while (o->left > 0 && got > 0) {
-                size_t most = is_terminal ? CHUNK : allowed(o);
+                size_t most = is_terminal ? OUTPUT_CHUNK : allowed(o);
 
                 got = most > 0 ? read_some(o, most < o->left ? most : (size_t)o->left) : 0;
                 o->left -= got <= 0 ? 0 : (uint64_t)got < o->left ? (uint64_t)got : o->left;
@@ -289,15 +283,8 @@ finish(struct output *o)
         }
         if (is_terminal || got < 0 || allowed(o) > 0)
                 o->left = 0;
-        if (is_terminal || (o->exec->is_alone && o->left == 0))
+        if (is_terminal || (is_alone && o->left == 0))
                 output_close(o);
         else
                 output_watch(o);
-}
-
-void
-output_finish(struct exec *x)
-{
-        for (int i = 0; i < 2; i++)
-                finish(&x->out[i]);
 }

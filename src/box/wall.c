@@ -9,11 +9,17 @@
  * several, the refusal is assigned to none. Reports of the gate before a command's end are handled
  * before that end is reported.
  */
+#include "box/wall.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "box/engine.h"
+#include "box/exec.h"
+#include "box/holder.h"
+#include "box/keeper.h"
 #include "box/state.h"
 
 enum { PROTOCOL = 3, HEAR_MAX = 8 };

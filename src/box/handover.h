@@ -1,0 +1,23 @@
+/*
+ * box/handover.h - which caller owns a foreground exec, while a keeper hands it over.
+ */
+#ifndef CARREL_BOX_HANDOVER_H
+#define CARREL_BOX_HANDOVER_H
+
+#include <stdint.h>
+
+struct channel;
+struct exec;
+
+/* true: a caller exists, or is expected, whose disconnect ends the exec */
+int handover_has_owner(const struct exec *x);
+/* its other end is closed. 1: the channel stays for a repeat of the call */
+int handover_keep(struct channel *c);
+/* for such a call: takes over what was kept for it */
+void handover_adopt(struct channel *c);
+/* the caller has received the other end of the last channel that this keeper brought */
+void handover_done(struct exec *x, uint64_t keeper);
+/* true: unread input contains the request to detach */
+int handover_says_detach(const struct channel *c);
+
+#endif

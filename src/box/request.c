@@ -1,0 +1,340 @@
+/*
+ * box/request.c - what keepers ask of a box, and how each connection begins.
+ *
+ * Room: box (program). Touches: fd.
+ * Theory: one row per message: its lengths, and the function that serves it. A message that no row
+ * accepts ends the link.
+ */
+#include "box/request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "box/channel.h"
+#include "box/exec.h"
+#include "box/freeze.h"
+#include "box/handover.h"
+#include "box/keeper.h"
+#include "box/limits.h"
+#include "box/state.h"
+#include "box/wall.h"
+#include "event/outcome.h"
+
+enum { BODY_KEPT = 8192 };
+
+static _Alignas(4096) unsigned char body[WIRE_BODY_MAX];
+
+/* -- the first messages ------------------------------------------------------------------------ */
+
+static void
+say_hello(struct keeper *k)
+{
+        struct box *b = k->box;
+        struct wire_box_hello hello = { .protocol = b->protocol,
+                                        .pid = getpid(),
+                                        .started_ms = b->started_ms,
+                                        .deadline_ms = b->begin.deadline_ms,
+                                        .is_ready = b->is_ready && b->state == BOX_RUNNING,
+                                        .is_frozen = b->is_frozen,
+                                        .can_freeze = engine_can(b->engine, ENGINE_FREEZES),
+                                        .has_groups = engine_can(b->engine, ENGINE_TELLS_APART) };
+
+        memcpy(hello.id, b->begin.id, sizeof hello.id);
+        keeper_say(k, WIRE_BOX_HELLO, &hello, sizeof hello);
+}
+
+static void
+say_list(struct keeper *k)
+{
+        struct wire_box_listed listed;
+
+        for (const struct exec *x = k->box->oldest; x; x = x->previous)
+                if ((x->flags & BOX_EXEC_QUIET) == 0) {
+                        exec_list(x, &listed);
+                        keeper_say(k, WIRE_BOX_LISTED, &listed, sizeof listed);
+                }
+}
+
+void
+request_greet(struct keeper *k)
+{
+        struct box *b = k->box;
+
+        say_hello(k);
+        say_list(k);
+        wall_say_denials(k, 1);
+        if (b->state == BOX_OVER)
+                keeper_say(k, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
+        else if (b->is_ready)
+                keeper_say(k, WIRE_BOX_READY, NULL, 0);
+}
+
+/* -- requests ---------------------------------------------------------------------------------- */
+
+/*
+ * One row per kind: minimum and maximum length of its body in bytes, and its handler. The body is
+ * `body`.
+ */
+struct row {
+        uint16_t kind;
+        uint32_t least, most;
+        void (*serve)(struct keeper *k, struct wire_message *m);
+};
+
+static int
+take_fd(struct wire_message *m)
+{
+        int fd = m->fd_count > 0 ? m->fds[0] : -1;
+
+        if (m->fd_count > 0)
+                m->fds[0] = -1;
+        if (fd >= 0)
+                (void)fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
+        return fd;
+}
+
+static void
+serve_exec(struct keeper *k, struct wire_message *m)
+{
+        struct wire_box_exec ask;
+
+        memcpy(&ask, body, sizeof ask);
+        ask.key[sizeof ask.key - 1] = ask.task[sizeof ask.task - 1] = '\0';
+        exec_start(k->box, &ask, body + sizeof ask, m->len - sizeof ask, take_fd(m));
+        explicit_bzero(body, m->len); /* the environment may contain secrets */
+}
+
+static enum channel_of
+channel_of(uint32_t flags)
+{
+        if ((flags & BOX_EXEC_AGAIN) != 0)
+                return CHANNEL_OF_SAME_CALL;
+        return (flags & BOX_EXEC_REPEAT) != 0 ? CHANNEL_OF_REPEAT : CHANNEL_OF_OTHERS;
+}
+
+static void
+serve_attach(struct keeper *k, struct wire_message *m)
+{
+        struct wire_box_attach ask;
+        struct exec *x;
+        int fd = take_fd(m);
+
+        memcpy(&ask, body, sizeof ask);
+        x = exec_find(k->box, ask.exec);
+        if (fd < 0)
+                return;
+        if (x)
+                channel_open(x, fd, channel_of(ask.flags), ask.flags & BOX_EXEC_LOSSLESS,
+                             ask.stdout_offset, ask.stderr_offset);
+        else
+                (void)close(fd);
+}
+
+static void
+serve_handed(struct keeper *k, struct wire_message *m)
+{
+        struct wire_exec_number ask;
+        struct exec *x;
+
+        (void)m;
+        memcpy(&ask, body, sizeof ask);
+        x = exec_find(k->box, ask.exec);
+        if (x)
+                handover_done(x, k->number);
+}
+
+static void
+serve_signal(struct keeper *k, struct wire_message *m)
+{
+        struct wire_exec_number ask;
+        struct exec *x;
+
+        (void)m;
+        memcpy(&ask, body, sizeof ask);
+        x = exec_find(k->box, ask.exec);
+        if (x && x->is_sent && !x->is_over)
+                job_signal(&x->job, ask.number);
+}
+
+static void
+serve_kill(struct keeper *k, struct wire_message *m)
+{
+        struct box *b = k->box;
+        struct wire_box_kill ask;
+
+        (void)m;
+        memcpy(&ask, body, sizeof ask);
+        ask.task[sizeof ask.task - 1] = '\0';
+        if (ask.word >= OUTCOME_MAX)
+                ask.word = OUTCOME_KILLED;
+        b->busy++;
+        for (struct exec *x = b->execs, *next; x; x = next) {
+                next = x->next;
+                if (ask.exec != 0 ? x->number == ask.exec
+                                  : ask.task[0] == '\0' || strcmp(x->task, ask.task) == 0)
+                        exec_kill(x, ask.word);
+        }
+        b->busy--;
+        if (ask.exec == 0 && ask.task[0] == '\0')
+                /* also what execs that are no longer in the table left behind */
+                b->engine->calls->kill(b->engine, NULL);
+        exec_prune(b);
+}
+
+static void
+serve_list(struct keeper *k, struct wire_message *m)
+{
+        static const struct wire_box_listed none;
+
+        (void)m;
+        wall_say_denials(k, 1); /* a keeper that asks about an exec gets its
+                                 * refusals */
+        say_list(k);
+        keeper_say(k, WIRE_BOX_LISTED, &none, sizeof none);
+}
+
+static void
+serve_connect(struct keeper *k, struct wire_message *m)
+{
+        struct box *b = k->box;
+        struct wire_connect ask;
+        struct connect *c = &b->connects[(b->last_connect + 1) % CONNECTS_MAX];
+
+        (void)m;
+        memcpy(&ask, body, sizeof ask);
+        if (b->state != BOX_RUNNING || c->keeper) {
+                struct wire_connected no = { ask.request,
+                                             b->state != BOX_RUNNING ? ESRCH : EAGAIN };
+
+                keeper_say(k, WIRE_BOX_CONNECTED, &no, sizeof no);
+                return;
+        }
+        *c = (struct connect){ k, ++b->last_connect, ask.request };
+        b->engine->calls->connect(b->engine, c->request, ask.port);
+}
+
+void
+request_connected(struct box *b, const struct wire_connected *answer, int take_socket)
+{
+        struct connect *c = &b->connects[answer->request % CONNECTS_MAX];
+        struct wire_connected said = { c->asked,
+                                       answer->sys == 0 && take_socket < 0 ? EMFILE : answer->sys };
+
+        if (!c->keeper || c->request != answer->request) {
+                if (take_socket >= 0)
+                        (void)close(take_socket);
+                return;
+        }
+        keeper_pass(c->keeper, WIRE_BOX_CONNECTED, &said, sizeof said, &take_socket,
+                    take_socket >= 0);
+        c->keeper = NULL;
+}
+
+void
+request_forget(struct keeper *k)
+{
+        for (size_t i = 0; i < CONNECTS_MAX; i++)
+                if (k->box->connects[i].keeper == k)
+                        k->box->connects[i].keeper = NULL;
+}
+
+static void
+serve_freeze(struct keeper *k, struct wire_message *m)
+{
+        struct wire_number ask;
+
+        (void)m;
+        memcpy(&ask, body, sizeof ask);
+        freeze_ask(k, ask.number != 0);
+}
+
+static void
+serve_deadline(struct keeper *k, struct wire_message *m)
+{
+        struct wire_box_deadline ask;
+
+        (void)m;
+        memcpy(&ask, body, sizeof ask);
+        limits_deadline(k->box, ask.deadline_ms);
+}
+
+static void
+serve_stop(struct keeper *k, struct wire_message *m)
+{
+        (void)m;
+        if (k->box->state == BOX_OVER)
+                keeper_say(k, WIRE_BOX_GONE, &k->box->gone, sizeof k->box->gone);
+        else
+                k->box->calls->end(k->box, BOX_GONE_STOPPED);
+}
+
+static void
+serve_usage(struct keeper *k, struct wire_message *m)
+{
+        struct wire_box_used used = { limits_cpu_ns(k->box), k->box->running, 0 };
+
+        (void)m;
+        if (k->box->protocol >= 2)
+                keeper_say(k, WIRE_BOX_USED, &used, sizeof used);
+}
+
+static void
+serve_wall(struct keeper *k, struct wire_message *m)
+{
+        (void)m;
+        wall_hand_out(k);
+}
+
+static const struct row rows[] = {
+        { WIRE_BOX_EXEC, sizeof(struct wire_box_exec) + sizeof(struct wire_exec), WIRE_BODY_MAX,
+          serve_exec },
+        { WIRE_BOX_ATTACH, sizeof(struct wire_box_attach), sizeof(struct wire_box_attach),
+          serve_attach },
+        { WIRE_BOX_HANDED, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number),
+          serve_handed },
+        { WIRE_BOX_SIGNAL, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number),
+          serve_signal },
+        { WIRE_BOX_KILL, sizeof(struct wire_box_kill), sizeof(struct wire_box_kill), serve_kill },
+        { WIRE_BOX_LIST, 0, 0, serve_list },
+        { WIRE_BOX_CONNECT, sizeof(struct wire_connect), sizeof(struct wire_connect),
+          serve_connect },
+        { WIRE_BOX_FREEZE, sizeof(struct wire_number), sizeof(struct wire_number), serve_freeze },
+        { WIRE_BOX_DEADLINE, sizeof(struct wire_box_deadline), sizeof(struct wire_box_deadline),
+          serve_deadline },
+        { WIRE_BOX_STOP, 0, 0, serve_stop },
+        { WIRE_BOX_USAGE, 0, 0, serve_usage },
+        { WIRE_BOX_WALL, 0, 0, serve_wall },
+};
+
+/* A long message is rare, so its pages are returned to the kernel. */
+static void
+give_back(size_t len)
+{
+        if (len > BODY_KEPT)
+                (void)madvise(body + BODY_KEPT, sizeof body - BODY_KEPT, MADV_DONTNEED);
+}
+
+int
+request_serve(struct keeper *k)
+{
+        struct wire_message m;
+        int got = wire_receive(k->queue.fd, 0, &m, body, sizeof body);
+
+        if (got == -EAGAIN)
+                return 0;
+        if (got <= 0)
+                return -1;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if (rows[i].kind == m.kind && m.len >= rows[i].least && m.len <= rows[i].most) {
+                        k->box->speaker = k->number;
+                        rows[i].serve(k, &m);
+                        wire_message_close(&m);
+                        give_back(m.len);
+                        return 1;
+                }
+        wire_message_close(&m);
+        return -1;
+}
