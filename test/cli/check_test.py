@@ -45,7 +45,7 @@ class Carrel:
 
 
 def bad_files(tap, carrel):
-    """Each is one clear error at once, with a status of its own."""
+    """Each gives one clear error at once, with its own exit status."""
     os.mkfifo(os.path.join(carrel.folder, "pipe.md"))
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(os.path.join(carrel.folder, "socket.md"))
@@ -139,7 +139,7 @@ def host_file(tap, carrel):
 
 
 def escapes(tap, carrel):
-    """E05: nothing in a file, a name or an argument reaches the terminal as a control."""
+    """E05: no byte of a file, a name or an argument reaches the terminal as a control character."""
     name = carrel.write("a\033[31m\u202e.md", "\033]0;owned\007")
     carrel.write("key.SANDBOX.md", GOOD % '"\\e]52;c;x\\a\\x9b2J": 1\nconfig2: "\\r\\u202e"\n')
     for arguments in (["check", name], ["check", "key.SANDBOX.md"], ["check", "\033[2J"], ["\033[2J\x9b"], ["check", "--stage", "\033c", name],
@@ -156,7 +156,7 @@ def escapes(tap, carrel):
         while chunk := os.read(master, 65536):
             seen += chunk
     except OSError:
-        pass  # the other end is closed: all was read
+        pass  # the other end is closed: everything was read
     os.close(master)
     for own in (b"\033[1;31m", b"\033[1;33m", b"\033[2m", b"\033[0m"):
         seen = seen.replace(own, b"")

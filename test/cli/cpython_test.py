@@ -59,13 +59,14 @@ DIFFERENCES = [
     ("test_largefile", "TestCopyfile.test_it", "disk_mb: it wants 6 GiB of free disk space"),
     ("test_largefile", "TestSocketSendfile.test_it", "disk_mb: it wants 6 GiB of free disk space"),
 ]
-# Not run on either side: CPython 3.11 makes a UDP-Lite socket without asking whether the kernel has that protocol, and ends the whole file at EPROTONOSUPPORT, also outside.
+# Not run on either side: CPython 3.11 creates a UDP-Lite socket without asking whether the kernel
+# has that protocol, and aborts the whole file at EPROTONOSUPPORT, also outside.
 LEFT_OUT = ["*UDPLITE*"]
 
 PYTHON = "/usr/bin/python3"
 PATH = "/usr/local/bin:/usr/bin:/bin"
 TIMEOUT_S = 1800     # of one file; faulthandler ends it
-AGAIN_MAX = 20       # more differences than that are no accident of a busy machine
+AGAIN_MAX = 20       # more differences than that are not caused by a busy machine
 
 
 def words(files, results, *more):
@@ -74,7 +75,9 @@ def words(files, results, *more):
 
 
 def cases(path):
-    """case without the leading "test.": "ok", "failed" or "skipped: why". A case whose subtests failed has no line of its own, but theirs."""
+    """case without the leading "test.": "ok", "failed" or "skipped: why". A case whose subtests
+    failed has no entry of its own, only theirs.
+    """
     found = {}
     if not os.path.exists(path):
         return found
@@ -89,13 +92,15 @@ def cases(path):
 
 
 def defaults():
-    """As in a terminal: a test runner in the background ignores what a terminal sends, and some cases send it."""
+    """As in a terminal: a test runner in the background ignores the terminal's signals, and some
+    cases send them.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def outside(files, *more):
-    """As an ordinary user, which is what a program inside is."""
+    """As an ordinary user, like a program inside."""
     with tempfile.TemporaryDirectory(prefix="carrel-cpython-") as folder:
         who = []
         if ROOT:
@@ -127,7 +132,7 @@ def again(name):
 
 
 def missing(files, theirs, ours):
-    """Files with cases that pass outside, and none that came to an end inside."""
+    """Files with cases that pass outside, of which no case finished inside."""
     in_file = lambda side, file: any(name.split(".")[0] == file for name in side)
     return [file for file in files if in_file(theirs, file) and not in_file(ours, file)]
 

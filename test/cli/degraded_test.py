@@ -11,7 +11,7 @@ from box_rig import ALWAYS, CARREL, SHIM, Workspace, end, need_programs, report
 import subprocess
 
 MISSING = ("landlock", "openat2", "clone3", "userns", "cgroup", "mount_api", "seccomp", "pidfd", "close_range", "mountns", "pidns", "netns", "mount", "no_new_privs")
-WHOLE = ("openat2", "clone3", "cgroup", "pidfd", "close_range")     # other ways exist: these must still run
+WHOLE = ("openat2", "clone3", "cgroup", "pidfd", "close_range")     # there are other ways: these must still run
 TYPED = ("capability_unavailable", "sandbox_backend_failed", "sandbox_provider_untrusted")
 POSTURE = r"""
 import ctypes, json, os, socket, sys
@@ -55,7 +55,7 @@ def main():
         canary = os.path.join(ws.folder, "canary")
         with open(canary, "w", encoding="ascii") as out:
             out.write("x")
-        os.dup2(os.open(canary, os.O_RDONLY), 7)    # what a caller might leave open
+        os.dup2(os.open(canary, os.O_RDONLY), 7)    # what a caller may have left open
         whole, answer = run(ws, [], canary)
         report("with everything there, every verdict is closed", [] if isinstance(whole, dict) and all(whole.values()) else [str(whole), str(answer)])
         bare = subprocess.run([sys.executable, "-c", POSTURE, canary], capture_output=True, pass_fds=[7], check=False, cwd=ws.path)

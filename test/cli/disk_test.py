@@ -33,13 +33,14 @@ def is_held(answer):
 
 
 def loop_of(text):
-    """The number of the loop device behind /tmp, as the sandbox's own list of mounts has it; -1: none."""
+    """The number of the loop device behind /tmp, from the sandbox's own list of mounts; -1: none.
+    """
     found = re.search(rb" 7:(\d+) \S+ /tmp ", text)
     return int(found.group(1)) if found else -1
 
 
 def is_tied(number):
-    """To what is ours: the file has no name any more."""
+    """Checks the backing file of this test's device: it has no name any more."""
     try:
         with open("/sys/block/loop%d/loop/backing_file" % number, encoding="utf-8", errors="replace") as f:
             return "(deleted)" in f.read()
@@ -48,7 +49,7 @@ def is_tied(number):
 
 
 def kinds(done):
-    """Of /tmp, the home, /run and /dev/shm: the file system, and its size in MiB."""
+    """The file system and its size in MiB, of /tmp, the home, /run and /dev/shm."""
     return [(words[0].decode(), int(words[1]) * int(words[2]) >> 20) for words in (line.split() for line in done.stdout.splitlines()[:4])]
 
 
@@ -106,7 +107,7 @@ def nothing_is_left():
             p.stdout.close()
             until("the loop device is free", lambda n=number: not is_tied(n))
             check("killed: %s; the image and its loop device are gone" % (who or "carrel run"), number >= 0 and was_tied and victims, number, was_tied, victims)
-        for _ in range(2):     # the next start collects leases and groups of those that were killed
+        for _ in range(2):     # the next start collects leases and groups of the killed ones
             ws.run(["true"])
     report("nothing else is left either", inventory.left())
 
@@ -123,7 +124,7 @@ def refusals():
             check("... as `carrel plan` says", is_late or ("cannot use an image on the host's disk: " in text and word.decode() in text), text)
 
         def covered(what, by, word, **more):
-            """In a mount namespace of ours alone; what is on top goes again."""
+            """In a mount namespace of this test; the mount on top is removed again."""
             mount_or_raise(by.encode(), what, None, MS_BIND)
             try:
                 rows(what, word, **more)
@@ -145,7 +146,9 @@ def refusals():
 
 
 def small_disk(folder, rows):
-    """120 MiB of ext4 where images lie: too small for 2 GiB; and filled from outside while a sandbox writes."""
+    """120 MiB of ext4 in the place of images: too small for 2 GiB, and filled from outside while a
+    sandbox writes.
+    """
     disk, at = os.path.join(folder, "disk"), "/var/lib/carrel" if os.path.isdir("/var/lib/carrel") else "/var/tmp"
     with open(disk, "wb") as f:
         f.truncate(120 << 20)
@@ -158,7 +161,7 @@ def small_disk(folder, rows):
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             number = lambda: [n for n in os.listdir("/sys/block") if n.startswith("loop") and is_tied(int(n[4:]))]
             until("the image is there", number)
-            with open(os.path.join(at, "other"), "wb") as f:       # somebody else takes the rest, but for a megabyte: below the floor, a fiftieth
+            with open(os.path.join(at, "other"), "wb") as f:       # another program takes the rest except a megabyte: below the floor of a fiftieth
                 room = os.statvfs(at)
                 os.posix_fallocate(f.fileno(), 0, room.f_bavail * room.f_frsize - (1 << 20))
             p.stdin.write(b"\n")
@@ -170,7 +173,7 @@ def small_disk(folder, rows):
 
 
 def user():
-    """An ordinary user mounts no image."""
+    """For an ordinary user no image is mounted."""
     with Workspace(limits="memory_mb: 256", carrel="disk: image") as ws:
         done = ws.run(["true"])
         check("without root: disk: image is refused, with the reason and the next step", done.returncode != 0 and b"only root" in done.stderr and b"disk: auto" in done.stderr, done)

@@ -16,7 +16,7 @@ NAMESPACED = ["user_namespace", "mount_namespace", "pid_namespace", "ipc_namespa
               "devpts", "overlay", "wall", "routed"]
 LIMITS = ["limit_memory", "limit_swap", "limit_pids", "limit_cpu", "limit_io", "cpu_time", "cgroup_kill"]
 
-# what the shim takes away: the lines that flip; a line not named here must stay as it was
+# what the shim takes away: the lines that change; a line that is not named here must stay as it was
 CASES = [
     (["landlock"], ["landlock"]),
     (["landlock=EPERM"], ["landlock"]),
@@ -70,7 +70,7 @@ def groups():
 
 
 def groups_left(before):
-    """Those that stay; another doctor may be at work at the same time, and its groups go."""
+    """The groups that stay: another doctor may run at the same time, and removes its groups."""
     left = groups() - before
     deadline = time.monotonic() + PATIENCE
     while left and time.monotonic() < deadline:
@@ -103,7 +103,7 @@ def take_away(tap, shim, doctor, before, names, flips):
     after, old = states(told), states(before)
     expected = {n: ("fails" if n in flips and s != "idle" else s) for n, s in old.items()}
     if any(m["needed_for"] == "T1" and m["name"] in flips for m in before["mechanisms"]):
-        expected["whole_sandbox"] = "idle"         # it is not tried where a part of it is missing
+        expected["whole_sandbox"] = "idle"         # not tried if a part of it is missing
     wrong = ["%s: %s, expected %s" % (n, after[n], s) for n, s in expected.items() if after[n] != s]
     tap.ok(not wrong, title + " these lines flip, and no other: " + ", ".join(flips), *wrong)
     t1 = all(m["state"] != "fails" for m in told["mechanisms"] if m["needed_for"] == "T1")

@@ -101,7 +101,7 @@ PROGRAMS = [
     ("chromium, its own sandbox off", "chromium", CHROMIUM, False, {}, "hello"),
 ]
 
-HEAVY = ("npm", "javac", "rustc", "go", "initdb", "gdb")     # with the other filter too only in a deep run: lighter ones show what it refuses
+HEAVY = ("npm", "javac", "rustc", "go", "initdb", "gdb")     # with the other filter only in a deep run: lighter programs show what it refuses
 
 
 def is_here(program):
@@ -112,9 +112,8 @@ def is_here(program):
 
 
 def user(program):
-    """Root keeps databases and browsers from starting, and answers some calls differently: nobody runs them.
-
-    What is installed in root's own home (rustup) stays with root.
+    """Databases and browsers refuse to start as root, and some calls give root other results, so
+    programs run as an ordinary user. Programs in root's own home (rustup) run as root.
     """
     if os.geteuid() != 0 or (shutil.which(program) or "").startswith(os.path.expanduser("~/")):
         return {}

@@ -89,7 +89,9 @@ def write(top, name, text):
 
 
 def make(top, home):
-    """main, side (other settings), clash (another f), and a bare repository `remote.git` with x."""
+    """The branches main, side (other settings), clash (another f), and a bare repository
+    `remote.git` with x.
+    """
     place = os.path.join(top, "base")
     write(place, "SANDBOX.md", MANIFEST)
     write(place, ".gitignore", "remote.git\n")
@@ -107,7 +109,7 @@ def make(top, home):
 
 
 def looks(home, place):
-    """Everything in it. What git packs is compared by what it holds."""
+    """All files in it. Files that git packs are compared by their content."""
     seen = {}
     for at, _, names in os.walk(place):
         for name in names:
@@ -130,7 +132,7 @@ def table(top, home, base):
         places = [os.path.join(top, way, str(number), "ws") for way in ("outside", "inside")]
         for place in places:
             shutil.copytree(base, place, symlinks=True)
-            host(home, place, "git status >/dev/null")     # a copy's times are others
+            host(home, place, "git status >/dev/null")     # the times of a copy differ
         out = host(home, places[0], script)
         # Its own --global is not the caller's.
         if os.path.exists(os.path.join(home, ".gitconfig")):
@@ -143,7 +145,7 @@ def table(top, home, base):
 
 
 def known(top, home, base):
-    """What the sandbox knows of the caller, and no more."""
+    """Only what the sandbox knows about the caller."""
     place = os.path.join(top, "known")
     shutil.copytree(base, place, symlinks=True)
     write(home, ".gitconfig", IDENTITY + "[core]\n\teditor = evil\n[alias]\n\tx = !evil\n")

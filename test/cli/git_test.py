@@ -94,7 +94,8 @@ def inside(top):
 
 
 def configures(top):
-    """What git writes into its configuration in the course of work stays, whatever else is in it."""
+    """What git writes into its configuration during normal work is kept, whatever else it contains.
+    """
     ws = workspace(top, "configured")
     host(ws, "init", "-q")
     host(ws, "config", "core.hooksPath", ".husky")

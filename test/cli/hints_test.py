@@ -51,7 +51,8 @@ def commands():
         check("what carrel gate refuses names the file of its list", "to egress.json" in done.stdout + done.stderr and "SANDBOX.md" not in done.stdout + done.stderr, done.stdout + done.stderr)
 
 
-# What Docker takes and Carrel does not, and what its hint has to name. "run" and "exec" stand for the two readers of options.
+# Options of Docker that Carrel does not have, and what the hint must name. "run" and "exec" stand
+# for the two parsers of options.
 DOCKER = [
     ("run", "--image=debian", "no images"), ("run", "--network=host", "--allow HOST"), ("run", "--rm", "always removes its sandbox"),
     ("run", "--cpus=1", "{cpu_millicores: 1000}"), ("run", "--env-file=x", "{passthrough: [NAME]}"), ("run", "-it", "-t shows a terminal"),
@@ -104,7 +105,9 @@ def execs(d):
 
 
 def ports(d):
-    """A port that cannot be listened on is told where it is declared; what the warning proposes is without one. Without a wall every port can be."""
+    """A port that cannot be listened on is reported where it is declared; the proposed line omits
+    it. Without a wall every port is possible.
+    """
     walled, routed = manifest(carrel="egress: {}"), manifest(carrel="egress: {routed: true}")
     with Workspace() as ws:
         state = ("--state", d.state)
@@ -129,7 +132,9 @@ def tokens():
 
 
 def disk():
-    """What disk_mb does not limit is no news to whoever wrote it: a note in JSON, no warning of every run."""
+    """What disk_mb does not limit is known to the author of the manifest: a note in JSON, not a
+    warning of every run.
+    """
     with Workspace() as ws:
         for words in ((), ("--disk", "64m")):
             ws.write("SANDBOX.md", manifest() if words else manifest(carrel="limits: {disk_mb: 64}"))
@@ -140,7 +145,8 @@ def disk():
 
 
 def ended(d):
-    """The first words of an error are the same whoever asks; how many seconds ago is whatever it is."""
+    """The first words of an error do not depend on the interface. A number of seconds may differ.
+    """
     with Workspace() as ws:
         state = ("--state", d.state)
         carrel(ws, "create", *state, "--name", "short", "--timeout", "100ms", "--start")

@@ -18,7 +18,7 @@ from daemon_rig import Daemon
 
 
 class Home(Workspace):
-    """A workspace beside a home; programs in it say their own path."""
+    """A workspace beside a home. The programs in it print their own path."""
 
     def __init__(self, text=None, **words):
         super().__init__(text, **words)
@@ -54,7 +54,7 @@ class Home(Workspace):
         return subprocess.run([CARREL, *words], cwd=self.path, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
 
     def paste(self, words):
-        """A command of a hint, as a shell reads it."""
+        """A command in a hint, parsed as a shell does."""
         return self.carrel(*shlex.split(words.removeprefix("carrel ")))
 
 
@@ -64,7 +64,7 @@ def hint_of(done):
 
 
 def tools_in_home():
-    """From `command not found` to the command's output, with nothing but what the hints say."""
+    """From `command not found` to the command's output, by following only the hints."""
     rows = [
         ("a tool with a bin of its own", [("tools/node/bin/nodex", None)], "tools/node/bin", "nodex", ["tools/node"]),
         ("a program in ~/.local/bin", [(".local/bin/uvx", None)], ".local/bin", "uvx", [".local/bin"]),
@@ -155,7 +155,7 @@ def users_file():
 
 
 def payload_cannot_permit_itself():
-    """P15: the home is the workspace, and the file is there or not yet."""
+    """P15: the home is the workspace, and the host file exists or not yet."""
     script = "touch ran; mkdir -p .config/carrel; echo 'mount_roots: [/]' >.config/carrel/host.yaml; rm -rf .config; mv .config x; true"
     for text in (None, "# mine\ntool_roots: []\n"):
         with Home() as h:
@@ -247,7 +247,7 @@ def schema_and_check():
 
 
 def machines_file():
-    """An /etc of our own, in this program's own mount namespace."""
+    """An /etc of this test, in the program's own mount namespace."""
     own_place()
     with Home(carrel="tools: [/srv]", limits="timeout_ms: 30000") as h:
         etc = os.path.join(h.folder, "etc")

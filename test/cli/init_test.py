@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import ALWAYS, CARREL, TREE, Workspace, check, end, manifest, need_programs, report
 
-PROJECTS = [  # the names that are there, the tools of the first comment, the presets, the command to run next
+PROJECTS = [  # files of the project, tools of the first comment, presets, the command to run next
     (["package.json"], "npm (package.json)", ["@npm"], "npm install"),
     (["package-lock.json", "package.json"], "npm (package-lock.json)", ["@npm"], "npm install"),
     (["pnpm-lock.yaml", "package.json"], "pnpm (pnpm-lock.yaml)", ["@npm"], "pnpm install"),
@@ -108,7 +108,7 @@ def presets():
 
 
 def accepted():
-    """As where nothing can be capped: a host file that says so."""
+    """As on a machine that can cap nothing: a host file that says so."""
     with Workspace(limits="timeout_ms: 30000, memory_mb: 64, cpu_ms: 1000") as ws:
         host = ws.write("host.yaml", "providers: {local: {isolated: true, memory: false, cpu: false}}\n")
         names = [w["name"] for w in json.loads(carrel(ws, "check", "--json", "--host", host).stdout)["warnings"]]
@@ -122,7 +122,7 @@ def accepted():
 
 
 def sample():
-    """The first block of README.md, as it stands there."""
+    """The first block of README.md, unchanged."""
     with open(os.path.join(TREE, "README.md"), encoding="utf-8") as f:
         text = re.search(r"```yaml\n(---\n.*?---\n)```", f.read(), re.DOTALL).group(1)
     with Workspace(text) as ws:
@@ -134,7 +134,7 @@ def sample():
 
 
 def summary():
-    """`carrel plan`: what a reader wants to know first, and all steps only when asked for."""
+    """`carrel plan`: first a summary; all steps only with --steps."""
     with Workspace(limits="timeout_ms: 4321, memory_mb: 64", carrel="tools: [/opt]", more="network: {egress: ['@pypi', 'db.example.com:5432']}\nenv: {passthrough: [MY_WORD]}\n") as ws:
         short, long = carrel(ws, "plan"), carrel(ws, "plan", "--steps")
         rows = [" ".join(line.split()) for line in short.stdout.splitlines()]

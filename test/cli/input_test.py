@@ -22,7 +22,9 @@ TRIES = 100 if DEEP else 30
 
 
 def typed(name, status, code, argv, folder=None, is_in=(), prefix=(), **more):
-    """argv must refuse with that code and status as JSON, and in words, and leave the host as it was."""
+    """argv must be refused with that code and status, as JSON and as text, and must leave the host
+    unchanged.
+    """
     inventory = Inventory(folder)
     at = argv.index("run") + 1
     wrong = []
@@ -89,7 +91,7 @@ def commands():
         ws.write("windows", "#!/bin/sh\r\necho hi\r\n", 0o755)
         with open("/bin/true", "rb") as f:
             elf = f.read()
-        ws.write("foreign", elf[:18] + (0x7fff).to_bytes(2, sys.byteorder) + elf[20:], 0o755)       # e_machine: of no machine
+        ws.write("foreign", elf[:18] + (0x7fff).to_bytes(2, sys.byteorder) + elf[20:], 0o755)       # e_machine: an unknown machine
         ws.write("no-first-line", "echo as a script; exit 3\n", 0o755)
         rows = [("a command that does not exist", ["no-such-command"], 127, "command_not_found"),
                 ("a path that does not exist", ["/no/such/command"], 127, "command_not_found"),
@@ -169,7 +171,8 @@ def full():
         inventory = Inventory(ws.folder)
         status, answer = ws.json(["true"])
         check("(control) with its limit it runs", status == 0, answer)
-        # Read-only, a group cannot be made: the doctor's facts say so, and the limit warns by name; it is never silent.
+        # If groups are read-only, none can be created: the doctor reports it, and the limit warns
+        # by name.
         done = subprocess.run(alone + ['for d in /sys/fs/cgroup/*; do mount -o bind,remount,ro "$d" 2>/dev/null || mount -o remount,ro,bind "$d"; done; exec "$@"', "sh",
                               *ws.argv(["true"], "--json")], capture_output=True, timeout=ALWAYS, check=False)
         text = done.stdout.decode()
@@ -180,7 +183,9 @@ def full():
 
 
 def room_for_groups():
-    """A limit on groups below ours: only v2 has one, so on v1 the call itself is made to fail, at each time."""
+    """A limit on the number of groups below this one. Only v2 has one, so on v1 the call itself
+    fails, at each position.
+    """
     if not shutil.which("strace"):
         report("no space for a control group", skip="strace is not installed")
         return
@@ -198,7 +203,7 @@ def room_for_groups():
             if not hit:
                 break
             if not any("cgroup" in line for line in hit):
-                continue    # another directory: its failure is looked at elsewhere
+                continue    # another directory; its failure is tested elsewhere
             seen += 1
             if status != 125 or answer["error"]["code"] != "storage_full":
                 wrong.append("mkdir %d: %d %s %s" % (number, status, answer, hit))
@@ -207,7 +212,9 @@ def room_for_groups():
 
 
 def sharing():
-    """Two sandboxes on one workspace: each moves away what is made, also after the other has ended."""
+    """Two sandboxes on one workspace: each moves away what is created, also after the other has
+    ended.
+    """
     with Workspace() as ws:
         inventory = Inventory(ws.folder)
         first, second = [subprocess.Popen(ws.argv(["sh", "-c", "echo up; read x; echo x > /workspace/.bashrc; echo x > /workspace/.envrc"]),
@@ -230,7 +237,7 @@ def stopped(pid):
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
-        pass  # it ended before: that is one of the random moments
+        pass  # it ended before: one of the random moments
 
 
 def maker_of(pid):
@@ -259,7 +266,7 @@ def killing():
             decoy_group = os.path.join(parent, "carrel-decoy-%d" % os.getpid())
             break
         except OSError:
-            continue    # this user may not, or there is no such hierarchy
+            continue    # this user may not, or the hierarchy does not exist
     with Workspace(limits="memory_mb: 64, cpu_ms: 10000, timeout_ms: 20000", carrel="limits: {pids: 50}") as ws:
         ws.run(["true"])
         inventory, tokens = Inventory(ws.folder), []
@@ -280,7 +287,7 @@ def killing():
             if who == "maker" and maker:
                 until = time.monotonic() + ALWAYS
                 while p.poll() is None and time.monotonic() < until:
-                    if maker := maker_of(p.pid):    # the first may have been the one that only collects: its end is no matter
+                    if maker := maker_of(p.pid):    # the first one may only have collected: its result does not matter
                         stopped(maker)
                     time.sleep(0.002)
                 if p.poll() is None:

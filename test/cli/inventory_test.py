@@ -22,13 +22,13 @@ def kinds(wrong):
 
 
 def process_left(_):
-    """In a session of its own, without an environment, its parent gone."""
+    """A process in its own session, without an environment, whose parent has ended."""
     subprocess.run(["env", "-i", "PATH=" + os.environ["PATH"], "setsid", "sh", "-c", "sleep 300 >/dev/null 2>&1 &"], check=True, stdin=subprocess.DEVNULL)
     return all_killed
 
 
 def all_killed():
-    """All below this process, and none sees another go first."""
+    """All objects are below this process, and none depends on another."""
     for number in ("-STOP", "-KILL"):
         subprocess.run(["kill", number, *(str(pid) for pid, _ in descendants())], check=False, stderr=subprocess.DEVNULL)
 
@@ -36,11 +36,12 @@ def all_killed():
 def lease_left(inventory):
     path = os.path.join(inventory.place.runtime, "0123456789abcdef.lease")
     with open(path, "wb"):
-        return lambda: os.path.exists(path) and os.unlink(path)     # nobody holds it: a start of ours may have collected it
+        return lambda: os.path.exists(path) and os.unlink(path)     # no process holds it: another start may have collected it
 
 
 def group_left(inventory):
-    """As a sandbox of ours that has ended long ago would have called it; None where this user may make no group at all."""
+    """A group named like that of a sandbox that ended long ago; None if this user may create none.
+    """
     with Workspace() as ws:
         id_ = ws.json(["true"])[1]["id"]
     for top, _, _ in os.walk("/sys/fs/cgroup"):
@@ -51,7 +52,7 @@ def group_left(inventory):
             return lambda: os.rmdir(path)
         except OSError:
             if os.path.isdir(path):
-                os.rmdir(path)      # a directory beside the hierarchies is no group
+                os.rmdir(path)      # a directory beside the hierarchies is not a group
     return None
 
 
@@ -64,7 +65,7 @@ def mount_left(inventory):
 
 def memory_left(_):
     if not ROOT:
-        return None     # what others of this user have there cannot be told from ours
+        return None     # objects of this user's other programs there look the same
     path = "/dev/shm/carrel-left-%d" % os.getpid()
     with open(path, "wb"):
         return lambda: os.unlink(path)
@@ -84,7 +85,9 @@ def say(what):
 
 
 def leave():
-    """Each kind alone, then all at once until the other has looked; last a sandbox, killed with its maker, and collected by the next start."""
+    """Each kind alone, then all at once until the other program has checked; last a sandbox that is
+    killed with its maker and collected by the next start.
+    """
     with tempfile.TemporaryDirectory(prefix="carrel-left-") as folder:
         inventory = Inventory(folder)
         for kind, leaver in LEAVERS.items():

@@ -54,7 +54,9 @@ THREAD_COUNT = THREADS.replace("range(200)", "range(6000)").replace("started < 2
 
 
 def by_memory():
-    """Where nobody wrote pids: 512 tasks for 64 MiB, refused one by one and not killed for their memory; 4096 without memory_mb on a machine of less than 64 GiB."""
+    """Without a written `pids`: 512 tasks for 64 MiB, refused one by one and not killed for their
+    memory; 4096 without memory_mb on a machine with less than 64 GiB.
+    """
     for what, limits, least, most in (("little memory, fewer tasks", "timeout_ms: 280000, memory_mb: 64", 400, 512), ("no memory_mb, 4096 tasks and more", "timeout_ms: 280000", 4000, 16384)):
         with Workspace(limits=limits) as ws:
             done = ws.run(["python3", "-c", "import threading; threading.stack_size(65536)" + THREAD_COUNT])

@@ -24,7 +24,7 @@ DIALECT = re.compile(r"\b(nobody|is told|stands (here|where|in|at)|is none of|me
 
 
 def rows():
-    """section -> its rows: (status, what was typed, words)"""
+    """section -> its rows: (status, command line, words)"""
     found, section = {}, None
     with open(TABLE, encoding="utf-8") as f:
         for line in f:
@@ -41,7 +41,7 @@ def carrel(ws, *words, **more):
 
 
 def judge(name, done, status, words):
-    """The answer has the status, the words, a next step, and nothing of the old language."""
+    """The answer has the status, the words and a next step, and no phrase of the old language."""
     said = (done.stdout + done.stderr).decode(errors="replace")
     wrong = ["ended with %d" % done.returncode] if done.returncode != status else []
     wrong += ["does not say %r" % w for w in words if w not in said]
@@ -75,7 +75,7 @@ def tables():
 
 
 def pasted():
-    """What the hint of a wrong value says to write is right when it is written."""
+    """The value that a hint suggests is accepted."""
     with Workspace() as ws:
         for wrong in ("limits: {timeout_ms: 10m}", "limits: {memory_mb: 2GB}", "limits: {timeout_ms: '90'}", "metadata: {carrel: {limits: {pids: '100'}}}", "read_only: no",
                       "network: {egress: a.example}", "id: demo", "version: 1.0", "mounts: [{source: workspace, at: /w, mode: ro}]", "timeout_ms: 500", "cwd: src"):
@@ -90,7 +90,7 @@ def pasted():
 
 
 def machine():
-    """The machine is the mistake: a limit, a full disk, a closed output."""
+    """The machine is the cause: a limit, a full disk, a closed output."""
     with Workspace() as ws:
         os.chmod(ws.folder, 0o755)
         for kind in ("user", "mnt", "pid", "net"):
@@ -124,7 +124,7 @@ def machine():
 
 
 def daemons():
-    """No daemon, a socket without one, another user's, a second one, a wrong token."""
+    """No daemon, a socket without one, another user's daemon, a second one, a wrong token."""
     with Workspace() as ws:
         state = os.path.join(ws.folder, "state")
         judge("no daemon runs", carrel(ws, "ls", "--state", state), 125, ["no daemon answers in " + state, "carrel serve --state " + state])
@@ -148,7 +148,7 @@ def daemons():
 
 
 def fronts():
-    """Over HTTP, and from Python: the same words."""
+    """The same words over HTTP and in Python."""
     with Daemon() as d:
         box = d.create()
         for body, status, words in (({"argv": ["gti"]}, 404, ["gti: there is no such command", "Check the spelling of gti."]), ({"argv": ["debian:12"]}, 404, ["Carrel has no images"]),

@@ -12,11 +12,12 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import ALWAYS, CARREL, Workspace, check, end, manifest, need_programs
 
-# How a command may end where its limit is the least: it has too little of something, and is told of what.
+# How a command may end at the lowest value of a limit: it lacks something, and the report names it.
 LEAST = {"timeout_ms": ("exited", "timed_out"), "memory_mb": ("exited", "oom_killed", None), "cpu_ms": ("exited", "cpu_limit"), "pids": ("exited",),
          "io_read_bps": ("exited", "timed_out"), "io_write_bps": ("exited", "timed_out"), "output_bytes": ("exited",), "disk_mb": ("exited",),
          "cpu_millicores": ("exited",), "open_files": ("exited", None)}
-# Past 2^53 a number is not the same in every reader of JSON and YAML; these are where arithmetic in ms, us or ns would wrap.
+# Past 2^53, readers of JSON and YAML disagree about a number; at these values arithmetic in ms, us
+# or ns would wrap.
 EDGES = (18446744073709, 18446744073710, 9223372036854, 9223372036855, 18446744073709551, 4294967295, 4294967296, 4294967297, 2147483648)
 
 
@@ -30,7 +31,7 @@ def numbers(schema, path=()):
 
 
 def text_of(path, number):
-    """The manifest in which the field at `path` is `number`."""
+    """The manifest with the field at `path` set to `number`."""
     if path[0] == "limits":
         return manifest(limits="%s: %d" % (path[1], number))
     return manifest(carrel="limits: {%s: %d}" % (path[-1], number))
@@ -61,7 +62,9 @@ def main():
 
 
 def usage():
-    """A command that a limit ended is told with what it had used, its children's as well: pid 1 cannot say it any more."""
+    """The report of a command that a limit ended has what it and its children used: pid 1 cannot
+    report it any more.
+    """
     with Workspace() as ws:
         script = "head -c 20000000 /dev/zero | tail -c 20000000 | sleep 100 & while :; do :; done"
         status, answer = ws.json(["sh", "-c", script], "--timeout", "1200ms")

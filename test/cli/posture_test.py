@@ -25,7 +25,7 @@ SECRET = "not-to-be-seen-inside"
 ORDINARY = 65534
 MANIFEST = "---\nschema: sandbox/v1\nid: '@test/posture'\nversion: 1.0.0\nprovider: local\nconfig: {}\n" \
            "mounts: [{source: workspace, at: /workspace}]\n---\n"
-# What stands for the host must be found when the probes run outside, or they would prove nothing inside.
+# What stands for the host must be found by the probes outside; otherwise they prove nothing inside.
 HOST_OPEN = {"unix.abstract_host", "unix.path_host_robind", "net.host_loopback", "made.sys_more", "etc.secretive"}
 
 results = []
@@ -76,14 +76,15 @@ def test_judge():
 
 
 def people():
-    """Us; and where we are root, once more an ordinary user who owns nothing."""
+    """This user; as root, also an ordinary user that owns nothing."""
     yield ("root" if os.getuid() == 0 else "an ordinary user"), os.getuid(), []
     if os.getuid() == 0:
         yield "an ordinary user", ORDINARY, ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
 
 
 def posture_of(uid, command, outside):
-    """As the host, listen where the sandbox must not reach, leave a secret and a descriptor lying about."""
+    """As the host: listen where the sandbox must not reach, leave a secret and an open descriptor.
+    """
     with tempfile.TemporaryDirectory(dir=outside) as work, socket.socket(socket.AF_UNIX) as named, \
             socket.socket(socket.AF_UNIX) as abstract, socket.socket() as port:
         name, path = f"posture-{os.getpid()}", os.path.join(work, "s")

@@ -16,7 +16,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "PROGRAMS.md")
 C_FILE = "printf '#include <stdio.h>\\nint main(void) { int seven = 7; printf(\"%%d\\\\n\", seven); return 0; }\\n' > a.c; "
 
-# program: what is run, in a directory of its own; what its output holds (a pattern)
+# program: its command, in a directory of its own; a pattern for its output
 WORKS = {
     "bash": ("bash -c 'a=(1 2 3); (echo ${#a[@]})'", "^3$"),
     "git": ("git init -q r && cd r && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm first && git log --format=%s", "^first$"),

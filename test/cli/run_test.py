@@ -32,8 +32,9 @@ WORDS = ("exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed",
 MEMBERS = {"id", "event", "exit_code", "signal", "timed_out", "oom_killed", "duration_ms", "cpu_ms", "memory_peak_kb", "stdout_bytes",
            "stderr_bytes", "dropped_bytes", "stdout", "stderr", "truncated", "left_behind", "errors", "warnings"}
 BASE_SET = {"PATH", "HOME", "TERM", "LANG", "PWD", "USER", "LOGNAME", "SHELL"}
-RETRIES = {"npm_config_fetch_retries", "PIP_RETRIES", "CARGO_NET_RETRY", "UV_HTTP_RETRIES"}     # where network.egress lists nothing
-# Forks, leaves its session and its group, renames itself, ignores what can be ignored, holds both outputs open.
+RETRIES = {"npm_config_fetch_retries", "PIP_RETRIES", "CARGO_NET_RETRY", "UV_HTTP_RETRIES"}     # if network.egress lists nothing
+# Forks, leaves its session and its group, renames itself, ignores every signal that can be ignored,
+# holds both outputs open.
 SURVIVOR = r"""
 import os, signal, sys, time, ctypes
 for n in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT): signal.signal(n, signal.SIG_IGN)
@@ -52,7 +53,7 @@ print("started", flush=True)
 
 
 def pipe_hash(argv, data_len, timeout=ALWAYS, **more):
-    """Feeds data_len zero bytes and hashes what comes out, both at once."""
+    """Writes data_len zero bytes and hashes the output, both at once."""
     p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
     digest = hashlib.sha256()
 
@@ -62,7 +63,7 @@ def pipe_hash(argv, data_len, timeout=ALWAYS, **more):
             for _ in range(data_len // MIB):
                 p.stdin.write(block)
         except BrokenPipeError:
-            pass  # the other side stopped reading: what is told is looked at below
+            pass  # the other side stopped reading; its report is checked below
         try:
             p.stdin.close()
         except BrokenPipeError:
@@ -108,14 +109,14 @@ def endings():
 
 
 def timeout_of(name, last):
-    # A machine that is too busy to let it beat in the time it has gives it more of it.
+    # On a busy machine that delays the heartbeat, it gets more time.
     for timeout_ms in (1000, 6000, 60000):
         with Workspace(limits="timeout_ms: %d" % timeout_ms) as ws:
             start = time.monotonic()
             status, answer = ws.json(["python3", "-c", SURVIVOR % last])
             took = time.monotonic() - start
             size = len(ws.read("beat") or b"")
-            time.sleep(0.1)     # five heartbeats: proving an absence takes time
+            time.sleep(0.1)     # five heartbeats: to prove that one is absent takes time
             later = len(ws.read("beat") or b"")
         if size:
             break
@@ -153,7 +154,7 @@ def timeouts():
 
 
 def overrides():
-    """Values of one run: judged as those of the manifest, and a refusal names the option."""
+    """Values of one run are judged like those of the manifest, and a refusal names the option."""
     with Workspace(limits="memory_mb: 300") as ws:
         os.makedirs(os.path.join(ws.path, "sub"))
         ws.write("sub/file", "in")
@@ -179,7 +180,7 @@ def overrides():
 def output():
     with Workspace(limits="timeout_ms: 280000") as ws:
         p = subprocess.Popen(ws.argv(["sh", "-c", "printf first; read x; printf second; exit 4"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        first = os.read(p.stdout.fileno(), 100)     # answers while the command still waits for our line
+        first = os.read(p.stdout.fileno(), 100)     # answers while the command still waits for this line
         running = p.poll() is None
         rest, _ = p.communicate(b"go\n", timeout=ALWAYS)
         check("output is live: the first bytes come before the end", (first, running, rest, p.returncode) == (b"first", True, b"second", 4), first, rest)
@@ -209,7 +210,7 @@ def output():
         p = subprocess.Popen(ws.argv(["head", "-c", "100000", "/dev/zero"]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         total = len(os.read(p.stdout.fileno(), 1))
         until("the command is over", lambda: "head" not in names_below(p.pid))
-        time.sleep(2.5)         # longer than a command that was killed waits for its reader
+        time.sleep(2.5)         # longer than a killed command waits for its reader
         got, err = p.communicate(timeout=ALWAYS)
         check("a reader that is away when the command ends gets every byte", total + len(got) == 100000 and (p.returncode, err) == (0, b""), total + len(got), err)
         p = subprocess.Popen(ws.argv(["sh", "-c", "trap 'echo pipe > /workspace/pipe' PIPE; cat /workspace/blob; echo $? > /workspace/status; exit 9"]),
@@ -250,7 +251,7 @@ def stdin():
         p = subprocess.Popen(ws.argv(["sh", "-c", "read a; echo got $a; exec sleep 0"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         p.stdin.write(b"one\n")
         p.stdin.flush()
-        out = p.stdout.read()   # our end stays open all the while
+        out = p.stdout.read()   # this end stays open all the time
         check("an open input does not keep the call from returning", out == b"got one\n" and p.wait(ALWAYS) == 0, out)
         p.stdin.close()
         p.stdout.close()
@@ -268,7 +269,7 @@ def read_until(fd, words):
             try:
                 got = os.read(fd, 65536)
             except OSError:
-                break   # the other end is gone
+                break   # the other end is closed
             if not got:
                 break
             seen += got
@@ -285,7 +286,7 @@ def terminal():
                                       "signal.signal(signal.SIGWINCH, size)\n"
                                       "try:\n"
                                       "  print('tty', [os.isatty(i) for i in (0,1,2)], os.ttyname(0), flush=True); size()\n"
-                                      "  while True: time.sleep(0.05)\n"           # a signal that comes just before pause() would be heard with the next
+                                      "  while True: time.sleep(0.05)\n"           # a signal just before pause() would be handled with the next one
                                       "except KeyboardInterrupt: os.write(1, b'interrupted\\n')\nraise SystemExit(17)"], "-t")],
                              stdin=slave, stdout=slave, stderr=slave)
         seen = read_until(master, b"size 123 41")
@@ -352,7 +353,7 @@ def signals():
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         p.stdout.readline()
         while p.poll() is None:
-            p.terminate()       # two of them before it looks are one
+            p.terminate()       # two of them before it checks count as one
             time.sleep(0.05)
         check("C01: who ignores the first is killed by the second", p.wait(ALWAYS) == 137 and b"killed" in p.stderr.read(), p.returncode)
         p.stdout.close()
@@ -379,12 +380,14 @@ def names_below(pid):
 # -- AIP-36 ----------------------------------------------------------------------------------------------------
 
 def needs_group(done_stderr, field, name):
-    """Without root on this kind of host the verdict is a warning by name, and the run goes on."""
+    """Without root, on such a host, the verdict is a warning by name, and the run continues."""
     report(name, [] if ("limit_unenforceable:%s" % field) in done_stderr else ["no warning by name: " + done_stderr])
 
 
 def least_cpu(ws, script, wanted):
-    """A machine that stands still with the watcher, and not with what it watches, gives that more; it does not each time."""
+    """A machine that stops the watcher but not the watched process gives that process more time,
+    but not each time.
+    """
     for _ in range(5):
         status, answer = ws.json(["sh", "-c", script])
         if answer.get("cpu_ms") is not None and answer["cpu_ms"] <= wanted:
@@ -399,7 +402,7 @@ def aip_limits():
         took = time.monotonic() - start
         check("A36-074: timeout_ms kills the whole tree", status == 124 and answer["timed_out"] and answer["exit_code"] is None and 0.45 < took < ALWAYS and
               answer["error"]["code"] == "sandbox_timeout", took, answer)
-    for unit in (0.25, 2, 20):     # seconds; a busy machine needs longer for as little
+    for unit in (0.25, 2, 20):     # seconds; a busy machine needs longer for the same work
         with Workspace(limits="timeout_ms: %d" % (unit * 2500)) as ws:
             start = time.monotonic()
             statuses = [ws.run(["sleep", str(unit)]).returncode for _ in range(3)]
@@ -552,11 +555,12 @@ def aip_refusals():
         if shutil.which("strace"):
             done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=clone,clone3,fork,vfork,execve,unshare,mount,mkdir,sendmsg,sendto", *ws.argv(["true"])],
                                   capture_output=True, text=True, timeout=ALWAYS, check=False)
-            # A call that failed for its arguments only asked whether the kernel knows it.
+            # A call that failed because of its arguments only tested whether the kernel knows it.
             calls = [c for line in done.stderr.splitlines() if "= -1 EINVAL" not in line for c in re.findall(r"^(?:\[pid +\d+\] )?(\w+)\(", line)]
             wrong = [c for c in calls if c in ("unshare", "mount", "mkdir", "sendmsg", "sendto")]
             forks = [c for c in calls if "clone" in c or "fork" in c]
-            # Root starts the maker before it reads any text; it is told nothing, so it makes nothing.
+            # Root starts the maker before it reads any text; the maker gets no order, so it creates
+            # nothing.
             if len(forks) > (1 if ROOT else 0) or calls.count("execve") != 1 + len(forks):
                 wrong.append("forks %s, %d execve" % (forks, calls.count("execve")))
             report("A36-169: strace sees %s" % ("the idle maker, and no plan sent to it" if ROOT else "no fork at all"), [done.stderr] if wrong else [])
@@ -594,7 +598,7 @@ def aip_pure():
 if __name__ == "__main__":
     need_programs()
     own_place()
-    aip_refusals()      # it looks at what is left; and the CPU time of the next is measured
+    aip_refusals()      # it checks what is left; and the CPU time of the next one is measured
     aip_limits()
     side_by_side(endings, timeouts, overrides, output, stdin, terminal, signals, aip_environment, aip_egress, aip_mounts, aip_pure)
     end()

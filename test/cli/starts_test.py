@@ -14,7 +14,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import ALWAYS, CARREL, ROOT, Workspace, check, end, need_programs, report, until
 
-# name | how the host is changed | what is read inside, and what it says | where nothing may be written
+# name | change of the host | what is read inside, and the expected text | where nothing may be
+# written
 HOSTS = [
     ("a file system below /usr/local", "mount -t tmpfs -o mode=755 none /usr/local && mkdir /usr/local/m && mount -t tmpfs none /usr/local/m && echo below > /usr/local/m/f",
      "/usr/local/m/f", "/usr/local/m"),
@@ -30,7 +31,7 @@ AS_USER = ["unshare", "-U", "--map-user=1000", "--map-group=1000"]
 
 
 def on_host(change, command, ws, *, as_user):
-    """The command in a mount namespace that `change` has been made in."""
+    """The command in a mount namespace with the `change`."""
     outer = ["unshare", "-m", "--propagation", "private"] if ROOT and not as_user else ["unshare", "-Urm", "--propagation", "private"]
     words = ["sh", "-c", "%s || exit 99; exec \"$@\"" % change, "sh", *(AS_USER if as_user else []), *command]
     return subprocess.run(outer + words, env={**os.environ, "W": ws.folder, "XDG_RUNTIME_DIR": ws.folder}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -63,7 +64,7 @@ def doctor():
         with Workspace() as ws:
             tier, row = row_of(on_host(HOSTS[0][1], [CARREL, "doctor", "--json"], ws, as_user=as_user), "whole_sandbox")
             check("doctor, %s: a whole sandbox is made on such a host" % who, tier is True and row["state"] == "works", row)
-            # No row of its own tries a device: only the plan's own steps find this.
+            # No other row opens a device: only the plan's own steps find this.
             change = ": > $W/f && mount --bind $W/f /dev/full"
             done = on_host(change, ws.argv(["true"]), ws, as_user=as_user)
             check("a host that a plan fails on, %s: the run refuses" % who, done.returncode == 125 and b"sandbox_backend_failed" in done.stderr, done)
@@ -71,11 +72,13 @@ def doctor():
             check("doctor, %s: ... and so does the doctor, with the step" % who, tier is False and row["state"] == "fails" and "/dev/full" in row["detail"], tier, row)
 
 
-STRANGER = 61234       # an id that nobody on the machine has
+STRANGER = 61234       # an id that no user of the machine has
 
 
 def delegated_group():
-    """A control group that belongs to the stranger: a sandbox without any has nothing to leave behind, and takes no lease."""
+    """A control group of the other user: a sandbox without any leaves nothing behind, and takes no
+    lease.
+    """
     base = next(b for b in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup") if os.path.exists(b + "/cgroup.procs"))
     group = "%s/test-starts-%d" % (base, os.getpid())
     os.mkdir(group)
@@ -85,7 +88,7 @@ def delegated_group():
 
 
 def empty(group):
-    """Removes the group, once no process is in it."""
+    """Removes the group when it has no process."""
     try:
         os.rmdir(group)
     except OSError:
@@ -94,7 +97,9 @@ def empty(group):
 
 
 def runtime_dir():
-    """Without XDG_RUNTIME_DIR (cron, CI, sudo -u) the directory lies in /tmp, where anybody may make it first."""
+    """Without XDG_RUNTIME_DIR (cron, CI, sudo -u) the directory is in /tmp, where any user may
+    create it first.
+    """
     taken = "/tmp/carrel-%d" % STRANGER
     if not ROOT or os.path.lexists(taken):
         report("a user whose directory in /tmp somebody else has made", skip="only root may make it and become somebody else")

@@ -33,13 +33,15 @@ def name_of(pid):
 
 
 def begin(w, word, limit):
-    """A command that is one process, and its pid. What carrel run starts bears its words too, until it is a program of its own."""
+    """A command with one process, and its pid. Processes of carrel run have the same words until
+    they execute their own program.
+    """
     child = subprocess.Popen(w.argv(["sleep", word], "--timeout", limit), process_group=0, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return child, until("it sleeps", lambda: next((pid for pid in running(word) if name_of(pid) == "sleep"), None))
 
 
 def stopped(w):
-    """C21: nobody is there to look at the clock."""
+    """C21: no process is running that could check the time."""
     word = mark()
     child, _ = begin(w, word, "1s")
     child.send_signal(signal.SIGSTOP)
@@ -56,7 +58,7 @@ def stopped(w):
 
 
 def suspended(w):
-    """C21: Ctrl-Z, in a job of a shell's: the command stops, and goes on, with what the shell sees of it."""
+    """C21: Ctrl-Z in a shell's job: the command stops and continues, and the shell sees both."""
     word = mark()
     child, inner = begin(w, word, "60s")
     wrong = []
@@ -77,12 +79,14 @@ def suspended(w):
 
 
 def leader(w, words):
-    """The shell's part: starts a job in the background, says how it fares, brings it to the front. Ends with the job's status, 99: it stopped itself."""
+    """Acts as a shell: starts a job in the background, reports its state, brings it to the
+    foreground. Exits with the job's status, or 99 if it stopped itself.
+    """
     job = os.fork()
     if job == 0:
         os.setpgid(0, 0)
         os.execv(CARREL, words)
-    with contextlib.suppress(PermissionError):      # it is its leader, and a program already
+    with contextlib.suppress(PermissionError):      # it leads its session and has executed its program
         os.setpgid(job, job)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     until("the command runs, or carrel run is stopped", lambda: os.path.exists(os.path.join(w.path, "begun")) or state_of(job) == "T")
@@ -94,7 +98,7 @@ def leader(w, words):
 
 
 def background(w):
-    """C22: what is typed is for the job in front."""
+    """C22: input belongs to the job in the foreground."""
     script = "touch /workspace/begun; read line; test \"$line\" = typed && exit 7"
     pid, master = pty.fork()
     if pid == 0:

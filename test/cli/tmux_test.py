@@ -26,7 +26,9 @@ TWO_DAYS_S = 2 * 86400
 
 
 class Tmux:
-    """A server of our own with one window, in which `command` runs between two looks at the terminal's settings."""
+    """A tmux server of this test with one window, in which `command` runs between two prints of the
+    terminal's settings.
+    """
 
     def __init__(self, command, cwd, env):
         self.folder = tempfile.mkdtemp(prefix="carrel-tmux-")
@@ -66,7 +68,9 @@ class Tmux:
         return self.sees(*words)
 
     def copies(self):
-        """Does cat run? Typed again with another word until it does: what comes before it reads goes to the shell."""
+        """Whether cat runs. Types another word until it does: input before it reads goes to the
+        shell.
+        """
         typed = []
 
         def copied():
@@ -79,11 +83,11 @@ class Tmux:
             return False
 
     def has_prompt(self):
-        """A program that ends throws away what was typed before."""
+        """A program that ends discards earlier input."""
         return self.screen().rstrip().endswith("/workspace $")
 
     def has_size(self, size):
-        """The size takes its way through two terminals: asked until it is there."""
+        """The size passes through two terminals: asked for until it arrives."""
         def asked():
             self.type("clear; stty size; echo asked")
             until("an answer", lambda: re.search(r"^\d+ \d+\nasked$", self.screen(), re.MULTILINE) and self.has_prompt())
@@ -102,7 +106,7 @@ class Tmux:
 
 
 class Client:
-    """A terminal of so many rows and columns that attaches to the session."""
+    """A terminal of this number of rows and columns that attaches to the session."""
 
     def __init__(self, session, rows, columns):
         self.master, slave = pty.openpty()
@@ -130,7 +134,7 @@ class Client:
 
 def job_control(who, s):
     s.type("printf 're%s\\n' ads; cat")
-    s.sees("\nreads")                     # what is typed before cat runs goes to the shell
+    s.sees("\nreads")                     # input before cat runs goes to the shell
     s.type("first")
     check("%s: a program reads the terminal" % who, s.sees("first\nfirst"), s.screen())
     s.keys("C-z")

@@ -48,7 +48,7 @@ class Bench:
         return self.carrel("run", *options, "--", "sh", "-ec", script)
 
     def begin(self, *options):
-        """A sandbox that lives until its input ends, and says that it has begun."""
+        """A sandbox that lives until its input ends, and prints when it has started."""
         child = subprocess.Popen([CARREL, "run", *options, "--", "sh", "-c", "echo begun; cat"], env=self.env, cwd=self.work, stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "begun\n", child.communicate()
@@ -119,7 +119,7 @@ def killed(b):
     for pid in makers:
         handle = os.pidfd_open(pid)
         os.kill(pid, signal.SIGKILL)
-        select.select([handle], [], [], 60)      # gone, and its locks with it
+        select.select([handle], [], [], 60)      # it is gone, and so are its locks
         os.close(handle)
     child.communicate()
     left = os.listdir(b.place("lost", "use"))
@@ -193,7 +193,9 @@ def bounded(b):
 
 
 def guarded(b):
-    """Each place of a volume is taken by something else, and the sandbox is refused; what a link leads to is as before."""
+    """Each place of a volume is taken by something else, and the sandbox is refused; the target of
+    a link is unchanged.
+    """
     outside, wrong = os.path.join(b.top, "outside"), []
     os.makedirs(os.path.join(outside, "data"), exist_ok=True)
     os.makedirs(os.path.join(outside, "use"))

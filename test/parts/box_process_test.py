@@ -137,7 +137,7 @@ def floods(bench):
 
     def slow(read):
         most[0] = max(most[0], memory_kb(box.pid, "Rss"))
-        time.sleep(0.002)          # a reader who takes his time is what is tested
+        time.sleep(0.002)          # tests a reader that is slow
 
     before = memory_kb(box.pid, "Rss")
     c = box.keeper.exec("head -c %d /dev/zero" % size)
@@ -176,7 +176,9 @@ def stdin(bench):
 
 
 def stdin_in_order(bench):
-    """What several callers said one after another, and what one said who has left, is the command's in that order, and all of it."""
+    """What several callers wrote, one after another, including one that has closed, reaches the
+    command completely and in that order.
+    """
     box = bench.begin()
     later = "until [ -e /workspace/%s ]; do sleep 0.01; done; exec cat"
     c = box.keeper.exec(later % "go", flags=BACKGROUND | LOSSLESS)
@@ -347,7 +349,7 @@ def death(bench):
 
 
 def makers(bench):
-    """Children of this spawner that call themselves makers."""
+    """Children of this spawner that are named like makers."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -383,14 +385,16 @@ def last_moments(clock, bench):
     until("and nothing of it stays", lambda: not any(os.path.exists(g) for g in groups))
     box = bench.begin(deadline_ms=clock.boot_ms() + clock.window * 1000)
     box.keeper.send("DEADLINE", struct.pack("=Q", NEVER))
-    heard(box)                                 # or the clock would be ahead of it
+    heard(box)                                 # otherwise the clock would be ahead of it
     clock.move(clock.window + 1)
     c = box.keeper.exec("echo later").wait()
     check("a last moment can be moved", bytes(c.out) == b"later\n", vars(c))
 
 
 def heard(box):
-    """The box has done all that it was told, and all that was due at that moment: its timers come before what it hears."""
+    """The box has handled all messages and all timers that were due at that moment: timers run
+    before messages.
+    """
     box.keeper.list_done = False
     box.keeper.send("LIST")
     box.keeper.until(lambda: box.keeper.list_done)
@@ -405,7 +409,7 @@ def deadlines(bench):
     c = box.keeper.exec("sleep 30", deadline_ms=boot_ms() + 100).wait()
     check("so does a deadline", c.end["word"] == "timed_out", c.end)
     if has_groups(box)[0]:
-        for _ in range(5):             # a machine that stands still with the box, and not with the tree, lets that have more; one time it does not
+        for _ in range(5):             # a machine that stops the box but not the tree gives the tree more time; one attempt is undisturbed
             c = box.keeper.exec("(while :; do :; done) & (while :; do :; done)", cpu_ms=150).wait()
             if c.end["cpu_ms"] < 1000:
                 break
@@ -435,7 +439,7 @@ def frozen(clock, bench):
     check("FREEZE is answered", box.keeper.freeze(1) == 0)
     waiting = box.keeper.exec("echo thawed")
     early = box.keeper.exec("sleep 30")
-    clock.move(clock.window)       # as long as its timeout: that none of it counts is what is tested
+    clock.move(clock.window)       # as long as its timeout: tests that none of this time counts
     early.close()
     fresh = box.connect()
     fresh.until(lambda: fresh.ready)
@@ -456,7 +460,7 @@ def frozen(clock, bench):
 
 
 def members(box):
-    """Who is in a group of an exec: group -> host pids."""
+    """The members of an exec's groups: group -> host pids."""
     found = {}
     for top in box.groups:
         work = os.path.join(top, "work")
@@ -468,7 +472,7 @@ def members(box):
 
 
 def inside(pid):
-    """Its number inside, once it leads a session: a spare that waits, or a command."""
+    """Its pid inside, once it leads a session: a waiting spare, or a command."""
     try:
         with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as f:
             fields = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
@@ -478,7 +482,7 @@ def inside(pid):
 
 
 def spare_of(box, but=0):
-    """(group, number inside) of the only process in the groups, once it waits."""
+    """(group, pid inside) of the only process in the groups, once it waits."""
     def look():
         there = [(name, pid) for name, pids in members(box).items() for pid in pids]
         number = inside(there[0][1]) if len(there) == 1 else 0
@@ -522,7 +526,7 @@ def spares(bench):
         _, number = spare_of(box)
         check("a box with a spare is frozen", box.keeper.freeze(1) == 0)
         waiting = box.keeper.exec("echo thawed")
-        time.sleep(0.1)                        # that it does not run meanwhile is what is tested
+        time.sleep(0.1)                        # tests that it does not run meanwhile
         was_waiting = waiting.started is None and not box.keeper.hear()
         box.keeper.freeze(0)
         waiting.wait()
@@ -549,7 +553,7 @@ def spares_go(bench_of):
             report("a spare that nobody uses goes", skip="no v2 group here")
             return
         _, first = spare_of(box)
-        clock.move(SPARE_IDLE_MS / 1000 + 1)   # that it waits for longer than others is what is tested
+        clock.move(SPARE_IDLE_MS / 1000 + 1)   # tests that it waits longer than others
         heard(box)
         check("in a box that never ran anything it stays", spare_of(box)[1] == first)
         box.keeper.exec(["true"]).wait()
@@ -560,7 +564,7 @@ def spares_go(bench_of):
         _, third = spare_of(box, c.started[1])
         check("a spare that nobody used goes, and comes back after the next command", bytes(c.out) == b"on\n" and c.started[1] != second and third != second, second, third)
         check("it is frozen, thawed, and goes then", box.keeper.freeze(1) in (0, 95))
-        clock.move(SPARE_IDLE_MS / 1000 + 1)   # longer than it may stay
+        clock.move(SPARE_IDLE_MS / 1000 + 1)   # longer than its limit
         box.keeper.freeze(0)
         until("it is gone", lambda: not any(members(box).values()))
     with bench_of({"CARREL_TEST_SPARE_IDLE_MS": "0"}, LAYERS_BUILD) as bench:
@@ -628,7 +632,9 @@ def keeping(bench):
 
 
 def wakes(pid):
-    """How often it has slept and was woken. A pause costs two at most: its end, and the next word of who was silent just then."""
+    """How often it slept and was woken. A pause costs at most two: its end, and the next message of
+    a peer that was silent at that moment.
+    """
     with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as f:
         return next(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt_switches"))
 
@@ -668,7 +674,7 @@ def older(bench_of):
 
 
 def pid_1(keeper):
-    """Its number outside, and the exec that showed it."""
+    """Its pid outside, and the exec that showed it."""
     word = mark()
     c = keeper.exec(["sleep", word])
     c.until(lambda: c.started)
@@ -682,7 +688,9 @@ def pid_1(keeper):
 
 
 def stuck(bench_of):
-    """Pid 1 is stopped from outside, which nobody inside can do: what its box makes of one that does not answer (P23)."""
+    """Pid 1 is stopped from outside, which no process inside can do: tests what its box does if it
+    does not answer (P23).
+    """
     with bench_of({"CARREL_TEST_OVERDUE_MS": "700"}, LAYERS_BUILD) as bench:
         box = bench.begin()
         first, other = pid_1(box.keeper)
@@ -714,14 +722,16 @@ def stuck(bench_of):
 
 
 def looked(keeper):
-    """It has turned once more, and what was due is done: timers come before messages."""
+    """It has run its loop once more, and what was due is done: timers run before messages."""
     keeper.list_done = False
     keeper.send("LIST")
     keeper.until(lambda: keeper.list_done or keeper.gone)
 
 
 def busy_machine(bench_of):
-    """A box that had no processor for a minute does not count it against a command that was killed before."""
+    """If a box had no processor for a minute, it does not count that minute against a command that
+    was killed before.
+    """
     with Clock() as clock, bench_of(clock.env, clock.build) as bench:
         box = bench.begin()
         first, kept = pid_1(box.keeper)
@@ -730,7 +740,7 @@ def busy_machine(bench_of):
         looked(box.keeper)
         clock.move(clock.window + 1)           # its limit
         looked(box.keeper)
-        clock.move(60)                         # and nobody looked
+        clock.move(60)                         # and no process checked
         looked(box.keeper)
         os.kill(first, signal.SIGCONT)
         c.wait()
@@ -746,14 +756,16 @@ LISTS, KEPT, HEAVY, STRINGS = 100, 256, 120, 150000
 
 
 def full_link(bench):
-    """A keeper that asks for 10 MB of lists and reads nothing: it is not read either, and its link stays (Q1)."""
+    """A keeper that requests 10 MB of lists and reads nothing: the box does not read from it
+    either, and its link stays (Q1).
+    """
     box = bench.begin()
     for c in [box.keeper.exec(["true"]) for _ in range(KEPT)]:
         c.wait()
     keeper = box.connect()
     keeper.until(lambda: keeper.ready)
     keeper.listed.clear()
-    said = threading.Thread(target=lambda: [keeper.send("LIST") for _ in range(LISTS)])      # it waits: it is not read
+    said = threading.Thread(target=lambda: [keeper.send("LIST") for _ in range(LISTS)])      # it waits: the box does not read
     said.start()
     other = box.keeper.exec("echo on").wait()
     try:
@@ -768,7 +780,9 @@ def full_link(bench):
 
 
 def full_guest(bench):
-    """18 MB of commands for a pid 1 that does not read: those past a bound are refused, and the sandbox lives."""
+    """18 MB of commands for a pid 1 that does not read: those beyond a limit are refused, and the
+    sandbox lives.
+    """
     box = bench.begin()
     first, kept = pid_1(box.keeper)
     os.kill(first, signal.SIGSTOP)

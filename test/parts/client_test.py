@@ -51,7 +51,9 @@ def no_daemon():
 
 
 def strangers():
-    """Who owns the directory of a socket may listen there: nothing is sent to a user whom the caller did not choose (gate 14)."""
+    """The owner of a socket's directory may listen there: nothing is sent to a user that the caller
+    did not choose (gate 14).
+    """
     if not ROOT:
         report("a keeper of another user is sent nothing", skip="only root can play another user")
         return
@@ -93,7 +95,7 @@ def parts(k):
     items = [dict(SANDBOX, id="%016x" % i) for i in range(700)]
 
     def three(call):
-        call.reply({"items": []}, serial=call.serial + 77)                       # of no call of ours
+        call.reply({"items": []}, serial=call.serial + 77)                       # not the answer to a call of this client
         call.reply({"items": items[:300]}, REPLY_MORE)
         call.reply({"items": items[300:301]}, REPLY_MORE)
         call.reply({"items": items[301:]})
@@ -127,7 +129,7 @@ def lost(k):
         k.deaf()
         return False
     k.on("get", leave)
-    with Clock() as clock, clock.fast():       # it is looked for during three seconds
+    with Clock() as clock, clock.fast():       # the client looks for it for three seconds
         done = k.carrel("info", "x", "--json", program=os.path.join(clock.build, "carrel"), env=clock.env)
     check("a daemon that does not come back is told as none", done.returncode == 125 and code_of(done) == "daemon_unreachable", said(done))
     k.listen()
@@ -294,7 +296,7 @@ def lies_about_files(k):
 
     def full(sock):
         sock.sendall(STARTED)
-        sock.recv(4096)                                                            # some of it, then no space is left
+        sock.recv(4096)                                                            # some of it, then the disk is full
         play(sock, frame(ERR, b"big"), end_frame(28))
     k.on("file.write", k.channel({}, full))
     k.on("file.stat", k.channel({}, play, STARTED, end_frame(2)))

@@ -25,7 +25,7 @@ HOUR_MS = 3600 * 1000
 
 
 def jump(k, clock, ms):
-    """The wall clock jumps while no keeper is there to see it."""
+    """The wall clock jumps while no keeper runs."""
     k.stop(signal.SIGKILL)
     clock.set_wall(ms / 1000)
     k.start()
@@ -78,7 +78,7 @@ def boots():
         pids = [box_pid(k, one) for one in (made, frozen)]
         decoys = [subprocess.Popen(["sleep", "1000"]) for _ in range(3)]
         k.stop(signal.SIGKILL)
-        for pid in pids:                                 # a start of the machine leaves no process
+        for pid in pids:                                 # a restart of the machine leaves no process
             os.kill(pid, signal.SIGKILL)
         until("they are dead", lambda: all(box_wire.dead(pid) for pid in pids))
         k.env = {"CARREL_TEST_BOOT_ID": "00000000-1111-2222-3333-444444444444"}
@@ -111,7 +111,9 @@ def boots():
 
 
 def shipped():
-    """Only programs made for tests let anybody move their clock, or know any other word of a test."""
+    """Only programs built for tests let another process move their clock, or accept any other test
+    variable.
+    """
     def knows(program):
         with open(program, "rb") as f:
             return b"CARREL_TEST_" in f.read()
@@ -120,7 +122,7 @@ def shipped():
 
 
 def machine():
-    """The real clock, under a keeper and a box that run."""
+    """The real clock, with a keeper and a box that run."""
     with Keeper() as k:
         c = k.caller()
         id, scheduled = c.call("create", start=True, timeout_ms=600000)["id"], c.call("create", delete_at_ms=int(time.time() * 1000) + HOUR_MS)["id"]

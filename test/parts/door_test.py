@@ -32,7 +32,9 @@ AUTH = {"Authorization": "Bearer t"}
 
 
 def play(*frames, hear=None, reply=None):
-    """An answer with a channel that says these frames; `hear` gets the channel after it was heard to its end."""
+    """An answer with a channel that sends these frames; `hear` gets the channel after everything
+    was read from it.
+    """
     def answer(keeper, call):
         channel = Channel()
         fd = channel.give()
@@ -52,7 +54,7 @@ def play(*frames, hear=None, reply=None):
 
 
 def soon(condition):
-    """Is it true, now or before long?"""
+    """Whether it is true, now or soon."""
     end_at = time.monotonic() + PATIENCE
     while not condition() and time.monotonic() < end_at:
         time.sleep(0.01)
@@ -113,7 +115,7 @@ def bodies(door):
 
 
 def next_steps(door):
-    """What to do next is said in the words of who asks: over HTTP in those of HTTP."""
+    """The next step in an error is in terms of the interface: over HTTP, as HTTP requests."""
     door.keeper.answers["GET"] = lambda keeper, call: Refuse("sandbox_not_found", "there is no sandbox x", hint="`carrel ls` lists the sandboxes that exist.")
     door.keeper.answers["STOP"] = lambda keeper, call: Refuse("sandbox_not_found", "there is no sandbox x", hint="Its own hint.")
     table = (("GET", "/v1/sandboxes/x", {}, "unix", "GET /v1/sandboxes lists"), ("DELETE", "/v1/sandboxes/x", {}, "unix", "Its own hint."),
@@ -220,8 +222,10 @@ def tokens(door):
 
 
 def guesser(door, clock):
-    """(Another's answer meanwhile; did it come while the guesser still waited? how many answers he had.)"""
-    for _ in range(5):                         # of a machine that stands still for seconds one may be the other's turn
+    """(The other owner's answer meanwhile; whether it came while the guesser still waited; how many
+    answers the guesser had.)
+    """
+    for _ in range(5):                         # on a machine that stops for seconds, one answer may be the other owner's turn
         with door.connect("tcp") as s:
             s.sendall(b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer bad\r\n\r\n" * 10)
             quick = door.ask("GET", "/v1/info", headers={"Authorization": "Bearer good"}, where="tcp")[0]
@@ -233,7 +237,7 @@ def guesser(door, clock):
             alone = got.count(b"HTTP/1.1 401") < 2
             end_at = time.monotonic() + PATIENCE
             while time.monotonic() < end_at:
-                clock.move(10)                 # longer than any of them waits; the next begins to wait when this one has its answer
+                clock.move(10)                 # longer than any of them waits; the next one starts to wait when this one has its answer
                 if not select.select([s], [], [], 0.02)[0]:
                     continue
                 s.setblocking(True)
@@ -289,7 +293,7 @@ def execs(door):
     check("and their offsets", all(text[d["offset"]:].startswith(d["data"].encode()) for n, d in got if n == "stdout" and "\ufffd" not in d["data"]), got)
     door.keeper.answers["EXEC"] = play(started_frame(), frame(STDOUT, b"abc", 0), frame(STDOUT, b"xyz", 100), end_frame(0, out=103, dropped=97))
     got = json.loads(ask({"argv": ["x"]})[2])
-    check("a gap is told, not hidden", got["stdout"] == "xyz" and got["stdout_offset"] == 100 and got["dropped_bytes"] == 100, got)     # of 103 bytes three are there
+    check("a gap is told, not hidden", got["stdout"] == "xyz" and got["stdout_offset"] == 100 and got["dropped_bytes"] == 100, got)     # three of 103 bytes have arrived
     big = b"z" * 200000
     door.keeper.answers["EXEC"] = play(started_frame(), *[frame(STDOUT, big, i * len(big)) for i in range(30)], end_frame(0, out=30 * len(big)))
     got = json.loads(ask({"argv": ["x"], "keep_bytes": 4096})[2])
@@ -315,7 +319,7 @@ def execs(door):
 
 
 def count_of(door, op):
-    """How often the keeper was asked for this."""
+    """How often the keeper got this request."""
     return sum(call["op"] == op for call in door.keeper.calls)
 
 
@@ -465,7 +469,7 @@ def puts(door):
                 channel.say(started_frame())
                 is_whole = channel.hear_until(STDIN_END)
             except OSError:
-                is_whole = False               # the client went before the door had the channel
+                is_whole = False               # the client closed before the door had the channel
             got_files.append(channel.stdin() if is_whole else None)
             if is_whole:
                 channel.say(end_frame(0))
@@ -530,14 +534,14 @@ def watching(door):
         got = read_until(s, b"\r\n\r\n")
         serial = door.keeper.calls[-1]["serial"]
         door.keeper.event(serial, {"event": "created", "at_ms": 5, "id": "a"})
-        got += read_until(s, b"}\n\n")       # not the comment that may come first
+        got += read_until(s, b"}\n\n")       # skips the comment that may come first
     check("events come as they happen", b'event: created\ndata: {"event":"created","at_ms":5,"id":"a"}\n\n' in got, got)
     soon(lambda: not (serial not in door.keeper.cancelled))
     check("who stops listening is told to the keeper", serial in door.keeper.cancelled)
 
 
 def usual_of(door, count, where="unix"):
-    """The middle one of some answers, seconds: a machine that others use as well makes one or the other late."""
+    """The median of the times of some answers, in seconds: a busy machine delays single ones."""
     took = []
     for _ in range(count):
         began = time.monotonic()
@@ -576,7 +580,9 @@ def floods(door):
 
 
 def slowloris(door, clock):
-    """G02: 500 connections that say one byte now and then are closed in time; a good client does not notice."""
+    """G02: 500 connections that send a byte now and then are closed in time; a good client is not
+    affected.
+    """
     slow, patience = [], max(0.2, 20 * usual_of(door, 50, "tcp"))
     for _ in range(500):
         s = door.connect("tcp")
@@ -613,7 +619,9 @@ def slowloris(door, clock):
 
 
 def closed_of(sockets):
-    """Which of these have something to read, their end above all; by place. (select knows no descriptor above 1023.)"""
+    """The indexes of those that have something to read, or have ended. (select cannot use
+    descriptors above 1023.)
+    """
     p = select.poll()
     for s in sockets:
         p.register(s, select.POLLIN)
@@ -622,7 +630,7 @@ def closed_of(sockets):
 
 
 def crowd(door):
-    """G02: who says nothing keeps nobody out, however many he opens."""
+    """G02: a client that sends nothing keeps no other out, however many connections it opens."""
     many = [door.connect("tcp") for _ in range(1100)]
     status = [door.ask("GET", "/healthz", where=where)[0] for where in ("unix", "tcp")]
     closed = soon(lambda: len(closed_of(many)) >= 1100 - 128)
@@ -636,14 +644,16 @@ OWNER_MAX = 256
 
 
 def hold(door, count, where, text):
-    """Opens connections that all ask for something that does not end: (those that have it, the answers of those that were refused)."""
+    """Opens connections that all request something without an end: (those that are served, the
+    answers of those that were refused).
+    """
     held, refused = [], []
     for i in range(count):
         s = door.connect(where)
         try:
             s.sendall((text(i) if callable(text) else text).encode())
         except OSError:
-            pass                               # it was refused before it said anything
+            pass                               # it was refused before it sent anything
         got = b""
         while b"\r\n\r\n" not in got:
             more = s.recv(4096)
@@ -665,7 +675,7 @@ def hold(door, count, where, text):
 
 
 def is_kind(raw):
-    """Is it the answer to one connection too many: typed, with a time, and the end?"""
+    """Whether it is the answer to one connection too many: typed, with a time, and the end."""
     status, headers, body = parse_answer(raw.replace(b"<end>", b"").replace(b"<reset>", b""))
     try:
         error = json.loads(body)["error"]
@@ -675,7 +685,7 @@ def is_kind(raw):
 
 
 def tenants(door):
-    """One tenant takes all he can: another is served (G02)."""
+    """One tenant takes all it can: another is served (G02)."""
     door.keeper.answers.update(WATCH=lambda keeper, call: [], INFO=lambda keeper, call: [])
     held, refused = hold(door, 1060, "tcp", lambda i: STREAM % ("Authorization: Bearer a.%d\r\n" % (i % 5)))
     other = door.ask("GET", "/v1/info", headers={"Authorization": "Bearer b"}, where="tcp")
@@ -696,7 +706,7 @@ def tenants(door):
 
 
 def idlers(door):
-    """Connections that are kept for later give way to their owner's next."""
+    """Connections that are kept open give way to the next ones of their owner."""
     ask = b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\n\r\n"
     held = []
     for _ in range(OWNER_MAX):
@@ -731,7 +741,7 @@ def visitors(door):
 
 
 def hoard(door, count, token):
-    """Bodies of which the last byte is missing: their connections."""
+    """Bodies without their last byte: their connections."""
     head = "POST /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
     many = []
     for i in range(count):
@@ -746,10 +756,12 @@ def hoard(door, count, token):
 
 
 def hoarders(door):
-    """Bodies that are sent but for their last byte, by many: what is held of them has a bound, and one owner's another (G02)."""
+    """Bodies without their last byte, from many connections: the bytes that are held are limited,
+    and one owner's do not count for another (G02).
+    """
     many = hoard(door, 120, lambda i: "x%d" % (i % 8))
     enough = 120 - (64 << 20) // 999999
-    soon(lambda: len(closed_of(many)) >= enough)       # who is not refused waits for his last byte
+    soon(lambda: len(closed_of(many)) >= enough)       # a connection that is not refused waits for its last byte
     refused, memory = closed_of(many), door.memory_kb()
     first = many[refused[0]].recv(12)
     check("bodies of many clients together have a bound", enough <= len(refused) < 120 and first == b"HTTP/1.1 503" and memory < 150000, len(refused), memory, first)
@@ -813,7 +825,7 @@ class Inside(http.server.BaseHTTPRequestHandler):
 
 
 def raw_inside(answer, keep=False):
-    """A server inside that says these bytes after it was asked."""
+    """A server inside that sends these bytes after a request."""
     def connect(keeper, call):
         mine, theirs = socket.socketpair()
 
@@ -846,7 +858,7 @@ def ports(door):
         return {}, socket.create_connection(server.server_address).detach()
     door.keeper.answers["PORT_CONNECT"] = connect
     ask = lambda method, target, body=None, headers=None: door.ask(method, target, body, headers, where="ingress")
-    tag = "c56f9b71944659fbd."                 # what cookies are called by that come by the path of "tok"
+    tag = "c56f9b71944659fbd."                 # the cookie's name if it comes through the path of "tok"
     wrong = []
     for target, headers in (("/", {}), ("/~bad/", {}), ("/~/", {}), ("/~to%6b/", {}), ("/", {"Host": "bad.localhost"}), ("/", {"Host": "tok.evil.example"}), ("/", {"Host": "evil.example"}),
                             ("/", {"X-Carrel-Token": "bad"}), ("/", {"X-Carrel-Token": ""}), ("/~tok/", {"X-Carrel-Token": "bad"}), ("/?token=tok", {}), ("/tok/", {}), ("/~tok/", {"Host": "evil.example"})):
@@ -874,7 +886,7 @@ def ports(door):
     with door.connect("ingress") as s:
         s.sendall(b"GET /~tok/one-by-one HTTP/1.1\r\nHost: localhost\r\n\r\n")
         got = []
-        for i in range(3):                     # the next is there only when this one has come
+        for i in range(3):                     # the next piece is sent only when this one has arrived
             got.append(read_until(s, b"data: %d\n\n" % i))
             Inside.go_on.release()
     check("each event is passed on when it comes", all(b"data: %d\n\n" % i in piece and b"data: %d" % (i + 1) not in piece for i, piece in enumerate(got)), got)
@@ -1003,12 +1015,12 @@ def closed_world(door):
 
 
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 20000), hard))      # more than a thousand connections are held; 1,024 is what many machines begin with
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 20000), hard))      # more than a thousand connections are held; 1,024 is a common default
 with Door() as the_door:
     for part in (routes, bodies, next_steps, answers, origins, tokens, execs, aborts, output, inputs, files, puts, watching, floods, ports, closed_world):
         try:
             part(the_door)
-        except Exception as e:    # one part that breaks is one failed line, not the end of the others
+        except Exception as e:    # an exception in one part is one failed line; the others still run
             check("%s went through" % part.__name__, False, e, the_door.process.poll())
     check("no descriptor is left behind", the_door.descriptors() is None or soon(lambda: the_door.descriptors() < 40), the_door.descriptors())
     hoarders(the_door)

@@ -80,7 +80,7 @@ def read_rows(workspace):
 def test_read(g, workspace):
     wrong = []
     for path, offset, length, expected in read_rows(workspace):
-        status, out, err = g.file("read", path, str(offset), str(length))        # which gives up on what is waited for
+        status, out, err = g.file("read", path, str(offset), str(length))        # which stops waiting for the condition
         if isinstance(expected, int):
             if (status, out, err) != (expected, b"", os.fsencode(path)):
                 wrong.append((path, expected, status, out[:50], err[:50]))
@@ -182,7 +182,7 @@ def own(workspace):
 
 
 def test_full_disk(g):
-    """/tmp inside is small and of its own."""
+    """/tmp inside is small and separate."""
     status, _, _ = g.file("write", data=put("/tmp/keep", b"before") + END)
     _, out, _ = g.sh("df -k /tmp | tail -1 | awk '{print $4}'")
     room = int(out) * 1024
@@ -272,7 +272,7 @@ def test_stat_and_moves(g, workspace):
 
 def test_remove(g, workspace):
     script = ("mkdir -p r/keep; cd r; i=0; while [ $i -lt 40 ]; do mkdir d$i; : > d$i/f; ln -s /workspace/data d$i/l; ln -s /workspace/folder d$i/k; mkfifo d$i/p; i=$((i+1)); done; "
-              "python3 -c 'import os\nfor i in range(%d): os.mkdir(\"deep\"); os.chdir(\"deep\")'" % (3000 if rig.DEEP else 900))   # no path is so long
+              "python3 -c 'import os\nfor i in range(%d): os.mkdir(\"deep\"); os.chdir(\"deep\")'" % (3000 if rig.DEEP else 900))   # longer than any path
     g.sh(script)
     status, _, err = g.file("remove", "r", "1")
     wrong = [] if status == 0 and not os.path.exists(os.path.join(workspace, "r")) else [(status, err)]

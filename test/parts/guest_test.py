@@ -38,7 +38,7 @@ def test_many_at_once(g):
         numbers.append(number)
     os.close(gate[0])
     g.until(lambda: all(n in g.started or n in g.failed for n in numbers))
-    os.close(gate[1])                          # all of them are there now; this is their word to go
+    os.close(gate[1])                          # all of them run now; this lets them end
     is_done = g.until(lambda: all(n in g.ended for n in numbers))
     wrong = [] if is_done else ["%d of 200 ended" % sum(n in g.ended for n in numbers)]
     together = running = 0
@@ -62,13 +62,13 @@ def test_signals_and_ends(g):
     for flags in (0, TREE):
         for which in (signal.SIGTERM, signal.SIGKILL, signal.SIGUSR1, signal.SIGRTMAX):
             number = g.exec(["sleep", "1000"], flags, [null] * 3)
-            g.signal(number, which)            # may come before the command is known to have started
+            g.signal(number, which)            # may arrive before the report that the command has started
             g.over(number)
             ended = g.ended.get(number)
             if not ended or (ended.code, ended.status) != (CLD_KILLED, which):
                 wrong.append((flags, which, ended and vars(ended)))
     for number in (0, 2**32 - 1, 999999, 2**31):
-        g.signal(number, signal.SIGKILL)       # nobody's
+        g.signal(number, signal.SIGKILL)       # of no command
     a = g.exec(["sleep", "1000"], 0, [null] * 3)
     b = g.exec(["sh", "-c", "exit 7"], 0, [null] * 3)
     g.over(b)
@@ -101,7 +101,7 @@ def test_failures(g):
             g.over(number)
             if g.failed.get(number) != expected or number in g.ended or number in g.started:
                 wrong.append((what, more, g.failed.get(number)))
-    with open("/dev/null", "wb") as nothing:   # a group that cannot be joined: the write answers, but as no group does
+    with open("/dev/null", "wb") as nothing:   # a group that cannot be joined: the write fails, but not as a group's would
         read_only = os.open("/dev/null", os.O_RDONLY)
         for flags in (0, TREE, BUILTIN):
             number = g.exec(["stat", "/"], GROUP | flags, [null, null, nothing.fileno(), read_only])
@@ -154,7 +154,7 @@ def read_master(g, number, wanted):
     return text
 
 
-# Waits for a word, makes 50 orphans, and says how many of them are still zombies after a while.
+# Waits for a line, creates 50 orphans, and prints how many of them are still zombies after a while.
 ORPHANS = r'''
 import os, time
 while not os.path.exists("/workspace/go"):
@@ -191,7 +191,9 @@ def slurp(path):
 
 
 def test_slow_reader(workspace):
-    """Nobody reads the control socket: nothing is lost, and pid 1 goes on reaping and killing."""
+    """No process reads the control socket: nothing is lost, and pid 1 continues to reap and to
+    kill.
+    """
     with Guest(workspace) as g:
         null = os.open("/dev/null", os.O_RDWR)
         g.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
@@ -201,7 +203,7 @@ def test_slow_reader(workspace):
         g.socket.setblocking(False)
         try:
             while sent < 3000:
-                g.exec(["true"], BUILTIN, [])              # refused: each wants an answer. (A user has only so many descriptors on the way.)
+                g.exec(["true"], BUILTIN, [])              # refused: each gets an answer. (The number of descriptors in transit is limited for a user.)
                 sent += 1
         except BlockingIOError:
             g.last -= 1
@@ -266,7 +268,7 @@ def still_beating(workspace, name):
 
 
 def goes_on(workspace, name):
-    """A busy disk may hold a beat up for a while."""
+    """A busy disk may delay a beat for a while."""
     before = beats(workspace, name)
     return wait_for(lambda: any(v and before.get(k) and v != before[k] for k, v in beats(workspace, name).items()))
 
@@ -305,7 +307,7 @@ def test_tree(g, workspace):
     os.close(null)
 
 
-# Its first thread ends, and looks like a zombie; another goes on.
+# Its first thread ends and looks like a zombie; another thread continues.
 HEADLESS = r'''
 import ctypes, threading, time
 def beat():
@@ -330,7 +332,8 @@ def test_headless(g, workspace):
 
 
 def test_pipes_end(g):
-    """The end of output is the command's own, although its reaper stays for what is left of the tree."""
+    """The end of output is the command's own, although its reaper waits for the rest of the tree.
+    """
     ours, theirs = os.pipe()
     null = os.open("/dev/null", os.O_RDWR)
     number = g.exec(["sh", "-c", "sleep 1000 < /dev/null > /dev/null 2>&1 & echo done"], TREE, [null, theirs, theirs])
@@ -354,7 +357,7 @@ def test_pipes_end(g):
 
 
 def test_tree_against_reapers(g, workspace):
-    """The payload has the reapers' uid: it may stop them, and it may kill them."""
+    """The payload has the reapers' uid: it may stop and kill them."""
     null = os.open("/dev/null", os.O_RDWR)
     for what, command in (("stopped", "STOP"), ("killed", "KILL")):
         number, wrong = start_escape(g, workspace, what, TREE, [null] * 3, 1000)
@@ -376,7 +379,9 @@ def test_tree_against_reapers(g, workspace):
 
 
 def test_killer_of_all(g):
-    """What a command does in its first moment may be the end of its reaper, before that told that it has begun."""
+    """A command may end its reaper in its first moment, before the reaper reported that the command
+    has started.
+    """
     wrong = []
     for i in range(200):
         done, _, _ = g.run(["sh", "-c", "kill -9 -1"], flags=TREE)
@@ -399,11 +404,13 @@ def test_fork_bomb(g):
     print("# it took %.2f s" % took)
 
 
-CROWDED_S = 40         # seconds. Two thousand who take their turns of some milliseconds: a turn of pid 1 comes every few seconds, and it needs a few
+CROWDED_S = 40         # seconds. Two thousand processes share the processors: pid 1 runs every few seconds, and needs a few turns
 
 
 def processor_group():
-    """A control group below our own that shares the processors with the others as one; None where none can be made."""
+    """A control group below this one, whose members together count as one; None if none can be
+    created.
+    """
     with open("/proc/self/cgroup", encoding="utf-8") as f:
         lines = [line.rstrip("\n").split(":", 2) for line in f]
     for base, own in (("/sys/fs/cgroup/" + names, own) for _, names, own in lines if "cpu" in names.split(",") or not names):
@@ -424,7 +431,9 @@ def join(path):
 
 
 def test_crowded_fork_bomb(workspace):
-    """In one group with pid 1, where sessions have no share of their own: two thousand have as much of the processors as it has, each."""
+    """In one group with pid 1, where sessions have no share of their own: each of two thousand
+    processes gets as much of the processors as pid 1.
+    """
     name = "a fork bomb that leaves pid 1 no time is stopped first, and killed then (C04)"
     path = processor_group()
     if not path:
@@ -433,12 +442,12 @@ def test_crowded_fork_bomb(workspace):
     took = []
     join(path)
     try:
-        # Enough of them that pid 1 comes to its turn late; with all of them that takes ten seconds of every processor.
+        # Enough of them to delay pid 1; with all of them that takes ten seconds of every processor.
         crowd = {**MANIFEST, "metadata": {"carrel": {"limits": {"open_files": 4096, "pids": 2000 if rig.DEEP else 500}}}}
         with Guest(workspace, crowd) as g:
             join(os.path.dirname(path))
             null = os.open("/dev/null", os.O_RDWR)
-            for _ in range(3):                 # others may have the machine for a while; they do not each time
+            for _ in range(3):                 # other programs may use the machine for a while, but not in each attempt
                 number = g.exec(["python3", "-c", "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"], TREE, [null] * 3)
                 g.until(lambda: number in g.started)  # noqa: B023
                 time.sleep(1.0)
@@ -472,7 +481,9 @@ def is_running(workspace, name):
 
 
 def test_runners(g, workspace):
-    """They fork and end faster than a list of processes is read; only when everything stands still are they all seen."""
+    """They fork and exit faster than a list of processes is read; all are seen only when all are
+    stopped.
+    """
     null = os.open("/dev/null", os.O_RDWR)
     runner = os.path.join(workspace, "runner")
     shutil.copy(os.path.join(os.path.dirname(RIG), "runner"), runner)
@@ -504,7 +515,7 @@ def test_runners(g, workspace):
     rig.report("a tree that is never where one looks dies, and its neighbours go on", wrong)
 
 
-# Kills every reaper but the one above the process named.
+# Kills every reaper except the one above the named process.
 KILL_REAPER = r'''
 import os, sys
 def stat(pid):
@@ -522,7 +533,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 
 
 def group_folder():
-    """A control group of our own, of either version; None where we may not make one."""
+    """A control group of this test, of either version; None if this user may not create one."""
     bases = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory"]
     for base in bases:
         path = os.path.join(base, "carrel-guest-test-%d" % os.getpid())
@@ -555,7 +566,7 @@ def test_group(g, workspace):
     if not out:
         wrong.append("a function did not run in the group")
     end = time.monotonic() + rig.PATIENCE
-    while members() and time.monotonic() < end:        # what the box will do, with cgroup.kill or without
+    while members() and time.monotonic() < end:        # what the box will do, with cgroup.kill or without it
         for pid in members():
             try:
                 os.kill(int(pid), signal.SIGKILL)
@@ -575,7 +586,7 @@ def test_group(g, workspace):
 # -- the child that is ready ---------------------------------------------------------------------------------------
 
 class Ready:
-    """A group of ours, and spares of this guest in it."""
+    """A group of this test, and spares of this guest in it."""
 
     def __init__(self, g, path):
         self.g, self.path, self.number, self.join = g, path, 0, os.open(os.path.join(path, "cgroup.procs"), os.O_WRONLY)
@@ -586,7 +597,7 @@ class Ready:
             return [int(line) for line in f]
 
     def make(self):
-        """Orders one, and waits until it sits in the group and waits for its word."""
+        """Requests one, and waits until it is in the group and waits for its command."""
         self.number += 1
         self.g.send("SPARE", struct.pack("<II", self.number, 0), [self.join])
         self.pid = rig.until("a spare is ready", lambda: self.new(self.members()))
@@ -595,7 +606,7 @@ class Ready:
         return self.inside
 
     def new(self, members):
-        """The one that is there, not the last one still, and waits: it leads a session by then."""
+        """The new one, not the previous one, and it waits: it leads a session by then."""
         fields = status_of(members[0]) if len(members) == 1 and members != [self.pid] else {}
         return members[0] if fields.get("State", "").startswith("S") and fields["NSsid"] == fields["NSpid"] else None
 
@@ -625,7 +636,7 @@ def status_of(pid):
         return {}
 
 
-# All that a command is born with, but its number.
+# Everything that a command starts with, except its pid.
 BORN = ("grep -E 'Sig|Shd|Umask|Groups|NoNewPrivs|Seccomp|Cap' /proc/self/status; umask; nice; ulimit -a; readlink /proc/self/cwd; ls /proc/self/fd; cat /proc/self/cgroup; "
         "cut -d' ' -f4 /proc/$$/stat; [ $$ = $(cut -d' ' -f6 /proc/$$/stat) ] && echo leads; env | sort; cat; cat /proc/self/oom_score_adj /proc/self/timerslack_ns")
 
@@ -790,7 +801,7 @@ def spare_words(g, ready, null, wrong):
 
 
 def readable(pid):
-    """Everything a process has in its memory."""
+    """Everything in a process's memory."""
     with open("/proc/%d/maps" % pid, encoding="ascii") as maps, open("/proc/%d/mem" % pid, "rb", 0) as memory:
         for line in maps:
             first, last = (int(x, 16) for x in line.split()[0].split("-"))
@@ -962,7 +973,7 @@ def test_connect(g, clock):
     g.until(lambda: any(g.connected.get(r, (0, 0))[0] == errno.EAGAIN for r in more))
     if not any(g.connected.get(r, (0, 0))[0] == errno.EAGAIN for r in more):
         wrong.append("there is no end to connections that wait")
-    g.run(["true"])                            # pid 1 has heard all of them before this
+    g.run(["true"])                            # pid 1 has read all of them before this one
     clock.move(GIVE_UP_S)
     g.until(lambda: all(r in g.connected for r in [*first, *more]))
     answers = [g.connected.get(r, (None, 0))[0] for r in [*first, *more]]
@@ -981,7 +992,7 @@ def test_connect(g, clock):
 
 
 def test_hidden(g, workspace):
-    """The payload cannot look into a function that runs as its own uid, nor into pid 1."""
+    """The payload cannot look into a helper that runs with its own uid, nor into pid 1."""
     null = os.open("/dev/null", os.O_RDWR)
     pipe = os.pipe()
     number = g.exec(["write"], BUILTIN, [pipe[0], null, null])
@@ -1000,7 +1011,9 @@ def test_hidden(g, workspace):
 
 
 def test_nothing_stays(boxes):
-    """Others may run boxes at the same time: ours are known by their ids, and their makers have answered."""
+    """Other programs may run boxes at the same time: those of this test have known ids, and their
+    makers have answered.
+    """
     groups = groups_of(Guest.ids)
     rig.check("nothing stays on the host", not groups and len(Guest.ids) == boxes and not any(Guest.statuses), groups, Guest.statuses)
 

@@ -26,7 +26,7 @@ WAITS = "echo begun; while ! test -e /workspace/go; do sleep 0.01; done; echo do
 # -- a box --------------------------------------------------------------------------------------------------------------
 
 class Scene:
-    """A box whose keeper begins one foreground command; `number` is the exec's."""
+    """A box whose keeper starts one foreground command; `number` is the exec's."""
 
     def __init__(self, bench, key, argv=WAITS, flags=NO_STDIN | LOSSLESS):
         self.box = bench.begin()
@@ -47,7 +47,8 @@ class Scene:
         self.listed()
 
     def listed(self):
-        """What the box says of the exec now: everything sent to it before was heard."""
+        """The state of the exec that the box reports now, after it has read everything sent before.
+        """
         k = self.box.keeper
         k.listed.clear()
         k.list_done = False
@@ -130,13 +131,13 @@ def nobody_comes():
 
 
 def unread(bench):
-    """More input than the pipe, the box and the socket pass on: the command reads nothing."""
+    """More input than the pipe, the box and the socket hold: the command reads nothing."""
     piece = b"x" * 65536
     for name, body, words in (("is gone", False, ("ended",)), ("has detached before", True, ("running",))):
         s = Scene(bench, "", "echo begun; exec sleep 1000", flags=LOSSLESS)
-        for _ in range(2):                     # one for the pipe; of the other much lies in the socket
+        for _ in range(2):                     # one for the pipe; much of the other is in the socket
             s.channel.send(C_STDIN, piece)
-        s.channel.sock.setblocking(False)      # there is room for a frame, though poll() waits for more of it
+        s.channel.sock.setblocking(False)      # a frame fits, though poll() waits for more room
         if body:
             s.channel.send(C_DETACH)
         s.channel.close()
@@ -147,15 +148,16 @@ def unread(bench):
 
 
 # -- the model ----------------------------------------------------------------------------------------------------------
-# Three parts and what lies between them; each step of each part is one event, and keeper and caller may die at each of them. The rules are those of src/box/handover.c,
-# src/keeper/op_exec.c and src/client/connection.c, for one call with a key (and one without).
+# Three parts and the messages between them. Each step of each part is one event, and keeper and
+# caller may die at each of them. The rules are those of src/box/handover.c, src/keeper/op_exec.c
+# and src/client/connection.c, for one call with a key (and one without).
 
 DEATHS = 2             # keepers that die
 FIRST = {
     "caller": "new",           # new, asked, has, lost (gives up: no key), told, dead
     "keeper": "idle",          # idle, got, ordered, replied
     "deaths": 0,
-    "orders": (),              # to the box, from keepers in turn: (keeper, kind, channel)
+    "orders": (),              # to the box, from each keeper in turn: (keeper, kind, channel)
     "reply": None,             # to the caller: the channel; it survives its keeper
     "channels": (),            # at the box: (keeper, is owner, is handed)
     "closed": frozenset(),     # channels whose other end is closed, and their number
@@ -180,7 +182,7 @@ def serve(state, order):
 
 
 def hang_up(state, entry, key, rule):
-    """The box hears that the other end of a channel is closed."""
+    """The box is informed that the other end of a channel is closed."""
     _, channel, owner, handed = entry
     rest = tuple(c for c in state["channels"] if c != entry)
     state = with_(state, channels=rest)
@@ -200,7 +202,8 @@ def steps(state, key, rule):
     if state["caller"] == "new" and state["keeper"] == "idle":
         yield "the caller asks", with_(state, caller="asked", keeper="got")
     if state["keeper"] == "got":
-        # It knows the exec if its box has it: a new keeper is told before it answers anybody.
+        # It knows the exec if its box does: a new keeper gets the box's report before it answers
+        # any caller.
         pending = [o for o in state["orders"] if o[1] != "handed"]
         if not pending or state["exec"] != "none":
             kind = "exec" if state["exec"] == "none" else "attach"
@@ -229,7 +232,7 @@ def steps(state, key, rule):
     if state["exec"] == "running":
         yield "the command ends", with_(state, exec="ended")
     if state["kept"] and state["exec"] == "running" and state["caller"] in ("dead", "lost") and not state["orders"]:
-        yield "nobody came", with_(state, exec="killed", kept=False, why="patience")      # a caller who lives comes sooner than that
+        yield "nobody came", with_(state, exec="killed", kept=False, why="patience")      # a living caller comes before that
     if state["caller"] == "has" and state["exec"] in ("ended", "killed") and any(c == made and c not in closed for _, c, _, _ in channels):
         yield "the caller is told", with_(state, caller="told", told=state["exec"])
 
@@ -244,7 +247,7 @@ def wrong_in(state, key):
 
 
 def explore(key, rule):
-    """(states seen, the first path to one that must not be, or None)."""
+    """(states seen, the first path to a forbidden state, or None)."""
     frozen = lambda s: tuple(sorted((k, repr(v)) for k, v in s.items()))
     seen, todo = {frozen(FIRST)}, [(FIRST, ())]
     while todo:

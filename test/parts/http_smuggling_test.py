@@ -78,7 +78,7 @@ BAD = [
     ("chunks with line feeds alone", TE + b"\r\n5\nhello\n0\n\n"),
     ("a head of 70 KB", G + b"X: " + b"a" * 70000 + b"\r\n\r\n"),
     ("ten thousand headers", G + b"".join(b"X%d: y\r\n" % i for i in range(10000)) + b"\r\n"),
-    # their kin: lengths
+    # similar vectors: lengths
     ("two lengths that agree", P + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}"),
     ("an empty length", P + b"Content-Length: \r\n\r\n{}"),
     ("a length in quotes", P + b'Content-Length: "2"\r\n\r\n{}'),

@@ -20,7 +20,7 @@ from box_rig import DEEP, PATIENCE, ROOT, end, report
 from keeper_rig import Keeper, Refused, boxes_running, edit, until
 
 STEP = int(os.environ.get("SWEEP_STEP") or (2 if DEEP else 5))
-# Calls after which something durable, or something another process holds, has changed.
+# After these calls something durable, or something that another process holds, has changed.
 POINTS = ("pwrite64", "fdatasync", "mkdirat", "bind", "socketpair", "sendmsg", "unlinkat", "connect")
 SOFT = (EOFError, OSError, box_wire.Gone, TimeoutError)
 
@@ -40,7 +40,9 @@ def attempt(name, work):
 
 
 class Model:
-    """What was acknowledged. A call that was cut off is asked again with its key, and then has to have happened once."""
+    """What was acknowledged. A call that was cut off is repeated with its key, and then must have
+    happened once.
+    """
 
     def __init__(self):
         self.acked = {}
@@ -56,7 +58,9 @@ class Model:
         a["stopped"] = True
 
     def judge(self, k):
-        """After the next start: everything acked is there, nothing is there twice, and asking again converges."""
+        """After the next start: everything acknowledged exists, nothing exists twice, and a
+        repeated call has the same result.
+        """
         a, c, wrong = self.acked, k.caller(), []
         names = [i.get("name") for i in c.call("list").get("items", [])]
         if len(set(names)) != len(names):
@@ -110,7 +114,9 @@ def sweep():
 
 
 def recovery():
-    """Two living sandboxes, one that died with the keeper, one box without a row: killed while it finds them again, and once more after that."""
+    """Two living sandboxes, one that died with the keeper, one box without a row: the keeper is
+    killed while it finds them again, and once more after that.
+    """
     for call in ("connect", "unlinkat", "pwrite64", "fdatasync", "sendmsg", "recvmsg", "epoll_ctl"):
         wrong, number, count, is_clean = [], 1, 0, False
         while not is_clean and number < 200 and len(wrong) < 3:
@@ -210,7 +216,7 @@ def broken():
                             late += [i] if codes else []
                         except Refused as r:
                             codes.append(r.code)
-                    refusals.extend(codes)             # a sync of the directory alone is asked for and not looked at
+                    refusals.extend(codes)             # the result of syncing only the directory is ignored
                     if late:
                         return ["refused %r, and acked after that: %r" % (codes, late)]
                     if c.call("get", id="before")["status"] != "pending":
@@ -250,7 +256,7 @@ def starved():
             for one in callers:
                 one.close()
             until("it serves again", lambda: answers(k))
-            if ROOT:                           # making a box sends descriptors, and those on their way of all that root runs here count against this limit
+            if ROOT:                           # creating a sandbox sends descriptors, and all of root's descriptors in transit on this machine count against this limit
                 resource.prlimit(k.child.pid, resource.RLIMIT_NOFILE, (1024, 1024))
             out = bytes(c.exec(c.call("create")["id"], "echo ok").out)
             return ([] if used < 0.1 else ["it used %.2f s of CPU in half a second" % used]) + ([] if out == b"ok\n" else [out])

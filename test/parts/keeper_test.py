@@ -22,7 +22,7 @@ from test_clock import Clock
 from keeper_rig import Caller, Keeper, Refused, boxes_running, edit, until
 
 BLOCK = {"provider": "local", "config": {}}
-LONG = {"timeout_ms": 3600000}       # limits of a command whose own time is not what is tested
+LONG = {"timeout_ms": 3600000}       # limits of commands in tests that do not test time
 FILE_INFO, FILE_ENTRY = struct.Struct("=QqII"), struct.Struct("=QqIIIIiI")
 
 
@@ -35,12 +35,12 @@ def status(c, id):
 
 
 def since(begun):
-    """Milliseconds of the test's own clock, rounded up: what the keeper counted is no more."""
+    """Milliseconds of the test's own clock, rounded up: the keeper counted at most this."""
     return int((time.monotonic() - begun) * 1000) + 2
 
 
 def attempt(name, work):
-    """One promise: `work` gives a list of reasons, or raises one."""
+    """One promise: `work` returns a list of reasons, or raises one."""
     try:
         report(name, work())
     except (AssertionError, Refused, EOFError, OSError, box_wire.Gone) as e:
@@ -48,7 +48,7 @@ def attempt(name, work):
 
 
 def wrong(**claims):
-    """The claims that do not hold: name = (is, should)."""
+    """The claims that do not hold: name = (is, should be)."""
     return ["%s is %r, not %r" % (name.replace("_", " "), got, want) for name, (got, want) in claims.items() if got != want]
 
 
@@ -58,7 +58,7 @@ def write_files(c, id, files, key=None):
     body = b"".join(struct.pack("=QIIII", len(content), len(path), 0o644, 0, 0) + path.encode() + content for path, content in files)
     for at in range(0, len(body), 65536):
         channel.send(wire.C_STDIN, body[at:at + 65536])
-    channel.send(wire.C_STDIN, struct.pack("=QIIII", 0, 0, 0, 0, 0))       # with that it is over, and may have ended
+    channel.send(wire.C_STDIN, struct.pack("=QIIII", 0, 0, 0, 0, 0))       # after that it is over, and may have ended
     return channel.wait().end["exit_code"]
 
 
@@ -97,7 +97,7 @@ def osp():
             c.exec(id, "true")
             second = c.call("extend", id=id, duration_ms=1000)["timeout_ms"]
             gone.append(since(begun))
-            # 2^64 - 1 is "none": adding never wraps round into the past
+            # 2^64 - 1 is "none": adding never wraps to a time in the past
             for _ in range(3):
                 last = c.call("extend", id=id, duration_ms=31536000000)["timeout_ms"]
             never = c.call("create")["id"]
@@ -294,7 +294,7 @@ def lifecycle():
                 until("its end is known", lambda: c.call("exec.get", id=id, exec=2)["state"] == "ended")
                 for _ in range(4):
                     clock.move(0.3 * idle_s)
-                    status(c, id)                      # asking resets nothing
+                    status(c, id)                      # a query resets nothing
                 until("it is paused", lambda: status(c, id) == "paused")
                 _, again = c.channel("exec.start", id=id, command="cat f; read x", stdin=True)
                 again.until(lambda: again.out == b"kept\n")
@@ -352,7 +352,7 @@ def lifecycle():
 
         def tasks():
             id = c.call("create", manifest=manifest(limits=LONG))["id"]
-            c.exec(id, "true")                             # its box stands: the task's time is its command's alone
+            c.exec(id, "true")                             # its box is ready: the task's time is only its command's
             c.call("task.begin", id=id, task="t", timeout_ms=clock.window * 1000)
             mine, other = c.channel("exec.start", id=id, command="sleep 50 | sleep 50", task="t")[1], c.channel("exec.start", id=id, command="read x; echo lives", stdin=True)[1]
             mine.until(lambda: mine.started)
@@ -365,7 +365,7 @@ def lifecycle():
             unknown = c.refused("exec.start", id=id, command="true", task="t")
             c.call("task.begin", id=id, task="u", timeout_ms=60000)
             late = c.channel("exec.start", id=id, command="sleep 50", task="u")[1]
-            late.until(lambda: late.started)           # killed before it began, it would not have run at all
+            late.until(lambda: late.started)           # killed before it started, it would not run at all
             ended = (c.call("task.end", id=id, task="u")["existed"], c.call("task.end", id=id, task="u")["existed"])
             found = wrong(word=(word, "timed_out"), lives=(lives, b"lives\n"), unknown=(unknown, "invalid_argument"), ended=(ended, (True, False)), late=(late.wait().end["word"], "killed"))
             c.call("stop", id=id)
@@ -477,7 +477,7 @@ def restarts():
             channel.until(lambda: channel.started)
             pid = box_pid(k, id)
             k.stop(signal.SIGKILL)
-            os.kill(pid, signal.SIGSTOP)                   # the machine has no time for it
+            os.kill(pid, signal.SIGSTOP)                   # the machine is too busy
             try:
                 k.start()
                 c = k.caller()
@@ -593,7 +593,7 @@ def restarts():
 
 
 def box_pid(k, id):
-    """By its hello: for a test, which may kill."""
+    """Identified by its hello: for a test, which may kill."""
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.connect(os.path.join(k.state, "boxes", id, "sock"))
     one = box_wire.Keeper(s)
@@ -666,7 +666,7 @@ def owners():
                 a.close()
                 b.close()
                 s.take(s.serial)
-            made = c.call("create", name="after")     # ten thousand came: more than it may hold
+            made = c.call("create", name="after")     # ten thousand arrived: more than the limit
             count = len(os.listdir("/proc/%d/fd" % k.child.pid)) if ROOT else 0
             return wrong(status=(made["status"], "pending")) + ([] if count < 60 else ["%d descriptors are open" % count])
         attempt("descriptors that nobody asked for are closed (G14)", floods)
@@ -748,7 +748,7 @@ def words():
             id = c.call("create", manifest=manifest(limits={"timeout_ms": 1234, "memory_mb": 64}), ports=[8080])["id"]
             text = c.call("instructions", id=id)["text"]
             found = ["%r is not in it" % word for word in ("1234", "64 MiB", "8080", "no network", "most: 512.") if word not in text] + wrong(status=(status(c, id), "pending"))
-            # the normal form's number ends nothing; the same number, written, does
+            # the normal form's default ends nothing; the same number, if written, does
             for limits, is_told in (({}, False), ({"timeout_ms": 30000}, True)):
                 text = c.call("instructions", id=c.call("create", manifest=manifest(limits=limits))["id"])["text"]
                 found += wrong(**{"time, " + str(limits): (("30000 ms unless it asks for less." in text, "no limit on its time unless it asks" in text), (is_told, not is_told))})

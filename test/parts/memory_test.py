@@ -34,7 +34,7 @@ POINTS_MAX = 3000
 
 
 class Starve:
-    """The map that the program and we share."""
+    """The map that the program and this test share."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="carrel-starve-")
@@ -51,7 +51,7 @@ class Starve:
         struct.pack_into("=Q", self.map, 8 * at, number)
 
     def arm(self, number, for_good):
-        """The next but `number` fails, and for good those after it."""
+        """Allocation `number` from now fails, and with `for_good` all after it."""
         self.write(3, 0)
         self.write(2, for_good)
         self.write(1, self.read(0) + number)
@@ -71,8 +71,8 @@ class Starve:
 
 
 def program(starve, name):
-    """A build directory in which `name` is the starving one."""
-    folder = os.path.join(starve.folder, "build-" + name)    # one each: a link of the other must not be found here
+    """A build directory in which `name` is the program with failing allocations."""
+    folder = os.path.join(starve.folder, "build-" + name)    # one each: another one's link must not be found here
     os.makedirs(folder, exist_ok=True)
     for one in ("carrel", "carrel-init", "carrel-keeper", "carrel-door"):
         link = os.path.join(folder, one)
@@ -85,7 +85,7 @@ def program(starve, name):
 
 
 class Fresh:
-    """A keeper with one living sandbox `live` and one that waits, `lazy`."""
+    """A keeper with one living sandbox `live` and one that has not started, `lazy`."""
 
     def __init__(self, k):
         self.k, self.turn = k, 0
@@ -94,7 +94,7 @@ class Fresh:
         self.lazy = self.c.call("create", name="lazy", timeout_ms=5000000, manifest=BLOCK)["id"]
 
     def caller(self):
-        """Whoever was let go of calls again."""
+        """A caller whose connection was closed calls again."""
         try:
             self.c.call("info")
         except (*SOFT, Refused):
@@ -136,7 +136,7 @@ OPERATIONS = (
 
 
 def judged(f, op, failed, happened):
-    """Nothing half done, nothing lost, and it works with memory."""
+    """Nothing is half done, nothing is lost, and it works with memory."""
     wrong, c = [], f.caller()
     listed = {i.get("name"): i for i in c.call("list")["items"]}
     for name, status in (("live", "running"), ("lazy", "pending")):
@@ -198,7 +198,9 @@ def keeper_operations(starve):
 
 
 def leaks(starve, f):
-    """The same failures again and again: what lives does not grow with them. Without keys: what is remembered is no leak."""
+    """The same failures again and again: memory in use does not grow. Without keys, because what
+    the keeper remembers is not a leak.
+    """
     works = [lambda c: c.call("create", name="new", manifest=BLOCK, env=["A=1"]), lambda c: c.call("extend", id="lazy", duration_ms=1), lambda c: c.call("get", id="live"),
              lambda c: c.call("list"), lambda c: c.call("exec.list", id="live"), lambda c: c.call("instructions", id="live")]
 
@@ -234,7 +236,7 @@ def keeper_start(starve):
             while number < POINTS_MAX and len(wrong) < 4:
                 starve.arm_start(number, for_good)
                 k.start(wait=False)
-                for _ in range(200):                   # one that never gets memory again neither serves nor ends
+                for _ in range(200):                   # a process that never gets memory again neither serves nor ends
                     if k.child.poll() is not None or served(k) or starve.read(3) > 400:
                         break
                 count = starve.disarm()
@@ -294,7 +296,7 @@ REQUESTS = (
 
 
 class Door:
-    """The starving door before a keeper that has all it needs."""
+    """The door with failing allocations, and a keeper with enough memory."""
 
     def __init__(self, k, starve):
         self.path = os.path.join(starve.folder, "http")

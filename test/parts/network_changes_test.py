@@ -43,7 +43,9 @@ def changes(k):
 
 
 def without_memory(k):
-    """No page more for the keeper: what it holds back is enough to take destinations away, and not to add any."""
+    """The keeper gets no more memory: its reserve is enough to remove destinations, and not to add
+    any.
+    """
     c = k.caller()
     id = c.call("create", manifest=manifest(180000))["id"]
     limit = resource.prlimit(k.child.pid, resource.RLIMIT_AS)

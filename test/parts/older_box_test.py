@@ -30,7 +30,7 @@ def protocol(k, id):
 
 
 def update(k):
-    """The keeper is killed; with it comes a spawner that begins boxes of today."""
+    """The keeper is killed; the new one has a spawner that starts boxes of this release."""
     k.stop(signal.SIGKILL)
     k.spawner_build, k.spawner_env = k.build, None
     k.start()
@@ -38,7 +38,7 @@ def update(k):
 
 
 def use(k, c, id):
-    """Everything a box is asked for; what is wrong."""
+    """Every request to a box; returns what is wrong."""
     ended = c.exec(id, "cat; echo err >&2; exit 3", input=b"given\n")
     found = wrong(out=(bytes(ended.out), b"given\n"), err=(bytes(ended.err), b"err\n"), code=(ended.end["exit_code"], 3))
     found += wrong(written=(write_files(c, id, [("f", b"hello")]), 0), read=(read_file(c, id, "f"), (0, b"hello")), absent=(read_file(c, id, "none")[0], 2))

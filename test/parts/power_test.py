@@ -39,11 +39,11 @@ def path_of(text):
 
 
 class Disk:
-    """The files of one directory, as the kernel has them and as the disk does."""
+    """The files of one directory, in the kernel's view and on the disk."""
 
     def __init__(self, root, begin=None):
         self.root = root + "/"
-        self.now = {name: [bytearray(body), bytes(body), []] for name, body in (begin or {}).items()}  # [content, what of it was synced, writes since]
+        self.now = {name: [bytearray(body), bytes(body), []] for name, body in (begin or {}).items()}  # [content, the part that was synced, writes since]
         self.named = set(self.now)                     # names that are on the disk, in the strict reading
 
     def inside(self, path):
@@ -79,7 +79,7 @@ class Disk:
 
 
 def replay(log, disk):
-    """Each moment as (number of replies so far, image), no image twice for one number."""
+    """Each moment as (number of replies so far, image); for one number no image twice."""
     replies, seen = 0, set()
     position = {}
     with open(log, encoding="latin-1") as f:
@@ -151,7 +151,7 @@ SECOND = [("create", {"name": "d", "timeout_ms": 4 * MILLION, "key": "d"}), ("st
 
 
 def expected(begin, calls):
-    """What is listed after each call, from before the first on."""
+    """What is listed after each call, starting before the first one."""
     there, out = dict(begin), [sorted(begin)]
     for op, fields in calls:
         if op == "create":
@@ -203,7 +203,7 @@ def start_on(k, image):
 
 
 def judge(k, image, replies, states, ended):
-    """What is not as it has to be on this image. The keeper's first reply is that of the first call."""
+    """What is wrong on this image. The keeper's first reply is that of the first call."""
     sizes = {name: len(body) for name, body in image.items()}
     try:
         start_on(k, image)
@@ -227,7 +227,9 @@ def judge(k, image, replies, states, ended):
 
 
 def tokens():
-    """The token file cut at every byte: another is made, and the one that somebody had copied goes on to work."""
+    """The token file is cut at every byte: a new token is created, and a copied old one still
+    works.
+    """
     with Keeper() as k:
         path = os.path.join(k.state, "token")
         with open(path, "rb") as f:
@@ -242,7 +244,7 @@ def tokens():
             k.start()
             with open(path, "rb") as f:
                 found = f.read()
-            is_whole = at >= len(whole) - 1            # but for the end of its line
+            is_whole = at >= len(whole) - 1            # except the end of its line
             if is_whole != (found[:len(whole) - 1] == whole[:-1]) or len(found) < len(whole) - 1 or os.stat(path).st_mode & 0o777 != 0o600:
                 wrong.append("cut at %d: %d bytes, mode %o" % (at, len(found), os.stat(path).st_mode))
             door = k.door(token=whole.decode().strip())
@@ -261,7 +263,7 @@ def main():
             states = expected(begin, calls)
             disk = Disk(k.state, base)
             moments = list(replay(log, disk))
-            moments = moments if DEEP else moments[:-1:5] + moments[-1:]       # four ways a moment: five comes to each of them
+            moments = moments if DEEP else moments[:-1:5] + moments[-1:]       # four ways for each moment: five moments come to each way
             wrong = [] if after == states[-1] else ["the life itself ended as %r, not %r" % (after, states[-1])]
             kept = {n: bytes(f[0]) for n, f in disk.now.items() if n != "lock"}
             if kept != {n: body for n, body in last.items() if n != "lock"}:

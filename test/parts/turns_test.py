@@ -17,7 +17,7 @@ GREEDY, MODEST, CALLS_MAX = 4242, 4243, 1024
 
 
 def order(door, count):
-    """The serials of the next answers, in their order."""
+    """The serials of the next answers, in order."""
     got = []
     while len(got) < count:
         known = set(door.replies)
@@ -27,7 +27,7 @@ def order(door, count):
 
 
 def turns(k, door):
-    """Both sent while the keeper was held, the greedy one first."""
+    """Both sent while the keeper was stopped, those of the greedy owner first."""
     k.child.send_signal(signal.SIGSTOP)
     greedy = [door.send("create", uid=GREEDY) for _ in range(50)]
     modest = [door.send("info", uid=MODEST) for _ in range(3)]
@@ -85,7 +85,7 @@ def bound(k, door):
 
 
 def box_of(pid, state, box):
-    """Is it the box process of this sandbox, which holds the sandbox's journal?"""
+    """Whether it is the box process of this sandbox, which holds the sandbox's journal."""
     try:
         return any(os.readlink("/proc/%s/fd/%s" % (pid, fd)) == os.path.join(state, "boxes", box, "journal") for fd in os.listdir("/proc/%s/fd" % pid))
     except OSError:
