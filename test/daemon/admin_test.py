@@ -29,11 +29,11 @@ libc, root = ctypes.CDLL(None, use_errno=True), os.open("/proc/%s/root" % sys.ar
 space = os.open("/proc/%s/ns/mnt" % sys.argv[1], os.O_RDONLY)
 os.unshare(0x20000) if hasattr(os, "unshare") else libc.unshare(0x20000)
 sys.exit(libc.setns(space, 0x20000) or os.fchdir(root) or os.chroot(".") or (libc.umount2(sys.argv[2].encode(), 2) and ctypes.get_errno()))"""
-STOP_MAX_S = 20 + PATIENCE     # the keeper's patience with a box that does not end, and the machine's
+STOP_MAX_S = 20 + PATIENCE     # how long the keeper waits for a box that does not end, and how long the machine may take
 
 
 class Holder(subprocess.Popen):
-    """A stranger of the host; its end is ours to see to."""
+    """A process of the host that is not Carrel's. Leaving the block ends it."""
 
     def __exit__(self, *rest):
         self.kill()
@@ -63,7 +63,9 @@ def first_inside(d, box):
 
 
 def goes(d, box, other, now=time.monotonic):
-    """A stop answers in time; meanwhile others are answered; nothing of it is left. What is wrong."""
+    """A stop gets an answer in time; meanwhile other calls are answered; nothing of the sandbox is
+    left. Returns what is wrong.
+    """
     began = now()
     a = d.call("DELETE", path_of(box), timeout=STOP_MAX_S + 10)
     took = now() - began
@@ -78,7 +80,7 @@ def lives(d, other):
 
 
 def killed(d):
-    """The daemon and all of its own processes, which go with it."""
+    """The daemon and all of its own processes, which end with it."""
     d.stop(signal.SIGKILL)
     until("its parts have gone", lambda: not [n for n in processes_of(d.state).values() if "carrel-ke" in n])
 
@@ -92,7 +94,7 @@ def is_collected(d, box):
 
 
 def typed(d, box):
-    """An exec runs, or is refused with a code, or ends in a word."""
+    """An exec runs, or is refused with a code, or ends with a word."""
     a = d.call("POST", path_of(box) + "/execs", {"command": "echo x", "timeout_ms": 5000})
     return [] if (a.status < 300 and a.json.get("outcome")) or (a.code and a.code != "internal_error") else ["exec: %r" % a]
 
@@ -135,7 +137,7 @@ def directory_removed(d, box, other):
 
 
 def directory_removed_and_restarted(d, box, other):
-    """Nobody can find that box any more but by its groups: it is told as lost, and its name is free."""
+    """The box can be found only by its groups: it is reported as lost, and its name is free."""
     pids = first_inside(d, box)
     pids.append(box_process(d, box))
     killed(d)
@@ -144,7 +146,7 @@ def directory_removed_and_restarted(d, box, other):
     got = d.must("GET", path_of(box))
     wrong = [] if (got["status"], got.get("cause")) == ("failed", "lost") else ["%r" % got]
     wrong += goes(d, box, other)
-    for pid in pids:                                   # what the daemon cannot reach any more is the administrator's, who took its socket away
+    for pid in pids:                                   # what the daemon cannot reach any more is the administrator's, who removed its socket
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -184,7 +186,7 @@ def frozen(d, box, other):
 
 
 def box_stopped(d, box, _):
-    """The keeper waits for it as long as it waits for any; that time passes at once."""
+    """The keeper waits for it as long as for any other; that time passes at once."""
     d.must("DELETE", path_of(box))
     with Clock() as clock, Daemon(program=os.path.join(clock.build, "carrel"), env=clock.env) as moved:
         box, other = moved.create(start=True), moved.create(start=True)
@@ -247,7 +249,9 @@ def box_killed(d, box, other):
 
 
 def keeper_starved(d, box, other):
-    """The kernel kills it for the memory of its group; the launcher starts another, and nothing that was answered is gone."""
+    """The kernel kills it because its group is out of memory; the launcher starts another, and
+    nothing that was answered is lost.
+    """
     keeper = next(pid for name, pid in d.children().items() if "keeper" in name)
     group = "/sys/fs/cgroup/memory/carrel-test-%d" % os.getpid()
     try:

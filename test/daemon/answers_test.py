@@ -22,7 +22,7 @@ PRINT = "import os,sys\nfor fd in (1, 2):\n    left = %d\n    while left: left -
 
 
 def limit(path, name):
-    """A number of the door's sources: a product, a shift or a sum of products."""
+    """A number in the door's sources: a product, a shift or a sum of products."""
     text = re.search(r"\b%s = ([0-9 *<]+)" % name, source("src/" + path)).group(1)
     return eval(text, {"__builtins__": {}})  # pylint: disable=eval-used
 
@@ -30,8 +30,8 @@ def limit(path, name):
 ANSWERS_MAX, BODIES_MAX = limit("http/crowd.h", "CROWD_ANSWERS_MAX"), limit("http/crowd.h", "CROWD_BYTES_MAX")
 QUEUE, PIECE = limit("http/exchange.h", "EXCHANGE_HIGH"), limit("http/pour.c", "PIECE")
 IN_MAX, FREE = limit("http/connection.c", "IN_MAX"), 2 * limit("rest/exec_view.h", "CAPTURE_FREE")
-BURST = 6 * limit("http/exchange.c", "BURST_MAX")           # what was read at once may be escaped at once
-OWN = 4 * MIB                                          # the door itself, and what its memory is rounded up to
+BURST = 6 * limit("http/exchange.c", "BURST_MAX")           # what was read in one piece may be escaped in one piece
+OWN = 4 * MIB                                          # the door itself, and rounding of its memory
 
 
 def resident(d):
@@ -48,7 +48,9 @@ def dial(d):
 
 
 def ask(d, target, count):
-    """So many requests; of each answer only the head is read. Gives the sockets, by status."""
+    """This number of requests; only the head of each answer is read. Returns the sockets, by
+    status.
+    """
     sockets, found = [dial(d) for _ in range(count)], {}
     for s in sockets:
         s.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % target.encode())
@@ -69,7 +71,7 @@ def rest_of(s):
             got += s.recv(65536)
         return json.loads(got), []
     f = s.makefile("rb")
-    # what came with the head goes before it
+    # bytes that came with the head are first
     class Joined:
         def __init__(self):
             self.first = got
@@ -159,7 +161,7 @@ def uploads(d, box):
         try:
             return d.call("PUT", "/v1/sandboxes/%s/files?path=after" % box, iter([b"x" * 65536] * 100)).status == 204
         except OSError:
-            return False               # refused before it was sent: the door has not seen yet that the others went
+            return False               # refused before it was sent: the door has not noticed yet that the others closed
 
     until("the next upload is taken", upload)
     check("the next upload is taken", d.must("GET", "/v1/sandboxes/%s/files/stat?path=after" % box)["size"] == 6553600)
@@ -183,7 +185,9 @@ def listings(d, box):
 
 
 def snapshots(d, box):
-    """What is there is told at once, however many reads it took: nothing more comes from a command that sleeps."""
+    """Output that exists is sent at once, however many reads it took: a command that sleeps writes
+    nothing more.
+    """
     said, path = [], "/v1/sandboxes/%s/execs" % box
     for size in [900000] * 12:
         number = d.must("POST", path, {"command": "head -c %d /dev/zero | tr '\\0' x; sleep 1000" % size, "background": True, "timeout_ms": 30000})["exec"]

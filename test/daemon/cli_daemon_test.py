@@ -28,11 +28,11 @@ ESC = r"printf '\033[31m\033]0;owned\007\2331mx\377\n\r\bend\n'"
 
 
 class Shell:
-    """`carrel` as one daemon's user has it."""
+    """`carrel` as the user of one daemon has it."""
 
     def __init__(self, daemon):
         self.daemon = daemon
-        self.program = os.open(CARREL, os.O_RDONLY)                       # for who may not look into the directory it is in
+        self.program = os.open(CARREL, os.O_RDONLY)                       # for a user that may not look into its directory
         self.env = {**os.environ, "CARREL_STATE": daemon.state}
 
     def __call__(self, *words, timeout=ALWAYS, **more):
@@ -116,7 +116,7 @@ def each_command(sh):
 
 def events(sh, box):
     watcher = sh.start("events", box, "--for", "200s", "--json")
-    until("it listens", lambda: sh("exec", box, "--", "sh", "-c", "exit 9") and select.select([watcher.stdout], [], [], 0)[0])     # nothing else tells that it does
+    until("it listens", lambda: sh("exec", box, "--", "sh", "-c", "exit 9") and select.select([watcher.stdout], [], [], 0)[0])     # this is the only sign of it
     line = json.loads(watcher.stdout.readline())
     while line["event"] != "exec-ended":
         line = json.loads(watcher.stdout.readline())
@@ -186,7 +186,7 @@ def keys(sh):
 
 def mistakes(sh):
     box = sh.create()
-    table = (  # words, status, what has to be said
+    table = (  # command line, status, expected words
         (["exec"], 125, "needs the id of a sandbox, and a command"), (["exec", box], 125, "no command to run"), (["exec", box, "--", ""], 125, "no command"),
         (["exec", "no-such", "--", "true"], 126, "sandbox_not_found"), (["exec", box, "--", "no-such-command"], 127, "command_not_found"),
         (["exec", box, "--", "ls | wc"], 127, "sh -c 'ls | wc'"), (["exec", box, "--", "/etc"], 126, "a directory"),
@@ -209,7 +209,7 @@ def mistakes(sh):
         (["serve", "--pool", "x"], 125, "--pool 4"), (["serve", "--socket-mode", "777"], 125, "--socket-mode 0660"), (["check", "--stage", "pars"], 125, "Did you mean parse?"),
         (["mcp", "--tool-names", "mastar"], 125, "Did you mean mastra?"), (["key", "rm"], 125, "carrel key rm TOKEN-ID"), (["run", "--timeout", "5x", "true"], 125, "--timeout 30s"),
         (["run", "-e", "X", "true"], 125, "-e X=\"$X\""),
-        # typing mistakes
+        # typing errors
         (["sotp", box], 125, "did you mean `carrel stop`?"), (["creat"], 125, "did you mean `carrel create`?"), (["rm", box], 125, "did you mean `carrel stop`?"),
         (["help", "docter"], 125, "did you mean `carrel doctor`?"), (["--json", "ls"], 125, "a command comes first"), (["xyzzy"], 125, "`carrel help`"),
         (["create", "--tmeout", "5m"], 125, "Did you mean --timeout?"), (["ls", "--jsn"], 125, "Did you mean --json?"), (["run", "--tiemout=5", "true"], 125, "Did you mean --timeout?"),
@@ -300,7 +300,7 @@ def manifests(sh):
 
 
 def on_terminal(sh, *words, rows=24, columns=80, keys=b"", until_text=None):
-    """Runs `carrel WORDS` on a terminal of its own; gives all that came to it, and the status."""
+    """Runs `carrel WORDS` on its own terminal; returns all output, and the status."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("=HHHH", rows, columns, 0, 0))
     child = sh.start(*words, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
@@ -364,7 +364,8 @@ def every_byte(sh, box):
 
 
 def interrupt(child):
-    """SIGINT until it ends: two of them before it looks are one, and how many it needs is its own affair."""
+    """SIGINT until it ends: two of them before it checks count as one, so the number is not fixed.
+    """
     while child.poll() is None:
         child.send_signal(signal.SIGINT)
         time.sleep(0.1)
@@ -373,7 +374,7 @@ def interrupt(child):
 def readers(sh, box):
     child = sh.start("exec", box, "--", "sh", "-c", "exec 2>/dev/null; head -c 300M /dev/zero; echo whole >> readers")
     got = len(os.read(child.stdout.fileno(), 1000))
-    time.sleep(0.5)                                                   # it reads nothing for a while: that is the case
+    time.sleep(0.5)                                                   # it reads nothing for a while: that is the case under test
     with open("/proc/%d/status" % child.pid, encoding="ascii") as f:
         memory = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
     check("a reader that stops makes nobody grow", memory < 20000, memory)
@@ -394,7 +395,7 @@ def readers(sh, box):
             check("carrel %s says that its output did not arrive" % " ".join(words[:1] + words[-2:]), done.returncode == 125 and b"No space left" in done.stderr and b"Next: " in done.stderr, done)
         done = sh("run", "-w", ws.path, "--", "sh", "-c", "echo lost; exit 7", stdout=full)
         check("a status of the command's own goes before that", done.returncode == 7 and b"No space left" in done.stderr, done)
-    child = sh.start("exec", box, "--", "sh", "-c", "trap '' INT; head -c 1M /dev/zero; exec sleep 600")     # else the first one may end it before it has said much: 130
+    child = sh.start("exec", box, "--", "sh", "-c", "trap '' INT; head -c 1M /dev/zero; exec sleep 600")     # otherwise the first one may end it before it has written much: 130
     until("it has begun", lambda: select.select([child.stdout], [], [], 0)[0])
     interrupt(child)
     check("signals are heard while a reader does not read", child.wait(ALWAYS) == 137, child.returncode)
@@ -402,7 +403,9 @@ def readers(sh, box):
 
 
 def closed_streams(sh, box):
-    """A stream that the caller closed is not the next descriptor that is opened: what the daemon says is nobody's input."""
+    """A stream that the caller closed is not reused as the next descriptor: bytes of the daemon are
+    never another's input.
+    """
     for closing, words, wanted in (("<&-", "exec %s -- cat", b""), ("<&-", "exec %s -- echo in", b"in\n"), (">&-", "exec %s -- echo out", b""), ("2>&-", "exec %s -- sh -c 'echo e >&2; echo o'", b"o\n"),
                                    ("<&- 2>&-", "exec %s -- echo both", b"both\n"), ("<&- 2>&-", "cp %s:no-such -", b""), ("<&- >&- 2>&-", "ps %s", b"")):
         done = subprocess.run(["sh", "-c", '"$0" %s %s' % (words % box, closing), CARREL], env=sh.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS, check=False)

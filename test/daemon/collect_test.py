@@ -22,7 +22,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Opened:
-    """Files of a directory that are opened while this lasts, by their names."""
+    """Names of a directory's files that are opened meanwhile."""
 
     def __init__(self, directory):
         self.fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -46,7 +46,7 @@ def leases(directory):
 
 
 def maker_of(d):
-    """The pid of the one maker there is."""
+    """The pid of the only maker."""
     for entry in os.listdir("/proc"):
         try:
             with open("/proc/%s/comm" % entry, encoding="ascii") as f:

@@ -13,7 +13,9 @@ from daemon_rig import Daemon, until
 
 
 def faults(d):
-    """A call that fails instead of killing: typed errors, nothing answered that did not happen, and life goes on."""
+    """A call fails instead of being killed: errors are typed, no answer is wrong, and the daemon
+    continues.
+    """
     rows = [("pwrite64", "ENOSPC", "storage_full"), ("pwrite64", "EIO", None), ("fdatasync", "EIO", None), ("openat", "EMFILE", None), ("socketpair", "EMFILE", None)]
     for call, error, code in rows:
         until("the daemon is up", d.is_up)
@@ -56,12 +58,12 @@ def interrupted(d):
 
 
 def stopped_for_long(d):
-    """A keeper that stood still catches up: overdue moments fire once (Z19)."""
+    """A keeper that was stopped catches up: overdue timers fire once (Z19)."""
     kept = d.create(name="kept", timeout_ms=600000, start=True)
     box = d.create(name="sleepy", timeout_ms=500, start=True)
     pid = pid_of(d, "keeper")
     with d.held(pid):
-        time.sleep(0.8)         # the fault itself: the clock goes on while nobody looks
+        time.sleep(0.8)         # the fault itself: the clock continues while the keeper does not
     until("the deadline is kept", lambda: d.call("GET", "/v1/sandboxes/" + box).status == 404 or d.must("GET", "/v1/sandboxes/" + box)["status"] in ("stopped", "failed"))
     report("a keeper that stood still keeps the deadline that passed, and no other",
            [] if d.exec(kept, "echo on")["stdout"] == "on\n" else ["the other sandbox is gone"])

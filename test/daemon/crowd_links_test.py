@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from box_rig import DEEP, check, end, report
 from crowd_rig import WAIT, Crowd, Tenant, Victim, at_once
 
-LARGE = {"x": "m" * 65000}              # metadata: the most is 65,536 bytes
+LARGE = {"x": "m" * 65000}              # metadata: at most 65,536 bytes
 
 
 def is_list_of(answer, ids):
@@ -23,7 +23,7 @@ def is_list_of(answer, ids):
 
 
 def is_too_much(answer):
-    """Refused by the owner's own bound of answers that were not read yet: an answer, and no harm to anybody."""
+    """Refused by the owner's own limit of unread answers: an answer, and no effect on others."""
     return getattr(answer, "status", None) == 429 and answer.json["error"].get("reason") == "answers"
 
 
@@ -67,12 +67,12 @@ def while_it_changes(d, mallory):
 
 
 def hardly_fits(d, mallory):
-    """Two fill a part, and the third is longer than what is left of the message."""
+    """Two fill a part, and the third is longer than the rest of the message."""
     manifest = {"schema": "sandbox/v1", "id": "@test/box", "version": "1.0.0", "provider": "local", "config": {}, "metadata": {"key%d" % i: i for i in range(150)}}
     ids = [mallory.create(metadata=LARGE), mallory.create(metadata=LARGE), mallory.create(metadata=LARGE, manifest=manifest)]
     answer = mallory.get("/v1/sandboxes")
     check("a third sandbox with 150 warnings behind two with large metadata is listed", is_list_of(answer, ids), repr(answer)[:200])
-    said = [w["at"] for w in answer.json["items"][2]["warnings"]]            # an ordinary user's daemon adds one of its own
+    said = [w["at"] for w in answer.json["items"][2]["warnings"]]            # the daemon of an ordinary user adds one
     check("with its warnings", len([at for at in said if "key" in at]) == 150, said)
     mallory.clear(ids)
 

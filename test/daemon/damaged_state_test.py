@@ -40,7 +40,8 @@ def closed(*names):
     return lambda state: [os.chmod(os.path.join(state, name), 0o400) for name in names if os.path.exists(os.path.join(state, name))]
 
 
-# What is done to the state; whether the daemon was killed (and left its log) or stopped (and has none); what it may do then.
+# What is done to the state; whether the daemon was killed (and left its log) or stopped (without
+# one); what it may do then.
 ROWS = ((cut(LOG, 0), "kill", "goes on"), (cut(LOG, 0.3), "kill", "goes on"), (cut(LOG, 0.7), "kill", "goes on"), (cut(LOG, -100), "kill", "goes on"),
         (cut(DATABASE, 0.5), "stop", "refuses"), (cut(DATABASE, -4096), "stop", "refuses"), (garble, "stop", "refuses"), (closed(DATABASE), "stop", "either"), (closed(DATABASE, LOG), "kill", "either"))
 
@@ -78,7 +79,9 @@ def try_one(at, damage, how, expected):
 
 
 def runtime_directory():
-    """Where leases lie, with a mode that every create would refuse: the daemon does not say that it is ready."""
+    """The directory of leases, with a mode that makes every create fail: the daemon does not report
+    that it is ready.
+    """
     with tempfile.TemporaryDirectory(prefix="carrel-damaged-") as folder:
         leases = os.path.join(folder, "carrel")
         os.mkdir(leases)
@@ -105,7 +108,7 @@ def copy_files(source, target):
 
 
 def try_length(before, length):
-    """What is wrong after the log of this state has lost what lies behind `length`."""
+    """What is wrong after the log of this state lost everything behind `length`."""
     with tempfile.TemporaryDirectory(prefix="carrel-damaged-") as folder:
         state = os.path.join(folder, "state")
         copy_files(before, state)
@@ -125,7 +128,9 @@ def try_length(before, length):
 
 
 def sweep():
-    """The log ends at each place: the daemon goes on, or refuses to start; no create is answered with a fault of ours."""
+    """The log ends at each position: the daemon continues, or refuses to start; no create is
+    answered with an internal error.
+    """
     with tempfile.TemporaryDirectory(prefix="carrel-damaged-") as folder:
         state, before = os.path.join(folder, "state"), os.path.join(folder, "before")
         d = Daemon(state=state)
@@ -148,7 +153,7 @@ def sweep():
 
 
 def as_user():
-    """The same as an ordinary user, who cannot write a file that is closed to him."""
+    """The same as an ordinary user, who cannot write a read-only file."""
     with tempfile.TemporaryDirectory(prefix="carrel-damaged-user-") as folder:
         os.chmod(folder, 0o755)
         program = os.path.join(folder, "carrel")
@@ -172,5 +177,5 @@ if __name__ == "__main__":
         as_user()
     else:
         sweep()
-        runtime_directory()    # root's is /run/carrel, which is every daemon's of this machine
+        runtime_directory()    # root's is /run/carrel, shared by every daemon of this machine
     end()

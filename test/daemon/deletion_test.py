@@ -14,7 +14,7 @@ from test_clock import Clock
 
 def main():
     with Clock() as clock:
-        lasts = max(15, clock.window)              # seconds: it is made, extended and found again before that, on a busy machine too
+        lasts = max(15, clock.window)              # seconds: it is created, extended and found again before that, also on a busy machine
         with Daemon("--delete-after", "%ds" % lasts, program=os.path.join(clock.build, "carrel"), env=clock.env) as d:
             deletion(clock, d, lasts)
     end()

@@ -15,11 +15,11 @@ from box_rig import CARREL, PATIENCE, Workspace, end, manifest, need_programs, r
 from crash_rig import Strace, need_root, pid_of
 from daemon_rig import Daemon
 
-MESSAGES = 6           # of the keeper from the call to the end of its command, and one more
+MESSAGES = 6           # messages of the keeper from the call to the end of its command, and one more
 
 
 def one(d, w, box, number):
-    """What became of one command, whose keeper was killed at its message `number`."""
+    """What happened to one command whose keeper was killed at its message `number`."""
     strace = Strace(pid_of(d, "keeper"), "sendmsg:signal=KILL:when=%d" % number, "sendmsg")
     name = "count-%d" % number
     try:

@@ -24,7 +24,7 @@ ENOENT, ENOSYS, MNT_DETACH = 2, 38, 2
 
 
 class Files:
-    """An empty directory that answers as long as it is not held."""
+    """An empty directory that answers until it is held."""
 
     def __init__(self, path):
         os.mkdir(path)
@@ -56,7 +56,7 @@ class Files:
             answer = struct.pack("=IiQ", 16 + len(body), 0, unique) + body if body else struct.pack("=IiQ", 16, -ENOENT if opcode == LOOKUP else -ENOSYS, unique)
             try:
                 os.write(self.fd, answer)
-            except OSError:                    # nobody waits for it any more
+            except OSError:                    # no process waits for it any more
                 pass
 
     def end(self):
@@ -105,7 +105,7 @@ def main():
     if not ROOT or not os.path.exists("/dev/fuse"):
         report(name, skip="only root mounts FUSE without a helper" if not ROOT else "no /dev/fuse here")
         end()
-    own_place()                                # its own mount namespace, before there is any thread
+    own_place()                                # its own mount namespace, before any thread exists
     with tempfile.TemporaryDirectory(prefix="carrel-hung-") as folder:
         os.chmod(folder, 0o755)
         files = Files(os.path.join(folder, "files"))

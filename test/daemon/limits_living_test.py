@@ -97,7 +97,9 @@ def processes(d):
 
 
 def all_of_them(d):
-    """The child that pid 1 has ready is not taken off what the payload may have (in a user namespace pid 1 is)."""
+    """The waiting child of pid 1 does not count against the payload's limit (in a user namespace
+    pid 1 does).
+    """
     box = make(d, carrel="pids: 24")
     d.exec(box, "true")
     said = d.exec(box, "sleep 0.3; i=0; while [ $i -lt 60 ] && sleep 50 & do i=$((i+1)); echo $i; done; wait")
@@ -122,7 +124,7 @@ def cpu_time(d):
 
 
 def at_once(d):
-    """Twenty at a time, each in a group of its own, whose grandchildren live on."""
+    """Twenty at a time, each in its own group, whose grandchildren live on."""
     box, wrong = make(d, carrel="pids: 400"), []
 
     def some():

@@ -13,7 +13,7 @@ from daemon_rig import Daemon
 
 
 def pages(d, path, limit, between=lambda: None):
-    """Every entry, part by part, and how long the parts were."""
+    """Every entry, part by part, and the lengths of the parts."""
     entries, lengths, cursor = [], [], None
     while True:
         part = d.must("GET", "%s?limit=%d%s" % (path, limit, "&cursor=" + cursor if cursor else ""))
@@ -43,7 +43,7 @@ def sandboxes(d):
     boxes = [d.create(name="b%02d" % i) for i in range(25)]
     same(d, "/v1/sandboxes", "id", (1, 7, 25, 1000))
     first = d.must("GET", "/v1/sandboxes?limit=10")
-    d.must("DELETE", "/v1/sandboxes/" + boxes[9])              # what the cursor names
+    d.must("DELETE", "/v1/sandboxes/" + boxes[9])              # the entry that the cursor names
     d.must("DELETE", "/v1/sandboxes/" + boxes[3])
     for how in ("entries have gone", "the daemon was started again"):
         rest = d.must("GET", "/v1/sandboxes?cursor=" + first["next_cursor"])["items"]

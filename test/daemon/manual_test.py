@@ -75,7 +75,7 @@ def examples_work():
 
 
 def examples_work_with_a_daemon(examples):
-    """One after another, as the manual has them: what the first makes, the later ones use."""
+    """One after another, as in the manual: what the first creates, the later ones use."""
     try:
         daemon = Daemon().start()
     except AssertionError as e:
@@ -101,7 +101,7 @@ def every_command_is_helped():
 
 
 def in_workspace(manifest, *words):
-    """What `carrel WORDS` says on standard error in a fresh workspace with this manifest."""
+    """What `carrel WORDS` prints on standard error in a new workspace with this manifest."""
     with tempfile.TemporaryDirectory() as top:
         os.chmod(top, 0o755)
         with open(os.path.join(top, "SANDBOX.md"), "w", encoding="utf-8") as f:
@@ -133,7 +133,7 @@ def messages_are_kind():
 
 
 def words_of(text):
-    """The text without what may differ from machine to machine: numbers, and where a user's keys were looked for."""
+    """The text without what differs between machines: numbers, and the place of a user's keys."""
     return re.sub(r": /\S+.*", "", re.sub(r"\d+", "N", text))
 
 

@@ -34,7 +34,7 @@ def running(d, box):
 
 
 def over_stdio(clock, d, box):
-    """There the end of input is the agent's end, and no time is."""
+    """Over stdio, the end of input is the agent's end, and time does not matter."""
     agent = subprocess.Popen([os.path.join(clock.build, "carrel"), "mcp", "--state", d.state, "--sandbox", box], env={**os.environ, **clock.env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": EXECUTE, "arguments": {"command": "exec sleep 9004", "background": True}}}
     agent.stdin.write(json.dumps(call).encode() + b"\n")
@@ -42,7 +42,7 @@ def over_stdio(clock, d, box):
     said = json.loads(agent.stdout.readline())
     check("over stdio an agent starts a process in the background", "PID: " in said["result"]["content"][0]["text"], said)
     clock.move(3600)
-    fresh = d.exec(box, ["true"])              # the box has looked at the clock
+    fresh = d.exec(box, ["true"])              # the box has read the clock
     check("which has no limit of time by default", fresh["exit_code"] == 0 and "9004" in running(d, box), running(d, box))
     agent.stdin.close()
     agent.wait(timeout=PATIENCE)

@@ -24,7 +24,7 @@ MOUNTS = "mounts:\n  - source: workspace\n    at: /workspace\n    mode: read-wri
 
 
 class Agent:
-    """One `carrel mcp`, spoken to a line at a time; answers may come in any order."""
+    """One `carrel mcp`, line by line; answers may come in any order."""
 
     def __init__(self, *words, cwd=None):
         self.child = subprocess.Popen([CARREL, "mcp", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, bufsize=0)
@@ -75,7 +75,7 @@ class Agent:
         return self.call(name, arguments, meta)["content"][0]["text"]
 
     def close(self):
-        """The end of input; the exit status."""
+        """Ends its input; returns the exit status."""
         self.child.stdin.close()
         return self.child.wait(timeout=PATIENCE)
 
@@ -179,7 +179,9 @@ def keeper_may_go(d):
 
 
 def calls_meet_a_restart(d):
-    """A call that comes while a part of the daemon is started again waits for it; one that was under way is made again where it has one effect."""
+    """A call that arrives while a part of the daemon restarts waits for it; a call in progress is
+    repeated if it then has one effect.
+    """
     box = d.create(ports=[3000], timeout_ms=3600000)
     with of_stdio(d, "--sandbox", box) as a:
         a.text(EXECUTE, {"command": "true"})
@@ -198,19 +200,21 @@ def calls_meet_a_restart(d):
 
 
 def dies_unread(d, a, send):
-    """What `send` writes reaches a keeper that never reads it. The launcher would let a stopped keeper go on, so it is stopped too."""
+    """What `send` writes reaches a keeper that never reads it. The launcher would continue a
+    stopped keeper, so it is stopped too.
+    """
     keeper = next(p for name, p in d.children().items() if "keeper" in name)
     os.kill(d.child.pid, signal.SIGSTOP)
     os.kill(keeper, signal.SIGSTOP)
     number = send()
-    a.ask("ping")                              # answered here, after what was written before it
+    a.ask("ping")                              # answered by the server itself, after what was written before it
     os.kill(keeper, signal.SIGKILL)
     os.kill(d.child.pid, signal.SIGCONT)
     return a.answer(number)
 
 
 def calls_without_a_key(d, a, box):
-    """The agent's server gives a call that could be done twice a key of its own."""
+    """The agent's server adds a key of its own to a call that must not run twice."""
     rows = ((EXECUTE, {"command": "echo plain | tee -a /tmp/plain"}, lambda r: r["content"][0]["text"] == "plain\n"),
             ("exec", {"argv": ["tee", "-a", "/tmp/plain"], "input": "exec\n"}, lambda r: r["structuredContent"]["stdout"] == "exec\n"),
             ("write_files", {"files": [{"path": "/tmp/written", "content": "w"}]}, lambda r: not r.get("isError")),
@@ -226,7 +230,9 @@ def calls_without_a_key(d, a, box):
 
 
 def restart_kills_nothing(d):
-    """A part of the daemon that dies, and a reload, end no background process, over HTTP as over stdio."""
+    """A part of the daemon that dies, and a reload, end no background process, neither over HTTP
+    nor over stdio.
+    """
     box = d.create()
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": EXECUTE, "arguments": {"command": "sleep 7801", "background": True}}}
     with of_stdio(d, "--sandbox", box) as a:
@@ -307,7 +313,9 @@ def tenants_never_meet(d):
 
 
 def contexts_go_on(d):
-    """A context's sandbox that is stopped in good order, by itself or by its operator, or lost: the next call has another."""
+    """A context's sandbox is stopped by itself or by its operator, or is lost: the next call gets
+    another one.
+    """
     with of_stdio(d, "--context", "--cache-key", "user", "--manage") as a:
         words = []
         for how in ("stopped by its operator", "stopped by its agent", "lost"):
@@ -384,7 +392,7 @@ def private_daemon():
                 check("the end of input ends it all: status 0", a.close() == 0)
             until("its processes are gone", lambda: not processes_of(state[0]))
             check("and the directory is removed", not [e for e in os.listdir(home) if e.startswith("carrel-mcp-")], os.listdir(home))
-            mark = "7502.%d" % os.getpid()         # nobody else sleeps so long
+            mark = "7502.%d" % os.getpid()         # no other process sleeps for this time
             with Agent("-w", folder) as a:
                 background(a, mark)
                 state = [e for e in os.listdir(home) if e.startswith("carrel-mcp-")]
@@ -520,7 +528,7 @@ def files(d):
 
 
 def flood(d):
-    box, size = d.create(), 300000000 if DEEP else 100000000      # more than what the server may hold
+    box, size = d.create(), 300000000 if DEEP else 100000000      # more than the server's limit
     with of_stdio(d, "--sandbox", box) as a:
         text = a.text(EXECUTE, {"command": "head -c %d /dev/zero | tr '\\0' '\\n'; echo end" % size})
         check("%d MB of lines are counted, and the last shown" % (size // 1000000), text.startswith("[showing last 200 of %d lines]\n" % (size + 1)) and text.endswith("\nend\n"), text[:100])
@@ -559,7 +567,7 @@ with Daemon() as daemon:
                  long_lines, any_byte):
         try:
             test(daemon)
-        except Exception as problem:       # a test that breaks is one that failed; the others still run
+        except Exception as problem:       # a test with an exception has failed; the others still run
             report(test.__name__ + " comes to its end", repr(problem))
 try:
     private_daemon()

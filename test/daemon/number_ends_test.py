@@ -17,14 +17,16 @@ from box_rig import ALWAYS, CARREL, check, end, need_programs
 from daemon_rig import Daemon
 
 WRAPS = (-1, 0, 2 ** 31, 2 ** 32, 2 ** 32 + 1, 2 ** 53, 2 ** 63 - 1, 2 ** 63, 2 ** 64 - 1, 2 ** 64, 2 ** 64 + 1, 18446744073710, 10 ** 30)
-# What a call needs beside the number that is tried; {box}, {exec} and so on are filled in.
+# What a call needs beside the tested number; {box}, {exec} and so on are filled in.
 NEEDS = {"exec.start": {"argv": ["true"]}, "extend": {"duration_ms": 1}, "task.begin": {"task": "t", "timeout_ms": 1000}, "file.mkdir": {"path": "d"},
          "exec.resize": {"rows": 24, "columns": 80}, "exec.signal": {"signal": 18}}
 QUERY = {"file.read": {"path": "f"}, "file.list": {"path": "."}}
 
 
 def numbers(document):
-    """Each (method, route, operation, where, name, minimum, maximum, whether it is a list) of a number that a call takes."""
+    """Each (method, route, operation, where, name, minimum, maximum, whether it is a list) of a
+    number that a call takes.
+    """
     for route, methods in document["paths"].items():
         for method, o in methods.items():
             for p in o["parameters"]:
@@ -74,7 +76,7 @@ def api(d):
             continue
         execs = terminal if operation == "exec.resize" else ended
         for value in (low, high):
-            if operation == "exec.signal":     # a number ends what it is sent to
+            if operation == "exec.signal":     # a number may end the sandbox that it is sent to
                 execs = d.exec(box, ["sleep", "1000"], background=True)["exec"]
             a = ask(d, row, value, box, execs)
             if a.status in (500, 502) or (a.status == 400 and error_of(a).get("path") == name and error_of(a).get("reason") in ("range", "type")):
@@ -145,7 +147,9 @@ def options(d):
 
 
 def serve():
-    """Options of `serve`, and numbers of the host file: past their ends no daemon starts."""
+    """Options of `serve`, and numbers of the host file: beyond their ends the daemon does not
+    start.
+    """
     with Daemon() as d:
         folder = d.folder
         rows = [(["--pool", n], "(0 to 256)") for n in ("-1", "257", str(2 ** 32), str(2 ** 64))]

@@ -12,9 +12,9 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CARREL = os.environ.get("CARREL", os.path.join(TOP, "build", "carrel"))
-PATIENCE = 300    # seconds: of a page that does not end, not of one on a busy machine
+PATIENCE = 300    # seconds: for a page that does not end, not for a busy machine
 BLOCK = re.compile(r"^```sh tested\n(.*?)^```$", re.S | re.M)
-# page, what its example prints, in this order
+# page, and the output of its example, in this order
 PAGES = [("docs/REST.md", [r'"name":\s*"first"', r'"stdout":\s*"hello from a file"', r'"exec":\s*2', r'"stdout":\s*"1\\n2\\n3\\n"',
                            r"event: started", r"one", r"event: end", r'"existed":\s*true']),
          ("docs/SECRETS.md", [r"run: sk-example-1, password of acme/db", r"before: sk-example-1", r"after: sk-example-2", r"no grant gives", r"bind_denied", r"status 126",
@@ -22,7 +22,9 @@ PAGES = [("docs/REST.md", [r'"name":\s*"first"', r'"stdout":\s*"hello from a fil
 
 
 def run(script, folder):
-    """Runs it in a shell of its own session, whose processes are all gone afterwards. Gives its status and all it printed."""
+    """Runs it in a shell with its own session, whose processes are all gone afterwards. Returns its
+    status and all output.
+    """
     state = os.path.join(folder, "state")
     env = dict(os.environ, STATE=state, PATH=os.path.dirname(CARREL) + ":" + os.environ["PATH"])
     with open(os.path.join(folder, "out"), "w+b") as out:

@@ -14,7 +14,7 @@ from project_rig import Project, Run, hour
 
 
 def history(p):
-    """Six commits more, the third of which does not wrap around; a branch from the second."""
+    """Six more commits, the third of which does not wrap around; a branch from the second."""
     def commit(message, line):
         p.sh("%s; git add -A; git commit -qm '%s'" % (line, message))
     p.sh("git tag -a v1 -m v1")
@@ -50,7 +50,7 @@ MAY_CHANGE = [r"last8|ring_test|(src|test)/.*\.o|src/(ring|main)\.c|README\.md|M
 
 
 def before_carrel(project):
-    """SANDBOX.md is pinned: git cannot take it away. The way back is the one of docs/BOX.md."""
+    """SANDBOX.md is pinned: git cannot remove it. The way back is the one of docs/BOX.md."""
     path = os.path.join(project.folder, "older")
     project.sh("git init -q %s && cd %s && echo 1 >f && git add f && git commit -qm old && git branch old && '%s' init >/dev/null && git add -A && git commit -qm new" % (path, path, CARREL))
     text = project.sh("cat SANDBOX.md", path)

@@ -34,7 +34,9 @@ MAY_CHANGE = [r"\.venv(/.*)?", r"wheels(/.*)?", r"(.*/)?__pycache__(/.*)?", r"\.
 
 
 def steps(kind):
-    """A pip of its own is installed in one of the environments; the others take Debian's, which takes a tenth of the time."""
+    """One of the environments gets its own pip; the others use Debian's, which takes a tenth of the
+    time.
+    """
     return [("sh", "python3 -m venv --system-site-packages %s.venv" % ("" if kind is Run else "--without-pip "), 0, "")] + STEPS
 
 

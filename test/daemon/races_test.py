@@ -32,9 +32,10 @@ TRIPLES = 400          # of 1,728, with CARREL_TEST_DEEP=1
 EVENTS = ("sent", "begun", "done")
 STATES = ("running", "new", "paused")
 GONE = {"sandbox_not_found"}
-NO_FREEZE = {"capability_unavailable"}      # an ordinary user without a group of its own
+NO_FREEZE = {"capability_unavailable"}      # an ordinary user without its own group
 
-# What each may be refused with where it meets others. A command ends as it would alone, or as `killed` by a stop.
+# The codes that each may be refused with when it meets others. A command ends as it would alone, or
+# as `killed` by a stop.
 OPERATIONS = {
     "create": GONE | {"sandbox_exists"}, "exec": GONE, "background": GONE, "signal": GONE | {"exec_not_found"}, "kill": GONE | {"exec_not_found"},
     "write": GONE | {"canceled"}, "read": GONE | {"canceled"}, "extend": GONE, "pause": GONE | NO_FREEZE, "resume": GONE | NO_FREEZE, "stop": set(), "network": GONE,
@@ -42,7 +43,9 @@ OPERATIONS = {
 
 
 class Step:
-    """One operation under way: its events, and in the end its answer: (code of the error or None, what else it said)."""
+    """One operation in progress: its events, and in the end its answer: (code of the error or None,
+    the rest).
+    """
 
     def __init__(self, name):
         self.name, self.events = name, {e: threading.Event() for e in EVENTS}
@@ -159,11 +162,11 @@ class Wire:
             try:
                 channel.send(C_STDIN, FILE_PUT.pack(50000, 6, 0, 0, 0) + b"/tmp/a" + b"x" * 50000 + FILE_PUT.pack(0, 0, 0, 0, 0))
                 channel.send(C_STDIN_END)
-            except BrokenPipeError:            # it has written all of it, or was stopped: what it says comes below
+            except BrokenPipeError:            # it has written all of it, or was stopped; the answer is checked below
                 pass
         try:
             channel.wait()
-        except ConnectionResetError:           # closed with something unread, after the end
+        except ConnectionResetError:           # closed with unread bytes, after the end
             if not channel.end and not channel.failed:
                 raise
         if channel.failed:
@@ -208,7 +211,7 @@ class Wire:
 
 
 class Meeting:
-    """A sandbox of its own, and operations on it, each begun at an event of the one before."""
+    """A new sandbox, and operations on it, each started at an event of the one before."""
 
     def __init__(self, d, number, state, names, events, front):
         self.d, self.state, self.names, self.events, self.front = d, state, names, events, front
@@ -225,7 +228,7 @@ class Meeting:
         return "%s, on a sandbox that is %s, over %s" % (" ".join("%s (%s)" % pair for pair in zip(self.names, (*self.events, "last"))), self.state, type(self.front).__name__)
 
     def wait(self, has_come):
-        """A pause that won holds up a command until somebody resumes."""
+        """A pause that won delays a command until a resume."""
         while not has_come():
             self.d.call("POST", self.path + "/resume", {})
 
@@ -235,11 +238,11 @@ class Meeting:
         if "outcome" not in (step.more or {}):
             return False
         expected = {"exited"} | ({"killed"} if "stop" in self.names or (self.state == "new" and "kill" in self.names) else set())
-        expected |= {"signaled"} if self.state == "new" and "signal" in self.names else set()        # nobody else's is number 1
+        expected |= {"signaled"} if self.state == "new" and "signal" in self.names else set()        # no other one has number 1
         return step.more["outcome"] not in expected or (step.more["outcome"] == "exited" and step.more["exit_code"] != 0)
 
     def run(self):
-        """What went wrong, and the numbers of the execs that ended or will."""
+        """What went wrong, and the numbers of the execs that ended or will end."""
         steps, threads = [Step(n) for n in self.names], []
         for i, step in enumerate(steps):
             threads.append(threading.Thread(target=step.run, args=(self.front, self)))

@@ -12,14 +12,15 @@ import json
 from box_rig import check, end, report
 from daemon_rig import Daemon, until
 
-# A round for each line of input, and each character of it in two writes: a piece of text ends in the middle of one.
+# A round for each line of input, with each character in two writes: a piece of text ends in the
+# middle of one.
 ROUNDS = 30
 SCRIPT = "import os, sys\nfor i in range(%d):\n    sys.stdin.readline()\n    for n, word in ((1, 'o%%d\u00e9'), (2, 'e%%d\u20ac')):\n        b = (word %% i).encode()\n        os.write(n, b[:-1])\n        os.write(n, b[-1:])\n" % ROUNDS
 WANT = {"stdout": "".join("o%d\u00e9" % i for i in range(ROUNDS)), "stderr": "".join("e%d\u20ac" % i for i in range(ROUNDS))}
 
 
 class Stream:
-    """The blocks of one answer, with what EventSource would send when it comes again."""
+    """The blocks of one answer, and the id that EventSource would send when it reconnects."""
 
     def __init__(self, d, path, last=None):
         self.connection = d.connection()
@@ -50,7 +51,7 @@ class Stream:
 
 
 def output_goes_on(d, box):
-    """Hung up at the first output of each round."""
+    """The client closes at the first output of each round."""
     exec_ = d.must("POST", "/v1/sandboxes/%s/execs" % box, {"argv": ["python3", "-c", SCRIPT], "background": True, "stdin": True})["exec"]
     path = "/v1/sandboxes/%s/execs/%d/output" % (box, exec_)
     said, last, turns, over = {"stdout": "", "stderr": ""}, None, 0, False
@@ -109,7 +110,7 @@ def events_go_on(d, box):
             if name == "exec-ended":
                 break
         last = s.last
-    d.exec(box, ["true"])                  # two more events, behind the others
+    d.exec(box, ["true"])                  # two more events, after the others
     with Stream(d, path, last) as s:
         heard += [(name, number, True) for name, number in take(s, 2 * len(execs[1:]) + 2)]
     want = [row for x in execs for row in (("exec-started", x, True), ("exec-ended", x, True))]
@@ -146,6 +147,6 @@ with Daemon() as daemon:
     for test in (output_goes_on, output_is_lost, events_go_on, events_are_missed):
         try:
             test(daemon, sandbox)
-        except Exception as problem:       # a test that breaks is one that failed; the others still run
+        except Exception as problem:       # a test with an exception has failed; the others still run
             report(test.__name__ + " comes to its end", repr(problem))
 end()

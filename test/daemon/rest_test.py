@@ -178,7 +178,9 @@ def bytes_through(d, box):
 
 
 def whole_or_nothing(d, box, path):
-    """A body in chunks of up to 8 MiB is written; a larger one, and any body that is cut off, leave the old file and nothing beside it."""
+    """A body in chunks of up to 8 MiB is written. A larger one, and any body that is cut off, leave
+    the old file and nothing beside it.
+    """
     def put(name, head, body, is_whole=True):
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(d.http)
@@ -187,7 +189,7 @@ def whole_or_nothing(d, box, path):
                 s.sendall(body)
                 if not is_whole:
                     s.shutdown(socket.SHUT_WR)
-            except OSError:              # refused before it was all sent
+            except OSError:              # refused before all of it was sent
                 pass
             return b"".join(iter(lambda: s.recv(65536), b""))
 
@@ -238,7 +240,7 @@ def keys(d):
         s.connect(d.http)
         s.sendall(b"PUT /v1/sandboxes/keys/files?path=kept HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\nIdempotency-Key: w\r\nContent-Length: %d\r\n\r\n" % (2 * half) + byte * half)
         return s
-    half = 16 << 20                         # more than all buffers on the way hold: when it was sent, it is being written
+    half = 16 << 20                         # more than all buffers between hold: when it was sent, it is being written
     writers = [slow_write(b"a"), slow_write(b"b")]
     said = []
     for s, byte in zip(writers, (b"a", b"b")):
@@ -263,7 +265,7 @@ def keys(d):
 
 
 def going(d, box):
-    """C15: who hangs up takes his foreground command along, and nothing else."""
+    """C15: closing the connection kills its foreground command, and nothing else."""
     for what, accept in (("whole", "application/json"), ("events", "text/event-stream")):
         c = d.connection()
         body = json.dumps({"command": "rm -f /tmp/beat; while :; do printf 1 >> /tmp/beat; sleep 0.02; done & wait"}).encode()
@@ -371,7 +373,9 @@ def watching(d):
 
 
 def queries(d, box):
-    """What a query may hold stands in a table: anything else, anything twice, any word that is none, is refused by name."""
+    """A table lists the parameters of a query: other names, duplicates and invalid values are
+    refused by name.
+    """
     path = "/v1/sandboxes/%s" % box
     exec_path = "%s/execs/%d" % (path, d.must("POST", path + "/execs", {"command": "true", "background": True})["exec"])
     rows = [
@@ -396,7 +400,7 @@ def queries(d, box):
 
 
 def box_is_killed(d):
-    """kill -9 of a box: all who follow a command in it hear the same, once."""
+    """kill -9 of a box: all that follow a command in it get the same end, once."""
     if not ROOT:
         report("a box that is killed", skip="only root may look which process holds a sandbox's journal")
         return
@@ -453,7 +457,7 @@ with Daemon("--listen", "127.0.0.1:0", "--json") as daemon:
     for part, words in ((lifecycle, ()), (commands, (sandbox,)), (files, (sandbox,)), (bytes_through, (sandbox,)), (going, (sandbox,)), (ports, ()), (credentials, (tcp,)), (watching, ()), (box_is_killed, ()), (queries, (sandbox,))):
         try:
             part(daemon, *words)
-        except Exception as e:        # one part that breaks is one failed line, not the end of the others
+        except Exception as e:        # an exception in one part is one failed line; the others still run
             check("%s went through" % part.__name__, False, "%s: %s" % (type(e).__name__, e))
     check("the daemon was one all the while", daemon.child.poll() is None and daemon.log_text().count('"ready"') == 1, daemon.log_text()[-800:])
 with Daemon() as daemon:        # one that is killed

@@ -30,7 +30,7 @@ LOCAL = {"local": {"tier": "T1", "isolated": True, "mounts": True}}
 
 
 class Host:
-    """A host file, an inventory and the sources it names, in a directory of their own."""
+    """A host file, an inventory and the sources it names, in their own directory."""
 
     def __init__(self, folder, **more):
         self.folder = folder
@@ -149,7 +149,7 @@ def broken(d, host):
 
 
 def watch(d):
-    """What is told from now on; a list that grows."""
+    """Reports from now on; a list that grows."""
     events = []
 
     def hear():
@@ -157,14 +157,14 @@ def watch(d):
             for e in d.stream("GET", "/v1/events", timeout=600):
                 events.append(e)
         except (OSError, AssertionError):
-            pass                       # the daemon began anew
+            pass                       # the daemon restarted
     threading.Thread(target=hear, daemon=True).start()
     until("the watcher hears", lambda: d.must("DELETE", "/v1/sandboxes/" + d.create()) and events)
     return events
 
 
 def access(d, host):
-    """Access is asked before any source is: the command that would be asked leaves a mark."""
+    """Access is checked before any source is read: the command of a source would leave a mark."""
     mark = os.path.join(host.folder, "was-asked")
     script = host.put("marks", "#!/bin/sh\n: > %s\necho value\n" % mark, 0o700)
     denied = [("no grant names the owner", "FOR_BOB"), ("a grant asks for a role he lacks", "FOR_OPS"), ("access is empty", "FOR_NOBODY")]
@@ -201,7 +201,7 @@ def access(d, host):
 
 
 def command_line(d, host):
-    """`carrel events` says the same."""
+    """`carrel events` prints the same."""
     host.write()
     d.reload()
     box = d.create(manifest=block("OPENAI_API_KEY"))
@@ -219,7 +219,9 @@ def command_line(d, host):
 
 
 def strangers(d, host):
-    """Another tenant of the same daemon: what is declared without access is the daemon's own user's."""
+    """Another tenant of the same daemon: a secret without `access` belongs to the daemon's own
+    user.
+    """
     host.write(actors={"tenant-a": {"roles": ["ops"]}})
     host.put("values", "openai-api-key=from-file\nfor-ops=ops-value\n", 0o600)
     d.reload()
@@ -272,7 +274,9 @@ def rotation(d, host):
 
 
 def bad_reload(d, host):
-    """A host file that cannot be read any more leaves the sources of before in force, also for a fetcher that is started again."""
+    """A host file that cannot be read any more leaves the previous sources in force, also for a
+    fetcher that is restarted.
+    """
     host.put("values", "openai-api-key=still\n", 0o600)
     host.write()
     d.reload()
@@ -284,7 +288,9 @@ def bad_reload(d, host):
 
 
 def patience(d, host):
-    """S2, S3: who asks a source that hangs waits alone; whose worker is killed is told."""
+    """S2, S3: only the caller of a source that hangs waits; a caller whose worker is killed gets an
+    error.
+    """
     fifo = os.path.join(host.folder, "fifo")
     pids = os.path.join(host.folder, "pids")
     os.mkfifo(fifo)

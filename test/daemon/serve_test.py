@@ -30,7 +30,7 @@ class Daemon(AnyDaemon):
 
 
 PARTS = ("carrel-init spawner", "carrel-keeper", "carrel-door")
-ALONE = "carrel-gate"           # when it dies, it alone is started again
+ALONE = "carrel-gate"           # if it dies, it alone is restarted
 
 
 def serve(*words, env=None, **more):
@@ -40,7 +40,8 @@ def serve(*words, env=None, **more):
 
 
 def refusal(done, code, status=None):
-    """What is wrong with a refusal: nothing, if it has this code, this status, and says what to do."""
+    """What is wrong with a refusal: nothing, if it has this code and status, and says what to do.
+    """
     wrong = []
     if done.returncode == 0 or (status is not None and done.returncode != status):
         wrong.append("status %d" % done.returncode)
@@ -59,7 +60,7 @@ class Folder:
 
 
 def is_whole():
-    """Are the daemon's programs in it?"""
+    """Whether the daemon's programs are in it."""
     with open(CARREL, "rb") as f:
         return b"carrel-keeper: %s" in f.read()
 
@@ -81,7 +82,9 @@ def environment(pid):
 
 
 def parts(d):
-    """name -> pid of all of them, once they are there. One that was forked just now has still the launcher's name: it is not there yet."""
+    """name -> pid of all parts, when they have started. A part that was just forked still has the
+    launcher's name, and does not count.
+    """
     return until("all parts run", lambda: (lambda c: c if set(c) == {*PARTS, ALONE} else None)(d.children()))
 
 
@@ -115,7 +118,7 @@ def lets_go_of_standard_error():
             until("it answers", rig.is_up)
             rig.create(start=True)
             rig.stop()
-            said = d.communicate(timeout=PATIENCE)[0]          # ends when nobody holds the pipe any more
+            said = d.communicate(timeout=PATIENCE)[0]          # ends when no process holds the pipe any more
             report("a sandbox that lives on does not hold the daemon's standard error", [] if b"lives on" in said else [said])
         finally:
             rig.end()
@@ -207,7 +210,9 @@ def bad_words():
 
 
 def pool_that_cannot_be():
-    """What the launcher can tell of the pool's manifest it refuses; what only the keeper can, with the host's rules, is said, once."""
+    """The launcher refuses the errors of the pool's manifest that it can find; errors that only the
+    keeper can find, with the host's rules, are reported once.
+    """
     head, wrong = "---\nschema: sandbox/v1\nconfig: {}\n", []
     with Folder() as f:
         manifest = os.path.join(f, "pool.md")
@@ -227,7 +232,7 @@ def pool_that_cannot_be():
 
 
 def activated(d, kinds):
-    """Starts `d` as a service manager would: listening sockets from 3 on. Gives the paths."""
+    """Starts `d` as a service manager would: listening sockets from 3 on. Returns the paths."""
     made = []
     for path, kind in kinds:
         s = socket.socket(socket.AF_UNIX, kind)
@@ -256,7 +261,7 @@ def activation():
         http = os.path.join(d.folder, "given.sock")
         activated(d, [(http, socket.SOCK_STREAM), (os.path.join(d.folder, "keeper.sock"), socket.SOCK_SEQPACKET)])
         c = UnixConnection(http)
-        c.request("GET", "/v1/info")            # waits in the socket until somebody serves it
+        c.request("GET", "/v1/info")            # waits in the socket until a process serves it
         if c.getresponse().status != 200:
             wrong.append("no answer on the socket that was handed over")
         c.close()
@@ -366,7 +371,7 @@ PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
 
 
 def one_traced():
-    """A person with a debugger may hold a part as long as that takes."""
+    """A person with a debugger may stop a part for as long as needed."""
     libc = ctypes.CDLL(None, use_errno=True)
     with Daemon() as d:
         all_ = parts(d)
@@ -379,8 +384,8 @@ def one_traced():
         os.kill(other, signal.SIGSTOP)
         until("the launcher looks at its parts", lambda: "was stopped by a signal, and was continued" in d.log_text())
         report("a part that a debugger holds is not continued", [] if state_of(door) == "t" and "the door was stopped" not in d.log_text() else [state_of(door), d.log_text()])
-        os.kill(door, signal.SIGKILL)              # else it could be asked for nothing, and we would have to let go of it
-        os.waitpid(door, 0x40000000)               # __WALL: who traces is told of its end before its parent is
+        os.kill(door, signal.SIGKILL)              # while it is traced, a stop would end only when the tracer detaches
+        os.waitpid(door, 0x40000000)               # __WALL: the tracer is informed of its end before its parent is
         until("its parts are started again", lambda: d.times_ready() > 1)
 
 
@@ -465,7 +470,7 @@ def json_lines():
 
 
 def unit_files():
-    """What the units say is what the program does."""
+    """What the units say agrees with the program."""
     wrong = []
     for name, lines in (("carrel.service", ("Type=notify", "Delegate=yes", "KillMode=process", "OOMPolicy=continue", "ExecStart=", "ExecReload=")),
                         ("carrel.socket", ("ListenStream=", "ListenSequentialPacket=", "SocketMode=0600"))):
@@ -484,14 +489,15 @@ def main():
                  state_is_not_shown):
         try:
             test()
-        except Exception as e:  # one broken check must not hide the others
+        except Exception as e:  # one failing check must not hide the others
             report(test.__name__, ["%s: %s" % (type(e).__name__, e)])
     nothing_stays()
     end()
 
 
 def nothing_stays():
-    """Other tests may run beside this one: only what names one of our state directories is ours."""
+    """Other tests may run beside this one: only what names a state directory of this test counts.
+    """
     left = []
     for state in states:
         try:

@@ -124,14 +124,14 @@ def restart(d):
 
 
 def erasing(place):
-    """How many removed volumes the keeper has a lock on, which it has while it erases one."""
+    """How many removed volumes the keeper has locked: it locks one while it erases it."""
     gone = {os.stat(os.path.join(place, name)).st_ino for name in os.listdir(place) if name.startswith(".gone-")}
     with open("/proc/locks", encoding="ascii") as f:
         return sum(words[1] == "FLOCK" and int(words[5].split(":")[2]) in gone for words in (line.split() for line in f)), len(gone)
 
 
 def turns(d):
-    """However much one owner has in his volumes, the keeper looks at a little of it at a time."""
+    """However much one owner has in volumes, the keeper reads a little of it at a time."""
     for name, counted in (("tenant-c", 2000), (None, 2100)):
         o = Owner(d, name)
         place = volume_place(d, name or f"uid:{os.getuid()}")

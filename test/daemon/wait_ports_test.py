@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from box_rig import PATIENCE, CARREL, TREE, check, end, need_programs, report, until
 from daemon_rig import Daemon
 
-# Listens on the port once there is /tmp/go, and says a word before.
+# Prints a line, and listens on the port when /tmp/go exists.
 SERVER = ("import os, socket, time\nprint('begun', flush=True)\n"
           "while not os.path.exists('/tmp/go'): time.sleep(0.01)\n"
           "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(('127.0.0.1', 8000)); s.listen()\n"
@@ -39,19 +39,19 @@ class Waiting:
         self.d.exec(self.id, "touch /tmp/go")
 
     def running(self):
-        """The number of the server, once it runs."""
+        """The number of the server's exec, once it runs."""
         found = lambda: [x["exec"] for x in self.d.must("GET", self.path)["items"] if x["state"] == "running" and x["command"].startswith("python3")]
         until("the server runs", found)
         return found()[0]
 
     def begun(self, exec):
-        """Until the server has said its first word."""
+        """Until the server has printed its first line."""
         for name, _ in self.d.stream("GET", self.path + "/%d/output" % exec):
             if name == "stdout":
                 return
 
     def over(self, exec):
-        """The command goes on; ends it, and what it waited for."""
+        """The command continues; ends it, and what it waited for."""
         state = self.d.must("GET", self.path + "/%d" % exec)
         self.d.must("DELETE", self.path + "/%d" % exec)
         self.d.exec(self.id, "rm -f /tmp/go")
