@@ -36,7 +36,9 @@ def new(person, *paths):
 
 
 def is_after(work):
-    """Waits for the clock that inodes are stamped with: what is of the tick in which a command begins counts as the command's."""
+    """Waits for the clock of inode timestamps: a change in the tick in which a command begins
+    counts as the command's.
+    """
     newest = max(os.lstat(os.path.join(at, n)).st_ctime_ns for at, dirs, files in os.walk(work) for n in (".", *dirs, *files))
     while time.clock_gettime_ns(5) <= newest:          # CLOCK_REALTIME_COARSE
         time.sleep(0.001)
@@ -59,7 +61,7 @@ def entries(done, what):
     return [k for k in left(done) if k["what"] == what]
 
 
-# Label, what a person has, what the command does, the name that must be gone.
+# Label, files of the user, what the command does, the name that must be gone.
 MADE = [
     ("deep", [], "d=$(printf 'd/%.0s' $(seq 40)); mkdir -p $d; echo evil >$d/.envrc", "d/" * 40 + ".envrc"),
     ("in a directory that was there", [], "mkdir sub/.claude; echo evil >sub/.claude/settings.json", "sub/.claude"),
@@ -107,7 +109,9 @@ def w08_made(rig, person):
 
 
 def w08_elsewhere(rig, person):
-    """A second mount, and a keeping on another file system; a read-only mount, where nothing can be made."""
+    """A second mount, and a directory for moved files on another file system; a read-only mount,
+    where nothing can be created.
+    """
     work, place = new(person), f"/dev/shm/carrel-w08-{os.getpid()}-{person.uid}"
     os.makedirs(place, exist_ok=True)
     os.chown(place, person.uid, person.gid)
@@ -126,7 +130,9 @@ def w08_elsewhere(rig, person):
 
 
 def w08_left(rig, person):
-    """What is not the command's, or would be missed: reported where it changed, and never moved."""
+    """What the command did not create, or what would be missed: reported if it changed, and never
+    moved.
+    """
     work = new(person, "p/.envrc", "p/q/x", "renamed/.envrc", "renamed/deep/.vscode/x", "docs/x")
     done = run(rig, person, work, "echo more >>p/.envrc; mv renamed now; touch now/deep/y; echo x >docs/sandbox.md; echo x >docs/SECRETS.md; mkdir -p skel; echo x >skel/.bashrc")
     rig.tap.ok([(k["what"], k["name"], k["count"]) for k in left(done)] == [("changed", os.path.join(work, "p/.envrc"), 1)] and os.path.exists(os.path.join(work, "now/deep/.vscode")) and
@@ -193,7 +199,7 @@ def w08_strict(rig, person):
 
 
 def w08_living(rig, person):
-    """Two commands, and a person who works beside them."""
+    """Two commands, and a person who works at the same time."""
     if person is not rig.people[0]:
         return
     from daemon_rig import Daemon

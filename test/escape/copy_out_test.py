@@ -11,14 +11,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from box_rig import ALWAYS, CARREL, Workspace, check, end, need_programs
 from daemon_rig import Daemon
 
-# A directory in the sandbox | a link in it, and where it leads | whether it may come out
+# A directory in the sandbox | a link in it, and its target | whether it may be copied out
 LINKS = [
     ("ordinary", "l", "f", True), ("within", "a/l", "../f", True), ("deep", "a/b/l", "../../f", True), ("by a name", "l", "a/b/f", True), ("by a dot", "l", "./a/./b", True),
     ("absolute", "l", "/etc/passwd", False), ("out", "l", "../CANARY", False), ("out, from below", "a/l", "../../CANARY", False),
     ("climbs through a name", "l", "a/b/../../../CANARY", False), ("climbs through a name and back", "l", "a/../f", False),
     ("empty but for dots", "l", "./../CANARY", False),
 ]
-# Each stays within by its words; together they climbed.
+# Each stays inside by its text; together they lead out.
 CHAINS = [
     ("two", {"a/b/up": "../..", "l": "a/b/up/../CANARY"}), ("three", {"a/b/up": "../..", "m": "a/b/up", "l": "m/../CANARY"}),
     ("to a directory", {"a/up": "..", "a/l": "up/../CANARY"}),
@@ -55,7 +55,7 @@ def links(d, ws):
 
 
 def planted(d, ws):
-    """The directory that is copied to is the workspace, in which the payload has made the name before."""
+    """The target of the copy is the workspace, in which the payload created the name before."""
     home = os.path.join(ws.folder, "home")
     os.mkdir(home)
     with open(os.path.join(home, "file"), "w", encoding="ascii") as f:

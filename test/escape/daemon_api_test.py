@@ -27,7 +27,7 @@ from box_rig import CARREL, DEEP, PATIENCE, check, end
 from daemon_rig import Daemon, processes_of, until
 
 ROOT = os.geteuid() == 0
-HOSTILE = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\u202e\u200b\u009b31m\rX"     # writes a clipboard, clears, turns letters round, overwrites
+HOSTILE = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\u202e\u200b\u009b31m\rX"     # writes a clipboard, clears, reverses text, overwrites
 
 
 def port_of(d, what):
@@ -74,7 +74,9 @@ def resident_kb(pid):
 
 
 def places(d, port):
-    """B14: whatever a tenant names, he sees nothing of the host, and does not learn what is there."""
+    """B14: whatever path a tenant names, it sees nothing of the host, and does not learn what
+    exists.
+    """
     tenant = d.must("POST", "/v1/tokens", {"owner": "somebody"})["token"]
     closed = os.path.join(d.folder, "closed")
     os.makedirs(os.path.join(closed, "there"), 0o700, exist_ok=True)
@@ -390,7 +392,7 @@ def lies(d):
 
 
 def strangers():
-    """One user of many does not take every place at the keeper (G08)."""
+    """One user of many does not take every connection of the keeper (G08)."""
     if not ROOT:
         check("another user's connections # SKIP needs root", True)
         return
@@ -411,7 +413,7 @@ def strangers():
 
 
 def floods(d):
-    """Z17: what is kept of output is bounded for a whole sandbox, whatever its callers ask for."""
+    """Z17: kept output is limited for a whole sandbox, whatever its callers request."""
     box = d.create(start=True)
     for _ in range(8):
         d.must("POST", "/v1/sandboxes/%s/execs" % box, {"command": "head -c 70000000 /dev/zero; head -c 70000000 /dev/zero >&2; sleep 60", "background": True, "keep_bytes": 64 << 20})
@@ -429,7 +431,9 @@ def floods(d):
 
 
 def tampered():
-    """Z21: what lies in boxes/ and is not ours is left alone; who speaks nonsense there harms nobody."""
+    """Z21: foreign files in boxes/ are left alone; a process that sends invalid messages there has
+    no effect.
+    """
     with Daemon() as d:
         d.stop()
         boxes = os.path.join(d.state, "boxes")

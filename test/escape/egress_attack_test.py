@@ -22,14 +22,16 @@ from box_rig import ALWAYS, CARREL, ROOT, check, end, until
 from wire import KIND, head
 from gate_rig import A, AAAA, PRELUDE, ROUTED, Gate, Names, Origin, Result, enter, read_name
 
-OWN = "203.1.113.7"          # no special address: as it were this machine's public one
+OWN = "203.1.113.7"          # not a special address: stands for this machine's public one
 OWN6 = "2a00:1234::7"
-NEAR6 = "2a00:5678::8"       # beside this machine, which is 2a00:5678::7 there
+NEAR6 = "2a00:5678::8"       # stands for this machine, which is 2a00:5678::7 there
 ID_LEN = 32
 
 
 class Hostile:
-    """A name server that answers as `table` says: a function of (question, kind, name) that gives whole answers, or None."""
+    """A name server that answers from `table`: a function of (question, kind, name) that returns
+    whole answers, or None.
+    """
 
     def __init__(self, at, answer):
         self.asked = []
@@ -63,15 +65,15 @@ def reply(data, question, records, flags=0x8180):
 def hostile(data, question, kind, name):
     here, loop = b"\xc0\x0c", socket.inet_aton("127.0.0.66")
     v4, bad4 = socket.inet_aton("127.0.0.2"), socket.inet_aton("169.254.169.254")
-    if name == "cname.test" and kind == A:             # a chain to another name, with its address along
+    if name == "cname.test" and kind == A:             # a chain to another name, with its address
         return [reply(data, question, [record(here, 5, pack(b"evil.test")), record(pack(b"evil.test"), A, v4)])]
-    if name == "odd.test" and kind == A:               # names that hold any byte
+    if name == "odd.test" and kind == A:               # names with any byte
         return [reply(data, question, [record(here, 5, b"\x05a\0.\x1b\xff\x04test\0"), record(b"\x05a\0.\x1b\xff\x04test\0", A, v4)])]
     if name == "loop.test":                            # a pointer to itself
         return [reply(data, question, [b"\xc0" + bytes([12 + len(question)]) + struct.pack(">HHIH", A, 1, 0, 4) + v4])]
-    if name == "many.test" and kind == A:              # all that a datagram holds; the good one last
+    if name == "many.test" and kind == A:              # as much as a datagram holds; the good one last
         return [reply(data, question, [record(here, A, bad4)] * 200 + [record(here, A, v4)])]
-    if name == "half.test":                            # IPv4 fine, IPv6 this machine
+    if name == "half.test":                            # IPv4 is public, IPv6 is this machine
         return [reply(data, question, [record(here, kind, v4 if kind == A else socket.inet_pton(socket.AF_INET6, "::1"))])]
     if name == "forged.test" and kind == A:            # first answers with other ids and questions
         forged = reply(data, question, [record(here, A, loop)])
@@ -138,7 +140,7 @@ def taken(name, code):
 
 
 def change(allow, narrow, code):
-    """Runs the payload; once it says "ready" the list is made narrower, and it goes on."""
+    """Runs the payload. When it prints "ready", the list is made narrower, and it continues."""
     g = Gate(allow)
     p = g.start(sys.executable, "-uc", PRELUDE + TAKEN + code)
     p.stdout.readline()
@@ -398,7 +400,7 @@ while len(got) < 4400 and (more := s.recv(65536)): got += more
 lot = [socket.create_connection(("1.1.1.1", 53), 60) for _ in range(100)]
 print(len(got), ask("api.test")[0])
 ''')
-    free = [("0.0.0.0", 443), ("0.0.0.0", 3128), ("::", 80), ("0.0.0.0", 2201)] if ROUTED else []      # beside a wall of its own they are the sandbox's; none is at the gate's address
+    free = [("0.0.0.0", 443), ("0.0.0.0", 3128), ("::", 80), ("0.0.0.0", 2201)] if ROUTED else []      # inside the wall they belong to the sandbox; none is at the gate's address
     check("ports of the gate are nobody else's, other spellings lead nowhere else, its routes stay, who listens everywhere is in no name's way, and its name server is patient",
           r.out.split("\n")[:6] == [str(free), "True", "[]", "True", "True", "4400 0"] and len(w.evil.said) == before, r)
 
@@ -406,7 +408,7 @@ print(len(got), ask("api.test")[0])
 # -- a box that was taken over ------------------------------------------------------------------------------------------
 
 class Box:
-    """Stands in for keeper and box to a gate: says whatever it likes. `prefix`: what starts the gate."""
+    """Acts as keeper and box for a gate, and sends any message. `prefix`: what starts the gate."""
 
     def __init__(self, *prefix, resolvers=("127.0.0.1:5300",)):
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -422,7 +424,7 @@ class Box:
         socket.send_fds(to, [head(kind) + body], list(fds))
 
     def add(self, wall, allow, sockets):
-        """The box's end of the link, and what the gate says to it."""
+        """The box's end of the link, and the messages that the gate sends to it."""
         link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         link.settimeout(30)
         text = b"".join(a.encode() + b"\0" for a in allow)
@@ -430,14 +432,16 @@ class Box:
         self.say(self.control, "GATE_ADD", policy + text + bytes(-len(policy + text) % 8), [theirs.fileno(), *(s.fileno() for s in sockets)])
         theirs.close()
         data = b""
-        while data[:8] != head("GATE_ADDED"):          # it tells of walls that fell as well
+        while data[:8] != head("GATE_ADDED"):          # it reports walls that ended too
             data = self.control.recv(1000)
             if not data:
                 raise AssertionError("the gate ended")
         return link, struct.unpack("=IIiI", data[8:])[2]
 
     def wants(self):
-        """Seconds that the gate has run, or stood in line for a processor: who never rests has as many as the clock, however busy the machine is."""
+        """Seconds that the gate has run, or waited for a processor: a gate that is always busy has
+        as many as the clock, also on a busy machine.
+        """
         with open("/proc/%d/schedstat" % self.gate.pid) as f:
             wants = sum(map(int, f.read().split()[:2])) / 1e9
         assert wants > 0, "this kernel does not count it"
@@ -468,7 +472,7 @@ def datagrams(port):
 
 
 def asks(port, name, kind=A):
-    """Code and addresses that a wall's name server gives."""
+    """Code and addresses that a wall's name server returns."""
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.settimeout(30)
     s.connect(("127.0.0.1", port))
@@ -509,7 +513,7 @@ def boxes():
     def is_well(what):
         answers = [asks(6053, "api.test") for _ in range(5)]
         loads = [load()]
-        while loads[-1] >= 0.4 and len(loads) < 5:     # it may still be busy with the beginning, or have stood in line once
+        while loads[-1] >= 0.4 and len(loads) < 5:     # it may still be busy with the start, or have waited for a processor once
             loads.append(load())
         check("%s: the neighbour is served, and the gate rests" % what, answers == [0] * 5 and loads[-1] < 0.4 and b.gate.poll() is None, answers, loads, b.gate.poll())
 

@@ -23,7 +23,7 @@ from gate_rig import PRELUDE, Names, Origin, enter
 from wire import head
 
 HOST = {"providers": {"local": {"isolated": True, "egress": True}}, "resolvers": ["127.0.0.1:5300"], "private_networks": ["127.0.0.0/8", "::1/128"]}
-FLIPS, EVERY = (1000, 10) if DEEP else (160, 8)    # changes of a list, and after how many of them the client gets a moment under one
+FLIPS, EVERY = (1000, 10) if DEEP else (160, 8)    # changes of a list, and after how many of them the client gets a moment with one list
 FLOOD_S = 12 if DEEP else 3
 
 
@@ -74,11 +74,13 @@ print("mine", "200 OK" in talk(mine, 80, get("b.test")))
 
 
 def flips(d, w):
-    """A client that never rests, and a list that changes and changes: what was answered to whoever changed it holds for all that begins later."""
+    """A client that never pauses, and a list that changes all the time: what was confirmed to the
+    caller that changed it holds for everything that starts later.
+    """
     box = d.create(manifest=manifest("a.test", "b.test"))
     python(d, box, 'print(address("a.test"), address("b.test"))')
     lists = [[], ["a.test"], ["b.test"], ["a.test", "b.test"], [], ["b.test", "*.c.test"]]
-    told = []                    # moment when it was asked for, when it was answered, list
+    told = []                    # time of the request, time of the answer, list
     running = python(d, box, '''
 a, b = address("a.test"), address("b.test")
 print("ready", flush=True)
@@ -101,7 +103,7 @@ for t in lot: t.join()
         if time.monotonic() - begin > 200:                  # a slow machine changes it less often
             break
         if i % EVERY == 0:
-            time.sleep(0.05)                           # so that some attempts begin and end under one list
+            time.sleep(0.05)                           # so that some attempts start and end under one list
     d.must("PUT", "/v1/sandboxes/%s/network" % box, {"egress": []})
     d.exec(box, ["touch", "/tmp/over"])
     d.must("GET", "/v1/sandboxes/%s/execs/%d/output?wait=true" % (box, running), timeout=ALWAYS)
@@ -131,7 +133,9 @@ def size_kib(pid, word="VmRSS"):
 
 
 def floods(d, w):
-    """Names without end that do not exist, connections that are refused: the keeper keeps a few, counts the rest, and has time for others."""
+    """Any number of names that do not exist, and of refused connections: the keeper keeps a few,
+    counts the rest, and has time for others.
+    """
     loud, quiet = d.create(manifest=manifest("a.test", "*.c.test")), d.create(manifest=manifest("a.test"))
     for box in (loud, quiet):
         d.exec(box, ["true"])
@@ -175,7 +179,7 @@ for k in range(3): os.wait()
     print("# %s; %d commands of another sandbox answered meanwhile; keeper %d KiB before, %d at most" % (out.split(), answered, before, most))
     check("a flood of what is refused leaves the keeper to others, and its memory small", answered > 2 and most < before + 32 * 1024 and 0 < len(items) <= 64, answered, before, most, len(items))
     check("and the daemon is the one it was", d.children().get(next(n for n, p in d.children().items() if p == keeper)) == keeper, d.children(), d.log_text()[-2000:])
-    # its new names are a few a second, and the flood had them all
+    # it gets a few new names a second, and the flood used them all
     until("who flooded is served again", lambda: python(d, loud, 'print("200 OK" in talk(address("a.test"), 80, get("a.test"), 20))')["stdout"] == "True\n")
     check("and who flooded is served again", True)
     disk = int(subprocess.run(["du", "-sk", d.state], stdout=subprocess.PIPE, check=True).stdout.split()[0])
@@ -185,7 +189,9 @@ for k in range(3): os.wait()
 
 
 class FakeBox:
-    """In the place of a box that was killed while no keeper was there: it says what it likes about its wall."""
+    """Takes the place of a box that was killed while no keeper ran, and sends any report about its
+    wall.
+    """
 
     def __init__(self, state, id):
         self.id, self.asked, self.ends = id, 0, 0
@@ -238,11 +244,11 @@ class FakeBox:
                 said("BOX_WALLED", b"x" * 3)
             for fd in pipes:
                 os.close(fd)
-            peer.settimeout(1)                         # it hangs up, is called again, and tells the next tale
+            peer.settimeout(1)                         # it closes, is called again, and sends the next report
 
 
 def liars(d, w):
-    """A box that was taken over talks to a keeper that finds it again."""
+    """A box under an attacker's control talks to a keeper that finds it again."""
     bad, good = d.create(manifest=manifest("a.test")), d.create(manifest=manifest("a.test"))
     for box in (bad, good):
         d.exec(box, ["true"])
@@ -268,7 +274,7 @@ def liars(d, w):
 
 
 def limited(files):
-    """A program that is `carrel` with so many descriptors."""
+    """A program that is `carrel` with this limit of descriptors."""
     path = os.path.join(tempfile.mkdtemp(prefix="carrel-few-"), "carrel")
     with open(path, "w", encoding="ascii") as f:
         f.write('#!/bin/sh\nexec prlimit --nofile=%d:%d %s "$@"\n' % (files, files, CARREL))
@@ -277,7 +283,9 @@ def limited(files):
 
 
 def few(d, w):
-    """Few descriptors: sandboxes with lists, and names whose ports need listeners, all the same; or a word why not."""
+    """Few descriptors: sandboxes with lists, and names whose ports need listeners, work all the
+    same, or report why not.
+    """
     with daemon_of(limited(128)) as small:
         boxes = [small.create(manifest=manifest("a.test", "raw.test:2201")) for _ in range(8)]
         got = [python(small, box, 'print(talk(address("raw.test"), 2201, b"", 20), "200 OK" in talk(address("a.test"), 80, get("a.test"), 20))')["stdout"] for box in boxes * 2]

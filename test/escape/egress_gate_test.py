@@ -33,7 +33,7 @@ def has(name, marker): return lambda: marker in name()
 '''
 LAST = "\nfor t in attempts: t.join()\nprint('END')\n"
 RAW = {"api": "127.0.0.2", "evil": "127.0.0.66", "inside": "127.0.0.1"}
-table = []                   # what is printed at the end: attack, how its control opened it
+table = []                   # printed at the end: attack, and how its control opened it
 
 
 class World:
@@ -63,13 +63,13 @@ class World:
             self.udp.sendto(b"quic " + data, who)
 
     def flip(self):
-        """The first answer is fine, the second is not."""
+        """The first answer is permitted, the second is not."""
         self.turn += 1
         return ["127.0.0.2"] if self.turn % 4 < 2 else ["127.0.0.1"]
 
 
 def outside(code):
-    """The same payload without a gate: where it opens, it is the gate that shuts it."""
+    """The same payload without a gate: if it opens, then it is the gate that closes it."""
     return Result(subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS))
 
 
@@ -78,7 +78,7 @@ def words(r, word):
 
 
 def row(name, allow, code, control, codes=(), host_code=None, **options):
-    """One attack. `control`: "off:LAYERS" or "host"; `codes`: refusals that must be told."""
+    """One attack. `control`: "off:LAYERS" or "host"; `codes`: refusals that must be reported."""
     code = TELL + code + LAST
     r = Gate(allow, **options).python(code)
     wrong = []
@@ -422,7 +422,7 @@ def sink(peer):
 
 
 def takes_in(peer):
-    """Ends once it has what a row sends."""
+    """Ends when it has what a row sends."""
     count = 0
     while count < 4096 and (more := peer.recv(65536)):
         count += len(more)

@@ -23,7 +23,7 @@ from box_rig import ALWAYS, DEEP, check, end, report, until
 from gate_rig import PRELUDE, Gate, Names, enter
 
 RELAYS, FILES = 10000 if DEEP else 2000, 65536
-TRIES, KILLS, HELD = (3, 5, 500) if DEEP else (1, 2, 200)     # turns of a quick one; gates that are killed, with so many relays
+TRIES, KILLS, HELD = (3, 5, 500) if DEEP else (1, 2, 200)     # rounds of a quick run; gates that are killed, with this number of relays
 LISTED, EVIL = "127.0.0.2", "127.0.0.66"
 CHUNK = bytes(range(256)) * 256
 POURED = 64 << 20 if DEEP else 16 << 20
@@ -31,8 +31,10 @@ RIGHT = hashlib.sha256(CHUNK * (POURED // len(CHUNK))).hexdigest()
 
 
 class World:
-    """One thread serves all origins: a greeting of TLS is answered `!`, `ping` `pong`; `pour` gets bytes without end, `some` gets POURED of them and the end; of `slow`
-    a byte is read now and then."""
+    """One thread serves all origins: it answers a TLS greeting with `!` and `ping` with `pong`;
+    `pour` gets bytes without end, `some` gets POURED of them and the end; of `slow` it reads a byte
+    now and then.
+    """
 
     def __init__(self):
         self.selector, self.accepted, self.evil, self.open = selectors.EpollSelector(), 0, 0, 0
@@ -86,7 +88,7 @@ class World:
             self.drop(peer)
 
     def rest(self, peer):
-        """Read by another, slowly, from now on."""
+        """Another thread reads it from now on, slowly."""
         self.selector.unregister(peer)
         self.open -= 1
         self.slow.add(peer)
@@ -124,7 +126,8 @@ def status_kib(pid):
 
 
 class Behind:
-    """A program behind the wall, and all that was seen of its gates; `end` says what is left of them."""
+    """A program behind the wall, and all gates that were seen; `end` returns what is left of them.
+    """
 
     def __init__(self, code, argv=()):
         self.gate_of = Gate(["load.test", "raw.test:9000"])
@@ -148,7 +151,7 @@ class Behind:
         self.process.stdin.flush()
 
     def end(self):
-        """What it said last, and what is wrong: a status, a process that stays."""
+        """Its last output, and what is wrong: a status, a process that stays."""
         self.gates()
         inside = children(self.process.pid, self.gate_of.program)
         try:
@@ -162,7 +165,7 @@ class Behind:
 
 
 def greeting():
-    """What a client of TLS says first, for load.test."""
+    """The first bytes of a TLS client, for load.test."""
     said, heard = ssl.MemoryBIO(), ssl.MemoryBIO()
     try:
         ssl.create_default_context().wrap_bio(heard, said, server_hostname="load.test").do_handshake()
@@ -182,7 +185,9 @@ def more(count):
 
 
 def how_many():
-    """Relays that a gate with as many descriptors as may be has for one wall: two sockets each, of three quarters of what is left beside pipes and its own."""
+    """The relays that a gate with the most descriptors permits for one wall: two sockets each, from
+    three quarters of what is left beside pipes and its own.
+    """
     return min(RELAYS, (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 64 - 2 * 1024) * 3 // 8 - 200)
 
 

@@ -29,21 +29,25 @@ OWN_UID = 64123
 
 
 def listen(link):
-    """A wall whose box does not read what was refused rests."""
+    """A wall is paused if its box does not read its refusals."""
     with link:
         while link.recv(4096):
             pass
 
 
 class Walls(Box):
-    """A gate whose descriptors are few. Each wall has its ports from `first` on: DNS, its TCP, HTTP, HTTPS, proxy."""
+    """A gate with few descriptors. Each wall has its ports from `first` on: DNS, its TCP, HTTP,
+    HTTPS, proxy.
+    """
 
     def __init__(self, files=0, resolvers=("127.0.0.1:5300",)):
         super().__init__(*(["prlimit", "--nofile=%d:%d" % (files, files)] if files else []), resolvers=resolvers)
         self.last = 0
 
     def wall(self, first, more=0, names=()):
-        """Its link, what the gate said, and the sockets that the box has as well. `names` have their addresses already."""
+        """Its link, the gate's messages, and the sockets that the box has too. `names` have their
+        addresses already.
+        """
         self.last += 1
         sockets = [diag(), datagrams(first), *(stream(first + i, "::ffff:" + API) for i in range(1, 5))]
         link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -65,7 +69,7 @@ class Walls(Box):
 
 
 def served(first):
-    """What the server behind api.test says through the wall."""
+    """What the server behind api.test sends through the wall."""
     try:
         with socket.create_connection((API, first + 2), ALWAYS) as s:
             s.settimeout(ALWAYS)
@@ -75,7 +79,7 @@ def served(first):
 
 
 def take_all(port, count):
-    """As many connections as are let stand; each waits to be heard."""
+    """As many connections as the gate accepts; each waits to be served."""
     lot = []
     for _ in range(count):
         s = socket.socket()
@@ -99,7 +103,7 @@ def descriptors():
 
 
 def has_files(count, what):
-    """May this process, and those it starts, have so many descriptors?"""
+    """Whether this process and its children may have this number of descriptors."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard < count:
@@ -139,7 +143,9 @@ def many_shares():
 
 
 def answered(port, names, asked):
-    """Requests for names that no resolver answers, a few at a time, each until the resolver is asked, or until it is refused: how many were asked."""
+    """Requests for names that no resolver answers, a few at a time, each until the resolver is
+    asked or the request is refused. Returns how many were asked.
+    """
     count = 0
     for at in range(0, len(names), 100):
         waiting = {}
@@ -157,7 +163,9 @@ def answered(port, names, asked):
 
 
 def names():
-    """A name that nobody answers for is asked for as long as there are servers to ask: here longer than this takes."""
+    """A name without an answer is asked for as long as there are servers to ask: here longer than
+    this test takes.
+    """
     servers = [Hostile(("127.0.0.1", 5310 + i), hostile) for i in range(16)]
     asked = set()
 
@@ -192,7 +200,9 @@ def blocking():
     got = [served(6000) for _ in range(5)]
 
     def end_of_wall():
-        """Accepting is made to wait where it finds nobody, and whether it asks once more than there are is the machine's chance: so more come, one at a time."""
+        """Accepting pauses when no connection waits. Whether the gate tries once more depends on
+        the machine, so more connections come, one at a time.
+        """
         lot.extend(take_all(6104, 1))
         return select.select([g.control], [], [], 0)[0] and g.control.recv(1000)[:8]
     dropped = until("the wall is let go", end_of_wall)
@@ -203,7 +213,9 @@ def blocking():
 
 
 def sends_many(to, fds, uid):
-    """Puts so many descriptors on their way, by a process of this user: the kernel counts them by user, and refuses a few more to whoever may have fewer open."""
+    """Puts this number of descriptors in transit, by a process of this user. The kernel counts them
+    by user, and refuses more to a process with a lower limit of open ones.
+    """
     if uid is None:
         for _ in range(10):
             socket.send_fds(to, [b"x"], fds)
@@ -220,12 +232,14 @@ def sends_many(to, fds, uid):
 
 
 def on_their_way():
-    """More descriptors of this user are on their way than the gate's process inside may have open: its listener waits, and is not lost."""
+    """More descriptors of this user are in transit than the gate's process inside may have open:
+    its listener waits, and is not lost.
+    """
     held = socket.socketpair()
     null = os.open("/dev/null", os.O_RDONLY)
     gate, uid, prefix = Gate(["raw.test:6002"]), None, ["setpriv", "--reuid=%d" % OWN_UID, "--regid=%d" % OWN_UID, "--clear-groups"]
     if ROOT and is_mapped(OWN_UID) and subprocess.run([*prefix, "unshare", "-rn", "true"], stderr=subprocess.DEVNULL).returncode == 0:
-        uid = OWN_UID                                  # a user of the test's own: root's other gates may be handed listeners just now
+        uid = OWN_UID                                  # a user of this test alone: root's other gates may receive listeners now
         gate.program = shutil.copy(gate.program, os.path.join(gate.folder, "carrel"))
     else:
         prefix = []

@@ -63,7 +63,9 @@ def twice(second, between=b"", at_once=False, more=b"", name=b"api.test"):
 
 
 class Tls:
-    """A server of TLS for api.test that has another site beside it. `asked`: the names that its greetings said."""
+    """A TLS server for api.test that has another site beside it. `asked`: the names in its
+    greetings.
+    """
 
     def __init__(self, authority, host="127.0.0.2", port=443, groups=None):
         self.asked = []
@@ -75,7 +77,9 @@ class Tls:
 
 
 def row(name, allow, code, told=()):
-    """By the shipped program nothing opens, and `told` is; with the check of greetings off, it does."""
+    """With the shipped program nothing opens, and `told` is reported; with the check of greetings
+    off, it opens.
+    """
     tell = "def tell(name, is_open): print('OPEN' if is_open else 'closed', name, flush=True)\n"
     r = Gate(allow).python(HELLO + tell + code + "\nprint('END')\n")
     c = Gate(allow, off="evidence,judge").python(HELLO + tell + code + "\nprint('END')\n")
@@ -190,7 +194,9 @@ def evil(data, streams=(1,)): return any("evil" in b for b in ask_h2(data, strea
 
 
 class Streams:
-    """A server of HTTP/2 in clear text by its own reading: it serves each request with the authority that it was for. Strict only where its table would break."""
+    """A cleartext HTTP/2 server with its own parser: it serves each request with the authority that
+    the request named. Strict only where its table would break.
+    """
 
     def __init__(self, host, port, table=4096):
         self.asked, self.table = [], table

@@ -38,7 +38,7 @@ def write(d, box, path, text="x", mode=None):
 
 
 def traversal(d, box, canary):
-    """B01: forty names that might lead out; whatever is answered, it is not the canary."""
+    """B01: forty names that might lead out; whatever the answer is, it is not the canary."""
     names = ["../" * n + canary.lstrip("/") for n in range(1, 9)] + ["/" + "../" * n + canary.lstrip("/") for n in range(1, 9)]
     names += [canary, "//" + canary, "/./" + canary, "/home/agent/../.." + canary, "/proc/1/root" + canary, "/proc/self/root" + canary,
               "/proc/self/cwd/../.." + canary, "%2e%2e/" * 4 + canary, "..\\..\\" + canary, "/home/agent-evil/x", ".", "..", "/", "a" * 5000,
@@ -58,7 +58,7 @@ def traversal(d, box, canary):
 
 
 def planted_links(d, box, canary):
-    """B02, B04: symbolic links that the payload made."""
+    """B02, B04: symbolic links that the payload created."""
     d.exec(box, "mkdir -p /home/agent/l && cd /home/agent/l && ln -s %s abs && ln -s ../../../../../..%s rel && ln -s /proc/1/root%s magic && ln -s / top "
                 "&& ln -s nowhere dangling && ln -s self self && ln -s /proc/self/fd/0 fd && i=0; p=end; echo good > end; while [ $i -lt 45 ]; do ln -s $p c$i; p=c$i; i=$((i+1)); done; true"
            % (canary, canary, canary))
@@ -83,7 +83,7 @@ def planted_links(d, box, canary):
 
 
 def odd_files(d, box):
-    """B05: what is no regular file is refused at once, and does not hold up others."""
+    """B05: a file that is not regular is refused at once, and does not delay others."""
     d.exec(box, "cd /home/agent && mkfifo fifo && truncate -s 1T sparse && mkdir dir && python3 -c 'import socket; s=socket.socket(socket.AF_UNIX); s.bind(\"sock\")' 2>/dev/null; true")
     wrong = []
     answers = {}
@@ -110,7 +110,7 @@ def odd_files(d, box):
 
 
 def moving_files(d, box):
-    """B07: a file that grows and shrinks while it is read ends, within its bound."""
+    """B07: reading a file that grows and shrinks meanwhile ends, within its limit."""
     job = d.exec(box, "cd /home/agent; head -c 1000000 /dev/zero > grow; while :; do head -c 100000 /dev/zero >> grow; truncate -s 1000 shrink; head -c 3000000 /dev/zero > shrink; done",
                  background=True)
     wrong = []
@@ -118,7 +118,7 @@ def moving_files(d, box):
         for name in ("grow", "shrink"):
             try:
                 a = d.call("GET", files(box, "/home/agent/" + name, offset=0, length=2000000), timeout=300)
-            except http.client.IncompleteRead as e:        # it shrank after its length was told, and the answer says so by its end
+            except http.client.IncompleteRead as e:        # it shrank after its length was sent, and the answer ends early
                 if len(e.partial) > 2000000:
                     wrong.append("%s: %d bytes" % (name, len(e.partial)))
                 continue
@@ -129,7 +129,7 @@ def moving_files(d, box):
 
 
 def modes(d, box):
-    """B08: set-id and sticky bits are taken away, the owner is the payload's."""
+    """B08: set-id and sticky bits are removed, and the owner is the payload's user."""
     wrong = []
     for mode, want in ((0o4755, "755"), (0o2755, "755"), (0o1777, "777"), (0o600, "600"), (0o7777, "777")):
         a = write(d, box, "/home/agent/mode", "x", mode)
@@ -141,7 +141,8 @@ def modes(d, box):
 
 
 def whole_or_nothing(d, box):
-    """A batch in which one file cannot be written changes none, and leaves no half-written name."""
+    """A batch with one file that cannot be written changes none, and leaves no half-written name.
+    """
     write(d, box, "/home/agent/b/one", "old")
     a = d.call("POST", "/v1/sandboxes/%s/files" % box, {"files": [{"path": "/home/agent/b/one", "content": "new"}, {"path": "/usr/no", "content": "x"}]})
     left = d.exec(box, "cd /home/agent/b; cat one; ls -A")["stdout"]
@@ -149,7 +150,7 @@ def whole_or_nothing(d, box):
 
 
 def odd_names(d, box):
-    """B20: every byte a name may have comes through list and back through read."""
+    """B20: every byte that a name may have is returned by list and accepted by read."""
     d.exec(box, ["python3", "-c", "import os\nos.makedirs('/home/agent/n', exist_ok=True)\nfor b in range(1, 256):\n"
                  "    if b != 47 and b != 46:\n        open(b'/home/agent/n/' + bytes([b]), 'wb').write(bytes([b]))\n"])
     items = d.must("GET", "/v1/sandboxes/%s/files/list?path=/home/agent/n" % box)["items"]
@@ -158,7 +159,9 @@ def odd_names(d, box):
 
 
 def read_only(d, folder):
-    """A36-136: a read-only mount refuses the interface as it refuses commands; A36-181: both see the same bytes."""
+    """A36-136: a read-only mount refuses the interface as it refuses commands; A36-181: both see
+    the same bytes.
+    """
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, 0o777)
     with open(os.path.join(folder, "f"), "w", encoding="utf-8") as out:
@@ -183,7 +186,9 @@ def read_only(d, folder):
 
 
 def upload(d, box, path):
-    """An upload of 64 MiB of which a half was sent: more than all buffers on the way hold, so that most of it is inside."""
+    """An upload of 64 MiB of which half was sent: more than all buffers between hold, so that most
+    of it is inside.
+    """
     s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     s.settimeout(120)
     s.connect(d.http)
@@ -193,7 +198,9 @@ def upload(d, box, path):
 
 
 def cut_uploads(d, workspace):
-    """What an upload left that did not end: its sandbox is stopped, its directory is renamed, its client goes."""
+    """What an unfinished upload leaves: its sandbox is stopped, its directory is renamed, its
+    client closes.
+    """
     os.mkdir(workspace, 0o777)
     os.chmod(workspace, 0o777)
     left = lambda: [os.path.join(base, n) for base, _, names in os.walk(workspace) for n in names if n not in ("old", "SANDBOX.md")]
@@ -222,7 +229,9 @@ def cut_uploads(d, workspace):
 
 
 def deep_trees(d):
-    """B24: a tree that is deeper than what the remover remembers of the way up, with files beside each directory."""
+    """B24: a tree that is deeper than the path that the remover remembers, with files beside each
+    directory.
+    """
     wrong = []
     with Workspace(text=BLOCK) as w:
         os.chmod(w.folder, 0o755)
@@ -248,7 +257,9 @@ def deep_trees(d):
 
 
 def makers(d, box):
-    """B25: somebody makes names in a directory as fast as they are removed: that ends after a count of looks, with a code."""
+    """B25: a command creates names in a directory as fast as they are removed: the removal ends
+    after a number of passes, with a code.
+    """
     job = d.exec(box, ["perl", "-e", "mkdir '/home/agent/busy'; for (;;) { for my $n (1 .. 200) { open my $f, '>', \"/home/agent/busy/$n\" or mkdir '/home/agent/busy' } }"], background=True)
     until("it makes names", lambda: d.call("GET", "/v1/sandboxes/%s/files/stat?path=/home/agent/busy/200" % box).status == 200)
     a = d.call("DELETE", files(box, "/home/agent/busy", recursive="true"), timeout=600)

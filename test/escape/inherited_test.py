@@ -59,7 +59,8 @@ def limit(number, soft, hard):
 
 
 INF = resource.RLIM_INFINITY
-# the caller has | made so by | only root may make it so | what is looked at, and what it must be | the layer that, off, hands it on (None: nothing does)
+# the caller has | set by | only root can set it | what is read inside, and its value | the layer
+# without which it is inherited (None: none)
 ROWS = [
     ("real-time class", fifo, True, ("policy", 0), "reset"),
     ("class idle", idle, False, ("policy", 0), "reset"),
@@ -79,7 +80,7 @@ ROWS = [
     ("data of at most 2 GiB", limit(resource.RLIMIT_DATA, 2 << 30, INF), False, ("DATA", [INF, INF]), "reset"),
     ("a stack of 64 MiB", limit(resource.RLIMIT_STACK, 64 << 20, INF), False, ("STACK", [8 << 20, INF]), "reset"),
 ]
-# These a user may not take back from himself; for him they stay, as SECURITY.md says.
+# A user cannot take these back; for an ordinary user they stay, as SECURITY.md says.
 STAYS = ("class idle", "a niceness of 10")
 
 

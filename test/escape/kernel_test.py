@@ -49,7 +49,9 @@ def a01_own_program(rig, person):
 
 
 def a01_seals(rig, person):
-    """The maker runs from a sealed memory file; an unsealed one of our own shows what open would look like."""
+    """The maker runs from a sealed memory file; an unsealed one of this test shows what an open one
+    would look like.
+    """
     work = person.directory()
     person.file(os.path.join(work, "SANDBOX.md"), manifest())
     process = subprocess.Popen(person.command([rig.shipped, "run", "-w", work, "--", "sh", "-c", "echo up; sleep 20"]),
@@ -83,7 +85,7 @@ def seals_of(fd):
 
 
 def a02_descriptors(rig, person):
-    """The caller has a file, a directory and a socket open at odd numbers."""
+    """The caller has a file, a directory and a socket open at unusual numbers."""
     ends = socket.socketpair()
     opened = [os.open("/etc/passwd", os.O_RDONLY), os.open("/", os.O_RDONLY), os.dup(ends[0].fileno())]
     for fd, number in zip(opened, (9, 77, 200)):
@@ -96,7 +98,9 @@ def a02_descriptors(rig, person):
 
 
 def a03_directory(rig, person):
-    """No working directory leads outside; the control: a shell on the host given the same descriptor does see it."""
+    """No working directory leads outside; the control: a shell on the host with the same descriptor
+    does see it.
+    """
     outside = os.open(os.path.dirname(rig.canary), os.O_RDONLY)
     os.dup2(outside, 9)
     places = [*(f"/proc/self/fd/{n}" for n in (*range(3, 14), 77, 255)), "/proc/1/cwd", "/proc/1/root", "/proc/self/root/..",
@@ -243,7 +247,8 @@ tell("fork_and_threads_fail", in_child(lambda: 7) != 7)
 
 
 def a06_propagation(rig, person):
-    """In a mount namespace of our own, whose tree is shared, so that the host's is not touched."""
+    """In a mount namespace of this test, whose tree is shared, so that the host's is not touched.
+    """
     if os.getuid() != 0:
         rig.tap.skip(f"A06 a later mount of the host does not come in ({person.name})", "only root may mount on the host")
         return
@@ -260,7 +265,7 @@ def a06_propagation(rig, person):
         rig.tap.ok("END" in text and ("seen" in text) == is_seen, f"A06 {label} ({person.name})", text)
         if not is_seen:
             during = set(open(out + ".during").read().split()) - {line.split()[4] for line in open("/proc/self/mountinfo")}
-            during = {at for at in during if at.startswith(work) or not at.startswith(tempfile.gettempdir() + "/")}      # others are of other tests
+            during = {at for at in during if at.startswith(work) or not at.startswith(tempfile.gettempdir() + "/")}      # others belong to other tests
             rig.tap.ok(during <= {work + "/later"}, f"A06 no mount of a box comes out ({person.name})", *during)
 
 
@@ -325,7 +330,7 @@ def values_of_groups():
 
 def a09_groups(rig, person):
     with open("/proc/self/cgroup", encoding="utf-8") as f:
-        at_root = "0::/\n" in f                        # in a group of its own a new namespace shows a part only, and that the kernel does not mount here
+        at_root = "0::/\n" in f                        # in a group of its own a new namespace shows a part only, and the kernel does not mount that here
     before = values_of_groups()
     rig.row(person, "A09 no control group can be mounted, seen or named", A09, ["filter", "landlock", "cgroup_ns"],
             needed=({"cgroup_mount"} if at_root else {"group_names"}) | ({"group_names"} if person.is_root else set()))
@@ -341,7 +346,9 @@ def descendants(pid):
 
 
 def a10_leaving(rig, person):
-    """Forks that try to leave: from outside all of the box's processes are in one set of groups, and not in ours."""
+    """Forks that try to leave: from outside, all of the box's processes are in one set of groups,
+    and not in this test's.
+    """
     work = person.directory()
     person.file(os.path.join(work, "payload.py"), "import os, signal, sys\n" + A10)
     person.file(os.path.join(work, "SANDBOX.md"), manifest())
@@ -396,7 +403,7 @@ tell("x32", in_child(lambda: 0 if call(0x40000000 + 39) == os.getpid() else 101)
 
 
 def a11_terminal(rig, person):
-    """The sandbox gets a terminal; ours outside must receive nothing to read."""
+    """The sandbox gets a terminal; this test's terminal outside must receive nothing to read."""
     for off in (None, ["filter"]):
         work = rig.payload(person, A11)
         master, slave = pty.openpty()
@@ -462,7 +469,7 @@ def a13_abstract(rig, person):
 
 
 def a14_named(rig, person):
-    """In a writable workspace, in a directory mounted read-only, and among the tools."""
+    """In a writable workspace, in a read-only mount, and among the tools."""
     made = []
     only, tools = person.directory(0o755), person.directory(0o755)
     person.file(os.path.join(tools, "bin", "tool"), "#!/bin/sh\necho tool\n", 0o755)
@@ -581,7 +588,7 @@ def a16_pid_one(rig, person):
 def a17_keys(rig, person):
     """The caller's session keyring holds a key; the same call on the host finds it."""
     name = "carrel-canary-" + secrets.token_hex(4)
-    libc.syscall(250, 1, ctypes.c_long(0))             # KEYCTL_JOIN_SESSION_KEYRING: one of our own, gone with us
+    libc.syscall(250, 1, ctypes.c_long(0))             # KEYCTL_JOIN_SESSION_KEYRING: a new one, which ends with this process
     if libc.syscall(248, b"user", name.encode(), b"secret", 6, ctypes.c_long(-3)) < 0:
         rig.tap.skip(f"A17 keyrings ({person.name})", "this host gives no keys")
         return
@@ -623,7 +630,7 @@ def a21_received(rig, person):
 
 
 def a22_privileged(rig, person):
-    """Arguments that do nothing even to root on the host, which is the control."""
+    """With arguments that have no effect even for root on the host, which is the control."""
     needed = A22_ANYBODY
     if person.is_root:
         needed = needed | {"bpf", "userfaultfd", "syslog", "acct", "swapon", "reboot",
@@ -740,7 +747,7 @@ def a27_ids(rig, person):
             os.chown(path, 1234, 1234)
         os.chmod(work, 0o755)
 
-    # Under bwrap root stays root; its uid inside is 0, so the control does not ask for ours.
+    # Under bwrap root stays root; its uid inside is 0, so the control does not compare uids.
     work = rig.row(person, "A27 root's private file stays root's", A27, "bwrap", prepare=prepare, needed={"read", "chmod", "setuid"})
     made = os.stat(os.path.join(work, "mine"))
     rig.tap.ok(made.st_uid in (0, 1234), f"A27 a new file has an owner of the host ({person.name})", made)
@@ -826,7 +833,7 @@ def a30_users(rig, person):
 
 
 def a32_identity(rig, person):
-    """The workspace's own path is in mountinfo, and cannot be kept out of it: see SECURITY.md."""
+    """The workspace's own path is in mountinfo, and cannot be hidden there: see SECURITY.md."""
     host = os.uname().nodename                         # a short name may be part of any word
     words = [*(["host=" + host] if len(host) > 5 and host != "carrel" else []), "canary=" + os.path.dirname(rig.canary), "program=" + rig.shipped]
     machine = "/etc/machine-id"
@@ -836,7 +843,9 @@ def a32_identity(rig, person):
 
 
 def a33_lacking(rig, person):
-    """A kernel without one mechanism: refused in words, or as closed as ever; never run with less."""
+    """A kernel without one mechanism: refused with a reason, or as closed as ever; never run with
+    less.
+    """
     shim = os.path.join(os.path.dirname(os.environ.get("CARREL") or os.path.join(rig_top(), "build", "carrel")), "test", "shim")
     if not os.access(shim, os.X_OK):
         rig.tap.ok(False, f"A33 {shim} is missing")

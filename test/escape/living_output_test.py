@@ -17,8 +17,8 @@ from box_rig import DEEP, end, report
 from daemon_rig import Daemon, until
 
 FLOOD = 1000000000 if DEEP else 250000000
-FLAT_KIB = 24 * 1024     # more than this above its start, in any process of ours, is not flat
-READER_KIB = 512         # what the door may hold for one reader who does not read (EXCHANGE_HIGH)
+FLAT_KIB = 24 * 1024     # more than this above its start, in any process of Carrel, is not flat
+READER_KIB = 512         # what the door may hold for one reader that does not read (EXCHANGE_HIGH)
 
 
 def resident(pid):
@@ -45,7 +45,7 @@ def is_below(pid, top):
 
 
 def ours(d):
-    """The processes of this daemon and its boxes; others may run theirs beside us."""
+    """The processes of this daemon and its boxes; others may run theirs at the same time."""
     found = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -60,7 +60,7 @@ def ours(d):
 
 
 class Watch:
-    """The most that each process of ours held, while it lasts."""
+    """The most memory that each of these processes held meanwhile."""
 
     def __init__(self, d):
         self.daemon = d
@@ -89,7 +89,7 @@ class Watch:
 
 
 def slow_reader(d, box):
-    """E01, E02: a flood, and who asked for it reads a little and then nothing more until the end."""
+    """E01, E02: a flood, with a caller that reads a little and then nothing more until the end."""
     wrong = []
     c = d.connection(timeout=300)
     with Watch(d) as watch:
@@ -120,7 +120,7 @@ def slow_reader(d, box):
 
 
 def many_slow(d, box):
-    """E02: fifty readers that do not read hold up nobody."""
+    """E02: fifty readers that do not read delay no other."""
     wrong, open_ones = [], []
     with Watch(d) as watch:
         job = d.exec(box, "head -c 200000000 /dev/zero", background=True, timeout_ms=110000)
@@ -138,7 +138,7 @@ def many_slow(d, box):
 
 
 def lossless(d, box):
-    """A foreground caller loses nothing: the command waits for who reads slowly."""
+    """A foreground caller loses nothing: the command waits for a slow reader."""
     wrong = []
     c = d.connection(timeout=300)
     body = json.dumps({"command": "head -c 64000000 /dev/urandom | tee /home/agent/copy | cat; sha256sum /home/agent/copy >&2", "lossless": True, "timeout_ms": 100000})
@@ -169,7 +169,7 @@ def lossless(d, box):
 
 
 def text_edges(d, box):
-    """E04: whatever bytes, the JSON is valid and equals Python's replacement of the whole."""
+    """E04: for all bytes the JSON is valid and equals Python's replacement of the whole."""
     wrong = []
     cases = [bytes(range(256)), b"\xc0\x80", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80", b"a" * 4095 + "\U0001f600".encode() + b"b",
              b"a" * 65533 + "\U0001f600".encode(), "é".encode() * 33000, b"\xf0\x9f\x98", b"\xff" * 1000, b"x\xe2\x82"]
@@ -185,7 +185,8 @@ def text_edges(d, box):
         if text != raw.decode(errors="replace"):
             wrong.append("streamed, %r... became %r... (%d, not %d)" % (raw[:20], text[:20], len(text), len(raw.decode(errors="replace"))))
     report("E04 broken UTF-8 at every edge", wrong)
-    # The beginning of a character, and only once that is known to have been read, many others that are none.
+    # The first byte of a character; when it has certainly been read, many bytes that are not
+    # characters.
     text = ""
     for name, data in d.stream("POST", "/v1/sandboxes/%s/execs" % box, {"command": "printf 'x\\355'; until [ -e go ]; do :; done; printf '\\356\\357\\360\\361\\362y\\303'", "cwd": "/home/agent"}):
         if name == "stdout":
@@ -196,7 +197,7 @@ def text_edges(d, box):
 
 
 def offsets(d, box):
-    """Re-attaching from any offset gives the rest, with no gap and no repeat."""
+    """Attaching again at any offset gives the rest, with no gap and no repeat."""
     job = d.exec(box, "i=0; while [ $i -lt 300 ]; do echo line$i; i=$((i+1)); sleep 0.002; done", background=True)
     path = "/v1/sandboxes/%s/execs/%d/output" % (box, job["exec"])
     text, wrong = "", []
@@ -207,7 +208,7 @@ def offsets(d, box):
                     wrong.append("a frame at %d after %d bytes" % (data["offset"], len(text)))
                 text += data["data"]
                 if len(text) % 3 == 0:
-                    break              # hang up somewhere
+                    break              # close at some position
             if name == "end":
                 break
         else:
@@ -220,7 +221,7 @@ def offsets(d, box):
 
 
 def records(d, box):
-    """E06: names and arguments with line ends do not make lines of ours."""
+    """E06: names and arguments with line ends do not create lines in Carrel's output."""
     wrong = []
     odd = 'x\n{"seq":1}\u2028\r\n'
     d.exec(box, ["sh", "-c", "true", odd])
@@ -234,7 +235,7 @@ def records(d, box):
 
 
 def asks(d, box):
-    """E10: odd questions about output are refused, or answered within bounds."""
+    """E10: unusual requests for output are refused, or answered within limits."""
     d.exec(box, "echo x")
     wrong = []
     for query in ("stdout_offset=-1", "stdout_offset=x", "wait=maybe", "unknown=1"):

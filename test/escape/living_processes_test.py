@@ -30,7 +30,7 @@ def beats(d, box):
 
 
 def is_quiet(d, box):
-    """Did the heartbeat stop? Two looks with other work between them."""
+    """Whether the heartbeat stopped: two checks with other work between them."""
     first = beats(d, box)
     for _ in range(5):
         d.exec(box, "sleep 0.03")
@@ -38,7 +38,7 @@ def is_quiet(d, box):
 
 
 def tree_kill(d, _):
-    """C01, C02: whatever a tree does to get away, a timeout, a kill and a task's end reach it."""
+    """C01, C02: whatever a tree does to escape, a timeout, a kill and a task's end reach it."""
     side_by_side(*(lambda how=how: tree_kill_by(d, how) for how in ("timeout", "kill", "task", "signal-proof")))
 
 
@@ -47,7 +47,7 @@ def tree_kill_by(d, how):
     d.exec(box, "mkdir -p /home/agent")
     wrong = []
     try:
-        # A machine that is too busy to let them beat in the time they have gives them more of it.
+        # On a busy machine that delays the heartbeats, they get more time.
         for timeout_ms in (1500 * SLOW, 6000 * SLOW, 60000 * SLOW):
             path = escaper_start(d, box, how, timeout_ms)
             if until("its children beat, or are over", lambda: "beat" if beats(d, box) > 3 else is_over(d, path)) == "beat":
@@ -71,7 +71,7 @@ def is_over(d, path):
 
 
 def escaper_start(d, box, how, timeout_ms):
-    """The path of an exec whose children get away; `how`: what its time hangs on."""
+    """The path of an exec whose children try to escape; `how`: what limits its time."""
     d.exec(box, "rm -f /home/agent/beat*")
     code = ("import signal\nfor s in (1, 2, 3, 15): signal.signal(s, signal.SIG_IGN)\n" if how == "signal-proof" else "") + ESCAPER
     fields = {"background": True}
@@ -84,7 +84,7 @@ def escaper_start(d, box, how, timeout_ms):
 
 
 def fork_race(d, box):
-    """C04: a fork bomb is held and killed."""
+    """C04: a fork bomb is limited and killed."""
     job = d.exec(box, ["perl", "-e", "fork while 1"], background=True, timeout_ms=400 * SLOW)
     path = "/v1/sandboxes/%s/execs/%d" % (box, job["exec"])
     wrong = []
@@ -126,7 +126,7 @@ def orphans(d, box):
 
 
 def exit_fidelity(d, box):
-    """C11: every status and signal comes through."""
+    """C11: every status and signal is reported."""
     wrong = []
     for code in list(range(0, 256, 17)) + [1, 2, 126, 127, 128, 255]:
         e = d.exec(box, ["sh", "-c", "exit %d" % code])
@@ -140,7 +140,7 @@ def exit_fidelity(d, box):
 
 
 def supervisor_signals(d, box):
-    """C10: the payload cannot reach pid 1 or us."""
+    """C10: the payload cannot reach pid 1 or Carrel's processes."""
     other = d.create(start=True)
     d.exec(box, "kill -9 1; kill -TERM 1; true")
     d.exec(box, "kill -9 -1")
@@ -154,7 +154,7 @@ def supervisor_signals(d, box):
 
 
 def stdin_abuse(d, box):
-    """C12: much input to who does not read, and to who has gone."""
+    """C12: much input for a command that does not read, and for one that has ended."""
     wrong = []
     for command in ("sleep 0.2", "true", "head -c 10 >/dev/null"):
         job = d.exec(box, command, background=True, stdin=True)
@@ -179,7 +179,7 @@ def stdin_abuse(d, box):
 
 
 def extend_arithmetic(d):
-    """C13: the time left is never bent."""
+    """C13: the remaining time is always correct."""
     box = d.create(timeout_ms=60000)
     wrong = []
     for value in (-1, 0, "x", 1.5, None, True, 1e30, 9223372036854775807, 18446744073709551615):
@@ -200,7 +200,7 @@ def extend_arithmetic(d):
 
 
 def no_mixing(d, box):
-    """C14: sixty-four at once, each its own bytes."""
+    """C14: sixty-four at once, each gets its own bytes."""
     wrong = []
 
     def one(i):
@@ -218,7 +218,7 @@ def no_mixing(d, box):
 
 
 def disconnect(d, box):
-    """C15: who goes takes a foreground exec along, and no background one."""
+    """C15: closing the connection kills a foreground exec, and no background one."""
     wrong = []
     stream = d.stream("POST", "/v1/sandboxes/%s/execs" % box, {"command": "sleep 987"})
     name, data = next(stream)
@@ -237,13 +237,13 @@ def disconnect(d, box):
 
 
 def races(d):
-    """C08: stopping at any moment of creating and running."""
+    """C08: stops at any moment of creating and running."""
     wrong = []
     for i in range(60 if DEEP else 20):
         box = d.create(start=True)
         t = threading.Thread(target=lambda b=box: d.call("POST", "/v1/sandboxes/%s/execs" % b, {"command": "true"}))
         t.start()
-        time.sleep((i % 20) / 1000)       # which moment is met does not matter; that there are many does
+        time.sleep((i % 20) / 1000)       # it does not matter which moments are met, only that there are many
         first, second = d.call("DELETE", "/v1/sandboxes/" + box), d.call("DELETE", "/v1/sandboxes/" + box)
         t.join(300)
         if first.json != {"existed": True} or second.json != {"existed": False}:
@@ -277,7 +277,7 @@ LARGE = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\nlimits: {timeout_
 
 
 def main():
-    """All of them, or those that are named."""
+    """All of them, or the named ones."""
     parts = (tree_kill, fork_race, odd_numbers, orphans, exit_fidelity, stdin_abuse, extend_arithmetic, no_mixing, disconnect, races, contract_under_load, supervisor_signals)
     with Daemon() as d:
         box = d.create(start=True)

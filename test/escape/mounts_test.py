@@ -92,9 +92,9 @@ def b09_read_only(rig, person):
     rig.tap.ok(not missing, f"B09 without read_only,overlay,landlock all but a remount works ({person.name})", missing, *seen.tell())
     work = rig.payload(person, B09)
     person.file(os.path.join(work, "SANDBOX.md"), setting)
-    for off in (["landlock"], ["read_only", "overlay"]):     # each wall holds alone
+    for off in (["landlock"], ["read_only", "overlay"]):     # each of these two is enough alone
         done = rig.run(person, ["python3", "payload.py"], work, off=off, options=["--host", host])
-        still = done.opened - ({"chmod", "utimes", "attribute"} if "read_only" in off else set())   # Landlock does not know of these
+        still = done.opened - ({"chmod", "utimes", "attribute"} if "read_only" in off else set())   # Landlock does not check these
         rig.tap.ok(done.has_ended and not still, f"B09 without {','.join(off)} the other wall holds ({person.name})", *done.tell())
 
 
@@ -108,7 +108,7 @@ def look_at(top):
 
 
 def b10_beneath(rig, person):
-    """The source holds two mounts of the host, made in a mount namespace of our own."""
+    """The source contains two mounts of the host, created in a mount namespace of this test."""
     name = f"B10 what is mounted beneath a read-only mount is read-only ({person.name})"
     if os.getuid() != 0:
         rig.tap.skip(name, "only root may mount on the host")
@@ -122,7 +122,8 @@ def b10_beneath(rig, person):
     host = host_file(person, mountables={"@test/data": {"path": data}})
     setting = manifest([WORKSPACE, {"source": {"ref": "@test/data"}, "at": "/data", "mode": "read-only"}])
     for propagation in ("private", "shared"):
-        # A tmpfs of root cannot be given to another id before 6.3; where it can, files in it are root's as before.
+        # A tmpfs of root cannot be mapped to another id before 6.3; since then, files in it are
+        # root's as before.
         outer = ["unshare", "-m", "--propagation", propagation, "sh", "-c", lay, "sh"]
         rig.row(person, f"{name}, {propagation}", B10, ["read_only", "overlay", "landlock"], setting=setting, options=["--host", host],
                 outer=outer, needed={"write_tmpfs", "write_bound"})
@@ -207,7 +208,8 @@ def b14_source(rig, person):
 PROTECTED = [".git/hooks/pre-commit", ".git/config", ".git/config.worktree", ".git/commondir", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".envrc", ".mcp.json", ".claude/settings.json",
              ".codex/config.toml", ".cursor/mcp.json", ".gemini/settings.json", ".vscode/tasks.json", "SANDBOX.md", "WORKSPACE.md", "SECRETS.md"]
 
-# These may hold a comment of the payload's: what runs nothing stays (rows W04 of workspace_test.py).
+# These may contain a comment of the payload's: what runs nothing is kept (rows W04 of
+# workspace_test.py).
 JUDGED = (".git/config", ".git/config.worktree")
 
 B15 = r'''
@@ -280,12 +282,13 @@ def evil_in(work):
     return found
 
 
-# What lay_out() lays out is held. The rest is not there: it may be made, and is moved away.
+# What lay_out() creates is protected. Other names do not exist: they may be created, and are moved
+# away.
 HELD = (".git/hooks", ".bashrc:", ".vscode", ".claude", "SANDBOX.md:")
 
 
 def is_held(word):
-    """Of `way:path`: a way to change what exists."""
+    """For `way:path`: a way to change an existing name."""
     path = word.split(":", 1)[1] + ":" if ":" in word else ""
     return any(path.startswith(h) for h in HELD)
 
@@ -315,7 +318,9 @@ def b15_protected(rig, person):
 
 
 def b15_second_way(rig, person):
-    """The same names by a second mount of the same place, and by a mount of a place within it."""
+    """The same names through a second mount of the same place, and through a mount of a place
+    within it.
+    """
     for label, mounts, base, names in (
             ("a second mount of the workspace", [WORKSPACE, inline(".", "/again")], "/again", PROTECTED),
             ("a mount of .git", [WORKSPACE, inline(".git", "/within")], "/within", ["hooks/pre-commit", "config"]),
@@ -341,7 +346,9 @@ tried("config", lambda: open(".git/config", "a").write("[core]\n\tfsmonitor = \"
 
 
 def b17_git(rig, person):
-    """After the sandbox has ended the host runs git in the workspace: it must run nothing of the payload's."""
+    """After the sandbox has ended, the host runs git in the workspace: it must run nothing of the
+    payload's.
+    """
     if not shutil.which("git"):
         rig.tap.skip(f"B17 git on the host runs nothing of the payload's ({person.name})", "git is not installed here")
         return
@@ -359,7 +366,9 @@ def b17_git(rig, person):
 
 
 def b15_neighbour(rig, person):
-    """While a second sandbox of the same workspace runs, the first ends: what guards the second must not go with it."""
+    """While a second sandbox of the same workspace runs, the first ends: the guard of the second
+    must stay.
+    """
     wait = "echo up; cat >/dev/null; python3 payload.py " + " ".join(PROTECTED)
     work = rig.payload(person, B15)
     person.file(os.path.join(work, "SANDBOX.md"), manifest())

@@ -38,14 +38,14 @@ def new(rig, person):
 
 
 def deep(rig, person, work):
-    """A repository of the project's where Carrel does not look when it starts."""
+    """A repository of the project, at a place that Carrel does not search when it starts."""
     person.file(os.path.join(work, "a/b/c/README"), "")
     git(rig, person, os.path.join(work, "a/b/c"), "init", "-q")
     git(rig, person, os.path.join(work, "a/b/c"), "commit", "-q", "--allow-empty", "-m", "one")
 
 
 def store(rig, person, work):
-    """A directory that is one in all but its name: a fixture of a project's tests."""
+    """A directory that is a repository except for its name: a fixture of a project's tests."""
     deep(rig, person, work)
     git(rig, person, os.path.join(work, "a/b/c"), "config", "core.fsmonitor", f"touch '{work}/evil'; false")
     os.rename(os.path.join(work, "a/b/c/.git"), os.path.join(work, "a/b/c/dotgit"))
@@ -60,7 +60,8 @@ def nothing(rig, person, work):
     del rig, person, work
 
 
-# Label, what the host has, what the command does, what must be reported (kind, end of the name, what runs), git of the host: where, words.
+# Label, files of the host, what the command does, what must be reported (kind, end of the name,
+# what runs), git of the host: where, words.
 STATUS, COMMIT = ["status", "--short"], ["commit", "-q", "--allow-empty", "-m", "two"]
 ROWS = [
     ("a repository", nothing, f"git init -q lib; git -C lib {EVIL}", ("repository", "/lib/.git", "core.fsmonitor"), "lib", STATUS),
@@ -96,7 +97,7 @@ ROWS = [
 
 
 def told(done):
-    """What the run reported: {(kind, name): what runs}, and the command that looks at each."""
+    """What the run reported: {(kind, name): what runs}, and the command that shows each."""
     try:
         left = json.loads(done.out)["left_behind"]
     except (ValueError, KeyError):
@@ -127,7 +128,7 @@ def w06_found(rig, person):
             rig.tap.ok(quiet and os.path.exists(os.path.join(work, "evil")), f"W06 {label}: the report's command runs nothing, and git does ({person.name})", *ran.tell(), quiet, *looks)
 
 
-# An index that git can read more of than we do, or nobody.
+# An index of which git reads more than Carrel, or that no program can read.
 LIES = [
     ("corrupt", "git add SANDBOX.md; python3 -c \"f=open('.git/index','r+b'); f.seek(11); f.write(b'\\xff')\""),
     ("split", "git config core.splitIndex true; git update-index --split-index --add SANDBOX.md"),
@@ -148,7 +149,7 @@ def w06_index(rig, person):
 
 
 def w06_quiet(rig, person):
-    """What is ordinary is not reported: repositories that were there, and work in them."""
+    """Ordinary work is not reported: repositories that existed, and work in them."""
     work = new(rig, person)
     deep(rig, person, work)
     git(rig, person, os.path.join(work, "a/b/c"), "config", "alias.st", "status")
@@ -185,7 +186,7 @@ def w06_bounds(rig, person):
 
 
 def w06_case(rig, person):
-    """`.GIT` is `.git` where the file system says so."""
+    """`.GIT` is `.git` if the file system ignores case."""
     title = f"W06 names in another case, where the file system does not tell them apart ({person.name})"
     if os.getuid() != 0 or not person.is_root:
         rig.tap.skip(title, "takes root, to mount such a file system")
@@ -211,7 +212,9 @@ def w06_case(rig, person):
 
 
 def w06_living(rig, person):
-    """When the last command has ended, as an event; what a person makes meanwhile is the person's."""
+    """When the last command has ended, as an event; what a person creates meanwhile belongs to the
+    person.
+    """
     if person is not rig.people[0]:
         return
     from daemon_rig import Daemon
@@ -220,7 +223,7 @@ def w06_living(rig, person):
             return subprocess.run([rig.shipped, words[0], "--state", d.state, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
 
         def found(end):
-            """Waits for the event of a name that ends so; what came before it."""
+            """Waits for the event of a name with this end; earlier events."""
             seen = []
             for line in events.stdout:
                 seen.append(json.loads(line))
@@ -253,7 +256,9 @@ def w06_living(rig, person):
 
 
 def w07_worktrees(rig, person):
-    """The workspace's repository has a linked worktree outside: git there reads what the command could write."""
+    """The workspace's repository has a linked worktree outside: git there reads what the command
+    could write.
+    """
     for off in (None, ["protect"]):
         work = new(rig, person)
         side = work + "-side"
@@ -270,7 +275,7 @@ def w07_worktrees(rig, person):
 
 
 def w06_worktree(rig, person):
-    """The workspace is a linked worktree: its index lies in the repository's directory."""
+    """The workspace is a linked worktree: its index is in the repository's directory."""
     for off in (None, ["protect"]):
         work = new(rig, person)
         side = work + "-tree"

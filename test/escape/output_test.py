@@ -27,14 +27,16 @@ def on_terminal(ws, *options):
         while chunk := os.read(master, 65536):
             seen += chunk
     except OSError:
-        pass  # the other end is closed: all was read
+        pass  # the other end is closed: everything was read
     os.close(master)
     p.wait(300)
     return seen.replace(b"\r\n", b"\n")
 
 
 def peak(pid):
-    """The most memory that a process, or one below it, has held since it began as that program; KiB."""
+    """The most memory, in KiB, that a process, or one below it, has held since it executed that
+    program.
+    """
     try:
         with open("/proc/%d/status" % pid, encoding="utf-8", errors="replace") as f:
             most = max([int(line.split()[1]) for line in f if line.startswith("VmHWM:")] or [0])
@@ -46,7 +48,9 @@ def peak(pid):
 
 
 def peak_of(argv, is_kept=True):
-    """Status, output (or how much there was) and peak. Whoever writes waits for us meanwhile, on a full pipe or for a line."""
+    """Status, output (or its length) and peak. The writer waits for this test meanwhile, on a full
+    pipe or for a line.
+    """
     p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     out, total, most, block = b"", 0, 0, bytearray(1 << 20)
     while n := p.stdout.readinto1(block):
@@ -82,7 +86,7 @@ def flood():
 
 
 EDGES = (4095, 4096, 4097, 65535, 65536)
-# Each byte is a write of its own, so characters are cut between writes too.
+# Each byte is a write of its own, so characters are also cut between writes.
 SLOWLY = "import os,sys\nfor b in open('/workspace/bytes','rb').read(): os.write(1, bytes((b,)))"
 
 
@@ -148,7 +152,7 @@ def terminal():
         check("E05: ordinary text comes through, wherever it is cut", on_terminal(ws) == text.encode())
         ws.write("nasty", NASTY[0])
         check("E05: (control) --raw lets it through", b"\x1b]52" in on_terminal(ws, "--raw"))
-        harmless = [b"a\xc2", b"\xe2\x82\x9b31m"]       # there for where they are cut
+        harmless = [b"a\xc2", b"\xe2\x82\x9b31m"]       # rows about where characters are cut
         check("E05: (control) each of them as it is would be seen", [n for n in NASTY if is_clean(n)] == harmless)
 
 

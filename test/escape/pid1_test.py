@@ -30,13 +30,13 @@ from keeper_rig import Ends
 MANIFEST = manifest("timeout_ms: 600000, memory_mb: 512", "limits: {pids: 300, open_files: 256}")
 SEED = os.environ.get("CARREL_TEST_SEED") or "20261122"
 SEED = random.randrange(1 << 32) if SEED == "random" else int(SEED)
-FILES_S = 10           # seconds for a file operation; its own limit is 600, and commands of its sandbox can hold it up as long (SECURITY.md, Known limits)
+FILES_S = 10           # seconds for a file operation; its own limit is 600, and commands of its sandbox can delay it as long (SECURITY.md, Known limits)
 SECONDS = int(os.environ.get("CARREL_TEST_SECONDS") or 30)     # of the generator, with and without groups
 STOP = ["perl", "-e", "for (;;) { kill 'STOP', -1; select undef, undef, undef, 0.0002 }"]
 
 
 class Box:
-    """A living sandbox of this daemon, on a workspace of its own."""
+    """A living sandbox of this daemon, on its own workspace."""
 
     def __init__(self, d, workspace):
         self.d, self.workspace, self.ends = d, workspace, Ends(d)
@@ -47,7 +47,7 @@ class Box:
         return self.d.exec(self.id, argv, **fields)
 
     def begin(self, argv, **fields):
-        """In the background, and certain to run: its word stands in the workspace."""
+        """In the background, and certain to run: its file is in the workspace."""
         word = "begun-%d" % random.randrange(1 << 60)
         job = self.exec(["sh", "-c", 'mkdir "/workspace/%s"; exec "$@"' % word, "-", *argv], background=True, **fields)
         until("the attack begins", lambda: os.path.isdir(os.path.join(self.workspace.path, word)))
@@ -63,8 +63,8 @@ class Box:
         return until("exec %d ends" % number, lambda: (lambda x: x if x["state"] in ("ended", "failed") else None)(self.look(number)))
 
     def works(self):
-        """What is wrong with it, after everything that attacked it was killed."""
-        # The dead of an attack count as tasks until pid 1 has reaped them.
+        """What is wrong with it after everything that attacked it was killed."""
+        # The dead processes of an attack count as tasks until pid 1 has reaped them.
         ask = {"argv": ["sh", "-c", "echo here"], "timeout_ms": 30000 * SLOW}
         a = until("there is room for a task", lambda: (lambda a: a if a.code != "quota_exceeded" else None)(self.d.call("POST", self.path + "/execs", ask)))
         if a.status >= 300:
@@ -75,13 +75,13 @@ class Box:
 
 
 def together(calls):
-    """Runs them at the same time; what each gave, in order, or the exception."""
+    """Runs them at the same time. Returns the result of each, in order, or the exception."""
     answers = [None] * len(calls)
 
     def one(i):
         try:
             answers[i] = calls[i]()
-        except Exception as e:                         # an assertion is an answer of this row too
+        except Exception as e:                         # an assertion is a result of this row too
             answers[i] = e
 
     threads = [threading.Thread(target=one, args=(i,)) for i in range(len(calls))]
@@ -92,16 +92,18 @@ def together(calls):
     return answers
 
 
-latest = [0]           # milliseconds by which an end came after its limit, at most
+latest = [0]           # most milliseconds by which an end came after its limit
 
 
 def note(x, limit_ms):
-    """For the figure at the end. That one came too late is seen by what becomes of its sandbox: works() asks."""
+    """For the figure at the end. Whether one came too late shows in the state of its sandbox:
+    works() checks it.
+    """
     latest[0] = max(latest[0], x["duration_ms"] - limit_ms)
 
 
 def stop_storm(box, where):
-    """C17: SIGSTOP to everybody, all the time."""
+    """C17: SIGSTOP to every process, all the time."""
     wrong = []
     job = box.begin(STOP)
     for _ in range(5 if DEEP else 2):
@@ -117,11 +119,13 @@ def stop_storm(box, where):
 
 
 def lease(box, where):
-    """C18: what cannot be opened for long holds up nobody else, and no longer than its own limit."""
+    """C18: a file that cannot be opened for long delays no other command, and only until its own
+    limit.
+    """
     tool = box.workspace.write("tool", "#!/bin/sh\nexit 0\n", 0o755)
     wrong = []
     with open(tool, "rb") as held:
-        fcntl.fcntl(held.fileno(), fcntl.F_SETSIG, signal.SIGURG)      # ignored: we do not give it back when asked
+        fcntl.fcntl(held.fileno(), fcntl.F_SETSIG, signal.SIGURG)      # ignored: this test does not give it back when asked
         fcntl.fcntl(held.fileno(), fcntl.F_SETLEASE, fcntl.F_WRLCK)
         answers = []
         stuck = [threading.Thread(target=lambda: answers.append(box.exec(["/workspace/tool"], timeout_ms=60000))) for _ in range(3)]
@@ -158,7 +162,8 @@ def stopped_parent(box, where):
     report("C19 a command that stops its reaper is told as it ends (%s)" % where, wrong)
 
 
-# What the kernel lets one process of a user set for another. Each line: the call, and its errno, 0 where it was done.
+# What the kernel lets one process of a user set for another. Each line: the call, and its errno, 0
+# if it succeeded.
 SETTINGS = r"""
 import ctypes, struct
 libc = ctypes.CDLL(None, use_errno=True)
@@ -182,7 +187,8 @@ call("prlimit64", 302, 1, 7, bytes(16), None)
 
 
 def settings(_, where):
-    """C20: pid 1 has the payload's user id, and keeps its limits, its priority and its processors."""
+    """C20: pid 1 has the payload's user id, and keeps its limits, its priority and its processors.
+    """
     with Workspace(text=MANIFEST) as w:
         held, off = w.python(SETTINGS), w.without("filter", ["python3", "-c", SETTINGS]) if has_layers() else None
     lines = held.stdout.decode().split("\n")[:-1]
@@ -192,7 +198,8 @@ def settings(_, where):
     report("C20 nobody sets pid 1's limits, priority or processors (%s)" % where, wrong)
 
 
-# Each goes on until it is killed, and works on everybody whom it can reach. What they may do to pid 1 itself is in the last three.
+# Each continues until it is killed, and attacks every process that it can reach. The last three are
+# what they may do to pid 1 itself.
 LOOPS = {
     "stop": "for (;;) { kill 'STOP', -1; select undef, undef, undef, 0.0002 }",
     "stop one by one": "for (;;) { kill 'STOP', $_ for 1 .. 600 }",
@@ -229,7 +236,7 @@ REFUSALS = {"quota_exceeded", "sandbox_exec_failed", "invalid_argument"}
 
 
 def traced(box, where):
-    """C24: the kernel keeps a dead process from its parent as long as another traces it."""
+    """C24: the kernel hides a dead process from its parent as long as another process traces it."""
     job = box.begin(["perl", "-e", LOOPS["trace"]])
     wrong = [repr(x) for x in together([lambda: box.exec(["sleep", "30"], timeout_ms=500)] * 4)
              if isinstance(x, Exception) or x["outcome"] != "timed_out"]
@@ -240,7 +247,7 @@ def traced(box, where):
 
 
 class Victims:
-    """Commands and file operations of every kind, whose ends are asked for."""
+    """Commands and file operations of every kind, whose ends are checked."""
 
     def __init__(self, box, dice):
         self.box, self.dice, self.wrong, self.count, self.held_up, self.begun = box, dice, [], 0, 0, []
@@ -296,7 +303,7 @@ class Victims:
 
 
 def attacks(box, where):
-    """C17 to C19 and all their kin, in orders of chance."""
+    """C17 to C19 and all similar attacks, in random orders."""
     dice, began, rounds, wrong, count, held_up = random.Random("%d %s" % (SEED, where)), time.monotonic(), 0, [], 0, 0
     while not wrong and (rounds < 4 or (DEEP and time.monotonic() < began + SECONDS)):
         names = dice.sample(sorted(LOOPS), dice.randrange(1, 4))

@@ -26,7 +26,9 @@ def first_word(done):
 
 
 def asked(name, script, refused, is_open, layer="filter"):
-    """The script's first word inside; and with the layer off it is one that `is_open` accepts."""
+    """The first word that the script prints inside; with the layer off it is one that `is_open`
+    accepts.
+    """
     with Workspace() as ws:
         done = ws.python(CALLS + script)
         check("D12: %s" % name, first_word(done) in refused, done)
@@ -41,7 +43,9 @@ def aio():
 
 
 def huge_pages():
-    """The host may have none in reserve: what the kernel says of a descriptor that is no file tells its answer from the filter's."""
+    """The host may have no huge page in reserve: the kernel's answer for an invalid descriptor
+    differs from the filter's answer.
+    """
     asked("no huge page of the host's reserve", "l.mmap.restype=ctypes.c_long\nl.mmap.argtypes=[ctypes.c_void_p,ctypes.c_size_t]+[ctypes.c_int]*3+[ctypes.c_long]\n"
           "say(l.mmap(None,2<<20,3,0x40002,99,0))", (-12,), lambda r: r == -9)
 
@@ -49,7 +53,8 @@ def huge_pages():
 def of_the_machine():
     asked("no trigger of pressure", "try: f=open('/proc/pressure/memory','r+b',0); f.write(b'some 500000 2000000'+bytes(1)); print(0)\nexcept OSError as e: print(-e.errno)",
           (-2, -13, -95), lambda r: r == 0, "mask")
-    # Two sandboxes could speak by it: what one locks in its workspace, with which bytes, would stand in the other's.
+    # Two sandboxes could communicate with it: locks in one's workspace, and their byte ranges,
+    # would be visible in the other's.
     with tempfile.TemporaryFile() as f:
         fcntl.fcntl(f, OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 4242, 1, 0))
         asked("no list of the files that others have locked", "try: print(sum(line.split()[-1]=='4242' for line in open('/proc/locks')))\nexcept OSError as e: print(-e.errno)",
@@ -61,13 +66,14 @@ def of_the_machine():
 def kernel_protocols():
     with open("/proc/sys/net/ipv4/tcp_available_ulp", encoding="ascii") as f:
         has_one = f.read().split()
-    if not has_one:        # ENOENT is the kernel's answer as well: what tells the filter's apart is a closed descriptor
+    if not has_one:        # ENOENT is the kernel's answer too; a closed descriptor distinguishes the filter's
         asked("no second protocol upon TCP", "say(l.setsockopt(99,6,31,b'x',1))", (-2,), lambda r: r == -9)
     else:
         asked("no second protocol upon TCP", "say(l.setsockopt(99,6,31,b'%s',%d))" % (has_one[0], len(has_one[0])), (-2,), lambda r: r == -9)
 
 
-# A lease on what the host reads: through the read-only mount over SANDBOX.md, and on a file of the payload's own.
+# A lease on a file that the host reads: through the read-only mount over SANDBOX.md, and on a file
+# of the payload.
 LEASE = CALLS + "import fcntl,signal\nsignal.signal(signal.SIGIO,signal.SIG_IGN)\nf=os.open(%r,os.O_RDONLY)\n" \
         "try: fcntl.fcntl(f,fcntl.F_SETLEASE,fcntl.F_WRLCK); print('held',flush=True)\nexcept OSError as e: print(e.errno,flush=True)\nsys.stdin.readline()\n"
 
@@ -101,7 +107,8 @@ def opens(path):
         return False
 
 
-# MiB that connections to oneself hold unread; 160 at most, which is a fraction of what the machine has for all sockets.
+# MiB of unread bytes in connections to itself; at most 160, a fraction of what the machine has for
+# all sockets.
 UNREAD = "import socket\nl=socket.socket(); l.bind(('127.0.0.1',0)); l.listen(500)\nheld=[]; n=0; b=bytes(1<<16)\n" \
          "while n<160<<20 and len(held)<400:\n  c=socket.create_connection(l.getsockname()); a=l.accept()[0]; held+=[a,c]; c.setblocking(False)\n" \
          "  try:\n    while n<160<<20: n+=c.send(b)\n  except BlockingIOError: pass\nprint(n>>20,flush=True)"
@@ -124,7 +131,9 @@ TAKE = "n=0\nb=ctypes.create_string_buffer(8)\nwhile n<200000 and %s>=0: n+=1\np
 
 
 def of_the_caller():
-    """What is counted for the user who runs the sandbox: his editor, and his other sandboxes, live on the same pools."""
+    """What the kernel counts for the user that runs the sandbox: the user's editor and other
+    sandboxes use the same pools.
+    """
     asked("a part of the caller's inotify instances", TAKE % "l.inotify_init()", range(16, 65), lambda n: n > 64, "rlimits")
     asked("a part of the caller's signals and timers", TAKE % "l.timer_create(1,None,b)", range(1000, 4097), lambda n: n > 4096, "rlimits")
     with Workspace() as ws:
@@ -132,13 +141,15 @@ def of_the_caller():
         check("D12: a part of the caller's inotify watches", done.stdout == b"64\n65536\n", done)
 
 
-# Pipes made as large as an ordinary user may, MiB; held until a line comes.
+# Pipes as large as an ordinary user may set, MiB; held until a line comes.
 PIPES = "import fcntl,os,sys\nheld=[]\ntry:\n  while len(held)<200:\n    r,w=os.pipe(); held+=[r,w]; fcntl.fcntl(w,1031,1<<20)\nexcept OSError: pass\n" \
         "print(sum(fcntl.fcntl(w,1032) for w in held[1::2])>>20,flush=True)\nsys.stdin.readline()\n"
 
 
 def pipes():
-    """Known limit: how far it goes. The kernel's number for each user holds; without root that user is the caller."""
+    """Known limit: its extent. The kernel's limit for each user applies; without root that user is
+    the caller.
+    """
     with open("/proc/sys/fs/pipe-user-pages-soft", encoding="ascii") as f:
         most = int(f.read()) * os.sysconf("SC_PAGE_SIZE") >> 20
     if not 0 < most < 150:
@@ -159,7 +170,8 @@ def pipes():
             check("D12: (known limit) a new pipe of the caller has two pages at most meanwhile, and works", size <= 2 * os.sysconf("SC_PAGE_SIZE") or held < most - 1, size, held)
 
 
-# Files without bytes, on a workspace of 3000 inodes that is this test's own; waits at the end, so that only being ended ends it.
+# Files without bytes, on a workspace of 3000 inodes that belongs to this test; waits at the end, so
+# that only a kill ends it.
 FILES = "n=0\ntry:\n  while n<%d: open('/workspace/%%d'%%n,'w').close(); n+=1\nexcept OSError: pass\nprint(n,flush=True)\nimport time\ntime.sleep(%d)"
 
 
@@ -185,7 +197,9 @@ LOCK = "import fcntl,sys\nf=open('own','r+')\nfcntl.%s(f,fcntl.LOCK_EX)\nprint('
 
 
 def not_capped():
-    """What the table of pools calls not capped goes this far, as the known limits say; each could be shut only for every program."""
+    """Pools that the table calls not capped reach this far, as the known limits say; each could be
+    closed only for every program.
+    """
     with Workspace() as ws:
         check("D12: (known limit) a command may install filters of seccomp", first_word(ws.python(FILTER)) == 0)
         check("D12: (known limit) it may have disks written back", first_word(ws.python(CALLS + "l.sync(); say(l.syncfs(os.open('.',os.O_RDONLY)))")) == 0)

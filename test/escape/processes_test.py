@@ -19,14 +19,14 @@ HEARTBEAT = "(setsid setsid sh -c 'trap \"\" TERM INT HUP; while :; do printf . 
 
 
 def grows(ws):
-    """Five heartbeats long: proving that nothing comes takes time."""
+    """Five heartbeats long: to prove that none comes takes time."""
     before = ws.read("beat")
     time.sleep(0.1)
     return ws.read("beat") != before
 
 
 def goes_on(ws):
-    """A busy machine may hold a beat up for a while."""
+    """A busy machine may delay a beat for a while."""
     end_at = time.monotonic() + PATIENCE
     while not (is_growing := grows(ws)) and time.monotonic() < end_at:
         pass
@@ -34,7 +34,8 @@ def goes_on(ws):
 
 
 def marked(mark):
-    """Processes that carry the mark in their environment: it goes down to every child, whatever it calls itself."""
+    """Processes with the mark in their environment: every child inherits it, whatever its name is.
+    """
     found = []
     for pid, _ in descendants():
         try:
@@ -92,7 +93,7 @@ def signals_ignored():
 
 
 def heartbeat_of_timeout():
-    # A machine that is too busy to let it beat in the time it has gives it more of it.
+    # On a busy machine that delays the heartbeat, it gets more time.
     for timeout_ms in (1000, 4000, 60000):
         with Workspace(limits="timeout_ms: %d" % timeout_ms) as ws:
             done = ws.sh(HEARTBEAT + "sleep 999")
@@ -119,7 +120,7 @@ def death():
     report("C02: no group and no process is left", inventory.left())
 
 
-# Writes its count as it goes, so that a race can be seen to have been one.
+# Writes its count while it runs, to show that there was a race.
 FORK_RACE = "import os\nos.write(1,b'on\\n')\nwhile True:\n  try: os.fork()\n  except OSError: pass"
 TREE = "import os,time\nfor i in range(30):\n  if os.fork()==0:\n    os.setsid(); time.sleep(600); os._exit(0)\nos.write(1,b'on\\n')\ntime.sleep(%s)"
 
@@ -131,7 +132,7 @@ def race():
         inventory = Inventory()
         start = time.monotonic()
         done = ws.python(FORK_RACE, env=env)
-        left = [p for p in marked(mark) if not is_dead(p)]      # looked at once, at the very end of the call
+        left = [p for p in marked(mark) if not is_dead(p)]      # checked at once, at the end of the call
         check("C04: a fork race is over soon after the timeout", done.returncode == 124 and time.monotonic() - start < 60, done.returncode, time.monotonic() - start)
         report("C04: no process of it lives when the call returns", [("alive", p) for p in left])
         report("C04: nothing of it is left", inventory.left() + stop_marked(mark))
@@ -142,7 +143,7 @@ def race():
             begun = p.stdout.readline()
             seen = until("those inside can be seen from here", lambda: len(marked(mark)) >= 30)     # the control
             p.send_signal(number)
-            rest = p.communicate(timeout=300)[0]     # the end of the stream: nobody inside holds it any more, or carrel itself is gone
+            rest = p.communicate(timeout=300)[0]     # the end of the stream: no process inside holds it any more, or carrel itself has ended
             try:
                 until("nobody of them lives", lambda: not [q for q in marked(mark) if not is_dead(q)])
             except AssertionError as e:
@@ -163,7 +164,8 @@ REAP = "import os,sys,time\nfor i in range(%d):\n  p=os.fork()\n  if p==0:\n    
        "def state(p):\n  try: return open('/proc/%%s/stat'%%p).read().rsplit(')',1)[1].split()[0]\n  except OSError: return ''\n" \
        "for _ in range(%d):\n  s=[state(p) for p in os.listdir('/proc') if p.isdigit()]\n" \
        "  if 'Z' not in s: break\n  time.sleep(.01)\nprint(s.count('Z'), len(s))"
-# Finds the witness outside by its words and ends it: only then is the sandbox's own process id space no wall.
+# Finds the witness outside by its words and ends it: only then is the sandbox's process id
+# namespace no barrier.
 HUNT = "import os\nfor p in os.listdir('/proc'):\n  try:\n    if p.isdigit() and b'%s' in open('/proc/'+p+'/cmdline','rb').read().split(b'\\0'): os.kill(int(p),9); print('killed')\n  except OSError: pass\n" \
        "try: os.kill(%d, 9); print('killed by number')\nexcept OSError: pass\nprint('END')"
 
@@ -189,15 +191,18 @@ def supervisor():
         check("C10: (control) outside the hunt finds and ends it", witness.wait(300) == -9, witness.returncode)
 
 
-# Dies of the signal named, or says why it lives.
+# Dies of the named signal, or prints why it lives.
 DIE = "import os,resource,signal,sys\nn=int(sys.argv[1])\nresource.setrlimit(resource.RLIMIT_CORE,(0,0))\n" \
       "signal.pthread_sigmask(signal.SIG_UNBLOCK,{n})\nif n not in (9,19): signal.signal(n,signal.SIG_DFL)\nos.kill(os.getpid(),n)\nsys.exit(0)"
-# 20 to 22 stop nobody whose group has no parent in its session, and the group of the first command has none.
+# 20 to 22 do not stop a process whose group has no parent in its session, and the group of the
+# first command has none.
 KEEPS = {17: "ignored", 18: "continues", 19: "stops", 20: "ignored", 21: "ignored", 22: "ignored", 23: "ignored", 28: "ignored"}
 
 
 def fidelity():
-    """C11. Real-time signals too; what stops is stopped until the timeout; what is ignored is no ending."""
+    """C11. Real-time signals too; a stopped process stays stopped until the timeout; an ignored
+    signal ends nothing.
+    """
     with Workspace(limits="timeout_ms: 400") as ws:
         wrong, numbers = [], [n for n in range(1, 65) if n not in (32, 33) and (DEEP or n <= 34 or n == 64)]      # those two are the C library's own
         wrong += judge_ending(ws, 19, (124, "timed_out", None, None))
@@ -238,7 +243,9 @@ def streams():
 
 
 def chorus(ws, tokens):
-    """What each of them wrote: each its own run of carrel, or all into one pipe where there is no ws."""
+    """What each of them wrote: each in its own run of carrel, or all into one pipe if there is no
+    ws.
+    """
     shared = None if ws else os.pipe()
     runs = []
     for t in tokens:
@@ -285,6 +292,6 @@ if __name__ == "__main__":
     need_programs()
     own_place()
     race()
-    state()     # before there are threads: its child is spoiled between fork and exec
+    state()     # before there are threads: its child gets a fault between fork and exec
     side_by_side(death, supervisor, fidelity, streams)
     end()

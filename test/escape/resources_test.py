@@ -22,7 +22,7 @@ OUTER = None
 
 
 def outer_group():
-    """As root the whole test lives in a group of its own, so that a failure cannot take the machine."""
+    """As root the whole test is in its own group, so that a failure cannot take the machine."""
     global OUTER, BEFORE
     try:
         BEFORE = next(path for path in own_groups() if path.startswith("/sys/fs/cgroup/pids"))
@@ -32,7 +32,7 @@ def outer_group():
             with open(os.path.join(OUTER, name), "w", encoding="ascii") as f:
                 f.write(value)
     except (OSError, StopIteration):
-        OUTER = None    # not root, or no such hierarchy: the limits inside must do
+        OUTER = None    # not root, or no such hierarchy: the limits inside must be enough
 
 
 def leave_group():
@@ -78,7 +78,7 @@ TOUCH = "b=bytearray(128<<20)\nfor i in range(0,len(b),4096): b[i]=1"
 MEMFD = "import os\nfd=os.memfd_create('x')\nfor i in range(128): os.write(fd,bytes(1<<20))\nprint('all')"
 SHM = "import ctypes\nl=ctypes.CDLL(None,use_errno=True)\nl.shmat.restype=ctypes.c_void_p\ni=l.shmget(0,128<<20,0o1600)\na=l.shmat(i,None,0)\n" \
       "l.shmctl(i,0,None)\nctypes.memset(a,1,128<<20)\nprint('all')"
-# 24 MiB into each; says how many found room.
+# 24 MiB into each; prints how much fitted.
 FILL = "import os\nt=0\nfor i,d in enumerate(('/tmp','/run','/dev/shm',os.environ['HOME'],'/var/tmp')):\n  try:\n    with open('%s/f%d'%(d,i),'wb',0) as f:\n" \
        "      for _ in range(24): t+=f.write(bytes(1<<20))>>20\n  except OSError: pass\nprint(t)"
 INODES = "n=0\nd=%r\ntry:\n  while n<%d: open('%%s/%%d'%%(d,n),'w').close(); n+=1\nexcept OSError as e: print(n,e.errno)\nelse: print(n,0)"
@@ -113,7 +113,9 @@ def makes_images():
 
 
 def image_places():
-    """The same of private places on an image: /tmp and the home hold disk_mb together, less the table of files; /run and /dev/shm are memory beside it."""
+    """The same for private places on an image: /tmp and the home hold disk_mb together, less the
+    table of files; /run and /dev/shm are memory beside it.
+    """
     with Workspace(limits="memory_mb: 64", carrel="disk: image, limits: {disk_mb: 32}") as ws:
         total = filled(ws.python(FILL.replace("'/run','/dev/shm',", "")))
         check("D03: on an image /tmp, /var/tmp and the home hold disk_mb, less its table", 24 <= total <= 30, total)
@@ -181,7 +183,7 @@ SPIN = "import os\nfor i in range(%d):\n  if os.fork()==0: break\nos.write(1,b'o
 
 
 def processor():
-    """Events, not clocks: how often a peer comes to its end while the hog still runs."""
+    """Counts events, not time: how often another process finishes while the hog still runs."""
     with Workspace(limits="timeout_ms: 280000") as ws, Workspace() as other:
         hog = subprocess.Popen(ws.argv(["python3", "-c", SPIN % (4 * (os.cpu_count() or 1))]), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         hog.stdout.readline()
@@ -213,7 +215,7 @@ CRASH = "import os,resource,signal\nprint(resource.getrlimit(resource.RLIMIT_COR
 
 
 def files_at_hand():
-    """What others make beside us is no core."""
+    """Files of other programs are not cores."""
     return {os.path.join(place, name) for place in ("/", ".") for name in os.listdir(place) if "core" in name and os.path.isfile(os.path.join(place, name))}
 
 
@@ -246,13 +248,14 @@ TAKE = "import ctypes,os,sys\nl=ctypes.CDLL(None,use_errno=True)\nb=ctypes.creat
        "      if f()<0: return n,ctypes.get_errno()\n      n+=1\n  except OSError as e: return n,e.errno\n  return n,0\n"
 HOLD = TAKE + "print(*take(%d),flush=True)\nsys.stdin.readline()"
 ONE = TAKE + "print(*take(1),flush=True)"
-# One works, another process takes all, none works any more: where a pool is shared, the attack is felt.
+# One works, another process takes all, then none works: if a pool is shared, the attack has an
+# effect.
 FELT = TAKE + "import resource\nresource.setrlimit(resource.RLIMIT_SIGPENDING,(40000,40000))\nr,w=os.pipe()\nrest,held=os.pipe()\nfirst=take(1)\nif os.fork()==0:\n  os.close(held); take(200000); os.write(w,b'.')\n" \
        "  os.read(rest,1); os._exit(0)\nos.read(r,1)\nprint(first[0],take(1)[0],flush=True)"
 
 
 def one_outside(attempt):
-    """Whether the host still gives one: to us, and as root to a stranger."""
+    """Whether the host still has one: for this user, and as root for another user."""
     wraps = [["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups"], []] if ROOT else [[]]
     python = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin") or "python3"
     done = [subprocess.run([*w, python, "-S", "-c", ONE % attempt], cwd="/", stdout=subprocess.PIPE, timeout=300, check=False).stdout for w in wraps]
@@ -295,7 +298,8 @@ def much():
         check("D13: a hundred thousand variables: a typed refusal", status == 125 and answer["error"]["code"] == "invalid_argument", status, answer.get("error"))
         status, answer = ws.json(["python3", "-c", "import sys; print(len(sys.argv[1]))", "x" * 130000])
         check("D13: (control) one argument of 130000 bytes arrives whole", (status, answer.get("stdout")) == (0, "130000\n"), status, answer)
-        # More than 128 KiB in one string the kernel hands to no program: our caller is told before we begin, and so is who tries inside.
+        # The kernel passes no string of more than 128 KiB to a program: the caller gets an error
+        # before the start, and a command inside gets one too.
         done = ws.python("import os\ntry: os.execv('/bin/true',['true','x'*200000])\nexcept OSError as e: print(e.errno)")
         check("D13: one of 200 KiB is refused inside as anywhere (E2BIG)", done.stdout == b"7\n", done)
 

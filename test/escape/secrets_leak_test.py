@@ -30,18 +30,22 @@ SHOW = "printf %s \"$FROM_FILE$FROM_DIRECTORY$FROM_COMMAND$FROM_ENVIRONMENT\" | 
 
 
 def value():
-    """What stays one line, and looks different in every form: the middle is what the search is for."""
+    """A value that stays on one line, and looks different in every encoding: the search is for its
+    middle.
+    """
     return 'k/%s+"&%s?=' % (random.token_hex(12), random.token_hex(12))
 
 
 def forms(text):
-    """Ways in which it may stand somewhere, cut to the part that is the same whatever is before and behind it."""
+    """The encodings in which it may appear, cut to the part that does not depend on what is before
+    and after it.
+    """
     found = {text, urllib.parse.quote(text, safe=""), urllib.parse.quote_plus(text), json.dumps(text)[1:-1], text.encode().hex(), text.encode().hex().upper()}
     for before in range(3):
         whole = base64.b64encode(b"\0" * before + text.encode())
         middle = whole[4 if before else 0:len(whole) - 4].decode()
         found |= {middle, middle.replace("+", "-").replace("/", "_")}
-    found |= {part for part in re.findall(r"[0-9a-f]{24}", text)}              # whatever escapes the rest
+    found |= {part for part in re.findall(r"[0-9a-f]{24}", text)}              # however the rest is escaped
     return [f.encode() for f in found]
 
 
@@ -69,13 +73,13 @@ def is_outside(pid, ours=os.readlink("/proc/self/ns/pid")):
     try:
         return os.readlink("/proc/%s/ns/pid" % pid) == ours
     except PermissionError:
-        return True                    # whose namespace is not told: then neither is his environment
+        return True                    # its namespace is not readable: then neither is its environment
     except OSError:
         return False
 
 
 def shown(search):
-    """Every argv and environ outside the sandboxes that holds it."""
+    """Every argv and environ outside the sandboxes that contains it."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         for name in ("cmdline", "environ", "comm"):
@@ -103,7 +107,7 @@ class Watcher(threading.Thread):
 
 
 def finds(values):
-    """The search itself, on things that are there to be found."""
+    """A control: the search finds what exists."""
     search = Search(values)
     text = values[0]
     wrong = []
@@ -130,7 +134,7 @@ def finds(values):
 
 
 class Vault:
-    """The operator's own files: the only place outside where values may stand."""
+    """The operator's own files: the only place outside where values may be."""
 
     def __init__(self, folder, values):
         self.folder, self.values = folder, dict(zip(SLUGS, values))
@@ -161,7 +165,8 @@ class Vault:
 
 
 def mcp(d, command):
-    """A tool called over MCP, by an agent whose sandbox is its own. All that was said."""
+    """A tool called over MCP, by an agent with its own sandbox. Returns everything that was sent.
+    """
     with tempfile.TemporaryDirectory(prefix="carrel-leak-") as folder:
         path = os.path.join(folder, "SANDBOX.md")
         with open(path, "w", encoding="ascii") as f:
@@ -195,7 +200,7 @@ def manifest(names):
 
 
 def three_ways(d, vault, box, answers):
-    """The same values over REST, the command line and MCP; each command says only their hash."""
+    """The same values over REST, the command line and MCP; each command prints only their hash."""
     wanted = vault.hash()
     rest = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": SHOW, "key": "once"})
     answers.append(rest.body)
@@ -209,7 +214,7 @@ def three_ways(d, vault, box, answers):
 
 
 def errors(d, box, answers):
-    """What goes wrong says no value either."""
+    """Errors contain no value either."""
     for fields in ({"argv": ["/nonexistent"]}, {"argv": ["true"], "cwd": "/nonexistent"}, {"argv": ["x" * 100000, "y" * 100000]}, {"argv": []}, {"command": "true", "key": "once"},
                    {"argv": ["sh", "-c", "kill -SEGV $$"]}, {"argv": ["sleep", "60"], "timeout_ms": 50}, {"argv": ["true"], "env": {"bad name": "x"}}):
         a = d.call("POST", "/v1/sandboxes/%s/execs" % box, fields)
@@ -223,7 +228,7 @@ def errors(d, box, answers):
 
 
 def hang(d, vault, box, answers):
-    """While a source is being asked, and while the command runs."""
+    """While a source is being read, and while the command runs."""
     vault.put("hold", "")
     waiting = threading.Thread(target=lambda: answers.append(d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": SHOW}).body))
     waiting.start()
@@ -241,7 +246,7 @@ def hang(d, vault, box, answers):
 
 
 def inside(d, box):
-    """What is given inside: the names that were asked for, to the commands alone."""
+    """What the sandbox gets: only the requested names, and only for commands."""
     names = set(d.exec(box, "env | cut -d= -f1")["stdout"].split())
     names -= {"npm_config_fetch_retries", "PIP_RETRIES", "CARGO_NET_RETRY", "UV_HTTP_RETRIES"}      # without a network: docs/EGRESS.md
     check("inside there are the names of the manifest and the base set (I02)", names <= {"PATH", "HOME", "LANG", "TERM", "PWD", "USER", "LOGNAME", "SHELL", "SHLVL", "_", "OTHER", *SLUGS.values()}
@@ -252,7 +257,9 @@ def inside(d, box):
 
 
 def printed(d, box):
-    """What a command prints is its output, and the caller's: none of the daemon's own records holds it (I04)."""
+    """What a command prints is its output, and belongs to the caller: the daemon's own records do
+    not contain it (I04).
+    """
     ways = "printf %s \"$FROM_FILE\"; v=$FROM_FILE; printf %s \"${v%????}\"; sleep 0.1; printf %s \"${v#\"${v%????}\"}\"; for x in '' a ab; do printf %s%s $x \"$v\" | base64 -w0; echo; done;" \
            "printf %s \"$v\" | od -An -tx1 | tr -d ' \\n'; printf %s \"$v\" >&2"
     said = d.exec(box, ways)
@@ -262,7 +269,7 @@ def printed(d, box):
 
 
 def memory(pid, search):
-    """What its memory holds, as root sees it."""
+    """What its memory contains, as root sees it."""
     found = []
     try:
         with open("/proc/%d/maps" % pid, encoding="utf-8") as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
@@ -310,7 +317,9 @@ def killed(d, vault, box, running, answers):
 
 
 def crashes(d, vault, folder):
-    """A core would hold what memory does. Whether this machine writes cores where they can be found is tried first."""
+    """A core would contain what memory does. First the test checks whether this machine writes
+    cores to a place that can be found.
+    """
     search = Search(vault.values.values())
     with open("/proc/sys/kernel/core_pattern", encoding="ascii") as f:
         pattern = f.read().strip()
@@ -332,7 +341,8 @@ def crashes(d, vault, folder):
     before = cores()
     for word in ("serve", "carrel-door", "carrel-keeper"):      # the first is the fetcher
         d.restart_parts(lambda: crash(next(pid for name, pid in d.children().items() if name.split()[-1] == word)))  # noqa: B023
-    # What an ordinary user's process has in /proc belongs to root where its memory is closed. (The box blocks what would crash it.)
+    # What an ordinary user's process has in /proc belongs to root if its memory is closed. (The box
+    # blocks what would crash it.)
     def open_ones():
         return ["process %d (%s) may leave one" % (pid, open("/proc/%d/cmdline" % pid, encoding="utf-8").read()) for pid in [*processes_of(d.state), *d.children().values()]
                 if not ROOT and "spawner" not in open("/proc/%d/cmdline" % pid, encoding="utf-8").read() and os.stat("/proc/%d/environ" % pid).st_uid != 0]
@@ -371,7 +381,7 @@ def plain_run(vault, env):
 def main():
     values = [value() for _ in SLUGS]
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))     # whoever wants to leave a core may
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))     # its limit permits a core
     finds(values)
     answers = []
     with tempfile.TemporaryDirectory(prefix="carrel-vault-") as folder:
@@ -388,7 +398,7 @@ def main():
             inside(d, box)
             running = hang(d, vault, box, answers)
             memories(d, vault, box)
-            watcher.stop()             # until a daemon that begins has taken its variables, they stand in its environ as the operator gave them
+            watcher.stop()             # until a starting daemon has removed its variables, they are in its environ as the operator set them
             check("nothing showed in any argv or environ, whenever it was looked at (I01)", watcher.turns >= 3 and not watcher.found, watcher.turns, *watcher.found[:5])
             killed(d, vault, box, running, answers)
             crashes(d, vault, folder)

@@ -18,13 +18,13 @@ from daemon_rig import Daemon
 
 
 def forms(value):
-    """As it is, and as a program would write it down."""
+    """As it is, and as a program would encode it."""
     raw = value.encode()
     return {raw, raw.hex().encode(), raw.hex().upper().encode(), base64.b64encode(raw).rstrip(b"="), base64.urlsafe_b64encode(raw).rstrip(b"=")}
 
 
 def found(top, values):
-    """{name: files that hold it}."""
+    """{name: files that contain it}."""
     seen = {}
     for at, _, files in os.walk(top):
         for file in files:

@@ -20,7 +20,7 @@ TENANT, OTHER = 4242, 4243
 
 
 class TenantConnection(UnixConnection):
-    """Made by another user."""
+    """Created by another user."""
     uid = TENANT
 
     def connect(self):
@@ -34,7 +34,7 @@ class TenantConnection(UnixConnection):
 
 
 class Tenants(Daemon):
-    """Whatever is asked is asked by a tenant, where `uid` names one."""
+    """A request by a tenant, if `uid` names one."""
     uid = 0
 
     def connection(self, *more):
@@ -116,7 +116,7 @@ def bounds_of_the_host():
 
 
 def closed_tools():
-    """Tools below a directory that the tenant cannot search, or that he cannot list."""
+    """Tools below a directory that the tenant cannot search, or cannot list."""
     folder = tempfile.mkdtemp(prefix="carrel-tools-")
     os.chmod(folder, 0o755)
     for name, mode in (("private", 0o700), ("open", 0o755), ("group", 0o750), ("mine", 0o700)):
@@ -158,7 +158,9 @@ def closed_tools():
 
 
 def swapped_workspace():
-    """H7: a tenant puts a link to somebody else's workspace where its own was, and has its own sandbox cleaned up."""
+    """H7: a tenant replaces its workspace by a link to another user's, and has its own sandbox
+    cleaned up.
+    """
     with tempfile.TemporaryDirectory(prefix="carrel-host-") as folder:
         os.chmod(folder, 0o755)
         vic, home = os.path.join(folder, "vic"), os.path.join(folder, "home")

@@ -35,7 +35,9 @@ class Bench:
 
 
 def planted_links(b):
-    """A home leaves links where the next sandbox mounts something: no mount goes through one, to the host or to another place inside."""
+    """A home contains links at places where the next sandbox mounts something: no mount follows
+    one, to the host or to another place inside.
+    """
     wrong = []
     for target in (b.target, "/etc", "/proc/1/root", "..", "/carrel/..", "/workspace"):
         b.run(f"rm -rf ~/.npm; ln -s {target} ~/.npm")
@@ -66,7 +68,7 @@ def erased_links(b):
 
 
 def others(d):
-    """Another owner's volume, by every way to name it."""
+    """Another owner's volume, with every way to name it."""
     head = {name: {"Authorization": "Bearer " + d.must("POST", "/v1/tokens", {"owner": name})["token"]} for name in ("tenant-a", "tenant-b")}
 
     def create(name, block):

@@ -40,7 +40,7 @@ secrets:
 ---
 """
 
-# Every way to have another file under the name, or under a name on the way to it.
+# Every way to have another file under the name, or under a directory on its path.
 REWRITE = r'''
 def write(path):
     with open(path, "a") as f:
@@ -71,7 +71,8 @@ def is_whole(work, name):
 
 
 def w01_read_to_judge(rig, person):
-    """Each way that leads to a manifest; the file, and the file that points to it, hold."""
+    """Each way that leads to a manifest: the file, and the file that points to it, are protected.
+    """
     rows = [
         ("a manifest that WORKSPACE.md names", {"WORKSPACE.md": PARENT, "conf/SANDBOX.md": manifest()}, [], ["conf/SANDBOX.md", "WORKSPACE.md"]),
         ("a manifest deep below, by -f", {"a/b/x.SANDBOX.md": manifest()}, ["-f", "a/b/x.SANDBOX.md"], ["a/b/x.SANDBOX.md"]),
@@ -92,7 +93,7 @@ def w01_read_to_judge(rig, person):
 
 
 def w01_two_runs(rig, person):
-    """A payload that rewrites what judged it, and a second run that would obey."""
+    """A payload that rewrites its manifest, and a second run that would use it."""
     for label, files, options, target in (
             ("by reference", {"WORKSPACE.md": PARENT, "conf/SANDBOX.md": manifest(limits={"timeout_ms": 20000})}, [], "conf/SANDBOX.md"),
             ("by -f", {"conf/SANDBOX.md": manifest(limits={"timeout_ms": 20000})}, ["-f", "conf/SANDBOX.md"], "conf/SANDBOX.md")):
@@ -108,7 +109,9 @@ def w01_two_runs(rig, person):
 
 
 def w01_links(rig, person):
-    """A link on the way, and a second name of the file, could be replaced or written: such a file does not judge."""
+    """A link on the path, and a second name of the file, could be replaced or written: such a file
+    is refused as a manifest.
+    """
     def link(work):
         os.symlink("conf", os.path.join(work, "way"))
 
@@ -130,7 +133,8 @@ def w01_links(rig, person):
 
 
 def w01_inventory(rig, person):
-    """The payload binds the slug it wants to the variable it has; the next run asks for it."""
+    """The payload binds the slug it wants to the variable it has; the next run reads that binding.
+    """
     env = {"auth": {"ref": "./conf/SECRETS.md", "state": {"env": ["OPENAI_API_KEY"]}}}
     values = person.file(os.path.join(person.home, "values"), "openai-api-key=sk-CANARY-1\ndeploy-key=CANARY-DEPLOY\n", 0o600)
     for tied in (False, True):
@@ -153,7 +157,7 @@ def w01_inventory(rig, person):
 
 
 def w01_living(rig, person):
-    """The same of a daemon: what the client read is read-only in every exec."""
+    """The same for a daemon: what the client read is read-only in every exec."""
     if person is not rig.people[0]:
         return
     from daemon_rig import Daemon
@@ -180,7 +184,7 @@ def w01_living(rig, person):
 
 
 def w01_agent(rig, person):
-    """And of `carrel mcp -f`."""
+    """And for `carrel mcp -f`."""
     if person is not rig.people[0]:
         return
     work = person.directory()
@@ -256,7 +260,9 @@ def there(work):
 
 
 def w02_made(rig, person):
-    """Made in every way: gone at once, while the command runs, and kept elsewhere; without protect they stay."""
+    """Created in every way: moved away at once, while the command runs, and kept elsewhere; without
+    protect they stay.
+    """
     work = rig.payload(person, MAKE)
     done = rig.run(person, ["python3", "payload.py"], work, text=manifest())
     rig.tap.ok(done.has_ended and len(done.answers) == 10 and not done.opened and not there(work), f"W02 what is made is moved away at once ({person.name})", *done.tell(), *there(work))
@@ -274,7 +280,7 @@ def w02_made(rig, person):
 
 
 def w02_elsewhere(rig, person):
-    """The keeping is on another file system: copied, and removed."""
+    """The place for moved files is on another file system: copied, and removed."""
     place = tempfile.mkdtemp(prefix="carrel-w02-", dir="/dev/shm")
     try:
         os.chown(place, person.uid, person.gid)
@@ -283,7 +289,7 @@ def w02_elsewhere(rig, person):
         kept = [line.split("mv '")[1].split("'")[0] for line in done.err.decode().splitlines() if " mv '" in line]
         rig.tap.ok(done.has_ended and not done.opened and not there(work) and len(kept) >= 10 and all(os.path.lexists(k) or k.endswith(".mcp.json") for k in kept),
                    f"W02 where the keeping is on another file system too ({person.name})", *done.tell(), *kept, *there(work))
-        for k in kept:                         # it may lie in the runtime directory, which is the nearer one
+        for k in kept:                         # it may be in the runtime directory, which is found first
             shutil.rmtree(k.split("/kept/")[0] + "/kept", ignore_errors=True)
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -306,14 +312,18 @@ def w02_strict(rig, person):
 
 
 def later_than(path):
-    """Waits for the clock that inodes are stamped with: what is changed in the tick in which a command begins counts as changed by it."""
+    """Waits for the clock of inode timestamps: a change in the tick in which a command begins
+    counts as the command's.
+    """
     changed = os.stat(path).st_ctime_ns
     while time.clock_gettime_ns(CLOCK_REALTIME_COARSE) <= changed:
         time.sleep(0.001)
 
 
 def w03_tracked(rig, person):
-    """Content may be changed, and is reported; untracked names beside it hold; an index that is not whole says nothing."""
+    """Content may be changed, and is reported; untracked names beside it are protected; an
+    incomplete index tracks nothing.
+    """
     if not shutil.which("git"):
         rig.tap.skip(f"W03 tracked names ({person.name})", "git is not installed here")
         return
@@ -354,7 +364,7 @@ def w03_tracked(rig, person):
 
 
 def w02_living(rig, person):
-    """Of a daemon: at once, with an event, and the sandbox goes on."""
+    """For a daemon: at once, with an event, and the sandbox continues."""
     if person is not rig.people[0]:
         return
     from daemon_rig import Daemon
@@ -453,7 +463,7 @@ except OSError as e:
 
 
 def w04_config(rig, person):
-    """What could run a program is put back, however it came there, and reported with the key."""
+    """What could run a program is reset, however it was changed, and reported with the key."""
     for off in (None, ["protect"]):
         work = rig.payload(person, CONFIGURE.replace("LOOKS", "1000" if off is None else "10"))
         for name, text in ((".git/config", CONFIG), (".git/HEAD", "ref: refs/heads/main\n"), (".git/hooks/x", ""), (".git/objects/x", ""), (".git/refs/x", "")):
@@ -482,7 +492,9 @@ def w04_config(rig, person):
 
 
 def w05_leads(rig, person):
-    """Each way that a workspace has when the sandbox begins; git of the host, used after it has ended, must run nothing of the payload's."""
+    """Each state of a workspace when the sandbox begins; git of the host, used after it has ended,
+    must run nothing of the payload's.
+    """
     if not shutil.which("git"):
         rig.tap.skip(f"W05 where a repository leads ({person.name})", "git is not installed here")
         return
@@ -566,7 +578,9 @@ def w05_leads(rig, person):
 
 
 def w02_host(rig, person):
-    """While a sandbox lives and nothing of it runs, a person makes such names: they stay. What a command leaves running may make none."""
+    """While a sandbox lives and no command runs, a person creates such names: they stay. A process
+    that outlived its command may create none.
+    """
     if person is not rig.people[0]:
         return
     from daemon_rig import Daemon
@@ -575,7 +589,7 @@ def w02_host(rig, person):
             return subprocess.run([rig.shipped, words[0], "--state", d.state, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
 
         def told(event, path):
-            """Waits for the event; what came before it."""
+            """Waits for the event; earlier events."""
             seen = []
             for line in events.stdout:
                 seen.append(json.loads(line))
@@ -590,11 +604,12 @@ def w02_host(rig, person):
         try:
             carrel("exec", "w", "--", "true")
             for name in (".vscode/tasks.json", ".envrc", ".config/fish/config.fish", ".claude/settings.json"):
-                for again in range(6):         # a moment after a command it may still be taken for the command's
+                for again in range(6):         # for a moment after a command it may still count as the command's
                     time.sleep(0.1 * again)
                     with contextlib.suppress(OSError):
                         person.file(os.path.join(work, name), "# the person's\n")
-                    # What a command makes after that is moved: the report says that the look is over.
+                    # What a command creates after that is moved: the report shows that the search
+                    # is over.
                     carrel("exec", "w", "--", "sh", "-c", "echo x >.profile")
                     seen = told("name-moved", ".profile")
                     if os.path.exists(os.path.join(work, name)):
@@ -603,13 +618,13 @@ def w02_host(rig, person):
             carrel("exec", "w", "--", "sh", "-c", "echo '# evil' >>.vscode/tasks.json")
             seen = told("content-changed", ".vscode")
             rig.tap.ok(bool(seen) and seen[-1]["event"] == "content-changed", "W02 a command's change of it is reported when the command ends", *seen)
-            # A process that outlives its command is the payload's, whoever looks.
+            # A process that outlives its command belongs to the payload.
             carrel("exec", "w", "--", "sh", "-c", "(while [ ! -e go ]; do sleep 0.05; done; echo x >.zshrc; sleep 0.2; echo x >.bashrc) >/dev/null 2>&1 </dev/null &")
             person.file(os.path.join(work, "go"), "")
             seen = told("name-moved", ".zshrc") + told("name-moved", ".bashrc")
             rig.tap.ok(not os.path.exists(os.path.join(work, ".zshrc")) and not os.path.exists(os.path.join(work, ".bashrc")),
                        "W02 what a process left by a command makes is moved away, while no command runs", *seen)
-            # And a command that is over before anybody looks.
+            # And a command that has ended before the search.
             for _ in range(10):
                 carrel("exec", "w", "--", "sh", "-c", "echo x >.zshenv; echo x >.mcp.json")
                 told("name-moved", ".mcp.json")
