@@ -24,7 +24,7 @@ WATCHERS = 250 if DEEP else 10
 CHANGED, TIMES = 16, 13                 # sandboxes, and how often the list of each is changed
 LONG = ["%s%03d.listed.test" % ("n" * 40 + "." + "m" * 55 + ".", i) for i in range(200)]      # 22 KB
 
-# as fast as a process can ask, until it is killed or has asked so many
+# as fast as a process can ask, until it is killed or has asked this often
 FLOOD = """
 import random, socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -62,7 +62,7 @@ def flood(d, tenant, box, count):
 
 
 def watched(d, mallory):
-    """Refused questions of one sandbox, while many watch."""
+    """Refused questions of one sandbox, with many watchers."""
     box = mallory.create(start=True, manifest=manifest(["allowed.test"]))
     victim = Victim(d)
     watchers = [Watcher(d, mallory) for _ in range(WATCHERS)]
@@ -86,7 +86,9 @@ def watched(d, mallory):
 
 
 def lists_beside(d, mallory):
-    """Lists of 22 KB are changed while the gate does not read: it is stopped, so that nothing depends on how fast it is. Together they are more than a queue may hold."""
+    """Lists of 22 KB are changed while the gate does not read: it is stopped, so that nothing
+    depends on its speed. Together they are more than a queue may hold.
+    """
     boxes = [mallory.create(start=True, manifest=manifest(["allowed.test"])) for _ in range(CHANGED)]
     victim, watcher, answers = Victim(d), Watcher(d, mallory), []
     until("it watches", lambda: mallory.clear([mallory.create()]) or watcher.events)

@@ -23,7 +23,7 @@ from gate_rig import Gate, enter
 from programs_rig import ENV, World
 
 SOON = 100 * SLOW      # seconds until a program whose name is not listed has given up
-BESIDE = 4             # programs at once: half of their time they wait
+BESIDE = 4             # programs at once: they wait half of their time
 
 SHELL = """
 set -e
@@ -32,7 +32,7 @@ export F CA HOME SSL_CERT_FILE=$CA CURL_CA_BUNDLE=$CA GIT_SSL_CAINFO=$CA PIP_CER
 cd $HOME
 """
 
-# apt asks again three times, over 7 s; one is enough here.
+# apt tries three more times, over 7 s; one is enough here.
 APT = """
 mkdir -p lists/partial cache/archives/partial etc; : >status
 echo 'deb [trusted=yes] http://deb.debian.org/debian ./' >sources.list
@@ -46,10 +46,11 @@ apt-get -q download tiny
 dpkg-deb -f tiny_1.0_all.deb Package
 """
 
-# pip asks again five times, over 8 s; two are enough here.
+# pip tries five more times, over 8 s; two are enough here.
 PIP = "export PIP_RETRIES=2; python3 -m pip --disable-pip-version-check -q --no-input install --target $HOME/t tiny; PYTHONPATH=$HOME/t python3 -c 'import tiny; print(tiny.WORD)'"
 
-# npm asks again for a name that does not exist, after 10 s and after 60 s more: that is no doing of the wall's.
+# npm repeats a request for a name that does not exist, after 10 s and after 60 s more: this does
+# not depend on the wall.
 NPM = "export npm_config_cafile=$CA npm_config_fetch_retries=0; "
 
 WEBSOCKET = """
@@ -114,7 +115,9 @@ WEB = ["api.example.com"]
 
 
 class Program:
-    """`script` runs in a shell and says `said`; it needs the names of `listed`. With `missing` taken away it fails, and the wall tells that."""
+    """`script` runs in a shell and prints `said`; it needs the names of `listed`. With `missing`
+    removed it fails, and the wall reports that name.
+    """
 
     def __init__(self, name, script, said, listed, missing=None, needs=(), refused="not_listed"):
         self.name, self.script, self.said, self.listed, self.needs, self.refused = name, script, [said] if isinstance(said, str) else said, listed, needs, refused
@@ -234,11 +237,11 @@ def is_refused(program, where):
 
 
 def rows(program, where):
-    """What each of its rows says, as report() wants it."""
+    """The result of each of its rows, in the form for report()."""
     lacking = lacks(program)
     if lacking:
         return [("%s, %s" % (program.name, where.name), [], lacking)]
-    is_repeated = program.script in [p.script for p in PROGRAMS[:PROGRAMS.index(program)]]    # it differs from one before it by what is taken away
+    is_repeated = program.script in [p.script for p in PROGRAMS[:PROGRAMS.index(program)]]    # it differs from an earlier one by what is removed
     said = [reaches(program, where)] if DEEP or not is_repeated else []
     return said + ([is_refused(program, where)] if DEEP or isinstance(where, AtGate) else [])
 

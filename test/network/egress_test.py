@@ -52,7 +52,7 @@ class World:
             self.ca = f.read()
 
     def code(self, body):
-        """A Python program for the inside; `ca` is a file with the test's authority."""
+        """A Python program that runs inside; `ca` is a file with the test's authority."""
         return PRELUDE + "ca = '/tmp/ca.pem'\nopen(ca, 'w').write(%r)\n" % self.ca + body
 
 
@@ -142,7 +142,7 @@ if ROUTED:                                             # its ports are its own
 
 
 def expect_refused(what, got, world, before):
-    if ROUTED and got.get("port") == "'ECONNRESET'":    # another name has it: there it is listened to for all, and refused for this one
+    if ROUTED and got.get("port") == "'ECONNRESET'":    # another name has this port: all names share its listener, and for this name it is refused
         got["port"] = REFUSED["port"]
     wrong = ["%s is %s" % (k, got.get(k)) for k, v in REFUSED.items() if got.get(k) != v]
     wrong += ["%s answered: %s" % (k, got.get(k)) for k in ("raw", "outside", "outside6", "sni") if "HTTP/1.1 200" in got.get(k, "HTTP/1.1 200 missing")]
@@ -242,7 +242,9 @@ def capped(caps):
 
 
 def links_of(pid):
-    """Copies of the gate's ends of its links: sockets of its own with one other end, but not the one to its keeper."""
+    """Copies of the gate's ends of its links: sockets of its own with one other end, except the one
+    to its keeper.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     found = []
     held = libc.syscall(434, pid, 0)                                           # pidfd_open
@@ -324,7 +326,7 @@ def run_capped(world):
 
 
 def has_loader(path):
-    """Does the kernel need another file to execute this one?"""
+    """Whether the kernel needs another file to execute this one."""
     try:
         with open(path, "rb") as f:
             head = f.read(64)
@@ -337,7 +339,9 @@ def has_loader(path):
 
 
 def run_with_loader(world):
-    """Root's `carrel run` may execute nothing, and its gate is a program: also in a build that is not static."""
+    """Root's `carrel run` may execute nothing, and its gate is a program: also in a build that is
+    not static.
+    """
     path = os.path.join(TREE, "build-test", "carrel")
     name = "a build that is not static has its gate too"
     if not has_loader(path):
@@ -421,7 +425,9 @@ print(time.monotonic() - begin)
 
 
 def run_flooded(_):
-    """As fast as it can, until it was refused more often than it may be in this time, or 3 s are over: the bound is of the time that it took."""
+    """As fast as it can, until it was refused more often than it may be in this time, or 3 s are
+    over: the limit is for the time that it took.
+    """
     begin = time.monotonic()
     _, got = Run().json("python3", "-c", PRELUDE + FLOOD)
     took = time.monotonic() - begin
@@ -495,7 +501,7 @@ def carrel(d, *words):
 
 
 def hear_denial(d, box):
-    """Something is refused again and again until somebody who listens has heard of it."""
+    """Something is refused again and again until a listener has received it."""
     seen, tries = [], iter(range(1000))
 
     def listen():
@@ -563,7 +569,7 @@ def daemon_narrowed(world):
 
 ASK_ONE = ["getent", "ahostsv4", "denied.test"]
 KEPT, KEPT_LAST = 16, 48               # of a command and of a sandbox, the first; of a sandbox the last: src/base/numbers.h
-# Each question is answered before the next: what is refused to whom is certain.
+# Each question is answered before the next, so it is certain which refusal belongs to which exec.
 ASK_MANY = """
 for n in range(100):
     assert ask("same.denied.test")[0] == 3
@@ -669,7 +675,7 @@ def told_by_mcp(d, box):
 
 
 def told_to_whom(d, box):
-    """Two at once: each is told its own where groups tell, and none where they do not."""
+    """Two at once: each gets its own refusals if groups can distinguish them, and none if not."""
     other = d.exec(box, ["sh", "-c", "read line; true"], background=True, stdin=True)["exec"]
     got = d.exec(box, ASK_ONE, timeout=ALWAYS)
     last = [i for i in d.must("GET", "/v1/sandboxes/%s/denials" % box)["items"] if i["host"] == "denied.test"][-1]
@@ -681,7 +687,9 @@ def told_to_whom(d, box):
 
 
 def daemon_closed_at_once(_):
-    """Who asks and is gone before the gate looks, is told as well, and nobody else is blamed."""
+    """The refusal of a process that ended before the gate checked is reported too, and counts for
+    no other exec.
+    """
     with daemon_of() as d:
         def run(box):
             return d.exec(box, ["python3", "-c", PRELUDE + CLOSED_AT_ONCE], background=True, stdin=True)["exec"]

@@ -23,7 +23,7 @@ MANY = 10000 if DEEP else 2000     # connections at once
 
 
 def first_words(peer):
-    """Speaks first, then says everything back in capitals, and says at the end how much it was."""
+    """Sends first, then returns everything in capitals, and at the end the number of bytes."""
     peer.sendall(b"220 welcome\n")
     count = 0
     while True:
@@ -36,7 +36,7 @@ def first_words(peer):
 
 
 def bulk(peer):
-    """Sends 32 MB while it takes in whatever comes, and then the digest of that."""
+    """Sends 32 MB while it reads all input, and then the digest of the input."""
     import threading
     taken = hashlib.sha256()
 
@@ -80,7 +80,7 @@ def own_group():
 
 
 def processes(name):
-    """Ids of the programs of this name, by the first word of their command line."""
+    """Ids of the programs with this name, by the first word of their command lines."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -178,7 +178,9 @@ print("200 OK" in talk(address("api.test"), 80, get("api.test")))
 
 
 def answers(peer):
-    """/chunks in pieces, the last only when `go` is asked for by another connection; /until ends with the connection; anything else at once."""
+    """/chunks in pieces, the last one when another connection requests `go`; /until ends with the
+    connection; anything else at once.
+    """
     data = b""
     while True:
         while b"\r\n\r\n" not in data:
@@ -252,7 +254,7 @@ def later_refusals(g):
 
 
 def slow_greeting():
-    """Its time is ten seconds, on a clock that is moved."""
+    """Its time is ten seconds, on a clock that the test moves."""
     with Clock() as clock:
         g = Gate(["api.test"], program=os.path.join(clock.build, "carrel"))
         p = subprocess.Popen(g.argv(sys.executable, "-uc", PRELUDE + """
@@ -366,7 +368,7 @@ print(libc.syscall(425, 1, None), ctypes.get_errno())
 
 
 def not_root(g):
-    """The same by somebody who is not root, in a user namespace that carrel makes."""
+    """The same by an ordinary user, in a user namespace that carrel creates."""
     if os.getuid() != 0 or not os.access("/usr/bin/setpriv", os.X_OK):
         report("a user who is not root", skip="this is one already, or there is no setpriv")
         return
@@ -385,7 +387,9 @@ def not_root(g):
 
 
 def kept_ways_out(g):
-    """Root that may not shrink what its programs can take up: the command would leave the namespace, so it is not run."""
+    """Root that cannot drop capabilities of its programs: the command could leave the namespace, so
+    it is not run.
+    """
     if not os.access("/usr/bin/setpriv", os.X_OK) or not is_mapped(65534):
         report("a way out that cannot be taken away", skip="no setpriv, or this is root of a user namespace only")
         return
@@ -395,7 +399,9 @@ def kept_ways_out(g):
 
 
 def deaths(g):
-    """The gate is killed: nothing opens meanwhile, the next one knows the names, and what waited is served."""
+    """The gate is killed: nothing opens meanwhile, the next one knows the names, and waiting
+    connections are served.
+    """
     p = g.start(sys.executable, "-uc", PRELUDE + '''
 a = address("api.test"); r = address("raw.test")
 held = socket.create_connection((r, 5432), 60); held.settimeout(60); held.recv(100)
@@ -450,7 +456,9 @@ print("again", "200 OK" in talk(a, 80, get("api.test")))
 
 
 def descriptors():
-    """Out of descriptors: connections end, those that stand go on, and afterwards all is well."""
+    """Out of descriptors: new connections end, existing ones continue, and afterwards everything
+    works.
+    """
     g = Gate(["raw.test:5432", "api.test"])
     argv = ["sh", "-c", "ulimit -Hn 150; ulimit -Sn 150; exec \"$@\"", "sh"]
     code = PRELUDE + '''
@@ -482,7 +490,7 @@ for _ in range(600):                           # until it has seen that they are
 
 
 def memory():
-    """Connections that say nothing, and then nobody."""
+    """Connections that send nothing, and then none."""
     import resource
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < MANY + 6000:
@@ -526,7 +534,7 @@ def rss(pid):
 
 
 class Recorder(Origin):
-    """Keeps what it is sent and answers nothing."""
+    """Keeps what it receives and answers nothing."""
 
     def __init__(self, *where):
         self.seen = []

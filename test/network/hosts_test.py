@@ -17,7 +17,8 @@ from box_rig import ALWAYS, CARREL, ROOT, check, end
 from egress_test import HOST, Run, daemon_of, lines, out_of, plain
 from gate_rig import PRELUDE, Names, Origin, enter
 
-# The second address of `both` is where its server listens. `moved.test` is elsewhere by the name server; 198.51.100.1 leads nowhere.
+# The server of `both` listens on its second address. `moved.test` has another address at the name
+# server; 198.51.100.1 leads nowhere.
 HOSTS = """# a comment
 127.0.0.2\tdb.corp  dbalias Printer.Corp. # another
 127.0.0.9 both.corp
@@ -72,7 +73,7 @@ def by_name(_):
 
 
 def any_port(_):
-    """private_names without a port: judged by check, which needs no server."""
+    """private_names without a port: only judged by check, which needs no server."""
     wrong = []
     for rule, entry, is_good in (("db.internal", "db.internal:5432", True), ("db.internal", "db.internal", True), ("db.internal:5432", "db.internal:5432", True),
                                  ("db.internal:5432", "db.internal", False), ("db.internal:5432", "db.internal:5433", False), ("*.internal.corp", "db.internal:1", False),

@@ -75,7 +75,7 @@ for port in map(int, sys.argv[2:]):
 
 
 class Port:
-    """A declared port of a sandbox, as somebody outside has it."""
+    """A declared port of a sandbox, as a client outside sees it."""
 
     def __init__(self, d, box, number):
         told = d.must("GET", "/v1/sandboxes/%s/ports/%d" % (box, number))
@@ -85,7 +85,7 @@ class Port:
         return socket.create_connection(self.at, PATIENCE)
 
     def get(self, path="/", token=None, head=""):
-        """Status and body; the connection ends with it."""
+        """Status and body; closes the connection."""
         with self.connect() as s:
             s.sendall(("GET /~%s%s HTTP/1.1\r\nHost: localhost\r\n%sConnection: close\r\n\r\n" % (self.token if token is None else token, path, head)).encode())
             got = b""
@@ -128,7 +128,9 @@ def status(d, box):
 
 
 def serve(d, ports, at="127.0.0.1", extra=(), **fields):
-    """A sandbox with a server on these ports (and on `extra`, which are not declared), and the ports from outside."""
+    """A sandbox with a server on these ports (and on `extra`, which are not declared), and the
+    ports from outside.
+    """
     box = d.create(**{"manifest": MANIFEST, "ports": ports, **fields})
     d.must("POST", "/v1/sandboxes/%s/execs" % box, {"argv": ["python3", "-c", SERVER, at, *map(str, [*ports, *extra])], "background": True})
     found = [Port(d, box, n) for n in ports]
@@ -169,7 +171,7 @@ def guesses(d, one, two):
     answers = {what: one.get(token=t) for what, t in wrong.items()}
     check("a wrong token has one answer, however near it is", len(set(answers.values())) == 1 and all(a[0] == 403 for a in answers.values()), answers)
     check("  without any there is none either", one.get("/", token="")[0] == 403)
-    for _ in range(8):                  # others make one or the other late by chance; what the door does differently is there each time
+    for _ in range(8):                  # other load delays single answers; a difference made by the door shows each time
         middle = times(one, wrong)
         if max(middle.values()) < 2 * min(middle.values()):
             break
@@ -177,7 +179,7 @@ def guesses(d, one, two):
 
 
 def times(one, tokens):
-    """Seconds that the answer to each of these tokens takes where nobody is in its way: the quickest quarter ends there."""
+    """Seconds until the answer to each of these tokens: the fastest quarter ends there."""
     seconds = {what: [] for what in tokens}
     for _ in range(4):                  # each is answered late
         for what, t in tokens.items():
@@ -203,7 +205,9 @@ def beside_a_wall(d):
 
 
 def gates_own(d):
-    """Ports that inside are the gate's lead to it, and it lets nobody out who comes that way."""
+    """Ports that belong to the gate inside lead to it, and it forwards no connection that comes
+    this way.
+    """
     numbers = (53, 80, 443, 3128, 5432)
     box = d.create(manifest={**MANIFEST, "network": {"egress": ["allowed.test", "db.test:5432"]}}, ports=list(numbers), start=True)
     got = {n: Port(d, box, n).get() for n in numbers}
@@ -288,7 +292,9 @@ def sockets(d, box, one):
 
 
 def idle(d):
-    """Its server is no command of ours any more: only requests keep it awake, each for as long as it lasts."""
+    """Its server is not a command of Carrel any more: only requests keep the sandbox awake, each as
+    long as it lasts.
+    """
     box = d.create(manifest={**MANIFEST, "lifecycle": {"pause_after_idle": "idle-1"}}, ports=[8080])
     d.exec(box, "setsid python3 -c '%s' 127.0.0.1 8080 >/dev/null 2>&1 </dev/null &" % SERVER.replace("'", "'\\''"))
     one = Port(d, box, 8080)

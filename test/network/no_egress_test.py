@@ -61,7 +61,9 @@ def denied(answer, name="denials"):
 # -- a reader of the README --------------------------------------------------------------------------------------------
 
 def readme_npm(project):
-    """npm repeats a request twice, with 10 s and 60 s between; the sandbox's own environment tells it that there is nobody to repeat it to."""
+    """npm repeats a request twice, with 10 s and 60 s between; the sandbox's own environment sets
+    that there is nothing to repeat.
+    """
     project.write("package.json", '{"name": "a", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}}')
     done = project.run("npm", "install")
     words = (NOT_LISTED % (("registry.npmjs.org",) * 2)).encode()
@@ -150,7 +152,9 @@ for name, family, at in (("any4", socket.AF_INET, "0.0.0.0"), ("any6", socket.AF
 
 
 def low_ports(project):
-    """A server inside has every port; the one that pid 1 answers names on cannot be taken from it, nor shared with it."""
+    """A server inside has every port, except the one on which pid 1 answers names: that one cannot
+    be taken or shared.
+    """
     got = project.json("python3", "-c", BIND)
     said = dict(line.split(" ", 1) for line in got["stdout"].splitlines())
     free, names = "free free free free free free", "free free EADDRINUSE free free free"
@@ -199,7 +203,9 @@ LINE = b"carrel: refused: first.example is not in network.egress of this sandbox
 
 
 def on_terminal(*command, cwd=None, until_said=LINE):
-    """Standard error is a terminal, standard input and output are not. What was said there before the command had its input, all of it, and its output."""
+    """Standard error is a terminal, standard input and output are not. Returns what was printed
+    there before the command had its input, everything that was printed there, and the output.
+    """
     ours, theirs = pty.openpty()
     child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
@@ -214,7 +220,7 @@ def on_terminal(*command, cwd=None, until_said=LINE):
     while True:
         try:
             more = os.read(ours, 65536)
-        except OSError:                        # the last who held the terminal has closed it
+        except OSError:                        # the last process with the terminal has closed it
             break
         if not more:
             break

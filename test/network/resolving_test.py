@@ -19,7 +19,9 @@ AT, TCP_AT = ("127.0.0.5", 5300), ("127.0.0.6", 5300)
 
 
 class Truncating:
-    """Names that begin with tc do not fit into a datagram; the others are answered late. Over TCP everything is answered, where anybody listens."""
+    """Answers for names that begin with tc do not fit into a datagram; others are delayed. Over TCP
+    everything is answered, if a server listens.
+    """
 
     def __init__(self, at, listens):
         self.asked = self.asked_tcp = 0
@@ -100,7 +102,7 @@ def time_to_live():
 
 
 def denied_networks():
-    """What an operator denies no name leads to, although it may be private."""
+    """No name leads to a network that an operator denies, also if the name may be private."""
     Names({"open.test": ["127.0.0.1"], "closed.test": ["127.0.0.9"]}, at=("127.0.0.10", 5300))
     Origin("127.0.0.9", 80)
     host = {"providers": {"local": {"isolated": True, "egress": True}}, "denied_networks": ["127.0.0.9"]}

@@ -28,7 +28,7 @@ SHOW = """
 def show(name, value): print(name, repr(value)[:200].replace("\\n", " "), flush=True)
 """
 
-# Servers at every address, on ports of which each is one that the gate listens to; who answers where.
+# Servers at every address, on ports that include each of the gate's; which server answers where.
 SERVE = SHOW + """
 def serve(family, at, port):
     s = socket.socket(family)
@@ -61,7 +61,7 @@ show("elsewhere", hear("127.0.0.1", 443)); show("elsewhere80", hear("::1", 80))
 SERVED = {"serve80": "'free'", "serve443": "'free'", "serve5432": "'free'", "serve53": "'free'", "loop80": "'inside 80'", "own80": "'inside 80'", "loop443": "'inside 443'",
           "own443": "'inside 443'", "loop5432": "'inside 5432'", "http": "'HTTP/1.1 200'", "six": "'HTTP/1.1 200'", "elsewhere": "'ECONNREFUSED'", "elsewhere80": "'ECONNREFUSED'"}
 
-# What is not the gate's business: each must fail, and at once.
+# What the gate does not serve: each attempt must fail, and at once.
 REACH = SHOW + """
 said = {}
 def gone(name, call):
@@ -167,7 +167,7 @@ def sandbox(world):
 
 
 def served(d):
-    """By a declared port, below 1024 too, a server inside is reached from outside."""
+    """A server inside is reached from outside through a declared port, also below 1024."""
     box, one, two = ingress_test.serve(d, [80, 8080], at="0.0.0.0", manifest=MANIFEST)
     check("a server on port 80 inside is reached through its declared port, and one on 8080", one.get()[1].startswith(b"80:") and two.get()[1].startswith(b"8080:"), one.get(), two.get())
     d.must("DELETE", "/v1/sandboxes/" + box)
@@ -195,7 +195,9 @@ def used_up(d, world, box):
 # -- where it cannot be made ---------------------------------------------------------------------------------------------
 
 def refused(world):
-    """A host whose settings cannot be written: what is asked for is refused, and never made in another way."""
+    """A host whose settings cannot be written: the request is refused, and never done in another
+    way.
+    """
     run = egress_test.Run()
     read_only = ["unshare", "-m", "sh", "-c", 'mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "$@"', "sh"]
     if subprocess.run([*read_only, "true"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
@@ -216,7 +218,9 @@ def refused(world):
 # -- the end -----------------------------------------------------------------------------------------------------------
 
 class Inside:
-    """The network namespace of a sandbox, held from outside: whether its wire still leads somewhere."""
+    """The network namespace of a sandbox, held from outside: whether its wire still leads
+    somewhere.
+    """
 
     count = 0
 
@@ -250,7 +254,7 @@ def field(pid, name):
 
 
 def holds(pid, box):
-    """Has this process something of the sandbox's directory open?"""
+    """Whether this process has something of the sandbox's directory open."""
     return any(box in os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid))
 
 
