@@ -61,8 +61,8 @@ def denied(answer, name="denials"):
 # -- a reader of the README --------------------------------------------------------------------------------------------
 
 def readme_npm(project):
-    """npm repeats a request twice, with 10 s and 60 s between; the sandbox's own environment sets
-    that there is nothing to repeat.
+    """npm repeats a request twice, with 10 s and 60 s between; the sandbox's own environment
+    switches that off.
     """
     project.write("package.json", '{"name": "a", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}}')
     done = project.run("npm", "install")

@@ -7,11 +7,12 @@ import time
 
 from . import tap
 
-HEAD_LEN = 2048          # bytes at the start of a program in which it may speak to the scheduler
-GUESS_S = 4.0            # of a program that was never timed here and says nothing
+HEAD_LEN = 2048          # bytes at the start of a program in which it may set options for the scheduler
+GUESS_S = 4.0            # for a program that was never timed here and sets none
 TIMEOUT_S = 900
 
-# Words in a program's head; in C they stand in the card. `# slow: 40 s: REASON`, `# alone: REASON`, `# weight: N`, `# deep: REASON`.
+# Options in a program's head; in C they are in the card. `# slow: 40 s: REASON`, `# alone: REASON`,
+# `# weight: N`, `# deep: REASON`.
 SLOW = re.compile(r"^(?:#| \*) slow: (\d+) s: (.+)$", re.MULTILINE)
 WEIGHT = re.compile(r"^(?:#| \*) weight: (\d+)", re.MULTILINE)
 ALONE = re.compile(r"^(?:#| \*) alone: ", re.MULTILINE)
@@ -27,7 +28,9 @@ def read_head(path):
 
 
 class Job:
-    """A program to run. `source` is the file whose head is read; `name` is what `./dev test` takes to run it again."""
+    """A program to run. `source` is the file whose head is read; `name` is the argument of `./dev
+    test` that runs it again.
+    """
 
     def __init__(self, stage, name, argv, source=None, env=None, cwd=None, is_tap=True, weight=1, lane=None):
         head = read_head(source) if source else ""
@@ -39,7 +42,7 @@ class Job:
         self.slow_reason = slow.group(2) if slow else None
         self.guess_s = float(slow.group(1)) if slow else GUESS_S
         self.weight = int(heavy.group(1)) if heavy else weight
-        self.lane = lane                 # at most one job of a lane runs at a time; one with a lane goes before others
+        self.lane = lane                 # at most one job of a lane runs at a time; jobs with a lane start before others
         self.timeout_s = TIMEOUT_S
 
     @property
@@ -48,7 +51,7 @@ class Job:
 
 
 class Result:
-    """How a job ended. `cpu_s` counts the program and what it waited for."""
+    """How a job ended. `cpu_s` counts the program and the children that it waited for."""
 
     def __init__(self, job, text, status, wall_s, cpu_s):
         self.job, self.text, self.status = job, text, status
@@ -107,7 +110,9 @@ class Running:
 
 
 def begin_afresh():
-    """Programs start as from a shell: no signal ignored or blocked, umask 022, whatever the caller left."""
+    """Programs start as from a shell: no signal ignored or blocked, umask 022, independent of the
+    caller.
+    """
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         # Python ignores SIGPIPE and SIGXFSZ itself and restores them in its children.

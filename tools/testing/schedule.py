@@ -12,7 +12,7 @@ from . import tap
 from .job import Job, Result, Running
 
 SLOTS_PER_CORE = 3
-AGAIN_MAX = 6            # programs that run once more; where more fail, repeating them hides nothing and helps nobody
+AGAIN_MAX = 6            # programs that run once more; if more fail, the machine is not the cause
 TICK_S = 0.5
 
 
@@ -34,7 +34,7 @@ class StageRun:
 
 
 class Times:
-    """How long each job took when it last ran here; what a run starts first depends on it."""
+    """How long each job took in its last run here; it decides what a run starts first."""
 
     def __init__(self, path):
         self.path = path
@@ -54,7 +54,9 @@ class Times:
 
 
 class Schedule:
-    """Runs `stage_runs`; tells `screen` what begins and ends. run() gives nothing: the results are in the stage runs."""
+    """Runs `stage_runs`; reports to `screen` what starts and ends. run() returns nothing: the
+    results are in the stage runs.
+    """
 
     def __init__(self, stage_runs, context, slots, logs, times, screen):
         self.stage_runs, self.context, self.slots = stage_runs, context, slots
@@ -78,7 +80,9 @@ class Schedule:
     # -- stages ---------------------------------------------------------------------------------------------------
 
     def open_stages(self):
-        """Makes the jobs of every stage that can start now; a stage whose needs failed fails."""
+        """Creates the jobs of every stage that can start now; a stage whose needed stages failed
+        fails.
+        """
         for run in self.stage_runs:
             if run.jobs is not None:
                 continue
@@ -152,7 +156,7 @@ class Schedule:
             self.failed_first.append(result)
             self.again[result.job.name] = result
             self.screen.job_failed_first(result)
-            # It holds its place in the stage until it has run again.
+            # It keeps its place in the stage until it has run again.
             return
         self.end(run, result)
 
@@ -163,7 +167,8 @@ class Schedule:
             self.screen.stage_ended(run)
 
     def run_again(self):
-        """Those that failed, one by one. Their second result counts; the first stays in `again`."""
+        """Those that failed, one by one. Their second result counts; the first is kept in `again`.
+        """
         if len(self.failed_first) > AGAIN_MAX:
             failed, self.again = self.failed_first, {}
             for first in failed:
@@ -182,7 +187,8 @@ class Schedule:
 
 
 def again_lines(again, failed):
-    """What failed first and then passed; what failed twice is in the account of failures."""
+    """Jobs that failed first and then passed; jobs that failed twice are in the list of failures.
+    """
     for name, first in sorted(again.items()):
         if name in failed:
             continue

@@ -36,7 +36,8 @@ BAD_TAP = "#!/bin/sh\necho 1..1; echo not ok - it was broken on purpose; echo '#
 GOOD = "#!/bin/sh\nexit 0\n"
 BAD = "#!/bin/sh\necho it was broken on purpose\nexit 1\n"
 
-# The `./dev` of the project in little: `./dev test` is the real scheduler; a build, the fuzzing of a target and the pages fail where a file says so.
+# The `./dev` of the small project: `./dev test` is the real scheduler; a build, the fuzzing of a
+# target and the pages fail if a file says so.
 DEV = """#!/bin/sh
 case $1 in
 test) shift; exec %s run "$@" ;;
@@ -62,7 +63,7 @@ def write(path, text, mode=0o755):
 
 
 def make_project(tests):
-    """Every file that a stage of the table runs, each doing well; in the working directory."""
+    """Every file that a stage of the table runs, each without a fault; in the working directory."""
     write("dev", DEV % tests)
     for script in ("tests", "lint", "check-rooms", "check-pure", "check-promises", "check-links", "check-taste", "check-format", "check-words"):
         write(f"tools/{script}", GOOD_TAP)
@@ -85,7 +86,8 @@ def make_project(tests):
         write(path, "", 0o644)
 
 
-# stage -> how it is broken: a file and what it then holds, and the name that the report and the repetition must use.
+# stage -> how it is broken: a file and its new content, and the name that the report and the
+# repetition must use.
 BREAKS = {
     "check-checks": ("tools/check-links", BAD_TAP, "check-checks:check-links"),
     "build": ("broken-build-one-build", "", "build"),
@@ -127,7 +129,9 @@ def dev_test(*words):
 
 
 def broken_stage(name):
-    """Breaks one stage: the whole of it fails, names the test, and the printed command fails too until it is put right."""
+    """Breaks one stage: the whole stage fails, names the test, and the printed command fails too
+    until the file is restored.
+    """
     path, text, called = BREAKS[name]
     kept = open(path, encoding="utf-8").read() if os.path.exists(path) else None
     write(path, text)

@@ -10,17 +10,18 @@ from .job import Job
 
 QUICK, USUAL, ALL = 0, 1, 2          # lengths: --quick, none, --all; a stage runs in its own and in longer ones
 LENGTH_NAMES = ("--quick", "(no option)", "--all")
-CORE = 3                             # weight of a job that keeps one core busy; most programs wait, and weigh 1
+CORE = 3                             # weight of a job that keeps one core busy; most programs wait, and have weight 1
 ORDINARY_UID = 1000
 FUZZ_S = 5                           # seconds for each fuzz target in --all; `./dev fuzz` takes longer
-USER_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"   # root's own may lead to places that only root can enter
+USER_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"   # root's own may contain directories that only root can enter
 TEST_NAMES = re.compile(r"(_test\.(py|sh|mjs)|\.t)$")
 
 
 class Context:
-    """What a row may ask for: the length of this run, and a place for what has to be removed at its end.
-
-    All programs of a run have their temporary files below one directory: what one that was killed left goes with it."""
+    """What a row may use: the length of this run, and a list of what must be removed at its end.
+    All programs of a run have their temporary files below one directory, so that files of a killed
+    program are removed too.
+    """
 
     def __init__(self, length, cores):
         self.length, self.cores = length, cores
@@ -38,7 +39,7 @@ class Context:
 
 
 def build(folder):
-    """A build keeps all cores busy; tests run beside it, another build does not."""
+    """A build keeps all cores busy; tests run beside it, but not a second build."""
     return lambda stage, context: [Job(stage, stage, ["./dev", "build-one", folder], is_tap=False, weight=CORE, lane="build")]
 
 
@@ -51,13 +52,15 @@ def tap_command(*argv):
 
 
 def self_tests(stage, context):
-    """Every tool that can fail a run shows first that it can."""
+    """Every tool that can fail a run first shows that it can."""
     scripts = ["tools/tests", "tools/lint"] + [f"tools/{n}" for n in sorted(os.listdir("tools")) if n.startswith("check-")]
     return [Job(stage, f"{stage}:{os.path.basename(s)}", [s, "--self-test"]) for s in scripts]
 
 
 def suite(folder, name, **env):
-    """The tests that the build in `folder` lists under a suite; like meson, each runs in that folder unless it says otherwise."""
+    """The tests of the build in `folder` that belong to a suite; as in meson, each runs in that
+    folder unless it says otherwise.
+    """
     def jobs(stage, context):
         with open(os.path.join(folder, "meson-info", "intro-tests.json"), encoding="utf-8") as f:
             listed = [t for t in json.load(f) if any(s.split(":")[-1] == name for s in t["suite"])]
@@ -83,7 +86,9 @@ def fuzz_targets(stage, context):
 
 
 def lint_rooms(stage, context):
-    """One job a room. --all looks at every file; otherwise at those that changed since they were last found clean."""
+    """One job for each room. --all checks every file; otherwise those that changed since they were
+    last clean.
+    """
     rooms = sorted({os.path.dirname(os.path.join(base, n)) for base, _, names in os.walk("src") for n in names
                     if n.endswith(".c") and not n.endswith("_test.c")})
     words = [] if context.length == ALL else ["--changed"]
@@ -94,7 +99,7 @@ def user_tree(stage, context):
     """A copy of the tree that belongs to an ordinary user; a user who is not root needs none."""
     if os.geteuid() != 0:
         return []
-    context.user_home = home = os.path.join(context.scratch, "u")      # the names of sockets below it have 107 bytes
+    context.user_home = home = os.path.join(context.scratch, "u")      # names of sockets below it have at most 107 bytes
     os.mkdir(home, 0o700)
     return [Job(stage, stage, ["tools/user-tree", home, str(ORDINARY_UID)], is_tap=False)]
 
@@ -125,7 +130,7 @@ class Stage:
         self.name, self.length, self.needs, self.proves, self.jobs = name, length, needs.split(), proves, jobs
 
 
-# A stage starts when the stages that it needs have ended well.
+# A stage starts when the stages that it needs have succeeded.
 STAGES = (
     Stage("check-checks", QUICK, "", "each tool that can fail a run does so when it should", self_tests),
     Stage("build", QUICK, "", "the shipped program builds with musl", build("build")),

@@ -19,9 +19,8 @@ class Test:
 
 
 def read(text, status):
-    """All claims of one TAP stream as a list of Test.
-
-    A missing plan, too few tests, a skip without a reason and an exit status of its own are failures too.
+    """All claims of one TAP stream as a list of Test. A missing plan, too few tests, a skip without
+    a reason and an exit status other than 0 are failures too.
     """
     tests, planned, plan_skip, stray = [], None, None, []
     for line in text.splitlines():
@@ -69,7 +68,7 @@ def plan_problem(planned, plan_skip, tests):
 
 
 def read_plain(name, text, status):
-    """A program that does not speak TAP is one test: its exit status."""
+    """A program that does not print TAP is one test: its exit status."""
     lines = [line[:300] for line in text.splitlines() if line.strip() and not NINJA.match(line)]
     return [Test("failed" if status else "passed", name, lines[-NOTES_MAX:])]
 
