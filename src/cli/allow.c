@@ -39,9 +39,9 @@ struct done {
 struct allowing {
         struct done done[VALUES_MAX * FORMS_MAX];
         size_t done_count;
-        const char *host_file, *words[1 + VALUES_MAX];
+        const char *host_file;
+        struct words words;
         bool is_machines, is_json;
-        size_t count;
         struct arena arena;
         const char *path; /* of the host file */
 };
@@ -335,20 +335,20 @@ allow(struct allowing *a, struct error *e)
         bool is_changed = false;
         size_t len;
 
-        if (a->count < 2) {
+        if (a->words.count < 2) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
                            "allow needs to know what to permit: tool, mount, name or host-port, "
                            "and its value");
                 error_hint(e, "For example: carrel allow tool ~/.nvm");
                 return -1;
         }
-        if (find_kind(a->words[0], &kind, e) < 0 || choose_file(a, e) < 0 ||
+        if (find_kind(a->words.items[0], &kind, e) < 0 || choose_file(a, e) < 0 ||
             read_file(a, &text, &len, e) < 0)
                 return -1;
         if (strlen(text) != len)
                 return fail(e, ERROR_MANIFEST_SYNTAX, "%.200s holds a NUL byte", a->path);
-        for (size_t i = 1; i < a->count; i++)
-                if (allow_value(a, kind, a->words[i], &text, &is_changed, e) < 0)
+        for (size_t i = 1; i < a->words.count; i++)
+                if (allow_value(a, kind, a->words.items[i], &text, &is_changed, e) < 0)
                         return -1;
         if (is_changed && (check_rules(a, text, e) < 0 || replace_file(a, text, e) < 0))
                 return -1;
@@ -370,18 +370,14 @@ print_as_json(const struct allowing *a)
         return json_print(&w, stdout);
 }
 
-int
+static int
 cmd_allow(int argc, char **argv)
 {
         static struct allowing a;
-        const struct option_row rows[] = { { "--host", &a.host_file, NULL },
-                                           { "--machine", NULL, &a.is_machines },
-                                           { "--json", NULL, &a.is_json } };
         struct error e;
         int status = 0;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof rows[0], a.words, 1 + VALUES_MAX,
-                         &a.count, &e) < 0)
+        if (options_read(&command_allow, argc, argv, &a, &a.words, &e) < 0)
                 return print_failure(NULL, &e, a.is_json);
         arena_init(&a.arena, ARENA_MAX);
         if (allow(&a, &e) < 0)
@@ -391,3 +387,41 @@ cmd_allow(int argc, char **argv)
         arena_fini(&a.arena);
         return status;
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct allowing, is_machines, "--machine",
+                    "write /etc/carrel/host.yaml, for every user (default: "
+                    "~/.config/carrel/host.yaml, for you)"),
+        OPTION_TEXT(struct allowing, host_file, VALUE_FILE, "--host", "FILE",
+                    "write this host file"),
+        OPTION_FLAG(struct allowing, is_json, "--json", JSON_DOC),
+        OPTION_END,
+};
+
+static const struct operand operands[] = {
+        { "tool DIR...", VALUE_DIRECTORY,
+          "allow manifests to use DIR, read-only: metadata.carrel.tools", true },
+        { "mount DIR...", VALUE_DIRECTORY, "allow manifests to mount DIR", true },
+        { "name HOST...", VALUE_HOST,
+          "allow manifests to list this private name: db.internal:5432, or db.internal for every "
+          "port",
+          true },
+        { "host-port N...", VALUE_TEXT,
+          "allow manifests to use this port of this machine's loopback: "
+          "metadata.carrel.egress.host_ports",
+          true },
+        { NULL },
+};
+
+const struct command command_allow = {
+        .name = "allow",
+        .help = "Permit something in a host file: tools, mounts, private names, ports of this "
+                "machine.",
+        .options = options,
+        .operands = operands,
+        .words_max = 1 + VALUES_MAX,
+        .notes = "The rest of the file is kept, including comments. Send SIGHUP to a running "
+                 "daemon to reload its host file.\n",
+        .example = "carrel allow --host /tmp/carrel-host.yaml tool /usr/local",
+        .run = cmd_allow,
+};

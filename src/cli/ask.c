@@ -22,18 +22,24 @@ enum { MINUTE_MS = 60000, HOUR_MS = 3600000 };
  * --------------------------------------------------------------------------------------------------
  */
 
+const struct option ask_options[] = {
+        STATE_OPTION(struct ask, state),
+        OPTION_FLAG(struct ask, is_json, "--json", JSON_DOC),
+        OPTION_END,
+};
+
+const struct operand ask_sandbox[] = { { "ID", VALUE_SANDBOX }, { NULL } };
+const struct operand ask_exec[] = { { "ID", VALUE_SANDBOX }, { "EXEC", VALUE_EXEC }, { NULL } };
+
 int
-ask_read(struct ask *a, int argc, char **argv, const struct option_row *rows, size_t row_count,
-         size_t words_min, size_t words_max, const char *what, struct error *e)
+ask_read(struct ask *a, const struct command *c, int argc, char **argv, void *into, struct error *e)
 {
-        if (options_read(argc, argv, rows, row_count, a->words, words_max, &a->word_count, e) < 0)
-                return -1;
-        if (a->word_count >= words_min)
-                return 0;
-        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.32s needs %s", argv[0], what);
-        error_hint(e, "For example: %s. `carrel %.32s --help` shows the rest.",
-                   command_find(argv[0])->example, argv[0]);
-        return -1;
+        struct words words;
+        int result = options_read(c, argc, argv, into, &words, e);
+
+        a->words = words.items;
+        a->word_count = words.count;
+        return result;
 }
 
 int

@@ -14,29 +14,37 @@
 #include "cli/options.h"
 #include "text/json.h"
 
-enum { ASK_WORDS_MAX = 2, SPAN_TEXT = 24 };
+enum { SPAN_TEXT = 24 };
 
 struct ask {
         const char *state; /* --state, or NULL */
         bool is_json;
-        const char *words[ASK_WORDS_MAX];
+        char **words; /* of argv */
         size_t word_count;
         struct carrel *c; /* after ask_open() */
 };
 
-/* The option rows that every such command has. */
-#define ASK_ROWS(a)                           \
-        { "--state", &(a)->state, NULL },     \
-        {                                     \
-                "--json", NULL, &(a)->is_json \
-        }
+/* The options that every such command has; `a` is the struct ask in its own struct. */
+#define STATE_OPTION(s, m)                                   \
+        OPTION_TEXT(s, m, VALUE_DIRECTORY, "--state", "DIR", \
+                    "the daemon's state directory (default: CARREL_STATE, or that of this user)")
+#define ASK_OPTIONS(s, a) STATE_OPTION(s, a.state), OPTION_FLAG(s, a.is_json, "--json", JSON_DOC)
+
+/* The options of a command that has no others. */
+extern const struct option ask_options[];
+/* One word: the id or name of a sandbox. */
+extern const struct operand ask_sandbox[];
+/* Two words: a sandbox, and the number of one of its execs. */
+extern const struct operand ask_exec[];
+#define ASK_NEEDS_EXEC "the id of a sandbox and the number of an exec"
+#define ASK_NEEDS "the id or name of a sandbox"
 
 /*
- * Reads options and `words_min` to `words_max` words. `what` names a missing word in the message
- * ("the id of a sandbox").
+ * Reads a command line by the table of `c`. `into` is its own struct, which contains `a`, or `a`
+ * itself. Errors: as options_read().
  */
-int ask_read(struct ask *a, int argc, char **argv, const struct option_row *rows, size_t row_count,
-             size_t words_min, size_t words_max, const char *what, struct error *e);
+int ask_read(struct ask *a, const struct command *c, int argc, char **argv, void *into,
+             struct error *e);
 
 /* Connects to the daemon. Returns 0, or the exit status after printing the error. */
 int ask_open(struct ask *a);

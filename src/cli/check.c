@@ -12,7 +12,6 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
-#include "cli/value.h"
 #include "clock/clock.h"
 #include "host/facts.h"
 #include "prepare/host.h"
@@ -32,22 +31,16 @@ struct checking {
 static int
 read_arguments(int argc, char **argv, struct checking *c, struct error *e)
 {
-        const struct option_row rows[] = {
-                { "--stage", &c->stage_name, NULL },    { "--host", &c->host_name, NULL },
-                { "--workspace", &c->workspace, NULL }, { "-w", &c->workspace, NULL },
-                { "--json", NULL, &c->is_json },
-        };
-        size_t count;
+        struct words words;
         int stage = VERDICT_AUTHORISE;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof rows[0], &c->file, 1, &count, e) <
-            0)
+        if (options_read(&command_check, argc, argv, c, &words, e) < 0)
                 return -1;
+        c->file = words.count > 0 ? words.items[0] : NULL;
         if (c->stage_name)
                 stage = verdict_stage_find(c->stage_name);
         if (stage < 0)
-                return value_wrong(VALUE_STAGE, (struct value_place){ "check", "--stage" },
-                                   c->stage_name, e);
+                return fail(e, ERROR_INTERNAL, "there is no stage %.32s", c->stage_name);
         c->stage = (enum verdict_stage)stage;
         return 0;
 }
@@ -224,7 +217,7 @@ check(struct arena *arena, const struct checking *c, int *ret_status, const char
         return 0;
 }
 
-int
+static int
 cmd_check(int argc, char **argv)
 {
         struct checking c = { .file = NULL };
@@ -242,3 +235,30 @@ cmd_check(int argc, char **argv)
         arena_fini(&arena);
         return status;
 }
+
+static const struct option options[] = {
+        OPTION_TEXT(struct checking, workspace, VALUE_DIRECTORY, "-w", "DIR",
+                    "the workspace (default: the directory of FILE)"),
+        OPTION_TEXT(struct checking, workspace, VALUE_DIRECTORY, "--workspace", "DIR", NULL),
+        OPTION_TEXT(struct checking, stage_name, VALUE_STAGE, "--stage",
+                    "parse|validate|resolve|authorise", "last stage to check (default: authorise)"),
+        OPTION_TEXT(struct checking, host_name, VALUE_FILE, "--host", "FILE", HOST_FILE_DOC),
+        OPTION_FLAG(struct checking, is_json, "--json",
+                    "one JSON object: error, errors, warnings, norm"),
+        OPTION_END,
+};
+
+static const struct operand operands[] = {
+        { "[FILE]", VALUE_FILE, MANIFEST_DOC },
+        { NULL },
+};
+
+const struct command command_check = {
+        .name = "check",
+        .help = "Report every error in a manifest, and where it is; with --host and no manifest, "
+                "in the host file.",
+        .options = options,
+        .operands = operands,
+        .example = "carrel check examples/data-report/workspace/SANDBOX.md",
+        .run = cmd_check,
+};

@@ -3,65 +3,44 @@
  *
  * argv[0] is the command's own name ("check"), argv[argc] is NULL. Each command prints its own
  * output and returns the exit status: its own result, or 125 Carrel failed, 126 refused, 127 not
- * found, 124 timed out, 137 killed. The table with names, help and examples is in main.c; a command
- * prints its own help with cmd_usage().
+ * found, 124 timed out, 137 killed. The list of all commands is in main.c.
  */
 #ifndef CARREL_CLI_COMMANDS_H
 #define CARREL_CLI_COMMANDS_H
 
-#include <stdio.h>
+#include <stddef.h>
 
+struct option;
+struct operand;
+
+/*
+ * One command: its row is beside its function. Usage, help, manual page and shell completion are
+ * printed from it, and options_read() reads a command line by it.
+ */
 struct command {
         const char *name;
-        const char *help;    /* one line */
-        const char *usage;   /* the text after "carrel NAME" */
-        const char *options; /* one line each, or "" */
+        const char *help;               /* one line */
+        const struct option *options;   /* NULL: none */
+        const struct operand *operands; /* the words beside the options; NULL: none */
+        size_t words_max;               /* how many words; 0: one for each operand */
+        const char *needs; /* its required words, for a message; NULL: it checks them itself */
+        const char *rest;  /* the command that it runs: "[--] COMMAND"; "": not shown; NULL: none */
+        const char *notes; /* lines below the options, or NULL */
         const char *example; /* a command line that works as written */
         int (*run)(int argc, char **argv);
 };
 
-int cmd_run(int argc, char **argv);
-int cmd_gate(int argc, char **argv);
-int cmd_plan(int argc, char **argv);
-int cmd_serve(int argc, char **argv);
-int cmd_mcp(int argc, char **argv);
-int cmd_volume(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_allow(int argc, char **argv);
-int cmd_init(int argc, char **argv);
-int cmd_check(int argc, char **argv);
-int cmd_schema(int argc, char **argv);
-int cmd_conformance(int argc, char **argv);
-int cmd_providers(int argc, char **argv);
-int cmd_docs(int argc, char **argv);
-int cmd_create(int argc, char **argv);
-int cmd_ls(int argc, char **argv);
-int cmd_info(int argc, char **argv);
-int cmd_exec(int argc, char **argv);
-int cmd_shell(int argc, char **argv);
-int cmd_ps(int argc, char **argv);
-int cmd_output(int argc, char **argv);
-int cmd_kill(int argc, char **argv);
-int cmd_cp(int argc, char **argv);
-int cmd_extend(int argc, char **argv);
-int cmd_denials(int argc, char **argv);
-int cmd_network(int argc, char **argv);
-int cmd_pause(int argc, char **argv);
-int cmd_resume(int argc, char **argv);
-int cmd_url(int argc, char **argv);
-int cmd_stop(int argc, char **argv);
-int cmd_key(int argc, char **argv);
-int cmd_events(int argc, char **argv);
-int cmd_help(int argc, char **argv);
-int cmd_version(int argc, char **argv);
+extern const struct command command_init, command_run, command_plan, command_gate, command_check,
+        command_allow, command_volume, command_doctor, command_providers, command_serve,
+        command_mcp, command_key, command_create, command_ls, command_info, command_exec,
+        command_shell, command_ps, command_output, command_kill, command_cp, command_extend,
+        command_pause, command_resume, command_network, command_denials, command_url, command_stop,
+        command_events, command_completion, command_docs, command_schema, command_conformance;
 
 /* The row with this name, or NULL. */
 const struct command *command_find(const char *name);
 
 /* The rows in order; NULL past the last. */
 const struct command *command_at(size_t index);
-
-/* Prints the row's help (what it does, usage, options, example). */
-void cmd_usage(FILE *out, const char *name);
 
 #endif

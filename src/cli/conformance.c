@@ -525,28 +525,48 @@ conformance(struct arena *arena, const char *name, bool is_json, struct error *e
         return run_all(root, is_json, e);
 }
 
-int
+struct asked {
+        bool is_json;
+};
+
+static int
 cmd_conformance(int argc, char **argv)
 {
-        const char *name = NULL;
-        bool is_json = false;
-        const struct option_row rows[] = { { "--json", NULL, &is_json } };
+        struct asked a = { .is_json = false };
+        const char *name;
+        struct words words;
         struct arena arena;
         struct error e;
-        size_t count = 0;
         int status;
 
-        if (options_read(argc, argv, rows, 1, &name, 1, &count, &e) < 0)
-                return print_failure(NULL, &e, is_json);
-        if (count == 0) {
+        if (options_read(&command_conformance, argc, argv, &a, &words, &e) < 0)
+                return print_failure(NULL, &e, a.is_json);
+        if (words.count == 0) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT, "conformance: name a file of cases");
                 error_hint(&e, "For example: carrel conformance test/conform/aip36.yaml");
-                return print_failure(NULL, &e, is_json);
+                return print_failure(NULL, &e, a.is_json);
         }
+        name = words.items[0];
         arena_init(&arena, CASES_ARENA_MAX);
-        status = conformance(&arena, name, is_json, &e);
+        status = conformance(&arena, name, a.is_json, &e);
         if (status < 0)
-                status = print_failure(name, &e, is_json);
+                status = print_failure(name, &e, a.is_json);
         arena_fini(&arena);
         return status;
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct asked, is_json, "--json", "one JSON object instead of TAP"),
+        OPTION_END,
+};
+
+static const struct operand operands[] = { { "CASES.yaml", VALUE_FILE }, { NULL } };
+
+const struct command command_conformance = {
+        .name = "conformance",
+        .help = "Run a file of conformance cases, and print TAP 14.",
+        .options = options,
+        .operands = operands,
+        .example = "carrel conformance test/conform/aip36.yaml",
+        .run = cmd_conformance,
+};

@@ -156,21 +156,16 @@ print_sum(const struct copying *c)
         return json_print(&w, stdout);
 }
 
-int
+static int
 cmd_cp(int argc, char **argv)
 {
         struct copying c = { .id = NULL };
-        bool is_whole = true; /* -r has no effect: directories are always copied whole */
-        const struct option_row rows[] = { ASK_ROWS(&c.ask),
-                                           { "-q", NULL, &c.is_quiet },
-                                           { "-r", NULL, &is_whole } };
         struct error e;
         char id[128];
         bool is_in = false;
         int status;
 
-        if (ask_read(&c.ask, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2,
-                     "two paths, one of them ID:PATH", &e) < 0 ||
+        if (ask_read(&c.ask, &command_cp, argc, argv, &c, &e) < 0 ||
             read_words(&c, &is_in, id, sizeof id, &e) < 0)
                 return ask_wrong(&c.ask, &e);
         if (c.ask.is_json && !is_in && strcmp(c.here, "-") == 0) {
@@ -188,3 +183,28 @@ cmd_cp(int argc, char **argv)
                 status = print_sum(&c);
         return ask_close(&c.ask, status);
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct copying, is_quiet, "-q", "show no progress"),
+        OPTION_FLAG(struct copying, is_recursive, "-r",
+                    "accepted for compatibility: directories are always copied recursively"),
+        ASK_OPTIONS(struct copying, ask),
+        OPTION_END,
+};
+
+static const struct operand operands[] = {
+        { "FROM", VALUE_PATHS,
+          "FROM or TO is ID:PATH; the other a path here, or - for standard input and output" },
+        { "TO", VALUE_PATHS },
+        { NULL },
+};
+
+const struct command command_cp = {
+        .name = "cp",
+        .help = "Copy files and directories into a sandbox and out of it.",
+        .options = options,
+        .operands = operands,
+        .needs = "two paths, one of them ID:PATH",
+        .example = "carrel cp README.md demo:notes.md",
+        .run = cmd_cp,
+};

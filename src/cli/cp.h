@@ -16,7 +16,8 @@ struct copying {
         struct ask ask;
         const char *id, *inside,
                 *here; /* sandbox, path inside ("" for its working directory), path here or "-" */
-        bool is_quiet, shows_progress;
+        bool is_quiet, is_recursive /* has no effect: a directory is always copied whole */,
+                shows_progress;
         uint64_t files, bytes, left_out, shown_ms;
 };
 

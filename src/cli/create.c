@@ -9,14 +9,14 @@
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
-#include "cli/override.h"
 #include "cli/value.h"
 #include "clock/clock.h"
 
 struct creating {
         struct ask ask;
-        const char *file, *workspace, *name, *timeout, *runtime, *metadata, *key, *delete_after;
-        struct option_list env, ports, values[5];
+        const char *file, *workspace, *name, *runtime, *metadata, *key;
+        uint64_t timeout_ms, delete_after_ms;
+        struct option_list env, ports;
         struct override_set overrides;
         bool is_started, is_claimed, is_quiet;
         uint16_t port_numbers[OPTION_LIST_MAX];
@@ -25,41 +25,10 @@ struct creating {
 static int
 read_arguments(int argc, char **argv, struct creating *c, struct error *e)
 {
-        const struct option_row rows[] = {
-                ASK_ROWS(&c->ask),
-                { "-f", &c->file, NULL },
-                { "-w", &c->workspace, NULL },
-                { "--name", &c->name, NULL },
-                { "--timeout", &c->timeout, NULL },
-                { "--delete-after", &c->delete_after, NULL },
-                { "--runtime", &c->runtime, NULL },
-                { "--metadata", &c->metadata, NULL },
-                { "--key", &c->key, NULL },
-                { "-e", NULL, NULL, &c->env },
-                { "-p", NULL, NULL, &c->ports },
-                { "--memory", NULL, NULL, &c->values[0] },
-                { "--disk", NULL, NULL, &c->values[1] },
-                { "--pids", NULL, NULL, &c->values[2] },
-                { "--allow", NULL, NULL, &c->values[3] },
-                { "-v", NULL, NULL, &c->values[4] },
-                { "--start", NULL, &c->is_started },
-                { "--claim", NULL, &c->is_claimed },
-                { "-q", NULL, &c->is_quiet },
-        };
-        static const char *const overrides[] = { "--memory", "--disk", "--pids", "--allow", "-v" };
         uint64_t port;
 
-        if (ask_read(&c->ask, argc, argv, rows, sizeof rows / sizeof *rows, 0, 0, "", e) < 0)
+        if (ask_read(&c->ask, &command_create, argc, argv, c, e) < 0)
                 return -1;
-        for (size_t i = 0; i < c->env.count; i++)
-                if (value_variable_check((struct value_place){ "create", "-e" }, c->env.items[i],
-                                         e) < 0)
-                        return -1;
-        for (size_t v = 0; v < sizeof c->values / sizeof *c->values; v++)
-                for (size_t i = 0; i < c->values[v].count; i++)
-                        if (override_add(&c->overrides, "create", overrides[v],
-                                         c->values[v].items[i], e) < 0)
-                                return -1;
         for (size_t i = 0; i < c->ports.count; i++) {
                 if (value_number_read(VALUE_PORT, (struct value_place){ "create", "-p" },
                                       c->ports.items[i], &port, e) < 0)
@@ -109,7 +78,7 @@ create(struct creating *c, const struct carrel_config *config)
         return ask_close(&c->ask, status);
 }
 
-int
+static int
 cmd_create(int argc, char **argv)
 {
         static struct creating c;
@@ -128,15 +97,50 @@ cmd_create(int argc, char **argv)
                                          .port_count = c.ports.count,
                                          .metadata = c.metadata,
                                          .key = c.key,
+                                         .timeout_ms = c.timeout_ms,
                                          .is_started_now = c.is_started,
                                          .overrides = c.overrides.items,
                                          .override_count = c.overrides.count };
-        if (value_duration_read((struct value_place){ "create", "--timeout" }, c.timeout,
-                                &config.timeout_ms, &e) < 0 ||
-            value_duration_read((struct value_place){ "create", "--delete-after" }, c.delete_after,
-                                &config.delete_at_ms, &e) < 0)
-                return ask_wrong(&c.ask, &e);
-        if (c.delete_after)
-                config.delete_at_ms += clock_wall_ms();
+        if (c.delete_after_ms > 0)
+                config.delete_at_ms = c.delete_after_ms + clock_wall_ms();
         return create(&c, &config);
 }
+
+static const struct option options[] = {
+        OPTION_TEXT(struct creating, file, VALUE_FILE, "-f", "FILE",
+                    "the manifest (default: SANDBOX.md or WORKSPACE.md in the workspace, else no "
+                    "network and no mounts)"),
+        OPTION_TEXT(struct creating, workspace, VALUE_DIRECTORY, "-w", "DIR",
+                    "the workspace (default: the directory of FILE, or this directory if it has a "
+                    "manifest)"),
+        OPTION_TEXT(struct creating, name, VALUE_TEXT, "--name", "NAME", "unique name"),
+        OPTION_NUMBER(struct creating, timeout_ms, VALUE_DURATION, "--timeout", "T",
+                      "stop it after this time: 30s, 10m, 2h"),
+        OPTION_TEXT(struct creating, runtime, VALUE_RUNTIME, "--runtime", "R",
+                    "a template: python3, node24; `carrel info` lists them"),
+        OPTION_LIST(struct creating, ports, VALUE_PORT, "-p", "PORT",
+                    "declare a port for `carrel url`"),
+        OPTION_LIST(struct creating, env, VALUE_VARIABLE, "-e", "NAME=VALUE",
+                    "set an environment variable for its commands"),
+        OVERRIDE_OPTIONS(struct creating, overrides),
+        OPTION_FLAG(struct creating, is_started, "--start", "start it at once"),
+        OPTION_FLAG(struct creating, is_claimed, "--claim", "take a ready one from the pool"),
+        OPTION_NUMBER(struct creating, delete_after_ms, VALUE_DURATION, "--delete-after", "T",
+                      "hard deadline; `extend` cannot move it (default: the daemon's `serve "
+                      "--delete-after`)"),
+        OPTION_TEXT(struct creating, metadata, VALUE_TEXT, "--metadata", "JSON",
+                    "your own data, returned unchanged"),
+        OPTION_TEXT(struct creating, key, VALUE_TEXT, "--key", "K",
+                    "idempotency key: repeating the call returns the existing sandbox"),
+        OPTION_FLAG(struct creating, is_quiet, "-q", "print only the id"),
+        ASK_OPTIONS(struct creating, ask),
+        OPTION_END,
+};
+
+const struct command command_create = {
+        .name = "create",
+        .help = "Register a sandbox with the daemon; it starts on first use.",
+        .options = options,
+        .example = "carrel create --name demo --timeout 10m -p 3000",
+        .run = cmd_create,
+};

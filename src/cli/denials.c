@@ -52,18 +52,16 @@ print_lines(const struct carrel_denials *all)
                              all->more, NUMBER_REFUSALS_FIRST, NUMBER_REFUSALS_LAST);
 }
 
-int
+static int
 cmd_denials(int argc, char **argv)
 {
         struct ask a = { .state = NULL };
-        const struct option_row rows[] = { ASK_ROWS(&a) };
         struct carrel_error failed;
         struct carrel_denials *all;
         struct error e;
         int status = 0;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 1,
-                     "the id or name of a sandbox", &e) < 0)
+        if (ask_read(&a, &command_denials, argc, argv, &a, &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)
@@ -77,3 +75,13 @@ cmd_denials(int argc, char **argv)
         carrel_free(all);
         return ask_close(&a, status);
 }
+
+const struct command command_denials = {
+        .name = "denials",
+        .help = "Show the refused network requests of a sandbox.",
+        .options = ask_options,
+        .operands = ask_sandbox,
+        .needs = ASK_NEEDS,
+        .example = "carrel denials demo",
+        .run = cmd_denials,
+};

@@ -16,6 +16,7 @@
 #include "cli/finding_print.h"
 #include "cli/options.h"
 #include "cli/sheet.h"
+#include "cli/usage.h"
 #include "egress/admit.h"
 #include "event/outcome.h"
 #include "host/places.h"
@@ -39,27 +40,27 @@ columns(struct sheet *sheet, const char *const *heads)
 /* -- the command line
  * ----------------------------------------------------------------------------------------- */
 
-/* "  -f FILE   text" lines, one row each. */
 static void
-print_options(struct sheet *sheet, const char *options)
+print_row(struct sheet *sheet, const char *term, const char *doc)
+{
+        const char *cells[] = { term, doc, NULL };
+
+        sheet_row(sheet, cells);
+}
+
+static void
+print_options(struct sheet *sheet, const struct command *c)
 {
         static const char *const heads[] = { "option", "meaning", NULL };
+        char term[USAGE_TERM_MAX], doc[TERM_MAX];
 
         columns(sheet, heads);
-        while (*options != '\0') {
-                const char *end = strchr(options, '\n');
-                const char *term = options + strspn(options, " ");
-                const char *gap = strstr(term, "  ");
-                const char *text = gap ? gap + strspn(gap, " ") : term;
-                char left[NUMBER_MAX * 4], right[TERM_MAX];
-                const char *cells[] = { left, right, NULL };
-
-                (void)snprintf(left, sizeof left, "%.*s", (int)(gap ? gap - term : 0), term);
-                (void)snprintf(right, sizeof right, "%.*s",
-                               (int)(end ? end - text : (long)strlen(text)), text);
-                sheet_row(sheet, cells);
-                options = end ? end + 1 : options + strlen(options);
-        }
+        for (const struct operand *o = c->operands; o && o->name; o++)
+                if (o->doc)
+                        print_row(sheet, usage_operand(o, term), o->doc);
+        for (const struct option *row = c->options; row && row->name; row++)
+                if (row->doc)
+                        print_row(sheet, usage_option(row, term), usage_doc(row, doc, sizeof doc));
 }
 
 static int
@@ -68,14 +69,16 @@ print_commands(struct sheet *sheet)
         const struct command *c;
 
         for (size_t i = 0; (c = command_at(i)) != NULL; i++) {
-                char line[TERM_MAX];
+                char line[USAGE_MAX + 64], usage[USAGE_MAX];
 
                 sheet_title(sheet, 2, c->name);
-                (void)snprintf(line, sizeof line, "`carrel %s`%s%s", c->name, *c->usage ? " " : "",
-                               c->usage);
+                usage_line(c, usage, sizeof usage);
+                (void)snprintf(line, sizeof line, "`carrel %s`%s", c->name, usage);
                 sheet_paragraph(sheet, line);
                 sheet_paragraph(sheet, c->help);
-                print_options(sheet, c->options);
+                print_options(sheet, c);
+                if (c->notes)
+                        sheet_paragraph(sheet, c->notes);
                 (void)snprintf(line, sizeof line, "Example: `%s`", c->example);
                 sheet_paragraph(sheet, line);
         }
@@ -579,18 +582,19 @@ print_parts(struct sheet *sheet)
         return 0;
 }
 
-int
+static int
 cmd_docs(int argc, char **argv)
 {
         struct sheet sheet = { .out = stdout };
-        const struct option_row rows[] = { { "--man", NULL, &sheet.is_man } };
         const char *name = "parts";
+        struct words words;
         struct nearest n;
         struct error e;
-        size_t count;
 
-        if (options_read(argc, argv, rows, 1, &name, 1, &count, &e) < 0)
+        if (options_read(&command_docs, argc, argv, &sheet, &words, &e) < 0)
                 return print_failure(NULL, &e, false);
+        if (words.count > 0)
+                name = words.items[0];
         for (size_t i = 0; i < PART_COUNT; i++)
                 if (strcmp(parts[i].name, name) == 0)
                         return parts[i].print(&sheet);
@@ -603,3 +607,20 @@ cmd_docs(int argc, char **argv)
                    n.found ? n.found : "", n.found ? "? " : "");
         return print_failure(NULL, &e, false);
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct sheet, is_man, "--man",
+                    "for a manual page (scdoc); without it, Markdown"),
+        OPTION_END,
+};
+
+static const struct operand operands[] = { { "[PART]", VALUE_TEXT }, { NULL } };
+
+const struct command command_docs = {
+        .name = "docs",
+        .help = "Print a section of the reference manual.",
+        .options = options,
+        .operands = operands,
+        .example = "carrel docs errors",
+        .run = cmd_docs,
+};

@@ -207,26 +207,42 @@ complain(const struct error *e)
         return EXIT_OURS;
 }
 
-int
+struct asked {
+        bool is_json;
+};
+
+static int
 cmd_doctor(int argc, char **argv)
 {
         static struct host_report report;
         struct host_facts facts;
         struct error e;
-        bool is_json = false;
-        const struct option_row rows[] = { { "--json", NULL, &is_json } };
-        size_t count;
+        struct asked a = { .is_json = false };
+        struct words none;
 
-        if (options_read(argc, argv, rows, 1, NULL, 0, &count, &e) < 0)
-                return print_failure(NULL, &e, is_json);
+        if (options_read(&command_doctor, argc, argv, &a, &none, &e) < 0)
+                return print_failure(NULL, &e, a.is_json);
         if (host_facts_read(&facts, &e) < 0 || host_try_all(&facts, &report, &e) < 0)
                 return complain(&e);
         trial_run(&report);
-        if (is_json && print_json(&facts, &report) < 0) {
+        if (a.is_json && print_json(&facts, &report) < 0) {
                 (void)fail(&e, ERROR_NO_MEMORY, "the report could not be written");
                 return complain(&e);
         }
-        if (!is_json)
+        if (!a.is_json)
                 print_text(&facts, &report);
         return report.is_t1 ? 0 : EXIT_NOT_ENFORCEABLE;
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct asked, is_json, "--json", JSON_DOC),
+        OPTION_END,
+};
+
+const struct command command_doctor = {
+        .name = "doctor",
+        .help = "Show what this machine can enforce, and how to fix what is missing.",
+        .options = options,
+        .example = "carrel doctor",
+        .run = cmd_doctor,
+};

@@ -9,7 +9,6 @@
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
-#include "cli/value.h"
 #include "clock/clock.h"
 
 static void
@@ -114,27 +113,48 @@ follow(const struct ask *a, struct carrel_events *events, uint64_t until)
         return status;
 }
 
-int
+struct watching {
+        struct ask ask;
+        uint64_t for_ms; /* 0: until it is ended */
+};
+
+static int
 cmd_events(int argc, char **argv)
 {
-        struct ask a = { .state = NULL };
-        const char *span = NULL;
-        const struct option_row rows[] = { ASK_ROWS(&a), { "--for", &span, NULL } };
+        struct watching w = { .for_ms = 0 };
+        struct ask *a = &w.ask;
         struct carrel_events *events;
         struct carrel_error failed;
         struct error e;
-        uint64_t ms = 0;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 0, 1, "", &e) < 0 ||
-            value_duration_read((struct value_place){ "events", "--for" }, span, &ms, &e) < 0)
-                return ask_wrong(&a, &e);
-        status = ask_open(&a);
+        if (ask_read(a, &command_events, argc, argv, &w, &e) < 0)
+                return ask_wrong(a, &e);
+        status = ask_open(a);
         if (status != 0)
                 return status;
-        if (carrel_watch(a.c, a.word_count > 0 ? a.words[0] : NULL, &events, &failed) < 0)
-                return ask_close(&a, ask_failed(&a, NULL, &failed));
-        status = follow(&a, events, span ? clock_boot_ms() + ms : UINT64_MAX);
+        if (carrel_watch(a->c, a->word_count > 0 ? a->words[0] : NULL, &events, &failed) < 0)
+                return ask_close(a, ask_failed(a, NULL, &failed));
+        status = follow(a, events, w.for_ms > 0 ? clock_boot_ms() + w.for_ms : UINT64_MAX);
         carrel_events_free(events);
-        return ask_close(&a, status);
+        return ask_close(a, status);
 }
+
+static const struct option options[] = {
+        OPTION_NUMBER(struct watching, for_ms, VALUE_DURATION, "--for", "T",
+                      "stop after this time"),
+        STATE_OPTION(struct watching, ask.state),
+        OPTION_FLAG(struct watching, ask.is_json, "--json", "one JSON object a line"),
+        OPTION_END,
+};
+
+static const struct operand operands[] = { { "[ID]", VALUE_SANDBOX }, { NULL } };
+
+const struct command command_events = {
+        .name = "events",
+        .help = "Show events of the sandboxes as they happen.",
+        .options = options,
+        .operands = operands,
+        .example = "carrel events --for 100ms",
+        .run = cmd_events,
+};

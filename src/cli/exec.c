@@ -30,7 +30,8 @@ enum {
 
 struct executing {
         struct ask ask;
-        const char *cwd, *timeout, *wait_timeout, *task, *key;
+        const char *cwd, *task, *key;
+        uint64_t timeout_ms, wait_timeout_ms; /* 0: not given */
         struct option_list env;
         bool has_terminal, is_background, is_raw, kills_rest, has_no_input, waits_ports;
         struct carrel_command command;
@@ -65,28 +66,13 @@ forward_terminal(struct executing *x)
 static int
 read_arguments(int argc, char **argv, struct executing *x, struct error *e)
 {
-        const struct option_row rows[] = {
-                ASK_ROWS(&x->ask),
-                { "-t", NULL, &x->has_terminal },
-                { "-d", NULL, &x->is_background },
-                { "--background", NULL, &x->is_background },
-                { "--cwd", &x->cwd, NULL },
-                { "-e", NULL, NULL, &x->env },
-                { "--timeout", &x->timeout, NULL },
-                { "--raw", NULL, &x->is_raw },
-                { "--no-input", NULL, &x->has_no_input },
-                { "--kill-rest", NULL, &x->kills_rest },
-                { "--wait-ports", NULL, &x->waits_ports },
-                { "--wait-timeout", &x->wait_timeout, NULL },
-                { "--task", &x->task, NULL },
-                { "--key", &x->key, NULL },
-        };
-        int rest;
+        struct words words;
 
-        if (options_read_command(argc, argv, rows, sizeof rows / sizeof *rows, x->ask.words, 1,
-                                 &x->ask.word_count, &rest, e) < 0)
+        if (options_read(&command_exec, argc, argv, x, &words, e) < 0)
                 return -1;
-        if (x->ask.word_count == 0 || rest == argc || argv[rest][0] == '\0') {
+        x->ask.words = words.items;
+        x->ask.word_count = words.count;
+        if (x->ask.word_count == 0 || words.rest_count == 0 || words.rest[0][0] == '\0') {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
                            x->ask.word_count == 0 ? "exec needs the id of a sandbox, and a command"
                                                   : "there is no command to run");
@@ -96,8 +82,8 @@ read_arguments(int argc, char **argv, struct executing *x, struct error *e)
         }
         if (x->has_terminal)
                 forward_terminal(x);
-        x->command = (struct carrel_command){ .argv = (const char *const *)(argv + rest),
-                                              .argc = (size_t)(argc - rest),
+        x->command = (struct carrel_command){ .argv = (const char *const *)words.rest,
+                                              .argc = words.rest_count,
                                               .cwd = x->cwd,
                                               .env = x->env.items,
                                               .env_count = x->env.count,
@@ -107,17 +93,11 @@ read_arguments(int argc, char **argv, struct executing *x, struct error *e)
                                               .kills_rest = x->kills_rest,
                                               .waits_ports = x->waits_ports,
                                               .task = x->task,
+                                              .timeout_ms = x->timeout_ms,
+                                              .wait_ports_ms = x->wait_timeout_ms,
                                               .key = x->key,
                                               .has_stdin = !x->is_background && !x->has_no_input };
-        for (size_t i = 0; i < x->env.count; i++)
-                if (value_variable_check((struct value_place){ "exec", "-e" }, x->env.items[i], e) <
-                    0)
-                        return -1;
-        if (value_duration_read((struct value_place){ "exec", "--wait-timeout" }, x->wait_timeout,
-                                &x->command.wait_ports_ms, e) < 0)
-                return -1;
-        return value_duration_read((struct value_place){ "exec", "--timeout" }, x->timeout,
-                                   &x->command.timeout_ms, e);
+        return 0;
 }
 
 static int
@@ -143,7 +123,7 @@ check(const struct executing *x, struct error *e)
                 error_hint(e, "Leave out -t, or wait for the port in another terminal.");
                 return -1;
         }
-        if (x->wait_timeout && !x->waits_ports) {
+        if (x->wait_timeout_ms > 0 && !x->waits_ports) {
                 (void)fail(
                         e, ERROR_INVALID_ARGUMENT,
                         "--wait-timeout limits the wait for a port, and --wait-ports is not given");
@@ -160,6 +140,8 @@ check(const struct executing *x, struct error *e)
 static int
 print_wait(const struct executing *x, uint32_t number, unsigned port)
 {
+        char span[SPAN_TEXT];
+
         if (port > 0) {
                 (void)fprintf(
                         stderr,
@@ -173,7 +155,8 @@ print_wait(const struct executing *x, uint32_t number, unsigned port)
                       "exec %" PRIu32 "\n"
                       "    Next: `carrel output %.64s %" PRIu32
                       "` shows what it printed, `carrel kill %.64s %" PRIu32 "` ends it\n",
-                      x->wait_timeout, number, x->ask.words[0], number, x->ask.words[0], number);
+                      span_text(x->wait_timeout_ms, span), number, x->ask.words[0], number,
+                      x->ask.words[0], number);
         return STATUS_TIMED_OUT;
 }
 
@@ -435,7 +418,7 @@ run_live(struct executing *x)
         return status;
 }
 
-int
+static int
 cmd_exec(int argc, char **argv)
 {
         static struct executing x;
@@ -451,3 +434,44 @@ cmd_exec(int argc, char **argv)
                                          : run_live(&x);
         return ask_close(&x.ask, status);
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct executing, has_terminal, "-t",
+                    "run it in a terminal inside, connected to this one"),
+        OPTION_FLAG(struct executing, is_background, "-d",
+                    "run it in the background, and print its number"),
+        OPTION_FLAG(struct executing, is_background, "--background", NULL),
+        OPTION_TEXT(struct executing, cwd, VALUE_TEXT, "--cwd", "DIR", "working directory inside"),
+        OPTION_LIST(struct executing, env, VALUE_VARIABLE, "-e", "NAME=VALUE",
+                    "set an environment variable"),
+        OPTION_NUMBER(struct executing, timeout_ms, VALUE_DURATION, "--timeout", "T",
+                      "time limit: 1500ms, 30s, 5m, 2h (default: limits.timeout_ms of the "
+                      "manifest, else none); at most limits.timeout_ms"),
+        OPTION_FLAG(struct executing, has_no_input, "--no-input",
+                    "do not forward standard input (default: forwarded)"),
+        OPTION_FLAG(struct executing, kills_rest, "--kill-rest",
+                    "when it ends, kill the processes that it left running"),
+        OPTION_FLAG(struct executing, waits_ports, "--wait-ports",
+                    "return when one of the sandbox's declared ports begins to listen; the "
+                    "command keeps running"),
+        OPTION_NUMBER(struct executing, wait_timeout_ms, VALUE_DURATION, "--wait-timeout", "T",
+                      "maximum time to wait for a port: 1500ms, 30s, 5m, 2h (default: until the "
+                      "command ends); then exit with status 124"),
+        OPTION_TEXT(struct executing, task, VALUE_TEXT, "--task", "T",
+                    "task of the command; ending the task kills it"),
+        OPTION_TEXT(struct executing, key, VALUE_TEXT, "--key", "K",
+                    "idempotency key: repeating the call returns the existing exec"),
+        OPTION_FLAG(struct executing, is_raw, "--raw", RAW_DOC),
+        ASK_OPTIONS(struct executing, ask),
+        OPTION_END,
+};
+
+const struct command command_exec = {
+        .name = "exec",
+        .help = "Run a command in a sandbox, as if it ran here.",
+        .options = options,
+        .operands = ask_sandbox,
+        .rest = "[--] COMMAND [ARGUMENTS]",
+        .example = "carrel exec demo -- echo hello",
+        .run = cmd_exec,
+};

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/numbers.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/gate.h"
@@ -24,7 +23,8 @@
 enum { GATE_ARENA_MAX = 64 << 20, RULES_MAX = 8 << 20, TEXT_MAX = 900 };
 
 struct asked {
-        const char *policy, *host_file, *connections, *bytes_out, *bytes_in, *bandwidth;
+        const char *policy, *host_file;
+        uint64_t connections, bytes_out, bytes_in, bandwidth; /* 0: no bound of its own */
         struct option_list resolvers, networks;
         bool is_json, is_routed;
         const char *read; /* the file that is being read, for errors */
@@ -81,44 +81,6 @@ add_networks(struct arena *arena, const struct asked *a, struct gate_list *list,
         return 0;
 }
 
-struct bounds {
-        uint64_t min, max;
-};
-
-static int
-read_number(const char *option, const char *text, struct bounds b, uint64_t *ret, struct error *e)
-{
-        char allowed[64], *end;
-        unsigned long long n;
-
-        *ret = 0;
-        if (!text)
-                return 0;
-        (void)snprintf(allowed, sizeof allowed, "is no number from %llu to %llu",
-                       (unsigned long long)b.min, (unsigned long long)b.max);
-        n = strtoull(text, &end, 10);
-        if (text[0] < '0' || text[0] > '9' || *end != '\0' || n < b.min || n > b.max)
-                return wrong_option(e, option, text, allowed);
-        *ret = n;
-        return 0;
-}
-
-static int
-read_caps(const struct asked *a, struct wire_gate_caps *ret, struct error *e)
-{
-        static const struct bounds most_connections = { NUMBER_CONNECTIONS },
-                                   most_bytes = { NUMBER_CAP_BYTES };
-        uint64_t connections;
-
-        if (read_number("--connections", a->connections, most_connections, &connections, e) < 0 ||
-            read_number("--bytes-out", a->bytes_out, most_bytes, &ret->bytes_out, e) < 0 ||
-            read_number("--bytes-in", a->bytes_in, most_bytes, &ret->bytes_in, e) < 0 ||
-            read_number("--bandwidth", a->bandwidth, most_bytes, &ret->bytes_per_second, e) < 0)
-                return -1;
-        ret->connections = (uint32_t)connections;
-        return 0;
-}
-
 /* The host's cap applies if it is smaller. */
 static void
 narrow_caps(struct wire_gate_caps *caps, const struct spec_egress_caps *most)
@@ -141,7 +103,10 @@ narrow_caps(struct wire_gate_caps *caps, const struct spec_egress_caps *most)
 static int
 get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct error *e)
 {
-        struct wire_gate_caps caps = { 0 };
+        struct wire_gate_caps caps = { .connections = (uint32_t)a->connections,
+                                       .bytes_out = a->bytes_out,
+                                       .bytes_in = a->bytes_in,
+                                       .bytes_per_second = a->bandwidth };
 
         if (!a->policy) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
@@ -150,7 +115,7 @@ get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct err
                               "https://api.example.com");
                 return -1;
         }
-        if (check_networks(a, e) < 0 || check_resolvers(a, e) < 0 || read_caps(a, &caps, e) < 0)
+        if (check_networks(a, e) < 0 || check_resolvers(a, e) < 0)
                 return -1;
         a->read = a->policy;
         if (gate_list_read(arena, a->policy, a->host_file, ret, &a->read, e) < 0)
@@ -384,40 +349,57 @@ read_again(void *data, struct gate_list *ret, struct error *e)
         return get_list(a->arena, a, ret, e);
 }
 
+static const struct option options[] = {
+        OPTION_TEXT(struct asked, policy, VALUE_FILE, "--policy", "FILE",
+                    "network.egress of a SANDBOX.md, or a list in YAML or JSON: "
+                    "[\"api.example.com\", \"*.example.org\", \"db.example.com:5432\"]"),
+        OPTION_TEXT(struct asked, host_file, VALUE_FILE, "--host", "FILE", HOST_FILE_DOC),
+        OPTION_LIST(struct asked, resolvers, VALUE_ADDRESS, "--resolver", "ADDRESS:PORT",
+                    "use this resolver instead of those of /etc/resolv.conf"),
+        OPTION_LIST(struct asked, networks, VALUE_ADDRESS, "--private-network", "CIDR",
+                    "allow these private addresses"),
+        OPTION_NUMBER(struct asked, connections, VALUE_CONNECTIONS, "--connections", "N",
+                      "maximum number of connections at once; more are accepted and reset"),
+        OPTION_NUMBER(struct asked, bytes_out, VALUE_CAP_BYTES, "--bytes-out", "N",
+                      "maximum number of bytes sent, in total"),
+        OPTION_NUMBER(struct asked, bytes_in, VALUE_CAP_BYTES, "--bytes-in", "N",
+                      "maximum number of bytes received, in total"),
+        OPTION_NUMBER(struct asked, bandwidth, VALUE_CAP_BYTES, "--bandwidth", "N",
+                      "maximum bytes per second, in each direction"),
+        OPTION_FLAG(struct asked, is_routed, "--routed",
+                    "keep every port free for the command: the filter listens in a second "
+                    "namespace"),
+        OPTION_FLAG(struct asked, is_json, "--json",
+                    "print refusals as one JSON object on standard error; explain: on standard "
+                    "output"),
+        OPTION_END,
+};
+
+static const struct operand destination[] = { { "[HOST[:PORT]]", VALUE_HOST }, { NULL } };
+
+/* `carrel gate explain`, with the same options. */
+static const struct command gate_explain = { .name = "gate",
+                                             .options = options,
+                                             .operands = destination };
+
 static int
 gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *e)
 {
-        const struct option_row rows[] = {
-                { "--policy", &a->policy, NULL, NULL },
-                { "--host", &a->host_file, NULL, NULL },
-                { "--resolver", NULL, NULL, &a->resolvers },
-                { "--private-network", NULL, NULL, &a->networks },
-                { "--json", NULL, &a->is_json, NULL },
-                { "--routed", NULL, &a->is_routed, NULL },
-                { "--connections", &a->connections, NULL, NULL },
-                { "--bytes-out", &a->bytes_out, NULL, NULL },
-                { "--bytes-in", &a->bytes_in, NULL, NULL },
-                { "--bandwidth", &a->bandwidth, NULL, NULL },
-        };
         const struct gate_again again = { read_again, a };
-        bool explains;
         static struct gate_report report;
         struct gate_list list;
-        const char *words[1];
-        size_t count = 0;
-        int rest = argc;
+        struct words words;
+        bool explains;
 
-        if (options_read_command(argc, argv, rows, sizeof rows / sizeof *rows, words, 0, &count,
-                                 &rest, e) < 0)
+        if (options_read(&command_gate, argc, argv, a, &words, e) < 0)
                 return -1;
-        explains = rest < argc && strcmp(argv[rest], "explain") == 0 &&
-                   strcmp(argv[rest - 1], "--") != 0;
-        if (explains)
-                argv[rest] = argv[0]; /* the words after it are options of `explain` */
-        if (explains && options_read(argc - rest, argv + rest, rows, sizeof rows / sizeof *rows,
-                                     words, 1, &count, e) < 0)
+        explains = words.rest_count > 0 && strcmp(words.rest[0], "explain") == 0 &&
+                   strcmp(words.rest[-1], "--") != 0;
+        /* the words after it are its own options, and a destination */
+        if (explains &&
+            options_read(&gate_explain, (int)words.rest_count, words.rest, a, &words, e) < 0)
                 return -1;
-        if (explains ? count == 0 : rest == argc) {
+        if (explains ? words.count == 0 : words.rest_count == 0) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
                            explains ? "explain needs a host name: HOST or HOST:PORT"
                                     : "there is no command to run");
@@ -427,9 +409,9 @@ gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *
         if (get_list(arena, a, &list, e) < 0)
                 return -1;
         if (explains)
-                return explain(&list, words[0], a->is_json);
+                return explain(&list, words.items[0], a->is_json);
         if (check_streams(e) < 0 || ladder_descriptors(e) < 0 ||
-            gate_run(&list, &again, argv + rest, &report, e) < 0)
+            gate_run(&list, &again, words.rest, &report, e) < 0)
                 return -1;
         if (a->is_json)
                 report_json(&report, list.file);
@@ -438,7 +420,7 @@ gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *
         return report.status;
 }
 
-int
+static int
 cmd_gate(int argc, char **argv)
 {
         static struct asked a;
@@ -454,3 +436,25 @@ cmd_gate(int argc, char **argv)
         arena_fini(&arena);
         return status;
 }
+
+static const struct operand operands[] = {
+        { "explain HOST[:PORT]", VALUE_HOST,
+          "print which rule decides, and why; exit status 0: allowed, 1: denied", true },
+        { NULL },
+};
+
+const struct command command_gate = {
+        .name = "gate",
+        .help = "Run a program with the network filter only: it reaches the listed hosts, and "
+                "nothing else on the network.",
+        .options = options,
+        .operands = operands,
+        .rest = "[--] COMMAND [ARGUMENTS]",
+        .notes = "SIGUSR1 from outside the filter reloads the policy; connections that it no "
+                 "longer allows are reset.\n"
+                 "Only the network is limited; files, unix sockets and other processes stay "
+                 "accessible. For untrusted programs use `carrel run`.\n",
+        .example = "carrel gate --policy examples/data-report/workspace/SANDBOX.md -- python3 -c "
+                   "pass",
+        .run = cmd_gate,
+};

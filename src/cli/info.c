@@ -96,26 +96,48 @@ instructions(const struct ask *a, const char *id)
         return status;
 }
 
-int
+struct asked {
+        struct ask ask;
+        bool wants_words;
+};
+
+static int
 cmd_info(int argc, char **argv)
 {
-        struct ask a = { .state = NULL };
-        bool wants_words = false;
-        const struct option_row rows[] = { ASK_ROWS(&a), { "--instructions", NULL, &wants_words } };
+        struct asked asked = { .wants_words = false };
+        struct ask *a = &asked.ask;
         struct error e;
         int status, result;
 
-        result = ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 0, 1, "", &e);
-        if (result == 0 && wants_words && a.word_count == 0)
+        result = ask_read(a, &command_info, argc, argv, &asked, &e);
+        if (result == 0 && asked.wants_words && a->word_count == 0)
                 result = fail(&e, ERROR_INVALID_ARGUMENT,
                               "--instructions are those of one sandbox: name it");
         if (result < 0)
-                return ask_wrong(&a, &e);
-        status = ask_open(&a);
+                return ask_wrong(a, &e);
+        status = ask_open(a);
         if (status != 0)
                 return status;
-        status = a.word_count == 0 ? daemon_info(&a)
-                 : wants_words     ? instructions(&a, a.words[0])
-                                   : sandbox_info(&a, a.words[0]);
-        return ask_close(&a, status);
+        status = a->word_count == 0  ? daemon_info(a)
+                 : asked.wants_words ? instructions(a, a->words[0])
+                                     : sandbox_info(a, a->words[0]);
+        return ask_close(a, status);
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct asked, wants_words, "--instructions",
+                    "print a description of the sandbox for a language model"),
+        ASK_OPTIONS(struct asked, ask),
+        OPTION_END,
+};
+
+static const struct operand operands[] = { { "[ID]", VALUE_SANDBOX }, { NULL } };
+
+const struct command command_info = {
+        .name = "info",
+        .help = "Show one sandbox, or the daemon itself.",
+        .options = options,
+        .operands = operands,
+        .example = "carrel info demo",
+        .run = cmd_info,
+};

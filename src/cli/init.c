@@ -310,18 +310,38 @@ init(struct init *i, struct error *e)
         return write_file(i, dir, e) < 0 ? -1 : print_next(i, e);
 }
 
-int
+static int
 cmd_init(int argc, char **argv)
 {
         static struct init i = { .dir = "." };
-        const struct option_row rows[] = { { "--print", NULL, &i.is_printed },
-                                           { "-w", &i.dir, NULL } };
+        struct words words;
         struct error e;
-        size_t count;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof rows[0], &i.dir, 1, &count, &e) <
-                    0 ||
-            init(&i, &e) < 0)
+        if (options_read(&command_init, argc, argv, &i, &words, &e) < 0)
                 return print_failure(NULL, &e, false);
-        return 0;
+        if (words.count > 0)
+                i.dir = words.items[0];
+        return init(&i, &e) < 0 ? print_failure(NULL, &e, false) : 0;
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct init, is_printed, "--print", "print the file instead of writing it"),
+        OPTION_TEXT(struct init, dir, VALUE_DIRECTORY, "-w", "DIR", NULL),
+        OPTION_END,
+};
+
+static const struct operand operands[] = {
+        { "[DIR]", VALUE_DIRECTORY,
+          "the project (default: this directory); an existing SANDBOX.md is not changed" },
+        { NULL },
+};
+
+const struct command command_init = {
+        .name = "init",
+        .help = "Write a SANDBOX.md for the project in a directory: npm, pnpm, pip, uv, cargo, go, "
+                "mvn, make.",
+        .options = options,
+        .operands = operands,
+        .example = "carrel init --print",
+        .run = cmd_init,
+};

@@ -122,6 +122,12 @@ key_rm(const struct ask *a, const char *id)
 static int
 check_words(const struct ask *a, struct error *e)
 {
+        if (a->word_count == 0) {
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "key needs to know what to do: new, ls or rm");
+                error_hint(e, "For example: carrel key ls. `carrel key --help` shows the rest.");
+                return -1;
+        }
         if (strcmp(a->words[0], "rm") == 0
                     ? a->word_count == 2
                     : a->word_count == 1 &&
@@ -138,27 +144,52 @@ check_words(const struct ask *a, struct error *e)
         return -1;
 }
 
-int
+struct keying {
+        struct ask ask;
+        const char *owner, *scope;
+};
+
+static int
 cmd_key(int argc, char **argv)
 {
-        struct ask a = { .state = NULL };
-        const char *owner = NULL, *scope = NULL;
-        const struct option_row rows[] = { ASK_ROWS(&a),
-                                           { "--owner", &owner, NULL },
-                                           { "--scope", &scope, NULL } };
+        struct keying k = { .owner = NULL };
+        struct ask *a = &k.ask;
         struct error e;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 2,
-                     "to know what to do: new, ls or rm", &e) < 0 ||
-            check_words(&a, &e) < 0 ||
-            value_word_check(VALUE_SCOPE, (struct value_place){ "key", "--scope" }, scope, &e) < 0)
-                return ask_wrong(&a, &e);
-        status = ask_open(&a);
+        if (ask_read(a, &command_key, argc, argv, &k, &e) < 0 || check_words(a, &e) < 0)
+                return ask_wrong(a, &e);
+        status = ask_open(a);
         if (status != 0)
                 return status;
-        status = strcmp(a.words[0], "new") == 0  ? key_new(&a, owner, scope)
-                 : strcmp(a.words[0], "ls") == 0 ? key_ls(&a)
-                                                 : key_rm(&a, a.words[1]);
-        return ask_close(&a, status);
+        status = strcmp(a->words[0], "new") == 0  ? key_new(a, k.owner, k.scope)
+                 : strcmp(a->words[0], "ls") == 0 ? key_ls(a)
+                                                  : key_rm(a, a->words[1]);
+        return ask_close(a, status);
 }
+
+static const struct option options[] = {
+        OPTION_TEXT(struct keying, owner, VALUE_TEXT, "--owner", "NAME",
+                    "owner of the sandboxes that it can use (default: you)"),
+        OPTION_TEXT(struct keying, scope, VALUE_SCOPE, "--scope", "all|read",
+                    "all, or read: get and list only"),
+        ASK_OPTIONS(struct keying, ask),
+        OPTION_END,
+};
+
+static const struct operand operands[] = {
+        { "new", VALUE_TEXT, "create a token and print it", true },
+        { "ls", VALUE_TEXT, "list tokens: id, owner, scope, age", true },
+        { "rm TOKEN-ID", VALUE_TEXT, "revoke a token", true },
+        { NULL },
+};
+
+const struct command command_key = {
+        .name = "key",
+        .help = "Create, list and revoke tokens for clients over TCP.",
+        .options = options,
+        .operands = operands,
+        .words_max = 2,
+        .example = "carrel key ls",
+        .run = cmd_key,
+};

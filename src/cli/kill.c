@@ -126,25 +126,45 @@ signal_exec(const struct ask *a, uint32_t exec, int signal)
                        : 0;
 }
 
-int
+struct killing {
+        struct ask ask;
+        const char *signal;
+};
+
+static int
 cmd_kill(int argc, char **argv)
 {
-        struct ask a = { .state = NULL };
-        const char *name = NULL;
-        const struct option_row rows[] = { ASK_ROWS(&a), { "-s", &name, NULL } };
+        struct killing k = { .signal = NULL };
+        struct ask *a = &k.ask;
         struct error e;
         uint64_t exec;
         int status, signal = 0;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2,
-                     "the id of a sandbox and the number of an exec", &e) < 0 ||
-            value_number_read(VALUE_EXEC, (struct value_place){ "kill", NULL }, a.words[1], &exec,
+        if (ask_read(a, &command_kill, argc, argv, &k, &e) < 0 ||
+            value_number_read(VALUE_EXEC, (struct value_place){ "kill", NULL }, a->words[1], &exec,
                               &e) < 0 ||
-            (name && signal_read(name, &signal, &e) < 0))
-                return ask_wrong(&a, &e);
-        status = ask_open(&a);
+            (k.signal && signal_read(k.signal, &signal, &e) < 0))
+                return ask_wrong(a, &e);
+        status = ask_open(a);
         if (status != 0)
                 return status;
-        return ask_close(&a, signal > 0 ? signal_exec(&a, (uint32_t)exec, signal)
-                                        : kill_exec(&a, (uint32_t)exec));
+        return ask_close(a, signal > 0 ? signal_exec(a, (uint32_t)exec, signal)
+                                       : kill_exec(a, (uint32_t)exec));
 }
+
+static const struct option options[] = {
+        OPTION_TEXT(struct killing, signal, VALUE_SIGNAL, "-s", "SIGNAL",
+                    "send only this signal, to its process group: TERM, INT, 15"),
+        ASK_OPTIONS(struct killing, ask),
+        OPTION_END,
+};
+
+const struct command command_kill = {
+        .name = "kill",
+        .help = "Kill the whole process tree of an exec, or send it a signal.",
+        .options = options,
+        .operands = ask_exec,
+        .needs = ASK_NEEDS_EXEC,
+        .example = "carrel kill demo 1",
+        .run = cmd_kill,
+};

@@ -47,37 +47,55 @@ print_json(const struct carrel_sandboxes *all)
         return json_print(&w, stdout);
 }
 
-int
+struct listing {
+        struct ask ask;
+        bool is_quiet;
+};
+
+static int
 cmd_ls(int argc, char **argv)
 {
-        struct ask a = { .state = NULL };
-        bool is_quiet = false;
-        const struct option_row rows[] = { ASK_ROWS(&a), { "-q", NULL, &is_quiet } };
+        struct listing l = { .is_quiet = false };
+        struct ask *a = &l.ask;
         struct carrel_sandboxes *all;
         struct table t = { .widths = { 0 } };
         struct carrel_error failed;
         struct error e;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 0, 0, "", &e) < 0)
-                return ask_wrong(&a, &e);
-        status = ask_open(&a);
+        if (ask_read(a, &command_ls, argc, argv, &l, &e) < 0)
+                return ask_wrong(a, &e);
+        status = ask_open(a);
         if (status != 0)
                 return status;
-        if (carrel_list(a.c, &all, &failed) < 0)
-                return ask_close(&a, ask_failed(&a, NULL, &failed));
-        for (size_t i = 0; is_quiet && i < all->count; i++) {
+        if (carrel_list(a->c, &all, &failed) < 0)
+                return ask_close(a, ask_failed(a, NULL, &failed));
+        for (size_t i = 0; l.is_quiet && i < all->count; i++) {
                 print_escaped(stdout, all->items[i].id, false);
                 (void)fputc('\n', stdout);
         }
-        if (a.is_json) {
+        if (a->is_json) {
                 status = print_json(all);
-        } else if (!is_quiet && all->count == 0) {
+        } else if (!l.is_quiet && all->count == 0) {
                 (void)puts("There is no sandbox. `carrel create` makes one.");
-        } else if (!is_quiet) {
+        } else if (!l.is_quiet) {
                 print_rows(all, &t, NULL);
                 print_rows(all, &t, stdout);
         }
         carrel_free(all);
-        return ask_close(&a, status);
+        return ask_close(a, status);
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct listing, is_quiet, "-q", "print only the ids"),
+        ASK_OPTIONS(struct listing, ask),
+        OPTION_END,
+};
+
+const struct command command_ls = {
+        .name = "ls",
+        .help = "List the sandboxes of the daemon.",
+        .options = options,
+        .example = "carrel ls",
+        .run = cmd_ls,
+};

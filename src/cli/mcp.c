@@ -33,7 +33,6 @@
 #include "cli/finding_print.h"
 #include "cli/ladder.h"
 #include "cli/options.h"
-#include "cli/value.h"
 #include "clock/clock.h"
 #include "daemon/state.h"
 #include "image/image.h"
@@ -67,28 +66,9 @@ struct mcp {
 static int
 read_arguments(int argc, char **argv, struct mcp *m, struct error *e)
 {
-        const struct option_row rows[] = {
-                { "-f", &m->manifest, NULL },
-                { "-w", &m->workspace, NULL },
-                { "--state", &m->state, NULL },
-                { "--sandbox", &m->sandbox, NULL },
-                { "--runtime", &m->runtime, NULL },
-                { "--cache-key", &m->cache_key, NULL },
-                { "--context-key", &m->context_key, NULL },
-                { "--tool-names", &m->names, NULL },
-                { "--instructions", &m->instructions, NULL },
-                { "--context", NULL, &m->is_dynamic },
-                { "--keep-background", NULL, &m->keeps_background },
-                { "--manage", NULL, &m->manages },
-        };
-        size_t count;
+        struct words words;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof rows[0], NULL, 0, &count, e) < 0)
-                return -1;
-        if (value_word_check(VALUE_TOOL_NAMES, (struct value_place){ "mcp", "--tool-names" },
-                             m->names, e) < 0 ||
-            value_word_check(VALUE_INSTRUCTIONS, (struct value_place){ "mcp", "--instructions" },
-                             m->instructions, e) < 0)
+        if (options_read(&command_mcp, argc, argv, m, &words, e) < 0)
                 return -1;
         if (m->sandbox && (m->manifest || m->is_dynamic || m->cache_key || m->context_key))
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "--sandbox", NULL,
@@ -432,7 +412,7 @@ serve(struct mcp *m, struct error *e)
         return status;
 }
 
-int
+static int
 cmd_mcp(int argc, char **argv)
 {
         struct mcp m = { .manifest_fd = -1, .keeper_fd = -1, .lifeline = -1 };
@@ -450,3 +430,44 @@ cmd_mcp(int argc, char **argv)
         arena_fini(&m.arena);
         return status;
 }
+
+static const struct option options[] = {
+        OPTION_TEXT(struct mcp, manifest, VALUE_FILE, "-f", "FILE",
+                    MANIFEST_DOC "; without one, no command tool is offered"),
+        OPTION_TEXT(struct mcp, workspace, VALUE_DIRECTORY, "-w", "DIR", WORKSPACE_DOC),
+        OPTION_TEXT(struct mcp, state, VALUE_DIRECTORY, "--state", "DIR",
+                    "state directory of the daemon; if no daemon is running and this is not "
+                    "given, one is started for this agent"),
+        OPTION_TEXT(struct mcp, sandbox, VALUE_SANDBOX, "--sandbox", "ID",
+                    "use this sandbox, and create none"),
+        OPTION_FLAG(struct mcp, is_dynamic, "--context",
+                    "the context of each request chooses the sandbox: "
+                    "params._meta[\"carrel/context\"]"),
+        OPTION_TEXT(struct mcp, context_key, VALUE_TEXT, "--context-key", "KEY",
+                    "use this context for every request"),
+        OPTION_TEXT(struct mcp, cache_key, VALUE_TEXT, "--cache-key", "FIELD",
+                    "only this member of the context chooses the sandbox"),
+        OPTION_TEXT(struct mcp, runtime, VALUE_RUNTIME, "--runtime", "NAME",
+                    "template of new sandboxes: python3, node24, ..."),
+        OPTION_TEXT(struct mcp, names, VALUE_TOOL_NAMES, "--tool-names", "mastra|plain",
+                    "mastra (default): mastra_workspace_execute_command, ...; plain: "
+                    "execute_command, ..."),
+        OPTION_FLAG(struct mcp, keeps_background, "--keep-background",
+                    "keep background processes running when the agent ends"),
+        OPTION_FLAG(struct mcp, manages, "--manage",
+                    "the agent can create sandboxes with any manifest, and use all of yours"),
+        OPTION_TEXT(struct mcp, instructions, VALUE_INSTRUCTIONS, "--instructions",
+                    "resolve|placeholder",
+                    "resolve: create a context's sandbox to describe it; placeholder (default): "
+                    "do not"),
+        OPTION_END,
+};
+
+const struct command command_mcp = {
+        .name = "mcp",
+        .help = "Serve the Model Context Protocol on standard input and output, with a sandbox as "
+                "tools.",
+        .options = options,
+        .example = "carrel mcp -w examples/data-report/workspace",
+        .run = cmd_mcp,
+};

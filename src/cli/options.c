@@ -1,5 +1,5 @@
 /*
- * cli/options.c - reads a command's options.
+ * cli/options.c - reads a command line by the table of its command.
  *
  * Room: cli (joining, program). Touches: nothing.
  */
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "text/nearest.h"
 
 /* An unexpected word, and what it probably meant. */
@@ -22,9 +23,9 @@ static const struct {
 };
 
 static int
-wrong(struct error *e, const char *command, const char *what, const char *word)
+wrong(struct error *e, const char *command, const char *word, const char *what)
 {
-        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: %s \"%.100s\"", command, what, word);
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: %.100s %s", command, word, what);
         error_hint(e, "`carrel %.64s --help` shows how it is used.", command);
         return -1;
 }
@@ -32,7 +33,9 @@ wrong(struct error *e, const char *command, const char *what, const char *word)
 static int
 unexpected(struct error *e, const char *command, const char *word)
 {
-        (void)wrong(e, command, "unexpected argument", word);
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: unexpected argument \"%.100s\"", command,
+                   word);
+        error_hint(e, "`carrel %.64s --help` shows how it is used.", command);
         for (size_t i = 0; i < sizeof extra_words / sizeof *extra_words; i++)
                 if (strcmp(extra_words[i].command, command) == 0)
                         error_hint(e, "%s", extra_words[i].instead);
@@ -133,135 +136,183 @@ instead_of(const char *option, size_t len)
         return NULL;
 }
 
-void
-option_unknown_hint(struct error *e, const char *command, const char *option, const char *meant)
-{
-        const char *instead = instead_of(option, strcspn(option, "="));
-
-        if (instead)
-                error_hint(e, "%s `carrel %.64s --help` shows every option.", instead, command);
-        else if (meant)
-                error_hint(e, "Did you mean %.32s? `carrel %.64s --help` shows every option.",
-                           meant, command);
-        else
-                error_hint(e, "`carrel %.64s --help` shows every option.", command);
-}
-
 static int
-unknown(struct error *e, const char *command, const char *word, const struct option_row *rows,
-        size_t count)
+unknown(struct error *e, const struct command *c, const char *word)
 {
+        const char *instead = instead_of(word, strcspn(word, "="));
         char name[NEAREST_WORD_MAX + 2];
         struct nearest n;
 
         (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
         n = nearest_begin(name);
-        for (size_t i = 0; i < count; i++)
-                (void)nearest_try(&n, rows[i].name, rows[i].name);
-        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: unknown option \"%.100s\"", command, word);
-        option_unknown_hint(e, command, word, n.found);
+        for (const struct option *row = c->options; row && row->name; row++)
+                (void)nearest_try(&n, row->name, row->name);
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: unknown option \"%.100s\"%s", c->name, word,
+                   c->rest ? "; put -- before a command that starts with a dash" : "");
+        if (instead)
+                error_hint(e, "%s `carrel %.64s --help` shows every option.", instead, c->name);
+        else if (n.found)
+                error_hint(e, "Did you mean %.32s? `carrel %.64s --help` shows every option.",
+                           n.found, c->name);
+        else
+                error_hint(e, "`carrel %.64s --help` shows every option.", c->name);
         return -1;
 }
 
-/* The row that `word` names, and the value after "=", if any. */
-static const struct option_row *
-find_row(const struct option_row *rows, size_t count, const char *word, const char **ret_value)
+bool
+option_is_repeatable(const struct option *row)
 {
-        for (size_t i = 0; i < count; i++) {
-                size_t len = strlen(rows[i].name);
+        return row->store == OPTION_STRINGS ||
+               (row->store == OPTION_CHANGE && row->kind != VALUE_SIZE && row->kind != VALUE_TASKS);
+}
 
-                if (strncmp(word, rows[i].name, len) != 0 ||
-                    (word[len] != '\0' && word[len] != '='))
+const struct option *
+option_find(const struct command *c, const char *word, const char **ret_value)
+{
+        for (const struct option *row = c->options; row && row->name; row++) {
+                size_t len = strlen(row->name);
+
+                if (strncmp(word, row->name, len) != 0 || (word[len] != '\0' && word[len] != '='))
                         continue;
                 *ret_value = word[len] == '=' ? word + len + 1 : NULL;
-                return &rows[i];
+                return row;
         }
         return NULL;
 }
 
-/* Reads one option; returns how many arguments it used. */
+/* Checks a value, and stores it. */
 static int
-take(int argc, char **argv, int at, const struct option_row *rows, size_t count, int *ret_used,
-     struct error *e)
+store(const struct command *c, const struct option *row, const char *value, void *into,
+      struct error *e)
+{
+        char *at = (char *)into + row->offset;
+        struct value_place place = { c->name, row->name };
+        struct option_list *list;
+
+        switch (row->store) {
+        case OPTION_BOOL:
+                *(bool *)(void *)at = true;
+                return 0;
+        case OPTION_STRING:
+                *(const char **)(void *)at = value;
+                return value_check(row->kind, place, value, e);
+        case OPTION_UINT64:
+                return value_uint_read(row->kind, place, value, (uint64_t *)(void *)at, e);
+        case OPTION_CHANGE:
+                return override_add((struct override_set *)(void *)at, c->name, row->name, value,
+                                    e);
+        case OPTION_STRINGS:
+                list = (struct option_list *)(void *)at;
+                if (list->count == OPTION_LIST_MAX)
+                        return wrong(e, c->name, row->name, "is given too often");
+                list->items[list->count++] = value;
+                return value_check(row->kind, place, value, e);
+        }
+        return fail(e, ERROR_INTERNAL, "%s is not stored", row->name);
+}
+
+/* Reads one option; *ret_used is the number of its arguments. */
+static int
+take(const struct command *c, char **argv, void *into, int *ret_used, struct error *e)
 {
         const char *value = NULL;
-        const struct option_row *row = find_row(rows, count, argv[at], &value);
+        const struct option *row = option_find(c, argv[0], &value);
 
         *ret_used = 1;
         if (!row)
-                return unknown(e, argv[0], argv[at], rows, count);
-        if (row->flag) {
-                if (value)
-                        return wrong(e, argv[0], "this option takes no value:", argv[at]);
-                *row->flag = true;
-                return 0;
-        }
-        if (!value) {
-                if (at + 1 >= argc)
-                        return wrong(e, argv[0], "this option needs a value:", argv[at]);
-                value = argv[at + 1];
+                return unknown(e, c, argv[0]);
+        if (row->store == OPTION_BOOL && value)
+                return wrong(e, c->name, row->name, "takes no value");
+        if (row->store != OPTION_BOOL && !value) {
+                value = argv[1];
                 *ret_used = 2;
+                if (!value)
+                        return wrong(e, c->name, row->name, "needs a value");
         }
-        if (!row->list)
-                *row->text = value;
-        else if (row->list->count < OPTION_LIST_MAX)
-                row->list->items[row->list->count++] = value;
-        else
-                return wrong(e, argv[0], "this option is repeated too often:", argv[at]);
-        return 0;
+        return store(c, row, value, into, e);
+}
+
+static size_t
+words_max(const struct command *c)
+{
+        size_t count = 0;
+
+        for (const struct operand *o = c->operands; o && o->name; o++)
+                count += !o->is_action;
+        return c->words_max > 0 ? c->words_max : count;
+}
+
+static bool
+is_action(const struct operand *o, const char *word)
+{
+        size_t len = strcspn(o->name, " ");
+
+        return strlen(word) == len && strncmp(o->name, word, len) == 0;
+}
+
+const struct operand *
+operand_at(const struct command *c, const char *first, size_t position)
+{
+        const struct operand *last = NULL;
+
+        if (position >= words_max(c))
+                return NULL;
+        for (const struct operand *o = c->operands; o && o->name; o++) {
+                if (o->is_action && position > 0 && is_action(o, first))
+                        return o;
+                if (!o->is_action && position-- == 0)
+                        return o;
+                last = o->is_action ? NULL : o;
+        }
+        return last;
+}
+
+/* Are the required words there? A command without `needs` checks them itself. */
+static int
+check_words(const struct command *c, size_t count, struct error *e)
+{
+        size_t required = 0;
+
+        for (const struct operand *o = c->operands; o && o->name; o++)
+                required += !o->is_action && o->name[0] != '[';
+        if (!c->needs || count >= required)
+                return 0;
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.32s needs %s", c->name, c->needs);
+        error_hint(e, "For example: %s. `carrel %.32s --help` shows the rest.", c->example,
+                   c->name);
+        return -1;
 }
 
 int
-options_read(int argc, char **argv, const struct option_row *rows, size_t row_count,
-             const char **words, size_t words_max, size_t *ret_word_count, struct error *e)
+options_read(const struct command *c, int argc, char **argv, void *into, struct words *ret,
+             struct error *e)
 {
         bool is_ended = false;
-        size_t count = 0;
-        int used;
-
-        for (int i = 1; i < argc; i += used) {
-                used = 1;
-                if (!is_ended && strcmp(argv[i], "--") == 0) {
-                        is_ended = true;
-                        continue;
-                }
-                if (!is_ended && argv[i][0] == '-' && argv[i][1] != '\0') {
-                        if (take(argc, argv, i, rows, row_count, &used, e) < 0)
-                                return -1;
-                        continue;
-                }
-                if (count == words_max)
-                        return unexpected(e, argv[0], argv[i]);
-                words[count++] = argv[i];
-        }
-        *ret_word_count = count;
-        return 0;
-}
-
-int
-options_read_command(int argc, char **argv, const struct option_row *rows, size_t row_count,
-                     const char **words, size_t words_max, size_t *ret_word_count, int *ret_rest,
-                     struct error *e)
-{
-        size_t count = 0;
+        size_t max = words_max(c);
         int used, at;
 
+        *ret = (struct words){ .items = argv + 1 };
         for (at = 1; at < argc; at += used) {
-                bool is_option = argv[at][0] == '-' && argv[at][1] != '\0';
+                bool is_option = !is_ended && argv[at][0] == '-' && argv[at][1] != '\0';
 
                 used = 1;
-                if (strcmp(argv[at], "--") == 0) {
+                if (is_option && strcmp(argv[at], "--") == 0) {
+                        is_ended = true;
+                        if (!c->rest)
+                                continue;
                         at++;
                         break;
                 }
-                if (is_option && take(argc, argv, at, rows, row_count, &used, e) < 0)
+                if (is_option && take(c, argv + at, into, &used, e) < 0)
                         return -1;
-                if (!is_option && count == words_max)
+                if (!is_option && ret->count == max && c->rest)
                         break;
+                if (!is_option && ret->count == max)
+                        return unexpected(e, c->name, argv[at]);
                 if (!is_option)
-                        words[count++] = argv[at];
+                        ret->items[ret->count++] = argv[at];
         }
-        *ret_word_count = count;
-        *ret_rest = at;
-        return 0;
+        ret->rest = argv + at;
+        ret->rest_count = (size_t)(argc - at);
+        return check_words(c, ret->count, e);
 }

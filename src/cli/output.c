@@ -18,7 +18,6 @@ enum { STATUS_READER_GONE = 128 + 13 };
 
 struct showing {
         struct ask ask;
-        const char *offset, *err_offset;
         bool is_followed, is_raw;
         uint64_t exec, from, err_from;
 };
@@ -26,24 +25,10 @@ struct showing {
 static int
 read_arguments(int argc, char **argv, struct showing *s, struct error *e)
 {
-        const struct option_row rows[] = {
-                ASK_ROWS(&s->ask),
-                { "--follow", NULL, &s->is_followed },
-                { "--offset", &s->offset, NULL },
-                { "--stderr-offset", &s->err_offset, NULL },
-                { "--raw", NULL, &s->is_raw },
-        };
-
-        if (ask_read(&s->ask, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2,
-                     "the id of a sandbox and the number of an exec", e) < 0 ||
-            value_number_read(VALUE_EXEC, (struct value_place){ "output", NULL }, s->ask.words[1],
-                              &s->exec, e) < 0)
-                return -1;
-        if (value_number_read(VALUE_OFFSET, (struct value_place){ "output", "--offset" }, s->offset,
-                              &s->from, e) < 0)
-                return -1;
-        return value_number_read(VALUE_OFFSET, (struct value_place){ "output", "--stderr-offset" },
-                                 s->err_offset, &s->err_from, e);
+        return ask_read(&s->ask, &command_output, argc, argv, s, e) < 0
+                       ? -1
+                       : value_number_read(VALUE_EXEC, (struct value_place){ "output", NULL },
+                                           s->ask.words[1], &s->exec, e);
 }
 
 static int
@@ -200,7 +185,7 @@ show_json(const struct showing *s, const struct carrel_exec_info *info)
         return status; /* lint: out[] is freed, both of it */
 }
 
-int
+static int
 cmd_output(int argc, char **argv)
 {
         struct showing s = { .exec = 0 };
@@ -222,3 +207,25 @@ cmd_output(int argc, char **argv)
         carrel_free(info);
         return ask_close(&s.ask, status);
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct showing, is_followed, "--follow",
+                    "follow until it ends, and exit with its status"),
+        OPTION_NUMBER(struct showing, from, VALUE_OFFSET, "--offset", "N",
+                      "standard output from this byte on"),
+        OPTION_NUMBER(struct showing, err_from, VALUE_OFFSET, "--stderr-offset", "N",
+                      "standard error from this byte on"),
+        OPTION_FLAG(struct showing, is_raw, "--raw", RAW_DOC),
+        ASK_OPTIONS(struct showing, ask),
+        OPTION_END,
+};
+
+const struct command command_output = {
+        .name = "output",
+        .help = "Show what an exec has written.",
+        .options = options,
+        .operands = ask_exec,
+        .needs = ASK_NEEDS_EXEC,
+        .example = "carrel output demo 1",
+        .run = cmd_output,
+};

@@ -36,12 +36,6 @@ find_row(const char *option, size_t len)
         return NULL;
 }
 
-bool
-override_is_option(const char *option, size_t len)
-{
-        return find_row(option, len) != NULL;
-}
-
 int
 override_add(struct override_set *set, const char *command, const char *option, const char *value,
              struct error *e)

@@ -21,9 +21,6 @@ struct override_set {
         char text[4 * OVERRIDE_TEXT];
 };
 
-/* Is it one of these options? */
-bool override_is_option(const char *option, size_t len);
-
 /* Adds the value of one option. `command` is for messages. Errors: ERROR_INVALID_ARGUMENT. */
 int override_add(struct override_set *set, const char *command, const char *option,
                  const char *value, struct error *e);

@@ -10,17 +10,15 @@ typedef int change_fn(struct carrel *c, const char *id, struct carrel_sandbox **
                       struct carrel_error *e);
 
 static int
-change(int argc, char **argv, change_fn *call)
+change(const struct command *c, int argc, char **argv, change_fn *call)
 {
         struct ask a = { .state = NULL };
-        const struct option_row rows[] = { ASK_ROWS(&a) };
         struct carrel_error failed;
         struct carrel_sandbox *s;
         struct error e;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 1,
-                     "the id or name of a sandbox", &e) < 0)
+        if (ask_read(&a, c, argc, argv, &a, &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)
@@ -32,14 +30,34 @@ change(int argc, char **argv, change_fn *call)
         return ask_close(&a, status);
 }
 
-int
+static int
 cmd_pause(int argc, char **argv)
 {
-        return change(argc, argv, carrel_pause);
+        return change(&command_pause, argc, argv, carrel_pause);
 }
 
-int
+static int
 cmd_resume(int argc, char **argv)
 {
-        return change(argc, argv, carrel_resume);
+        return change(&command_resume, argc, argv, carrel_resume);
 }
+
+const struct command command_pause = {
+        .name = "pause",
+        .help = "Pause every process of a sandbox; timers are not reset.",
+        .options = ask_options,
+        .operands = ask_sandbox,
+        .needs = ASK_NEEDS,
+        .example = "carrel pause demo",
+        .run = cmd_pause,
+};
+
+const struct command command_resume = {
+        .name = "resume",
+        .help = "Resume a paused sandbox.",
+        .options = ask_options,
+        .operands = ask_sandbox,
+        .needs = ASK_NEEDS,
+        .example = "carrel resume demo",
+        .run = cmd_resume,
+};

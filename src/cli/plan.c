@@ -4,7 +4,6 @@
  * Room: cli (joining, program). Touches: fd (standard streams).
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/finding_print.h"
@@ -35,38 +34,19 @@ print_plan(struct run_way *w, bool is_json, bool has_steps)
         return 0;
 }
 
-/* Removes the option from argv: `carrel run` reads the rest with the same table. */
-static bool
-take_steps(int *argc, char **argv)
-{
-        bool is_there = false;
-        int kept = 1;
-
-        for (int i = 1; i < *argc; i++) {
-                if (strcmp(argv[i], "--steps") == 0)
-                        is_there = true;
-                else
-                        argv[kept++] = argv[i];
-        }
-        argv[kept] = NULL;
-        *argc = kept;
-        return is_there;
-}
-
-int
+static int
 cmd_plan(int argc, char **argv)
 {
         struct prepare_options o;
         static struct run_way w;
         struct error e;
-        bool has_steps = take_steps(&argc, argv);
         int status;
 
-        if (prepare_options_read(argc, argv, &o, &e) < 0)
+        if (prepare_options_read(&command_plan, argc, argv, &o, &e) < 0)
                 return print_failure(NULL, &e, o.is_json);
         status = run_way_init(&w, &e) < 0 || prepare(&o, &w, &e) < 0
                          ? print_failure(w.file_name, &e, o.is_json)
-                         : print_plan(&w, o.is_json, has_steps);
+                         : print_plan(&w, o.is_json, o.has_steps);
         if (!o.is_json) {
                 print_more_errors(stderr, w.file_name, &w.p.findings);
                 print_run_warnings(stderr, w.file_name, &w.p.findings);
@@ -74,3 +54,29 @@ cmd_plan(int argc, char **argv)
         run_way_fini(&w);
         return status;
 }
+
+/* A command line of `carrel run` is accepted, with what does not change the plan. */
+static const struct option options[] = {
+        FIND_OPTIONS,
+        OVERRIDE_OPTIONS(struct prepare_options, overrides),
+        OPTION_FLAG(struct prepare_options, has_steps, "--steps",
+                    "also print every step, why it is taken and how it is undone"),
+        OPTION_FLAG(struct prepare_options, is_json, "--json", "the steps as JSON"),
+        OPTION_LIST(struct prepare_options, env, VALUE_VARIABLE, "-e", "NAME=VALUE", NULL),
+        OPTION_LIST(struct prepare_options, env, VALUE_VARIABLE, "--env", "NAME=VALUE", NULL),
+        OPTION_FLAG(struct prepare_options, wants_terminal, "-t", NULL),
+        OPTION_FLAG(struct prepare_options, wants_terminal, "--tty", NULL),
+        OPTION_NUMBER(struct prepare_options, timeout_ms, VALUE_DURATION, "--timeout", "T", NULL),
+        OPTION_FLAG(struct prepare_options, is_raw, "--raw", NULL),
+        OPTION_END,
+};
+
+const struct command command_plan = {
+        .name = "plan",
+        .help = "Dry run: show what a command can see, write, reach and use; with --steps each "
+                "step of the creation.",
+        .options = options,
+        .rest = "",
+        .example = "carrel plan -w examples/data-report/workspace",
+        .run = cmd_plan,
+};

@@ -17,132 +17,25 @@
 
 #include "base/scoped.h"
 #include "cli/options.h"
-#include "cli/value.h"
 #include "clock/clock.h"
 #include "daemon/state.h"
 #include "prepare/host_file.h"
 #include "ref/places.h"
-#include "text/nearest.h"
 
 /* Static memory that is enough for most runs: it saves about 40 page faults and 30 system calls. */
 enum { FIRST_LEN = 1 << 20 };
 
-/* -- options
- * --------------------------------------------------------------------------------------------------
- */
-
-enum word_kind { WORD_TEXT, WORD_FLAG, WORD_LIST, WORD_OVERRIDE };
-
-struct word_row {
-        const char *name, *other; /* "--file", "-f" */
-        size_t offset;
-        enum word_kind kind;
-};
-
-static const struct word_row words[] = {
-        { "--file", "-f", offsetof(struct prepare_options, file), WORD_TEXT },
-        { "--workspace", "-w", offsetof(struct prepare_options, workspace), WORD_TEXT },
-        { "--host", NULL, offsetof(struct prepare_options, host_file), WORD_TEXT },
-        { "--env", "-e", 0, WORD_LIST },
-        { "--timeout", NULL, offsetof(struct prepare_options, timeout), WORD_TEXT },
-        { "--memory", NULL, 0, WORD_OVERRIDE },
-        { "--disk", NULL, 0, WORD_OVERRIDE },
-        { "--pids", NULL, 0, WORD_OVERRIDE },
-        { "--allow", NULL, 0, WORD_OVERRIDE },
-        { "-v", NULL, 0, WORD_OVERRIDE },
-        { "--tty", "-t", offsetof(struct prepare_options, wants_terminal), WORD_FLAG },
-        { "--json", NULL, offsetof(struct prepare_options, is_json), WORD_FLAG },
-        { "--raw", NULL, offsetof(struct prepare_options, is_raw), WORD_FLAG },
-};
-
-static const struct word_row *
-find_word(const char *arg, size_t len)
-{
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-                if ((strlen(words[i].name) == len && strncmp(arg, words[i].name, len) == 0) ||
-                    (words[i].other && strlen(words[i].other) == len &&
-                     strncmp(arg, words[i].other, len) == 0))
-                        return &words[i];
-        return NULL;
-}
-
-static const char *
-nearest_word(const char *arg, size_t len)
-{
-        char name[NEAREST_WORD_MAX + 2];
-        struct nearest n;
-
-        (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name),
-                       arg);
-        n = nearest_begin(name);
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-                (void)nearest_try(&n, words[i].name, words[i].name);
-        return n.found;
-}
-
-static int
-add_extra(struct prepare_options *o, const char *command, const char *text, struct error *e)
-{
-        if (value_variable_check((struct value_place){ command, "-e" }, text, e) < 0)
-                return -1;
-        if (o->extra_count == PREPARE_EXTRA_MAX)
-                return fail(e, ERROR_INVALID_ARGUMENT, "more than %d -e options",
-                            PREPARE_EXTRA_MAX);
-        o->extra[o->extra_count++] = text;
-        return 0;
-}
-
-/* Reads one option at argv[*at] and moves past it. */
-static int
-read_option(char **argv, int argc, int *at, struct prepare_options *o, struct error *e)
-{
-        const char *arg = argv[*at];
-        const char *equals = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
-        size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
-        const struct word_row *row = find_word(arg, len);
-        const char *value = equals ? equals + 1 : NULL;
-
-        if (!row) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT,
-                           "%.64s: unknown option \"%.100s\"; put -- before a command that starts "
-                           "with a dash",
-                           argv[0], arg);
-                option_unknown_hint(e, argv[0], arg, nearest_word(arg, len));
-                return -1;
-        }
-        (*at)++;
-        if (row->kind == WORD_FLAG) {
-                *(bool *)((char *)o + row->offset) = true;
-                return value ? fail(e, ERROR_INVALID_ARGUMENT, "%s takes no value", row->name) : 0;
-        }
-        if (!value && *at < argc)
-                value = argv[(*at)++];
-        if (!value)
-                return fail(e, ERROR_INVALID_ARGUMENT, "%.64s needs a value", arg);
-        if (row->kind == WORD_OVERRIDE)
-                return override_add(&o->overrides, argv[0], row->name, value, e);
-        if (row->kind == WORD_LIST)
-                return add_extra(o, argv[0], value, e);
-        *(const char **)((char *)o + row->offset) = value;
-        return 0;
-}
-
 int
-prepare_options_read(int argc, char **argv, struct prepare_options *ret, struct error *e)
+prepare_options_read(const struct command *c, int argc, char **argv, struct prepare_options *ret,
+                     struct error *e)
 {
-        int at = 1;
+        struct words words;
 
         *ret = (struct prepare_options){ .file = NULL };
-        while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--") != 0)
-                if (read_option(argv, argc, &at, ret, e) < 0)
-                        return -1;
-        if (value_duration_read((struct value_place){ argv[0], "--timeout" }, ret->timeout,
-                                &ret->timeout_ms, e) < 0)
+        if (options_read(c, argc, argv, ret, &words, e) < 0)
                 return -1;
-        if (at < argc && strcmp(argv[at], "--") == 0)
-                at++;
-        ret->command = argv + at;
-        ret->command_count = argc - at;
+        ret->command = words.rest;
+        ret->command_count = words.rest_count;
         return 0;
 }
 

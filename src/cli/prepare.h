@@ -13,22 +13,19 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "cli/override.h"
+#include "cli/options.h"
 #include "prepare/prepare.h"
 #include "prepare/verdict.h"
 #include "sandbox/time_allowed.h"
 
-enum { PREPARE_EXTRA_MAX = 256 };
-
 struct prepare_options {
-        const char *file, *workspace, *host_file, *timeout;
-        const char *extra[PREPARE_EXTRA_MAX];
-        size_t extra_count;            /* -e NAME=value */
+        const char *file, *workspace, *host_file;
+        struct option_list env;        /* -e NAME=value */
         struct override_set overrides; /* --memory and similar options */
         uint64_t timeout_ms;           /* 0: not given */
-        bool wants_terminal, is_json, is_raw;
+        bool wants_terminal, is_json, is_raw, has_steps;
         char **command;
-        int command_count; /* the words after the options */
+        size_t command_count; /* the words after the options */
 };
 
 struct run_way {
@@ -43,11 +40,23 @@ struct run_way {
         char id[17], owner[16];  /* "uid:1000": the owner of its volumes */
 };
 
+/* The options of `run` and `plan` that find the manifest. */
+#define FIND_OPTIONS                                                                           \
+        OPTION_TEXT(struct prepare_options, file, VALUE_FILE, "-f", "FILE", MANIFEST_DOC),     \
+                OPTION_TEXT(struct prepare_options, file, VALUE_FILE, "--file", "FILE", NULL), \
+                OPTION_TEXT(struct prepare_options, workspace, VALUE_DIRECTORY, "-w", "DIR",   \
+                            WORKSPACE_DOC),                                                    \
+                OPTION_TEXT(struct prepare_options, workspace, VALUE_DIRECTORY, "--workspace", \
+                            "DIR", NULL),                                                      \
+                OPTION_TEXT(struct prepare_options, host_file, VALUE_FILE, "--host", "FILE",   \
+                            HOST_FILE_DOC)
+
 /*
- * Reads the options of `run` and `plan`; the first word that is not an option begins the command.
- * Errors: ERROR_INVALID_ARGUMENT.
+ * Reads the command line of `run` or `plan`; the first word that is not an option begins the
+ * command. Errors: ERROR_INVALID_ARGUMENT.
  */
-int prepare_options_read(int argc, char **argv, struct prepare_options *ret, struct error *e);
+int prepare_options_read(const struct command *c, int argc, char **argv,
+                         struct prepare_options *ret, struct error *e);
 
 /*
  * Reads facts of the host, before privileges are dropped, because the facts say what the maker can

@@ -109,26 +109,42 @@ load(struct arena *arena, const char *host_name, struct host_file *ret, struct e
         return host_file_load(arena, host_name, &real, HOST_FILE_BOUND, NULL, ret, e);
 }
 
-int
+struct asked {
+        const char *host_name;
+        bool is_json;
+};
+
+static int
 cmd_providers(int argc, char **argv)
 {
-        const char *host_name = NULL;
-        bool is_json = false;
-        const struct option_row rows[] = { { "--host", &host_name, NULL },
-                                           { "--json", NULL, &is_json } };
+        struct asked a = { .host_name = NULL };
+        struct words words;
         struct host_file host = { .rules = NULL };
         struct arena arena;
         struct error e;
-        size_t count;
         int status;
 
-        if (options_read(argc, argv, rows, 2, NULL, 0, &count, &e) < 0)
-                return print_failure(NULL, &e, is_json);
+        if (options_read(&command_providers, argc, argv, &a, &words, &e) < 0)
+                return print_failure(NULL, &e, a.is_json);
         arena_init(&arena, PROVIDERS_ARENA_MAX);
-        if (load(&arena, host_name, &host, &e) < 0)
-                status = print_failure(host.name, &e, is_json);
+        if (load(&arena, a.host_name, &host, &e) < 0)
+                status = print_failure(host.name, &e, a.is_json);
         else
-                status = is_json ? print_as_json(host.rules) : print_as_text(host.rules);
+                status = a.is_json ? print_as_json(host.rules) : print_as_text(host.rules);
         arena_fini(&arena);
         return status;
 }
+
+static const struct option options[] = {
+        OPTION_TEXT(struct asked, host_name, VALUE_FILE, "--host", "FILE", HOST_FILE_DOC),
+        OPTION_FLAG(struct asked, is_json, "--json", JSON_DOC),
+        OPTION_END,
+};
+
+const struct command command_providers = {
+        .name = "providers",
+        .help = "List the providers of this host and what each can enforce.",
+        .options = options,
+        .example = "carrel providers --json",
+        .run = cmd_providers,
+};

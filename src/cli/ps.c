@@ -70,19 +70,17 @@ print_json(const struct carrel_execs *all)
         return json_print(&w, stdout);
 }
 
-int
+static int
 cmd_ps(int argc, char **argv)
 {
         struct ask a = { .state = NULL };
-        const struct option_row rows[] = { ASK_ROWS(&a) };
         struct table t = { .widths = { 0 } };
         struct carrel_error failed;
         struct carrel_execs *all;
         struct error e;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 1,
-                     "the id or name of a sandbox", &e) < 0)
+        if (ask_read(&a, &command_ps, argc, argv, &a, &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)
@@ -100,3 +98,13 @@ cmd_ps(int argc, char **argv)
         carrel_free(all);
         return ask_close(&a, status);
 }
+
+const struct command command_ps = {
+        .name = "ps",
+        .help = "List the execs of a sandbox, running and kept.",
+        .options = ask_options,
+        .operands = ask_sandbox,
+        .needs = ASK_NEEDS,
+        .example = "carrel ps demo",
+        .run = cmd_ps,
+};

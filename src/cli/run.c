@@ -37,8 +37,8 @@ make_environment(struct run_way *w, const struct prepare_options *o, struct envi
                  struct error *e)
 {
         struct prepare_command command = { .has_terminal = o->wants_terminal,
-                                           .env = o->extra,
-                                           .env_count = o->extra_count,
+                                           .env = o->env.items,
+                                           .env_count = o->env.count,
                                            .host = environ,
                                            .program = o->command[0],
                                            .keeps_all = (w->layers_off & LAYER_ENV) != 0 };
@@ -148,7 +148,7 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 .plan = w->p.plan,
                 .sources = w->p.sources->fds,
                 .argv = (const char *const *)o->command,
-                .argc = (size_t)o->command_count,
+                .argc = o->command_count,
                 .envp = env.items,
                 .cwd = w->p.plan->cwd,
                 .wants_terminal = o->wants_terminal,
@@ -184,7 +184,7 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
 static int
 checked(int argc, char **argv, struct prepare_options *o, struct error *e)
 {
-        if (prepare_options_read(argc, argv, o, e) < 0)
+        if (prepare_options_read(&command_run, argc, argv, o, e) < 0)
                 return -1;
         if (o->command_count == 0 || o->command[0][0] == '\0') {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
@@ -225,7 +225,7 @@ get_ready(struct run_way *w, const struct prepare_options *o, int argc, char **a
         return 0;
 }
 
-int
+static int
 cmd_run(int argc, char **argv)
 {
         struct prepare_options o;
@@ -267,3 +267,30 @@ cmd_run(int argc, char **argv)
         run_way_fini(&w);
         return status;
 }
+
+static const struct option options[] = {
+        FIND_OPTIONS,
+        OPTION_LIST(struct prepare_options, env, VALUE_VARIABLE, "-e", "NAME=VALUE",
+                    "set an environment variable"),
+        OPTION_LIST(struct prepare_options, env, VALUE_VARIABLE, "--env", "NAME=VALUE", NULL),
+        OPTION_FLAG(struct prepare_options, wants_terminal, "-t",
+                    "run it in a terminal inside, connected to this one; no time limit by default"),
+        OPTION_FLAG(struct prepare_options, wants_terminal, "--tty", NULL),
+        OPTION_NUMBER(struct prepare_options, timeout_ms, VALUE_DURATION, "--timeout", "T",
+                      "time limit: 1500ms, 30s, 5m, 2h (default: limits.timeout_ms of the "
+                      "manifest, else 10m); at most limits.timeout_ms"),
+        OVERRIDE_OPTIONS(struct prepare_options, overrides),
+        OPTION_FLAG(struct prepare_options, is_json, "--json",
+                    "one JSON object with output, outcome and warnings"),
+        OPTION_FLAG(struct prepare_options, is_raw, "--raw", RAW_DOC),
+        OPTION_END,
+};
+
+const struct command command_run = {
+        .name = "run",
+        .help = "Run one command in a new sandbox, as declared in the manifest.",
+        .options = options,
+        .rest = "[--] COMMAND [ARGUMENTS]",
+        .example = "carrel run -w examples/data-report/workspace -- python3 agent.py",
+        .run = cmd_run,
+};

@@ -10,21 +10,37 @@
 #include "cli/options.h"
 #include "policy/host_fields.h"
 
-int
+struct asked {
+        bool is_hosts;
+};
+
+static int
 cmd_schema(int argc, char **argv)
 {
         struct json_writer w;
         struct error e;
-        bool is_hosts = false;
-        const struct option_row rows[] = { { "--host", NULL, &is_hosts } };
-        size_t count;
+        struct asked a = { .is_hosts = false };
+        struct words words;
 
-        if (options_read(argc, argv, rows, 1, NULL, 0, &count, &e) < 0)
+        if (options_read(&command_schema, argc, argv, &a, &words, &e) < 0)
                 return print_failure(NULL, &e, false);
         json_init(&w, true);
-        if (is_hosts)
+        if (a.is_hosts)
                 host_schema_write(&w);
         else
                 spec_schema_write(&w);
         return json_print(&w, stdout);
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct asked, is_hosts, "--host", "of a host file"),
+        OPTION_END,
+};
+
+const struct command command_schema = {
+        .name = "schema",
+        .help = "Print the JSON Schema of a manifest, or of a host file.",
+        .options = options,
+        .example = "carrel schema > sandbox.schema.json",
+        .run = cmd_schema,
+};

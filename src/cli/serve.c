@@ -33,33 +33,12 @@
 enum { ARENA_MAX = 64 << 20, OPTIONS_ARENA_MAX = 1 << 20 };
 
 struct serving {
-        const char *state, *tcp, *ports, *host_file, *pool, *pool_manifest, *socket_mode,
-                *delete_after;
-        char delete_after_ms[24];
+        const char *state, *tcp, *ports, *host_file, *pool, *pool_manifest, *socket_mode;
+        uint64_t delete_after_ms;
         bool is_json, wants_graph;
         struct arena files; /* the result of the last load() */
         const char *about;  /* the file that is being read, for errors */
 };
-
-static int
-read_arguments(int argc, char **argv, struct serving *s, struct error *e)
-{
-        const struct option_row rows[] = {
-                { "--state", &s->state, NULL },
-                { "--listen", &s->tcp, NULL },
-                { "--ports", &s->ports, NULL },
-                { "--host", &s->host_file, NULL },
-                { "--pool", &s->pool, NULL },
-                { "--pool-manifest", &s->pool_manifest, NULL },
-                { "--socket-mode", &s->socket_mode, NULL },
-                { "--delete-after", &s->delete_after, NULL },
-                { "--json", NULL, &s->is_json },
-                { "--graph", NULL, &s->wants_graph },
-        };
-        size_t count;
-
-        return options_read(argc, argv, rows, sizeof rows / sizeof rows[0], NULL, 0, &count, e);
-}
 
 /* An octal mode that keeps the owner's access to the sockets and gives no right to execute. */
 static int
@@ -87,20 +66,6 @@ check_pool(const struct serving *s, struct error *e)
         if (s->pool_manifest && count == 0)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "--pool-manifest", NULL,
                                "--pool-manifest says what a pool is made of: add --pool N");
-        return 0;
-}
-
-static int
-check_delete_after(struct serving *s, struct error *e)
-{
-        uint64_t ms;
-
-        if (!s->delete_after)
-                return 0;
-        if (value_duration_read((struct value_place){ "serve", "--delete-after" }, s->delete_after,
-                                &ms, e) < 0)
-                return -1;
-        (void)snprintf(s->delete_after_ms, sizeof s->delete_after_ms, "%" PRIu64, ms);
         return 0;
 }
 
@@ -204,10 +169,10 @@ serve(struct serving *s, struct arena *arena, int *ret_status, struct error *e)
         struct launcher_options options = {
                 .tcp = s->tcp, .ports = s->ports, .pool = s->pool, .load = load, .ctx = s
         };
+        char delete_after_ms[24];
 
-        if (check_delete_after(s, e) < 0)
-                return -1;
-        options.delete_after_ms = s->delete_after ? s->delete_after_ms : NULL;
+        (void)snprintf(delete_after_ms, sizeof delete_after_ms, "%" PRIu64, s->delete_after_ms);
+        options.delete_after_ms = s->delete_after_ms > 0 ? delete_after_ms : NULL;
         if (read_mode(s->socket_mode, &options.socket_mode, e) < 0 || check_pool(s, e) < 0 ||
             state_choose(arena, s->state, &options.state, e) < 0)
                 return -1;
@@ -215,15 +180,16 @@ serve(struct serving *s, struct arena *arena, int *ret_status, struct error *e)
         return launcher_run(&options, ret_status, e);
 }
 
-int
+static int
 cmd_serve(int argc, char **argv)
 {
         struct serving s = { .state = NULL };
+        struct words words;
         struct arena arena;
         struct error e;
         int status = 0;
 
-        if (read_arguments(argc, argv, &s, &e) < 0)
+        if (options_read(&command_serve, argc, argv, &s, &words, &e) < 0)
                 return print_failure(NULL, &e, s.is_json);
         if (s.wants_graph)
                 return graph_print(stdout, s.is_json) < 0 ? 125 : 0;
@@ -237,3 +203,39 @@ cmd_serve(int argc, char **argv)
         arena_fini(&arena);
         return status;
 }
+
+static const struct option options[] = {
+        OPTION_TEXT(struct serving, state, VALUE_DIRECTORY, "--state", "DIR",
+                    "directory for state and sockets (default: CARREL_STATE; /var/lib/carrel as "
+                    "root; else ~/.local/state/carrel)"),
+        OPTION_TEXT(struct serving, tcp, VALUE_ADDRESS, "--listen", "ADDRESS:PORT",
+                    "also serve HTTP on a loopback address, with the token in DIR/token; "
+                    "127.0.0.1:0 selects a free port"),
+        OPTION_TEXT(struct serving, ports, VALUE_ADDRESS, "--ports", "ADDRESS:PORT",
+                    "address for ports of sandboxes (default: a free port that stays the same); "
+                    "off: none"),
+        OPTION_TEXT(struct serving, host_file, VALUE_FILE, "--host", "FILE",
+                    HOST_FILE_DOC "; read again on SIGHUP"),
+        OPTION_TEXT(struct serving, pool, VALUE_POOL, "--pool", "N", "keep N sandboxes ready"),
+        OPTION_TEXT(struct serving, pool_manifest, VALUE_FILE, "--pool-manifest", "FILE",
+                    "manifest of the sandboxes of --pool (default: no network and no mounts)"),
+        OPTION_NUMBER(struct serving, delete_after_ms, VALUE_DURATION, "--delete-after", "T",
+                      "delete every sandbox this long after its creation, unless its caller sets "
+                      "another time: 24h"),
+        OPTION_TEXT(struct serving, socket_mode, VALUE_MODE, "--socket-mode", "MODE",
+                    "mode of the unix sockets (default: 0600); users with write access can create "
+                    "sandboxes"),
+        OPTION_FLAG(struct serving, is_json, "--json",
+                    "log to standard error as JSON, one object a line"),
+        OPTION_FLAG(struct serving, wants_graph, "--graph",
+                    "print the daemon's processes and their connections, and exit"),
+        OPTION_END,
+};
+
+const struct command command_serve = {
+        .name = "serve",
+        .help = "Run the daemon in the foreground. It keeps sandboxes for the commands below.",
+        .options = options,
+        .example = "carrel serve --state ~/carrel-state",
+        .run = cmd_serve,
+};

@@ -139,20 +139,18 @@ enter(const struct shell *s, const char *name)
         words[count++] = "--";
         words[count++] = users_shell();
         words[count] = NULL;
-        return cmd_exec(count, (char **)(uintptr_t)words);
+        return command_exec.run(count, (char **)(uintptr_t)words);
 }
 
-int
+static int
 cmd_shell(int argc, char **argv)
 {
         static struct shell s;
-        const struct option_row rows[] = { ASK_ROWS(&s.ask), { "-w", &s.workspace, NULL } };
         struct error e;
         const char *name;
         int status;
 
-        if (ask_read(&s.ask, argc, argv, rows, sizeof rows / sizeof *rows, 0, 1, "", &e) < 0 ||
-            find_workspace(&s, &e) < 0)
+        if (ask_read(&s.ask, &command_shell, argc, argv, &s, &e) < 0 || find_workspace(&s, &e) < 0)
                 return ask_wrong(&s.ask, &e);
         if (!isatty(STDIN_FILENO)) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT,
@@ -165,3 +163,25 @@ cmd_shell(int argc, char **argv)
         status = find_or_create(&s, name);
         return status != 0 ? status : enter(&s, name);
 }
+
+static const struct option options[] = {
+        OPTION_TEXT(struct shell, workspace, VALUE_DIRECTORY, "-w", "DIR",
+                    "the workspace (default: this directory)"),
+        ASK_OPTIONS(struct shell, ask),
+        OPTION_END,
+};
+
+static const struct operand operands[] = {
+        { "[NAME]", VALUE_SANDBOX, "the sandbox (default: the workspace's own)" },
+        { NULL },
+};
+
+const struct command command_shell = {
+        .name = "shell",
+        .help = "Open a shell in a sandbox that keeps running; creates the sandbox if it does not "
+                "exist.",
+        .options = options,
+        .operands = operands,
+        .example = "carrel shell --help",
+        .run = cmd_shell,
+};

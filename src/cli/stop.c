@@ -27,31 +27,45 @@ print_answer(const struct ask *a, const char *id, int existed)
         return json_print(&w, stdout);
 }
 
-int
+static int
 cmd_stop(int argc, char **argv)
 {
         struct ask a = { .state = NULL };
-        const struct option_row rows[] = { ASK_ROWS(&a) };
-        const char *ids[STOP_MAX];
         struct error e;
-        size_t count;
         int status, existed;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, ids, STOP_MAX, &count, &e) <
-            0)
+        if (ask_read(&a, &command_stop, argc, argv, &a, &e) < 0)
                 return ask_wrong(&a, &e);
-        if (count == 0) {
+        if (a.word_count == 0) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT, "stop needs the id or name of a sandbox");
                 error_hint(&e, "`carrel ls` lists them.");
                 return ask_wrong(&a, &e);
         }
         status = ask_open(&a);
-        for (size_t i = 0; i < count && status == 0; i++) {
+        for (size_t i = 0; i < a.word_count && status == 0; i++) {
                 struct carrel_error failed;
 
-                status = carrel_stop(a.c, ids[i], &existed, &failed) < 0
+                status = carrel_stop(a.c, a.words[i], &existed, &failed) < 0
                                  ? ask_failed(&a, NULL, &failed)
-                                 : print_answer(&a, ids[i], existed);
+                                 : print_answer(&a, a.words[i], existed);
         }
         return ask_close(&a, status);
 }
+
+static const struct option options[] = {
+        STATE_OPTION(struct ask, state),
+        OPTION_FLAG(struct ask, is_json, "--json", "one JSON object for each ID"),
+        OPTION_END,
+};
+
+static const struct operand operands[] = { { "ID...", VALUE_SANDBOX }, { NULL } };
+
+const struct command command_stop = {
+        .name = "stop",
+        .help = "Stop and delete sandboxes, with all their processes and private files.",
+        .options = options,
+        .operands = operands,
+        .words_max = STOP_MAX,
+        .example = "carrel stop demo",
+        .run = cmd_stop,
+};

@@ -50,7 +50,7 @@ become_run(int file, int out)
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", file);
         if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(out, 2) < 0)
                 _exit(NOT_FOUND + 1);
-        _exit(cmd_run(sizeof argv / sizeof *argv - 1, argv));
+        _exit(command_run.run(sizeof argv / sizeof *argv - 1, argv));
 }
 
 /* Reads its standard error until it ends. False: it did not end in time. */

@@ -39,12 +39,16 @@ no_port(const struct ask *a)
         return ask_wrong(a, &e);
 }
 
-int
+struct asked {
+        struct ask ask;
+        bool is_for_browser;
+};
+
+static int
 cmd_url(int argc, char **argv)
 {
-        struct ask a = { .state = NULL };
-        bool is_for_browser = false;
-        const struct option_row rows[] = { ASK_ROWS(&a), { "--browser", NULL, &is_for_browser } };
+        struct asked asked = { .is_for_browser = false };
+        struct ask *a = &asked.ask;
         struct carrel_error failed;
         struct error e;
         int (*get)(struct carrel * c, const char *id, unsigned port, char **ret,
@@ -53,18 +57,41 @@ cmd_url(int argc, char **argv)
         char *url;
         int status;
 
-        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2,
-                     "the id of a sandbox and a port", &e) < 0 ||
-            value_number_read(VALUE_PORT, (struct value_place){ "url", NULL }, a.words[1], &port,
+        if (ask_read(a, &command_url, argc, argv, &asked, &e) < 0 ||
+            value_number_read(VALUE_PORT, (struct value_place){ "url", NULL }, a->words[1], &port,
                               &e) < 0)
-                return ask_wrong(&a, &e);
-        status = ask_open(&a);
+                return ask_wrong(a, &e);
+        status = ask_open(a);
         if (status != 0)
                 return status;
-        get = is_for_browser ? carrel_get_browser_url : carrel_get_url;
-        if (get(a.c, a.words[0], (unsigned)port, &url, &failed) < 0)
-                return ask_close(&a, ask_failed(&a, NULL, &failed));
-        status = url ? print_url(&a, url) : no_port(&a);
+        get = asked.is_for_browser ? carrel_get_browser_url : carrel_get_url;
+        if (get(a->c, a->words[0], (unsigned)port, &url, &failed) < 0)
+                return ask_close(a, ask_failed(a, NULL, &failed));
+        status = url ? print_url(a, url) : no_port(a);
         carrel_free(url);
-        return ask_close(&a, status);
+        return ask_close(a, status);
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct asked, is_for_browser, "--browser",
+                    "a URL with its own origin, for browsers: pages share no cookies and storage "
+                    "with other ports"),
+        ASK_OPTIONS(struct asked, ask),
+        OPTION_END,
+};
+
+static const struct operand operands[] = {
+        { "ID", VALUE_SANDBOX },
+        { "PORT", VALUE_PORT },
+        { NULL },
+};
+
+const struct command command_url = {
+        .name = "url",
+        .help = "Print the URL of a port of a sandbox.",
+        .options = options,
+        .operands = operands,
+        .needs = "the id of a sandbox and a port",
+        .example = "carrel url demo 3000",
+        .run = cmd_url,
+};

@@ -23,7 +23,7 @@ static const struct kind {
         struct number {
                 uint64_t min, max;
         } number;
-        const char *words[5]; /* the allowed words */
+        const char *words[5]; /* the allowed words, or some of them */
 } kinds[VALUE_COUNT] = {
         [VALUE_DURATION] = { "duration",
                              "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, "
@@ -57,18 +57,33 @@ static const struct kind {
                            "process tree is killed",
                            "TERM",
                            { NUMBER_SIGNAL },
-                           { NULL } },
+                           { "TERM", "INT", "HUP", "KILL" } },
         [VALUE_POOL] = { "number of boxes",
                          "a number from 0 to 256",
                          "4",
                          { NUMBER_POOL },
                          { NULL } },
+        [VALUE_CONNECTIONS] = { "number of connections",
+                                "a number of connections at once",
+                                "64",
+                                { NUMBER_CONNECTIONS },
+                                { NULL } },
+        [VALUE_CAP_BYTES] = { "number of bytes",
+                              "a number of bytes",
+                              "1000000",
+                              { NUMBER_CAP_BYTES },
+                              { NULL } },
+        [VALUE_SHELL] = { "shell",
+                          "bash, zsh or fish",
+                          "bash",
+                          { 0, 0 },
+                          { "bash", "zsh", "fish" } },
         [VALUE_MODE] = { "mode of a socket",
                          "an octal mode such as 0600 or 0660, with the owner's rights and no "
                          "execute bits",
                          "0660",
                          { 0, 0 },
-                         { NULL } },
+                         { "0600", "0660" } },
         [VALUE_VARIABLE] = { "variable",
                              "NAME=value; the name has letters, digits and _",
                              "LANG=C",
@@ -232,8 +247,9 @@ value_word_check(enum value_kind kind, struct value_place at, const char *text, 
         return value_wrong(kind, at, text, e);
 }
 
-int
-value_variable_check(struct value_place at, const char *text, struct error *e)
+/* Is it NAME=value? */
+static int
+variable_check(struct value_place at, const char *text, struct error *e)
 {
         size_t len = strcspn(text, "=");
         int is_name =
@@ -255,4 +271,33 @@ value_variable_check(struct value_place at, const char *text, struct error *e)
                 error_hint(e, "It is NAME=value. To pass on your own value, write: %s %s=\"$%s\"",
                            at.option ? at.option : "", name, name);
         return -1;
+}
+
+const char *const *
+value_words(enum value_kind kind)
+{
+        return kinds[kind].words;
+}
+
+int
+value_uint_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret,
+                struct error *e)
+{
+        if (kind == VALUE_DURATION)
+                return value_duration_read(at, text, ret, e);
+        return kind == VALUE_SIZE ? value_size_read(at, text, ret, e)
+                                  : value_number_read(kind, at, text, ret, e);
+}
+
+int
+value_check(enum value_kind kind, struct value_place at, const char *text, struct error *e)
+{
+        uint64_t number;
+
+        if (kind < VALUE_DURATION || kind >= VALUE_COUNT)
+                return 0;
+        if (kind == VALUE_VARIABLE)
+                return variable_check(at, text, e);
+        return kinds[kind].words[0] ? value_word_check(kind, at, text, e)
+                                    : value_uint_read(kind, at, text, &number, e);
 }

@@ -9,14 +9,31 @@
 #include "base/error.h"
 
 enum value_kind {
+        /* not checked here; shell completion knows what is offered */
+        VALUE_FLAG, /* no value */
+        VALUE_TEXT,
+        VALUE_FILE,
+        VALUE_DIRECTORY,
+        VALUE_SANDBOX, /* id or name of a sandbox of the daemon */
+        VALUE_PATHS,   /* a path here, or ID:PATH */
+        VALUE_VOLUME,
+        VALUE_MOUNT, /* FROM:PATH[:ro] */
+        VALUE_HOST,
+        VALUE_ADDRESS,
+        VALUE_RUNTIME,
+        VALUE_COMMAND, /* of carrel */
+        VALUE_MODE,
+        VALUE_SIGNAL,
+        VALUE_SHELL,
+        /* checked */
         VALUE_DURATION,
         VALUE_PORT,
         VALUE_HOST_PORT,
         VALUE_EXEC,
         VALUE_OFFSET,
-        VALUE_SIGNAL,
         VALUE_POOL,
-        VALUE_MODE,
+        VALUE_CONNECTIONS,
+        VALUE_CAP_BYTES,
         VALUE_VARIABLE,
         VALUE_STAGE,
         VALUE_TOOL_NAMES,
@@ -49,6 +66,16 @@ int value_wrong(enum value_kind kind, struct value_place at, const char *text, s
  */
 int value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, struct error *e);
 
+/* Checks a value of any kind. Errors: ERROR_INVALID_ARGUMENT. */
+int value_check(enum value_kind kind, struct value_place at, const char *text, struct error *e);
+
+/* Reads a number of any kind that has one: a duration in ms, a size in MiB. */
+int value_uint_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret,
+                    struct error *e);
+
+/* The words of a kind that is one of some words, ended by NULL. */
+const char *const *value_words(enum value_kind kind);
+
 /* Reads MiB from "512m", "2g" or "512" (MiB). */
 int value_size_read(struct value_place at, const char *text, uint64_t *ret_mib, struct error *e);
 
@@ -59,8 +86,5 @@ int value_number_read(enum value_kind kind, struct value_place at, const char *t
 /* Is it one of the words of its kind? `text` NULL: returns 0. */
 int value_word_check(enum value_kind kind, struct value_place at, const char *text,
                      struct error *e);
-
-/* Is it NAME=value? */
-int value_variable_check(struct value_place at, const char *text, struct error *e);
 
 #endif

@@ -18,8 +18,8 @@
 enum { WORDS_MAX = 64, SIZE_TEXT = 24, PRUNED_MAX = 4096 };
 
 struct asked {
-        const char *state, *words[WORDS_MAX];
-        size_t word_count;
+        const char *state;
+        struct words words;
         bool is_json, is_forced, is_quiet;
         struct volumes v;
 };
@@ -61,19 +61,19 @@ volume_make(struct asked *a)
         struct json_writer w;
         struct error e;
 
-        for (size_t i = 1; i < a->word_count; i++)
-                if (volumes_create(&a->v, a->words[i], &e) < 0)
+        for (size_t i = 1; i < a->words.count; i++)
+                if (volumes_create(&a->v, a->words.items[i], &e) < 0)
                         return failed(a, &e);
-        for (size_t i = 1; i < a->word_count && !a->is_json; i++)
-                (void)puts(a->words[i]);
+        for (size_t i = 1; i < a->words.count && !a->is_json; i++)
+                (void)puts(a->words.items[i]);
         if (!a->is_json)
                 return 0;
         json_init(&w, true);
         json_open_map(&w);
         json_key(&w, "created");
         json_open_list(&w);
-        for (size_t i = 1; i < a->word_count; i++)
-                json_text(&w, a->words[i]);
+        for (size_t i = 1; i < a->words.count; i++)
+                json_text(&w, a->words.items[i]);
         json_close_list(&w);
         json_close_map(&w);
         return json_print(&w, stdout);
@@ -187,12 +187,13 @@ volume_rm(struct asked *a)
         struct error e;
         size_t i = 1;
 
-        while (i < a->word_count && volumes_remove(&a->v, a->words[i], &e) == 0)
+        while (i < a->words.count && volumes_remove(&a->v, a->words.items[i], &e) == 0)
                 i++;
-        if (i == a->word_count)
-                return print_removed(a, a->words + 1, a->word_count - 1, UINT64_MAX);
+        if (i == a->words.count)
+                return print_removed(a, (const char *const *)a->words.items + 1, a->words.count - 1,
+                                     UINT64_MAX);
         if (i > 1 && !a->is_json)
-                (void)print_removed(a, a->words + 1, i - 1, UINT64_MAX);
+                (void)print_removed(a, (const char *const *)a->words.items + 1, i - 1, UINT64_MAX);
         return failed(a, &e);
 }
 
@@ -284,9 +285,9 @@ find_action(struct asked *a, struct error *e)
         for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
                 const struct action *action = &actions[i];
 
-                if (a->word_count == 0 || strcmp(a->words[0], action->name) != 0)
+                if (a->words.count == 0 || strcmp(a->words.items[0], action->name) != 0)
                         continue;
-                if (action->has_names ? a->word_count > 1 : a->word_count == 1)
+                if (action->has_names ? a->words.count > 1 : a->words.count == 1)
                         return action;
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
                            action->has_names ? "volume %s needs the name of a volume"
@@ -298,9 +299,9 @@ find_action(struct asked *a, struct error *e)
                         action->name, action->has_names ? " npm-cache" : "");
                 return NULL;
         }
-        if (a->word_count > 0) {
+        if (a->words.count > 0) {
                 (void)value_word_check(VALUE_VOLUME_ACTION, (struct value_place){ "volume", NULL },
-                                       a->words[0], e);
+                                       a->words.items[0], e);
         } else {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
                            "volume needs to know what to do: create, ls, rm or prune");
@@ -310,21 +311,15 @@ find_action(struct asked *a, struct error *e)
         return NULL;
 }
 
-int
+static int
 cmd_volume(int argc, char **argv)
 {
         static struct asked a;
-        const struct option_row rows[] = { { "--state", &a.state, NULL },
-                                           { "--json", NULL, &a.is_json },
-                                           { "--force", NULL, &a.is_forced },
-                                           { "-f", NULL, &a.is_forced },
-                                           { "-q", NULL, &a.is_quiet } };
         const struct action *action;
         struct error e;
         int status;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, a.words, WORDS_MAX,
-                         &a.word_count, &e) < 0)
+        if (options_read(&command_volume, argc, argv, &a, &a.words, &e) < 0)
                 return failed(&a, &e);
         action = find_action(&a, &e);
         if (!action)
@@ -333,3 +328,37 @@ cmd_volume(int argc, char **argv)
         volumes_close(&a.v);
         return status;
 }
+
+static const struct option options[] = {
+        OPTION_FLAG(struct asked, is_forced, "--force", "prune without asking"),
+        OPTION_FLAG(struct asked, is_forced, "-f", NULL),
+        OPTION_FLAG(struct asked, is_quiet, "-q", "ls: names only"),
+        OPTION_TEXT(struct asked, state, VALUE_DIRECTORY, "--state", "DIR",
+                    "the state directory (default: CARREL_STATE, /var/lib/carrel as root, else "
+                    "~/.local/state/carrel)"),
+        OPTION_FLAG(struct asked, is_json, "--json", JSON_DOC),
+        OPTION_END,
+};
+
+static const struct operand operands[] = {
+        { "create NAME...", VALUE_TEXT,
+          "create a volume; an existing one is not changed (`carrel run -v NAME:PATH` creates it "
+          "too)",
+          true },
+        { "ls", VALUE_TEXT, "list name, size, last use, and a sandbox that uses it", true },
+        { "rm NAME...", VALUE_VOLUME,
+          "remove volumes with their content; refused while a sandbox uses one", true },
+        { "prune", VALUE_TEXT, "remove all volumes that are not in use; asks first", true },
+        { NULL },
+};
+
+const struct command command_volume = {
+        .name = "volume",
+        .help = "Create, list and remove volumes: directories that outlive sandboxes, for homes "
+                "and caches.",
+        .options = options,
+        .operands = operands,
+        .words_max = WORDS_MAX,
+        .example = "carrel volume ls",
+        .run = cmd_volume,
+};

@@ -1,0 +1,129 @@
+/*
+ * cli/usage.c - the usage line and the help of a command, from its table.
+ *
+ * Room: cli (joining, program). Touches: nothing.
+ */
+#include "cli/usage.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+__attribute__((format(printf, 3, 4))) static void
+add(char *out, size_t room, const char *format, ...)
+{
+        size_t len = strlen(out);
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(out + len, room - len, format, args);
+        va_end(args);
+}
+
+static void
+add_operands(const struct command *c, char *out, size_t room)
+{
+        bool is_first = !c->rest;
+
+        for (const struct operand *o = c->operands; o && o->name; o++) {
+                add(out, room, "%s %s", o->is_action && !is_first ? " |" : "", o->name);
+                is_first = false;
+        }
+}
+
+/* An action of a command that runs another one takes the place of that. */
+static bool
+has_action(const struct command *c)
+{
+        return c->operands && c->operands->is_action;
+}
+
+const char *
+usage_line(const struct command *c, char *out, size_t room)
+{
+        char term[USAGE_TERM_MAX];
+
+        out[0] = '\0';
+        if (!c->rest)
+                add_operands(c, out, room);
+        for (const struct option *row = c->options; row && row->name; row++)
+                if (row->doc)
+                        add(out, room, " [%s]", usage_option(row, term));
+        if (c->rest && !has_action(c))
+                add_operands(c, out, room);
+        if (c->rest && *c->rest != '\0')
+                add(out, room, " %s", c->rest);
+        if (c->rest && has_action(c))
+                add_operands(c, out, room);
+        return out;
+}
+
+const char *
+usage_option(const struct option *row, char out[USAGE_TERM_MAX])
+{
+        (void)snprintf(out, USAGE_TERM_MAX, "%s%s%s", row->name, row->value ? " " : "",
+                       row->value ? row->value : "");
+        return out;
+}
+
+const char *
+usage_operand(const struct operand *o, char out[USAGE_TERM_MAX])
+{
+        size_t len = strlen(o->name);
+
+        if (o->name[0] == '[' && o->name[len - 1] == ']')
+                (void)snprintf(out, USAGE_TERM_MAX, "%.*s", (int)len - 2, o->name + 1);
+        else
+                (void)snprintf(out, USAGE_TERM_MAX, "%s", o->name);
+        return out;
+}
+
+const char *
+usage_doc(const struct option *row, char *out, size_t room)
+{
+        (void)snprintf(out, room, "%s%s", row->doc,
+                       option_is_repeatable(row) ? " (repeatable)" : "");
+        return out;
+}
+
+static int
+print_row(FILE *out, int width, const char *term, const char *doc)
+{
+        int len = (int)strlen(term);
+
+        if (out)
+                (void)fprintf(out, "  %-*s  %s\n", width, term, doc);
+        return len > width ? len : width;
+}
+
+/* Prints the rows in one column; without a stream only returns its width. */
+static int
+print_rows(FILE *out, const struct command *c, int width)
+{
+        char term[USAGE_TERM_MAX], doc[USAGE_DOC_MAX];
+
+        for (const struct operand *o = c->operands; o && o->name; o++)
+                if (o->doc)
+                        width = print_row(out, width, usage_operand(o, term), o->doc);
+        for (const struct option *row = c->options; row && row->name; row++)
+                if (row->doc)
+                        width = print_row(out, width, usage_option(row, term),
+                                          usage_doc(row, doc, sizeof doc));
+        return width;
+}
+
+void
+usage_print(FILE *out, const struct command *c)
+{
+        char line[USAGE_MAX];
+        int width = print_rows(NULL, c, 0);
+
+        (void)fprintf(out, "%s\n\nUsage: carrel %s%s\n", c->help, c->name,
+                      usage_line(c, line, sizeof line));
+        if (width > 0) {
+                (void)fputs("\nOptions:\n", out);
+                (void)print_rows(out, c, width);
+        }
+        if (c->notes)
+                (void)fputs(c->notes, out);
+        (void)fprintf(out, "\nExample: %s\n", c->example);
+}
