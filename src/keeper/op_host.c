@@ -13,8 +13,6 @@
 #include "plan/plan.h"
 #include "plan/wall.h"
 
-#define VERSION "0.1.0"
-
 /* NAMED_MAX: destinations listed in text. */
 enum { NAMED_MAX = 16, TOKEN_ID_LEN = 17, SCRATCH_MAX = 64 * 1024 };
 
@@ -142,7 +140,7 @@ op_info(struct call *c, struct error *e)
 
         (void)e;
         arena_init(&scratch, SCRATCH_MAX);
-        record_text(&w, FIELD_VERSION, VERSION);
+        record_text(&w, FIELD_VERSION, CARREL_VERSION);
         for (size_t i = 0; i < runtimes->count; i++)
                 record_text(&w, FIELD_RUNTIMES, runtime_name(&scratch, &runtimes->items[i]));
         for (const struct sandbox *s = c->keeper->first; s; s = s->next)
