@@ -661,7 +661,7 @@ root_step(struct box *box, const struct step *s)
         result = make_workshop(box);
         if (result < 0)
                 return result;
-        box->root = make_tmpfs(s->number, 0755);
+        box->root = box->prepared >= 0 ? box->prepared : make_tmpfs(s->number, 0755);
         return box->root < 0 ? box->root : kernel_move_mount(box->root, box->workshop, "root");
 }
 
@@ -792,9 +792,32 @@ seal_step(const struct box *box)
 }
 
 int
+box_make_directory(const struct box *box, const char *path)
+{
+        return make_target(box, path, 1);
+}
+
+/*
+ * What a prepared root has already. Of the root and the private places, something remains to be
+ * done. After the place of a user's mount, names are walked with care in any case.
+ */
+static int
+is_prepared(struct box *box, const struct step *s)
+{
+        if (box->prepared < 0 || (s->flags & STEP_SHARED) == 0 || s->op == STEP_ROOT ||
+            s->op == STEP_PRIVATE)
+                return 0;
+        if (s->op == STEP_DIR && (s->flags & STEP_OPTIONAL) != 0)
+                box->has_foreign = 1;
+        return 1;
+}
+
+int
 box_step(struct box *box, const struct step *s)
 {
         errno = 0;
+        if (is_prepared(box, s))
+                return 0;
         switch (s->op) {
         case STEP_MAP_UID:
                 return map_ids(s, "/proc/self/uid_map");

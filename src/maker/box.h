@@ -15,6 +15,8 @@ struct box {
         /* private disk for some of them: a detached mount, attached by STEP_DISK; -1: none, or
          * not created */
         int image;
+        /* a clone of a kept root (maker/prepared.h), in place of the shared steps; -1: none */
+        int prepared;
         const int *sources; /* O_PATH descriptors, or detached trees where is_tree[i] is set */
         const unsigned char *is_tree;
         int control; /* to the keeper of the box, which receives the wall's sockets here */
@@ -31,5 +33,8 @@ struct box {
 
 /* Runs one step of the BOX phase. Returns 0 or -errno; -ENOTSUP for a step of another phase. */
 int box_step(struct box *box, const struct step *s);
+
+/* Creates an empty directory in the new root, if there is none. Returns 0 or -errno. */
+int box_make_directory(const struct box *box, const char *path);
 
 #endif

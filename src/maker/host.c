@@ -46,9 +46,13 @@ look_ahead(struct host *h)
 void
 host_init(struct host *h, const struct plan_view *view, int *sources)
 {
-        *h = (struct host){
-                .view = view, .sources = sources, .lease = -1, .unified = -1, .oom = -1, .image = -1
-        };
+        *h = (struct host){ .view = view,
+                            .sources = sources,
+                            .lease = -1,
+                            .unified = -1,
+                            .oom = -1,
+                            .image = -1,
+                            .prepared = -1 };
         look_ahead(h);
 }
 
@@ -342,11 +346,13 @@ host_fini(struct host *h)
                 (void)close(h->unified);
         if (h->oom >= 0)
                 (void)close(h->oom);
+        if (h->prepared >= 0)
+                (void)close(h->prepared);
         if (h->image >= 0)
                 /* before its group, which counts the pages still to be written */
                 (void)close(h->image);
         h->join_count = h->watch_count = 0;
-        h->unified = h->oom = h->image = -1;
+        h->unified = h->oom = h->image = h->prepared = -1;
         while (h->volume_count > 0)
                 volume_let_go(&h->volumes[--h->volume_count]);
         done.step_count = h->done; /* HOST steps come first, so these are the first `done` ones */

@@ -40,6 +40,7 @@
 #include "maker/host.h"
 #include "maker/kernel.h"
 #include "maker/lease.h"
+#include "maker/prepared.h"
 #include "maker/spawner.h"
 #include "maker/survey.h"
 #include "maker/usage.h"
@@ -105,6 +106,7 @@ begin_inside(const struct host *h)
                 (void)close(h->lease);
         if (h->oom >= 0)
                 (void)close(h->oom);
+        prepared_close();
         /* otherwise root owns /proc/self, and no id map can be written */
         (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
@@ -148,6 +150,7 @@ run_inside(const struct host *h, int control)
                            .workshop = -1,
                            .scratch = -1,
                            .image = h->image,
+                           .prepared = h->prepared,
                            .sources = h->sources,
                            .is_tree = h->is_tree,
                            .control = control,
@@ -561,6 +564,8 @@ make(struct wire_message *m)
         survey_begin(&survey, &view, host.sources, is_living);
         survey.report = tell_kept;
         result = do_host_steps(&host, &failed);
+        if (result == 0 && is_living)
+                result = prepared_take(&view, &host.prepared);
         pid = result < 0 ? result : spawn(&host);
         if (pid == 0)
                 run_inside(&host, m->fds[0]);
@@ -571,6 +576,12 @@ make(struct wire_message *m)
         }
         wire_message_close(m);
         tell_spawned(&host, pid);
+        if (host.prepared >= 0)
+                (void)close(host.prepared); /* the box has it */
+        else
+                prepared_build(&view);
+        host.prepared = -1;
+        prepared_close();
         ended.wait_status = watch(pid, &host, &guard, &is_oom, &usage);
         guard_end(&guard);
         survey_end(&survey);

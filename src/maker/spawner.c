@@ -31,6 +31,7 @@
 #include "box/box.h"
 #include "box/ns/ns.h"
 #include "maker/lease.h"
+#include "maker/prepared.h"
 #include "plan/pack.h"
 #include "seal/seal.h"
 
@@ -38,7 +39,13 @@
 #define SYS_close_range 436
 #endif
 
-enum { SOCKET = 3, FIRST = 3, FD_LAST = 4096, EXIT_BROKEN = 125, KEPT_MAX = 5 + PLAN_SOURCES_MAX };
+enum {
+        SOCKET = 3,
+        FIRST = 3,
+        FD_LAST = 4096,
+        EXIT_BROKEN = 125,
+        KEPT_MAX = 5 + PLAN_SOURCES_MAX + PREPARED_FDS_MAX
+};
 enum { FD_KEEPER, FD_LISTENER, FD_DIRECTORY, FD_SOURCES }; /* in WIRE_BOX_BEGIN */
 
 struct beginning {
@@ -148,14 +155,16 @@ static int
 be_maker(const struct spawner *s, struct wire_message *m, const struct beginning *b)
 {
         struct sigaction standard = { .sa_handler = SIG_DFL };
-        int fds[2 + PLAN_SOURCES_MAX] = { b->maker[1], b->guest[1] };
-        size_t sources = m->fd_count - FD_SOURCES;
+        int fds[2 + PLAN_SOURCES_MAX + PREPARED_FDS_MAX] = { b->maker[1], b->guest[1] };
+        size_t sources = m->fd_count - FD_SOURCES, prepared;
 
         if (sources > PLAN_SOURCES_MAX)
                 return EXIT_BROKEN;
         memcpy(fds + 2, m->fds + FD_SOURCES, sources * sizeof *fds);
-        if (keep_only(fds, 2 + sources) < 0)
+        prepared = prepared_fds(fds + 2 + sources);
+        if (keep_only(fds, 2 + sources + prepared) < 0)
                 return EXIT_BROKEN;
+        prepared_moved(FIRST + 2 + (int)sources);
         (void)sigaction(SIGCHLD, &standard, NULL); /* this process waits for its child */
         (void)setsid();
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
@@ -207,6 +216,7 @@ begin(const struct spawner *s, struct wire_message *m, int *ret_status)
                 close_pairs(&b);
                 return 0;
         }
+        prepared_refresh();
         maker = fork();
         if (maker == 0) {
                 *ret_status = be_maker(s, m, &b);
@@ -243,6 +253,7 @@ spawner_serve(const struct spawner *s)
         /* no child is waited for, and none becomes a zombie */
         (void)sigaction(SIGCHLD, &ignored, NULL);
         (void)prctl(PR_SET_NAME, "carrel-spawner", 0, 0, 0);
+        prepared_begin();
         for (;;) {
                 got = wire_receive(SOCKET, 1, &m, s->bytes, s->room);
                 if (got == -EPROTO)

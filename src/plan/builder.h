@@ -54,6 +54,8 @@ void builder_wall(
         struct builder *b); /* wall.c: every address local, listeners; BOX, by builder_spawn() */
 void builder_root(struct builder *b);   /* root.c: the new root, /etc, /dev, /proc; BOX */
 void builder_mounts(struct builder *b); /* mounts.c: the manifest's mounts and tools; BOX */
+/* share.c: marks what such sandboxes have in common; BOX, after builder_mounts() */
+void builder_share(struct builder *b);
 void builder_enter(struct builder *b);  /* root.c: pivot, seal; BOX */
 void builder_harden(struct builder *b); /* harden.c: GUEST */
 

@@ -93,6 +93,7 @@ plan_build(struct arena *arena, const struct spec *spec, const struct host_facts
         builder_spawn(&b);
         builder_root(&b);
         builder_mounts(&b);
+        builder_share(&b);
         builder_enter(&b);
         builder_harden(&b);
         b.plan->id = request->id;

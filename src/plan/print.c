@@ -39,6 +39,8 @@ write_step(struct json_writer *w, size_t index, const struct step *s)
                 json_member_bool(w, "read_only", true);
         if ((s->flags & STEP_RECURSIVE) != 0)
                 json_member_bool(w, "recursive", true);
+        if ((s->flags & STEP_SHARED) != 0)
+                json_member_bool(w, "shared", true);
         json_member_text(w, "why", s->why);
         json_member_text(w, "undo", step_undo(s->op));
         json_close_map(w);
@@ -124,12 +126,12 @@ line(char *out, size_t room, size_t index, const struct step *s)
 
         shorten(text, sizeof text, TEXT_SHOWN, s->text, s->text_len);
         shorten(path, sizeof path, PATH_SHOWN, s->path, strlen(s->path));
-        len = snprintf(out, room, "%4zu  %-5s  %-14s %s%s%s%s%s%s   # %s; undo: %s\n", index,
+        len = snprintf(out, room, "%4zu  %-5s  %-14s %s%s%s%s%s%s%s   # %s; undo: %s\n", index,
                        step_phase_name(step_phase_of(s->op)), step_name(s->op), path,
                        path[0] != '\0' ? " " : "", text, text[0] != '\0' ? " " : "",
                        number_text(number, sizeof number, s),
-                       (s->flags & STEP_READ_ONLY) != 0 ? " read-only" : "", s->why,
-                       step_undo(s->op));
+                       (s->flags & STEP_READ_ONLY) != 0 ? " read-only" : "",
+                       (s->flags & STEP_SHARED) != 0 ? " shared" : "", s->why, step_undo(s->op));
         return len < 0 ? 0 : (size_t)len;
 }
 

@@ -110,6 +110,8 @@ enum wire_kind {
         /* the wall again: wire/gate.h */
         WIRE_BOX_REFUSED,
         WIRE_WALL_COUNTED,
+        WIRE_ROOT, /* builder to spawner, of one release always: maker/prepared.c; descriptor: a
+                      mount namespace */
         WIRE_KIND_MAX
 };
 
