@@ -115,6 +115,22 @@ struct carrel_warning {
         unsigned line, column;
 };
 
+/* What a command made or changed in the workspace that programs of the host act on. */
+struct carrel_left {
+        uint64_t at_ms;   /* when it was found */
+        uint64_t count;   /* of how many names: `host_path` is the first */
+        const char *what; /* "moved", "repository", ...: docs/API.md lists them */
+        const char *host_path, *kept_at, *reason; /* the name; where it is now; what git would run.
+                                                     The last two may be NULL */
+        const char *message; /* for people: what happened, and the command to type */
+        int was_shown;       /* carrel_take_left() returned it before */
+};
+struct carrel_lefts {
+        const struct carrel_left *items;
+        size_t count;
+        uint64_t more; /* further ones, between the first 16 and the last 16 */
+};
+
 struct carrel_sandbox {
         const char *id;
         const char *status; /* pending, running, paused, stopping, stopped or failed */
@@ -128,6 +144,7 @@ struct carrel_sandbox {
         const struct carrel_warning *warnings;
         size_t warning_count; /* warnings about its manifest */
         int is_read_only;
+        struct carrel_lefts left; /* what its commands left behind */
 };
 
 struct carrel_sandboxes {
@@ -157,6 +174,17 @@ int carrel_list(struct carrel *c, struct carrel_sandboxes **ret, struct carrel_e
 
 /* Stops and deletes a sandbox. *ret_existed (may be NULL): whether it existed. */
 int carrel_stop(struct carrel *c, const char *id, int *ret_existed, struct carrel_error *e);
+
+/* The same, and what its commands left behind; it is searched for before the call returns. */
+int carrel_stop_and_list(struct carrel *c, const char *id, int *ret_existed,
+                         struct carrel_lefts **ret, struct carrel_error *e);
+
+/*
+ * What commands left behind since the last such call (of any client). The search begins 200 ms
+ * after the last process of all commands has ended. carrel_get() lists all of it.
+ */
+int carrel_take_left(struct carrel *c, const char *id, struct carrel_lefts **ret,
+                     struct carrel_error *e);
 
 /* Adds `duration_ms` (1 ms to a year) to the remaining time. `key`: idempotency key, or NULL. `ret`
  * may be NULL, here and below. */
@@ -274,6 +302,8 @@ struct carrel_end {
         uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
         uint64_t denied_count;   /* number of refused network requests */
         unsigned limits_reached; /* enum carrel_limit: limits that it reached without being ended */
+        unsigned left_count; /* known when it ended: what carrel_take_left() will return, at most
+                                255 */
 };
 
 /* CARREL_PORT occurs at most once, with waits_ports: carrel_exec_port() listens, or the time to

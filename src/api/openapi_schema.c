@@ -122,6 +122,16 @@ static const struct api_param denial_members[] = {
         { FIELD_COUNT, PARAM_REQUIRED, ANY },
         { FIELD_MESSAGE, PARAM_REQUIRED, ANY },
 };
+static const struct api_param left_members[] = {
+        { FIELD_AT, PARAM_REQUIRED, ANY },
+        { FIELD_WHAT, PARAM_REQUIRED, ANY },
+        { FIELD_HOST_PATH, PARAM_REQUIRED, ANY },
+        { FIELD_KEPT_AT, 0, ANY },
+        { FIELD_REASON, 0, ANY },
+        { FIELD_COUNT, 0, ANY },
+        { FIELD_MESSAGE, PARAM_REQUIRED, ANY },
+        { FIELD_SHOWN, PARAM_REQUIRED, ANY },
+};
 
 static const struct component {
         const char *name;
@@ -137,6 +147,7 @@ static const struct component {
         { "Event", OP_WATCH, NULL, 0 },
         { "Warning", OP_MAX, warning_members, COUNT(warning_members) },
         { "Denial", OP_MAX, denial_members, COUNT(denial_members) },
+        { "LeftBehind", OP_MAX, left_members, COUNT(left_members) },
 };
 
 static const char *
@@ -155,6 +166,8 @@ item_of(const struct operation *o, uint16_t tag)
 {
         if (tag == FIELD_WARNINGS || tag == FIELD_DENIED)
                 return tag == FIELD_WARNINGS ? "Warning" : "Denial";
+        if (tag == FIELD_LEFT_BEHIND)
+                return "LeftBehind";
         if (tag != FIELD_ITEMS || !o)
                 return NULL;
         return o->code == OP_LIST          ? "Sandbox"

@@ -38,6 +38,17 @@ static const struct api_param sandbox_results[] = {
         { FIELD_CAUSE, 0, ANY },
         { FIELD_METADATA, 0, ANY },
         { FIELD_WARNINGS, PARAM_REPEATED, ANY },
+        { FIELD_LEFT_BEHIND, PARAM_REPEATED | PARAM_SPARSE, ANY },
+        { FIELD_LEFT_MORE, 0, ANY },
+};
+static const struct api_param left_results[] = {
+        { FIELD_LEFT_BEHIND, PARAM_REPEATED | PARAM_SPARSE, ANY },
+        { FIELD_LEFT_MORE, 0, ANY },
+};
+static const struct api_param stop_results[] = {
+        { FIELD_EXISTED, PARAM_REQUIRED, ANY },
+        { FIELD_LEFT_BEHIND, PARAM_REPEATED | PARAM_SPARSE, ANY },
+        { FIELD_LEFT_MORE, 0, ANY },
 };
 static const struct api_param exec_results[] = {
         { FIELD_EXEC, PARAM_REQUIRED, ANY },
@@ -286,7 +297,7 @@ static const struct operation operations[] = {
         { OP_GET, "get", "GET", "/v1/sandboxes/{id}", OPERATION_READ | OPERATION_CONTEXT,
           TAKES(id_params), TAKES(sandbox_results), "State of one sandbox." },
         { OP_STOP, "stop", "DELETE", "/v1/sandboxes/{id}", OPERATION_IDEMPOTENT, TAKES(id_params),
-          TAKES(existed_results),
+          TAKES(stop_results),
           "Stops and deletes a sandbox with all its processes and private files." },
         { OP_EXTEND, "extend", "POST", "/v1/sandboxes/{id}/extend", 0, TAKES(extend_params),
           TAKES(sandbox_results), "Adds to the remaining time of a sandbox." },
@@ -373,6 +384,11 @@ static const struct operation operations[] = {
           "Refused network requests of its commands, oldest first, with the fix for each: the "
           "first " NUMBER_TEXT(NUMBER_REFUSALS_FIRST) " different things and the last " NUMBER_TEXT(
                   NUMBER_REFUSALS_LAST) "." },
+        { OP_LEFT_TAKE, "left.take", "POST", "/v1/sandboxes/{id}/left-behind", 0, TAKES(id_params),
+          TAKES(left_results),
+          "What commands left behind since the last such call. `carrel exec` prints it; `get` "
+          "lists "
+          "all of it." },
         { OP_NETWORK, "network", "PUT", "/v1/sandboxes/{id}/network", OPERATION_IDEMPOTENT,
           TAKES(network_params), TAKES(sandbox_results),
           "Replaces its allow list, checked like the first one. All of it is applied, or none. "

@@ -82,6 +82,7 @@ enum operation_code {
         OP_VOLUME_CREATE,
         OP_VOLUME_LIST,
         OP_VOLUME_REMOVE,
+        OP_LEFT_TAKE,
         OP_MAX
 };
 

@@ -33,6 +33,8 @@
 #define NUMBER_REFUSALS_LISTED 16 /* different things of one command, the first ones */
 #define NUMBER_REFUSALS_FIRST 16  /* of a sandbox, the first, */
 #define NUMBER_REFUSALS_LAST 48   /* and of the others the last */
+#define NUMBER_FOUND_FIRST 16     /* of what commands left behind, the first, */
+#define NUMBER_FOUND_LAST 16      /* and of the others the last */
 #define NUMBER_REFUSALS_HELD 256  /* of all commands of a sandbox */
 
 /* One of these as words of a text. */

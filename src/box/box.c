@@ -233,7 +233,7 @@ hear_kept(void *of, const struct wire_kept *kept)
                 box_end(b, BOX_GONE_POLICY); /* the maker kills it as well */
                 b->gone.cause = BOX_GONE_POLICY;
         }
-        keeper_say_all(b, WIRE_BOX_KEPT, kept, sizeof *kept);
+        keeper_say_found(b, kept);
 }
 
 static void

@@ -671,14 +671,22 @@ denied_count(struct exec *x)
 }
 
 /* If several execs ran at once, each of them met the limit, because it is the sandbox's. */
-static uint16_t
+static uint8_t
 limits_reached(const struct exec *x, const struct engine_ended *ended)
 {
         unsigned reached =
                 (ended && ended->is_disk_full ? OUTCOME_DISK : 0u) |
                 (limits_pids_refused(x->box) > x->pids_refused_before ? OUTCOME_PIDS : 0u);
 
-        return (uint16_t)reached;
+        return (uint8_t)reached;
+}
+
+static uint8_t
+found_count(const struct exec *x)
+{
+        uint64_t count = found_unshown(&x->box->found);
+
+        return count < UINT8_MAX ? (uint8_t)count : UINT8_MAX;
 }
 
 static void
@@ -690,6 +698,7 @@ end_with(struct exec *x, const struct engine_ended *ended)
                 return;
         x->end.denied = denied_count(x); /* while the engine knows its processes */
         x->end.reached = limits_reached(x, ended);
+        x->end.found = found_count(x);
         /* before reading its CPU time, which then cannot grow */
         x->is_alone = x->is_sent && !job_has_processes(&x->job);
         tree_us = job_cpu_us(&x->job);

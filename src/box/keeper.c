@@ -11,6 +11,7 @@
  *     refusals of the network  sent when the queue is empty, and then only what the wall still
  *                              remembers (box/wall.c)
  *     names that were moved    at most 64, then the box ends (maker/guard.c)
+ *     what a command left      at most 96 for each search (maker/survey.c)
  *
  * Only a keeper that does not read while another keeper stays active is cut off, at QUEUE_MAX. Its
  * next connection starts with everything.
@@ -73,6 +74,21 @@ void
 keeper_say(struct keeper *k, uint16_t kind, const void *bytes, size_t len)
 {
         keeper_pass(k, kind, bytes, len, NULL, 0);
+}
+
+void
+keeper_say_found(struct box *b, const struct wire_kept *kept)
+{
+        struct wire_box_found one = { .number = b->found.total + 1,
+                                      .at_ms = loop_wall_ms(),
+                                      .shown = b->found.shown,
+                                      .kept = *kept };
+
+        (void)found_put(&b->found, &one);
+        if (b->protocol >= BOX_PROTOCOL_FOUND)
+                keeper_say_all(b, WIRE_BOX_FOUND, &one, sizeof one);
+        else
+                keeper_say_all(b, WIRE_BOX_KEPT, kept, sizeof *kept);
 }
 
 static void

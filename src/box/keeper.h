@@ -12,6 +12,7 @@
 
 enum { KEEPERS_MAX = 16 };
 
+struct wire_kept;
 struct box;
 struct wire_message;
 
@@ -30,6 +31,8 @@ struct keeper {
 int keeper_open(struct box *b, int take_fd);
 void keeper_close(struct keeper *k);
 void keeper_say_all(struct box *b, uint16_t kind, const void *body, size_t len);
+/* stores it, and reports it to every keeper */
+void keeper_say_found(struct box *b, const struct wire_kept *kept);
 void keeper_say(struct keeper *k, uint16_t kind, const void *body, size_t len);
 /* with descriptors */
 void keeper_pass(struct keeper *k, uint16_t kind, const void *body, size_t len, const int *take_fds,

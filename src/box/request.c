@@ -58,6 +58,17 @@ say_list(struct keeper *k)
                 }
 }
 
+static void
+say_found(struct keeper *k)
+{
+        const struct found *f = &k->box->found;
+
+        for (size_t i = 0; i < f->count && k->box->protocol >= BOX_PROTOCOL_FOUND; i++) {
+                f->items[i]->shown = f->shown;
+                keeper_say(k, WIRE_BOX_FOUND, f->items[i], sizeof *f->items[i]);
+        }
+}
+
 void
 request_greet(struct keeper *k)
 {
@@ -66,6 +77,7 @@ request_greet(struct keeper *k)
         say_hello(k);
         say_list(k);
         wall_say_denials(k, 1);
+        say_found(k);
         if (b->state == BOX_OVER)
                 keeper_say(k, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
         else if (b->is_ready)
@@ -288,6 +300,16 @@ serve_wall(struct keeper *k, struct wire_message *m)
         wall_hand_out(k);
 }
 
+static void
+serve_shown(struct keeper *k, struct wire_message *m)
+{
+        struct wire_box_shown ask;
+
+        (void)m;
+        memcpy(&ask, body, sizeof ask);
+        found_show(&k->box->found, ask.number);
+}
+
 static const struct row rows[] = {
         { WIRE_BOX_EXEC, sizeof(struct wire_box_exec) + sizeof(struct wire_exec), WIRE_BODY_MAX,
           serve_exec },
@@ -307,6 +329,8 @@ static const struct row rows[] = {
         { WIRE_BOX_STOP, 0, 0, serve_stop },
         { WIRE_BOX_USAGE, 0, 0, serve_usage },
         { WIRE_BOX_WALL, 0, 0, serve_wall },
+        { WIRE_BOX_SHOWN, sizeof(struct wire_box_shown), sizeof(struct wire_box_shown),
+          serve_shown },
 };
 
 /* A long message is rare, so its pages are returned to the kernel. */

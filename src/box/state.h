@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "box/journal.h"
+#include "hold/found.h"
 #include "hold/hold.h"
 #include "loop/loop.h"
 #include "wire/box.h"
@@ -83,6 +84,7 @@ struct box {
         uint64_t oom_seen; /* kills that are assigned to an exec, or cannot be */
         struct connect connects[CONNECTS_MAX];
         uint32_t last_connect;
+        struct found found;     /* what commands left behind */
         struct hold wall;       /* used only if there is a wall */
         struct loop_watch link; /* to the gate */
 };

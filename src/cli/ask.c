@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "cli/left.h"
 #include "clock/clock.h"
 #include "event/outcome.h"
 #include "text/utf8.h"
@@ -178,6 +179,7 @@ json_sandbox(struct json_writer *w, const struct carrel_sandbox *s)
         json_member_bool(w, "read_only", s->is_read_only != 0);
         member_metadata(w, s->metadata);
         json_warnings(w, s);
+        left_write_all(w, &s->left);
         json_close_map(w);
 }
 

@@ -14,6 +14,7 @@
 #include "cli/back.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "cli/left.h"
 #include "cli/live.h"
 #include "cli/prepare.h"
 #include "cli/value.h"
@@ -252,7 +253,7 @@ json_timed_out(struct json_writer *w, const struct carrel_result *r)
 }
 
 static void
-json_result(struct json_writer *w, const struct carrel_result *r)
+json_result(struct json_writer *w, const struct carrel_result *r, const struct carrel_lefts *left)
 {
         struct {
                 const char *name;
@@ -293,12 +294,15 @@ json_result(struct json_writer *w, const struct carrel_result *r)
                 json_denials(w, "denied", &r->denied);
         if (r->denied_more > 0)
                 json_member_int(w, "denied_more", (int64_t)r->denied_more);
+        if (left)
+                left_write_all(w, left);
         json_close_map(w);
 }
 
 static int
 run_to_json(struct executing *x)
 {
+        struct carrel_lefts *left = NULL;
         struct carrel_result *result;
         struct carrel_error e;
         struct json_writer w;
@@ -308,9 +312,13 @@ run_to_json(struct executing *x)
         if (carrel_run(x->ask.c, x->ask.words[0], &x->command, CAPTURE_MAX, NULL, NULL, &result,
                        &e) < 0)
                 return ask_failed(&x->ask, NULL, &e);
+        if (!result->is_running && result->end.left_count > 0 &&
+            carrel_take_left(x->ask.c, x->ask.words[0], &left, NULL) < 0)
+                left = NULL;
         json_init(&w, true);
-        json_result(&w, result);
+        json_result(&w, result, left);
         status = json_print(&w, stdout);
+        carrel_free(left);
         if (status == 0)
                 status = result->is_running ? print_wait(x, result->exec, result->port)
                                             : result->end.exit_status;
@@ -365,6 +373,19 @@ print_denied(const struct executing *x, const struct live_options *o)
         carrel_free(all);
 }
 
+/* What is known by now: this command's, and that of commands before it. */
+static void
+print_found(const struct executing *x, const struct live_options *o)
+{
+        struct carrel_lefts *all;
+
+        if (carrel_exec_end(o->x)->left_count == 0 ||
+            carrel_take_left(x->ask.c, o->id, &all, NULL) < 0)
+                return;
+        left_print_all(all, o->id, true);
+        carrel_free(all);
+}
+
 static int
 run_live(struct executing *x)
 {
@@ -395,6 +416,7 @@ run_live(struct executing *x)
         if (result == LIVE_ENDED) {
                 live_print_end(o.x);
                 print_denied(x, &o);
+                print_found(x, &o);
                 status = carrel_exec_end(o.x)->exit_status;
         }
         if (result == LIVE_PORT) {

@@ -8,6 +8,7 @@
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "cli/left.h"
 
 static int
 print_info_json(const struct carrel_info *info)
@@ -69,6 +70,8 @@ sandbox_info(const struct ask *a, const char *id)
                 return ask_no_sandbox(a, id);
         status = print_sandbox(a, s);
         print_sandbox_warnings(a, s);
+        if (!a->is_json)
+                left_print_all(&s->left, id, false);
         carrel_free(s);
         return status;
 }

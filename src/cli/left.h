@@ -5,13 +5,23 @@
 #ifndef CARREL_CLI_LEFT_H
 #define CARREL_CLI_LEFT_H
 
+#include "carrel/carrel.h"
 #include "sandbox/run.h"
 #include "text/json.h"
 
 /* Prints one line for each on standard error; nothing if the list is empty. */
 void left_print(const struct run_result *r);
 
+/*
+ * The same for a sandbox of the daemon `id`: all of it, or only what was not shown before. The last
+ * line counts those that are not listed.
+ */
+void left_print_all(const struct carrel_lefts *all, const char *id, bool only_new);
+
 /* Writes the member "left_behind" of an open map: a list, possibly empty. */
 void left_write_json(struct json_writer *w, const struct run_result *r);
+
+/* The members "left_behind" and "left_behind_more" in REST's form; nothing if there is nothing. */
+void left_write_all(struct json_writer *w, const struct carrel_lefts *all);
 
 #endif

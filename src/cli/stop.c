@@ -6,25 +6,42 @@
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "cli/left.h"
 
 enum { STOP_MAX = 256 };
 
 static int
-print_answer(const struct ask *a, const char *id, int existed)
+print_answer(const struct ask *a, const char *id, int existed, const struct carrel_lefts *left)
 {
         struct json_writer w;
 
         if (!a->is_json) {
                 print_escaped(stdout, id, false);
                 (void)puts(existed ? ": stopped" : ": no such sandbox");
+                left_print_all(left, id, true);
                 return 0;
         }
         json_init(&w, true);
         json_open_map(&w);
         json_member_text(&w, "id", id);
         json_member_bool(&w, "existed", existed != 0);
+        left_write_all(&w, left);
         json_close_map(&w);
         return json_print(&w, stdout);
+}
+
+static int
+stop(const struct ask *a, const char *id)
+{
+        struct carrel_lefts *left;
+        struct carrel_error e;
+        int status, existed;
+
+        if (carrel_stop_and_list(a->c, id, &existed, &left, &e) < 0)
+                return ask_failed(a, NULL, &e);
+        status = print_answer(a, id, existed, left);
+        carrel_free(left);
+        return status;
 }
 
 static int
@@ -32,7 +49,7 @@ cmd_stop(int argc, char **argv)
 {
         struct ask a = { .state = NULL };
         struct error e;
-        int status, existed;
+        int status;
 
         if (ask_read(&a, &command_stop, argc, argv, &a, &e) < 0)
                 return ask_wrong(&a, &e);
@@ -42,13 +59,8 @@ cmd_stop(int argc, char **argv)
                 return ask_wrong(&a, &e);
         }
         status = ask_open(&a);
-        for (size_t i = 0; i < a.word_count && status == 0; i++) {
-                struct carrel_error failed;
-
-                status = carrel_stop(a.c, a.words[i], &existed, &failed) < 0
-                                 ? ask_failed(&a, NULL, &failed)
-                                 : print_answer(&a, a.words[i], existed);
-        }
+        for (size_t i = 0; i < a.word_count && status == 0; i++)
+                status = stop(&a, a.words[i]);
         return ask_close(&a, status);
 }
 

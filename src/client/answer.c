@@ -176,7 +176,7 @@ answer_read_sandbox(struct arena *a, const struct record *r, struct carrel_sandb
                 ret->delete_at_ms = CARREL_NONE;
         read_ports(a, r, ret);
         read_warnings(a, r, ret);
-        if (answer_check(a, e) < 0)
+        if (answer_read_lefts(a, r, &ret->left, e) < 0 || answer_check(a, e) < 0)
                 return -1;
         return ret->id && ret->status ? 0 : lacks(e, "the sandbox's id or status");
 }
@@ -327,4 +327,34 @@ answer_read_items(struct arena *a, const struct record *r, size_t size, answer_r
                   void *ret_items, size_t *ret_count, struct error *e)
 {
         return answer_read_list(a, r, FIELD_ITEMS, size, read, ret_items, ret_count, e);
+}
+
+static int
+read_left(struct arena *a, const struct record *r, void *ret, struct error *e)
+{
+        struct carrel_left *l = ret;
+
+        *l = (struct carrel_left){
+                .at_ms = record_get_uint(r, FIELD_AT, 0),
+                .count = record_get_uint(r, FIELD_COUNT, 1),
+                .what = answer_text(a, r, FIELD_WHAT),
+                .host_path = answer_text(a, r, FIELD_HOST_PATH),
+                .kept_at = answer_text(a, r, FIELD_KEPT_AT),
+                .reason = answer_text(a, r, FIELD_REASON),
+                .message = answer_text(a, r, FIELD_MESSAGE),
+                .was_shown = record_get_bool(r, FIELD_SHOWN, 0),
+        };
+        if (answer_check(a, e) < 0)
+                return -1;
+        return l->what && l->host_path && l->message ? 0 : lacks(e, "what a command left behind");
+}
+
+int
+answer_read_lefts(struct arena *a, const struct record *r, void *ret, struct error *e)
+{
+        struct carrel_lefts *all = ret;
+
+        all->more = record_get_uint(r, FIELD_LEFT_MORE, 0);
+        return answer_read_list(a, r, FIELD_LEFT_BEHIND, sizeof *all->items, read_left, &all->items,
+                                &all->count, e);
 }

@@ -51,6 +51,9 @@ int answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec
                      struct error *e);
 int answer_read_denial(struct arena *a, const struct record *r,
                        void *ret /* struct carrel_denial */, struct error *e);
+/* The list of what commands left behind, and the number of those not listed. */
+int answer_read_lefts(struct arena *a, const struct record *r, void *ret /* struct carrel_lefts */,
+                      struct error *e);
 int answer_read_token(struct arena *a, const struct record *r, struct carrel_token *ret,
                       struct error *e);
 

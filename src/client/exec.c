@@ -450,6 +450,7 @@ take_end(struct carrel_exec *x, const struct channel_end *end, struct error *e)
                 return fail(e, ERROR_PROTOCOL, "the sandbox reported an unknown outcome");
         answer_end(&o, &x->end);
         x->end.denied_count = end->denied;
+        x->end.left_count = end->found;
         x->has_end = 1;
         return 1;
 }

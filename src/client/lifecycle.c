@@ -232,6 +232,37 @@ carrel_stop(struct carrel *c, const char *id, int *ret_existed, struct carrel_er
         return call_existed(c, OP_STOP, ret_existed, e);
 }
 
+struct stopped {
+        struct carrel_lefts left; /* first: the caller gets only this */
+        int existed;
+};
+
+static int
+read_stopped(struct arena *a, const struct record *r, void *ret, struct error *e)
+{
+        struct stopped *s = ret;
+
+        s->existed = record_get_bool(r, FIELD_EXISTED, 0);
+        return answer_read_lefts(a, r, &s->left, e);
+}
+
+int
+carrel_stop_and_list(struct carrel *c, const char *id, int *ret_existed, struct carrel_lefts **ret,
+                     struct carrel_error *e)
+{
+        struct stopped *s = NULL;
+        struct error inner;
+
+        (void)begin_with_id(c, id);
+        if (call_struct(c, OP_STOP, sizeof *s, read_stopped, &s, &inner) < 0 &&
+            (inner.code != ERROR_NOT_FOUND || (s = answer_new(sizeof *s)) == NULL))
+                return answer_fail(e, &inner);
+        if (ret_existed)
+                *ret_existed = s->existed;
+        *ret = &s->left;
+        return 0;
+}
+
 int
 carrel_extend_timeout(struct carrel *c, const char *id, uint64_t duration_ms, const char *key,
                       struct carrel_sandbox **ret, struct carrel_error *e)
@@ -272,6 +303,19 @@ carrel_list_denials(struct carrel *c, const char *id, struct carrel_denials **re
 
         (void)begin_with_id(c, id);
         return call_struct(c, OP_DENIALS, sizeof(struct carrel_denials), read_denials, ret,
+                           &inner) < 0
+                       ? answer_fail(e, &inner)
+                       : 0;
+}
+
+int
+carrel_take_left(struct carrel *c, const char *id, struct carrel_lefts **ret,
+                 struct carrel_error *e)
+{
+        struct error inner;
+
+        (void)begin_with_id(c, id);
+        return call_struct(c, OP_LEFT_TAKE, sizeof(struct carrel_lefts), answer_read_lefts, ret,
                            &inner) < 0
                        ? answer_fail(e, &inner)
                        : 0;

@@ -201,6 +201,41 @@ a_wrong_type_is_said_in_words(void **state)
         }
 }
 
+/* A field that an operation gives as a list is one in every record, however many entries it has. */
+static void
+one_entry_of_a_list_is_a_list(void **state)
+{
+        static unsigned char bytes[256] __attribute__((aligned(8)));
+        const struct operation *o;
+        size_t at = 0;
+
+        (void)state;
+        while ((o = operation_next(&at)) != NULL)
+                for (size_t i = 0; i < o->result_count; i++) {
+                        const struct api_field *f = api_field(o->results[i].tag);
+                        struct record_writer w;
+                        struct json_writer out;
+                        struct record r;
+
+                        if ((o->results[i].flags & PARAM_REPEATED) == 0)
+                                continue;
+                        record_init(&w, bytes, sizeof bytes);
+                        if (f->type == FIELD_TYPE_NESTED)
+                                record_close(&w, record_open(&w, f->tag));
+                        else if (f->type == FIELD_TYPE_UINT)
+                                record_uint(&w, f->tag, 1);
+                        else
+                                record_text(&w, f->tag, "x");
+                        r = (struct record){ bytes, w.len };
+                        json_init(&out, false);
+                        json_open_map(&out);
+                        codec_write_all(&out, &r, 0);
+                        json_close_map(&out);
+                        assert_non_null(strstr(out.text, "\":["));
+                        json_fini(&out);
+                }
+}
+
 int
 main(void)
 {
@@ -208,6 +243,7 @@ main(void)
                                             cmocka_unit_test(flags_of_a_query_are_words),
                                             cmocka_unit_test(wrong_calls_name_the_place),
                                             cmocka_unit_test(a_wrong_type_is_said_in_words),
+                                            cmocka_unit_test(one_entry_of_a_list_is_a_list),
                                             cmocka_unit_test(records_become_json) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,8 @@ is_list(uint16_t tag)
 {
         return tag == FIELD_ARGV || tag == FIELD_ENV || tag == FIELD_PORTS ||
                tag == FIELD_RUNTIMES || tag == FIELD_WARNINGS || tag == FIELD_ITEMS ||
-               tag == FIELD_FILES || tag == FIELD_DENIED || tag == FIELD_LIMITS_REACHED;
+               tag == FIELD_FILES || tag == FIELD_DENIED || tag == FIELD_LIMITS_REACHED ||
+               tag == FIELD_LEFT_BEHIND;
 }
 
 /*

@@ -63,6 +63,7 @@ answer_sandbox(struct record_writer *w, const struct sandbox *s)
         record_text(w, FIELD_CAUSE, s->row.cause);
         record_json(w, FIELD_METADATA, s->row.metadata);
         copy_entries(w, s->row.warnings);
+        answer_found(w, s, 0);
 }
 
 static const char *

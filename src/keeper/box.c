@@ -27,7 +27,7 @@
 enum {
         STOP_PATIENCE_MS = 15000,
         CONNECT_TRIES = 50,
-        WALLED_MAX = 2048,
+        WALLED_MAX = 2304,
         CONNECT_PAUSE_MS = 10,
         CALLS_AGAIN = 20,
         CALL_PAUSE_MS = 1000
@@ -311,6 +311,26 @@ on_ready(struct box *b)
         calls_begin(&b->listening);
 }
 
+/* What a box repeats to a later keeper is no event. */
+static void
+on_found(struct box *b, const struct wire_box_found *one)
+{
+        if (b->sandbox && found_put(&b->sandbox->found, one) && b->is_ready)
+                watch_tell_found(b->sandbox, one);
+}
+
+/* Of a box from before WIRE_BOX_FOUND, which does not repeat it. */
+static void
+on_kept(struct box *b, const struct wire_kept *kept)
+{
+        struct wire_box_found one = { .at_ms = loop_wall_ms(), .kept = *kept };
+
+        if (!b->sandbox)
+                return;
+        one.number = b->sandbox->found.total + 1;
+        on_found(b, &one);
+}
+
 static void
 on_gone(struct box *b, const struct wire_box_gone *gone)
 {
@@ -343,6 +363,7 @@ static const struct {
         { WIRE_BOX_DENIED, sizeof(struct wire_box_denied) },
         { WIRE_BOX_REFUSED, sizeof(struct wire_box_refused) },
         { WIRE_BOX_KEPT, sizeof(struct wire_kept) },
+        { WIRE_BOX_FOUND, sizeof(struct wire_box_found) },
 };
 
 static bool
@@ -390,8 +411,10 @@ hear(struct box *b, struct wire_message *m, const void *body)
                 denials_hear_refused(b, body);
                 break;
         case WIRE_BOX_KEPT:
-                if (b->sandbox)
-                        watch_tell_kept(b->sandbox, (const struct wire_kept *)body);
+                on_kept(b, body);
+                break;
+        case WIRE_BOX_FOUND:
+                on_found(b, body);
                 break;
         case WIRE_BOX_GONE:
                 on_gone(b, body);
@@ -474,7 +497,8 @@ box_on_words(struct peer *p, uint32_t events)
         struct wire_message m;
 
         _Static_assert(sizeof(struct wire_box_listed) <= WALLED_MAX &&
-                               sizeof(struct wire_box_refused) <= WALLED_MAX,
+                               sizeof(struct wire_box_refused) <= WALLED_MAX &&
+                               sizeof(struct wire_box_found) <= WALLED_MAX,
                        "room for all that a box says");
         for (int i = 0; i < PEER_BURST && p->fd >= 0 && !b->is_condemned; i++) {
                 int result = wire_receive(p->fd, 0, &m, body, sizeof body);

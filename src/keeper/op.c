@@ -52,6 +52,7 @@ call_function(enum operation_code code)
                 [OP_CLIENT_HEARD] = op_client_heard,
                 [OP_DENIALS] = op_denials,
                 [OP_NETWORK] = op_network,
+                [OP_LEFT_TAKE] = op_left_take,
                 [OP_VOLUME_CREATE] = op_volume_create,
                 [OP_VOLUME_LIST] = op_volume_list,
                 [OP_VOLUME_REMOVE] = op_volume_remove,

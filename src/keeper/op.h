@@ -14,7 +14,7 @@ call_run op_file_read, op_file_write, op_file_list, op_file_stat, op_file_mkdir,
         op_file_remove;
 call_run op_port_connect, op_token_create, op_token_list, op_token_revoke, op_info, op_watch,
         op_caller;
-call_run op_denials, op_network;
+call_run op_denials, op_network, op_left_take;
 call_run op_volume_create, op_volume_list, op_volume_remove;
 
 /* At the start of a keeper: goes on with erasing volumes that were removed before, of every owner,

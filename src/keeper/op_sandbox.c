@@ -238,6 +238,27 @@ op_event(struct call *c, struct error *e)
         return CALL_DONE;
 }
 
+/* -- what commands left behind ----------------------------------------------------------------- */
+
+enum call_state
+op_left_take(struct call *c, struct error *e)
+{
+        struct sandbox *s = registry_of_call(c, e);
+        struct wire_box_shown shown;
+        struct record_writer w;
+
+        if (!s)
+                return CALL_FAILED;
+        w = reply_begin(c);
+        answer_found(&w, s, s->found.shown);
+        reply_send(c, &w, 0, -1);
+        found_show(&s->found, s->found.total);
+        shown = (struct wire_box_shown){ s->found.shown };
+        if (s->box && !s->box->is_gone && s->box->hello.protocol >= BOX_PROTOCOL_FOUND)
+                (void)box_send(s->box, WIRE_BOX_SHOWN, &shown, sizeof shown);
+        return CALL_DONE;
+}
+
 /* -- tasks ------------------------------------------------------------------------------------- */
 
 enum call_state

@@ -152,6 +152,7 @@ end(struct sandbox *s)
 {
         free((void *)(uintptr_t)s->row.manifest.bytes);
         arena_fini(&s->memory);
+        found_fini(&s->found);
         free(s);
 }
 

@@ -372,6 +372,7 @@ finish(struct sandbox *s)
                 struct record_writer w = reply_begin(c);
 
                 record_bool(&w, FIELD_EXISTED, 1);
+                answer_found(&w, s, 0);
                 reply_send(c, &w, 0, -1);
                 call_end(c);
         }

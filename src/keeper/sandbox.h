@@ -5,6 +5,7 @@
 #define CARREL_KEEPER_SANDBOX_H
 
 #include "event/time_limit.h"
+#include "hold/found.h"
 #include "hold/hold.h"
 #include "keeper/keeper.h"
 #include "wire/box.h"
@@ -64,6 +65,7 @@ struct sandbox {
         struct task *tasks;
         unsigned task_count, client_count, ports_in_use;
         const char *stop_cause;
+        struct found found; /* what its commands left behind, as its box keeps it */
 };
 
 /* -- the registry: every sandbox, in memory and store (registry.c) ----------------------------- */
@@ -345,7 +347,7 @@ void watch_tell_secret(struct sandbox *s, const char *event, const struct watch_
  */
 void watch_tell_denied(struct sandbox *s, const struct wire_box_denied *denied);
 void watch_tell_denied_more(struct sandbox *s, unsigned count);
-void watch_tell_kept(struct sandbox *s, const struct wire_kept *kept);
+void watch_tell_found(struct sandbox *s, const struct wire_box_found *one);
 void watch_forget(struct keeper *k, const struct connection *connection, const uint32_t *serial);
 
 /* The connection has room: sends each of its watchers one missed event in turn. */
@@ -371,6 +373,10 @@ void answer_denied(struct record_writer *w, const struct wire_box_denied *denied
 void answer_denied_to(struct record_writer *w, const struct box *b, uint32_t exec);
 /* count of refusals that are not in b->denials */
 void answer_denied_more(struct record_writer *w, const struct box *b);
+/* a name that host programs act on: name, place, reason and count, for an event or a list */
+void answer_kept(struct record_writer *w, const struct wire_kept *kept);
+/* what its commands left behind: those after this number, and the number of those not listed */
+void answer_found(struct record_writer *w, const struct sandbox *s, uint64_t after);
 void answer_warnings(struct record_writer *w, const struct findings *f);
 
 /* -- waiting until a declared port listens (port_wait.c): the wait ends with its exec ---------- */

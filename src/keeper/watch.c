@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/left.h"
 #include "event/outcome.h"
 #include "keeper/news.h"
 #include "keeper/op.h"
@@ -391,17 +392,8 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
                 write_secret(w, secret);
         if (denied)
                 answer_denied(w, denied);
-        if (kept) {
-                record_text(w, FIELD_HOST_PATH, kept->name);
-                if (kept->what >= KEPT_REPOSITORY)
-                        record_text(w, FIELD_REASON, kept->kept[0] != '\0' ? kept->kept : NULL);
-                else
-                        record_text(w, FIELD_KEPT_AT, kept->kept[0] != '\0' ? kept->kept : NULL);
-                if (kept->what == KEPT_RESTORED)
-                        record_text(w, FIELD_REASON, kept->key);
-                if (kept->what >= KEPT_CHANGED_BELOW)
-                        record_uint(w, FIELD_COUNT, strtoul(kept->key, NULL, 10));
-        }
+        if (kept)
+                answer_kept(w, kept);
         if (!l)
                 return;
         record_uint(w, FIELD_EXEC, l->exec);
@@ -483,34 +475,9 @@ watch_tell_denied_more(struct sandbox *s, unsigned count)
                 publish(a, s, &w);
 }
 
-/* The texts come from the box, a process of this user, so they are terminated here. */
 void
-watch_tell_kept(struct sandbox *s, const struct wire_kept *kept)
+watch_tell_found(struct sandbox *s, const struct wire_box_found *one)
 {
-        static const char *const events[KEPT_WHAT_MAX] = { [KEPT_MOVED] = "name-moved",
-                                                           [KEPT_MADE] = "name-made",
-                                                           [KEPT_CHANGED] = "content-changed",
-                                                           [KEPT_STUCK] = "name-stuck",
-                                                           [KEPT_STRICT] = "name-refused",
-                                                           [KEPT_RESTORED] = "config-restored",
-                                                           [KEPT_REPOSITORY] = "repository-found",
-                                                           [KEPT_BARE] = "bare-repository-found",
-                                                           [KEPT_GITLINK] = "gitlink-found",
-                                                           [KEPT_SUBMODULE] = "submodule-found",
-                                                           [KEPT_GITFILE] = "gitfile-found",
-                                                           [KEPT_INDEX] = "index-unread",
-                                                           [KEPT_MORE] = "more-found",
-                                                           [KEPT_BOUND] = "search-bounded",
-                                                           [KEPT_CHANGED_BELOW] = "content-changed",
-                                                           [KEPT_PACKAGES] = "package-names-found",
-                                                           [KEPT_WITHIN] = "repository-names-found",
-                                                           [KEPT_CLOSED] = "directory-closed" };
-        struct wire_kept copy = *kept;
-
-        copy.name[sizeof copy.name - 1] = copy.key[sizeof copy.key - 1] =
-                copy.kept[sizeof copy.kept - 1] = '\0';
-        for (char *at = copy.kept; copy.what >= KEPT_REPOSITORY && (at = strchr(at, '\n')) != NULL;)
-                *at = ',';
-        if (copy.what < KEPT_WHAT_MAX && events[copy.what])
-                tell(s, events[copy.what], NULL, NULL, NULL, &copy);
+        if (left_event(one->kept.what))
+                tell(s, left_event(one->kept.what), NULL, NULL, NULL, &one->kept);
 }

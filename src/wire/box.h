@@ -18,12 +18,14 @@
 #include "wire/message.h"
 
 /* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall.
- * 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. */
+ * 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. 7: WIRE_BOX_FOUND instead of
+ * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. */
 enum {
-        BOX_PROTOCOL = 6,
+        BOX_PROTOCOL = 7,
         BOX_PROTOCOL_OLDEST = 1,
         BOX_PROTOCOL_HANDED = 5,
-        BOX_PROTOCOL_REFUSED = 6
+        BOX_PROTOCOL_REFUSED = 6,
+        BOX_PROTOCOL_FOUND = 7
 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64 }; /* with the NUL */
 
@@ -187,6 +189,21 @@ struct wire_box_used {
         uint64_t cpu_ns;
         uint32_t running;
         uint32_t pad;
+};
+
+/*
+ * WIRE_BOX_FOUND: what a command left behind on which host programs act. Sent when it is found, and
+ * what the box keeps of it (hold/found.h) to each keeper that connects, before READY or GONE.
+ * WIRE_BOX_SHOWN: the owner has seen those up to this number.
+ */
+struct wire_box_found {
+        uint64_t number; /* counted from 1 */
+        uint64_t at_ms;  /* since 1970 */
+        uint64_t shown;  /* those up to this number were shown */
+        struct wire_kept kept;
+};
+struct wire_box_shown {
+        uint64_t number;
 };
 
 /*

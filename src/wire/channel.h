@@ -45,9 +45,11 @@ struct channel_started {
 struct channel_end {
         uint32_t word; /* enum outcome_word */
         int32_t exit_code, signal;
-        uint16_t denied;  /* how often it was refused a way out before it ended, at most UINT16_MAX;
-                             an older box says 0 */
-        uint16_t reached; /* enum outcome_limit; an older box says 0 */
+        uint16_t denied; /* how often it was refused a way out before it ended, at most UINT16_MAX;
+                            an older box says 0 */
+        uint8_t reached; /* enum outcome_limit; an older box says 0 */
+        uint8_t found;   /* things left behind that were not shown yet (wire/box.h), at most
+                            UINT8_MAX; an older box says 0 */
         uint64_t duration_ms, cpu_ms, memory_peak_kb;
         uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
 };

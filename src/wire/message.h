@@ -110,6 +110,9 @@ enum wire_kind {
         /* the wall again: wire/gate.h */
         WIRE_BOX_REFUSED,
         WIRE_WALL_COUNTED,
+        /* box to keeper, and keeper to box: wire/box.h */
+        WIRE_BOX_FOUND,
+        WIRE_BOX_SHOWN,
         WIRE_ROOT, /* builder to spawner, of one release always: maker/prepared.c; descriptor: a
                       mount namespace */
         WIRE_KIND_MAX

@@ -4,7 +4,7 @@ Printed by `tools/python-client asyncio`; `./dev docs` writes it. Do not edit.
 """
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
-from ._operations import DaemonInfo, Denial, ExecInfo, FileEntry, PortUrl, SandboxInfo, Token, Volume
+from ._operations import DaemonInfo, Denial, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Volume
 from ._process import KEEP_BYTES, CommandFailedError, Result
 from ._client import Command, Data, Path
 from ._thread import (
@@ -201,6 +201,10 @@ class AsyncSandbox(AsyncSandboxBase):
     async def set_network(self, egress: Sequence[str]) -> SandboxInfo:
         """Gives it another network.egress, whole or not at all; connections that it no longer allows are closed."""
         return await in_thread(self._sync.set_network, egress)
+
+    async def take_left_behind(self) -> List[LeftBehind]:
+        """What commands made or changed in the workspace, since the last such call, that programs of the host act on. info.left_behind lists all of it."""
+        return await in_thread(self._sync.take_left_behind)
 
     async def denials(self) -> List[Denial]:
         """What its commands asked of the network and were refused, oldest first, with what to do; the last 64."""

@@ -15,7 +15,7 @@ from typing import IO, Any, Callable, Deque, Dict, Generic, List, Mapping, Optio
 
 from ._codes import CODES, ConnectionLostError, InvalidArgumentError
 from ._error import CarrelError, NotFoundError
-from ._operations import DaemonInfo, Denial, Event, ExecInfo, FileEntry, PortUrl, SandboxInfo, Token, Volume
+from ._operations import DaemonInfo, Denial, Event, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Volume
 from ._process import KEEP_BYTES, CommandFailedError, Kept, LineCutter, Output, Result, result_of
 from ._transport import EventReader, Place, Response, Transport, error_of
 
@@ -282,6 +282,10 @@ class Sandbox:
     def set_network(self, egress: Sequence[str]) -> SandboxInfo:
         """Gives it another network.egress, whole or not at all; connections that it no longer allows are closed."""
         return self._take("network", egress=list(egress))
+
+    def take_left_behind(self) -> List[LeftBehind]:
+        """What commands made or changed in the workspace, since the last such call, that programs of the host act on. info.left_behind lists all of it."""
+        return [LeftBehind.read(item) for item in self._transport.call("left.take", id=self.id).get("left_behind", ())]
 
     def denials(self) -> List[Denial]:
         """What its commands asked of the network and were refused, oldest first, with what to do; the last 64."""

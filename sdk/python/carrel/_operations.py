@@ -227,6 +227,12 @@ OPERATIONS: Dict[str, Operation] = {
         body=(),
         has_key=False, is_raw=False,
     ),
+    "left.take": Operation(
+        "POST", "/v1/sandboxes/{id}/left-behind",
+        query=(),
+        body=(),
+        has_key=False, is_raw=False,
+    ),
     "network": Operation(
         "PUT", "/v1/sandboxes/{id}/network",
         query=(),
@@ -270,6 +276,26 @@ class DaemonInfo(Answer):
     """Number of sandboxes."""
     pool: Optional[int] = None
     """Number of ready sandboxes in the pool."""
+
+
+@dataclass(frozen=True)
+class LeftBehind(Answer):
+    at_ms: int
+    """Time, in milliseconds since 1970."""
+    what: str
+    """What happened to a name: moved, made, changed, restored, refused, stuck, repository, bare-repository, gitlink, submodule, gitfile, index-unread, in-package, in-repository, closed, more, bounded."""
+    host_path: str
+    """A name that programs of the host act on, and that a command created or changed."""
+    message: str
+    """One sentence."""
+    shown: bool
+    """`carrel exec` has printed it, or another call of left.take returned it."""
+    kept_at: Optional[str] = None
+    """Where that name is now, on the daemon's host."""
+    reason: Optional[str] = None
+    """A more specific reason within the code."""
+    count: Optional[int] = None
+    """Number of occurrences in a row."""
 
 
 @dataclass(frozen=True)
@@ -493,4 +519,8 @@ class SandboxInfo(Answer):
     """The caller's own data, returned unchanged."""
     warnings: List[ManifestWarning] = field(default_factory=list)
     """Warnings about the manifest: code, at, message."""
-    _lists = {"warnings": ManifestWarning}
+    left_behind: List[LeftBehind] = field(default_factory=list)
+    """What commands made or changed in the workspace, if anything, that programs of the host act on: repositories, hooks, protected names. The first 16 and the last 16."""
+    left_behind_more: Optional[int] = None
+    """Number of further ones, between the first and the last."""
+    _lists = {"warnings": ManifestWarning, "left_behind": LeftBehind}

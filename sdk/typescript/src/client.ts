@@ -27,6 +27,27 @@ export interface SandboxEntry {
         cause?: string;
         metadata?: unknown;
         warnings?: { code?: string; at?: string; message?: string }[];
+        /** What its commands made or changed in the workspace that programs of the host act on: the first 16 and the last 16, and how many more. */
+        left_behind?: LeftBehind[];
+        left_behind_more?: number;
+}
+
+/** A name in the workspace that a command made or changed and that programs of the host act on. */
+export interface LeftBehind {
+        at_ms: number;
+        /** moved, made, changed, repository, gitlink, ... */
+        what: string;
+        host_path: string;
+        /** Where it is now. */
+        kept_at?: string;
+        /** What git would run, or the key that was restored. */
+        reason?: string;
+        /** Of how many names; host_path is the first. */
+        count?: number;
+        /** What happened, and the command to type. */
+        message: string;
+        /** takeLeftBehind() or `carrel exec` has returned it before. */
+        shown: boolean;
 }
 
 export interface SandboxRequest {
@@ -291,6 +312,11 @@ export class CarrelClient {
 
         resume(id: string): Promise<SandboxEntry> {
                 return this.transport.json({ method: 'POST', path: `${sandbox(id)}/resume` });
+        }
+
+        /** What its commands left in the workspace, since the last such call, that programs of the host act on. */
+        async takeLeftBehind(id: string): Promise<LeftBehind[]> {
+                return (await this.transport.json({ method: 'POST', path: `${sandbox(id)}/left-behind` })).left_behind ?? [];
         }
 
         /** What its commands asked of the network and were refused, oldest first. */

@@ -1,0 +1,103 @@
+/*
+ * keeper/answer_found.c - writes into answers and events what commands left in a workspace.
+ *
+ * Room: keeper (joining). Touches: nothing.
+ * Theory: the payload chose the names. A record carries UTF-8, so other bytes become "?". Control
+ * characters stay: whoever shows a text escapes it. A list is cut at LIST_LEN, so that an answer
+ * fits into one message whatever the names are.
+ */
+#include <string.h>
+
+#include "event/left.h"
+#include "keeper/sandbox.h"
+#include "text/utf8.h"
+
+enum { LIST_LEN = 96 * 1024 };
+
+/* The box is a process of this user, but its texts are terminated and cleaned here all the same. */
+static void
+make_clean(char *text, size_t room)
+{
+        size_t len, at;
+
+        text[room - 1] = '\0';
+        len = strlen(text);
+        for (at = utf8_valid_len(text, len); at < len; at += utf8_valid_len(text + at, len - at))
+                text[at] = '?';
+}
+
+static struct wire_kept
+clean_copy(const struct wire_kept *kept)
+{
+        struct wire_kept copy = *kept;
+
+        make_clean(copy.name, sizeof copy.name);
+        make_clean(copy.kept, sizeof copy.kept);
+        make_clean(copy.key, sizeof copy.key);
+        return copy;
+}
+
+static const char *
+or_null(const char *text)
+{
+        return text[0] != '\0' ? text : NULL;
+}
+
+void
+answer_kept(struct record_writer *w, const struct wire_kept *kept)
+{
+        struct wire_kept copy = clean_copy(kept);
+
+        record_text(w, FIELD_HOST_PATH, copy.name);
+        if (copy.what < KEPT_REPOSITORY)
+                record_text(w, FIELD_KEPT_AT, or_null(copy.kept));
+        for (char *at = copy.kept; (at = strchr(at, '\n')) != NULL;)
+                *at = ',';
+        if (copy.what >= KEPT_REPOSITORY)
+                record_text(w, FIELD_REASON, or_null(copy.kept));
+        if (copy.what == KEPT_RESTORED)
+                record_text(w, FIELD_REASON, copy.key);
+        if (left_is_folded(copy.what))
+                record_uint(w, FIELD_COUNT,
+                            left_count(&(struct left_behind){ copy.what, "", "", copy.key }));
+}
+
+static void
+write_one(struct record_writer *w, const struct wire_box_found *one, bool was_shown)
+{
+        struct wire_kept copy = clean_copy(&one->kept);
+        char message[LEFT_MESSAGE_ROOM];
+
+        left_message(&(struct left_behind){ copy.what, copy.name, copy.kept, copy.key }, message);
+        record_uint(w, FIELD_AT, one->at_ms);
+        record_text(w, FIELD_WHAT, left_word(copy.what));
+        answer_kept(w, &copy);
+        record_text(w, FIELD_MESSAGE, message);
+        record_bool(w, FIELD_SHOWN, was_shown);
+}
+
+void
+answer_found(struct record_writer *w, const struct sandbox *s, uint64_t after)
+{
+        const struct found *f = &s->found;
+        size_t begin = w->len;
+        uint64_t listed = 0, total = f->total > after ? f->total - after : 0;
+
+        for (size_t i = 0; i < f->count; i++) {
+                size_t before = w->len, mark;
+
+                if (f->items[i]->number <= after || !left_word(f->items[i]->kept.what))
+                        continue;
+                mark = record_open(w, FIELD_LEFT_BEHIND);
+                write_one(w, f->items[i], f->items[i]->number <= f->shown);
+                record_close(w, mark);
+                if (w->is_broken || w->len - begin > LIST_LEN) {
+                        w->len = before;
+                        w->is_broken = 0;
+                        break;
+                }
+                listed++;
+        }
+        if (total > listed)
+                record_uint(w, FIELD_LEFT_MORE, total - listed);
+}
