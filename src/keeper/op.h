@@ -17,8 +17,10 @@ call_run op_port_connect, op_token_create, op_token_list, op_token_revoke, op_in
 call_run op_denials, op_network, op_left_take;
 call_run op_volume_create, op_volume_list, op_volume_remove;
 
-/* At the start of a keeper: goes on with erasing volumes that were removed before, of every owner,
- * between other work. */
+/*
+ * At the start of a keeper: continues to erase the volumes that were removed before, of every
+ * owner, between other work.
+ */
 void volumes_erase_left(struct keeper *k);
 
 #endif
