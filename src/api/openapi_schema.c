@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/openapi.h"
 #include "base/numbers.h"
+#include "wire/file.h"
 
 void
 openapi_simple(struct json_writer *w, const char *type, const char *help)
@@ -292,25 +294,12 @@ write_object(struct json_writer *w, const struct operation *of, const struct api
         json_close_map(w);
 }
 
-/* The files of a batch are not a field of a record: their bytes do not pass through the keeper. */
-void
-openapi_batch(struct json_writer *w)
+static void
+write_file(struct json_writer *w)
 {
-        static const uint16_t tags[] = { FIELD_PATH, FIELD_CONTENT, FIELD_MODE };
         static const struct api_param mode = { FIELD_MODE, 0, NUMBER_MODE };
+        static const uint16_t tags[] = { FIELD_PATH, FIELD_CONTENT, FIELD_MODE };
 
-        json_open_map(w);
-        json_member_text(w, "type", "object");
-        json_key(w, "required");
-        json_open_list(w);
-        json_text(w, "files");
-        json_close_list(w);
-        json_key(w, "properties");
-        json_open_map(w);
-        json_key(w, "files");
-        json_open_map(w);
-        json_member_text(w, "type", "array");
-        json_key(w, "items");
         json_open_map(w);
         json_member_text(w, "type", "object");
         json_key(w, "properties");
@@ -332,7 +321,34 @@ openapi_batch(struct json_writer *w)
         json_text(w, "content");
         json_close_list(w);
         json_close_map(w);
+}
+
+void
+openapi_files(struct json_writer *w)
+{
+        json_open_map(w);
+        json_member_text(w, "description", api_field(FIELD_FILES)->help);
+        json_member_text(w, "type", "array");
+        json_member_int(w, "minItems", 1);
+        json_member_int(w, "maxItems", FILE_BATCH_MAX);
+        json_key(w, "items");
+        write_file(w);
         json_close_map(w);
+}
+
+void
+openapi_batch(struct json_writer *w)
+{
+        json_open_map(w);
+        json_member_text(w, "type", "object");
+        json_key(w, "required");
+        json_open_list(w);
+        json_text(w, "files");
+        json_close_list(w);
+        json_key(w, "properties");
+        json_open_map(w);
+        json_key(w, "files");
+        openapi_files(w);
         json_close_map(w);
         json_close_map(w);
 }

@@ -4,8 +4,8 @@
  *
  * Room: mcp (acting). Touches: mem.
  */
+#include "api/openapi.h"
 #include "mcp/tools_fields.h"
-#include "wire/file.h"
 
 static void
 write_bounds(struct json_writer *w, const struct api_param *p, enum field_type type)
@@ -85,37 +85,12 @@ static const char encoding_help[] =
         "base64 if the text is encoded as base64; otherwise the text is plain.";
 
 static void
-write_files_property(struct json_writer *w)
-{
-        json_key(w, "files");
-        json_open_map(w);
-        json_member_text(w, "type", "array");
-        json_member_int(w, "minItems", 1);
-        json_member_int(w, "maxItems", FILE_BATCH_MAX);
-        json_key(w, "items");
-        json_open_map(w);
-        json_member_text(w, "type", "object");
-        json_key(w, "properties");
-        json_open_map(w);
-        write_text_property(w, "path", "string", api_field(FIELD_PATH)->help);
-        write_text_property(w, "content", "string", "What the file holds.");
-        write_text_property(w, "encoding", "string", encoding_help);
-        write_text_property(w, "mode", "integer", api_field(FIELD_MODE)->help);
-        json_close_map(w);
-        json_key(w, "required");
-        json_open_list(w);
-        json_text(w, "path");
-        json_text(w, "content");
-        json_close_list(w);
-        json_close_map(w);
-        json_close_map(w);
-}
-
-static void
 write_extras(struct json_writer *w, const struct tool *t)
 {
-        if (t->op == OP_FILE_WRITE)
-                write_files_property(w);
+        if (t->op == OP_FILE_WRITE) {
+                json_key(w, "files");
+                openapi_files(w);
+        }
         if (t->op == OP_EXEC)
                 write_text_property(w, "encoding", "string", encoding_help);
         if (t->op == OP_EXEC_ATTACH) {

@@ -340,9 +340,9 @@ read_batch(struct writing *w, struct arena *arena, char *key, size_t key_room, s
                 return -1;
         files = node_find(body, "files");
         given = node_find(body, "key");
-        if (!files || files->kind != NODE_LIST || files->len == 0 || files->len >= FILE_BATCH_MAX)
+        if (!files || files->kind != NODE_LIST || files->len == 0 || files->len > FILE_BATCH_MAX)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "files", files ? "range" : "missing",
-                               "files is an array of 1 to %d entries", FILE_BATCH_MAX - 1);
+                               "files is an array of 1 to %d entries", FILE_BATCH_MAX);
         node_each(n, body) if (n != files && n != given) return fail_at(
                 e, ERROR_INVALID_ARGUMENT, n->key, "unknown_field",
                 "file.write takes no %.60s; it takes files and key", n->key);

@@ -95,6 +95,21 @@ def api(d):
               ((0, True), (4095, True), (4096, False), (-1, False), (2 ** 32, False), (2 ** 63, False), (2 ** 64, False))]
     wrong = [(path, body, a) for method, path, body, is_good in modes for a in [d.call(method, path, body)] if (a.status == 204) != is_good or (not is_good and "mode" not in error_of(a).get("path", ""))]
     check("the mode of a file, alone or in a batch, at both ends and past them", not wrong, *wrong)
+    batch(d, box)
+
+
+def batch(d, box):
+    """The list of files is written once: REST and the tool have one schema, and take what it says."""
+    rest = d.must("GET", "/v1/openapi.json")["paths"]["/v1/sandboxes/{id}/files"]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["files"]
+    rpc = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    head = {"Accept": "application/json, text/event-stream"}
+    tool = next(t for t in d.must("POST", "/mcp", rpc, headers=head)["result"]["tools"] if t["name"] == "write_files")["inputSchema"]["properties"]["files"]
+    check("the files of a batch have one schema in REST and in the tool", rest == tool and (rest["minItems"], rest["maxItems"]) == (1, 1024), rest, tool)
+    for count, is_good in ((0, False), (1, True), (1024, True), (1025, False)):
+        files = [{"path": "batch/%d" % i, "content": "x"} for i in range(count)]
+        by_rest = d.call("POST", "/v1/sandboxes/%s/files" % box, {"files": files})
+        by_tool = d.must("POST", "/mcp", {**rpc, "method": "tools/call", "params": {"name": "write_files", "arguments": {"sandbox_id": box, "files": files}}}, headers=head)["result"]
+        check("a batch of %d files is %s by both" % (count, "written" if is_good else "refused"), ((by_rest.status == 204) == is_good) and by_tool.get("isError", False) != is_good, by_rest, str(by_tool)[:300])
 
 
 # -- the commands of the daemon ------------------------------------------------------------------------------------------------------
