@@ -2,10 +2,11 @@
  * maker/image.c - a sandbox's private disk: a file system of fixed size in an unnamed file.
  *
  * Room: maker (program). Touches: fd, one unnamed file, one loop device, one detached mount.
- * Theory: nothing here has a name that could be left behind. The file has no name (O_TMPFILE), the
- * loop device clears itself when it is last closed (LO_FLAGS_AUTOCLEAR), and only the box's mount
- * namespace sees the mount. So a killed maker leaves nothing, and a lease has nothing to undo. The
- * file is sparse: it uses as much disk as the sandbox has written, at most `mb` MiB.
+ * Theory: nothing here has a name that could be left behind. The file has no name (O_TMPFILE) and
+ * cannot get one, not even through /proc (O_EXCL: linkat(2) then gives ENOENT). The loop device
+ * clears itself when it is last closed (LO_FLAGS_AUTOCLEAR), and only the box's mount namespace
+ * sees the mount. So a killed maker leaves nothing, and a lease has nothing to undo. The file is
+ * sparse: it uses as much disk as the sandbox has written, at most `mb` MiB.
  *
  * Measured (2 GiB, median of 200): file 0.1 ms, loop device 0.5 ms, mount 0.4 ms, closing 1.1 ms.
  * It takes ten times as long or more if all processors are busy, since each step waits for kernel
@@ -94,8 +95,8 @@ mount_loop(int loop)
 int
 image_open(int directory, uint64_t mb, uint32_t uid, uint32_t gid)
 {
-        int file = openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), loop, mount,
-            result;
+        int file = openat(directory, ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600), loop,
+            mount, result;
 
         if (file < 0)
                 return -errno;
