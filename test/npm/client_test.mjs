@@ -14,7 +14,7 @@ import { block_of, BUILD, NODE, program, run, until, with_daemon } from './rig.m
 // The daemon's name of each operation, and ours.
 const METHODS = {
         create: 'create', list: 'list', claim: 'claim', get: 'get', stop: 'stop', extend: 'extend', pause: 'pause', resume: 'resume', url: 'url',
-        denials: 'denials', network: 'setNetwork',
+        denials: 'denials', 'left.take': 'takeLeftBehind', network: 'setNetwork',
         instructions: 'instructions', event: 'event', 'task.begin': 'beginTask', 'task.end': 'endTask', 'exec.start': 'exec', 'exec.list': 'execs', 'exec.get': 'execGet',
         'exec.kill': 'kill', 'exec.attach': 'attach', 'exec.signal': 'signal', 'exec.stdin': 'stdin', 'exec.resize': 'resize', 'file.read': 'readFile', 'file.write': 'writeFiles',
         'file.put': 'writeFile', 'file.remove': 'remove', 'file.list': 'listFiles', 'file.stat': 'stat', 'file.mkdir': 'mkdir', 'file.move': 'move',
