@@ -19,7 +19,8 @@
 
 /*
  * COUNTED_MAX: entries of all volumes together. COUNTED_OTHERS: the same for owners other than the
- * daemon's own user (2 ms). ERASED_MAX: entries between other work, for all owners.
+ * daemon's own user (2 ms). ERASED_MAX: entries between other work, for all owners (5 ms, and the
+ * end of what was begun).
  */
 enum { COUNTED_MAX = 20000, COUNTED_OTHERS = 2000, ERASED_MAX = 40, ERASE_PAUSE_MS = 5 };
 

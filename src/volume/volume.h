@@ -89,8 +89,9 @@ void volume_sweep_init(struct volume_sweep *s);
 void volume_sweep_fini(struct volume_sweep *s);
 
 /*
- * Visits at most `budget` entries. Returns 1 if there is more, 0 if nothing is left. After 0 or a
- * failure, `s` is as after volume_sweep_init().
+ * Visits at most `budget` entries; one that takes longer than 128 us counts as several, and a long
+ * file is shortened in steps that count as one entry each. Returns 1 if there is more, 0 if nothing
+ * is left. After 0 or a failure, `s` is as after volume_sweep_init().
  */
 int volume_sweep(struct volume_sweep *s, const char *directory, uint64_t budget);
 
