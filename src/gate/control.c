@@ -19,57 +19,24 @@
 
 enum { CONTROL_BATCH = 64, SERVERS_MAX = 4096, BODY_MAX = GATE_POLICY_MAX + 4096 };
 
-struct said {
-        struct said *next;
-        size_t len;
-        uint16_t kind;
-        _Alignas(8) unsigned char body[];
-};
-
 /* -- sending ----------------------------------------------------------------------------------- */
-
-static void
-drop_first(struct gate *g)
-{
-        struct said *first = g->said;
-
-        g->said = first->next;
-        if (!g->said)
-                g->said_last = &g->said;
-        free(first);
-}
 
 static void
 flush(struct gate *g)
 {
-        while (g->said && !g->is_over) {
-                int result = wire_send(g->control.fd, g->said->kind, g->said->body, g->said->len,
-                                       NULL, 0);
-
-                if (wire_is_for_later(result))
-                        return;
-                g->is_over = result < 0;
-                drop_first(g);
-        }
-        (void)loop_watch_change(&g->control, EPOLLIN);
+        if (wire_queue_flush(&g->said) < 0)
+                g->is_over = true;
+        if (!g->said.first)
+                (void)loop_watch_change(&g->control, EPOLLIN);
 }
 
 void
 control_say(struct gate *g, uint16_t kind, const void *body, size_t len)
 {
-        int result = g->said ? -EAGAIN : wire_send(g->control.fd, kind, body, len, NULL, 0);
-        struct said *s = wire_is_for_later(result) ? malloc(sizeof *s + len) : NULL;
-
-        if (!s) {
-                g->is_over = g->is_over || result < 0;
-                return;
-        }
-        *s = (struct said){ .len = len, .kind = kind };
-        memcpy(s->body, body, len);
-        *g->said_last = s;
-        /* lint: the queue of outgoing messages owns it now */
-        g->said_last = &s->next;
-        (void)loop_watch_change(&g->control, EPOLLOUT);
+        if (wire_queue_send(&g->said, kind, body, len, NULL, 0) < 0)
+                g->is_over = true;
+        if (g->said.first)
+                (void)loop_watch_change(&g->control, EPOLLOUT);
 }
 
 /* -- receiving --------------------------------------------------------------------------------- */
@@ -235,9 +202,9 @@ control_ready(struct loop_watch *watch, uint32_t events)
         struct gate *g = (struct gate *)((char *)watch - offsetof(struct gate, control));
         struct wire_message m;
 
-        if ((events & EPOLLOUT) != 0 || g->said)
+        if ((events & EPOLLOUT) != 0 || g->said.first)
                 flush(g);
-        for (int i = 0; i < CONTROL_BATCH && !g->is_over && !g->said; i++) {
+        for (int i = 0; i < CONTROL_BATCH && !g->is_over && !g->said.first; i++) {
                 int result = wire_receive(watch->fd, 0, &m, body, sizeof body);
 
                 if (result == -EAGAIN)
@@ -254,6 +221,6 @@ control_ready(struct loop_watch *watch, uint32_t events)
 int
 control_open(struct gate *g, int fd)
 {
-        g->said_last = &g->said;
+        wire_queue_init(&g->said, fd, 0, 0);
         return loop_watch_add(g->loop, &g->control, fd, EPOLLIN, control_ready);
 }

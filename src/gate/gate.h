@@ -14,6 +14,7 @@
 #include "gate/share.h"
 #include "gate/turn.h"
 #include "loop/loop.h"
+#include "wire/queue.h"
 
 enum {
         GATE_SOCKETS_MAX = 60000,      /* of connections, over all walls */
@@ -28,7 +29,6 @@ enum {
 
 struct wall;
 struct connection;
-struct said;
 
 struct gate {
         struct loop *loop;
@@ -49,8 +49,7 @@ struct gate {
         struct share_pool sockets;
         struct share_pool held; /* bytes not passed on yet */
         struct loop_watch control;
-        struct said *said, **said_last; /* messages that wait for the control socket;
-                                         * gate/control.c */
+        struct wire_queue said; /* messages that wait for the control socket; gate/control.c */
         bool is_over;
 };
 

@@ -282,7 +282,7 @@ accept_one(struct keeper *k, int take_fd)
         if (!c)
                 return;
         c->caller = caller;
-        c->peer.is_private = true;
+        peer_set_private(&c->peer);
 }
 
 static void

@@ -425,7 +425,7 @@ say_handed(const struct call *c, struct box *b, uint32_t exec)
 
         if (record_get_text(&c->record, FIELD_KEY, "")[0] != '\0' &&
             b->hello.protocol >= BOX_PROTOCOL_HANDED &&
-            !(c->connection && c->connection->peer.first))
+            !(c->connection && c->connection->peer.queue.first))
                 (void)box_send(b, WIRE_BOX_HANDED, &handed, sizeof handed);
 }
 

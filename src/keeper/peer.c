@@ -10,81 +10,29 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-
-struct peer_message {
-        struct peer_message *next;
-        uint16_t kind;
-        size_t len, fd_count;
-        int *fds; /* stored behind the body */
-        unsigned char body[];
-};
-
-static void
-close_fds(const int *fds, size_t count)
-{
-        for (size_t i = 0; i < count; i++)
-                if (fds[i] >= 0)
-                        (void)close(fds[i]);
-}
-
-static void
-drop_first(struct peer *p)
-{
-        struct peer_message *m = p->first;
-
-        p->first = m->next;
-        if (!p->first)
-                p->last = &p->first;
-        p->bytes -= m->len;
-        p->count--;
-        close_fds(m->fds, m->fd_count);
-        explicit_bzero(m->body, m->len); /* the environment of a command may hold secrets */
-        free(m);
-}
-
-/*
- * ETOOMANYREFS: this user has too many descriptors in transit, counted over all its processes. It
- * is no error of this link, and passes when other processes receive theirs.
- */
-static bool
-is_for_later(int result)
-{
-        return result == -EAGAIN || result == -ENOBUFS || result == -ENOMEM ||
-               result == -ETOOMANYREFS;
-}
 
 static void
 flush(struct peer *p)
 {
-        while (p->first && !p->is_broken) {
-                struct peer_message *m = p->first;
-                int result = wire_send(p->fd, m->kind, m->body, m->len, m->fds, m->fd_count);
-
-                if (is_for_later(result))
-                        return;
-                if (result < 0)
-                        p->is_broken = true;
-                drop_first(p);
-        }
+        if (!p->is_broken && wire_queue_flush(&p->queue) < 0)
+                p->is_broken = true;
 }
 
 static void
 watch_for(struct peer *p)
 {
-        (void)loop_watch_change(&p->watch,
-                                (p->is_deaf ? 0u : (uint32_t)EPOLLIN) |
-                                        (p->first || p->wants_turn ? (uint32_t)EPOLLOUT : 0u));
+        (void)loop_watch_change(
+                &p->watch, (p->is_deaf ? 0u : (uint32_t)EPOLLIN) |
+                                   (p->queue.first || p->wants_turn ? (uint32_t)EPOLLOUT : 0u));
 }
 
 /* `drained` may queue new messages; it is called again when they are sent. */
 static void
 give_turn(struct peer *p)
 {
-        if (p->first || p->is_broken)
+        if (p->queue.first || p->is_broken)
                 return;
         p->wants_turn = false;
         if (p->drained)
@@ -113,7 +61,7 @@ peer_open(struct peer *p, struct loop *loop, int take_fd,
         int flags = fcntl(take_fd, F_GETFL), result;
 
         *p = (struct peer){ .fd = take_fd, .ready = ready };
-        p->last = &p->first;
+        wire_queue_init(&p->queue, take_fd, 0, 0);
         if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
             fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0)
                 result = -errno;
@@ -128,55 +76,30 @@ void
 peer_close(struct peer *p)
 {
         loop_watch_remove(&p->watch);
-        while (p->first)
-                drop_first(p);
+        wire_queue_fini(&p->queue);
         if (p->fd >= 0)
                 (void)close(p->fd);
-        p->fd = -1;
+        p->fd = p->queue.fd = -1;
         p->is_broken = true;
 }
 
-static int
-enqueue(struct peer *p, uint16_t kind, const void *body, size_t len, const int *fds,
-        size_t fd_count)
+void
+peer_set_private(struct peer *p)
 {
-        size_t at =
-                (sizeof(struct peer_message) + len + sizeof(int) - 1) / sizeof(int) * sizeof(int);
-        bool has_room = !p->is_private ||
-                        (p->bytes + len <= PEER_QUEUE_BYTES && p->count < PEER_QUEUE_COUNT);
-        struct peer_message *m = has_room ? malloc(at + fd_count * sizeof(int)) : NULL;
-
-        if (!m) {
-                p->is_broken = true;
-                close_fds(fds, fd_count);
-                return -1;
-        }
-        *m = (struct peer_message){ .kind = kind,
-                                    .len = len,
-                                    .fd_count = fd_count,
-                                    .fds = (int *)(void *)((char *)m + at) };
-        if (len > 0)
-                memcpy(m->body, body, len);
-        if (fd_count > 0)
-                memcpy(m->fds, fds, fd_count * sizeof(int));
-        *p->last = m;
-        p->last = &m->next;
-        p->bytes += len;
-        p->count++;
-        watch_for(p);
-        return 0;
+        p->queue.bytes_max = PEER_QUEUE_BYTES;
+        p->queue.count_max = PEER_QUEUE_COUNT;
 }
 
 bool
 peer_is_full(const struct peer *p)
 {
-        return p->bytes >= PEER_FULL_BYTES || p->count >= PEER_FULL_COUNT;
+        return p->queue.bytes >= PEER_FULL_BYTES || p->queue.count >= PEER_FULL_COUNT;
 }
 
 bool
 peer_is_idle(const struct peer *p)
 {
-        return !p->first && !p->is_broken;
+        return !p->queue.first && !p->is_broken;
 }
 
 void
@@ -201,14 +124,19 @@ int
 peer_send(struct peer *p, uint16_t kind, const void *body, size_t len, const int *take_fds,
           size_t fd_count)
 {
-        int result = p->is_broken || p->fd < 0 ? -EPIPE
-                     : p->first                ? -EAGAIN
-                                : wire_send(p->fd, kind, body, len, take_fds, fd_count);
+        bool had_none = !p->queue.first;
+        int result;
 
-        if (is_for_later(result))
-                return enqueue(p, kind, body, len, take_fds, fd_count);
-        close_fds(take_fds, fd_count);
+        if (p->is_broken) {
+                for (size_t i = 0; i < fd_count; i++)
+                        if (take_fds[i] >= 0)
+                                (void)close(take_fds[i]);
+                return -1;
+        }
+        result = wire_queue_send(&p->queue, kind, body, len, take_fds, fd_count);
         if (result < 0)
                 p->is_broken = true;
+        if (had_none && p->queue.first)
+                watch_for(p);
         return result < 0 ? -1 : 0;
 }

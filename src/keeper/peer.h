@@ -16,7 +16,7 @@
  *     orders to others     one for each sandbox that starts (spawner), one for each command that
  *                          waits for secrets (fetcher): both are bounded
  *
- * Only the link of a single caller (`is_private`) is broken at PEER_QUEUE_BYTES or
+ * Only the link of a single caller (peer_set_private()) is broken at PEER_QUEUE_BYTES or
  * PEER_QUEUE_COUNT: that caller does not read.
  */
 #ifndef CARREL_KEEPER_PEER_H
@@ -28,6 +28,7 @@
 
 #include "loop/loop.h"
 #include "wire/message.h"
+#include "wire/queue.h"
 
 enum {
         PEER_QUEUE_BYTES = 4 << 20,
@@ -37,16 +38,12 @@ enum {
         PEER_BURST = 64
 };
 
-struct peer_message;
-
 struct peer {
         struct loop_watch watch; /* first */
         int fd;                  /* owned; -1: none */
-        struct peer_message *first, **last;
-        size_t bytes, count;      /* queued */
-        bool is_broken;           /* other end gone, or it does not read: close it */
-        bool is_private;          /* link of a single caller: broken when its queue is full */
-        bool is_deaf, wants_turn; /* peer_hear(), peer_want() */
+        struct wire_queue queue;
+        bool is_broken;                  /* other end gone, or it does not read: close it */
+        bool is_deaf, wants_turn;        /* peer_hear(), peer_want() */
         void (*drained)(struct peer *p); /* queue is empty and the socket has room; or NULL */
         void (*ready)(struct peer *p, uint32_t events); /* readable, or other end closed */
 };
@@ -55,6 +52,9 @@ struct peer {
 int peer_open(struct peer *p, struct loop *loop, int take_fd,
               void (*ready)(struct peer *p, uint32_t events));
 void peer_close(struct peer *p);
+
+/* From now on the link is broken when its queue is full (Q1): it serves a single caller. */
+void peer_set_private(struct peer *p);
 
 /*
  * Sends or queues a message. Takes the descriptors: they are closed once sent. -1: the peer is

@@ -64,15 +64,15 @@ what_does_not_fit_waits_and_keeps_its_order(void **state)
         uint64_t got = 0, want = 0, sent = 0;
 
         begin(&r);
-        for (; r.peer.count < 50; sent++)
+        for (; r.peer.queue.count < 50; sent++)
                 assert_int_equal(peer_send(&r.peer, WIRE_CALL, &sent, sizeof sent, NULL, 0), 0);
         for (; want < sent; want++) {
                 while (receive(&r, &got) == -EAGAIN)
                         loop_turn(r.loop);
                 assert_int_equal(got, want);
         }
-        assert_int_equal(r.peer.count, 0);
-        assert_int_equal(r.peer.bytes, 0);
+        assert_int_equal(r.peer.queue.count, 0);
+        assert_int_equal(r.peer.queue.bytes, 0);
         finish(&r);
 }
 
@@ -84,11 +84,12 @@ who_does_not_read_is_let_go_of_at_a_bound(void **state)
         int sent = 0;
 
         begin(&r);
-        r.peer.is_private = true;
+        peer_set_private(&r.peer);
         while (peer_send(&r.peer, WIRE_CALL, big, sizeof big, NULL, 0) == 0)
                 sent++;
         assert_true(r.peer.is_broken);
-        assert_true(r.peer.bytes <= PEER_QUEUE_BYTES && sent >= PEER_QUEUE_BYTES / (int)sizeof big);
+        assert_true(r.peer.queue.bytes <= PEER_QUEUE_BYTES &&
+                    sent >= PEER_QUEUE_BYTES / (int)sizeof big);
         assert_int_equal(peer_send(&r.peer, WIRE_CALL, big, 1, NULL, 0), -1);
         finish(&r);
 }
@@ -115,7 +116,7 @@ a_shared_link_is_full_and_lives(void **state)
         begin(&r);
         drained = 0;
         r.peer.drained = on_drained;
-        for (; r.peer.bytes <= 2 * PEER_QUEUE_BYTES; sent++)
+        for (; r.peer.queue.bytes <= 2 * PEER_QUEUE_BYTES; sent++)
                 assert_int_equal(peer_send(&r.peer, WIRE_CALL, big, sizeof big, NULL, 0), 0);
         assert_true(peer_is_full(&r.peer) && !peer_is_idle(&r.peer) && !r.peer.is_broken);
         peer_hear(&r.peer, false);
@@ -163,7 +164,7 @@ descriptors_are_taken_whatever_becomes_of_them(void **state)
         begin(&r);
         fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
         assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[0], 1), 0); /* sent */
-        for (i = 0; r.peer.count == 0; i++)
+        for (i = 0; r.peer.queue.count == 0; i++)
                 assert_int_equal(peer_send(&r.peer, WIRE_CALL, &i, sizeof i, NULL, 0), 0);
         fds[1] = open("/dev/null", O_RDONLY | O_CLOEXEC);
         assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[1], 1), 0); /* queued */

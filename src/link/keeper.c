@@ -15,14 +15,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { QUEUE_MAX = 16 << 20, TURN_MAX = 64 };
+#include "wire/queue.h"
 
-struct waiting {
-        struct waiting *next;
-        uint16_t kind;
-        size_t len;
-        unsigned char bytes[];
-};
+enum { QUEUE_MAX = 16 << 20, TURN_MAX = 64 };
 
 struct keeper {
         struct loop_watch watch; /* must be first */
@@ -30,8 +25,7 @@ struct keeper {
         int fd;
         uint32_t serial;
         struct keeper_call *calls;
-        struct waiting *first, **last;
-        size_t queued;
+        struct wire_queue queue;
         void (*gone)(void *data);
         void *data;
         _Alignas(16) unsigned char body[WIRE_BODY_MAX];
@@ -70,60 +64,27 @@ unlink_call(struct keeper_call *c)
 static void
 watch_for(struct keeper *k)
 {
-        (void)loop_watch_change(&k->watch, EPOLLIN | (k->first ? EPOLLOUT : 0));
-}
-
-static int
-enqueue(struct keeper *k, uint16_t kind, const void *bytes, size_t len, struct error *e)
-{
-        struct waiting *w;
-
-        /*
-         * always queued: without it the keeper would keep an unused watcher for ever; each call
-         * sends at most one
-         */
-        if (k->queued + len > QUEUE_MAX && kind != WIRE_CANCEL)
-                return fail(e, ERROR_UNAVAILABLE, "the keeper takes no more calls at the moment");
-        w = malloc(sizeof *w + len);
-        if (!w)
-                return fail(e, ERROR_NO_MEMORY, "there is no memory left for this call");
-        *w = (struct waiting){ .kind = kind, .len = len };
-        memcpy(w->bytes, bytes, len);
-        *k->last = w;
-        k->last = &w->next;
-        k->queued += len;
-        watch_for(k);
-        return 0;
+        (void)loop_watch_change(&k->watch, EPOLLIN | (k->queue.first ? EPOLLOUT : 0));
 }
 
 static int
 send_one(struct keeper *k, uint16_t kind, const void *bytes, size_t len, struct error *e)
 {
-        int result = k->first ? -EAGAIN : wire_send(k->fd, kind, bytes, len, NULL, 0);
+        int result;
 
-        if (result == -EAGAIN || result == -ENOBUFS)
-                return enqueue(k, kind, bytes, len, e);
+        /*
+         * WIRE_CANCEL is always queued: without it the keeper would keep an unused watcher for
+         * ever; each call sends at most one
+         */
+        if (k->queue.first && k->queue.bytes + len > QUEUE_MAX && kind != WIRE_CANCEL)
+                return fail(e, ERROR_UNAVAILABLE, "the keeper takes no more calls at the moment");
+        result = wire_queue_send(&k->queue, kind, bytes, len, NULL, 0);
+        if (result == -ENOBUFS)
+                return fail(e, ERROR_NO_MEMORY, "there is no memory left for this call");
         if (result < 0)
                 return fail_sys(e, ERROR_UNAVAILABLE, -result, "the keeper is not there");
-        return 0;
-}
-
-static void
-flush(struct keeper *k)
-{
-        while (k->first) {
-                struct waiting *w = k->first;
-                int result = wire_send(k->fd, w->kind, w->bytes, w->len, NULL, 0);
-
-                if (result == -EAGAIN || result == -ENOBUFS)
-                        break;
-                k->first = w->next;
-                k->queued -= w->len;
-                free(w);
-        }
-        if (!k->first)
-                k->last = &k->first;
         watch_for(k);
+        return 0;
 }
 
 /* -- in
@@ -198,8 +159,11 @@ ready(struct loop_watch *watch, uint32_t events)
 {
         struct keeper *k = (struct keeper *)(void *)watch;
 
-        if ((events & EPOLLOUT) != 0)
-                flush(k);
+        if ((events & EPOLLOUT) != 0) {
+                /* that the keeper is gone is noticed when the next answer is read */
+                (void)wire_queue_flush(&k->queue);
+                watch_for(k);
+        }
         for (int i = 0; i < TURN_MAX && (events & ~(uint32_t)EPOLLOUT) != 0; i++) {
                 struct wire_message m = { 0 };
                 int got = wire_receive(k->fd, 0, &m, k->body, sizeof k->body);
@@ -236,7 +200,7 @@ keeper_open(struct loop *l, int take_fd, void (*gone)(void *data), void *data, s
         k->fd = take_fd;
         k->gone = gone;
         k->data = data;
-        k->last = &k->first;
+        wire_queue_init(&k->queue, take_fd, 0, 0);
         if (flags < 0 || fcntl(take_fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
             loop_watch_add(l, &k->watch, take_fd, EPOLLIN, ready) < 0) {
                 free(k);
@@ -254,12 +218,7 @@ keeper_close(struct keeper *k)
         loop_watch_remove(&k->watch);
         while (k->calls)
                 unlink_call(k->calls);
-        while (k->first) {
-                struct waiting *w = k->first;
-
-                k->first = w->next;
-                free(w);
-        }
+        wire_queue_fini(&k->queue);
         (void)close(k->fd);
         free(k);
 }
