@@ -23,7 +23,7 @@ answer(struct keeper *k, uint32_t wanted, int sys)
 {
         struct wire_exec_number said = { wanted, sys };
 
-        (void)queue_send(&k->queue, WIRE_BOX_FROZEN, &said, sizeof said, NULL, 0);
+        (void)wire_queue_send(&k->queue, WIRE_BOX_FROZEN, &said, sizeof said, NULL, 0);
         keeper_watch(k);
 }
 

@@ -7,14 +7,14 @@
  *
  *     answers, and commands    while the queue of a keeper is full, its requests are not read. It
  *                              can cause only one more list, and the ends of running commands:
- *                              less than half of QUEUE_MAX
+ *                              less than half of KEEPER_QUEUE_MAX
  *     refusals of the network  sent when the queue is empty, and then only what the wall still
  *                              remembers (box/wall.c)
  *     names that were moved    at most 64, then the box ends (maker/guard.c)
  *     what a command left      at most 96 for each search (maker/survey.c)
  *
- * Only a keeper that does not read while another keeper stays active is cut off, at QUEUE_MAX. Its
- * next connection starts with everything.
+ * Only a keeper that does not read while another keeper stays active is cut off, at
+ * KEEPER_QUEUE_MAX. Its next connection starts with everything.
  */
 #include "box/keeper.h"
 
@@ -38,7 +38,7 @@ keeper_close(struct keeper *k)
         *at = k->next;
         k->box->calls->forget(k);
         loop_watch_remove(&k->watch);
-        queue_fini(&k->queue);
+        wire_queue_fini(&k->queue);
         (void)close(k->queue.fd);
         free(k);
 }
@@ -46,8 +46,9 @@ keeper_close(struct keeper *k)
 void
 keeper_watch(struct keeper *k)
 {
-        (void)loop_watch_change(&k->watch, (queue_is_full(&k->queue) ? 0u : (uint32_t)EPOLLIN) |
-                                                   (k->queue.first ? (uint32_t)EPOLLOUT : 0u));
+        (void)loop_watch_change(&k->watch,
+                                (k->queue.bytes >= KEEPER_QUEUE_FULL ? 0u : (uint32_t)EPOLLIN) |
+                                        (k->queue.first ? (uint32_t)EPOLLOUT : 0u));
 }
 
 /*
@@ -58,7 +59,7 @@ void
 keeper_pass(struct keeper *k, uint16_t kind, const void *bytes, size_t len, const int *take_fds,
             size_t fd_count)
 {
-        if (queue_send(&k->queue, kind, bytes, len, take_fds, fd_count) < 0)
+        if (wire_queue_send(&k->queue, kind, bytes, len, take_fds, fd_count) < 0)
                 (void)shutdown(k->queue.fd, SHUT_RDWR);
         keeper_watch(k);
 }
@@ -96,7 +97,7 @@ ready(struct loop_watch *w, uint32_t events)
 {
         struct keeper *k = box_holder(w, struct keeper, watch);
         struct box *b = k->box;
-        int result = (events & EPOLLOUT) != 0 ? queue_flush(&k->queue) : 0;
+        int result = (events & EPOLLOUT) != 0 ? wire_queue_flush(&k->queue) : 0;
 
         if (result == 0 && (events & EPOLLOUT) != 0)
                 wall_say_denials(k, 0);
@@ -125,7 +126,7 @@ keeper_open(struct box *b, int take_fd_of)
         }
         k->box = b;
         k->number = ++b->last_keeper;
-        queue_init(&k->queue, take_fd_of);
+        wire_queue_init(&k->queue, take_fd_of, KEEPER_QUEUE_MAX, 0);
         k->next = b->keepers;
         b->keepers = k;
         b->calls->greet(k);

@@ -7,10 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "box/queue.h"
 #include "loop/loop.h"
+#include "wire/queue.h"
 
-enum { KEEPERS_MAX = 16 };
+/* KEEPER_QUEUE_*: bytes that wait for one keeper. Full: no more of its messages are read. */
+enum { KEEPERS_MAX = 16, KEEPER_QUEUE_FULL = 1 << 20, KEEPER_QUEUE_MAX = 16 << 20 };
 
 struct wire_kept;
 struct box;
@@ -21,7 +22,7 @@ struct keeper {
         struct box *box;
         uint64_t number;
         struct loop_watch watch;
-        struct queue queue;
+        struct wire_queue queue;
         unsigned wants_frozen;  /* an answer to FREEZE is owed */
         uint64_t said_refusals; /* version of its last report of refusals
                                  * (hold/refusals.h) */

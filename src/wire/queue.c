@@ -33,8 +33,8 @@ close_all(const int *fds, size_t count)
  * ETOOMANYREFS: this user has too many descriptors in transit, over all its processes. It is no
  * fault of this queue, and passes when other processes have received theirs.
  */
-bool
-wire_queue_is_for_later(int result)
+static bool
+is_for_later(int result)
 {
         return result == -EAGAIN || result == -ENOBUFS || result == -ENOMEM ||
                result == -ETOOMANYREFS;
@@ -119,7 +119,7 @@ wire_queue_send(struct wire_queue *q, uint16_t kind, const void *body, size_t le
 {
         int result = try(q, kind, body, len, take_fds, fd_count);
 
-        if (wire_queue_is_for_later(result)) {
+        if (is_for_later(result)) {
                 result = keep(q, kind, body, len, take_fds, fd_count);
                 if (result == 0)
                         return 0;
@@ -136,7 +136,7 @@ wire_queue_lend(struct wire_queue *q, uint16_t kind, const void *body, size_t le
         int copies[WIRE_FDS_MAX];
         size_t count = 0;
 
-        if (!wire_queue_is_for_later(result))
+        if (!is_for_later(result))
                 return result;
         for (result = fd_count > WIRE_FDS_MAX ? -ENOBUFS : 0; result == 0 && count < fd_count;
              count++)
@@ -156,7 +156,7 @@ wire_queue_flush(struct wire_queue *q)
                 const struct wire_waiting *m = q->first;
                 int result = wire_send(q->fd, m->kind, m->body, m->len, m->fds, m->fd_count);
 
-                if (wire_queue_is_for_later(result))
+                if (is_for_later(result))
                         return 0;
                 drop_first(q);
                 if (result < 0)

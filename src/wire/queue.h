@@ -42,7 +42,4 @@ int wire_queue_lend(struct wire_queue *q, uint16_t kind, const void *body, size_
  */
 int wire_queue_flush(struct wire_queue *q);
 
-/* Can a message with this result of wire_send() be sent when the socket has room again? */
-bool wire_queue_is_for_later(int result);
-
 #endif

@@ -190,7 +190,7 @@ lose_guest(struct ns *ns)
                 return;
         ns->has_guest = 0;
         loop_watch_remove(&ns->guest);
-        queue_fini(&ns->to_guest);
+        wire_queue_fini(&ns->to_guest);
         (void)close(ns->to_guest.fd);
         lose(ns);
 }
@@ -199,7 +199,7 @@ static void
 guest_ready(struct loop_watch *w, uint32_t events)
 {
         struct ns *ns = ns_holder(w, guest);
-        int result = (events & EPOLLOUT) != 0 ? queue_flush(&ns->to_guest) : 0;
+        int result = (events & EPOLLOUT) != 0 ? wire_queue_flush(&ns->to_guest) : 0;
 
         if (result == 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
                 result = hear_guest(ns);

@@ -22,7 +22,7 @@ ns_say(struct ns *ns, uint16_t kind, const void *body, size_t len, const int *fd
 {
         if (!ns->has_guest)
                 return;
-        if (queue_lend(&ns->to_guest, kind, body, len, fds, fd_count) < 0)
+        if (wire_queue_lend(&ns->to_guest, kind, body, len, fds, fd_count) < 0)
                 ns->engine.news->lost(ns->engine.box);
         (void)loop_watch_change(&ns->guest, EPOLLIN | (ns->to_guest.first ? EPOLLOUT : 0u));
 }
@@ -91,7 +91,7 @@ ns_exec(struct engine *e, struct job *t, struct command *c)
         size_t count = 0;
 
         /* the other half is for messages that are no commands */
-        if (ns->to_guest.bytes + c->len > QUEUE_MAX / 2)
+        if (ns->to_guest.bytes + c->len > NS_QUEUE_MAX / 2)
                 return -EAGAIN;
         *t = (struct job){ .number = t->number };
         result = choose_group(ns, t, c);
@@ -392,6 +392,6 @@ ns_open(const struct ns_start *start)
                                         .timer = { .due_ms = LOOP_NEVER } },
                            .quiet = { .timer = { .due_ms = LOOP_NEVER } } };
         counters_init(&ns->counters);
-        queue_init(&ns->to_guest, start->guest);
+        wire_queue_init(&ns->to_guest, start->guest, NS_QUEUE_MAX, 0);
         return &ns->engine;
 }

@@ -10,7 +10,9 @@
 #include "box/ns/counters.h"
 #include "box/ns/groups.h"
 #include "box/ns/ns.h"
-#include "box/queue.h"
+#include "wire/queue.h"
+
+enum { NS_QUEUE_MAX = 16 << 20 }; /* bytes that wait for pid 1 */
 
 #define ns_holder(pointer, member) \
         ((struct ns *)(void *)((char *)(pointer)-offsetof(struct ns, member)))
@@ -35,7 +37,7 @@ struct ns {
         struct engine engine; /* first: the box's view */
         struct loop *loop;
         struct loop_watch maker, guest, freezer;
-        struct queue to_guest;
+        struct wire_queue to_guest;
         unsigned has_guest, has_maker, has_begun, is_spawned, is_ready, is_ending, is_freezing,
                 has_no_groups;
         struct job *jobs;           /* sent, and with something left to kill; newest first */
