@@ -572,12 +572,14 @@ struct carrel_event {
         uint64_t at_ms;
         const char *id, *status, *cause, *outcome; /* each may be NULL */
         uint32_t exec;                             /* 0: not about an exec */
-        int exit_code;                             /* of an exec that exited, else -1 */
+        int exit_code; /* of "exec-ended": the exit status, as in end.exit_status; else -1 */
         const char *slug, *actor, *purpose,
                 *granted_by; /* of "secret-revealed", "secret-denied", else NULL; never a value */
         const char *host_path, *kept_at; /* of "name-moved", "content-changed", ...: a protected
                                             name on the host, and where it is now; else NULL */
-        const char *reason; /* of "config-restored": the key that was restored; else NULL */
+        const char *reason;    /* of "config-restored": the key that was restored; else NULL */
+        int has_end;           /* of "exec-ended" */
+        struct carrel_end end; /* valid with has_end */
 };
 
 /* Events of one sandbox, or of all sandboxes of the caller (`id` NULL), from now on, over a

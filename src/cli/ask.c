@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/ending.h"
 #include "base/arena.h"
 #include "cli/commands.h"
+#include "cli/ending.h"
 #include "cli/finding_print.h"
 #include "cli/left.h"
 #include "clock/clock.h"
-#include "event/outcome.h"
 #include "text/utf8.h"
 
 enum { MINUTE_MS = 60000, HOUR_MS = 3600000 };
@@ -212,6 +213,8 @@ json_denials(struct json_writer *w, const char *name, const struct carrel_denial
 void
 json_exec(struct json_writer *w, const struct carrel_exec_info *x)
 {
+        struct outcome o = ending_of_carrel(&x->end);
+
         json_open_map(w);
         member_uint(w, "exec", x->exec);
         member_optional(w, "command", x->command);
@@ -225,18 +228,10 @@ json_exec(struct json_writer *w, const struct carrel_exec_info *x)
                 member_uint(w, "timeout_ms", x->timeout_ms);
                 member_optional(w, "timeout_by", x->timeout_by);
         }
-        if (x->has_end) {
-                json_member_text(w, "outcome", x->end.outcome);
-                json_member_int(w, "exit_code", x->end.exit_status);
-                if (x->end.signal > 0)
-                        json_member_int(w, "signal", x->end.signal);
-                member_uint(w, "duration_ms", x->end.duration_ms);
-                member_uint(w, "cpu_ms", x->end.cpu_ms);
-                outcome_write_limits(w, x->end.limits_reached);
-        }
-        member_uint(w, "stdout_bytes", x->end.stdout_bytes);
-        member_uint(w, "stderr_bytes", x->end.stderr_bytes);
-        member_uint(w, "dropped_bytes", x->end.dropped_bytes);
+        if (x->has_end)
+                ending_write(w, &o);
+        else
+                ending_write_bytes(w, &o);
         json_close_map(w);
 }
 

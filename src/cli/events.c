@@ -6,8 +6,10 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "api/ending.h"
 #include "cli/ask.h"
 #include "cli/commands.h"
+#include "cli/ending.h"
 #include "cli/finding_print.h"
 #include "clock/clock.h"
 
@@ -22,6 +24,7 @@ member(struct json_writer *w, const char *key, const char *text)
 static int
 print_json(const struct carrel_event *event)
 {
+        struct outcome o = ending_of_carrel(&event->end);
         struct json_writer w;
 
         json_init(&w, false);
@@ -34,9 +37,8 @@ print_json(const struct carrel_event *event)
                 json_member_int(&w, "exec", event->exec);
         member(&w, "status", event->status);
         member(&w, "cause", event->cause);
-        member(&w, "outcome", event->outcome);
-        if (event->exit_code >= 0)
-                json_member_int(&w, "exit_code", event->exit_code);
+        if (event->has_end)
+                ending_write(&w, &o);
         member(&w, "slug", event->slug);
         member(&w, "actor", event->actor);
         member(&w, "purpose", event->purpose);

@@ -13,12 +13,12 @@
 #include "cli/ask.h"
 #include "cli/back.h"
 #include "cli/commands.h"
+#include "cli/ending.h"
 #include "cli/finding_print.h"
 #include "cli/left.h"
 #include "cli/live.h"
 #include "cli/prepare.h"
 #include "cli/value.h"
-#include "event/outcome.h"
 #include "sandbox/terminal.h"
 
 enum {
@@ -239,57 +239,50 @@ start_and_leave(struct executing *x)
 /* -- as one JSON object
  * ---------------------------------------------------------------------------------------- */
 
-static void
-json_timed_out(struct json_writer *w, const struct carrel_result *r)
+/* The ending, with the bytes that this call did not keep among the dropped ones. */
+static struct ending
+ending_of_result(const struct carrel_result *r)
 {
-        struct time_limit limit = live_time_limit(r->timeout_ms, r->timeout_by);
-        struct error e;
+        struct ending x = { ending_of_carrel(&r->end),
+                            live_time_limit(r->timeout_ms, r->timeout_by),
+                            r->out,
+                            r->err,
+                            r->out_len,
+                            r->err_len };
+        uint64_t came = x.outcome.stdout_bytes + x.outcome.stderr_bytes,
+                 shown = r->out_len + r->err_len;
 
-        if (strcmp(r->end.outcome, "timed_out") != 0)
-                return;
-        time_limit_passed(&limit, &e);
-        json_key(w, "error");
-        json_error(w, &e);
+        if (came > shown && x.outcome.dropped_bytes < came - shown)
+                x.outcome.dropped_bytes = came - shown;
+        return x;
 }
 
 static void
-json_result(struct json_writer *w, const struct carrel_result *r, const struct carrel_lefts *left)
+json_still_running(struct json_writer *w, const struct carrel_result *r)
 {
-        struct {
-                const char *name;
-                uint64_t value;
-        } numbers[] = {
-                { "duration_ms", r->end.duration_ms },
-                { "cpu_ms", r->end.cpu_ms },
-                { "memory_peak_kb", r->end.memory_peak_kb },
-                { "stdout_bytes", r->end.stdout_bytes },
-                { "stderr_bytes", r->end.stderr_bytes },
-                { "dropped_bytes", r->end.dropped_bytes },
-        };
-
-        json_open_map(w);
-        json_member_int(w, "exec", r->exec);
-        if (r->is_running)
-                json_member_text(w, "state", "running");
-        if (r->port > 0)
-                json_member_int(w, "port", r->port);
-        if (!r->is_running) {
-                json_member_text(w, "outcome", r->end.outcome);
-                json_member_int(w, "exit_code", r->end.exit_status);
-        }
-        if (r->end.signal > 0)
-                json_member_int(w, "signal", r->end.signal);
-        outcome_write_limits(w, r->end.limits_reached);
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !r->is_running; i++) {
-                json_key(w, numbers[i].name);
-                json_uint(w, numbers[i].value);
-        }
+        json_member_text(w, "state", "running");
         json_key(w, "stdout");
         json_bytes(w, r->out, r->out_len);
         json_key(w, "stderr");
         json_bytes(w, r->err, r->err_len);
         json_member_bool(w, "truncated", r->out_lost + r->err_lost > 0);
-        json_timed_out(w, r);
+}
+
+static void
+json_result(struct json_writer *w, const struct carrel_result *r, const struct carrel_lefts *left)
+{
+        struct ending ending = ending_of_result(r);
+
+        json_open_map(w);
+        json_member_int(w, "exec", r->exec);
+        if (r->port > 0)
+                json_member_int(w, "port", r->port);
+        if (r->is_running) {
+                json_still_running(w, r);
+        } else {
+                ending_write_json(w, &ending);
+                ending_write_error(w, &ending);
+        }
         if (r->denied.count > 0)
                 json_denials(w, "denied", &r->denied);
         if (r->denied_more > 0)

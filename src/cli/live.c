@@ -18,6 +18,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "cli/ending.h"
 #include "cli/finding_print.h"
 #include "cli/sink.h"
 #include "clock/clock.h"
@@ -325,22 +326,15 @@ live_time_limit(uint64_t ms, const char *by)
         return (struct time_limit){ ms, time_limit_find(by) };
 }
 
-static void
-print_timed_out(const struct carrel_exec *x)
-{
-        const char *by;
-        uint64_t ms = carrel_exec_timeout(x, &by);
-        struct time_limit limit = live_time_limit(ms, by);
-        struct error e;
-
-        time_limit_passed(&limit, &e);
-        print_error(stderr, "carrel", &e);
-}
-
 void
 live_print_end(const struct carrel_exec *x)
 {
         const struct carrel_end *end = carrel_exec_end(x);
+        enum outcome_word word = ending_of_carrel(end).word;
+        const char *by;
+        uint64_t ms = carrel_exec_timeout(x, &by);
+        struct time_limit limit = live_time_limit(ms, by);
+        struct error e;
 
         if (end->dropped_bytes > 0)
                 (void)fprintf(
@@ -349,21 +343,8 @@ live_print_end(const struct carrel_exec *x)
                         "reached, the output was not read, or the daemon's disk is full\n",
                         (unsigned long long)end->dropped_bytes);
         print_limits_reached(end->limits_reached);
-        if (strcmp(end->outcome, outcome_name(OUTCOME_TIMED_OUT)) == 0)
-                print_timed_out(x);
-        for (int word = OUTCOME_TIMED_OUT + 1; word < OUTCOME_MAX; word++) {
-                enum error_code code = outcome_error((enum outcome_word)word);
-                struct error e;
-
-                if (strcmp(end->outcome, outcome_name((enum outcome_word)word)) != 0)
-                        continue;
-                if (code == ERROR_NONE) {
-                        (void)fprintf(stderr, "carrel: the command was ended: %s\n",
-                                      outcome_help((enum outcome_word)word));
-                        return;
-                }
-                (void)fail(&e, code, "the command was ended: %s",
-                           outcome_help((enum outcome_word)word));
+        if (outcome_explain(word, &limit, &e))
                 print_error(stderr, "carrel", &e);
-        }
+        else if (word == OUTCOME_KILLED)
+                (void)fprintf(stderr, "carrel: the command was ended: %s\n", outcome_help(word));
 }

@@ -18,6 +18,7 @@
 #include "backend/ns/maker.h"
 #include "cli/back.h"
 #include "cli/commands.h"
+#include "cli/ending.h"
 #include "cli/finding_print.h"
 #include "cli/host_tool.h"
 #include "cli/ladder.h"
@@ -65,32 +66,17 @@ make_environment(struct run_way *w, const struct prepare_options *o, struct envi
 static void
 print_json(const struct run_way *w, const struct run_result *r)
 {
+        struct ending ending = { r->outcome, w->limit, r->out, r->err, r->out_len, r->err_len };
         struct json_writer out;
-        enum error_code code = outcome_error(r->outcome.word);
 
         json_init(&out, true);
         json_open_map(&out);
         json_member_text(&out, "id", w->id);
-        outcome_write(&out, &r->outcome);
-        json_key(&out, "stdout");
-        json_bytes(&out, r->out, r->out_len);
-        json_key(&out, "stderr");
-        json_bytes(&out, r->err, r->err_len);
-        json_member_bool(&out, "truncated", r->out_dropped + r->err_dropped > 0);
+        ending_write_json(&out, &ending);
         wall_write_json(&out, r);
         left_write_json(&out, r);
-        if (code != ERROR_NONE &&
-            !(r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0)) {
-                struct error e;
-
-                if (r->outcome.word == OUTCOME_TIMED_OUT)
-                        time_limit_passed(&w->limit, &e);
-                else
-                        (void)fail(&e, code, "the command ended as %s",
-                                   outcome_name(r->outcome.word));
-                json_key(&out, "error");
-                json_error(&out, &e);
-        }
+        if (r->outcome.word != OUTCOME_POLICY_KILLED || r->kept_count == 0)
+                ending_write_error(&out, &ending);
         json_findings(&out, &w->p.findings);
         json_close_map(&out);
         (void)json_print(&out, stdout);

@@ -109,7 +109,7 @@ wall_write_json(struct json_writer *w, const struct run_result *r)
 {
         if (r->denial_count == 0)
                 return;
-        json_key(w, "denials");
+        json_key(w, "denied");
         json_open_list(w);
         for (size_t i = 0; i < r->denial_count; i++) {
                 const struct wire_wall_denied *d = &r->denials[i].d;

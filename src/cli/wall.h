@@ -16,7 +16,7 @@ int wall_options(struct arena *arena, const struct spec *spec, const struct host
 void wall_print_first(const struct hold_denial *first);
 
 /*
- * Print the refused connections: lines on standard error, or a member "denials" of an open map.
+ * Print the refused connections: lines on standard error, or a member "denied" of an open map.
  * Nothing if there were none.
  */
 void wall_print(const struct run_result *r);

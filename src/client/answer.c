@@ -181,16 +181,6 @@ answer_read_sandbox(struct arena *a, const struct record *r, struct carrel_sandb
         return ret->id && ret->status ? 0 : lacks(e, "the sandbox's id or status");
 }
 
-/* Returns -1 if the word is unknown. */
-static int
-find_outcome(const char *word)
-{
-        for (int i = 0; word && i < OUTCOME_MAX; i++)
-                if (strcmp(outcome_name((enum outcome_word)i), word) == 0)
-                        return i;
-        return -1;
-}
-
 void
 answer_end(const struct outcome *o, struct carrel_end *ret)
 {
@@ -204,39 +194,17 @@ answer_end(const struct outcome *o, struct carrel_end *ret)
                                     .stdout_bytes = o->stdout_bytes,
                                     .stderr_bytes = o->stderr_bytes,
                                     .dropped_bytes = o->dropped_bytes,
+                                    .denied_count = o->denied,
                                     .limits_reached = o->reached };
-}
-
-static void
-read_limits(const struct record *r, unsigned *reached)
-{
-        const struct outcome_limit_words *l;
-        struct record_entry entry = { .tag = 0 };
-        size_t at = 0;
-
-        while (record_next(r, &at, &entry) > 0)
-                for (size_t i = 0;
-                     entry.tag == FIELD_LIMITS_REACHED && (l = outcome_limit_at(i)) != NULL; i++)
-                        if (entry.type == RECORD_TEXT && strcmp(entry.value, l->name) == 0)
-                                *reached |= l->limit;
 }
 
 int
 answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_info *ret,
                  struct error *e)
 {
-        int word = find_outcome(record_get_text(r, FIELD_OUTCOME, NULL));
-        struct outcome o = { .word = word < 0 ? OUTCOME_LOST : (enum outcome_word)word,
-                             .exit_code = (int)record_get_int(r, FIELD_EXIT_CODE, -1),
-                             .signal = (int)record_get_int(r, FIELD_SIGNAL, 0),
-                             .duration_ms = record_get_uint(r, FIELD_DURATION, 0),
-                             .cpu_ms = record_get_uint(r, FIELD_CPU, 0),
-                             .memory_peak_kb = record_get_uint(r, FIELD_MEMORY_PEAK, 0),
-                             .stdout_bytes = record_get_uint(r, FIELD_STDOUT_BYTES, 0),
-                             .stderr_bytes = record_get_uint(r, FIELD_STDERR_BYTES, 0),
-                             .dropped_bytes = record_get_uint(r, FIELD_DROPPED, 0) };
+        struct outcome o;
+        bool has_end = ending_read(r, &o);
 
-        read_limits(r, &o.reached);
         *ret = (struct carrel_exec_info){
                 .exec = (uint32_t)record_get_uint(r, FIELD_EXEC, 0),
                 .state = answer_text(a, r, FIELD_STATE),
@@ -248,13 +216,13 @@ answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_inf
                 .started_at_ms = record_get_uint(r, FIELD_STARTED_AT, 0),
                 .stdout_offset = record_get_uint(r, FIELD_STDOUT_OFFSET, 0),
                 .stderr_offset = record_get_uint(r, FIELD_STDERR_OFFSET, 0),
-                .has_end = word >= 0,
+                .has_end = has_end,
                 .port = (unsigned)record_get_uint(r, FIELD_PORT, 0),
                 .timeout_ms = record_get_uint(r, FIELD_TIMEOUT, 0),
                 .timeout_by = answer_text(a, r, FIELD_TIMEOUT_BY),
         };
         answer_end(&o, &ret->end);
-        if (word < 0)
+        if (!has_end)
                 ret->end.outcome = NULL;
         if (answer_check(a, e) < 0)
                 return -1;

@@ -10,10 +10,10 @@
 
 #include <stddef.h>
 
+#include "api/ending.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "carrel/carrel.h"
-#include "event/outcome.h"
 #include "wire/record.h"
 
 enum { ANSWER_MAX = 256 << 20 }; /* bytes of one answer */

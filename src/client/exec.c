@@ -434,22 +434,12 @@ did_not_start(const struct carrel_exec *x, const struct wire_exec_failed *failed
 static int
 take_end(struct carrel_exec *x, const struct channel_end *end, struct error *e)
 {
-        struct outcome o = { (enum outcome_word)end->word,
-                             end->exit_code,
-                             end->signal,
-                             end->duration_ms,
-                             end->cpu_ms,
-                             end->memory_peak_kb,
-                             end->stdout_bytes,
-                             end->stderr_bytes,
-                             end->dropped_bytes,
-                             end->reached };
+        struct outcome o = ending_of(end);
 
         if (end->word >= OUTCOME_MAX ||
             (end->word == OUTCOME_EXITED && (end->exit_code < 0 || end->exit_code > 255)))
                 return fail(e, ERROR_PROTOCOL, "the sandbox reported an unknown outcome");
         answer_end(&o, &x->end);
-        x->end.denied_count = end->denied;
         x->end.left_count = end->found;
         x->has_end = 1;
         return 1;

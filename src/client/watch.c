@@ -67,6 +67,7 @@ read_event(struct carrel_events *w, const struct wire_message *m, struct carrel_
 {
         struct record r = { w->c->in + sizeof(struct wire_call),
                             m->len - sizeof(struct wire_call) };
+        struct outcome o;
 
         if (m->len < sizeof(struct wire_call) || record_check(&r) < 0)
                 return fail(e, ERROR_PROTOCOL, "an event of the daemon is malformed");
@@ -89,6 +90,9 @@ read_event(struct carrel_events *w, const struct wire_message *m, struct carrel_
                 .kept_at = answer_text(&w->arena, &r, FIELD_KEPT_AT),
                 .reason = answer_text(&w->arena, &r, FIELD_REASON),
         };
+        ret->has_end = ending_read(&r, &o);
+        if (ret->has_end)
+                answer_end(&o, &ret->end);
         if (answer_check(&w->arena, e) < 0)
                 return -1;
         w->is_over = ret->event && strcmp(ret->event, WATCH_OVERFLOW) == 0;

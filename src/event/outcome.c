@@ -5,6 +5,8 @@
  */
 #include "event/outcome.h"
 
+#include <string.h>
+
 struct outcome_row {
         const char *name;
         enum error_code error;
@@ -43,25 +45,20 @@ outcome_limit_at(size_t index)
         return index < sizeof limits / sizeof *limits ? &limits[index] : NULL;
 }
 
-void
-outcome_write_limits(struct json_writer *w, unsigned reached)
-{
-        const struct outcome_limit_words *l;
-
-        if (reached == 0)
-                return;
-        json_key(w, "limits_reached");
-        json_open_list(w);
-        for (size_t i = 0; (l = outcome_limit_at(i)) != NULL; i++)
-                if ((reached & l->limit) != 0)
-                        json_text(w, l->name);
-        json_close_list(w);
-}
-
 const char *
 outcome_name(enum outcome_word word)
 {
         return rows[word].name;
+}
+
+enum outcome_word
+outcome_find(const char *name)
+{
+        int word = 0;
+
+        while (word < OUTCOME_MAX && (!name || strcmp(rows[word].name, name) != 0))
+                word++;
+        return (enum outcome_word)word;
 }
 
 const char *
@@ -90,27 +87,14 @@ outcome_status(const struct outcome *o)
         return o->word == OUTCOME_SIGNALED ? 128 + o->signal : o->exit_code;
 }
 
-void
-outcome_write(struct json_writer *w, const struct outcome *o)
+bool
+outcome_explain(enum outcome_word word, const struct time_limit *limit, struct error *e)
 {
-        json_member_text(w, "event", outcome_name(o->word));
-        json_key(w, "exit_code");
-        if (o->word == OUTCOME_EXITED)
-                json_int(w, o->exit_code);
+        if (rows[word].error == ERROR_NONE)
+                return false;
+        if (word == OUTCOME_TIMED_OUT)
+                time_limit_passed(limit, e);
         else
-                json_text(w, NULL);
-        json_key(w, "signal");
-        if (o->signal != 0)
-                json_int(w, o->signal);
-        else
-                json_text(w, NULL);
-        json_member_bool(w, "timed_out", o->word == OUTCOME_TIMED_OUT);
-        json_member_bool(w, "oom_killed", o->word == OUTCOME_OOM_KILLED);
-        json_member_int(w, "duration_ms", (int64_t)o->duration_ms);
-        json_member_int(w, "cpu_ms", (int64_t)o->cpu_ms);
-        json_member_int(w, "memory_peak_kb", (int64_t)o->memory_peak_kb);
-        json_member_int(w, "stdout_bytes", (int64_t)o->stdout_bytes);
-        json_member_int(w, "stderr_bytes", (int64_t)o->stderr_bytes);
-        json_member_int(w, "dropped_bytes", (int64_t)o->dropped_bytes);
-        outcome_write_limits(w, o->reached);
+                (void)fail(e, rows[word].error, "the command was ended: %s", rows[word].help);
+        return true;
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "text/json.h"
+#include "event/time_limit.h"
 
 enum outcome_word {
         OUTCOME_EXITED,        /* by itself; exit_code is set */
@@ -36,6 +36,7 @@ struct outcome_limit_words {
         const char *name /* "disk_mb" */, *sentence, *hint;
 };
 
+/* The one form of a command's end. api/ending.h reads and writes it. */
 struct outcome {
         enum outcome_word word;
         int exit_code;           /* OUTCOME_EXITED: 0 to 255; else -1 */
@@ -44,11 +45,15 @@ struct outcome {
         uint64_t cpu_ms;         /* user and system, whole tree where a group counts it */
         uint64_t memory_peak_kb; /* largest process */
         uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
+        uint64_t denied;  /* network requests that were refused before it ended */
         unsigned reached; /* enum outcome_limit, one bit each */
 };
 
 /* "exited", "timed_out", ... */
 const char *outcome_name(enum outcome_word word);
+
+/* The word with this name, or OUTCOME_MAX (also for NULL). */
+enum outcome_word outcome_find(const char *name);
 
 /* What the word means, in half a sentence. */
 const char *outcome_help(enum outcome_word word);
@@ -62,13 +67,13 @@ enum error_code outcome_error(enum outcome_word word);
 /* Exit status of `carrel run`: the command's own, 128 + signal, 124 timed out, 137 killed. */
 int outcome_status(const struct outcome *o);
 
+/*
+ * Writes the error that goes with the word, with its sentence and hint. `limit` is the command's
+ * time limit. Returns false, and writes nothing, if there is none.
+ */
+bool outcome_explain(enum outcome_word word, const struct time_limit *limit, struct error *e);
+
 /* The words of those limits, one after another; NULL behind the last. */
 const struct outcome_limit_words *outcome_limit_at(size_t index);
-
-/* The member "limits_reached", a list of names, into an open map; nothing where `reached` is 0. */
-void outcome_write_limits(struct json_writer *w, unsigned reached);
-
-/* The members of an outcome, into an open map. */
-void outcome_write(struct json_writer *w, const struct outcome *o);
 
 #endif

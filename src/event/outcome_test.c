@@ -65,58 +65,33 @@ a_status_is_the_commands_own_or_the_words(void **state)
                                  statuses[i].status);
 }
 
-static const struct {
-        struct outcome outcome;
-        const char *text;
-} texts[] = {
-        { { .word = OUTCOME_EXITED,
-            .exit_code = 3,
-            .duration_ms = 7,
-            .cpu_ms = 5,
-            .memory_peak_kb = 1024,
-            .stdout_bytes = 10,
-            .stderr_bytes = 2,
-            .dropped_bytes = 1 },
-          "{\"event\":\"exited\",\"exit_code\":3,\"signal\":null,\"timed_out\":false,\"oom_"
-          "killed\":false,\"duration_ms\":7,"
-          "\"cpu_ms\":5,\"memory_peak_kb\":1024,\"stdout_bytes\":10,\"stderr_bytes\":2,\"dropped_"
-          "bytes\":1}" },
-        { { .word = OUTCOME_SIGNALED, .exit_code = -1, .signal = 11 },
-          "{\"event\":\"signaled\",\"exit_code\":null,\"signal\":11,\"timed_out\":false,\"oom_"
-          "killed\":false,\"duration_ms\":0,"
-          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_"
-          "bytes\":0}" },
-        { { .word = OUTCOME_TIMED_OUT, .exit_code = -1, .duration_ms = 30000 },
-          "{\"event\":\"timed_out\",\"exit_code\":null,\"signal\":null,\"timed_out\":true,\"oom_"
-          "killed\":false,\"duration_ms\":30000,"
-          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_"
-          "bytes\":0}" },
-        { { .word = OUTCOME_OOM_KILLED, .exit_code = -1 },
-          "{\"event\":\"oom_killed\",\"exit_code\":null,\"signal\":null,\"timed_out\":false,\"oom_"
-          "killed\":true,\"duration_ms\":0,"
-          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_"
-          "bytes\":0}" },
-        { { .word = OUTCOME_EXITED, .exit_code = 1, .reached = OUTCOME_DISK | OUTCOME_PIDS },
-          "{\"event\":\"exited\",\"exit_code\":1,\"signal\":null,\"timed_out\":false,\"oom_"
-          "killed\":false,\"duration_ms\":0,"
-          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_"
-          "bytes\":0,\"limits_reached\":[\"disk_mb\",\"pids\"]}" },
-};
-
 static void
-an_outcome_writes_all_its_members(void **state)
+a_word_is_found_by_its_name(void **state)
 {
         (void)state;
-        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-                struct json_writer w;
+        for (int word = 0; word < OUTCOME_MAX; word++)
+                assert_int_equal(outcome_find(outcome_name((enum outcome_word)word)), word);
+        assert_int_equal(outcome_find("event"), OUTCOME_MAX);
+        assert_int_equal(outcome_find(""), OUTCOME_MAX);
+        assert_int_equal(outcome_find(NULL), OUTCOME_MAX);
+}
 
-                json_init(&w, false);
-                json_open_map(&w);
-                outcome_write(&w, &texts[i].outcome);
-                json_close_map(&w);
-                assert_false(w.is_broken);
-                assert_string_equal(w.text, texts[i].text);
-                json_fini(&w);
+static void
+an_error_goes_with_the_words_that_have_one(void **state)
+{
+        const struct time_limit limit = { 2000, TIME_LIMIT_CALL };
+
+        (void)state;
+        for (size_t i = 0; i < OUTCOME_MAX; i++) {
+                struct error e = { .code = ERROR_NONE };
+
+                assert_int_equal(outcome_explain(words[i].word, &limit, &e),
+                                 words[i].error != ERROR_NONE);
+                assert_int_equal(e.code, words[i].error);
+                if (words[i].word == OUTCOME_TIMED_OUT)
+                        assert_non_null(strstr(e.message, "2 s"));
+                else if (words[i].error != ERROR_NONE)
+                        assert_non_null(strstr(e.message, outcome_help(words[i].word)));
         }
 }
 
@@ -142,7 +117,8 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_word_says_the_same_everywhere),
                 cmocka_unit_test(a_status_is_the_commands_own_or_the_words),
-                cmocka_unit_test(an_outcome_writes_all_its_members),
+                cmocka_unit_test(a_word_is_found_by_its_name),
+                cmocka_unit_test(an_error_goes_with_the_words_that_have_one),
                 cmocka_unit_test(each_limit_that_ends_nothing_has_words),
         };
 

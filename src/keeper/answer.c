@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "event/outcome.h"
+#include "api/ending.h"
 #include "keeper/sandbox.h"
 
 /* Warnings are stored in the form of an answer: a record of their own. */
@@ -77,26 +77,16 @@ state_name(uint32_t state)
         return state < sizeof names / sizeof *names && names[state] ? names[state] : "starting";
 }
 
-static void
-answer_end(struct record_writer *w, const struct channel_end *end)
+void
+answer_exec_end(struct record_writer *w, const struct wire_box_listed *l)
 {
-        struct outcome outcome = { .word = (enum outcome_word)end->word,
-                                   .exit_code = end->exit_code,
-                                   .signal = end->signal };
-        const struct outcome_limit_words *l;
+        struct outcome o = ending_of(&l->end);
 
-        if (end->word >= OUTCOME_MAX)
-                return;
-        record_text(w, FIELD_OUTCOME, outcome_name(outcome.word));
-        record_int(w, FIELD_EXIT_CODE, outcome_status(&outcome));
-        if (end->signal != 0)
-                record_int(w, FIELD_SIGNAL, end->signal);
-        record_uint(w, FIELD_DURATION, end->duration_ms);
-        record_uint(w, FIELD_CPU, end->cpu_ms);
-        record_uint(w, FIELD_MEMORY_PEAK, end->memory_peak_kb);
-        for (size_t i = 0; (l = outcome_limit_at(i)) != NULL; i++)
-                if ((end->reached & l->limit) != 0)
-                        record_text(w, FIELD_LIMITS_REACHED, l->name);
+        o.dropped_bytes += l->stdout_first + l->stderr_first;
+        if (l->state == BOX_EXEC_ENDED && l->end.word < OUTCOME_MAX)
+                ending_record(w, &o);
+        else
+                ending_record_bytes(w, &o);
 }
 
 void
@@ -129,11 +119,7 @@ answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_
                 record_uint(w, FIELD_STARTED_AT, wall - (now - l->started_ms));
         if (limit.ms != 0 && limit.by != TIME_LIMIT_NONE)
                 answer_time_limit(w, &limit);
-        if (l->state == BOX_EXEC_ENDED)
-                answer_end(w, &l->end);
-        record_uint(w, FIELD_STDOUT_BYTES, l->end.stdout_bytes);
-        record_uint(w, FIELD_STDERR_BYTES, l->end.stderr_bytes);
-        record_uint(w, FIELD_DROPPED, l->end.dropped_bytes + l->stdout_first + l->stderr_first);
+        answer_exec_end(w, l);
         record_uint(w, FIELD_STDOUT_OFFSET, l->stdout_first);
         record_uint(w, FIELD_STDERR_OFFSET, l->stderr_first);
         if (port_wait_found(s, l->exec) != 0)

@@ -367,6 +367,8 @@ size_t pool_ready(const struct keeper *k);
 void answer_sandbox(struct record_writer *w, const struct sandbox *s);
 void answer_time_limit(struct record_writer *w, const struct time_limit *l);
 void answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_box_listed *l);
+/* Only how it ended (api/ending.h); of one that still runs the counters of its output. */
+void answer_exec_end(struct record_writer *w, const struct wire_box_listed *l);
 /* all fields but the time */
 void answer_denied(struct record_writer *w, const struct wire_box_denied *denied);
 /* refusals of this exec; writes nothing if it had no refusal */

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "event/left.h"
-#include "event/outcome.h"
 #include "keeper/news.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
@@ -381,8 +380,6 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
             const struct wire_box_listed *l, const struct watch_secret *secret,
             const struct wire_box_denied *denied, const struct wire_kept *kept)
 {
-        struct outcome outcome;
-
         record_text(w, FIELD_EVENT, event);
         record_uint(w, FIELD_AT, loop_wall_ms());
         record_text(w, FIELD_ID, s->id);
@@ -397,13 +394,8 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
         if (!l)
                 return;
         record_uint(w, FIELD_EXEC, l->exec);
-        if (l->state != BOX_EXEC_ENDED || l->end.word >= OUTCOME_MAX)
-                return;
-        outcome = (struct outcome){ .word = (enum outcome_word)l->end.word,
-                                    .exit_code = l->end.exit_code,
-                                    .signal = l->end.signal };
-        record_text(w, FIELD_OUTCOME, outcome_name(outcome.word));
-        record_int(w, FIELD_EXIT_CODE, outcome_status(&outcome));
+        if (l->state == BOX_EXEC_ENDED)
+                answer_exec_end(w, l);
 }
 
 /* Stores the event for watchers that are behind, and sends it to the others. */

@@ -117,8 +117,8 @@ test_dropped_bytes(void **state)
         n->call->ops->ended(n->call, &(struct channel_end){ .word = OUTCOME_EXITED,
                                                             .stdout_bytes = 3000500,
                                                             .dropped_bytes = 500 });
-        expect_part(&w, "\"stdout_bytes\":3000500,\"stderr_bytes\":0,\"stdout_offset\":2934464,"
-                        "\"stderr_offset\":0,\"dropped_bytes\":2934964}");
+        expect_part(&w, "\"stdout_bytes\":3000500,\"stderr_bytes\":0,\"dropped_bytes\":2934964,");
+        expect_part(&w, "\"stdout_offset\":2934464,\"stderr_offset\":0}");
         raze(&w);
         free(text);
 }

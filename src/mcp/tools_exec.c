@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "event/outcome.h"
+#include "api/ending.h"
 #include "mcp/tools_refused.h"
 #include "text/utf8.h"
 
@@ -48,34 +48,34 @@ shown_of(const struct mcp_request *r)
                       : (size_t)SHOWN;
 }
 
-static void
-write_end(struct json_writer *w, const struct channel_end *end)
-{
-        enum outcome_word word =
-                end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST;
-        struct outcome o = { .word = word, .exit_code = end->exit_code, .signal = end->signal };
-
-        json_member_text(w, "outcome", outcome_name(word));
-        json_member_int(w, "exit_code", outcome_status(&o));
-        if (word == OUTCOME_SIGNALED)
-                json_member_int(w, "signal", end->signal);
-        json_member_int(w, "duration_ms", (int64_t)end->duration_ms);
-        json_member_int(w, "cpu_ms", (int64_t)end->cpu_ms);
-        json_member_int(w, "memory_peak_kb", (int64_t)end->memory_peak_kb);
-        outcome_write_limits(w, end->reached);
-}
-
 /* Names the limit, so that the reader knows what to raise. */
 static void
-write_timed_out(struct json_writer *w, const struct mcp_request *r, const struct channel_end *end)
+write_explained(struct json_writer *w, const struct mcp_request *r, const struct outcome *o)
 {
         struct error e;
 
-        if (!end || end->word != OUTCOME_TIMED_OUT)
+        if (!outcome_explain(o->word, &r->exec.limit, &e))
                 return;
-        time_limit_passed(&r->exec.limit, &e);
         json_member_text(w, "message", e.message);
-        json_member_text(w, "hint", e.hint);
+        if (e.hint[0] != '\0')
+                json_member_text(w, "hint", e.hint);
+}
+
+/* How it ended, or what it printed so far, as this answer shows it. */
+static struct outcome
+outcome_shown(const struct mcp_request *r, const struct channel_end *end, size_t out_len,
+              size_t err_len)
+{
+        struct outcome o =
+                end ? ending_of(end)
+                    : (struct outcome){ .word = OUTCOME_LOST, .dropped_bytes = r->exec.gone_bytes };
+
+        if (o.stdout_bytes < r->out.total)
+                o.stdout_bytes = r->out.total;
+        if (o.stderr_bytes < r->err.total)
+                o.stderr_bytes = r->err.total;
+        o.dropped_bytes += (r->out.came - out_len) + (r->err.came - err_len);
+        return o;
 }
 
 /* `end` NULL: the command still runs. */
@@ -84,8 +84,7 @@ answer(struct mcp_request *r, const struct channel_end *end, const struct record
 {
         struct json_writer w;
         size_t out_len = shown_len(&r->out, shown_of(r)), err_len = shown_len(&r->err, shown_of(r));
-        uint64_t dropped = (end ? end->dropped_bytes : r->exec.gone_bytes) +
-                           (r->out.came - out_len) + (r->err.came - err_len);
+        struct outcome o = outcome_shown(r, end, out_len, err_len);
         bool is_fine = !end || (end->word == OUTCOME_EXITED && end->exit_code == 0);
 
         json_init(&w, false);
@@ -94,20 +93,17 @@ answer(struct mcp_request *r, const struct channel_end *end, const struct record
         json_member_text(&w, "state", end ? "ended" : "running");
         if (r->exec.pid > 0)
                 json_member_int(&w, "pid", (int64_t)r->exec.pid);
+        ending_write_limit(&w, &r->exec.limit);
         if (end)
-                write_end(&w, end);
+                ending_write(&w, &o);
+        else
+                ending_write_bytes(&w, &o);
         write_stream(&w, "stdout", &r->out, out_len);
         write_stream(&w, "stderr", &r->err, err_len);
-        json_member_int(&w, "stdout_bytes",
-                        (int64_t)(end && end->stdout_bytes > r->out.total ? end->stdout_bytes
-                                                                          : r->out.total));
-        json_member_int(&w, "stderr_bytes",
-                        (int64_t)(end && end->stderr_bytes > r->err.total ? end->stderr_bytes
-                                                                          : r->err.total));
         json_member_int(&w, "stdout_offset", (int64_t)(r->out.total - out_len));
         json_member_int(&w, "stderr_offset", (int64_t)(r->err.total - err_len));
-        json_member_int(&w, "dropped_bytes", (int64_t)dropped);
-        write_timed_out(&w, r, end);
+        if (end)
+                write_explained(&w, r, &o);
         tools_refused_members(&w, refused);
         json_close_map(&w);
         request_structured(r, &w, !is_fine);

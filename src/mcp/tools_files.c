@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
+#include "api/ending.h"
 #include "api/file_error.h"
-#include "event/outcome.h"
 #include "mcp/server.h"
 #include "mcp/tools_fields.h"
 #include "wire/file.h"
@@ -47,9 +47,7 @@ has_succeeded(struct mcp_request *r, const struct channel_end *end)
         if (end->word == OUTCOME_EXITED && end->exit_code == 0)
                 return true;
         if (end->word != OUTCOME_EXITED)
-                (void)file_ended_read(&e, outcome_name(end->word < OUTCOME_MAX
-                                                               ? (enum outcome_word)end->word
-                                                               : OUTCOME_LOST));
+                (void)file_ended_read(&e, outcome_name(ending_of(end).word));
         else
                 (void)file_error_read(&e, end->exit_code,
                                       r->err.bytes.text ? r->err.bytes.text : "", r->err.bytes.len);

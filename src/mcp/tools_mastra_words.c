@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/outcome.h"
+#include "api/ending.h"
 #include "mcp/tools_mastra.h"
 
 /* -- arguments
@@ -134,10 +134,7 @@ mastra_answer(struct mcp_request *r, struct mcp_bytes *take_text, bool is_error)
 int
 mastra_exit_code(const struct channel_end *end)
 {
-        struct outcome o = { .word = end->word < OUTCOME_MAX ? (enum outcome_word)end->word
-                                                             : OUTCOME_LOST,
-                             .exit_code = end->exit_code,
-                             .signal = end->signal };
+        struct outcome o = ending_of(end);
 
         return outcome_status(&o);
 }

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/ending.h"
 #include "api/operation.h"
 #include "codec/codec.h"
 #include "codec/encode.h"
 #include "event/lookup.h"
-#include "event/outcome.h"
 #include "http/pour.h"
 
 /* -- output
@@ -161,21 +161,6 @@ exec_view_fini(struct exec_view *v)
         capture_fini(&v->streams[1]);
 }
 
-static struct outcome
-outcome_of(const struct channel_end *end)
-{
-        return (struct outcome){ .word = end->word < OUTCOME_MAX ? (enum outcome_word)end->word
-                                                                 : OUTCOME_LOST,
-                                 .exit_code = end->exit_code,
-                                 .signal = end->signal,
-                                 .duration_ms = end->duration_ms,
-                                 .cpu_ms = end->cpu_ms,
-                                 .memory_peak_kb = end->memory_peak_kb,
-                                 .stdout_bytes = end->stdout_bytes,
-                                 .stderr_bytes = end->stderr_bytes,
-                                 .dropped_bytes = end->dropped_bytes };
-}
-
 static void
 write_uint(struct json_writer *w, const char *name, uint64_t value)
 {
@@ -183,39 +168,14 @@ write_uint(struct json_writer *w, const char *name, uint64_t value)
         json_uint(w, value);
 }
 
-/* Writes a member about the end of the exec. Returns 1 if it was written. */
+/* Writes a member about the end of the exec. Returns 1 if there is such a member. */
 static int
-write_ending(struct json_writer *w, uint16_t tag, const char *name, const struct exec_view *v)
+write_ending(struct json_writer *w, uint16_t tag, const struct exec_view *v)
 {
-        struct outcome o = outcome_of(&v->end);
-        const struct {
-                uint16_t tag;
-                uint64_t value;
-        } numbers[] = {
-                { FIELD_DURATION, o.duration_ms },
-                { FIELD_CPU, o.cpu_ms },
-                { FIELD_MEMORY_PEAK, o.memory_peak_kb },
-                { FIELD_STDOUT_BYTES, o.stdout_bytes },
-                { FIELD_STDERR_BYTES, o.stderr_bytes },
-                { FIELD_DROPPED, o.dropped_bytes + v->streams[0].let_go + v->streams[1].let_go },
-        };
+        struct outcome o = ending_of(&v->end);
 
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-                if (numbers[i].tag == tag) {
-                        write_uint(w, name, numbers[i].value);
-                        return 1;
-                }
-        }
-        if (tag == FIELD_LIMITS_REACHED)
-                outcome_write_limits(w, v->end.reached);
-        else if (tag == FIELD_OUTCOME)
-                json_member_text(w, name, outcome_name(o.word));
-        else if (tag == FIELD_EXIT_CODE)
-                json_member_int(w, name, outcome_status(&o));
-        else if (tag == FIELD_SIGNAL && o.signal > 0)
-                json_member_int(w, name, o.signal);
-        return tag == FIELD_OUTCOME || tag == FIELD_EXIT_CODE || tag == FIELD_SIGNAL ||
-               tag == FIELD_LIMITS_REACHED;
+        o.dropped_bytes += v->streams[0].let_go + v->streams[1].let_go;
+        return ending_write_member(w, tag, &o);
 }
 
 /*
@@ -296,7 +256,7 @@ write_known(struct json_writer *w, uint16_t tag, const char *name, struct exec_v
                 json_member_text(w, name,
                                  v->is_ended || strcmp(known, "ended") == 0 ? "ended" : "running");
         else
-                return (v->is_ended && write_ending(w, tag, name, v)) ||
+                return (v->is_ended && write_ending(w, tag, v)) ||
                        (v->has_output && write_output(w, tag, name, v, holes, is_base64));
         return 1;
 }

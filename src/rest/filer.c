@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/ending.h"
 #include "api/file_error.h"
-#include "event/outcome.h"
 #include "loop/later.h"
 #include "rest/ask.h"
 #include "rest/exec_view.h"
@@ -106,10 +106,7 @@ on_end(struct follow *follow, const struct channel_end *end)
                 if (end->word == OUTCOME_EXITED)
                         (void)file_error_read(&e, end->exit_code, f->failed_path, f->failed_len);
                 else
-                        (void)file_ended_read(&e,
-                                              outcome_name(end->word < OUTCOME_MAX
-                                                                   ? (enum outcome_word)end->word
-                                                                   : OUTCOME_LOST));
+                        (void)file_ended_read(&e, outcome_name(ending_of(end).word));
                 filer_fail(f, &e);
         }
 }

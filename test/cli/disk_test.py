@@ -69,7 +69,7 @@ def holds_more_than_memory():
         check("`carrel plan` says so", "/tmp and /home/agent: on an image of fixed size" in text and "count against memory_mb" in text, text)
         ws.write("SANDBOX.md", ws.read("SANDBOX.md").replace(b"{carrel: {", b"{carrel: {disk: memory"))
         status, answer = ws.json(fill(400))
-        check("(control) disk: memory, and the same is oom_killed", answer["event"] == "oom_killed", status, answer)
+        check("(control) disk: memory, and the same is oom_killed", answer["outcome"] == "oom_killed", status, answer)
         text = plan(ws)
         check("... as `carrel plan` says", "they are memory: what they hold counts against memory_mb" in text and "image" not in text, text)
 
@@ -167,7 +167,7 @@ def small_disk(folder, rows):
             p.stdin.write(b"\n")
             p.stdin.flush()
             answer = json.loads(p.communicate(timeout=ALWAYS)[0])
-            check("the disk behind it runs full: the sandbox is stopped, and the host keeps its last bytes", answer["event"] == "policy_killed", answer)
+            check("the disk behind it runs full: the sandbox is stopped, and the host keeps its last bytes", answer["outcome"] == "policy_killed", answer)
     finally:
         subprocess.run(["umount", "-l", at], check=True)
 

@@ -36,7 +36,7 @@ def run(counts):
         done = ws.run(FILL)
         check("run: a full private disk is named, with the field to raise", len(words_of(done.stderr)) == 1 and DISK in words_of(done.stderr)[0] and done.returncode == 0, done)
         got = json.loads(ws.run(FILL, "--json").stdout)
-        check("  in --json", got.get("limits_reached") == ["disk_mb"] and got["event"] == "exited", got)
+        check("  in --json", got.get("limits_reached") == ["disk_mb"] and got["outcome"] == "exited", got)
         done = ws.run(["sh", "-c", "dd if=/dev/zero of=/tmp/x bs=1M count=4 2>/dev/null"])
         check("  and half a disk is not", words_of(done.stderr) == [], done)
         got = json.loads(ws.run(["true"], "--json").stdout)

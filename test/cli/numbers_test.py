@@ -40,7 +40,7 @@ def text_of(path, number):
 def ended(text):
     with Workspace(text) as ws:
         status, answer = ws.json(["true"])
-        return status, answer.get("event"), (answer.get("error") or {}).get("code"), answer
+        return status, answer.get("outcome"), (answer.get("error") or {}).get("code"), answer
 
 
 def main():
@@ -68,7 +68,7 @@ def usage():
     with Workspace() as ws:
         script = "head -c 20000000 /dev/zero | tail -c 20000000 | sleep 100 & while :; do :; done"
         status, answer = ws.json(["sh", "-c", script], "--timeout", "1200ms")
-        check("a command that its time limit ended says what it used", answer["event"] == "timed_out" and answer["cpu_ms"] > 0 and answer["memory_peak_kb"] > 15000, answer)
+        check("a command that its time limit ended says what it used", answer["outcome"] == "timed_out" and answer["cpu_ms"] > 0 and answer["memory_peak_kb"] > 15000, answer)
 
 
 if __name__ == "__main__":

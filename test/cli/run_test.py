@@ -29,7 +29,7 @@ MIB = 1 << 20
 BLOB, INPUT = (64, 100) if DEEP else (16, 25)       # MiB
 STATUSES = range(256) if DEEP else (0, 1, 2, 3, 17, 63, 64, 100, *range(123, 145), 191, 192, 254, 255)
 WORDS = ("exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost")
-MEMBERS = {"id", "event", "exit_code", "signal", "timed_out", "oom_killed", "duration_ms", "cpu_ms", "memory_peak_kb", "stdout_bytes",
+MEMBERS = {"id", "outcome", "exit_code", "timeout_ms", "timeout_by", "timed_out", "duration_ms", "cpu_ms", "memory_peak_kb", "stdout_bytes",
            "stderr_bytes", "dropped_bytes", "stdout", "stderr", "truncated", "left_behind", "errors", "warnings"}
 BASE_SET = {"PATH", "HOME", "TERM", "LANG", "PWD", "USER", "LOGNAME", "SHELL"}
 RETRIES = {"npm_config_fetch_retries", "PIP_RETRIES", "CARGO_NET_RETRY", "UV_HTTP_RETRIES"}     # if network.egress lists nothing
@@ -91,15 +91,15 @@ def endings():
         wrong = []
         for number in [n for n in range(1, 32) if n not in (17, 18, 19, 20, 21, 22, 23, 28)]:
             status, answer = ws.json(["python3", "-c", "import os,signal;signal.signal(%d,0) if %d not in (9,19) else 0;os.kill(os.getpid(),%d)" % ((number,) * 3)])
-            if status != 128 + number or (answer["event"], answer["signal"], answer["exit_code"]) != ("signaled", number, None):
+            if status != 128 + number or (answer["outcome"], answer.get("signal"), answer["exit_code"]) != ("signaled", number, 128 + number):
                 wrong.append("signal %d: status %d, %s" % (number, status, answer))
         report("each deadly signal is told as itself, status 128 + its number", wrong)
         status, answer = ws.json(["sh", "-c", "echo out; echo err >&2; exit 3"])
         check("--json has exactly its members", set(answer) == MEMBERS, sorted(answer))
-        check("--json tells the ending", (status, answer["event"], answer["exit_code"], answer["signal"], answer["stdout"], answer["stderr"],
+        check("--json tells the ending", (status, answer["outcome"], answer["exit_code"], answer.get("signal"), answer["stdout"], answer["stderr"],
               answer["truncated"], answer["dropped_bytes"]) == (3, "exited", 3, None, "out\n", "err\n", False, 0), answer)
         status, answer = ws.json(["sh", "-c", "exit 143"])
-        check("status 143 by itself is no signal", (status, answer["event"], answer["exit_code"]) == (143, "exited", 143), answer)
+        check("status 143 by itself is no signal", (status, answer["outcome"], answer["exit_code"]) == (143, "exited", 143), answer)
         rows = [("nothing-of-this-name", 127, "command_not_found"), ("/workspace/SANDBOX.md", 126, "command_not_executable"), ("/etc", 126, "command_not_executable")]
         for name, want, code in rows:
             status, answer = ws.json([name])
@@ -120,8 +120,8 @@ def timeout_of(name, last):
             later = len(ws.read("beat") or b"")
         if size:
             break
-    check("timeout, %s: one ending, timed_out" % name, (status, answer["event"], answer["timed_out"], answer["exit_code"]) ==
-          (124, "timed_out", True, None) and answer["error"]["code"] == "sandbox_timeout", status, answer)
+    check("timeout, %s: one ending, timed_out" % name, (status, answer["outcome"], answer["timed_out"], answer["exit_code"]) ==
+          (124, "timed_out", True, 124) and answer["error"]["code"] == "sandbox_timeout", status, answer)
     check("timeout, %s: returns long before the command would" % name, timeout_ms * 0.9 / 1000 < took < ALWAYS, took)
     check("timeout, %s: the double-forked heartbeat ran and has stopped" % name, 0 < size == later, size, later)
 
@@ -348,7 +348,7 @@ def signals():
             time.sleep(0.01)
         p.terminate()
         out, _ = p.communicate(timeout=ALWAYS)
-        check("a command that a signal ends is `signaled`", p.returncode == 143 and json.loads(out)["event"] == "signaled", p.returncode, out)
+        check("a command that a signal ends is `signaled`", p.returncode == 143 and json.loads(out)["outcome"] == "signaled", p.returncode, out)
         p = subprocess.Popen(ws.argv(["sh", "-c", "trap '' TERM INT HUP QUIT; echo ready; while :; do sleep 0.01; done"]),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         p.stdout.readline()
@@ -400,7 +400,7 @@ def aip_limits():
         start = time.monotonic()
         status, answer = ws.json(["sh", "-c", "sleep 1000 & sleep 1000"])
         took = time.monotonic() - start
-        check("A36-074: timeout_ms kills the whole tree", status == 124 and answer["timed_out"] and answer["exit_code"] is None and 0.45 < took < ALWAYS and
+        check("A36-074: timeout_ms kills the whole tree", status == 124 and answer["timed_out"] and answer["exit_code"] == 124 and 0.45 < took < ALWAYS and
               answer["error"]["code"] == "sandbox_timeout", took, answer)
     for unit in (0.25, 2, 20):     # seconds; a busy machine needs longer for the same work
         with Workspace(limits="timeout_ms: %d" % (unit * 2500)) as ws:
@@ -422,18 +422,18 @@ def aip_limits():
         if any("memory_mb" in w["warning"] if "warning" in w else "memory_mb" in str(w) for w in answer.get("warnings", [])):
             check("A36-076: memory_mb cannot be held here, and says so by name", status == 0 and "limit_unenforceable:memory_mb" in json.dumps(answer), answer)
         else:
-            check("A36-076: memory_mb is a hard cap", status == 137 and answer["event"] == "oom_killed" and answer["oom_killed"] and
+            check("A36-076: memory_mb is a hard cap", status == 137 and answer["outcome"] == "oom_killed" and
                   answer["error"]["code"] == "sandbox_oom", status, answer)
         check("A36-076: a second sandbox keeps running", out == b"still\n" and p.returncode == 0, out)
     with Workspace(limits="cpu_ms: 300, timeout_ms: 100000") as ws:
         status, answer = least_cpu(ws, "while :; do :; done", 600)
         if "limit_unenforceable:cpu_ms" in json.dumps(answer.get("warnings")):
-            check("A36-077: cpu_ms is coarse here, says so by name, and still ends the command", status == 137 and answer["event"] == "cpu_limit", answer)
+            check("A36-077: cpu_ms is coarse here, says so by name, and still ends the command", status == 137 and answer["outcome"] == "cpu_limit", answer)
         else:
-            check("A36-077: cpu_ms caps CPU time", status == 137 and answer["event"] == "cpu_limit" and 300 <= answer["cpu_ms"] <= 600 and
+            check("A36-077: cpu_ms caps CPU time", status == 137 and answer["outcome"] == "cpu_limit" and 300 <= answer["cpu_ms"] <= 600 and
                   answer["error"]["code"] == "sandbox_cpu_limit", answer)
             status, answer = least_cpu(ws, "while :; do sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; done", 700)
-            check("A36-077: ... of children too", answer["event"] == "cpu_limit" and 300 <= answer["cpu_ms"] <= 700, answer)
+            check("A36-077: ... of children too", answer["outcome"] == "cpu_limit" and 300 <= answer["cpu_ms"] <= 700, answer)
         check("A36-077: waiting is free", ws.run(["sleep", "0.6"]).returncode == 0)
 
 

@@ -189,12 +189,12 @@ def w08_strict(rig, person):
     work = new(person)
     done = run(rig, person, work, "echo evil >sub/.envrc", text=manifest(carrel={"protect": "strict"}))
     told = json.loads(done.out)
-    rig.tap.ok(done.status == 137 and told["event"] == "policy_killed" and [(k["what"], os.path.basename(k["name"])) for k in left(done)] == [("refused", ".envrc")] and
+    rig.tap.ok(done.status == 137 and told["outcome"] == "policy_killed" and [(k["what"], os.path.basename(k["name"])) for k in left(done)] == [("refused", ".envrc")] and
                not os.path.exists(os.path.join(work, "sub/.envrc")), f"W08 protect: strict: the outcome says it ({person.name})", *done.tell())
     work = new(person)
     done = run(rig, person, work, "i=0; while [ $i -lt 100 ]; do mkdir d$i; echo >d$i/.envrc; i=$((i + 1)); done")
     told = json.loads(done.out)
-    rig.tap.ok(done.status == 137 and told["event"] == "policy_killed" and len(entries(done, "moved")) == 64 and len(entries(done, "stuck")) == 1, f"W08 more than are moved: the outcome says it ({person.name})",
+    rig.tap.ok(done.status == 137 and told["outcome"] == "policy_killed" and len(entries(done, "moved")) == 64 and len(entries(done, "stuck")) == 1, f"W08 more than are moved: the outcome says it ({person.name})",
                *done.tell()[:3])
 
 

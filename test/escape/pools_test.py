@@ -120,7 +120,7 @@ def sockets():
         if "limit_unenforceable:memory_mb" in json.dumps(answer.get("warnings", [])):
             report("D12: buffers of sockets count as memory", skip="this host does not cap memory for us, and says so")
             return
-        is_over = answer["event"] in ("oom_killed", "timed_out")
+        is_over = answer["outcome"] in ("oom_killed", "timed_out")
         check("D12: buffers of sockets count as memory", is_over or int(answer["stdout"]) <= 80, status, answer)
         if has_layers():
             done = ws.without("limits", ["python3", "-c", UNREAD])
@@ -187,7 +187,7 @@ def inodes():
             if done.returncode not in (0, 124, 125, 137) or not done.stdout:
                 report("D12: %d files on a disk of 3000 inodes" % count, skip="no file system of its own may be mounted here")
                 continue
-            check("D12: %d files on a disk of 3000 inodes: %s" % (count, event), json.loads(done.stdout).get("event") == event, done)
+            check("D12: %d files on a disk of 3000 inodes: %s" % (count, event), json.loads(done.stdout).get("outcome") == event, done)
 
 
 # struct sock_fprog with one instruction: SECCOMP_RET_ALLOW.

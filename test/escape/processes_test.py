@@ -205,12 +205,12 @@ def fidelity():
     """
     with Workspace(limits="timeout_ms: 400") as ws:
         wrong, numbers = [], [n for n in range(1, 65) if n not in (32, 33) and (DEEP or n <= 34 or n == 64)]      # those two are the C library's own
-        wrong += judge_ending(ws, 19, (124, "timed_out", None, None))
+        wrong += judge_ending(ws, 19, (124, "timed_out", None, 124))
     with Workspace() as ws:
         for n in (n for n in numbers if KEEPS.get(n) != "stops"):
-            wrong += judge_ending(ws, n, (0, "exited", None, 0) if n in KEEPS else (128 + n, "signaled", n, None))
+            wrong += judge_ending(ws, n, (0, "exited", None, 0) if n in KEEPS else (128 + n, "signaled", n, 128 + n))
         report("C11: each of %d signals is told as itself" % len(numbers), wrong)
-        tells = [ws.json(["sh", "-c", s])[1]["event"] for s in ("exit 143", "kill -TERM $$")]
+        tells = [ws.json(["sh", "-c", s])[1]["outcome"] for s in ("exit 143", "kill -TERM $$")]
         check("C11: a status of 143 and a signal of 15 are told apart", tells == ["exited", "signaled"], tells)
     if shutil.which("bwrap"):
         codes = [subprocess.run(["bwrap", "--ro-bind", "/", "/", "--unshare-pid", "sh", "-c", s], timeout=300, check=False).returncode for s in ("exit 143", "kill -TERM $$")]
@@ -221,7 +221,7 @@ def fidelity():
 
 def judge_ending(ws, n, want):
     status, answer = ws.json(["python3", "-S", "-c", DIE, str(n)])
-    got = (status, answer["event"], answer.get("signal"), answer.get("exit_code"))
+    got = (status, answer["outcome"], answer.get("signal"), answer.get("exit_code"))
     return [] if got == want else [(n, got, want)]
 
 

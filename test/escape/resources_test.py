@@ -88,12 +88,12 @@ def memory():
     with Workspace(limits="memory_mb: 64, timeout_ms: 20000", carrel="limits: {pids: 40}") as ws:
         status, answer = ws.json(["python3", "-c", TOUCH])
         unheld = is_unheld(answer, "memory_mb")
-        check("D02: twice the memory: oom_killed, or a warning by name", unheld if status == 0 else (status, answer["event"]) == (137, "oom_killed"), status, answer)
+        check("D02: twice the memory: oom_killed, or a warning by name", unheld if status == 0 else (status, answer["outcome"]) == (137, "oom_killed"), status, answer)
         if has_layers() and not unheld:
             check("D02: (control) with limits off it ends well", ws.without("limits", ["python3", "-c", TOUCH]).returncode == 0)
         for name, script in (("a memfd", MEMFD), ("shared memory", SHM)):
             status, answer = ws.json(["python3", "-c", script])
-            check("D03: %s is counted as memory" % name, is_unheld(answer, "memory_mb") if status == 0 else (status, answer["event"]) == (137, "oom_killed"), status, answer)
+            check("D03: %s is counted as memory" % name, is_unheld(answer, "memory_mb") if status == 0 else (status, answer["outcome"]) == (137, "oom_killed"), status, answer)
             if has_layers() and not unheld:
                 done = ws.without("limits", ["python3", "-c", script])
                 check("D03: (control) with limits off %s holds twice as much" % name, done.stdout == b"all\n", done)
@@ -101,7 +101,7 @@ def memory():
         check("D05: a file four times the memory is no failure", done.returncode == 0 and done.stdout.strip() == b"268435456", done)
         if not unheld:
             status, answer = ws.json(["python3", "-c", MEMFD.replace("range(128)", "range(256)")])
-            check("D05: (control) as many bytes that are memory are one", answer["event"] == "oom_killed", status, answer)
+            check("D05: (control) as many bytes that are memory are one", answer["outcome"] == "oom_killed", status, answer)
 
 
 def makes_images():
@@ -199,11 +199,11 @@ def processor():
         check("D08: (control) who does not ask is neither held nor warned", status == 0 and not is_unheld(answer, "cpu_millicores") and not answer["warnings"], answer)
     with Workspace(limits="cpu_ms: 300, timeout_ms: 100000") as ws:
         status, answer = ws.json(["python3", "-c", SPIN % 1])
-        check("D08: cpu_ms ends a spinning tree", answer["event"] == "cpu_limit" or is_unheld(answer, "cpu_ms"), status, answer)
+        check("D08: cpu_ms ends a spinning tree", answer["outcome"] == "cpu_limit" or is_unheld(answer, "cpu_ms"), status, answer)
         if has_layers() and not is_unheld(answer, "cpu_ms"):
             env = {**os.environ, "CARREL_TEST_DISABLE": "limits,rlimits"}
             done = ws.run(["python3", "-c", SPIN % 1], "--json", "--timeout", "800ms", program=LAYERS, env=env)
-            check("D08: (control) with limits off it runs on past that", json.loads(done.stdout)["event"] != "cpu_limit" or
+            check("D08: (control) with limits off it runs on past that", json.loads(done.stdout)["outcome"] != "cpu_limit" or
                   json.loads(done.stdout)["cpu_ms"] > 600, done)
 
 

@@ -302,7 +302,7 @@ def w02_strict(rig, person):
         done = rig.run(person, ["sh", "-c", "mkdir .cursor; sleep 600 & wait" if off is None else "mkdir .cursor"], work, off=off, options=["--json"])
         told = json.loads(done.out)
         if off is None:
-            rig.tap.ok(done.status == 137 and told["event"] == "policy_killed" and [k["what"] for k in told["left_behind"]] == ["refused"] and
+            rig.tap.ok(done.status == 137 and told["outcome"] == "policy_killed" and [k["what"] for k in told["left_behind"]] == ["refused"] and
                        not os.path.exists(os.path.join(work, ".cursor")), f"W02 protect: strict {label} the command ({person.name})", done.out)
         else:
             rig.tap.ok(done.status == 0 and os.path.exists(os.path.join(work, ".cursor")), f"W02 protect: strict {label} ({person.name})", done.out)

@@ -214,7 +214,7 @@ class InRun:
             got = json.loads(done.stdout)
         except ValueError:
             got = {"stderr": repr(done)}
-        return Ended(done.returncode, got.get("stdout", ""), got.get("stderr", ""), [(d["reason"], d["host"], d["message"]) for d in got.get("denials", [])],
+        return Ended(done.returncode, got.get("stdout", ""), got.get("stderr", ""), [(d["reason"], d["host"], d["message"]) for d in got.get("denied", [])],
                      time.monotonic() - begin)
 
 

@@ -157,7 +157,7 @@ def run_reaches(world):
     said = lines(got)
     check("A36-120: a run reaches what its list names: https, http, a wildcard, other ports by name", status == 0 and said.get("https") == "True" and
           said.get("http") == "'HTTP/1.1 200'" and said.get("wild") == "True" and "SELECT" in said.get("db", "") and "220 here" in said.get("ssh", ""), got)
-    check("  and tells of no refusal", "denials" not in got, got.get("denials"))
+    check("  and tells of no refusal", "denied" not in got, got.get("denied"))
 
 
 def run_refuses(world):
@@ -165,10 +165,10 @@ def run_refuses(world):
     before = (world.https.count, world.http.count, world.db.count)
     status, got = run.json("python3", "-c", world.code(REFUSE))
     expect_refused("A36-120: neighbours of what is listed are not reached, by no way", lines(got), world, before)
-    told = {d["reason"]: d for d in got.get("denials", [])}
-    check("A36-121: a listed name that leads to private and link-local addresses is blocked at connect time", "private_address" in told, got.get("denials"), got.get("stderr"))
+    told = {d["reason"]: d for d in got.get("denied", [])}
+    check("A36-121: a listed name that leads to private and link-local addresses is blocked at connect time", "private_address" in told, got.get("denied"), got.get("stderr"))
     check("  the run tells what was refused, which rule is missing, and how to ask", status == 0 and {"not_listed", "no_name", "sni_mismatch"} <= set(told) and
-          "denied.test" in told["not_listed"]["message"] and "SANDBOX.md" in told["not_listed"]["message"], got.get("denials"))
+          "denied.test" in told["not_listed"]["message"] and "SANDBOX.md" in told["not_listed"]["message"], got.get("denied"))
     done = subprocess.run(run.argv("getent", "hosts", "denied.test", options=()), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
     check("  in words, too", b"carrel: refused" in done.stderr and b"denied.test is not in network.egress" in done.stderr, done.stderr)
 
@@ -176,7 +176,7 @@ def run_refuses(world):
 def run_counts(_):
     run = Run()
     _, got = run.json("python3", "-c", PRELUDE + ASK_MANY)
-    told = [(i["host"], i["count"]) for i in got.get("denials", [])]
+    told = [(i["host"], i["count"]) for i in got.get("denied", [])]
     check("of many things a run lists the first %d, with how often each, and counts every other request" % KEPT,
           told == [("same.denied.test", 100)] + [("%d.denied.test" % n, 2) for n in range(KEPT - 1)] and got.get("denied_more") == 400 - 2 * (KEPT - 1), got)
     done = subprocess.run(run.argv("python3", "-c", PRELUDE + ASK_MANY, options=()), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
@@ -191,7 +191,7 @@ def run_without_list(world):
     check("an empty list is no wall and no network", said.get("name") == "none" and said.get("tcp") == "ENETUNREACH", got)
     run = Run({**MANIFEST, "network": {"egress": []}, "metadata": {"carrel": {"egress": {}}}})
     _, got = run.json("python3", "-c", world.code('print("name", ask("allowed.test")[0])\nprint("tls", tls("203.0.113.7", "allowed.test"))\n'))
-    said, told = lines(got), {d["reason"] for d in got.get("denials", [])}
+    said, told = lines(got), {d["reason"] for d in got.get("denied", [])}
     check("  with metadata.carrel.egress it is a wall that lets nothing through, and tells it", said.get("name") == "3" and "HTTP" not in said.get("tls", "HTTP") and
           {"not_listed", "no_name"} <= told, got)
 
@@ -315,14 +315,14 @@ def run_capped(world):
     said = lines(got)
     check("a sixth connection where the host permits five is reset; the five stay, and one that ends makes room", status == 0 and
           said.get("sixth") in ("'ECONNRESET'", "b''") and "STILL" in said.get("first", "") and said.get("after") == "True", got)
-    check("  and it is told", any(d["reason"] == "too_many_connections" for d in got.get("denials", [])), got.get("denials"))
+    check("  and it is told", any(d["reason"] == "too_many_connections" for d in got.get("denied", [])), got.get("denied"))
     plan = subprocess.run([CARREL, "plan", "--steps", *run.argv("true", options=())[2:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
     check("  `carrel plan` shows the smaller cap, and warns", b"at most connections 5" in plan.stdout and b"egress_cap_narrowed" in plan.stderr, plan.stdout[-3000:], plan.stderr)
     status, got = Run(capped({"bytes_out": 1000})).json("python3", "-c", world.code(MUCH))
     said = lines(got)
     check("bytes beyond the cap: the connection is reset, and every later one", status == 0 and said.get("within") == "500" and
           said.get("beyond") in ("'ECONNRESET'", "'EPIPE'", "'closed'") and said.get("again") in ("'ECONNRESET'", "'EPIPE'", "b''"), got)
-    check("  and it is told", any(d["reason"] == "bytes_exhausted" for d in got.get("denials", [])), got.get("denials"))
+    check("  and it is told", any(d["reason"] == "bytes_exhausted" for d in got.get("denied", [])), got.get("denied"))
 
 
 def has_loader(path):
@@ -431,7 +431,7 @@ def run_flooded(_):
     begin = time.monotonic()
     _, got = Run().json("python3", "-c", PRELUDE + FLOOD)
     took = time.monotonic() - begin
-    refused = sum(i["count"] for i in got.get("denials", [])) + got.get("denied_more", 0)
+    refused = sum(i["count"] for i in got.get("denied", [])) + got.get("denied_more", 0)
     check("a run is refused no more than so many requests a second, after a burst", BURST <= refused <= BURST + RATE * (took + 1), refused, took, got)
 
 

@@ -71,7 +71,7 @@ class World:
 
 
 def reasons(got):
-    return {d["reason"]: d["message"] for d in got.get("denials", got.get("denied", []))}
+    return {d["reason"]: d["message"] for d in got.get("denied", [])}
 
 
 def expect_reached(what, said, world, before):

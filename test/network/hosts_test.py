@@ -48,7 +48,7 @@ def hear(names, rules, allow=None):
     manifest = {"provider": "local", "config": {}, "limits": {"timeout_ms": 280000}, "network": {"egress": allow or ["%s:%d" % (n, PORT) for n in names]}}
     run = Run(manifest, {**RULES, **rules})
     status, got = run.json("python3", "-c", HEAR.replace("%r", repr(list(names))))
-    return run, lines(got), {d["host"]: d for d in got.get("denials", [])}, (status, got)
+    return run, lines(got), {d["host"]: d for d in got.get("denied", [])}, (status, got)
 
 
 def from_hosts(server):

@@ -54,7 +54,7 @@ class Project:
         shutil.rmtree(self.folder)
 
 
-def denied(answer, name="denials"):
+def denied(answer, name="denied"):
     return {(d["reason"], d["host"]) for d in answer.get(name, [])}
 
 
@@ -132,10 +132,10 @@ def addresses(project):
     said = dict(line.split(" ", 1) for line in got["stdout"].splitlines())
     check("a connection to an address is refused at once: the network is unreachable", said.get("four") == said.get("six") == said.get("udp") == "ENETUNREACH", got)
     check("  and nothing else is there: no name server over TCP, no port of its to take", said.get("tcp53") == "ECONNREFUSED" and said.get("bind") == "EADDRINUSE", got)
-    told = [d for d in got.get("denials", []) if d["reason"] == "no_network"]
+    told = [d for d in got.get("denied", []) if d["reason"] == "no_network"]
     check("  each is counted, and the report says what to list instead", len(told) == 1 and told[0]["count"] == 3 and "network.egress in SANDBOX.md" in told[0]["message"], got)
     got = project.json("python3", "-c", "import socket\nwith socket.socket() as s: s.bind(('127.0.0.1', 0)); s.listen(); socket.create_connection(s.getsockname())\n")
-    check("  its own loopback is its own, and nothing is reported", got["exit_code"] == 0 and "denials" not in got, got)
+    check("  its own loopback is its own, and nothing is reported", got["exit_code"] == 0 and "denied" not in got, got)
 
 
 BIND = """
@@ -192,8 +192,8 @@ print("stood")
 def storm(project):
     got = project.json("sh", "-c", "python3 -c \"$0\"; getent hosts after.example", STORM)
     check("pid 1 stands what is no question, and answers the next that is one", got["stdout"] == "stood\n" and got["exit_code"] == 2 and
-          ("not_listed", "after.example") in denied(got), {k: v for k, v in got.items() if k != "denials"}, list(denied(got))[-5:])
-    check("  and what it reports is text", all(re.fullmatch(r"[a-z0-9._-]*", d["host"]) for d in got.get("denials", [])), got.get("denials"))
+          ("not_listed", "after.example") in denied(got), {k: v for k, v in got.items() if k != "denied"}, list(denied(got))[-5:])
+    check("  and what it reports is text", all(re.fullmatch(r"[a-z0-9._-]*", d["host"]) for d in got.get("denied", [])), got.get("denied"))
 
 
 # -- while it happens ----------------------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ class Workspace:
         try:
             return done.returncode, json.loads(done.stdout)
         except ValueError:
-            return done.returncode, {"event": None, "error": {"code": None}, "raw": done.stdout[:500], "err": done.stderr[:500]}
+            return done.returncode, {"outcome": None, "error": {"code": None}, "raw": done.stdout[:500], "err": done.stderr[:500]}
 
     def sh(self, script, *options, **more):
         return self.run(["sh", "-c", script], *options, **more)

@@ -351,7 +351,23 @@ class Event(Answer):
     outcome: Optional[str] = None
     """exited, signaled, timed_out, oom_killed, cpu_limit, killed, policy_killed or lost."""
     exit_code: Optional[int] = None
-    """0 to 255 of a command that exited; 124 timed out, 128 + signal."""
+    """0 to 255 of a command that exited; 128 + signal, 124 timed out, 125 lost, else 137."""
+    signal: Optional[int] = None
+    """Number of a signal. In a response: only with the outcome signaled."""
+    duration_ms: Optional[int] = None
+    """Milliseconds: to add to the timeout, or the run time of an exec."""
+    cpu_ms: Optional[int] = None
+    """CPU time used, in milliseconds. In a call: the maximum."""
+    memory_peak_kb: Optional[int] = None
+    """Largest resident size of a process, in KiB."""
+    limits_reached: List[str] = field(default_factory=list)
+    """Limits that the command reached without being ended, if any: disk_mb (the private disk was full at its end), pids (a process or thread could not be started; known if a control group counts)."""
+    stdout_bytes: Optional[int] = None
+    """Bytes written to standard output so far, kept or not."""
+    stderr_bytes: Optional[int] = None
+    """Bytes written to standard error so far, kept or not."""
+    dropped_bytes: Optional[int] = None
+    """Bytes of output that are missing in this response, counted from the requested offset (0): older than stdout_offset and stderr_offset, or above limits.output_bytes."""
     stdout: Optional[str] = None
     """Standard output."""
     stderr: Optional[str] = None
@@ -457,9 +473,9 @@ class ExecInfo(Answer):
     outcome: Optional[str] = None
     """exited, signaled, timed_out, oom_killed, cpu_limit, killed, policy_killed or lost."""
     exit_code: Optional[int] = None
-    """0 to 255 of a command that exited; 124 timed out, 128 + signal."""
+    """0 to 255 of a command that exited; 128 + signal, 124 timed out, 125 lost, else 137."""
     signal: Optional[int] = None
-    """Number of a signal."""
+    """Number of a signal. In a response: only with the outcome signaled."""
     duration_ms: Optional[int] = None
     """Milliseconds: to add to the timeout, or the run time of an exec."""
     cpu_ms: Optional[int] = None

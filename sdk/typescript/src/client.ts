@@ -196,6 +196,14 @@ export interface DaemonEvent {
         cause?: string;
         outcome?: Outcome;
         exit_code?: number;
+        signal?: number;
+        duration_ms?: number;
+        cpu_ms?: number;
+        memory_peak_kb?: number;
+        limits_reached?: string[];
+        stdout_bytes?: number;
+        stderr_bytes?: number;
+        dropped_bytes?: number;
         /** Its place: `watch({ last_event_id })` goes on behind it. */
         event_id?: string;
 }
