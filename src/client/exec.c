@@ -18,11 +18,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/start_error.h"
 #include "client/answer.h"
 #include "client/connection.h"
 #include "client/port.h"
 #include "clock/clock.h"
-#include "event/lookup.h"
 #include "event/time_limit.h"
 #include "wire/channel.h"
 #include "wire/message.h"
@@ -411,27 +411,6 @@ carrel_exec_detach(struct carrel_exec *take_x, struct carrel_error *e)
 /* -- receiving ----------------------------------------------------------------------------- */
 
 static int
-did_not_start(const struct carrel_exec *x, const struct wire_exec_failed *failed, struct error *e)
-{
-        switch (failed->stage) {
-        case WIRE_STAGE_LOOKUP:
-                return lookup_refuse(x->name, failed->sys, e);
-        case WIRE_STAGE_DIRECTORY:
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys,
-                               "the working directory%s%s cannot be entered inside",
-                               x->cwd[0] != '\0' ? " " : "", x->cwd);
-                (void)memcpy(e->path, "cwd", sizeof "cwd");
-                error_hint(e, "The call's directory (--cwd), or else the manifest's config.cwd, "
-                              "must exist inside; a mount brings it in.");
-                return -1;
-        case WIRE_STAGE_TERMINAL:
-                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "opening a terminal inside");
-        default:
-                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "starting %.200s", x->name);
-        }
-}
-
-static int
 take_end(struct carrel_exec *x, const struct channel_end *end, struct error *e)
 {
         struct outcome o = ending_of(end);
@@ -457,7 +436,7 @@ take_piece(struct carrel_exec *x, const struct channel_piece *p, struct carrel_p
                 *ret = (struct carrel_piece){ .kind = CARREL_STARTED };
                 return 1;
         case CHANNEL_FAILED:
-                return did_not_start(x, p->bytes, e);
+                return start_error_read(e, p->bytes, x->name, x->cwd);
         case CHANNEL_END:
                 *ret = (struct carrel_piece){ .kind = CARREL_END };
                 return take_end(x, p->bytes, e);

@@ -74,7 +74,7 @@ what_went_wrong_has_its_code(void **state)
                 { { 3, ENOENT, WIRE_STAGE_LOOKUP }, "command_not_found" },
                 { { 3, EACCES, WIRE_STAGE_LOOKUP }, "command_not_executable" },
                 { { 3, ENOENT, WIRE_STAGE_DIRECTORY }, "invalid_argument" },
-                { { 3, ENOMEM, WIRE_STAGE_SPAWN }, "sandbox_backend_failed" },
+                { { 3, ENOMEM, WIRE_STAGE_SPAWN }, "quota_exceeded" },
         };
         struct carrel_piece piece;
         struct carrel_error e;

@@ -137,6 +137,14 @@ not_executable(const char *name, int sys, struct error *e)
                               shown);
                 error_hint(e, "Build it for this machine, or install a build for it.");
                 break;
+        case E2BIG:
+                (void)fail_at(e, ERROR_COMMAND_NOT_EXECUTABLE, "", "too_long",
+                              "%.200s: its arguments and environment are longer than the kernel "
+                              "allows (Argument list too long)",
+                              shown);
+                error_hint(e, "Write long input to a file or to standard input. A single argument "
+                              "can have 128 KiB.");
+                break;
         case EACCES:
                 (void)fail_at(e, ERROR_COMMAND_NOT_EXECUTABLE, "", "not_executable",
                               "%.200s: Permission denied: the file is not executable", shown);

@@ -41,6 +41,7 @@ each_mistake_has_its_next_step(void **state)
                 { "./x", ELIBACC, ERROR_COMMAND_NOT_EXECUTABLE, "interpreter",
                   "sed -i 's/\\r$//' ./x" },
                 { "/etc", EISDIR, ERROR_COMMAND_NOT_EXECUTABLE, "a directory", "cwd" },
+                { "x", E2BIG, ERROR_COMMAND_NOT_EXECUTABLE, "Argument list too long", "128 KiB" },
                 { "x", ENAMETOOLONG, ERROR_COMMAND_NOT_EXECUTABLE, "File name too long", "" },
                 { NULL, EACCES, ERROR_COMMAND_NOT_EXECUTABLE, "the command: Permission denied",
                   "chmod +x FILE" },

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/lookup.h"
+#include "api/start_error.h"
 #include "mcp/server.h"
 #include "mcp/tools_fields.h"
 #include "text/utf8.h"
@@ -184,40 +184,11 @@ request_on_refused(struct mcp_call *c, const struct error *e)
 void
 request_exec_error(struct error *e, const struct wire_exec_failed *f, const struct node *arguments)
 {
-        static const struct {
-                uint32_t stage;
-                int sys;
-                enum error_code code;
-                const char *text;
-        } rows[] = {
-                { WIRE_STAGE_DIRECTORY, 0, ERROR_INVALID_ARGUMENT,
-                  "the command's working directory cannot be entered" },
-                { WIRE_STAGE_SPAWN, 2 /* ENOENT */, ERROR_COMMAND_NOT_FOUND,
-                  "the command or its interpreter was not found" },
-                { WIRE_STAGE_SPAWN, 0, ERROR_COMMAND_NOT_EXECUTABLE,
-                  "the command cannot be executed" },
-        };
         const struct node *cwd = node_find(arguments, "cwd"),
                           *name = node_at(node_find(arguments, "argv"), 0);
-        int sys = f->sys < 0 ? -f->sys : f->sys;
 
-        if (f->stage == WIRE_STAGE_DIRECTORY && cwd && cwd->kind == NODE_STRING) {
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, sys,
-                               "the command's working directory (cwd) %.200s cannot be entered",
-                               cwd->text);
-                return;
-        }
-        if (f->stage == WIRE_STAGE_LOOKUP) {
-                (void)lookup_refuse(name && name->kind == NODE_STRING ? name->text : NULL, sys, e);
-                return;
-        }
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-                if (rows[i].stage != f->stage || (rows[i].sys != 0 && rows[i].sys != sys))
-                        continue;
-                (void)fail_sys(e, rows[i].code, sys, "%s", rows[i].text);
-                return;
-        }
-        (void)fail_sys(e, ERROR_BACKEND_FAILED, sys, "the command was not started");
+        (void)start_error_read(e, f, name && name->kind == NODE_STRING ? name->text : NULL,
+                               cwd && cwd->kind == NODE_STRING ? cwd->text : NULL);
 }
 
 void

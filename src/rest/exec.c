@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/start_error.h"
 #include "base/numbers.h"
 #include "codec/codec.h"
 #include "codec/encode.h"
@@ -261,7 +262,7 @@ on_failed(struct follow *f, const struct wire_exec_failed *failed)
         struct session *s = of_follow(f);
         struct error e;
 
-        (void)exec_failed_read(&e, failed, s->name[0] ? s->name : NULL, s->cwd);
+        (void)start_error_read(&e, failed, s->name, s->cwd);
         fail_session(s, &e);
 }
 

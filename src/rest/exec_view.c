@@ -5,7 +5,6 @@
  */
 #include "rest/exec_view.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #include "api/operation.h"
 #include "codec/codec.h"
 #include "codec/encode.h"
-#include "event/lookup.h"
 #include "http/pour.h"
 
 /* -- output
@@ -310,31 +308,4 @@ exec_view_answer(struct exchange *x, int status, struct exec_view *v, int is_bas
                 pour(x, status, &w, holes.rows, holes.count);
         else
                 exchange_json(x, status, &w);
-}
-
-int
-exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *name,
-                 const char *cwd)
-{
-        switch (failed->stage) {
-        case WIRE_STAGE_LOOKUP:
-                (void)lookup_refuse(name, failed->sys, e);
-                (void)memcpy(e->path, "argv/0", sizeof "argv/0");
-                return -1;
-        case WIRE_STAGE_DIRECTORY:
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys,
-                               "the command's working directory (cwd)%s%.200s cannot be entered",
-                               cwd && *cwd ? " " : "", cwd ? cwd : "");
-                (void)memcpy(e->path, "cwd", sizeof "cwd");
-                return -1;
-        case WIRE_STAGE_TERMINAL:
-                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys,
-                                "making a terminal for the command");
-        default:
-                return fail_sys(e,
-                                failed->sys == EAGAIN || failed->sys == ENOMEM
-                                        ? ERROR_QUOTA_EXCEEDED
-                                        : ERROR_BACKEND_FAILED,
-                                failed->sys, "starting the command");
-        }
 }

@@ -62,11 +62,4 @@ void exec_view_write(struct json_writer *w, struct exec_view *v, int is_base64);
  */
 void exec_view_answer(struct exchange *x, int status, struct exec_view *v, int is_base64);
 
-/*
- * Writes why a command did not start, as an error. `name` (argv[0]) and `cwd`: the program and
- * directory that the call named, or NULL. Always returns -1.
- */
-int exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *name,
-                     const char *cwd);
-
 #endif

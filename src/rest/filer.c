@@ -10,6 +10,7 @@
 
 #include "api/ending.h"
 #include "api/file_error.h"
+#include "api/start_error.h"
 #include "loop/later.h"
 #include "rest/ask.h"
 #include "rest/exec_view.h"
@@ -64,7 +65,7 @@ on_failed(struct follow *follow, const struct wire_exec_failed *failed)
         if (failed->sys == EROFS || failed->sys == EACCES)
                 (void)file_error_read(&e, failed->sys, NULL, 0);
         else
-                (void)exec_failed_read(&e, failed, NULL, NULL);
+                (void)start_error_read(&e, failed, NULL, NULL);
         filer_fail(of(follow), &e);
 }
 

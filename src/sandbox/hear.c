@@ -14,33 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/start_error.h"
 #include "clock/clock.h"
-#include "event/lookup.h"
 #include "sandbox/session.h"
 #include "wire/message.h"
 
 enum { GRACE_MS = 10000, BODY_ROOM = 1024, LATE_MS = 2000 };
-
-static int
-exec_failed(struct session *s, const struct wire_exec_failed *failed, struct error *e)
-{
-        const char *name = s->o->argv[0];
-
-        switch (failed->stage) {
-        case WIRE_STAGE_LOOKUP:
-                return lookup_refuse(name, failed->sys, e);
-        case WIRE_STAGE_DIRECTORY:
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys,
-                               "entering the directory %.200s", s->o->cwd);
-                error_hint(e,
-                           "It must exist inside: config.cwd names it, and a mount brings it in.");
-                return -1;
-        case WIRE_STAGE_TERMINAL:
-                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "opening a terminal inside");
-        default:
-                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "starting %.200s", name);
-        }
-}
 
 static void
 command_ended(struct session *s, const struct wire_exec_ended *ended)
@@ -121,7 +100,8 @@ session_hear_guest(struct session *s)
         } else if (m.kind == WIRE_EXEC_ENDED && m.len == sizeof(struct wire_exec_ended)) {
                 command_ended(s, (const struct wire_exec_ended *)(const void *)body);
         } else if (m.kind == WIRE_EXEC_FAILED && m.len == sizeof(struct wire_exec_failed)) {
-                (void)exec_failed(s, (const struct wire_exec_failed *)(const void *)body, &e);
+                (void)start_error_read(&e, (const struct wire_exec_failed *)(const void *)body,
+                                       s->o->argv[0], s->o->cwd);
                 session_fail(s, &e);
         } else if (m.kind == WIRE_BOX_FAILED && m.len == sizeof(struct wire_failed)) {
                 const struct wire_failed *failed = (const void *)body;

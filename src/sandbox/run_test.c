@@ -378,7 +378,7 @@ static const struct failed_row failed[] = {
           ERROR_BACKEND_FAILED,
           "terminal" },
         { { .end = FAKE_EXEC_FAILED, .number = EAGAIN, .stage = WIRE_STAGE_SPAWN },
-          ERROR_BACKEND_FAILED,
+          ERROR_QUOTA_EXCEEDED,
           "starting" },
         { { .end = FAKE_BOX_FAILED, .number = ESTALE, .step = 1 },
           ERROR_MOUNT_UNRESOLVABLE,
