@@ -134,7 +134,8 @@ struct engine_calls {
         /* every process of the command, also those it left. Without a job: of all, and those of
          * forgotten ones */
         void (*kill)(struct engine *e, struct job *t);
-        /* A connection to a port inside: `connected` follows with the request's number. */
+        /* A connection to a port inside: `connected` comes with the request's number, perhaps from
+         * within. */
         void (*connect)(struct engine *e, uint32_t request, uint16_t port);
         /* Sockets for another port of the wall: `listened` follows. 0 or -errno */
         int (*listen)(struct engine *e, const struct wire_wall_listen *wanted);
