@@ -203,18 +203,6 @@ carrel_remove(struct carrel *c, const char *id, const char *path, int is_recursi
  * ---------------------------------------------------------------------------------------------------
  */
 
-static const char *
-kind_name(uint32_t kind)
-{
-        static const char *const names[] = {
-                [FILE_REGULAR] = "file",    [FILE_DIRECTORY] = "directory", [FILE_LINK] = "link",
-                [FILE_FIFO] = "fifo",       [FILE_SOCKET] = "socket",       [FILE_BLOCK] = "device",
-                [FILE_CHARACTER] = "device"
-        };
-
-        return kind < sizeof names / sizeof *names ? names[kind] : NULL;
-}
-
 static uint64_t
 milliseconds(int64_t ns)
 {
@@ -229,29 +217,24 @@ static int
 read_entry(struct arena *a, const char *bytes, size_t len, size_t *at, struct carrel_entry *ret,
            int *is_more, struct error *e)
 {
-        struct file_entry f;
+        struct file_listed l;
+        const struct file_entry *f = &l.entry;
+        int result = file_entry_next(bytes, len, at, &l);
 
-        if (len - *at < sizeof f)
-                return fail(e, ERROR_PROTOCOL, "the list of files is cut off");
-        memcpy(&f, bytes + *at, sizeof f);
-        *at += sizeof f;
-        *is_more = f.kind == FILE_MORE;
-        if (f.path_len > (*is_more ? FILE_AFTER_MAX : FILE_PATH_MAX) ||
-            f.target_len > FILE_PATH_MAX || (size_t)f.path_len + f.target_len > len - *at ||
-            (!*is_more && (!kind_name(f.kind) || f.path_len == 0)) ||
-            memchr(bytes + *at, '\0', (size_t)f.path_len + f.target_len) != NULL)
-                return fail(e, ERROR_PROTOCOL, "the list of files is malformed");
-        *ret = (struct carrel_entry){ .path = arena_copy(a, bytes + *at, f.path_len),
-                                      .kind = kind_name(f.kind),
-                                      .target = f.kind == FILE_LINK
-                                                        ? arena_copy(a, bytes + *at + f.path_len,
-                                                                     f.target_len)
+        if (result <= 0)
+                return fail(e, ERROR_PROTOCOL,
+                            result == 0 ? "the list of files is cut off"
+                                        : "the list of files is malformed");
+        *is_more = f->kind == FILE_MORE;
+        *ret = (struct carrel_entry){ .path = arena_copy(a, l.path, f->path_len),
+                                      .kind = file_kind_name(f->kind),
+                                      .target = f->kind == FILE_LINK
+                                                        ? arena_copy(a, l.target, f->target_len)
                                                         : NULL,
-                                      .size = f.size,
-                                      .modified_at_ms = milliseconds(f.mtime_ns),
-                                      .mode = f.mode & 07777,
-                                      .sys = f.sys };
-        *at += (size_t)f.path_len + f.target_len;
+                                      .size = f->size,
+                                      .modified_at_ms = milliseconds(f->mtime_ns),
+                                      .mode = f->mode & 07777,
+                                      .sys = f->sys };
         return answer_check(a, e);
 }
 

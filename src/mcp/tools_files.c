@@ -10,6 +10,7 @@
 
 #include "api/ending.h"
 #include "api/file_error.h"
+#include "codec/file_entry.h"
 #include "mcp/server.h"
 #include "mcp/tools_fields.h"
 #include "wire/file.h"
@@ -138,59 +139,13 @@ tool_read_file(struct mcp_request *r)
  * --------------------------------------------------------------------------------------------------------------------
  */
 
-static const char *
-kind_name(uint32_t kind)
-{
-        static const char *const names[] = { "",     "file",   "directory", "link",
-                                             "fifo", "socket", "device",    "device" };
-
-        return kind < sizeof names / sizeof *names ? names[kind] : "";
-}
-
-/*
- * Writes one entry at *at, and moves *at past it. For the entry that says that there are more,
- * `next_len` is the length of the next cursor, which ends there. Returns -1 if the bytes are
- * incomplete.
- */
-static int
-write_entry(struct json_writer *w, const struct mcp_bytes *bytes, size_t *at, size_t *next_len)
-{
-        struct file_entry entry;
-
-        if (bytes->len - *at < sizeof entry)
-                return -1;
-        memcpy(&entry, bytes->text + *at, sizeof entry);
-        *at += sizeof entry;
-        *next_len = 0;
-        if (entry.path_len > bytes->len - *at ||
-            entry.target_len > bytes->len - *at - entry.path_len)
-                return -1;
-        if (entry.kind != FILE_MORE) {
-                json_open_map(w);
-                json_key(w, "path");
-                json_bytes(w, bytes->text + *at, entry.path_len);
-                json_member_text(w, "kind", kind_name(entry.kind));
-                json_member_int(w, "size", (int64_t)entry.size);
-                json_member_int(w, "mode", entry.mode);
-                json_member_int(w, "modified_at_ms", entry.mtime_ns / 1000000);
-                if (entry.target_len > 0) {
-                        json_key(w, "target");
-                        json_bytes(w, bytes->text + *at + entry.path_len, entry.target_len);
-                }
-                json_close_map(w);
-        } else {
-                *next_len = entry.path_len;
-        }
-        *at += entry.path_len + entry.target_len;
-        return 0;
-}
-
 static void
 list_ended(struct mcp_call *c, const struct channel_end *end)
 {
         struct mcp_request *r = request_of(c);
+        struct file_listed listed, more = { .entry.path_len = 0 };
         struct json_writer w;
-        size_t at = 0, next_len = 0;
+        size_t at = 0;
 
         if (!has_succeeded(r, end))
                 return;
@@ -198,17 +153,21 @@ list_ended(struct mcp_call *c, const struct channel_end *end)
         json_open_map(&w);
         json_key(&w, "items");
         json_open_list(&w);
-        while (at < r->wire.len) {
-                if (write_entry(&w, &r->wire, &at, &next_len) == 0)
-                        continue;
+        while (file_entry_next(r->wire.text, r->wire.len, &at, &listed) > 0) {
+                if (listed.entry.kind == FILE_MORE)
+                        more = listed;
+                else
+                        codec_write_file(&w, &listed, 0);
+        }
+        if (at < r->wire.len) {
                 json_fini(&w);
                 answer_malformed(r);
                 return;
         }
         json_close_list(&w);
-        if (next_len > 0) {
+        if (more.entry.path_len > 0) {
                 json_key(&w, "next_cursor");
-                json_bytes(&w, r->wire.text + at - next_len, next_len);
+                json_bytes(&w, more.path, more.entry.path_len);
         }
         json_close_map(&w);
         request_structured(r, &w, false);

@@ -12,12 +12,12 @@
 #include "api/file_error.h"
 #include "codec/codec.h"
 #include "codec/encode.h"
+#include "codec/file_entry.h"
 #include "http/pour.h"
 #include "rest/ask.h"
 #include "rest/filer.h"
 #include "rest/range.h"
 #include "rest/rest.h"
-#include "text/utf8.h"
 #include "wire/file.h"
 
 static const struct exchange_hooks hooks = { .gone = filer_gone, .drained = filer_drained };
@@ -173,59 +173,6 @@ struct listing {
         char *next; /* where the next part starts, or NULL */
 };
 
-static const char *
-kind_name(uint32_t kind)
-{
-        switch (kind) {
-        case FILE_REGULAR:
-                return "file";
-        case FILE_DIRECTORY:
-                return "directory";
-        case FILE_LINK:
-                return "link";
-        case FILE_FIFO:
-                return "fifo";
-        case FILE_SOCKET:
-                return "socket";
-        default:
-                return "device";
-        }
-}
-
-static int
-is_text(const char *bytes, size_t len)
-{
-        return utf8_valid_len(bytes, len) == len;
-}
-
-static void
-write_entry(struct listing *l, const struct file_entry *entry, const char *path, const char *target)
-{
-        /*
-         * A name that is not valid text is sent as base64, so that a client can use it in a request
-         * (B20).
-         */
-        int is_base64 = l->filer.is_base64 || !is_text(path, entry->path_len) ||
-                        !is_text(target, entry->target_len);
-        struct json_writer *w = &l->w;
-
-        json_open_map(w);
-        encode_member(w, "path", path, entry->path_len, is_base64);
-        json_member_text(w, "kind", kind_name(entry->kind));
-        json_key(w, "size");
-        json_uint(w, entry->size);
-        json_member_int(w, "mode", entry->mode);
-        json_member_int(w, "modified_at_ms", entry->mtime_ns / 1000000);
-        if (entry->kind == FILE_LINK)
-                encode_member(w, "target", target, entry->target_len, is_base64);
-        if (entry->sys != 0)
-                json_member_text(w, "error", error_wire_name(file_error_code(entry->sys)));
-        if (is_base64)
-                json_member_text(w, "encoding", "base64");
-        json_close_map(w);
-        l->count++;
-}
-
 /*
  * A part names the start of the next one. This is not possible for a listing in the directory's own
  * order.
@@ -248,22 +195,20 @@ take_more(struct listing *l, const char *next, size_t len)
 static ssize_t
 take_entries(struct listing *l, const unsigned char *bytes, size_t len)
 {
-        struct file_entry entry;
+        struct file_listed listed;
         size_t at = 0;
+        int result;
 
-        while (len - at >= sizeof entry) {
-                memcpy(&entry, bytes + at, sizeof entry);
-                if (entry.path_len > 64 * 1024 || entry.target_len > 64 * 1024)
-                        return -1;
-                if (len - at < sizeof entry + entry.path_len + entry.target_len)
-                        break;
-                if (entry.kind == FILE_MORE)
-                        take_more(l, (const char *)bytes + at + sizeof entry, entry.path_len);
-                else
-                        write_entry(l, &entry, (const char *)bytes + at + sizeof entry,
-                                    (const char *)bytes + at + sizeof entry + entry.path_len);
-                at += sizeof entry + entry.path_len + entry.target_len;
+        while ((result = file_entry_next(bytes, len, &at, &listed)) > 0) {
+                if (listed.entry.kind == FILE_MORE) {
+                        take_more(l, listed.path, listed.entry.path_len);
+                        continue;
+                }
+                codec_write_file(&l->w, &listed, l->filer.is_base64);
+                l->count++;
         }
+        if (result < 0)
+                return -1;
         return (ssize_t)at;
 }
 

@@ -34,6 +34,7 @@
 #ifndef CARREL_WIRE_FILE_H
 #define CARREL_WIRE_FILE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -88,6 +89,22 @@ struct file_entry {
                         allow it (EACCES), else 0 */
         uint32_t pad; /* 0 */
 };
+
+/* One entry of a listing; the texts are borrowed from its bytes, and no NUL ends them. */
+struct file_listed {
+        struct file_entry entry;
+        const char *path, *target;
+};
+
+/*
+ * Reads the entry at *at of a listing of `len` bytes, and moves *at behind it. 1: an entry (kind
+ * FILE_MORE: the list was cut, and `path` is where it goes on); 0: the end, or more bytes are
+ * needed; -EPROTO: an unknown kind, a text that is too long or has a NUL, an entry without a path.
+ */
+int file_entry_next(const void *bytes, size_t len, size_t *at, struct file_listed *ret);
+
+/* "file", "directory", "link", "fifo", "socket", "device"; NULL for another number. */
+const char *file_kind_name(uint32_t kind);
 
 _Static_assert(sizeof(struct file_info) == 24 && sizeof(struct file_put) == 24 &&
                        sizeof(struct file_entry) == 40,
