@@ -318,15 +318,8 @@ describe(struct exec *x, const struct wire_exec *wire)
         const char *at = (const char *)(wire + 1), *last = at + wire->strings_len;
         size_t len = 0;
 
-        for (uint32_t i = 0; i < wire->argc && at < last && len + 1 < sizeof x->command;
-             i++, at++) {
-                if (i > 0)
-                        x->command[len++] = ' ';
-                for (; at < last && *at != '\0' && len + 1 < sizeof x->command; at++)
-                        x->command[len++] = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
-                while (at < last && *at != '\0')
-                        at++;
-        }
+        for (uint32_t i = 0; i < wire->argc && at < last; i++, at += strlen(at) + 1)
+                len = box_command_add(x->command, len, at);
 }
 
 static int

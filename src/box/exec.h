@@ -46,7 +46,7 @@ struct exec {
         uint32_t number, flags, wire_flags, state;
         int32_t pid;
         uint32_t word; /* end state decided before its end; UINT32_MAX: none */
-        char key[BOX_KEY_LEN], task[BOX_KEY_LEN], command[128];
+        char key[BOX_KEY_LEN], task[BOX_KEY_LEN], command[BOX_COMMAND_LEN];
         uint64_t begun_ms, started_ms, deadline_ms, timeout_ms, frozen_before_ms, cpu_ms, budget;
         uint64_t pids_refused_before;       /* as of its begin */
         uint64_t oom_kills_before, oom_own; /* as of its begin; kills that are certainly of its

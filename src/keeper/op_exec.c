@@ -161,17 +161,10 @@ send_input(int fd, const struct exec_request *r, struct error *e)
 static void
 describe(const struct exec_request *r, struct wire_box_listed *l)
 {
-        size_t at = 0;
+        size_t len = 0;
 
-        for (size_t i = 0; i < r->argc && at + 1 < sizeof l->command; i++) {
-                const char *text = r->argv[i];
-
-                if (i > 0)
-                        l->command[at++] = ' ';
-                for (; *text != '\0' && at + 1 < sizeof l->command; text++)
-                        l->command[at++] =
-                                (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text;
-        }
+        for (size_t i = 0; i < r->argc; i++)
+                len = box_command_add(l->command, len, r->argv[i]);
 }
 
 static void

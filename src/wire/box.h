@@ -27,7 +27,15 @@ enum {
         BOX_PROTOCOL_REFUSED = 6,
         BOX_PROTOCOL_FOUND = 7
 };
-enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64 }; /* with the NUL */
+enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64, BOX_COMMAND_LEN = 128 }; /* with the NUL */
+
+/*
+ * Appends a word of a command line to `text` (BOX_COMMAND_LEN bytes, zero at first; `len` are used)
+ * as far as there is room, control bytes as "?". Returns the new length. Box and keeper both make
+ * wire_box_listed.command so: the keeper compares it to recognise a key that was used for another
+ * command.
+ */
+size_t box_command_add(char *text, size_t len, const char *word);
 
 /* WIRE_BOX_BEGIN, keeper to spawner: struct wire_box_begin, then the packed plan. Descriptors: the
  * box's end of its keeper socket (seqpacket), its listening socket (seqpacket), its state
@@ -134,8 +142,8 @@ struct wire_box_listed {
                         uint32_t low, high, pad;
                 } timeout; /* any other: timeout_ms of WIRE_BOX_EXEC; 0: none, or an older box */
         };
-        char command[128]; /* beginning of the command line, for people; control bytes already
-                              replaced */
+        char command[BOX_COMMAND_LEN]; /* beginning of the command line, for people; control bytes
+                              already replaced */
 };
 
 static inline void
