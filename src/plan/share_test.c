@@ -91,6 +91,7 @@ shared_steps_make_the_root_alone(void **state)
         assert_false(is_shared(&b, STEP_DIR, "/tmp/y"));
         assert_false(is_shared(&b, STEP_BIND, "/workspace"));
         assert_false(is_shared(&b, STEP_PROC, "/proc"));
+        assert_false(is_shared(&b, STEP_MQUEUE, PLAN_MQUEUE));
         assert_false(is_shared(&b, STEP_MASK, "/proc/keys"));
         assert_false(is_shared(&b, STEP_SCRATCH, ""));
         b.request.layers_off = LAYER_SEAL;

@@ -597,6 +597,33 @@ def a17_keys(rig, person):
             needed={"search_session", "add", "search_user"})
 
 
+QUEUES = r'''
+name, key = sys.argv[1], int(sys.argv[2])
+tell("posix", libc.mq_open(name.encode(), os.O_RDONLY) >= 0)
+tell("system_v", libc.msgget(key, 0) >= 0)
+tell("listed", os.path.exists("/dev/mqueue" + name), os.path.isdir("/dev/mqueue") and os.listdir("/dev/mqueue"))
+'''
+
+
+def a17_queues(rig, person):
+    """The host has message queues of both kinds that every user may open."""
+    name, key = "/carrel-canary-" + secrets.token_hex(4), secrets.randbelow(1 << 30) + 1
+    before = os.umask(0)
+    queue = libc.mq_open(name.encode(), os.O_CREAT | os.O_RDWR, 0o666, None)
+    os.umask(before)
+    if queue < 0:
+        rig.tap.skip(f"A17 message queues ({person.name})", "this kernel has no POSIX message queues")
+        return
+    system_v = libc.msgget(key, 0o1666)
+    try:
+        rig.row(person, "A17 no message queue of the host is seen", QUEUES, "host", args=[name, str(key)],
+                needed={"posix", "system_v"})
+    finally:
+        libc.mq_unlink(name.encode())
+        os.close(queue)
+        libc.msgctl(system_v, 0, None)                 # IPC_RMID
+
+
 def a18_rings(rig, person):
     rig.row(person, "A18 io_uring is not there", A18, ["filter"])
     programs = [p for p in ("python3", "git", "node") if shutil.which(p, path="/usr/local/bin:/usr/bin:/bin")]
@@ -876,7 +903,7 @@ def rig_top():
 
 
 ROWS = [a01_own_program, a02_descriptors, a03_directory, a04_proc, a06_propagation, a07_mounts, a08_namespaces, a09_groups, a10_leaving,
-        a11_terminal, a12_foreign_calls, a13_abstract, a14_named, a16_pid_one, a17_keys, a18_rings, a20_families, a21_received,
+        a11_terminal, a12_foreign_calls, a13_abstract, a14_named, a16_pid_one, a17_keys, a17_queues, a18_rings, a20_families, a21_received,
         a22_privileged, a24_devices, a25_settings, a26_privileges, a27_ids, a28_empty_command, a29_names_with_dashes, a30_users,
         a32_identity, a33_lacking]
 
