@@ -9,7 +9,7 @@
 #include "base/unit.h"
 
 static void
-every_operation_stands_in_it(void **state)
+it_has_every_operation(void **state)
 {
         const struct text_limits wide = { .bytes_max = 4 << 20,
                                           .depth_max = 32,
@@ -47,7 +47,7 @@ every_operation_stands_in_it(void **state)
 
 /* Facts that typed clients are generated from. Each of these was wrong once. */
 static void
-what_it_says_is_so(void **state)
+its_facts_are_right(void **state)
 {
         static const char *const parts[] = {
                 "{\"name\":\"wait\",\"in\":\"query\",\"required\":false,\"description\":\"true: "
@@ -83,8 +83,8 @@ what_it_says_is_so(void **state)
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(every_operation_stands_in_it),
-                                            cmocka_unit_test(what_it_says_is_so) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(it_has_every_operation),
+                                            cmocka_unit_test(its_facts_are_right) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

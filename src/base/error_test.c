@@ -18,7 +18,7 @@ writes_code_and_sentence(void **state)
 }
 
 static void
-keeps_errno_and_says_it(void **state)
+keeps_errno_and_prints_it(void **state)
 {
         struct error e;
 
@@ -89,7 +89,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(writes_code_and_sentence),
-                cmocka_unit_test(keeps_errno_and_says_it),
+                cmocka_unit_test(keeps_errno_and_prints_it),
                 cmocka_unit_test(wraps_from_outside_in),
                 cmocka_unit_test(cuts_long_sentences),
                 cmocka_unit_test(every_code_has_its_facts),

@@ -218,7 +218,7 @@ say(int channel, const char *text)
 }
 
 static void
-one_key_has_one_input_whoever_says_it(void **state)
+one_key_has_one_input_of_any_caller(void **state)
 {
         int first = ask(1, BOX_EXEC_BACKGROUND, "again"), second, fds[3];
         char text[64] = "";
@@ -313,7 +313,7 @@ a_quiet_one_is_forgotten_at_once(void **state)
 }
 
 static void
-a_long_journal_is_written_anew_with_what_is_kept(void **state)
+a_long_journal_is_rewritten_with_what_is_kept(void **state)
 {
         char text[8];
 
@@ -336,7 +336,7 @@ a_long_journal_is_written_anew_with_what_is_kept(void **state)
  * "not found".
  */
 static void
-an_end_of_the_box_is_told_as_one(void **state)
+starting_and_running_execs_end_alike(void **state)
 {
         static const struct {
                 uint32_t stage;
@@ -381,11 +381,11 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(each_end_has_one_word, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(an_end_of_the_box_is_told_as_one, set_up,
+                cmocka_unit_test_setup_teardown(starting_and_running_execs_end_alike, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(a_key_that_was_used_starts_nothing, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(one_key_has_one_input_whoever_says_it, set_up,
+                cmocka_unit_test_setup_teardown(one_key_has_one_input_of_any_caller, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(a_number_that_is_taken_or_a_torn_message_is_refused,
                                                 set_up, tear_down),
@@ -394,7 +394,7 @@ main(void)
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(a_quiet_one_is_forgotten_at_once, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(a_long_journal_is_written_anew_with_what_is_kept,
+                cmocka_unit_test_setup_teardown(a_long_journal_is_rewritten_with_what_is_kept,
                                                 set_up, tear_down),
         };
 

@@ -49,7 +49,7 @@ read_back(struct box_journal entries[ROOM])
 }
 
 static void
-what_was_told_is_read_back_in_order(void **state)
+what_was_written_is_read_back_in_order(void **state)
 {
         static struct box_journal entries[ROOM];
         struct wire_box_listed listed = { .exec = 7, .key = "a key", .command = "true" };
@@ -95,7 +95,7 @@ a_torn_entry_is_taken_back(void **state)
 }
 
 static void
-one_that_is_written_anew_takes_its_place_at_the_end(void **state)
+a_rewritten_journal_replaces_the_old_one_at_the_end(void **state)
 {
         static struct box_journal entries[ROOM];
         struct journal j, anew;
@@ -120,9 +120,9 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_was_told_is_read_back_in_order),
+                cmocka_unit_test(what_was_written_is_read_back_in_order),
                 cmocka_unit_test(a_torn_entry_is_taken_back),
-                cmocka_unit_test(one_that_is_written_anew_takes_its_place_at_the_end),
+                cmocka_unit_test(a_rewritten_journal_replaces_the_old_one_at_the_end),
         };
 
         return cmocka_run_group_tests(tests, make_directory, remove_directory);

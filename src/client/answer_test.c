@@ -81,7 +81,7 @@ what_must_be_there_is_asked_for(void **state)
 }
 
 static void
-endings_are_told_as_a_shell_does(void **state)
+exit_statuses_are_those_of_a_shell(void **state)
 {
         static const struct {
                 struct outcome o;
@@ -154,7 +154,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_sandbox_is_read),
                 cmocka_unit_test(what_must_be_there_is_asked_for),
-                cmocka_unit_test(endings_are_told_as_a_shell_does),
+                cmocka_unit_test(exit_statuses_are_those_of_a_shell),
                 cmocka_unit_test(an_exec_that_runs_has_no_end),
                 cmocka_unit_test(errors_come_with_hint_and_status),
         };

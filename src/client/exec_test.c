@@ -93,7 +93,7 @@ what_went_wrong_has_its_code(void **state)
 }
 
 static void
-an_end_too_early_is_told(void **state)
+an_early_end_is_reported(void **state)
 {
         static const struct {
                 const char *name;
@@ -243,7 +243,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(output_and_its_end_arrive),
                 cmocka_unit_test(what_went_wrong_has_its_code),
-                cmocka_unit_test(an_end_too_early_is_told),
+                cmocka_unit_test(an_early_end_is_reported),
                 cmocka_unit_test(an_ending_that_there_is_not_is_refused),
                 cmocka_unit_test(input_never_waits_and_arrives_whole),
                 cmocka_unit_test(nothing_breaks_when_the_other_side_is_gone),

@@ -147,7 +147,7 @@ a_reference_is_followed_and_its_parent_narrows(void **state)
 }
 
 static void
-what_cannot_be_read_is_said(void **state)
+unreadable_input_is_reported(void **state)
 {
         static const struct {
                 const char *parent, *text;
@@ -175,7 +175,7 @@ what_cannot_be_read_is_said(void **state)
 }
 
 static void
-wrong_use_is_said(void **state)
+wrong_use_is_reported(void **state)
 {
         struct room r = begin();
         struct carrel_config both = { .manifest_text = "a", .manifest_file = "b" },
@@ -198,8 +198,8 @@ main(void)
                 cmocka_unit_test(texts_of_every_form_are_read),
                 cmocka_unit_test(a_workspace_names_its_own),
                 cmocka_unit_test(a_reference_is_followed_and_its_parent_narrows),
-                cmocka_unit_test(what_cannot_be_read_is_said),
-                cmocka_unit_test(wrong_use_is_said),
+                cmocka_unit_test(unreadable_input_is_reported),
+                cmocka_unit_test(wrong_use_is_reported),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,7 +170,7 @@ flags_of_a_query_are_words(void **state)
 }
 
 static void
-a_wrong_type_is_said_in_words(void **state)
+a_wrong_type_gives_a_clear_error(void **state)
 {
         static const struct {
                 const char *body, *message;
@@ -242,7 +242,7 @@ main(void)
         const struct CMUnitTest tests[] = { cmocka_unit_test(calls_are_read),
                                             cmocka_unit_test(flags_of_a_query_are_words),
                                             cmocka_unit_test(wrong_calls_name_the_place),
-                                            cmocka_unit_test(a_wrong_type_is_said_in_words),
+                                            cmocka_unit_test(a_wrong_type_gives_a_clear_error),
                                             cmocka_unit_test(one_entry_of_a_list_is_a_list),
                                             cmocka_unit_test(records_become_json) };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static void
-every_process_says_what_it_is(void **state)
+every_process_is_described(void **state)
 {
         (void)state;
         for (int p = 0; p < PROCESS_MAX; p++) {
@@ -22,7 +22,7 @@ every_process_says_what_it_is(void **state)
 
 /* Each descriptor from the launcher needs an option that names it; only one may have none. */
 static void
-every_descriptor_can_be_told(void **state)
+every_descriptor_has_an_option(void **state)
 {
         unsigned nameless[PROCESS_MAX] = { 0 };
         const struct graph_link_row *link;
@@ -65,8 +65,8 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_process_says_what_it_is),
-                cmocka_unit_test(every_descriptor_can_be_told),
+                cmocka_unit_test(every_process_is_described),
+                cmocka_unit_test(every_descriptor_has_an_option),
                 cmocka_unit_test(is_printed_both_ways),
         };
 

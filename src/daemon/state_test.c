@@ -120,7 +120,7 @@ refuses_what_is_not_its_own(void **state)
 }
 
 static void
-one_at_a_time_and_says_who(void **state)
+one_daemon_at_a_time_with_its_pid(void **state)
 {
         char path[128], pid[16];
         struct state first, second;
@@ -210,7 +210,7 @@ keeps_a_number(void **state)
 }
 
 static void
-is_chosen_by_the_first_who_says(void **state)
+is_the_first_directory_that_is_named(void **state)
 {
         static const struct {
                 const char *named, *carrel, *xdg, *home, *ordinary, *root;
@@ -247,10 +247,10 @@ main(void)
                 cmocka_unit_test(makes_it_closed_with_all_that_leads_to_it),
                 cmocka_unit_test(is_passed_through_where_sockets_are_open),
                 cmocka_unit_test(refuses_what_is_not_its_own),
-                cmocka_unit_test(one_at_a_time_and_says_who),
+                cmocka_unit_test(one_daemon_at_a_time_with_its_pid),
                 cmocka_unit_test(counts_boxes_that_answer),
                 cmocka_unit_test(keeps_a_number),
-                cmocka_unit_test(is_chosen_by_the_first_who_says),
+                cmocka_unit_test(is_the_first_directory_that_is_named),
         };
 
         return cmocka_run_group_tests(tests, make_top, remove_top);

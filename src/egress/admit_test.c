@@ -167,7 +167,7 @@ H08_ports_are_listed_too(void **state)
 }
 
 static void
-H12_H13_what_is_said_has_to_agree(void **state)
+H12_H13_names_have_to_match_the_connection(void **state)
 {
         static const struct {
                 uint16_t port;
@@ -502,7 +502,7 @@ every_denial_has_words(void **state)
 }
 
 static void
-sentences_say_what_was_asked(void **state)
+sentences_name_what_was_requested(void **state)
 {
         char text[200], small[16];
 
@@ -532,7 +532,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(H02_names_are_matched_by_this_table),
                 cmocka_unit_test(H08_ports_are_listed_too),
-                cmocka_unit_test(H12_H13_what_is_said_has_to_agree),
+                cmocka_unit_test(H12_H13_names_have_to_match_the_connection),
                 cmocka_unit_test(names_above_listed_ones_are_there),
                 cmocka_unit_test(private_names_are_the_operators),
                 cmocka_unit_test(the_host_is_reached_on_listed_ports_alone),
@@ -540,7 +540,7 @@ main(void)
                 cmocka_unit_test(explanations_read_as_the_gate_does),
                 cmocka_unit_test(H21_every_list_keeps_these_laws),
                 cmocka_unit_test(every_denial_has_words),
-                cmocka_unit_test(sentences_say_what_was_asked),
+                cmocka_unit_test(sentences_name_what_was_requested),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,7 +98,7 @@ H04_spellings_of_addresses_are_no_names(void **state)
 }
 
 static void
-names_are_nobodys_addresses(void **state)
+names_are_never_addresses(void **state)
 {
         static const char *const pieces[] = { "0",    "1",   "127",  "0x", "0x7f", "7f",       "a",
                                               "F",    "x",   ".",    ".",  ".",    "-",        "_",
@@ -169,7 +169,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(H04_spellings_of_addresses_are_no_names),
-                cmocka_unit_test(names_are_nobodys_addresses),
+                cmocka_unit_test(names_are_never_addresses),
                 cmocka_unit_test(every_byte_is_one_of_few),
                 cmocka_unit_test(the_longest_names_come_back),
         };

@@ -112,7 +112,7 @@ check_ports(const struct rules *r, size_t count, const char *host)
 }
 
 static void
-searching_says_what_walking_says(void **state)
+searching_agrees_with_walking(void **state)
 {
         static const uint16_t ports[] = { 0, 22, 80, 443, 5432, 9 };
         uint64_t seed = 0x9e3779b97f4a7c15u;
@@ -181,7 +181,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(searching_says_what_walking_says),
+                cmocka_unit_test(searching_agrees_with_walking),
                 cmocka_unit_test(the_ends),
         };
 

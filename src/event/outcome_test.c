@@ -23,7 +23,7 @@ static const struct word_row words[] = {
 };
 
 static void
-every_word_says_the_same_everywhere(void **state)
+every_word_has_one_meaning(void **state)
 {
         (void)state;
         assert_int_equal(sizeof words / sizeof *words, OUTCOME_MAX);
@@ -115,7 +115,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_word_says_the_same_everywhere),
+                cmocka_unit_test(every_word_has_one_meaning),
                 cmocka_unit_test(a_status_is_the_commands_own_or_the_words),
                 cmocka_unit_test(a_word_is_found_by_its_name),
                 cmocka_unit_test(an_error_goes_with_the_words_that_have_one),

@@ -62,7 +62,7 @@ a07_the_mount_table_stays_as_it_is(void **state)
 }
 
 static void
-a07_numbers_nobody_decided_are_not_there(void **state)
+a07_numbers_without_a_row_get_enosys(void **state)
 {
         (void)state;
         for (long number = 463; number <= 600; number++) {
@@ -718,7 +718,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a07_the_mount_table_stays_as_it_is),
-                cmocka_unit_test(a07_numbers_nobody_decided_are_not_there),
+                cmocka_unit_test(a07_numbers_without_a_row_get_enosys),
                 cmocka_unit_test(a08_no_namespace_is_made_or_entered),
                 cmocka_unit_test(a11_a12_terminals_are_not_typed_into),
                 cmocka_unit_test(a16_other_processes_are_not_read),

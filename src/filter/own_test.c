@@ -150,7 +150,7 @@ what_only_an_intruder_does_ends_it(void **state)
 }
 
 static void
-numbers_nobody_knows_are_not_there(void **state)
+unknown_numbers_get_enosys(void **state)
 {
         static const uint64_t none[6] = { 0 };
 
@@ -185,7 +185,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_makes_its_own_calls_and_no_other),
                 cmocka_unit_test(what_only_an_intruder_does_ends_it),
-                cmocka_unit_test(numbers_nobody_knows_are_not_there),
+                cmocka_unit_test(unknown_numbers_get_enosys),
                 cmocka_unit_test(needs_no_new_privileges_first),
         };
 

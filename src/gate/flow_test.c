@@ -261,7 +261,7 @@ a_used_up_bandwidth_waits(void **state)
 }
 
 static void
-a_reset_is_told(void **state)
+a_reset_is_passed_on(void **state)
 {
         struct linger at_once = { 1, 0 };
 
@@ -326,7 +326,7 @@ main(void)
                 cmocka_unit_test_setup_teardown(without_a_pipe_bytes_are_copied, begin, finish),
                 cmocka_unit_test_setup_teardown(the_cap_on_bytes_ends_it, begin, finish),
                 cmocka_unit_test_setup_teardown(a_used_up_bandwidth_waits, begin, finish),
-                cmocka_unit_test_setup_teardown(a_reset_is_told, begin, finish),
+                cmocka_unit_test_setup_teardown(a_reset_is_passed_on, begin, finish),
                 cmocka_unit_test_setup_teardown(a_held_greeting_is_bounded, begin, finish),
                 cmocka_unit_test_setup_teardown(many_requests_take_many_turns, begin, finish),
         };

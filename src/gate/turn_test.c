@@ -113,7 +113,7 @@ one_after_the_other(void **state)
 
 /* A wall that is always busy runs once a round, after a part of each of the others. */
 static void
-who_always_comes_again(void **state)
+a_wall_that_is_always_busy(void **state)
 {
         static struct turn busy[BUSY], sly;
         static struct work work[BUSY], more = { .turn = &sly, .cost = 1 };
@@ -277,7 +277,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_pause_is_kept),
                 cmocka_unit_test(one_after_the_other),
-                cmocka_unit_test(who_always_comes_again),
+                cmocka_unit_test(a_wall_that_is_always_busy),
                 cmocka_unit_test(what_is_beyond_a_part_is_paid),
                 cmocka_unit_test(time_counts_too),
                 cmocka_unit_test(the_clock_is_read_once_a_job),

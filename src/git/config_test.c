@@ -265,7 +265,7 @@ what_was_there_must_stay(void **state)
 }
 
 static void
-a_key_says_what_it_does(void **state)
+a_key_decides_what_a_change_does(void **state)
 {
         (void)state;
         assert_string_equal(git_config_effect("core.fsmonitor"), "git status runs it");
@@ -317,7 +317,7 @@ main(void)
                 cmocka_unit_test(the_list_lets_ordinary_settings_pass),
                 cmocka_unit_test(the_rest_does_not),
                 cmocka_unit_test(what_was_there_must_stay),
-                cmocka_unit_test(a_key_says_what_it_does),
+                cmocka_unit_test(a_key_decides_what_a_change_does),
                 cmocka_unit_test(what_runs_is_listed_once),
         };
 

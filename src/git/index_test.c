@@ -151,7 +151,7 @@ note_link(void *arg, const char *name)
 }
 
 static void
-links_are_told(void **state)
+links_are_reported(void **state)
 {
         char found[64];
 
@@ -176,7 +176,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_version_is_read),
-                cmocka_unit_test(links_are_told),
+                cmocka_unit_test(links_are_reported),
                 cmocka_unit_test(every_cut_is_unknown),
                 cmocka_unit_test(what_is_not_understood_is_unknown),
         };

@@ -131,7 +131,7 @@ only_questions_for_addresses_are_reported(void **state)
 }
 
 static void
-what_is_no_host_name_is_said_so(void **state)
+an_invalid_host_name_is_reported(void **state)
 {
         struct bench *b = *state;
         struct wire_wall_denied d;
@@ -260,7 +260,8 @@ main(void)
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(only_questions_for_addresses_are_reported, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(what_is_no_host_name_is_said_so, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(an_invalid_host_name_is_reported, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(what_is_malformed_is_answered_and_not_reported,
                                                 set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_flood_is_counted, set_up, tear_down),

@@ -116,7 +116,7 @@ name(int gate, uint32_t index, const char *host, uint32_t is_retired)
 }
 
 static void
-a_new_gate_is_told_everything(void **state)
+a_new_gate_receives_everything(void **state)
 {
         struct wire_message m;
         struct wire_wall_named n;
@@ -267,7 +267,7 @@ listeners_outlive_the_gate(void **state)
  * the same.
  */
 static void
-an_answer_goes_to_who_asked(void **state)
+an_answer_goes_to_the_gate_that_asked(void **state)
 {
         struct wire_message m;
         char body[512];
@@ -296,7 +296,7 @@ an_answer_goes_to_who_asked(void **state)
 
 /* A client asks for both address families at once. */
 static void
-one_answer_serves_all_who_ask(void **state)
+one_answer_serves_all_questions(void **state)
 {
         uint32_t first;
         int gate;
@@ -600,13 +600,13 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_new_gate_is_told_everything),
+                cmocka_unit_test(a_new_gate_receives_everything),
                 cmocka_unit_test(many_names_wait_for_room),
                 cmocka_unit_test(bytes_outlive_the_gate),
                 cmocka_unit_test(listeners_outlive_the_gate),
-                cmocka_unit_test(an_answer_goes_to_who_asked),
+                cmocka_unit_test(an_answer_goes_to_the_gate_that_asked),
                 cmocka_unit_test(a_refusal_is_passed_on),
-                cmocka_unit_test(one_answer_serves_all_who_ask),
+                cmocka_unit_test(one_answer_serves_all_questions),
                 cmocka_unit_test(a_retired_name_has_no_listeners),
                 cmocka_unit_test(denials_are_kept_and_counted),
                 cmocka_unit_test(a_denial_belongs_to_one_exec),

@@ -96,7 +96,7 @@ counts_stay_at_the_end(void **state)
 
 /* Reported by another process that counts: in any order, and never beyond the bounds. */
 static void
-what_is_told_is_written_down(void **state)
+what_is_reported_is_recorded(void **state)
 {
         struct wire_wall_denied d = { .reason = 2, .host = "a.test" };
 
@@ -125,7 +125,7 @@ main(void)
                 cmocka_unit_test(the_first_are_listed_and_the_others_counted),
                 cmocka_unit_test(lists_give_way_to_others),
                 cmocka_unit_test(counts_stay_at_the_end),
-                cmocka_unit_test(what_is_told_is_written_down),
+                cmocka_unit_test(what_is_reported_is_recorded),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ now_us(void)
 }
 
 static void
-says_what_the_system_says(void **state)
+agrees_with_the_system(void **state)
 {
         struct host_facts facts;
         struct utsname names;
@@ -211,7 +211,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(says_what_the_system_says),
+                cmocka_unit_test(agrees_with_the_system),
                 cmocka_unit_test(shows_links_as_links),
                 cmocka_unit_test(never_shows_what_is_private),
                 cmocka_unit_test(shows_only_what_the_system_alone_can_change),

@@ -136,7 +136,7 @@ draws_the_line(void **state)
 
 /* Every row has a name for programs, a purpose for people, and a fix for both. */
 static void
-every_row_says_how_to_mend(void **state)
+every_row_has_a_fix(void **state)
 {
         static struct host_report report;
         struct host_facts facts;
@@ -224,7 +224,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(counts_silence_as_failure),
                 cmocka_unit_test(draws_the_line),
-                cmocka_unit_test(every_row_says_how_to_mend),
+                cmocka_unit_test(every_row_has_a_fix),
                 cmocka_unit_test(collects_what_a_killed_attempt_left),
                 cmocka_unit_test(writes_a_profile_for_one_program),
         };

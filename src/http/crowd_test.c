@@ -42,7 +42,7 @@ leave_all(struct crowd *c)
 }
 
 static void
-an_owner_has_his_share(void **state)
+an_owner_has_a_share(void **state)
 {
         struct crowd c = { 0 };
 
@@ -59,7 +59,7 @@ an_owner_has_his_share(void **state)
 }
 
 static void
-nobody_gives_way(void **state)
+members_without_an_owner_give_way(void **state)
 {
         struct crowd c = { 0 };
 
@@ -168,9 +168,12 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(an_owner_has_his_share),  cmocka_unit_test(nobody_gives_way),
-                cmocka_unit_test(the_greediest_gives_way), cmocka_unit_test(a_name_moves_a_member),
-                cmocka_unit_test(an_owner_holds_so_much),  cmocka_unit_test(all_hold_so_much),
+                cmocka_unit_test(an_owner_has_a_share),
+                cmocka_unit_test(members_without_an_owner_give_way),
+                cmocka_unit_test(the_greediest_gives_way),
+                cmocka_unit_test(a_name_moves_a_member),
+                cmocka_unit_test(an_owner_holds_so_much),
+                cmocka_unit_test(all_hold_so_much),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

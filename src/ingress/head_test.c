@@ -62,7 +62,7 @@ tokens_are_found(void **state)
 }
 
 static void
-heads_are_written_anew(void **state)
+heads_are_rewritten(void **state)
 {
         static const char in[] =
                 "POST /~tok/a HTTP/1.1\r\nHost: tok.localhost:9\r\nConnection: x-b\r\nX-A: "
@@ -238,7 +238,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(tokens_are_found), cmocka_unit_test(heads_are_written_anew),
+                cmocka_unit_test(tokens_are_found), cmocka_unit_test(heads_are_rewritten),
                 cmocka_unit_test(ports_are_kept_apart), cmocka_unit_test(addresses_are_kept),
                 cmocka_unit_test(a_server_that_names_itself_leads_through_us_again)
         };

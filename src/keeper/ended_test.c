@@ -9,7 +9,7 @@
 static struct ended all;
 
 static void
-the_cause_is_said_to_the_owner_alone(void **state)
+the_cause_is_reported_to_the_owner_alone(void **state)
 {
         struct error e;
 
@@ -31,7 +31,7 @@ the_cause_is_said_to_the_owner_alone(void **state)
 }
 
 static void
-the_newest_is_said_and_the_oldest_forgotten(void **state)
+the_newest_is_reported_and_the_oldest_forgotten(void **state)
 {
         struct error e;
         char id[16];
@@ -58,8 +58,8 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_cause_is_said_to_the_owner_alone),
-                cmocka_unit_test(the_newest_is_said_and_the_oldest_forgotten),
+                cmocka_unit_test(the_cause_is_reported_to_the_owner_alone),
+                cmocka_unit_test(the_newest_is_reported_and_the_oldest_forgotten),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

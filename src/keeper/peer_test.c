@@ -77,7 +77,7 @@ what_does_not_fit_waits_and_keeps_its_order(void **state)
 }
 
 static void
-who_does_not_read_is_let_go_of_at_a_bound(void **state)
+a_peer_that_does_not_read_is_closed_at_a_bound(void **state)
 {
         static const char big[64 * 1024];
         struct rig r;
@@ -177,7 +177,7 @@ descriptors_are_taken_whatever_becomes_of_them(void **state)
 }
 
 static void
-the_other_sides_end_is_heard(void **state)
+the_other_sides_end_is_noticed(void **state)
 {
         struct rig r;
 
@@ -195,11 +195,11 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_does_not_fit_waits_and_keeps_its_order),
-                cmocka_unit_test(who_does_not_read_is_let_go_of_at_a_bound),
+                cmocka_unit_test(a_peer_that_does_not_read_is_closed_at_a_bound),
                 cmocka_unit_test(descriptors_are_taken_whatever_becomes_of_them),
                 cmocka_unit_test(a_shared_link_is_full_and_lives),
                 cmocka_unit_test(a_turn_that_is_wanted_comes_from_the_loop),
-                cmocka_unit_test(the_other_sides_end_is_heard),
+                cmocka_unit_test(the_other_sides_end_is_noticed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ move_and_count(struct loop_watch *w, uint32_t events)
 }
 
 static void
-a_watcher_that_moved_is_told_again(void **state)
+a_watcher_that_moved_is_called_again(void **state)
 {
         int a[2];
 
@@ -110,7 +110,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_removed_watcher_is_not_called),
-                cmocka_unit_test(a_watcher_that_moved_is_told_again),
+                cmocka_unit_test(a_watcher_that_moved_is_called_again),
                 cmocka_unit_test(overdue_timers_fire_once_and_in_order),
         };
 

@@ -112,7 +112,7 @@ begin(const char *list, size_t len)
 #define BEGIN(list) begin(list, sizeof(list) - 1)
 
 static void
-what_is_made_is_moved_and_told(void **state)
+a_created_name_is_moved_and_reported(void **state)
 {
         (void)state;
         BEGIN("m.envrc\0m.vscode\0m.config/fish\0t.git");
@@ -178,7 +178,7 @@ links_are_moved_and_never_followed(void **state)
 }
 
 static void
-a_change_of_content_is_told(void **state)
+a_change_of_content_is_reported(void **state)
 {
         (void)state;
         assert_int_equal(mkdir(at("work/.vscode"), 0700), 0);
@@ -458,10 +458,10 @@ main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, bench_open, bench_close)
         const struct CMUnitTest tests[] = {
-                CASE(what_is_made_is_moved_and_told),
+                CASE(a_created_name_is_moved_and_reported),
                 CASE(what_is_there_by_now_is_left),
                 CASE(links_are_moved_and_never_followed),
-                CASE(a_change_of_content_is_told),
+                CASE(a_change_of_content_is_reported),
                 CASE(another_file_system_gets_a_copy),
                 CASE(strict_and_endless_end_the_box),
                 CASE(what_appears_in_peace_is_the_hosts),

@@ -119,7 +119,7 @@ a_place_that_cannot_hold_one_is_refused(void **state)
 
 /* Kills the maker at any moment of the creation, or while it holds the mount. */
 static void
-one_who_is_killed_leaves_nothing(void **state)
+a_killed_maker_leaves_nothing(void **state)
 {
         int mount = make();
 
@@ -149,7 +149,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(holds_its_size_and_belongs_to_the_box),
                 cmocka_unit_test(a_place_that_cannot_hold_one_is_refused),
-                cmocka_unit_test(one_who_is_killed_leaves_nothing),
+                cmocka_unit_test(a_killed_maker_leaves_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ assert_told(size_t at, unsigned what, const char *name, const char *runs)
 }
 
 static void
-what_was_there_is_not_told(void **state)
+what_existed_is_not_reported(void **state)
 {
         (void)state;
         assert_int_equal(mkdir("old", 0700), 0);
@@ -213,7 +213,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(what_was_there_is_not_told, bench_open,
+                cmocka_unit_test_setup_teardown(what_existed_is_not_reported, bench_open,
                                                 bench_close),
                 cmocka_unit_test_setup_teardown(what_is_new_or_changed_is, bench_open, bench_close),
                 cmocka_unit_test_setup_teardown(only_the_time_of_commands_counts, bench_open,

@@ -73,7 +73,7 @@ sees_the_whole_tree(void **state)
 }
 
 static void
-says_nothing_of_nobody(void **state)
+gives_zero_for_an_unknown_process(void **state)
 {
         struct usage u = { 1, 1 };
         pid_t pid = fork();
@@ -90,7 +90,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = { cmocka_unit_test(sees_the_whole_tree),
-                                            cmocka_unit_test(says_nothing_of_nobody) };
+                                            cmocka_unit_test(gives_zero_for_an_unknown_process) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

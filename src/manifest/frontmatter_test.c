@@ -8,7 +8,7 @@
 #define BYTES(text) (text), sizeof(text) - 1
 
 static void
-finds_what_stands_between_the_dashes(void **state)
+finds_the_text_between_the_dashes(void **state)
 {
         static const struct {
                 const char *bytes;
@@ -69,7 +69,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(finds_what_stands_between_the_dashes),
+                cmocka_unit_test(finds_the_text_between_the_dashes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ reads_a_standalone_file(void **state)
 }
 
 static void
-refuses_standalone_files_that_are_none(void **state)
+refuses_invalid_standalone_files(void **state)
 {
         static const struct refusal cases[] = {
                 { "# My sandbox\n", ERROR_MANIFEST_SYNTAX, "", "no_frontmatter", 1, 1 },
@@ -144,7 +144,7 @@ reads_every_form_of_embedding(void **state)
 }
 
 static void
-warns_of_a_bare_block_where_it_stands(void **state)
+warns_of_a_bare_block_at_its_line(void **state)
 {
         static const char text[] = "name: w\nsandbox:\n  provider: local\n";
 
@@ -158,7 +158,7 @@ warns_of_a_bare_block_where_it_stands(void **state)
 }
 
 static void
-refuses_parents_that_say_two_things_or_none(void **state)
+refuses_ambiguous_and_missing_parents(void **state)
 {
         static const struct refusal cases[] = {
                 { "sandbox: [{inline: {}}]", ERROR_SCHEMA_INVALID, "sandbox", "type", 1, 10 },
@@ -285,10 +285,10 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(reads_a_standalone_file),
-                cmocka_unit_test(refuses_standalone_files_that_are_none),
+                cmocka_unit_test(refuses_invalid_standalone_files),
                 cmocka_unit_test(reads_every_form_of_embedding),
-                cmocka_unit_test(warns_of_a_bare_block_where_it_stands),
-                cmocka_unit_test(refuses_parents_that_say_two_things_or_none),
+                cmocka_unit_test(warns_of_a_bare_block_at_its_line),
+                cmocka_unit_test(refuses_ambiguous_and_missing_parents),
                 cmocka_unit_test(records_a_runner_that_is_written_out),
                 cmocka_unit_test(reads_json_on_every_surface),
                 cmocka_unit_test(reads_a_block_alone),

@@ -384,7 +384,7 @@ test_context_makes_a_sandbox(void **state)
  * request that noticed it is served by the new one.
  */
 static void
-test_context_goes_on(void **state)
+test_context_continues(void **state)
 {
         static const enum error_code codes[] = { ERROR_NOT_FOUND, ERROR_BACKEND_FAILED };
         unsigned char bytes[256] __attribute__((aligned(8)));
@@ -488,7 +488,7 @@ main(void)
                 cmocka_unit_test(test_cancel_is_never_guessed),
                 cmocka_unit_test(test_progress),
                 cmocka_unit_test(test_context_makes_a_sandbox),
-                cmocka_unit_test(test_context_goes_on),
+                cmocka_unit_test(test_context_continues),
                 cmocka_unit_test(test_mounts_and_contexts_exclude_each_other),
                 cmocka_unit_test(test_instructions_provision_only_when_asked),
         };

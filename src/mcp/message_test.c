@@ -165,7 +165,7 @@ test_limits(void **state)
 }
 
 static void
-test_unsupported_version_says_which(void **state)
+test_unsupported_version_lists_the_supported(void **state)
 {
         static const char text[] =
                 "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"a\",\"params\":{\"_meta\":{\"io."
@@ -196,7 +196,7 @@ main(void)
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_rows),
                 cmocka_unit_test(test_limits),
-                cmocka_unit_test(test_unsupported_version_says_which),
+                cmocka_unit_test(test_unsupported_version_lists_the_supported),
         };
 
         return cmocka_run_group_tests_name("mcp/message", tests, NULL, NULL);

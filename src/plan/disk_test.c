@@ -45,7 +45,7 @@ static const struct row rows[] = {
 };
 
 static void
-is_what_the_table_says(void **state)
+agrees_with_the_table(void **state)
 {
         (void)state;
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -193,7 +193,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(is_what_the_table_says),
+                cmocka_unit_test(agrees_with_the_table),
                 cmocka_unit_test(an_image_holds_tmp_and_the_home_alone),
                 cmocka_unit_test(without_a_place_it_is_memory_or_a_refusal),
         };

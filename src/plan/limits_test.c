@@ -171,7 +171,7 @@ written_pids(void)
 }
 
 static void
-pids_follow_memory_where_nobody_wrote_them(void **state)
+pids_follow_memory_by_default(void **state)
 {
         static const struct {
                 uint64_t machine_mb, memory_mb, pids, tasks;
@@ -223,7 +223,7 @@ main(void)
                 cmocka_unit_test(out_of_memory_ends_a_box_that_runs_one_command_alone),
                 cmocka_unit_test(buffers_of_sockets_are_capped_or_warned_of),
                 cmocka_unit_test(defaults_are_not_what_was_written),
-                cmocka_unit_test(pids_follow_memory_where_nobody_wrote_them),
+                cmocka_unit_test(pids_follow_memory_by_default),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -407,7 +407,7 @@ a_controller_without_its_limit_warns(void **state)
 }
 
 static void
-limits_choose_who_counts(void **state)
+limits_choose_the_control_group(void **state)
 {
         struct bench b;
 
@@ -480,7 +480,7 @@ setup_mounts(struct bench *b)
 }
 
 static void
-mounts_stand_where_they_should(void **state)
+mounts_are_where_they_should_be(void **state)
 {
         const struct step *work, *s;
         struct bench b;
@@ -697,7 +697,7 @@ a_namespace_for_every_layer(void **state)
 }
 
 static void
-starts_where_the_manifest_says(void **state)
+starts_in_the_directory_of_the_manifest(void **state)
 {
         static const struct {
                 const char *cwd;
@@ -726,7 +726,7 @@ starts_where_the_manifest_says(void **state)
 }
 
 static void
-groups_that_stay_are_told(void **state)
+groups_that_remain_are_reported(void **state)
 {
         struct bench b;
 
@@ -909,15 +909,15 @@ main(void)
                 cmocka_unit_test(each_limit_is_its_steps_or_its_warning),
                 cmocka_unit_test(a_box_that_stays_has_a_v2_group),
                 cmocka_unit_test(a_controller_without_its_limit_warns),
-                cmocka_unit_test(limits_choose_who_counts),
-                cmocka_unit_test(mounts_stand_where_they_should),
+                cmocka_unit_test(limits_choose_the_control_group),
+                cmocka_unit_test(mounts_are_where_they_should_be),
                 cmocka_unit_test(protected_names_are_held),
                 cmocka_unit_test(landlock_allows_exactly_what_may_be_written),
                 cmocka_unit_test(phases_never_go_back_and_the_filter_is_last),
                 cmocka_unit_test(a_layer_that_is_off_takes_its_steps_away),
                 cmocka_unit_test(a_namespace_for_every_layer),
-                cmocka_unit_test(starts_where_the_manifest_says),
-                cmocka_unit_test(groups_that_stay_are_told),
+                cmocka_unit_test(starts_in_the_directory_of_the_manifest),
+                cmocka_unit_test(groups_that_remain_are_reported),
                 cmocka_unit_test(every_step_is_printed),
                 cmocka_unit_test(names_cannot_drive_a_terminal),
                 cmocka_unit_test(whole_plans_are_as_they_were_read),

@@ -209,7 +209,7 @@ static const struct {
 };
 
 static void
-permits_what_the_host_says(void **state)
+permits_what_the_host_file_permits(void **state)
 {
         (void)state;
         for (size_t i = 0; i < sizeof permitted / sizeof permitted[0]; i++) {
@@ -381,7 +381,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(refuses_with_place_and_reason),
-                cmocka_unit_test(permits_what_the_host_says),
+                cmocka_unit_test(permits_what_the_host_file_permits),
                 cmocka_unit_test(finds_everything_at_once),
                 cmocka_unit_test(narrows_in_a_copy),
                 cmocka_unit_test(the_smaller_cap_counts),

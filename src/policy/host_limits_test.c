@@ -7,7 +7,7 @@
 #include "spec/section.h"
 
 static void
-a_stranger_has_bounds_that_nobody_wrote(void **state)
+another_user_has_default_limits(void **state)
 {
         struct host_limits l = host_limits_none();
         const struct host_limits none = l;
@@ -66,7 +66,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_stranger_has_bounds_that_nobody_wrote),
+                cmocka_unit_test(another_user_has_default_limits),
                 cmocka_unit_test(every_number_of_a_manifest_has_a_row),
         };
 

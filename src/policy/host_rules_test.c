@@ -21,7 +21,7 @@ read_rules(const char *text, struct host_rules **ret, struct error *e)
 }
 
 static void
-permits_nothing_where_nothing_is_said(void **state)
+permits_nothing_by_default(void **state)
 {
         struct host_rules *r;
         struct error e;
@@ -262,7 +262,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(permits_nothing_where_nothing_is_said),
+                cmocka_unit_test(permits_nothing_by_default),
                 cmocka_unit_test(reads_every_field),
                 cmocka_unit_test(refuses_what_it_does_not_know),
                 cmocka_unit_test(compares_paths_by_component),

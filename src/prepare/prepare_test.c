@@ -166,7 +166,7 @@ judges_each_shape(void **state)
  * build has no such provider.
  */
 static void
-a_provider_without_an_engine_says_so_last(void **state)
+a_provider_without_an_engine_is_the_last_error(void **state)
 {
         static const char hosted[] =
                 "{\"provider\":\"mastra-e2b\",\"config\":{\"template\":\"t\",\"api_key_ref\":\"%"
@@ -398,7 +398,7 @@ main(void)
                 cmocka_unit_test(the_standard_sandbox_has_a_private_place_to_work),
                 cmocka_unit_test(plans_again_after_letting_go),
                 cmocka_unit_test(judges_each_shape),
-                cmocka_unit_test(a_provider_without_an_engine_says_so_last),
+                cmocka_unit_test(a_provider_without_an_engine_is_the_last_error),
                 cmocka_unit_test(a_template_is_brought_in),
                 cmocka_unit_test(the_environment_of_a_command_wins),
                 cmocka_unit_test(a_workspace_is_the_callers_or_the_operators),

@@ -245,7 +245,7 @@ H13_what_is_not_a_greeting(void **state)
 }
 
 static void
-what_stands_behind_is_not_looked_at(void **state)
+what_follows_is_not_read(void **state)
 {
         static struct wire w;
         uint8_t message[1024];
@@ -349,7 +349,7 @@ main(void)
                 cmocka_unit_test(H13_greetings_name_whom_they_ask_for),
                 cmocka_unit_test(greetings_keep_to_their_form),
                 cmocka_unit_test(H13_what_is_not_a_greeting),
-                cmocka_unit_test(what_stands_behind_is_not_looked_at),
+                cmocka_unit_test(what_follows_is_not_read),
                 cmocka_unit_test(greetings_are_bounded),
                 cmocka_unit_test(offers_are_found),
                 cmocka_unit_test(H13_a_server_may_ask_for_a_second_greeting),

@@ -117,7 +117,7 @@ carry(const char *bytes, size_t len, size_t step, int permits, int switches)
 #define ALL SIZE_MAX
 
 static void
-H12_requests_are_told_and_carried(void **state) /* taste: its table is long */
+H12_requests_are_reported_and_forwarded(void **state) /* taste: its table is long */
 {
         static const struct {
                 const char *text, *events;
@@ -303,7 +303,7 @@ nothing_passes_without_leave(void **state)
 }
 
 static void
-answers_to_an_upgrade_are_told(void **state)
+answers_to_an_upgrade_are_recognised(void **state)
 {
         static const struct {
                 const char *text;
@@ -344,11 +344,11 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(H12_requests_are_told_and_carried),
+                cmocka_unit_test(H12_requests_are_reported_and_forwarded),
                 cmocka_unit_test(H12_no_nul_in_a_head),
                 cmocka_unit_test(heads_are_bounded),
                 cmocka_unit_test(nothing_passes_without_leave),
-                cmocka_unit_test(answers_to_an_upgrade_are_told),
+                cmocka_unit_test(answers_to_an_upgrade_are_recognised),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

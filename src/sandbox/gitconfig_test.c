@@ -80,7 +80,7 @@ three_keys_are_taken(void **state)
 }
 
 static void
-what_is_not_read_says_nothing(void **state)
+unreadable_files_have_no_effect(void **state)
 {
         (void)state;
         put(".gitconfig", "[user]\n\tname = A\n[evil\n");
@@ -105,7 +105,7 @@ includes_are_followed(void **state)
 }
 
 static void
-conditions_hold_or_nobody_commits(void **state)
+a_condition_holds_or_gives_no_identity(void **state)
 {
         char text[256], work[128], workshop[128];
 
@@ -133,10 +133,10 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(three_keys_are_taken, bench_open, bench_close),
-                cmocka_unit_test_setup_teardown(what_is_not_read_says_nothing, bench_open,
+                cmocka_unit_test_setup_teardown(unreadable_files_have_no_effect, bench_open,
                                                 bench_close),
                 cmocka_unit_test_setup_teardown(includes_are_followed, bench_open, bench_close),
-                cmocka_unit_test_setup_teardown(conditions_hold_or_nobody_commits, bench_open,
+                cmocka_unit_test_setup_teardown(a_condition_holds_or_gives_no_identity, bench_open,
                                                 bench_close),
         };
 

@@ -398,7 +398,7 @@ static const struct failed_row failed[] = {
 };
 
 static void
-what_never_ran_says_why(void **state)
+a_command_that_never_ran_has_a_reason(void **state)
 {
         (void)state;
         for (size_t i = 0; i < sizeof failed / sizeof *failed; i++) {
@@ -416,7 +416,7 @@ what_never_ran_says_why(void **state)
 }
 
 static void
-refuses_what_no_box_could_be_told(void **state)
+refuses_what_no_box_could_receive(void **state)
 {
         static const struct fake_script script = { .end = FAKE_EXITED };
         struct run_options o = options();
@@ -555,8 +555,8 @@ main(void)
                 cmocka_unit_test(every_end_has_its_one_word),
                 cmocka_unit_test(signals_reach_the_command),
                 cmocka_unit_test(the_counted_time_is_the_groups),
-                cmocka_unit_test(what_never_ran_says_why),
-                cmocka_unit_test(refuses_what_no_box_could_be_told),
+                cmocka_unit_test(a_command_that_never_ran_has_a_reason),
+                cmocka_unit_test(refuses_what_no_box_could_receive),
                 cmocka_unit_test(output_is_drained_after_the_end),
                 cmocka_unit_test(the_budget_holds_and_counts),
                 cmocka_unit_test(a_reader_that_is_gone_ends_nothing),

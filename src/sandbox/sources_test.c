@@ -250,7 +250,7 @@ the_end_closes_everything(void **state)
 }
 
 static void
-what_is_not_there_is_told_with_its_place(void **state)
+what_is_missing_is_reported_with_its_place(void **state)
 {
         (void)state;
         add_mount(".", true);
@@ -823,7 +823,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 CASE(a_mount_is_opened_and_held),
                 CASE(the_end_closes_everything),
-                CASE(what_is_not_there_is_told_with_its_place),
+                CASE(what_is_missing_is_reported_with_its_place),
                 CASE(only_directories_and_files_are_sources),
                 CASE(more_than_there_is_room_for_is_refused),
                 CASE(a_link_may_lead_within_and_never_out),

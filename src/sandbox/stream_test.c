@@ -218,7 +218,7 @@ a_reader_that_is_gone_closes_the_source(void **state)
 
 /* A closed reader is the caller's choice, but a full disk must be reported. */
 static void
-what_cannot_be_written_is_told(void **state)
+a_failed_write_is_reported(void **state)
 {
         struct ends from = pipe_open();
         int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -428,7 +428,7 @@ main(void)
                 cmocka_unit_test(every_sink_gets_every_byte),
                 cmocka_unit_test(a_slow_reader_never_blocks),
                 cmocka_unit_test(a_reader_that_is_gone_closes_the_source),
-                cmocka_unit_test(what_cannot_be_written_is_told),
+                cmocka_unit_test(a_failed_write_is_reported),
                 cmocka_unit_test(the_budget_is_shared_and_the_rest_counted),
                 cmocka_unit_test(a_capture_keeps_so_much_and_counts_the_rest),
                 cmocka_unit_test(control_bytes_become_visible_however_they_are_cut),

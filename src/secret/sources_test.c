@@ -183,7 +183,7 @@ shell(const char *script, uint64_t timeout_ms)
 }
 
 static void
-a_command_says_the_value(void **state)
+a_command_prints_the_value(void **state)
 {
         const struct host_source source = shell("printf '%s\\n' \"for-$1\"", 5000),
                                  quiet = shell("echo CANARY >&2; echo value", 5000);
@@ -329,7 +329,7 @@ main(void)
                 cmocka_unit_test_setup_teardown(no_link_leads_out_of_a_directory, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(a_file_holds_lines, set_up, tear_down),
-                cmocka_unit_test(a_command_says_the_value),
+                cmocka_unit_test(a_command_prints_the_value),
                 cmocka_unit_test(a_command_that_does_not_is_refused),
                 cmocka_unit_test(a_command_is_given_nothing),
                 cmocka_unit_test(variables_are_taken_out_of_the_environment),

@@ -44,7 +44,7 @@ tear_down(void **state)
 }
 
 static void
-holds_values_as_they_stand(void **state)
+holds_values_unchanged(void **state)
 {
         static const char text[] =
                 "# development\n\nopenai-api-key=sk=with=equals\nacme/db= a b \nlast=no line end";
@@ -172,7 +172,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(holds_values_as_they_stand),
+                cmocka_unit_test(holds_values_unchanged),
                 cmocka_unit_test(answers_without_a_source),
                 cmocka_unit_test(refuses_bad_lines_without_saying_them),
                 cmocka_unit_test(refuses_files_that_are_not_private),

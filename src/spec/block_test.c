@@ -729,7 +729,7 @@ the_smaller_of_two_limits_applies(void **state)
 
 /* The default time limit does not end a background command. The same number, if written, does. */
 static void
-a_default_is_told_from_what_was_written(void **state)
+a_default_differs_from_a_written_value(void **state)
 {
         static const struct {
                 const char *yaml;
@@ -824,7 +824,7 @@ main(void)
                 cmocka_unit_test(a_fault_names_its_place_and_a_cure),
                 cmocka_unit_test(no_word_repeats_a_credential),
                 cmocka_unit_test(the_smaller_of_two_limits_applies),
-                cmocka_unit_test(a_default_is_told_from_what_was_written),
+                cmocka_unit_test(a_default_differs_from_a_written_value),
                 cmocka_unit_test(a_small_arena_is_an_error_not_a_crash),
         };
 

@@ -119,7 +119,7 @@ rows_come_back_in_order_after_closing(void **state)
 }
 
 static void
-a_name_or_key_stands_for_one_of_an_owner(void **state)
+a_name_or_key_is_unique_for_its_owner(void **state)
 {
         static const struct {
                 const char *owner, *name, *key;
@@ -215,7 +215,7 @@ what_was_noted_survives_a_kill_and_later_changes_are_synced(void **state)
 }
 
 static void
-a_second_keeper_is_told_who_holds_it(void **state)
+a_second_keeper_is_refused_with_the_holder(void **state)
 {
         struct store *s = opened(), *other = NULL;
         struct error e;
@@ -640,11 +640,11 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 HELD(rows_come_back_in_order_after_closing),
-                HELD(a_name_or_key_stands_for_one_of_an_owner),
+                HELD(a_name_or_key_is_unique_for_its_owner),
                 HELD(what_was_not_committed_never_was),
                 HELD(what_was_committed_survives_a_kill),
                 HELD(what_was_noted_survives_a_kill_and_later_changes_are_synced),
-                HELD(a_second_keeper_is_told_who_holds_it),
+                HELD(a_second_keeper_is_refused_with_the_holder),
                 HELD(a_later_schema_is_refused_and_left_alone),
                 HELD(what_is_no_database_is_refused),
                 HELD(a_link_is_no_database),

@@ -187,7 +187,7 @@ keeps_order_and_places(void **state)
 }
 
 static void
-accepts_what_may_stand_around_a_document(void **state)
+accepts_what_may_surround_a_document(void **state)
 {
         static const char *const cases[] = {
                 "---\na: 1\n", "--- {a: 1}",       "a: 1\n...\n", "# c\n\n---\na: 1\n...\n# c\n",
@@ -544,7 +544,7 @@ main(void)
                 cmocka_unit_test(resolves_plain_scalars_by_the_core_schema),
                 cmocka_unit_test(resolves_the_numbers_that_are_none),
                 cmocka_unit_test(keeps_order_and_places),
-                cmocka_unit_test(accepts_what_may_stand_around_a_document),
+                cmocka_unit_test(accepts_what_may_surround_a_document),
                 cmocka_unit_test(refuses_what_can_mean_two_things),
                 cmocka_unit_test(says_where_the_scanner_stumbled),
                 cmocka_unit_test(hints_at_quotes_for_a_name_that_looks_like_an_alias),

@@ -80,7 +80,7 @@ each_owner_has_a_directory(void **state)
 }
 
 static void
-is_held_until_let_go(void **state)
+is_locked_until_released(void **state)
 {
         const struct bench *b = *state;
         struct volume_use one, two;
@@ -242,7 +242,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_owner_has_a_directory),
-                cmocka_unit_test_setup_teardown(is_held_until_let_go, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(is_locked_until_released, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(is_bounded, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_long_file_is_erased_in_steps, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(erases_and_counts_within_a_budget, set_up,

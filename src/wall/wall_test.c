@@ -573,7 +573,7 @@ ports_that_a_list_names_are_caught(void **state)
 }
 
 static void
-a_question_says_which_server_it_was_for(void **state)
+a_question_shows_the_address_of_its_server(void **state)
 {
         (void)state;
         expect_fine(datagrams);
@@ -606,7 +606,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_connection_to_any_address_is_caught),
                 cmocka_unit_test(ports_that_a_list_names_are_caught),
-                cmocka_unit_test(a_question_says_which_server_it_was_for),
+                cmocka_unit_test(a_question_shows_the_address_of_its_server),
                 cmocka_unit_test(high_ports_are_listened_to_on_one_address),
                 cmocka_unit_test(the_payload_takes_no_port_of_the_gates),
                 cmocka_unit_test(there_is_an_end_to_ports),

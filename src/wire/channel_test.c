@@ -240,7 +240,7 @@ long_input_goes_in_several_frames(void **state)
 }
 
 static void
-what_a_socket_says_is_judged(void **state)
+what_a_socket_sends_is_checked(void **state)
 {
         struct channel_frame good = { CHANNEL_STDOUT, 100, 0 }, bad = { 99, 0, 0 };
         struct channel_reader r;
@@ -275,7 +275,7 @@ main(void)
                 cmocka_unit_test(malformed_frames_are_refused),
                 cmocka_unit_test(no_byte_comes_twice_and_nothing_after_the_end),
                 cmocka_unit_test(long_input_goes_in_several_frames),
-                cmocka_unit_test(what_a_socket_says_is_judged),
+                cmocka_unit_test(what_a_socket_sends_is_checked),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

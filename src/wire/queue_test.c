@@ -109,7 +109,7 @@ what_is_lent_stays_the_lenders(void **state)
 }
 
 static void
-who_never_listens_costs_so_much_and_no_more(void **state)
+a_peer_that_never_reads_has_a_fixed_cost(void **state)
 {
         int result = 0;
 
@@ -139,7 +139,7 @@ so_many_messages_wait_and_no_more(void **state)
 }
 
 static void
-who_is_gone_is_told_apart(void **state)
+a_closed_peer_is_distinguished(void **state)
 {
         (void)state;
         while (!q.first)
@@ -200,11 +200,11 @@ main(void)
                 cmocka_unit_test_setup_teardown(what_does_not_fit_waits_and_comes_in_order, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(what_is_lent_stays_the_lenders, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(who_never_listens_costs_so_much_and_no_more, set_up,
+                cmocka_unit_test_setup_teardown(a_peer_that_never_reads_has_a_fixed_cost, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(so_many_messages_wait_and_no_more, set_up,
                                                 tear_down),
-                cmocka_unit_test_setup_teardown(who_is_gone_is_told_apart, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_closed_peer_is_distinguished, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(too_many_descriptors_on_their_way_wait, set_up,
                                                 tear_down),
         };
