@@ -148,7 +148,7 @@ freshen_limits(void)
 }
 
 void
-command_freshen(void)
+command_freshen_inherited(void)
 {
         static unsigned is_done;
         struct sigaction standard = { .sa_handler = SIG_DFL };
@@ -159,6 +159,17 @@ command_freshen(void)
         for (int number = 1; number < NSIG; number++)
                 (void)sigaction(number, &standard, NULL);
         freshen_limits();
+}
+
+void
+command_freshen(void)
+{
+        static unsigned is_done;
+
+        if (is_done)
+                return;
+        is_done = 1;
+        command_freshen_inherited();
         (void)umask(022);
         (void)setpriority(PRIO_PROCESS, 0, 0);
         (void)personality(0);
@@ -248,6 +259,15 @@ try_one(const struct command *c, const char *path)
         }
 }
 
+/* Nothing has this name: found out for a quarter of what execve(2) and the stat after it cost. */
+static bool
+is_missing(const char *path)
+{
+        struct stat st;
+
+        return stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 /*
  * Like execvp(3): a name with a slash is a path; otherwise PATH is searched. A file without
  * permission or without its interpreter is reported only after the search.
@@ -268,7 +288,7 @@ command_execute(const struct command *c)
                         memcpy(path, at, len);
                         path[len] = '/';
                         memcpy(path + len + 1, name, strlen(name) + 1);
-                        tried = try_one(c, path);
+                        tried = is_missing(path) ? -ENOENT : try_one(c, path);
                         if (tried == -EACCES || tried == -ELIBACC)
                                 result = tried;
                         else if (tried != -ENOENT && tried != -ENOTDIR && tried != -EISDIR)

@@ -65,6 +65,12 @@ pid_t command_start(const struct command *c, enum wire_exec_stage *ret_stage);
  */
 void command_freshen(void);
 
+/*
+ * The part of it that a box inherits from a spawner, which does it once for all: standard signals,
+ * and limits of the caller as high as they may be. Later calls do nothing, in children too.
+ */
+void command_freshen_inherited(void);
+
 /* -- what a child does to itself, in this order; also for children that execute no program ----- */
 
 enum {

@@ -30,6 +30,7 @@
 
 #include "box/box.h"
 #include "box/ns/ns.h"
+#include "guest/command.h"
 #include "maker/lease.h"
 #include "maker/prepared.h"
 #include "plan/pack.h"
@@ -250,6 +251,7 @@ spawner_serve(const struct spawner *s)
         struct wire_message m;
         int status = 0, got;
 
+        command_freshen_inherited(); /* not again at the first command of each box */
         /* no child is waited for, and none becomes a zombie */
         (void)sigaction(SIGCHLD, &ignored, NULL);
         (void)prctl(PR_SET_NAME, "carrel-spawner", 0, 0, 0);

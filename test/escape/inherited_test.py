@@ -7,11 +7,13 @@ import json
 import os
 import platform
 import resource
+import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import ROOT, Workspace, check, end, has_layers, need_programs, report
+from daemon_rig import Daemon
 
 # What a payload has, and what it can take.
 LOOK = """
@@ -111,7 +113,27 @@ def main():
                 check("C16: (control) with %s off it comes in" % layer, json.loads(done.stdout)[what] != want, done)
 
 
+def living():
+    """What a daemon was started with is not its sandboxes': signals that are ignored, a soft limit, the umask."""
+    files = resource.getrlimit(resource.RLIMIT_DATA)
+    before = os.umask(0o077), signal.signal(signal.SIGUSR1, signal.SIG_IGN), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_DATA, (1 << 34, files[1]))
+    try:
+        with Daemon() as d:
+            resource.setrlimit(resource.RLIMIT_DATA, files)
+            box = d.create(start=True)
+            got = [d.exec(box, "grep SigIgn /proc/self/status; ulimit -Sd; umask")["stdout"].split() for _ in range(2)]
+            d.must("DELETE", "/v1/sandboxes/" + box)
+    finally:
+        os.umask(before[0])
+        signal.signal(signal.SIGUSR1, before[1])
+        signal.signal(signal.SIGHUP, before[2])
+    want = ["SigIgn:", "0" * 16, "unlimited" if files[1] == resource.RLIM_INFINITY else str(files[1] // 1024), "0022"]
+    check("C16: signals, limits and umask of the daemon's caller stay outside", got == [want, want], got, want)
+
+
 if __name__ == "__main__":
     need_programs()
     main()
+    living()
     end()
