@@ -403,3 +403,43 @@ table_row(struct table *t, FILE *out, const char *const *cells, size_t count)
         if (out)
                 (void)fputc('\n', out);
 }
+
+static void
+list_rows(const struct list *l, struct table *t, FILE *out)
+{
+        table_row(t, out, l->heads, l->columns);
+        for (size_t i = 0; i < l->count; i++)
+                l->row(t, out, (const char *)l->items + i * l->size);
+}
+
+static int
+list_json(const struct list *l)
+{
+        struct json_writer w;
+
+        json_init(&w, true);
+        json_open_map(&w);
+        json_key(&w, "items");
+        json_open_list(&w);
+        for (size_t i = 0; i < l->count; i++)
+                l->json(&w, (const char *)l->items + i * l->size);
+        json_close_list(&w);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+int
+list_print(const struct list *l, bool is_json)
+{
+        struct table t = { .widths = { 0 } };
+
+        if (is_json)
+                return list_json(l);
+        if (l->count == 0) {
+                (void)puts(l->empty);
+                return 0;
+        }
+        list_rows(l, &t, NULL);
+        list_rows(l, &t, stdout);
+        return 0;
+}

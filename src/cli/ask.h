@@ -95,4 +95,16 @@ struct table {
 };
 void table_row(struct table *t, FILE *out, const char *const *cells, size_t count);
 
+/* A list as a command prints it: a table, the sentence `empty`, or {"items": [...]}. */
+struct list {
+        const void *items; /* `count` of `size` bytes each */
+        size_t count, size;
+        const char *empty; /* the sentence if there are none */
+        const char *const *heads;
+        size_t columns;
+        void (*row)(struct table *t, FILE *out, const void *item); /* calls table_row() */
+        void (*json)(struct json_writer *w, const void *item);     /* writes one object */
+};
+int list_print(const struct list *l, bool is_json);
+
 #endif

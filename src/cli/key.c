@@ -51,50 +51,39 @@ key_new(const struct ask *a, const char *owner, const char *scope)
         return status;
 }
 
+static const char *const heads[] = { "ID", "OWNER", "SCOPE", "AGE" };
+
 static void
-print_rows(const struct carrel_tokens *all, struct table *t, FILE *out)
+print_row(struct table *t, FILE *out, const void *item)
 {
-        static const char *const heads[] = { "ID", "OWNER", "SCOPE", "AGE" };
+        const struct carrel_token *token = item;
+        char age[SPAN_TEXT];
+        const char *cells[] = { token->id, token->owner ? token->owner : "-",
+                                token->scope ? token->scope : "-",
+                                span_text(span_since(token->created_at_ms), age) };
 
-        table_row(t, out, heads, 4);
-        for (size_t i = 0; i < all->count; i++) {
-                const struct carrel_token *token = &all->items[i];
-                char age[SPAN_TEXT];
-                const char *cells[] = { token->id, token->owner ? token->owner : "-",
-                                        token->scope ? token->scope : "-",
-                                        span_text(span_since(token->created_at_ms), age) };
+        table_row(t, out, cells, 4);
+}
 
-                table_row(t, out, cells, 4);
-        }
+static void
+json_item(struct json_writer *w, const void *item)
+{
+        json_token(w, item);
 }
 
 static int
 key_ls(const struct ask *a)
 {
-        struct table t = { .widths = { 0 } };
         struct carrel_tokens *all;
         struct carrel_error e;
-        struct json_writer w;
-        int status = 0;
+        int status;
 
         if (carrel_token_list(a->c, &all, &e) < 0)
                 return ask_failed(a, NULL, &e);
-        if (a->is_json) {
-                json_init(&w, true);
-                json_open_map(&w);
-                json_key(&w, "items");
-                json_open_list(&w);
-                for (size_t i = 0; i < all->count; i++)
-                        json_token(&w, &all->items[i]);
-                json_close_list(&w);
-                json_close_map(&w);
-                status = json_print(&w, stdout);
-        } else if (all->count == 0) {
-                (void)puts("There is no token. `carrel key new` makes one.");
-        } else {
-                print_rows(all, &t, NULL);
-                print_rows(all, &t, stdout);
-        }
+        status = list_print(&(struct list){ all->items, all->count, sizeof *all->items,
+                                            "There is no token. `carrel key new` makes one.", heads,
+                                            4, print_row, json_item },
+                            a->is_json);
         carrel_free(all);
         return status;
 }

@@ -7,44 +7,30 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 
+static const char *const heads[] = { "ID", "NAME", "STATUS", "AGE", "LEFT", "WITH" };
+
 static void
-print_rows(const struct carrel_sandboxes *all, struct table *t, FILE *out)
+print_row(struct table *t, FILE *out, const void *item)
 {
-        static const char *const heads[] = { "ID", "NAME", "STATUS", "AGE", "LEFT", "WITH" };
+        const struct carrel_sandbox *s = item;
+        char age[SPAN_TEXT], left[SPAN_TEXT];
+        const char *cells[] = { s->id,
+                                s->name ? s->name : "-",
+                                s->status,
+                                span_text(span_since(s->created_at_ms), age),
+                                s->remaining_ms == CARREL_NONE ? "-"
+                                                               : span_text(s->remaining_ms, left),
+                                s->runtime    ? s->runtime
+                                : s->provider ? s->provider
+                                              : "-" };
 
-        table_row(t, out, heads, 6);
-        for (size_t i = 0; i < all->count; i++) {
-                const struct carrel_sandbox *s = &all->items[i];
-                char age[SPAN_TEXT], left[SPAN_TEXT];
-                const char *cells[] = { s->id,
-                                        s->name ? s->name : "-",
-                                        s->status,
-                                        span_text(span_since(s->created_at_ms), age),
-                                        s->remaining_ms == CARREL_NONE
-                                                ? "-"
-                                                : span_text(s->remaining_ms, left),
-                                        s->runtime    ? s->runtime
-                                        : s->provider ? s->provider
-                                                      : "-" };
-
-                table_row(t, out, cells, 6);
-        }
+        table_row(t, out, cells, 6);
 }
 
-static int
-print_json(const struct carrel_sandboxes *all)
+static void
+json_item(struct json_writer *w, const void *item)
 {
-        struct json_writer w;
-
-        json_init(&w, true);
-        json_open_map(&w);
-        json_key(&w, "items");
-        json_open_list(&w);
-        for (size_t i = 0; i < all->count; i++)
-                json_sandbox(&w, &all->items[i]);
-        json_close_list(&w);
-        json_close_map(&w);
-        return json_print(&w, stdout);
+        json_sandbox(w, item);
 }
 
 struct listing {
@@ -58,7 +44,6 @@ cmd_ls(int argc, char **argv)
         struct listing l = { .is_quiet = false };
         struct ask *a = &l.ask;
         struct carrel_sandboxes *all;
-        struct table t = { .widths = { 0 } };
         struct carrel_error failed;
         struct error e;
         int status;
@@ -70,18 +55,16 @@ cmd_ls(int argc, char **argv)
                 return status;
         if (carrel_list(a->c, &all, &failed) < 0)
                 return ask_close(a, ask_failed(a, NULL, &failed));
-        for (size_t i = 0; l.is_quiet && i < all->count; i++) {
+        for (size_t i = 0; l.is_quiet && !a->is_json && i < all->count; i++) {
                 print_escaped(stdout, all->items[i].id, false);
                 (void)fputc('\n', stdout);
         }
-        if (a->is_json) {
-                status = print_json(all);
-        } else if (!l.is_quiet && all->count == 0) {
-                (void)puts("There is no sandbox. `carrel create` makes one.");
-        } else if (!l.is_quiet) {
-                print_rows(all, &t, NULL);
-                print_rows(all, &t, stdout);
-        }
+        if (a->is_json || !l.is_quiet)
+                status = list_print(
+                        &(struct list){ all->items, all->count, sizeof *all->items,
+                                        "There is no sandbox. `carrel create` makes one.", heads, 6,
+                                        print_row, json_item },
+                        a->is_json);
         carrel_free(all);
         return ask_close(a, status);
 }

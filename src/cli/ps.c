@@ -26,55 +26,35 @@ state_text(const struct carrel_exec_info *x, char *out)
         return out;
 }
 
+static const char *const heads[] = { "EXEC", "STATE", "STARTED", "TOOK", "OUTPUT", "COMMAND" };
+
 static void
-print_rows(const struct carrel_execs *all, struct table *t, FILE *out)
+print_row(struct table *t, FILE *out, const void *item)
 {
-        static const char *const heads[] = {
-                "EXEC", "STATE", "STARTED", "TOOK", "OUTPUT", "COMMAND"
-        };
+        const struct carrel_exec_info *x = item;
+        char number[CELL], state[CELL], age[SPAN_TEXT], ago[SPAN_TEXT + 4], took[SPAN_TEXT],
+                bytes[CELL];
+        const char *cells[] = { number, state_text(x, state),
+                                ago,    x->has_end ? span_text(x->end.duration_ms, took) : "-",
+                                bytes,  x->command ? x->command : "-" };
 
-        table_row(t, out, heads, 6);
-        for (size_t i = 0; i < all->count; i++) {
-                const struct carrel_exec_info *x = &all->items[i];
-                char number[CELL], state[CELL], age[SPAN_TEXT], ago[SPAN_TEXT + 4], took[SPAN_TEXT],
-                        bytes[CELL];
-                const char *cells[] = {
-                        number, state_text(x, state),
-                        ago,    x->has_end ? span_text(x->end.duration_ms, took) : "-",
-                        bytes,  x->command ? x->command : "-"
-                };
-
-                (void)snprintf(number, sizeof number, "%" PRIu32 "%s", x->exec,
-                               x->is_background ? "&" : "");
-                (void)snprintf(ago, sizeof ago, "%s ago",
-                               span_text(span_since(x->started_at_ms), age));
-                (void)snprintf(bytes, sizeof bytes, "%" PRIu64,
-                               x->end.stdout_bytes + x->end.stderr_bytes);
-                table_row(t, out, cells, 6);
-        }
+        (void)snprintf(number, sizeof number, "%" PRIu32 "%s", x->exec,
+                       x->is_background ? "&" : "");
+        (void)snprintf(ago, sizeof ago, "%s ago", span_text(span_since(x->started_at_ms), age));
+        (void)snprintf(bytes, sizeof bytes, "%" PRIu64, x->end.stdout_bytes + x->end.stderr_bytes);
+        table_row(t, out, cells, 6);
 }
 
-static int
-print_json(const struct carrel_execs *all)
+static void
+json_item(struct json_writer *w, const void *item)
 {
-        struct json_writer w;
-
-        json_init(&w, true);
-        json_open_map(&w);
-        json_key(&w, "items");
-        json_open_list(&w);
-        for (size_t i = 0; i < all->count; i++)
-                json_exec(&w, &all->items[i]);
-        json_close_list(&w);
-        json_close_map(&w);
-        return json_print(&w, stdout);
+        json_exec(w, item);
 }
 
 static int
 cmd_ps(int argc, char **argv)
 {
         struct ask a = { .state = NULL };
-        struct table t = { .widths = { 0 } };
         struct carrel_error failed;
         struct carrel_execs *all;
         struct error e;
@@ -87,14 +67,10 @@ cmd_ps(int argc, char **argv)
                 return status;
         if (carrel_exec_list(a.c, a.words[0], &all, &failed) < 0)
                 return ask_close(&a, ask_failed(&a, NULL, &failed));
-        if (a.is_json) {
-                status = print_json(all);
-        } else if (all->count == 0) {
-                (void)puts("Nothing was run in it yet.");
-        } else {
-                print_rows(all, &t, NULL);
-                print_rows(all, &t, stdout);
-        }
+        status = list_print(&(struct list){ all->items, all->count, sizeof *all->items,
+                                            "Nothing was run in it yet.", heads, 6, print_row,
+                                            json_item },
+                            a.is_json);
         carrel_free(all);
         return ask_close(&a, status);
 }

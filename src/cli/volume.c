@@ -96,57 +96,44 @@ json_volume(struct json_writer *w, const struct volume_info *info)
         json_close_map(w);
 }
 
+static const char *const heads[] = { "NAME", "SIZE", "FILES", "LAST USED", "USED BY" };
+
 static void
-print_rows(const struct volumes *v, struct table *t, FILE *out)
+print_row(struct table *t, FILE *out, const void *item)
 {
-        static const char *const heads[] = { "NAME", "SIZE", "FILES", "LAST USED", "USED BY" };
+        const struct volume_info *info = item;
+        char size[SIZE_TEXT], files[SIZE_TEXT], age[SPAN_TEXT];
+        const char *cells[] = { info->name, size_text(info, size), files,
+                                info->users > 0 ? "now" : span_text(span_since(info->used_ms), age),
+                                info->users > 0 ? info->user : "-" };
 
-        table_row(t, out, heads, 5);
-        for (size_t i = 0; i < v->count; i++) {
-                const struct volume_info *info = &v->items[i];
-                char size[SIZE_TEXT], files[SIZE_TEXT], age[SPAN_TEXT];
-                const char *cells[] = { info->name, size_text(info, size), files,
-                                        info->users > 0 ? "now"
-                                                        : span_text(span_since(info->used_ms), age),
-                                        info->users > 0 ? info->user : "-" };
+        (void)snprintf(files, sizeof files, "%" PRIu64, info->files);
+        table_row(t, out, cells, 5);
+}
 
-                (void)snprintf(files, sizeof files, "%" PRIu64, info->files);
-                table_row(t, out, cells, 5);
-        }
+static void
+json_item(struct json_writer *w, const void *item)
+{
+        json_volume(w, item);
 }
 
 static int
 volume_ls(struct asked *a)
 {
-        struct table t = { .widths = { 0 } };
-        struct json_writer w;
         struct error e;
 
         if (volumes_list(&a->v, &e) < 0)
                 return failed(a, &e);
-        if (a->is_json) {
-                json_init(&w, true);
-                json_open_map(&w);
-                json_key(&w, "items");
-                json_open_list(&w);
-                for (size_t i = 0; i < a->v.count; i++)
-                        json_volume(&w, &a->v.items[i]);
-                json_close_list(&w);
-                json_close_map(&w);
-                return json_print(&w, stdout);
-        }
-        for (size_t i = 0; i < a->v.count && a->is_quiet; i++)
+        for (size_t i = 0; i < a->v.count && a->is_quiet && !a->is_json; i++)
                 (void)puts(a->v.items[i].name);
-        if (a->is_quiet)
+        if (a->is_quiet && !a->is_json)
                 return 0;
-        if (a->v.count == 0)
-                (void)puts("No volumes. To create one: carrel volume create NAME, or carrel run -v "
-                           "NAME:PATH");
-        if (a->v.count > 0) {
-                print_rows(&a->v, &t, NULL);
-                print_rows(&a->v, &t, stdout);
-        }
-        return 0;
+        return list_print(
+                &(struct list){ a->v.items, a->v.count, sizeof *a->v.items,
+                                "No volumes. To create one: carrel volume create NAME, or "
+                                "carrel run -v NAME:PATH",
+                                heads, 5, print_row, json_item },
+                a->is_json);
 }
 
 /* -- rm and prune

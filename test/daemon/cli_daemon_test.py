@@ -82,6 +82,7 @@ def each_command(sh):
     done = sh("ls")
     check("ls is a table with its age and what is left", done.returncode == 0 and re.search(rb"^ID +NAME +STATUS +AGE +LEFT +WITH\n\w+ +one +running +\d+ \w+ +\d+ min", done.stdout), said(done))
     check("ls -q is its id, ls --json the object", sh("ls", "-q").stdout.decode().split() == [one["id"]] and sh.json("ls")[1]["items"][0]["id"] == one["id"])
+    check("ls -q --json is the object alone", sh("ls", "-q", "--json").stdout.startswith(b"{"), sh("ls", "-q", "--json"))
     done = sh("exec", "one", "--", "sh", "-c", 'echo "$WHO $MORE"; pwd; echo oops >&2; exit 7')
     check("exec is the command itself", (done.returncode, done.stdout, done.stderr) == (7, b"me \n/home/agent\n", b"oops\n"), said(done))
     done = sh("exec", "-e", "MORE=you", "--cwd", "/tmp", "one", "sh", "-c", 'echo "$WHO $MORE"; pwd')
