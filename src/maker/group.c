@@ -64,27 +64,6 @@ group_number(char *out, uint64_t number)
         return (size_t)snprintf(out, 21, "%llu", (unsigned long long)number);
 }
 
-uint64_t
-group_read(int fd, const char *key)
-{
-        char text[READ_MAX];
-        ssize_t len = pread(fd, text, sizeof text - 1, 0);
-        const char *at = text;
-        size_t key_len = strlen(key);
-
-        if (len <= 0)
-                return UINT64_MAX;
-        text[len] = '\0';
-        while (key_len > 0 && (strncmp(at, key, key_len) != 0 || at[key_len] != ' ')) {
-                at = strchr(at, '\n');
-                if (!at)
-                        return UINT64_MAX;
-                at++;
-        }
-        at += key_len + (key_len > 0);
-        return *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : UINT64_MAX;
-}
-
 static void
 kill_members(int dir)
 {

@@ -30,10 +30,4 @@ size_t group_number(char *out, uint64_t number);
  */
 int group_remove(const char *dir);
 
-/*
- * Reads the number after `key ` in a control file, or the number that is the whole file if `key` is
- * "". Returns UINT64_MAX if the file cannot be read.
- */
-uint64_t group_read(int fd, const char *key);
-
 #endif

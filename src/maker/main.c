@@ -31,6 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/counter.h"
 #include "clock/clock.h"
 #include "guest/guest.h"
 #include "guest/harden.h"
@@ -497,17 +498,17 @@ count(const struct host *h, struct wire_box_ended *ended)
 
                 switch (h->watch_kinds[i]) {
                 case WATCH_CPU_NS:
-                        value = group_read(h->watches[i], "");
+                        value = counter_read(h->watches[i], "");
                         break;
                 case WATCH_CPU_STAT:
-                        value = group_read(h->watches[i], "usage_usec");
+                        value = counter_read(h->watches[i], "usage_usec");
                         break;
                 case WATCH_OOM_CONTROL:
                 case WATCH_MEMORY_EVENTS:
-                        value = group_read(h->watches[i], "oom_kill");
+                        value = counter_read(h->watches[i], "oom_kill");
                         break;
                 case WATCH_PIDS_EVENTS:
-                        value = group_read(h->watches[i], "max");
+                        value = counter_read(h->watches[i], "max");
                         break;
                 default:
                         continue;

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/counter.h"
 #include "base/sample.h"
 #include "base/scoped.h"
 #include "clock/clock.h"
@@ -292,32 +293,18 @@ ns_read(struct backend_box *box, struct backend_news *ret, struct error *e)
                           : 0;
 }
 
-/* "usage_usec N" of cpu.stat, or the one number of cpuacct.usage. */
-static uint64_t
-counter_read(int fd, int is_stat)
-{
-        char text[512];
-        ssize_t len = pread(fd, text, sizeof text - 1, 0);
-        const char *at = text;
-
-        if (len <= 0)
-                return UINT64_MAX;
-        text[len] = '\0';
-        if (is_stat) {
-                at = strstr(text, "usage_usec ");
-                if (!at)
-                        return UINT64_MAX;
-                at += sizeof "usage_usec " - 1;
-        }
-        return strtoull(at, NULL, 10) * (is_stat ? 1000 : 1);
-}
-
 static uint64_t
 ns_cpu_ns(const struct backend_box *box)
 {
-        for (size_t i = 0; i < box->counter_count; i++)
-                if (box->kinds[i] == WATCH_CPU_NS || box->kinds[i] == WATCH_CPU_STAT)
-                        return counter_read(box->counters[i], box->kinds[i] == WATCH_CPU_STAT);
+        for (size_t i = 0; i < box->counter_count; i++) {
+                bool is_stat = box->kinds[i] == WATCH_CPU_STAT;
+                uint64_t used;
+
+                if (!is_stat && box->kinds[i] != WATCH_CPU_NS)
+                        continue;
+                used = counter_read(box->counters[i], is_stat ? "usage_usec" : "");
+                return is_stat && used != UINT64_MAX ? used * 1000 : used;
+        }
         return UINT64_MAX;
 }
 

@@ -13,9 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/counter.h"
+
 enum {
         NAME_ROOM = 48,
-        TEXT_ROOM = 1024,
         LOOKS = 4,
         LEFT_MAX = 4,
         KEPT_OPEN = 16 /* groups whose files stay open: usually as many as run at once */
@@ -33,34 +34,6 @@ write_file(int directory, const char *name, const char *value)
                 result = -errno;
         (void)close(fd);
         return result;
-}
-
-/* The number after `key ` in an open file, or UINT64_MAX. */
-static uint64_t
-read_key(int fd, const char *key)
-{
-        char text[TEXT_ROOM];
-        ssize_t len = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
-        size_t key_len = strlen(key);
-
-        if (len <= 0)
-                return UINT64_MAX;
-        text[len] = '\0';
-        for (const char *at = text; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
-                if (strncmp(at, key, key_len) == 0 && at[key_len] == ' ')
-                        return strtoull(at + key_len + 1, NULL, 10);
-        return UINT64_MAX;
-}
-
-static uint64_t
-read_key_of(int directory, const char *name, const char *key)
-{
-        int fd = directory >= 0 ? openat(directory, name, O_RDONLY | O_CLOEXEC) : -1;
-        uint64_t value = read_key(fd, key);
-
-        if (fd >= 0)
-                (void)close(fd);
-        return value;
 }
 
 static const char *
@@ -133,8 +106,8 @@ groups_is_empty(const struct groups *g, const struct group *of)
         char name[NAME_ROOM];
 
         if (of->events >= 0)
-                return read_key(of->events, "populated") == 0;
-        return read_key_of(g->work, name_of(name, of, "cgroup.events"), "populated") == 0;
+                return counter_read(of->events, "populated") == 0;
+        return counter_read_at(g->work, name_of(name, of, "cgroup.events"), "populated") == 0;
 }
 
 int
@@ -277,9 +250,9 @@ uint64_t
 groups_cpu_us(const struct groups *g, struct group *of)
 {
         char name[NAME_ROOM];
-        uint64_t used = of->used >= 0
-                                ? read_key(of->used, "usage_usec")
-                                : read_key_of(g->work, name_of(name, of, "cpu.stat"), "usage_usec");
+        uint64_t used = of->used >= 0 ? counter_read(of->used, "usage_usec")
+                                      : counter_read_at(g->work, name_of(name, of, "cpu.stat"),
+                                                        "usage_usec");
 
         of->cpu_seen_us = used == UINT64_MAX ? 0 : used;
         return used == UINT64_MAX || used < of->cpu_before_us ? used : used - of->cpu_before_us;
@@ -288,7 +261,7 @@ groups_cpu_us(const struct groups *g, struct group *of)
 uint64_t
 groups_box_cpu_us(const struct groups *g)
 {
-        return read_key_of(g->root, "cpu.stat", "usage_usec");
+        return counter_read_at(g->root, "cpu.stat", "usage_usec");
 }
 
 int
@@ -301,7 +274,7 @@ groups_freeze(const struct groups *g, int is_wanted)
 int
 groups_is_frozen(const struct groups *g)
 {
-        uint64_t value = read_key(g->events, "frozen");
+        uint64_t value = counter_read(g->events, "frozen");
 
         return value == UINT64_MAX ? -EIO : value != 0;
 }
