@@ -28,13 +28,14 @@
 #include "box/holder.h"
 #include "box/keeper.h"
 #include "box/limits.h"
+#include "box/one.h"
 #include "box/request.h"
 #include "box/state.h"
 #include "box/wall.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
 
-enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, DEAF_MS = 100 };
+enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, LAST_WORDS_MS = 1000, DEAF_MS = 100 };
 
 static struct box box;
 
@@ -61,7 +62,7 @@ give_up(struct loop_timer *t)
 static void
 box_check_over(struct box *b)
 {
-        if (b->state != BOX_OVER || b->busy > 0)
+        if (b->state != BOX_OVER || b->busy > 0 || (b->one.is_on && !b->one.is_reported))
                 return;
         for (const struct keeper *k = b->keepers; k; k = k->next)
                 if (k->queue.first)
@@ -71,6 +72,31 @@ box_check_over(struct box *b)
                         if (!c->is_kept)
                                 return;
         _exit(0);
+}
+
+static void
+report(struct box *b)
+{
+        b->one.is_reported = 1;
+        for (struct keeper *k = b->keepers; k && b->one.is_on; k = k->next)
+                wall_say_denials(k, 1);
+        journal_gone(b);
+        keeper_say_all(b, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
+        (void)loop_timer_set(b->loop, &b->late, loop_now_ms() + TOLD_MS, give_up);
+        box_check_over(b);
+}
+
+static void
+say_nothing_more(struct loop_timer *t)
+{
+        report(box_holder(t, struct box, late));
+}
+
+static void
+box_unlinked(struct box *b)
+{
+        if (b->one.is_on && b->state == BOX_OVER && b->busy == 0 && !b->one.is_reported)
+                report(b);
 }
 
 static void
@@ -84,11 +110,13 @@ be_over(struct box *b)
         loop_timer_remove(&b->floor);
         b->busy++;
         exec_lose_all(b);
-        journal_gone(b);
-        keeper_say_all(b, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
         b->busy--;
-        (void)loop_timer_set(b->loop, &b->late, loop_now_ms() + TOLD_MS, give_up);
-        box_check_over(b);
+        if (b->one.is_on && b->wall.link >= 0 && b->keepers)
+                /* the gate reports its last refusals, and closes the link */
+                (void)loop_timer_set(b->loop, &b->late, loop_now_ms() + LAST_WORDS_MS,
+                                     say_nothing_more);
+        else
+                report(b);
 }
 
 static void
@@ -130,7 +158,8 @@ close_world(const struct box *b, int below)
         };
         const char *step;
 
-        return seal_world(SEAL_BOX, places, sizeof places / sizeof *places, &step);
+        return seal_world(b->one.is_on ? SEAL_ONE : SEAL_BOX, places,
+                          sizeof places / sizeof *places, &step);
 }
 
 static void
@@ -141,7 +170,9 @@ hear_spawned(void *of, int below)
         if (b->state != BOX_MAKING)
                 return;
         b->state = BOX_RUNNING;
-        if (close_world(b, below) < 0)
+        if (b->one.is_on)
+                one_spawned(b);
+        else if (close_world(b, below) < 0)
                 /* fail closed: the box does not run without its restrictions */
                 box_end(b, BOX_GONE_DIED);
         else
@@ -205,8 +236,11 @@ static int
 hear_walled(void *of, struct wire_message *m, const void *body)
 {
         struct box *b = of;
+        int result = hold_take(&b->wall, m, body);
 
-        return hold_take(&b->wall, m, body);
+        if (result == 0 && b->one.is_on)
+                keeper_say_all(b, WIRE_BOX_READY, NULL, 0);
+        return result;
 }
 
 static void
@@ -249,6 +283,7 @@ hear_gone(void *of, const struct engine_gone *gone)
 {
         struct box *b = of;
 
+        b->one.usage = *gone;
         if (gone->has_usage) {
                 b->gone.cpu_ns = gone->cpu_ns;
                 b->gone.oom_kills = gone->oom_kills;
@@ -281,6 +316,7 @@ const struct engine_news box_news = {
 const struct box_calls box_calls = {
         .end = box_end,
         .check_over = box_check_over,
+        .unlinked = box_unlinked,
         .greet = request_greet,
         .serve = request_serve,
         .forget = request_forget,
@@ -338,6 +374,8 @@ begin(struct box *b, const struct box_start *start)
         b->listening = start->listener;
         b->overdue_ms = start->overdue_ms;
         b->calls = &box_calls;
+        b->one = (struct one){ .streams = { -1, -1, -1 },
+                               .is_on = (b->begin.flags & BOX_BEGIN_ONE) != 0 };
         b->engine = start->engine;
         b->engine->news = &box_news;
         b->engine->box = b;
@@ -348,6 +386,8 @@ begin(struct box *b, const struct box_start *start)
         result = loop_new(&b->loop);
         if (result == 0)
                 result = b->engine->calls->begin(b->engine, b->loop);
+        if (b->one.is_on) /* it opens nothing, so it confines itself at once */
+                return result < 0 ? result : close_world(b, -1);
         if (result == 0 && fcntl(start->listener, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
                 result = -errno;
         if (result == 0)

@@ -20,9 +20,9 @@ enum {
 struct box_start {
         struct wire_box_begin begin;
         struct engine *engine; /* what runs the commands (box/engine.h); not begun */
-        int listener;          /* seqpacket, for later keepers */
+        int listener;          /* seqpacket, for later keepers; -1: none */
         int keeper;            /* seqpacket, the first */
-        int directory;         /* of its state */
+        int directory;         /* of its state; -1: none */
         /* writable sources whose free space is monitored */
         const int *floors;
         size_t floor_count;

@@ -78,7 +78,8 @@ struct engine_ended {
 
 struct engine_gone {
         unsigned has_usage; /* the next fields are meant */
-        uint64_t cpu_ns, oom_kills;
+        uint64_t cpu_ns, oom_kills, pids_refused;
+        uint64_t memory_peak; /* bytes, of the largest process, if everything was killed */
 };
 
 struct engine_news {

@@ -29,6 +29,7 @@
 #include "box/holder.h"
 #include "box/keeper.h"
 #include "box/limits.h"
+#include "box/one.h"
 #include "box/state.h"
 #include "box/wall.h"
 #include "event/outcome.h"
@@ -394,7 +395,7 @@ send_to_engine(struct exec *x, struct wire_exec *wire, size_t len)
                 return;
         }
         x->is_sent = 1;
-        close_theirs(x, 0, 1);
+        close_theirs(x, 0, b->one.is_on ? 3 : 1);
         limits_watch(x);
         limits_floor(b);
 }
@@ -466,8 +467,10 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
                                      ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
                 return;
         }
-        x = !is_sound(bytes, len) || (ask->exec != 0 && exec_find(b, ask->exec)) ? NULL
-                                                                                 : exec_add(b);
+        x = !is_sound(bytes, len) || (ask->exec != 0 && exec_find(b, ask->exec)) ||
+                            (b->one.is_on && b->execs)
+                    ? NULL
+                    : exec_add(b);
         if (!x) {
                 channel_refuse(take_channel,
                                &(struct wire_exec_failed){ ask->exec, EINVAL, WIRE_STAGE_PREPARE });
@@ -487,7 +490,7 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
         if (b->starting + b->running > EXECS_MAX)
                 result = -EAGAIN;
         else if ((wire->flags & WIRE_EXEC_TTY) == 0)
-                result = open_streams(x);
+                result = b->one.is_on ? one_give_streams(x) : open_streams(x);
         if (result < 0) {
                 exec_failed(x,
                             &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
@@ -496,7 +499,7 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
         wire->exec = x->number;
         wire->spare = 0;
         wire->flags &= (uint32_t) ~(WIRE_EXEC_LAST | WIRE_EXEC_GROUP | WIRE_EXEC_TREE);
-        if (b->state == BOX_MAKING || b->is_freezing)
+        if ((b->state == BOX_MAKING && !b->one.is_on) || b->is_freezing)
                 keep_waiting(x, wire, len);
         else
                 send_to_engine(x, wire, len);
@@ -516,6 +519,10 @@ exec_started(struct exec *x, int32_t pid, int take_master)
         b->running++;
         x->state = BOX_EXEC_RUNNING;
         x->pid = pid;
+        if (b->one.is_on) {
+                one_started(x, take_master);
+                return;
+        }
         if (take_master >= 0) {
                 int copy = fcntl(take_master, F_DUPFD_CLOEXEC, 3);
 
@@ -682,13 +689,12 @@ found_count(const struct exec *x)
         return count < UINT8_MAX ? (uint8_t)count : UINT8_MAX;
 }
 
+/* What it used, and how it ended. */
 static void
-end_with(struct exec *x, const struct engine_ended *ended)
+measure(struct exec *x, const struct engine_ended *ended)
 {
         uint64_t tree_us;
 
-        if (x->state != BOX_EXEC_RUNNING && x->state != BOX_EXEC_STARTING)
-                return;
         x->end.denied = denied_count(x); /* while the engine knows its processes */
         x->end.reached = limits_reached(x, ended);
         x->end.found = found_count(x);
@@ -701,12 +707,23 @@ end_with(struct exec *x, const struct engine_ended *ended)
             engine_can(x->box->engine, ENGINE_TELLS_APART))
                 /* processes that the kernel did not kill */
                 job_kill(&x->job);
-        x->box->running -= x->state == BOX_EXEC_RUNNING;
-        x->box->starting -= x->state == BOX_EXEC_STARTING;
-        x->state = BOX_EXEC_ENDED;
         x->end.duration_ms = loop_now_ms() - x->started_ms;
         x->end.cpu_ms = (tree_us != ENGINE_UNKNOWN ? tree_us : ended ? ended->cpu_us : 0) / 1000;
         x->end.memory_peak_kb = ended ? ended->max_rss_kb : 0;
+}
+
+static void
+end_with(struct exec *x, const struct engine_ended *ended)
+{
+        if (x->state != BOX_EXEC_RUNNING && x->state != BOX_EXEC_STARTING)
+                return;
+        if (x->box->one.is_on)
+                one_measure(x);
+        else
+                measure(x, ended);
+        x->box->running -= x->state == BOX_EXEC_RUNNING;
+        x->box->starting -= x->state == BOX_EXEC_STARTING;
+        x->state = BOX_EXEC_ENDED;
         for (int i = 0; i < 2; i++)
                 output_finish(&x->out[i], x->is_alone);
         x->end.stdout_bytes = output_bytes(&x->out[0]);
@@ -719,14 +736,16 @@ end_with(struct exec *x, const struct engine_ended *ended)
 void
 exec_ended(struct exec *x, const struct engine_ended *ended)
 {
-        if (x->state == BOX_EXEC_RUNNING)
+        if (x->state == BOX_EXEC_RUNNING && x->box->one.is_on)
+                one_ended(x, ended);
+        else if (x->state == BOX_EXEC_RUNNING)
                 end_with(x, ended);
 }
 
 static void
 exec_lost(struct exec *x, uint32_t word)
 {
-        if (x->word == UNDECIDED)
+        if (x->word == UNDECIDED && !x->box->one.is_on)
                 x->word = word;
         end_with(x, NULL);
 }
@@ -746,6 +765,10 @@ exec_lose_all(struct box *b)
 void
 exec_kill(struct exec *x, uint32_t word)
 {
+        if (x->box->one.is_on) {
+                one_kill(x, word);
+                return;
+        }
         if (!x->is_over && x->word == UNDECIDED)
                 x->word = word;
         if (x->waiting) {

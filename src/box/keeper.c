@@ -40,6 +40,8 @@ keeper_close(struct keeper *k)
         loop_watch_remove(&k->watch);
         wire_queue_fini(&k->queue);
         (void)close(k->queue.fd);
+        if (k->box->one.is_on) /* no other can come */
+                k->box->calls->end(k->box, BOX_GONE_STOPPED);
         free(k);
 }
 

@@ -19,6 +19,7 @@
 #include "box/handover.h"
 #include "box/keeper.h"
 #include "box/limits.h"
+#include "box/one.h"
 #include "box/state.h"
 #include "box/wall.h"
 #include "event/outcome.h"
@@ -115,7 +116,10 @@ serve_exec(struct keeper *k, struct wire_message *m)
 
         memcpy(&ask, body, sizeof ask);
         ask.key[sizeof ask.key - 1] = ask.task[sizeof ask.task - 1] = '\0';
-        exec_start(k->box, &ask, body + sizeof ask, m->len - sizeof ask, take_fd(m));
+        if (k->box->one.is_on)
+                one_take_streams(k->box, m);
+        exec_start(k->box, &ask, body + sizeof ask, m->len - sizeof ask,
+                   k->box->one.is_on ? -1 : take_fd(m));
         explicit_bzero(body, m->len); /* the environment may contain secrets */
 }
 

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "box/engine.h"
 #include "box/journal.h"
 #include "hold/found.h"
 #include "hold/hold.h"
@@ -30,14 +31,20 @@
 enum { CONNECTS_MAX = 256, FLOORS_MAX = 160 };
 
 struct box;
-struct engine;
-struct engine_news;
 struct exec;
 struct keeper;
 
 struct connect { /* a port inside that a keeper requested */
         struct keeper *keeper;
         uint32_t request, asked; /* of the box; of the keeper */
+};
+
+struct one {            /* a box of one command (box/one.h) */
+        int streams[3]; /* of the command, as received; owned, or -1 */
+        struct engine_ended ended;
+        struct engine_gone usage; /* of the whole box */
+        uint64_t decided_ms;      /* the command ended, or was killed; 0: not yet */
+        unsigned is_on : 1, has_ended : 1, is_reported : 1;
 };
 
 enum box_state { BOX_MAKING, BOX_RUNNING, BOX_ENDING, BOX_OVER };
@@ -47,6 +54,8 @@ struct box_calls {
         void (*end)(struct box *b, enum box_gone cause);
         /* ends the process if nothing is left to do */
         void (*check_over)(struct box *b);
+        /* the gate has said everything */
+        void (*unlinked)(struct box *b);
         /* of keepers: as in box/request.h */
         void (*greet)(struct keeper *k);
         int (*serve)(struct keeper *k);
@@ -84,7 +93,8 @@ struct box {
         uint64_t oom_seen; /* kills that are assigned to an exec, or cannot be */
         struct connect connects[CONNECTS_MAX];
         uint32_t last_connect;
-        struct found found;     /* what commands left behind */
+        struct found found; /* what commands left behind */
+        struct one one;
         struct hold wall;       /* used only if there is a wall */
         struct loop_watch link; /* to the gate */
 };

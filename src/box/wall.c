@@ -180,11 +180,13 @@ hear(struct box *b)
         int result = hold_hear(&b->wall);
 
         say_to_all(b);
-        if (result < 0)
-                /* closed: connections wait in their queues for the next gate */
-                loop_watch_forget(&b->link);
-        else
+        if (result == 0) {
                 (void)loop_watch_change(&b->link, events_of(b));
+                return;
+        }
+        /* closed: connections wait in their queues for the next gate */
+        loop_watch_forget(&b->link);
+        b->calls->unlinked(b);
 }
 
 static void

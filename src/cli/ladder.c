@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "backend/ns/maker.h"
 #include "base/scoped.h"
+#include "cli/maker.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
 
@@ -82,11 +82,10 @@ close_world(struct error *e)
 int
 ladder_climb(struct error *e)
 {
-        if (ladder_descriptors(e) < 0)
+        /* it starts while this process reads the manifest */
+        if (ladder_descriptors(e) < 0 || maker_prepare(e) < 0)
                 return -1;
         if (geteuid() != 0)
                 return 0;
-        if (maker_prepare(e) < 0)
-                return -1;
         return close_world(e);
 }

@@ -15,7 +15,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "backend/ns/maker.h"
 #include "cli/back.h"
 #include "cli/commands.h"
 #include "cli/ending.h"
@@ -23,6 +22,7 @@
 #include "cli/host_tool.h"
 #include "cli/ladder.h"
 #include "cli/left.h"
+#include "cli/maker.h"
 #include "cli/prepare.h"
 #include "cli/scope.h"
 #include "cli/secret.h"
@@ -130,9 +130,9 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
 {
         struct environment env;
         struct run_options options = {
-                .backend = &backend_ns,
+                .start = maker_start,
                 .plan = w->p.plan,
-                .sources = w->p.sources->fds,
+                .sources = w->p.sources,
                 .argv = (const char *const *)o->command,
                 .argc = o->command_count,
                 .envp = env.items,
@@ -146,9 +146,6 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 .cpu_ms = w->p.spec->limits.cpu_ms,
                 .output_bytes = w->p.spec->limits.output_bytes,
                 .cpu_count = w->host.facts.cpu_count,
-                .floors = w->p.sources->writable,
-                .floor_count = sources_floors(w->p.sources),
-                .floor_mb = w->p.plan->disk_floor_mb,
                 .layers_off = w->layers_off,
                 .refused = isatty(STDERR_FILENO) && !o->wants_terminal && !o->is_json
                                    ? wall_print_first

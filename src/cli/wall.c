@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "egress/admit.h"
+#include "hold/hold.h"
 #include "image/image.h"
 #include "sandbox/caps.h"
 
@@ -89,9 +90,9 @@ print_one(const struct wire_wall_denied *d, uint64_t count)
 }
 
 void
-wall_print_first(const struct hold_denial *first)
+wall_print_first(const struct wire_wall_denied *first)
 {
-        print_one(&first->d, 1);
+        print_one(first, 1);
 }
 
 void

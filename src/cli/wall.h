@@ -13,7 +13,7 @@ int wall_options(struct arena *arena, const struct spec *spec, const struct host
                  const char *id, const struct run_wall_options **ret, struct error *e);
 
 /* Prints the first refusal on standard error while the command runs. */
-void wall_print_first(const struct hold_denial *first);
+void wall_print_first(const struct wire_wall_denied *first);
 
 /*
  * Print the refused connections: lines on standard error, or a member "denied" of an open map.

@@ -15,7 +15,7 @@
 
 #include "base/scoped.h"
 #include "keeper/box_parts.h"
-#include "plan/pack.h"
+#include "sandbox/begin.h"
 
 /* OUTPUT_KEPT: default bytes kept of each stream. */
 enum { BACKLOG = 16, BOX_SOURCES_AT = 3, OUTPUT_KEPT = 1 << 20 };
@@ -48,30 +48,6 @@ make_directory(struct keeper *k, const char *id, int *ret_directory, int *ret_so
         return 0;
 }
 
-static size_t
-write_begin(const struct sandbox *s, unsigned char *out, struct error *e)
-{
-        const struct prepared *p = s->prepared;
-        struct wire_box_begin begin = { .deadline_ms = s->row.deadline_ms,
-                                        .keep_bytes = OUTPUT_KEPT,
-                                        .floor_mb = p->disk_floor_mb,
-                                        .cpu_count = s->keeper->host.facts.cpu_count };
-        size_t len = plan_pack_len(p->plan->steps, p->plan->step_count);
-
-        _Static_assert(sizeof begin % 8 == 0, "a packed plan is aligned");
-        if (len == 0 || len > WIRE_BODY_MAX - sizeof begin)
-                return (void)fail(e, ERROR_QUOTA_EXCEEDED, "the plan of the sandbox is too long"),
-                       0;
-        (void)memccpy(begin.id, s->id, '\0', sizeof begin.id);
-        for (size_t i = 0; i < sources_total(p->sources); i++)
-                for (size_t j = 0; j < sources_floors(p->sources); j++)
-                        if (p->sources->writable[j] == p->sources->fds[i])
-                                begin.floor_mask[i / 64] |= UINT64_C(1) << (i % 64);
-        memcpy(out, &begin, sizeof begin);
-        plan_pack(p->plan->steps, p->plan->step_count, p->plan->source_count, out + sizeof begin);
-        return sizeof begin + len;
-}
-
 static void
 close_all(const int *fds, size_t count)
 {
@@ -100,8 +76,13 @@ send_begin(struct sandbox *s, int take_end, int take_listener, int take_director
 {
         struct keeper *k = s->keeper;
         int fds[BOX_SOURCES_AT + SOURCES_MAX] = { take_end, take_listener, take_directory };
-        size_t len = write_begin(s, k->plan, e);
+        struct wire_box_begin begin = { .deadline_ms = s->row.deadline_ms,
+                                        .keep_bytes = OUTPUT_KEPT,
+                                        .cpu_count = k->host.facts.cpu_count };
+        size_t len;
 
+        (void)memccpy(begin.id, s->id, '\0', sizeof begin.id - 1);
+        len = begin_write(begin, s->prepared->plan, s->prepared->sources, k->plan, e);
         if (len == 0 || copy_sources(s->prepared->sources, fds + BOX_SOURCES_AT, e) < 0) {
                 close_all(fds, BOX_SOURCES_AT);
                 return -1;

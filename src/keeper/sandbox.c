@@ -26,8 +26,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "backend/backend.h"
 #include "keeper/limits.h"
+#include "plan/failure.h"
 #include "spec/lifecycle.h"
 #include "text/tree_pack.h"
 
@@ -465,7 +465,7 @@ say_step(const struct sandbox *s, const struct wire_box_gone *gone, struct error
         const struct plan *plan = s->prepared ? s->prepared->plan : NULL;
 
         if (plan && gone->cause == BOX_GONE_MAKE_FAILED)
-                (void)backend_step_failed(e, plan, gone->failed.step, gone->failed.sys);
+                (void)plan_step_failed(e, plan, gone->failed.step, gone->failed.sys);
         else
                 (void)fail(e, ERROR_BACKEND_FAILED,
                            "the box of the sandbox %s ended while it was being made", s->id);

@@ -26,6 +26,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "box/box.h"
@@ -108,25 +109,28 @@ test_number(const char *name, unsigned otherwise)
 #endif
 }
 
+/* `keepers`: its keeper, and then its listener and directory, if any. */
 static _Noreturn void
-be_box(const struct spawner *s, const struct wire_message *m, const struct beginning *b)
+be_box(const struct spawner *s, const struct wire_box_begin *begin, const struct beginning *b,
+       const int *keepers, size_t keeper_count, const int *sources, size_t source_count)
 {
-        struct ns_start ns = { .maker = FIRST, .guest = FIRST + 1 };
-        struct box_start start = { .keeper = FIRST + 2,
-                                   .listener = FIRST + 3,
-                                   .directory = FIRST + 4 };
-        int fds[KEPT_MAX] = { b->maker[0], b->guest[0], m->fds[FD_KEEPER], m->fds[FD_LISTENER],
-                              m->fds[FD_DIRECTORY] };
+        struct ns_start ns = { .maker = FIRST,
+                               .guest = FIRST + 1,
+                               .is_one = (begin->flags & BOX_BEGIN_ONE) != 0 };
+        struct box_start start = { .begin = *begin,
+                                   .keeper = FIRST + 2,
+                                   .listener = keeper_count > 1 ? FIRST + 3 : -1,
+                                   .directory = keeper_count > 2 ? FIRST + 4 : -1 };
+        int fds[KEPT_MAX] = { b->maker[0], b->guest[0] };
         int floors[PLAN_SOURCES_MAX];
         const char *step;
-        size_t count = 5;
+        size_t count = 2 + keeper_count;
 
-        memcpy(&start.begin, s->bytes, sizeof start.begin);
-        for (size_t i = 0;
-             i + FD_SOURCES < m->fd_count && i < PLAN_SOURCES_MAX && start.begin.floor_mb > 0; i++)
-                if ((start.begin.floor_mask[i / 64] >> i % 64 & 1) != 0) {
+        memcpy(fds + 2, keepers, keeper_count * sizeof *fds);
+        for (size_t i = 0; i < source_count && i < PLAN_SOURCES_MAX && begin->floor_mb > 0; i++)
+                if ((begin->floor_mask[i / 64] >> i % 64 & 1) != 0) {
                         floors[start.floor_count++] = FIRST + (int)count;
-                        fds[count++] = m->fds[FD_SOURCES + i];
+                        fds[count++] = sources[i];
                 }
         start.floors = floors;
         start.protocol = test_number("CARREL_TEST_BOX_PROTOCOL", BOX_PROTOCOL);
@@ -143,7 +147,7 @@ be_box(const struct spawner *s, const struct wire_message *m, const struct begin
         if (getpriority(PRIO_PROCESS, 0) > 0)
                 /* it enforces limits on a payload with normal priority */
                 (void)setpriority(PRIO_PROCESS, 0, 0);
-        if (seal_privileges(SEAL_BOX, &step) < 0)
+        if (seal_privileges(ns.is_one ? SEAL_ONE : SEAL_BOX, &step) < 0)
                 _exit(EXIT_BROKEN);
         box_serve(&start);
 }
@@ -151,6 +155,15 @@ be_box(const struct spawner *s, const struct wire_message *m, const struct begin
 /* -- the maker
  * ----------------------------------------------------------------------------------------------------
  */
+
+/* The plan moves to the start of the buffer. */
+static void
+drop_head(const struct spawner *s, struct wire_message *m)
+{
+        m->len -= sizeof(struct wire_box_begin);
+        memmove(s->bytes, s->bytes + sizeof(struct wire_box_begin), m->len);
+        memset(s->bytes + m->len, 0, sizeof(struct wire_box_begin));
+}
 
 static int
 be_maker(const struct spawner *s, struct wire_message *m, const struct beginning *b)
@@ -169,9 +182,7 @@ be_maker(const struct spawner *s, struct wire_message *m, const struct beginning
         (void)sigaction(SIGCHLD, &standard, NULL); /* this process waits for its child */
         (void)setsid();
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
-        m->len -= sizeof(struct wire_box_begin);
-        memmove(s->bytes, s->bytes + sizeof(struct wire_box_begin), m->len);
-        memset(s->bytes + m->len, 0, sizeof(struct wire_box_begin));
+        drop_head(s, m);
         m->fd_count = 1 + sources;
         for (size_t i = 0; i < m->fd_count; i++)
                 m->fds[i] = SOCKET + 1 + (int)i;
@@ -226,9 +237,40 @@ begin(const struct spawner *s, struct wire_message *m, int *ret_status)
         if (maker > 0)
                 box = fork();
         if (box == 0)
-                be_box(s, m, &b);
+                be_box(s, (const void *)s->bytes, &b, m->fds, FD_SOURCES, m->fds + FD_SOURCES,
+                       m->fd_count - FD_SOURCES);
         close_pairs(&b); /* if there is no box, its maker sees the socket close and ends */
         return 0;
+}
+
+int
+spawner_one(const struct spawner *s, struct wire_message *m)
+{
+        struct beginning b = { { -1, -1 }, { -1, -1 } };
+        struct wire_box_begin begin;
+        pid_t box;
+        int status;
+
+        if (m->len <= sizeof begin || m->fd_count > PLAN_SOURCES_MAX || open_pairs(&b) < 0)
+                return EXIT_BROKEN;
+        memcpy(&begin, s->bytes, sizeof begin);
+        drop_head(s, m); /* before the pages are shared */
+        box = fork();
+        if (box == 0)
+                be_box(s, &begin, &b, &(const int){ SOCKET }, 1, m->fds, m->fd_count);
+        if (box < 0 || dup3(b.maker[1], SOCKET, O_CLOEXEC) < 0)
+                return EXIT_BROKEN;
+        (void)close(b.maker[0]);
+        (void)close(b.maker[1]);
+        (void)close(b.guest[0]);
+        memmove(m->fds + 1, m->fds, m->fd_count * sizeof *m->fds);
+        m->fds[0] = b.guest[1];
+        m->fd_count++;
+        status = s->make(m);
+        /* it ends once it has reported: its keeper waits for this process */
+        while (waitpid(box, NULL, 0) < 0 && errno == EINTR)
+                continue;
+        return status;
 }
 
 /* A lease whose maker lives is locked; its sandbox is not touched. */

@@ -23,4 +23,11 @@ struct spawner {
  */
 int spawner_serve(const struct spawner *s);
 
+/*
+ * Starts the one box of a keeper (BOX_BEGIN_ONE): `m` is the WIRE_BOX_BEGIN received at descriptor
+ * 3, its body in s->bytes, its descriptors the plan's sources. The box gets descriptor 3; this
+ * process becomes the maker. Returns an exit status once both are done.
+ */
+int spawner_one(const struct spawner *s, struct wire_message *m);
+
 #endif

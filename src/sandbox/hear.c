@@ -1,44 +1,51 @@
 /*
- * sandbox/hear.c - handles what a run receives: messages of pid 1 and the backend, and signals.
+ * sandbox/hear.c - handles what a run receives: messages of the box and of its gate, and signals.
  *
  * Room: sandbox (joining). Touches: fd, the caller's terminal.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/start_error.h"
 #include "clock/clock.h"
+#include "plan/failure.h"
 #include "sandbox/session.h"
 #include "wire/message.h"
 
-enum { GRACE_MS = 10000, BODY_ROOM = 1024, LATE_MS = 2000 };
+enum { GRACE_MS = 10000, BODY_ROOM = 4096 };
+
+/* Processes that the kernel or the command itself ended leave output that is read to its end. */
+static bool
+is_cut(uint32_t word)
+{
+        return word == OUTCOME_TIMED_OUT || word == OUTCOME_CPU_LIMIT || word == OUTCOME_KILLED ||
+               word == OUTCOME_POLICY_KILLED;
+}
 
 static void
-command_ended(struct session *s, const struct wire_exec_ended *ended)
+command_ended(struct session *s, const struct channel_end *end)
 {
-        uint64_t cpu_ms = (ended->user_us + ended->system_us) / 1000;
+        /* set already if a name of the host was made: that decides the outcome in any case */
+        bool is_strict = s->outcome.word == OUTCOME_POLICY_KILLED;
 
-        if (!s->is_decided) {
-                session_decide(s, ended->code == CLD_EXITED ? OUTCOME_EXITED : OUTCOME_SIGNALED);
-                if (ended->code == CLD_EXITED)
-                        s->outcome.exit_code = ended->status;
-                else
-                        s->outcome.signal = ended->status;
-        }
-        if (s->outcome.word == OUTCOME_SIGNALED && ended->status == SIGXCPU &&
-            s->o->plan->cpu == PLAN_CPU_RLIMIT)
-                s->outcome.word = OUTCOME_CPU_LIMIT;
-        s->outcome.reached |= ended->is_disk_full != 0 ? OUTCOME_DISK : 0u;
-        s->outcome.cpu_ms = cpu_ms;
-        s->outcome.memory_peak_kb = ended->max_rss_kb;
+        s->has_ended = true;
+        s->outcome =
+                (struct outcome){ .word = is_strict                 ? OUTCOME_POLICY_KILLED
+                                          : end->word < OUTCOME_MAX ? (enum outcome_word)end->word
+                                                                    : OUTCOME_LOST,
+                                  .exit_code = end->exit_code,
+                                  .signal = end->signal,
+                                  .duration_ms = end->duration_ms,
+                                  .cpu_ms = end->cpu_ms,
+                                  .memory_peak_kb = end->memory_peak_kb,
+                                  .reached = end->reached };
+        s->is_cut = s->is_cut || is_cut(s->outcome.word);
 }
 
 static void
@@ -60,144 +67,110 @@ take_terminal(struct session *s, struct wire_message *m)
         terminal_raw(&s->mode, s->o->in);
 }
 
-/* A command never runs behind a wall that does not work. */
-static void
-session_break(struct session *s, const struct error *e)
-{
-        session_fail(s, e);
-        s->is_cut = true;
-        session_kill(s);
-}
-
 void
-session_hear_wall(struct session *s, const struct pollfd fds[2])
+session_hear_wall(struct session *s, const struct pollfd *gate)
 {
         struct error e;
 
-        if (run_wall_hear(s->wall, fds, &e) < 0)
+        if (run_wall_hear_gate(s->wall, gate, &e) < 0)
                 session_break(s, &e);
 }
 
-void
-session_hear_guest(struct session *s)
+static void
+hear_finished(struct session *s, const struct wire_box_listed *listed)
 {
-        _Alignas(8) char body[BODY_ROOM];
+        struct error e;
+
+        if (s->has_ended)
+                return;
+        run_wall_end(s->wall);
+        if (listed->state == BOX_EXEC_FAILED) {
+                (void)start_error_read(&e, &listed->failed, s->o->argv[0], s->o->cwd);
+                session_fail(s, &e);
+        } else {
+                command_ended(s, &listed->end);
+        }
+}
+
+static void
+hear_gone(struct session *s, const struct wire_box_gone *gone)
+{
+        struct error e;
+
+        s->box_is_done = true;
+        if (gone->cause == BOX_GONE_MAKE_FAILED)
+                (void)plan_step_failed(&e, s->o->plan, gone->failed.step, gone->failed.sys);
+        else
+                (void)fail(&e, ERROR_BACKEND_FAILED, "the sandbox ended while it was being made");
+        session_fail(s, &e);
+}
+
+/* A name that ends the sandbox decides the outcome, even if the command ended first. */
+static void
+hear_kept(struct session *s, const struct wire_kept *kept)
+{
+        struct run_kept *all = s->kept_count < RUN_KEPT_MAX
+                                       ? realloc(s->kept, (s->kept_count + 1) * sizeof *all)
+                                       : NULL;
+        struct run_kept *one = all ? &all[s->kept_count] : NULL;
+
+        if (kept->what == KEPT_STRICT || kept->what == KEPT_STUCK) {
+                s->outcome.word = OUTCOME_POLICY_KILLED;
+                s->outcome.exit_code = -1;
+                s->is_cut = true;
+        }
+        if (!one || kept->what == 0 || kept->what >= KEPT_WHAT_MAX)
+                return;
+        s->kept = all;
+        s->kept_count++;
+        *one = (struct run_kept){ .what = kept->what, .sys = kept->sys };
+        (void)memccpy(one->name, kept->name, '\0', sizeof one->name - 1);
+        (void)memccpy(one->place, kept->kept, '\0', sizeof one->place - 1);
+        (void)memccpy(one->key, kept->key, '\0', sizeof one->key - 1);
+}
+
+static void
+lose_box(struct session *s, int sys)
+{
+        struct error e;
+
+        s->box_is_done = true;
+        (void)fail_sys(&e, ERROR_BACKEND_FAILED, sys, "the maker is gone");
+        session_fail(s, &e);
+}
+
+void
+session_hear_box(struct session *s)
+{
+        _Alignas(8) unsigned char body[BODY_ROOM];
         struct wire_message m;
-        struct error e = { .code = ERROR_NONE };
-        int got = wire_receive(s->guest, 0, &m, body, sizeof body);
+        struct error e;
+        int got = wire_receive(s->box, 0, &m, body, sizeof body);
 
         if (got == -EAGAIN)
                 return;
-        if (got == -EMFILE && m.kind == WIRE_WALL_LISTENED)
-                got = 1; /* no room for its sockets: hold tells the gate */
         if (got <= 0) {
-                s->guest_is_done = true;
+                lose_box(s, got < 0 ? -got : ECONNRESET);
                 return;
         }
-        if (m.kind == WIRE_EXEC_STARTED) {
+        if (m.kind == WIRE_BOX_STARTED) {
                 s->was_started = true;
                 take_terminal(s, &m);
-        } else if (m.kind == WIRE_EXEC_ENDED && m.len == sizeof(struct wire_exec_ended)) {
-                command_ended(s, (const struct wire_exec_ended *)(const void *)body);
-        } else if (m.kind == WIRE_EXEC_FAILED && m.len == sizeof(struct wire_exec_failed)) {
-                (void)start_error_read(&e, (const struct wire_exec_failed *)(const void *)body,
-                                       s->o->argv[0], s->o->cwd);
-                session_fail(s, &e);
-        } else if (m.kind == WIRE_BOX_FAILED && m.len == sizeof(struct wire_failed)) {
-                const struct wire_failed *failed = (const void *)body;
-
-                (void)backend_step_failed(&e, s->o->plan, failed->step, failed->sys);
-                session_fail(s, &e);
-        } else if (run_wall_hear_guest(s->wall, &m, body, &e) < 0) {
+        } else if (m.kind == WIRE_BOX_FINISHED && m.len == sizeof(struct wire_box_listed)) {
+                hear_finished(s, (const struct wire_box_listed *)(const void *)body);
+        } else if (m.kind == WIRE_BOX_FOUND && m.len == sizeof(struct wire_box_found)) {
+                hear_kept(s, &((const struct wire_box_found *)(const void *)body)->kept);
+        } else if (m.kind == WIRE_BOX_GONE && m.len == sizeof(struct wire_box_gone)) {
+                hear_gone(s, (const struct wire_box_gone *)(const void *)body);
+        } else if (run_wall_hear_box(s->wall, &m, body, &e) < 0) {
                 session_break(s, &e);
         }
         wire_message_close(&m);
 }
 
 /*
- * When a box ends, its last messages are still in the socket. A box whose maker is gone lives on:
- * it ends when this process closes the socket.
- */
-static void
-hear_last_words(struct session *s)
-{
-        struct pollfd fd = { s->guest, POLLIN, 0 };
-
-        (void)shutdown(s->guest, SHUT_WR);
-        while (!s->guest_is_done) {
-                if (poll(&fd, 1, LATE_MS) == 0)
-                        s->guest_is_done = true;
-                else
-                        session_hear_guest(s);
-        }
-}
-
-/* A limit that ends the sandbox decides the outcome, even if the command reported first. */
-static void
-hear_kept(struct session *s, const struct backend_news *news)
-{
-        struct run_kept *all = s->kept_count < RUN_KEPT_MAX
-                                       ? realloc(s->kept, (s->kept_count + 1) * sizeof *all)
-                                       : NULL;
-
-        if (news->kept == KEPT_STRICT || news->kept == KEPT_STUCK) {
-                session_decide(s, OUTCOME_POLICY_KILLED);
-                s->outcome.word = OUTCOME_POLICY_KILLED;
-                s->is_cut = true;
-        }
-        if (!all)
-                return;
-        s->kept = all;
-        all[s->kept_count] = (struct run_kept){ .what = news->kept, .sys = news->kept_sys };
-        memcpy(all[s->kept_count].key, news->key, sizeof news->key);
-        memcpy(all[s->kept_count].name, news->name, sizeof news->name);
-        memcpy(all[s->kept_count++].place, news->place, sizeof news->place);
-}
-
-void
-session_hear_backend(struct session *s)
-{
-        struct backend_news news;
-        struct error e;
-
-        if (s->o->backend->read(s->box, &news, &e) < 0) {
-                s->box_is_done = true;
-                session_fail(s, &e);
-        } else if (news.kind == BACKEND_SPAWNED) {
-                s->cpu_look = s->o->cpu_ms != SPEC_UNSET && s->o->plan->cpu == PLAN_CPU_GROUP
-                                      ? clock_boot_ms()
-                                      : SESSION_NEVER;
-        } else if (news.kind == BACKEND_KEPT) {
-                hear_kept(s, &news);
-        } else if (news.kind == BACKEND_FAILED) {
-                s->box_is_done = true;
-                session_fail(s, &news.error);
-        } else if (news.kind == BACKEND_ENDED) {
-                s->box_is_done = true;
-                if (news.cpu_ns > 0)
-                        s->outcome.cpu_ms = news.cpu_ns / 1000000;
-                if (s->outcome.memory_peak_kb == 0)
-                        s->outcome.memory_peak_kb = news.peak_bytes >> 10;
-                s->outcome.reached |= news.pids_refused > 0 ? OUTCOME_PIDS : 0u;
-                if (news.oom_kills > 0 && s->is_decided &&
-                    (s->outcome.word == OUTCOME_SIGNALED ||
-                     (s->outcome.word == OUTCOME_EXITED && s->outcome.exit_code != 0)))
-                        s->outcome.word = OUTCOME_OOM_KILLED;
-                else if (news.oom_kills > 0 && !s->is_decided)
-                        session_decide(s, OUTCOME_OOM_KILLED);
-        }
-        if (s->box_is_done)
-                hear_last_words(s);
-        if (s->box_is_done && s->was_started && clock_boot_ms() >= s->deadline) {
-                s->is_cut = s->is_cut || !s->is_decided;
-                /* by the maker, while this process was stopped */
-                session_decide(s, OUTCOME_TIMED_OUT);
-        }
-}
-
-/*
  * The command stops with this process, as it would without a sandbox. Its time limit continues
- * (sandbox/limits.c; the maker's limit while this process is stopped).
+ * in the box.
  */
 static void
 stand_still(struct session *s)
@@ -206,7 +179,7 @@ stand_still(struct session *s)
         bool was_raw = s->mode.is_raw;
         sigset_t stop;
 
-        (void)wire_send(s->guest, WIRE_SIGNAL, &number, sizeof number, NULL, 0);
+        session_say(s, WIRE_BOX_SIGNAL, &number, sizeof number);
         terminal_restore(&s->mode);
         (void)sigemptyset(&stop);
         (void)sigaddset(&stop, SIGTSTP);
@@ -217,7 +190,17 @@ stand_still(struct session *s)
         if (was_raw && !session_is_in_background(s))
                 terminal_raw(&s->mode, s->o->in);
         number.number = SIGCONT;
-        (void)wire_send(s->guest, WIRE_SIGNAL, &number, sizeof number, NULL, 0);
+        session_say(s, WIRE_BOX_SIGNAL, &number, sizeof number);
+}
+
+static void
+resize(const struct session *s)
+{
+        struct winsize size = { 0 };
+
+        terminal_size(s->o->in, &size.ws_row, &size.ws_col);
+        if (s->o->wants_terminal && s->in.to >= 0)
+                (void)ioctl(s->in.to, TIOCSWINSZ, &size);
 }
 
 void
@@ -227,18 +210,16 @@ session_hear_signals(struct session *s)
 
         while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
                 struct wire_exec_number number = { SESSION_EXEC, (int32_t)info.ssi_signo };
-                struct wire_exec_size size = { .exec = SESSION_EXEC };
 
                 if (info.ssi_signo == SIGTSTP) {
                         stand_still(s);
                         continue;
                 }
                 if (info.ssi_signo == SIGWINCH) {
-                        terminal_size(s->o->in, &size.rows, &size.columns);
-                        (void)wire_send(s->guest, WIRE_RESIZE, &size, sizeof size, NULL, 0);
+                        resize(s);
                         continue;
                 }
-                (void)wire_send(s->guest, WIRE_SIGNAL, &number, sizeof number, NULL, 0);
+                session_say(s, WIRE_BOX_SIGNAL, &number, sizeof number);
                 if (info.ssi_signo != SIGINT && info.ssi_signo != SIGTERM &&
                     info.ssi_signo != SIGHUP && info.ssi_signo != SIGQUIT)
                         continue;
@@ -246,7 +227,7 @@ session_hear_signals(struct session *s)
                         session_abandon_output(s);
                 /* the first signal waits in the socket even while the box is being created */
                 else if (s->grace != SESSION_NEVER)
-                        session_end(s, OUTCOME_KILLED);
+                        session_kill(s);
                 else
                         s->grace = session_after(clock_boot_ms(), GRACE_MS);
         }

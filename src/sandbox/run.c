@@ -1,16 +1,16 @@
 /*
  * sandbox/run.c - runs one command in its own sandbox.
  *
- * Room: sandbox (joining). Touches: fd, processes (through a backend), signals, clock, the caller's
+ * Room: sandbox (joining). Touches: fd, processes (the maker), signals, clock, the caller's
  * terminal.
  *
- *     making --guest: EXEC_STARTED--> running --guest: EXEC_ENDED--> ending --box gone, output
- * drained--> over | any failure                    | deadline, CPU limit, floor, second signal:
- * kill
- *       +-------------> ending <---------+
+ *     making --STARTED--> running --FINISHED--> ended --GONE, output drained--> over
+ *        | any failure, FAILED in FINISHED          ^
+ *        '------------------------------------------'
  *
- * Theory: one loop over poll(2). The word of the outcome is decided once: the first cause that ends
- * the command sets it (P10).
+ * Theory: the box (box/one.c) supervises: it decides the outcome and enforces limits, also while
+ * this process is stopped. This process is its keeper and its caller: it moves bytes, forwards
+ * signals, and keeps the caller's terminal. When it ends, the box ends.
  */
 #include "sandbox/run.h"
 
@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/scoped.h"
@@ -26,7 +27,19 @@
 #include "sandbox/session.h"
 #include "spec/spec.h"
 
-enum { BACKGROUND_LOOK_MS = 250 }; /* no event reports that a job came to the foreground */
+enum {
+        BACKGROUND_LOOK_MS = 250, /* no event reports that a job came to the foreground */
+        LATE_MS = 2000
+};
+enum {
+        ON_BOX,
+        ON_SIGNAL,
+        ON_GATE,
+        ON_IN,
+        ON_OUT = ON_IN + 2,
+        ON_ERR = ON_OUT + 2,
+        ON_MAX = ON_ERR + 2
+};
 
 static bool
 is_over(const struct session *s)
@@ -38,7 +51,7 @@ is_over(const struct session *s)
 static void
 say_refusal(struct session *s)
 {
-        const struct hold_denial *first =
+        const struct wire_wall_denied *first =
                 s->o->refused && !s->has_said_refusal ? run_wall_first(s->wall) : NULL;
 
         if (!first)
@@ -47,49 +60,88 @@ say_refusal(struct session *s)
         s->o->refused(first);
 }
 
-static void
-one_turn(struct session *s)
+/*
+ * After the runtime ended a command, a blocked reader may delay the return for a moment only. After
+ * a command that ended by itself, all output is kept until it is read. Returns milliseconds.
+ */
+static uint64_t
+look_at_drain(struct session *s)
 {
-        struct pollfd fds[11] = {
-                { s->box_is_done ? -1 : s->o->backend->descriptor(s->box), POLLIN, 0 },
-                { s->guest_is_done ? -1 : s->guest, POLLIN, 0 },
-                { s->signals, POLLIN, 0 },
-        };
-        uint64_t limit = session_look_at_limits(s), drain = session_look_at_drain(s);
-        uint64_t wall = run_wall_look(s->wall);
-        uint64_t sooner = limit < drain ? limit : drain;
-        uint64_t wait = sooner < wall ? sooner : wall;
-        int timeout = wait == SESSION_NEVER ? -1 : wait > 60000 ? 60000 : (int)wait;
+        uint64_t now;
 
-        (void)stream_poll(&s->in, fds + 3);
-        if (session_is_in_background(s)) {
-                /* reading would stop this process, and the input is for another job */
-                fds[3].fd = -1;
-                timeout =
-                        timeout < 0 || timeout > BACKGROUND_LOOK_MS ? BACKGROUND_LOOK_MS : timeout;
-        }
-        (void)stream_poll(&s->out, fds + 5);
-        (void)stream_poll(&s->err, fds + 7);
-        run_wall_poll(s->wall, fds + 9);
-        if (poll(fds, 11, clock_slice_ms(timeout)) < 0)
-                return;
-        if (fds[2].revents != 0)
-                session_hear_signals(s);
-        if (fds[1].revents != 0)
-                session_hear_guest(s);
-        if (fds[0].revents != 0)
-                session_hear_backend(s);
-        session_hear_wall(s, fds + 9);
-        say_refusal(s);
-        (void)stream_move(&s->out, fds + 5, 2);
-        (void)stream_move(&s->err, fds + 7, 2);
-        (void)stream_move(&s->in, fds + 3, 2);
+        if (!s->box_is_done || !s->is_cut)
+                return SESSION_NEVER;
+        now = clock_boot_ms();
+        if (s->late == SESSION_NEVER)
+                s->late = session_after(now, LATE_MS);
+        if (now >= s->late)
+                session_abandon_output(s);
+        return s->late > now ? s->late - now : 0;
+}
+
+/* The time after a first signal. Returns milliseconds. */
+static uint64_t
+look_at_grace(struct session *s)
+{
+        uint64_t now;
+
+        if (s->grace == SESSION_NEVER || s->has_ended || s->box_is_done)
+                return SESSION_NEVER;
+        now = clock_boot_ms();
+        if (now < s->grace)
+                return s->grace - now;
+        session_kill(s);
+        return SESSION_NEVER;
+}
+
+static int
+timeout_of(struct session *s)
+{
+        uint64_t grace = look_at_grace(s), drain = look_at_drain(s), wall = run_wall_look(s->wall);
+        uint64_t wait = grace < drain ? grace : drain;
+
+        wait = wall < wait ? wall : wait;
+        return wait == SESSION_NEVER ? -1 : wait > 60000 ? 60000 : (int)wait;
+}
+
+static void
+move_streams(struct session *s, const struct pollfd *fds)
+{
+        (void)stream_move(&s->out, fds + ON_OUT, 2);
+        (void)stream_move(&s->err, fds + ON_ERR, 2);
+        (void)stream_move(&s->in, fds + ON_IN, 2);
         if (stream_is_over(&s->in) && s->in.to >= 0 && !s->o->wants_terminal) {
                 (void)close(s->in.to); /* the command reads the end of its input */
                 s->in.to = -1;
         }
-        if (s->guest_is_done && !s->box_is_done)
-                session_kill(s); /* pid 1 does not answer any more; the backend reports why */
+}
+
+static void
+one_turn(struct session *s)
+{
+        struct pollfd fds[ON_MAX] = { { s->box_is_done ? -1 : s->box, POLLIN, 0 },
+                                      { s->signals, POLLIN, 0 } };
+        int timeout = timeout_of(s);
+
+        (void)stream_poll(&s->in, fds + ON_IN);
+        if (session_is_in_background(s)) {
+                /* reading would stop this process, and the input is for another job */
+                fds[ON_IN].fd = -1;
+                timeout =
+                        timeout < 0 || timeout > BACKGROUND_LOOK_MS ? BACKGROUND_LOOK_MS : timeout;
+        }
+        (void)stream_poll(&s->out, fds + ON_OUT);
+        (void)stream_poll(&s->err, fds + ON_ERR);
+        fds[ON_GATE] = run_wall_poll(s->wall);
+        if (poll(fds, ON_MAX, clock_slice_ms(timeout)) < 0)
+                return;
+        if (fds[ON_SIGNAL].revents != 0)
+                session_hear_signals(s);
+        if (fds[ON_BOX].revents != 0)
+                session_hear_box(s);
+        session_hear_wall(s, &fds[ON_GATE]);
+        say_refusal(s);
+        move_streams(s, fds);
 }
 
 static int
@@ -110,6 +162,11 @@ static void
 collect(struct session *s, struct run_result *ret)
 {
         *ret = (struct run_result){ .outcome = s->outcome };
+        if (!s->has_ended) {
+                ret->outcome.word = OUTCOME_LOST;
+                ret->outcome.exit_code = -1;
+                ret->outcome.duration_ms = clock_boot_ms() - s->started;
+        }
         ret->outcome.stdout_bytes = s->out.bytes;
         ret->outcome.stderr_bytes = s->err.bytes;
         ret->outcome.dropped_bytes = s->out.dropped + s->err.dropped;
@@ -131,19 +188,32 @@ static void
 session_init(struct session *s, const struct run_options *options)
 {
         *s = (struct session){ .o = options,
-                               .guest = -1,
+                               .box = -1,
                                .budget = options->output_bytes,
                                .started = clock_boot_ms(),
+                               .grace = SESSION_NEVER,
+                               .late = SESSION_NEVER,
                                .in = { .from = -1, .to = -1 },
                                .out = { .from = -1, .to = -1 },
                                .err = { .from = -1, .to = -1 } };
-        s->deadline = session_after(s->started, options->timeout_ms);
-        s->cpu_look = options->cpu_ms != SPEC_UNSET && options->plan->cpu == PLAN_CPU_GROUP
-                              ? s->started
-                              : SESSION_NEVER;
-        s->floor_look =
-                options->floor_count > 0 && options->floor_mb > 0 ? s->started : SESSION_NEVER;
-        s->grace = s->late = SESSION_NEVER;
+}
+
+/* Did the command run, or was it ended before it could? */
+static bool
+has_outcome(const struct session *s)
+{
+        if (s->was_started || s->error.code == ERROR_NONE)
+                return true;
+        return s->has_ended && s->outcome.word != OUTCOME_LOST && !s->is_broken;
+}
+
+/* The box ends when its socket closes; the maker ends when everything is undone. */
+static void
+end_box(struct session *s)
+{
+        scoped_fd_close(&s->box);
+        while (s->maker > 0 && waitpid(s->maker, NULL, 0) < 0 && errno == EINTR)
+                continue;
 }
 
 int
@@ -162,24 +232,20 @@ sandbox_run(const struct run_options *options, struct run_result *ret, struct er
         if (result == 0) {
                 while (!is_over(&s))
                         one_turn(&s);
-                if (s.error.code != ERROR_NONE && !s.is_decided && !s.was_started) {
+                if (!has_outcome(&s)) {
                         *e = s.error;
                         result = -1;
-                } else {
-                        session_decide(&s, OUTCOME_LOST);
                 }
         }
-        run_wall_end(s.wall);
         terminal_restore(&s.mode);
         if (result == 0)
                 collect(&s, ret);
-        options->backend->close(s.box);
+        end_box(&s);
         free(s.kept);
         run_wall_free(s.wall);
         stream_fini(&s.in);
         stream_fini(&s.out);
         stream_fini(&s.err);
-        scoped_fd_close(&s.guest);
         scoped_fd_close(&s.signals);
         (void)sigaction(SIGPIPE, &pipe_before, NULL);
         (void)sigprocmask(SIG_SETMASK, &before, NULL);

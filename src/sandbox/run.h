@@ -11,12 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "backend/backend.h"
 #include "base/error.h"
 #include "event/outcome.h"
-#include "hold/hold.h"
+#include "hold/refusals.h"
 #include "plan/plan.h"
+#include "sandbox/sources.h"
 #include "spec/spec.h"
 
 /* The lists of network.egress, if it lists anything. Everything is borrowed. */
@@ -32,9 +33,11 @@ struct run_wall_options {
 };
 
 struct run_options {
-        const struct backend *backend;
+        /* Starts the process that becomes the maker of a box: gives its socket (WIRE_BOX_BEGIN,
+         * blocking), and the process, which is waited for. */
+        int (*start)(int *ret_socket, pid_t *ret_pid, struct error *e);
         const struct plan *plan;
-        const int *sources; /* the plan's, in order */
+        const struct sources *sources; /* the plan's, borrowed; NULL: none */
         const char *const *argv;
         size_t argc;
         const char *const *envp;
@@ -48,15 +51,11 @@ struct run_options {
         uint64_t cpu_ms;       /* SPEC_UNSET: none */
         uint64_t output_bytes; /* SPEC_UNSET: no limit */
         unsigned cpu_count;
-        /* directories whose file systems must keep floor_mb (MiB) free */
-        const int *floors;
-        size_t floor_count;
-        uint64_t floor_mb;
         uint32_t layers_off; /* enum plan_layer; 0 in the shipped program */
         /* NULL: the list is empty, and no destination can be reached */
         const struct run_wall_options *wall;
         /* Called once, at the first refused connection. NULL: refusals are only in the result. */
-        void (*refused)(const struct hold_denial *first);
+        void (*refused)(const struct wire_wall_denied *first);
 };
 
 /* What happened to a name in a workspace on which host programs act. */

@@ -1,4 +1,4 @@
-/* sandbox/run_test.c - what sandbox/run.h promises, with a scripted backend. */
+/* sandbox/run_test.c - what sandbox/run.h promises, with a box that plays by script. */
 #include "base/unit.h"
 #include "sandbox/run.h"
 
@@ -9,20 +9,213 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "backend/fake/fake.h"
 #include "spec/spec.h"
+#include "wire/box.h"
+#include "wire/message.h"
+
+/* -- a box in a child process ------------------------------------------------------------------ */
+
+enum fake_end {
+        FAKE_ENDS,        /* with `end` */
+        FAKE_EXEC_FAILED, /* with `failed` */
+        FAKE_MAKE_FAILED, /* with `made` */
+        FAKE_GONE,        /* says no end of the command */
+        FAKE_LOST,        /* closes without a word */
+        FAKE_REFUSES,     /* start() fails */
+};
+
+struct fake_script {
+        enum fake_end end;
+        struct channel_end how;
+        struct wire_exec_failed failed; /* exec is ignored */
+        struct wire_failed made;
+        bool never_starts;        /* the command does not start */
+        bool ends_twice;          /* reports a second, different end */
+        enum wire_kept_what kept; /* 0: no name was touched */
+        const char *out, *err;    /* what the command writes, NULL: nothing */
+        size_t out_times;         /* how often it writes `out`; 0 is once */
+        int signals[2];      /* sent to its keeper, each once the last was passed on; 0: none */
+        bool waits_for_kill; /* the end comes when it is ordered, with the ordered word */
+        bool closes_late;    /* the command's streams stay open until it is gone */
+};
+
+struct fake_record { /* shared with the child */
+        unsigned starts, kills;
+        size_t argc, fd_count, source_count;
+        char first[64];
+        int signals[8];
+        size_t signal_count;
+        struct wire_box_begin begin;
+        struct wire_box_exec ask;
+        struct wire_exec exec;
+};
+
+static const struct fake_script *play;
+static struct fake_record *record;
+
+static void
+fake_play(const struct fake_script *s)
+{
+        play = s;
+        memset(record, 0, sizeof *record);
+}
+
+static size_t
+fake_receive(int box, uint16_t kind, struct wire_message *m, unsigned char *body)
+{
+        if (wire_receive(box, 1, m, body, WIRE_BODY_MAX) != 1 || m->kind != kind)
+                _exit(1);
+        return m->len;
+}
+
+static void
+fake_take_command(int box, int stdio[3])
+{
+        static _Alignas(8) unsigned char body[WIRE_BODY_MAX];
+        const char *words = (const char *)body + sizeof record->ask + sizeof record->exec;
+        struct wire_message m;
+
+        (void)fake_receive(box, WIRE_BOX_BEGIN, &m, body);
+        memcpy(&record->begin, body, sizeof record->begin);
+        record->source_count = m.fd_count;
+        (void)fake_receive(box, WIRE_BOX_EXEC, &m, body);
+        memcpy(&record->ask, body, sizeof record->ask);
+        memcpy(&record->exec, body + sizeof record->ask, sizeof record->exec);
+        (void)memccpy(record->first, words, '\0', sizeof record->first - 1);
+        record->argc = record->exec.argc;
+        record->fd_count = m.fd_count;
+        for (size_t i = 0; i < 3 && i < m.fd_count; i++)
+                stdio[i] = m.fds[i];
+}
+
+/* At once: each piece that is moved takes a place in the pipe of a reader that does not read. */
+static void
+fake_write(const int stdio[3])
+{
+        static char bytes[16384];
+        size_t times = !play->out ? 0 : play->out_times > 0 ? play->out_times : 1, len = 0;
+
+        for (size_t i = 0; i < times; i++, len += strlen(play->out))
+                memcpy(bytes + len, play->out, strlen(play->out));
+        (void)!write(stdio[1], bytes, len);
+        if (play->err)
+                (void)!write(stdio[2], play->err, strlen(play->err));
+}
+
+static void
+fake_say(int box, uint16_t kind, const void *body, size_t len)
+{
+        if (wire_send(box, kind, body, len, NULL, 0) < 0)
+                _exit(1);
+}
+
+/* Until everything is killed. Returns the ordered word. */
+static uint32_t
+fake_obey(int box, unsigned passed_on)
+{
+        static _Alignas(8) unsigned char body[WIRE_BODY_MAX];
+        struct wire_message m;
+
+        while (wire_receive(box, 1, &m, body, sizeof body) == 1) {
+                const struct wire_exec_number *number = (const void *)body;
+
+                if (m.kind == WIRE_BOX_KILL) {
+                        record->kills++;
+                        return ((const struct wire_box_kill *)(const void *)body)->word;
+                }
+                if (m.kind != WIRE_BOX_SIGNAL || record->signal_count == 8)
+                        continue;
+                record->signals[record->signal_count++] = number->number;
+                if (++passed_on < 2 && play->signals[passed_on] != 0)
+                        (void)kill(getppid(), play->signals[passed_on]);
+                else if (!play->waits_for_kill)
+                        return OUTCOME_EXITED;
+        }
+        _exit(1);
+}
+
+static _Noreturn void
+fake_box(int box)
+{
+        const struct wire_box_found kept = {
+                .number = 1, .kept = { .what = play->kept, .name = "/home/u/.git/config" }
+        };
+        struct wire_box_listed listed = { .exec = 1, .state = BOX_EXEC_RUNNING };
+        struct wire_box_gone gone = { .cause = BOX_GONE_DIED };
+        int stdio[3] = { -1, -1, -1 };
+
+        fake_take_command(box, stdio);
+        if (!play->never_starts && play->end < FAKE_MAKE_FAILED && play->end != FAKE_EXEC_FAILED)
+                fake_say(box, WIRE_BOX_STARTED, &listed, sizeof listed);
+        if ((play->end == FAKE_GONE || play->end == FAKE_LOST) && !play->never_starts)
+                fake_say(box, WIRE_BOX_STARTED, &listed, sizeof listed);
+        fake_write(stdio);
+        listed.end = play->how;
+        if (play->signals[0] != 0)
+                (void)kill(getppid(), play->signals[0]);
+        if (play->signals[0] != 0 || play->waits_for_kill) {
+                uint32_t word = fake_obey(box, 0);
+
+                if (play->waits_for_kill)
+                        listed.end = (struct channel_end){ .word = word, .exit_code = -1 };
+        }
+        for (int i = 0; i < 3 && !play->closes_late; i++)
+                (void)close(stdio[i]);
+        if (play->kept != 0)
+                fake_say(box, WIRE_BOX_FOUND, &kept, sizeof kept);
+        if (play->end == FAKE_LOST)
+                _exit(0);
+        listed.state = play->end == FAKE_EXEC_FAILED ? BOX_EXEC_FAILED : BOX_EXEC_ENDED;
+        if (play->end == FAKE_EXEC_FAILED)
+                listed.failed = play->failed;
+        if (play->end == FAKE_MAKE_FAILED) {
+                listed.end = (struct channel_end){ .word = OUTCOME_LOST, .exit_code = -1 };
+                gone = (struct wire_box_gone){ .cause = BOX_GONE_MAKE_FAILED,
+                                               .failed = play->made };
+        }
+        if (play->end != FAKE_GONE)
+                fake_say(box, WIRE_BOX_FINISHED, &listed, sizeof listed);
+        listed.end.exit_code = 99;
+        if (play->ends_twice)
+                fake_say(box, WIRE_BOX_FINISHED, &listed, sizeof listed);
+        fake_say(box, WIRE_BOX_GONE, &gone, sizeof gone);
+        _exit(0);
+}
+
+static int
+fake_start(int *ret_socket, pid_t *ret_pid, struct error *e)
+{
+        int pair[2];
+
+        record->starts++;
+        if (play->end == FAKE_REFUSES)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "the script refuses");
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        *ret_pid = fork();
+        if (*ret_pid == 0) {
+                (void)close(pair[0]);
+                fake_box(pair[1]);
+        }
+        (void)close(pair[1]);
+        *ret_socket = pair[0];
+        return 0;
+}
+
+/* -- a run ------------------------------------------------------------------------------------- */
 
 static const struct step steps[] = {
         { STEP_SPAWN, 0, STEP_NO_SOURCE, 0, 0, "", "", 0, "" },
-        { STEP_BIND, 0, 0, 0, 0, "/workspace", "/home/u", 7, "" },
+        { STEP_BIND, 0, STEP_NO_SOURCE, 0, 0, "/workspace", "/home/u", 7, "" },
         { STEP_FILTER, 0, STEP_NO_SOURCE, 0, 0, "", "", 0, "" },
 };
 static struct plan plan = { .id = "0123456789abcdef",
                             .steps = steps,
                             .step_count = 3,
-                            .source_count = 1,
+                            .source_count = 0,
                             .cwd = "/",
                             .shell = "/bin/sh" };
 static const char *const argv[] = { "true", "a" };
@@ -32,7 +225,7 @@ static struct run_options
 options(void)
 {
         plan.cpu = PLAN_CPU_GROUP;
-        return (struct run_options){ .backend = &backend_fake,
+        return (struct run_options){ .start = fake_start,
                                      .plan = &plan,
                                      .argv = argv,
                                      .argc = 2,
@@ -64,216 +257,75 @@ count_fds(void)
 
 /* -- the words --------------------------------------------------------------------------------- */
 
-static void
-interrupt_twice(unsigned turn)
-{
-        if (turn == 2)
-                (void)raise(SIGINT);
-        if (turn == 3)
-                (void)raise(SIGTERM);
-}
-
-static void
-pass_one_on(unsigned turn)
-{
-        if (turn == 2)
-                (void)raise(SIGUSR1);
-}
-
-#define MS(n) ((uint64_t)(n)*1000000)
-
 struct word_row {
         const char *what;
         struct fake_script script;
-        uint64_t timeout_ms, cpu_ms; /* 0: none */
-        enum plan_cpu counter;
         enum outcome_word word;
         int exit_code, signal, status;
-        unsigned kills;
 };
 
+#define ENDED(...)                                       \
+        {                                                \
+                .end = FAKE_ENDS, .how = { __VA_ARGS__ } \
+        }
+
 static const struct word_row words[] = {
-        { "exited", { .end = FAKE_EXITED }, 0, 0, PLAN_CPU_NONE, OUTCOME_EXITED, 0, 0, 0, 0 },
-        { "exited with a status",
-          { .end = FAKE_EXITED, .number = 7 },
-          0,
-          0,
-          PLAN_CPU_NONE,
-          OUTCOME_EXITED,
-          7,
-          0,
-          7,
-          0 },
-        { "signaled",
-          { .end = FAKE_SIGNALED, .number = SIGSEGV },
-          0,
-          0,
-          PLAN_CPU_NONE,
-          OUTCOME_SIGNALED,
-          -1,
-          SIGSEGV,
-          139,
-          0 },
+        { "exited", ENDED(.word = OUTCOME_EXITED), OUTCOME_EXITED, 0, 0, 0 },
+        { "exited with a status", ENDED(.word = OUTCOME_EXITED, .exit_code = 7), OUTCOME_EXITED, 7,
+          0, 7 },
+        { "signaled", ENDED(.word = OUTCOME_SIGNALED, .exit_code = -1, .signal = SIGSEGV),
+          OUTCOME_SIGNALED, -1, SIGSEGV, 139 },
         { "a second end is not heard",
-          { .end = FAKE_SIGNALED, .number = SIGSEGV, .ends_twice = true },
-          0,
-          0,
-          PLAN_CPU_NONE,
+          { .end = FAKE_ENDS,
+            .how = { .word = OUTCOME_SIGNALED, .exit_code = -1, .signal = SIGSEGV },
+            .ends_twice = true },
           OUTCOME_SIGNALED,
           -1,
           SIGSEGV,
-          139,
-          0 },
-        { "the guest's socket stays open",
-          { .end = FAKE_EXITED, .number = 3, .closes_late = true },
-          0,
-          0,
-          PLAN_CPU_NONE,
-          OUTCOME_EXITED,
-          3,
-          0,
-          3,
-          0 },
-        { "timed out",
-          { .end = FAKE_NEVER_ENDS },
-          1,
-          0,
-          PLAN_CPU_NONE,
-          OUTCOME_TIMED_OUT,
-          -1,
-          0,
-          124,
-          1 },
+          139 },
+        { "timed out", ENDED(.word = OUTCOME_TIMED_OUT), OUTCOME_TIMED_OUT, 0, 0, 124 },
         { "timed out before it started",
-          { .end = FAKE_NEVER_ENDS, .never_starts = true },
-          1,
-          0,
-          PLAN_CPU_NONE,
+          { .end = FAKE_ENDS, .how = { .word = OUTCOME_TIMED_OUT }, .never_starts = true },
           OUTCOME_TIMED_OUT,
-          -1,
-          0,
-          124,
-          1 },
-        { "out of memory",
-          { .end = FAKE_SIGNALED, .number = SIGKILL, .oom_kills = 1 },
           0,
           0,
-          PLAN_CPU_NONE,
-          OUTCOME_OOM_KILLED,
-          -1,
-          SIGKILL,
-          137,
-          0 },
-        { "a child was out of memory",
-          { .end = FAKE_EXITED, .number = 1, .oom_kills = 1 },
-          0,
-          0,
-          PLAN_CPU_NONE,
-          OUTCOME_OOM_KILLED,
-          -1,
-          0,
-          137,
-          0 },
-        { "out of memory, and well all the same",
-          { .end = FAKE_EXITED, .oom_kills = 1 },
-          0,
-          0,
-          PLAN_CPU_NONE,
-          OUTCOME_EXITED,
-          0,
-          0,
-          0,
-          0 },
-        { "pid 1 was out of memory",
-          { .end = FAKE_SILENT, .oom_kills = 2 },
-          0,
-          0,
-          PLAN_CPU_NONE,
-          OUTCOME_OOM_KILLED,
-          -1,
-          0,
-          137,
-          0 },
-        { "CPU time",
-          { .end = FAKE_NEVER_ENDS, .cpu_step_ns = MS(60) },
-          0,
-          100,
-          PLAN_CPU_GROUP,
-          OUTCOME_CPU_LIMIT,
-          -1,
-          0,
-          137,
-          1 },
-        { "CPU time of one process",
-          { .end = FAKE_SIGNALED, .number = SIGXCPU },
-          0,
-          1000,
-          PLAN_CPU_RLIMIT,
-          OUTCOME_CPU_LIMIT,
-          -1,
-          SIGXCPU,
-          137,
-          0 },
-        { "its own SIGXCPU",
-          { .end = FAKE_SIGNALED, .number = SIGXCPU },
-          0,
-          1000,
-          PLAN_CPU_GROUP,
-          OUTCOME_SIGNALED,
-          -1,
-          SIGXCPU,
-          128 + SIGXCPU,
-          0 },
+          124 },
+        { "out of memory", ENDED(.word = OUTCOME_OOM_KILLED, .signal = SIGKILL), OUTCOME_OOM_KILLED,
+          0, SIGKILL, 137 },
+        { "CPU time", ENDED(.word = OUTCOME_CPU_LIMIT), OUTCOME_CPU_LIMIT, 0, 0, 137 },
+        { "a word of another release", ENDED(.word = 1000), OUTCOME_LOST, 0, 0, 125 },
         { "killed by the second signal",
-          { .end = FAKE_NEVER_ENDS, .on_turn = interrupt_twice },
-          0,
-          0,
-          PLAN_CPU_NONE,
+          { .signals = { SIGINT, SIGTERM }, .waits_for_kill = true },
           OUTCOME_KILLED,
           -1,
           0,
-          137,
-          1 },
+          137 },
         { "another signal is passed on and ends nothing",
-          { .end = FAKE_NEVER_ENDS, .on_turn = pass_one_on },
-          5,
+          { .signals = { SIGUSR1 }, .how = { .word = OUTCOME_EXITED, .exit_code = 3 } },
+          OUTCOME_EXITED,
+          3,
           0,
-          PLAN_CPU_NONE,
-          OUTCOME_TIMED_OUT,
-          -1,
-          0,
-          124,
-          1 },
-        { "gone without a word",
-          { .end = FAKE_SILENT },
+          3 },
+        { "a name that ends the sandbox, before the end",
+          { .how = { .word = OUTCOME_EXITED }, .kept = KEPT_STRICT },
+          OUTCOME_POLICY_KILLED,
           0,
           0,
-          PLAN_CPU_NONE,
+          137 },
+        { "a name that was moved ends nothing",
+          { .how = { .word = OUTCOME_EXITED }, .kept = KEPT_MOVED },
+          OUTCOME_EXITED,
+          0,
+          0,
+          0 },
+        { "gone without a word of the command", { .end = FAKE_GONE }, OUTCOME_LOST, -1, 0, 125 },
+        { "the box is lost while it ran", { .end = FAKE_LOST }, OUTCOME_LOST, -1, 0, 125 },
+        { "the box is lost, and the streams only then",
+          { .end = FAKE_LOST, .closes_late = true },
           OUTCOME_LOST,
           -1,
           0,
-          125,
-          0 },
-        { "the maker is gone while it ran",
-          { .end = FAKE_MAKER_LOST },
-          0,
-          0,
-          PLAN_CPU_NONE,
-          OUTCOME_LOST,
-          -1,
-          0,
-          125,
-          0 },
-        { "the maker is gone and the guest is not",
-          { .end = FAKE_MAKER_LOST, .closes_late = true },
-          0,
-          0,
-          PLAN_CPU_NONE,
-          OUTCOME_LOST,
-          -1,
-          0,
-          125,
-          0 },
+          125 },
 };
 
 static void
@@ -287,24 +339,21 @@ every_end_has_its_one_word(void **state)
                 struct error e = { .code = ERROR_NONE };
                 size_t before = count_fds();
 
-                plan.cpu = row->counter;
-                o.timeout_ms = row->timeout_ms ? row->timeout_ms : 20000;
-                o.cpu_ms = row->cpu_ms ? row->cpu_ms : SPEC_UNSET;
                 fake_play(&row->script);
                 if (sandbox_run(&o, &r, &e) < 0)
                         fail_msg("%s: %s", row->what, e.message);
                 if (r.outcome.word != row->word)
                         fail_msg("%s: %s", row->what, outcome_name(r.outcome.word));
-                if (r.outcome.word == OUTCOME_EXITED && r.outcome.exit_code != row->exit_code)
+                if (r.outcome.exit_code != row->exit_code)
                         fail_msg("%s: exit code %d", row->what, r.outcome.exit_code);
                 if (r.outcome.signal != row->signal || outcome_status(&r.outcome) != row->status)
                         fail_msg("%s: signal %d, status %d", row->what, r.outcome.signal,
                                  outcome_status(&r.outcome));
-                if (fake_record()->kills < row->kills || fake_record()->starts != 1 ||
-                    fake_record()->closes != 1)
-                        fail_msg("%s: %u starts, %u kills, %u closes", row->what,
-                                 fake_record()->starts, fake_record()->kills,
-                                 fake_record()->closes);
+                if (record->starts != 1 || record->kills != row->script.waits_for_kill)
+                        fail_msg("%s: %u starts, %u kills", row->what, record->starts,
+                                 record->kills);
+                if (r.kept_count != (row->script.kept != 0))
+                        fail_msg("%s: %zu names", row->what, r.kept_count);
                 run_result_fini(&r);
                 if (count_fds() != before)
                         fail_msg("%s: descriptors stay open", row->what);
@@ -314,38 +363,48 @@ every_end_has_its_one_word(void **state)
 static void
 signals_reach_the_command(void **state)
 {
-        const struct fake_script script = { .end = FAKE_NEVER_ENDS, .on_turn = interrupt_twice };
+        const struct fake_script both = { .signals = { SIGINT, SIGTERM }, .waits_for_kill = true };
         struct run_options o = options();
         struct run_result r;
         struct error e;
 
         (void)state;
-        fake_play(&script);
+        fake_play(&both);
         assert_int_equal(sandbox_run(&o, &r, &e), 0);
-        assert_int_equal(fake_record()->signal_count, 2);
-        assert_int_equal(fake_record()->signals[0], SIGINT);
-        assert_int_equal(fake_record()->signals[1], SIGTERM);
+        assert_int_equal(record->signal_count, 2);
+        assert_int_equal(record->signals[0], SIGINT);
+        assert_int_equal(record->signals[1], SIGTERM);
         run_result_fini(&r);
 }
 
 static void
-the_counted_time_is_the_groups(void **state)
+the_box_gets_the_limits(void **state)
 {
-        static const struct {
-                uint64_t cpu_ns, expected_ms;
-        } rows[] = { { 0, 5 }, { MS(40), 40 } };
+        const struct fake_script one = { .how = { .word = OUTCOME_EXITED,
+                                                  .cpu_ms = 40,
+                                                  .memory_peak_kb = 77,
+                                                  .reached = OUTCOME_PIDS } };
+        struct run_options o = options();
+        struct run_result r;
+        struct error e;
 
         (void)state;
-        for (size_t i = 0; i < 2; i++) {
-                const struct fake_script script = { .end = FAKE_EXITED, .cpu_ns = rows[i].cpu_ns };
-                struct run_options o = options();
-                struct run_result r;
-                struct error e;
-
-                fake_play(&script);
+        for (int i = 0; i < 2; i++) {
+                plan.cpu = i == 0 ? PLAN_CPU_GROUP : PLAN_CPU_RLIMIT;
+                o.cpu_ms = 1500;
+                fake_play(&one);
                 assert_int_equal(sandbox_run(&o, &r, &e), 0);
-                assert_int_equal(r.outcome.cpu_ms, rows[i].expected_ms);
+                assert_int_equal(record->begin.flags, BOX_BEGIN_ONE);
+                assert_string_equal(record->begin.id, "0123456789abcdef");
+                assert_int_equal(record->ask.exec, 1);
+                assert_true(record->ask.deadline_ms != UINT64_MAX &&
+                            record->ask.timeout_ms == UINT64_MAX);
+                /* whichever counts: the group, or the kernel for one process */
+                assert_true(record->ask.cpu_ms == (i == 0 ? 1500 : UINT64_MAX));
+                assert_int_equal(record->exec.cpu_seconds, i == 0 ? 0 : 2);
+                assert_int_equal(r.outcome.cpu_ms, 40);
                 assert_int_equal(r.outcome.memory_peak_kb, 77);
+                assert_int_equal(r.outcome.reached, OUTCOME_PIDS);
                 run_result_fini(&r);
         }
 }
@@ -358,42 +417,30 @@ struct failed_row {
         const char *part;
 };
 
+#define FAILED(number, where)                                           \
+        {                                                               \
+                .end = FAKE_EXEC_FAILED, .failed = { 1, number, where } \
+        }
+#define UNMADE(number, at)                                      \
+        {                                                       \
+                .end = FAKE_MAKE_FAILED, .made = { at, number } \
+        }
+
 static const struct failed_row failed[] = {
-        { { .end = FAKE_EXEC_FAILED, .number = ENOENT, .stage = WIRE_STAGE_LOOKUP },
-          ERROR_COMMAND_NOT_FOUND,
-          "true" },
-        { { .end = FAKE_EXEC_FAILED, .number = ENOTDIR, .stage = WIRE_STAGE_LOOKUP },
-          ERROR_COMMAND_NOT_FOUND,
-          "true" },
-        { { .end = FAKE_EXEC_FAILED, .number = EACCES, .stage = WIRE_STAGE_LOOKUP },
-          ERROR_COMMAND_NOT_EXECUTABLE,
-          "Permission" },
-        { { .end = FAKE_EXEC_FAILED, .number = ENOEXEC, .stage = WIRE_STAGE_LOOKUP },
-          ERROR_COMMAND_NOT_EXECUTABLE,
-          "format" },
-        { { .end = FAKE_EXEC_FAILED, .number = ENOENT, .stage = WIRE_STAGE_DIRECTORY },
-          ERROR_INVALID_ARGUMENT,
-          "directory" },
-        { { .end = FAKE_EXEC_FAILED, .number = EIO, .stage = WIRE_STAGE_TERMINAL },
-          ERROR_BACKEND_FAILED,
-          "terminal" },
-        { { .end = FAKE_EXEC_FAILED, .number = EAGAIN, .stage = WIRE_STAGE_SPAWN },
-          ERROR_QUOTA_EXCEEDED,
-          "starting" },
-        { { .end = FAKE_BOX_FAILED, .number = ESTALE, .step = 1 },
-          ERROR_MOUNT_UNRESOLVABLE,
-          "/workspace" },
-        { { .end = FAKE_BOX_FAILED, .number = EINVAL, .step = 2 },
-          ERROR_CAPABILITY_UNAVAILABLE,
-          "filter" },
-        { { .end = FAKE_BOX_FAILED, .number = EPROTO, .step = UINT32_MAX },
-          ERROR_PROTOCOL,
-          "plan" },
-        { { .end = FAKE_MAKE_FAILED, .number = EPERM, .step = 0 },
-          ERROR_CAPABILITY_UNAVAILABLE,
-          "spawn" },
-        { { .end = FAKE_MAKE_FAILED, .number = ENOSPC, .step = 1 }, ERROR_STORAGE_FULL, "bind" },
-        { { .end = FAKE_MAKER_LOST, .never_starts = true }, ERROR_BACKEND_FAILED, "maker" },
+        { FAILED(ENOENT, WIRE_STAGE_LOOKUP), ERROR_COMMAND_NOT_FOUND, "true" },
+        { FAILED(ENOTDIR, WIRE_STAGE_LOOKUP), ERROR_COMMAND_NOT_FOUND, "true" },
+        { FAILED(EACCES, WIRE_STAGE_LOOKUP), ERROR_COMMAND_NOT_EXECUTABLE, "Permission" },
+        { FAILED(ENOEXEC, WIRE_STAGE_LOOKUP), ERROR_COMMAND_NOT_EXECUTABLE, "format" },
+        { FAILED(ENOENT, WIRE_STAGE_DIRECTORY), ERROR_INVALID_ARGUMENT, "directory" },
+        { FAILED(EIO, WIRE_STAGE_TERMINAL), ERROR_BACKEND_FAILED, "terminal" },
+        { FAILED(EAGAIN, WIRE_STAGE_SPAWN), ERROR_QUOTA_EXCEEDED, "starting" },
+        { UNMADE(ESTALE, 1), ERROR_MOUNT_UNRESOLVABLE, "/workspace" },
+        { UNMADE(EINVAL, 2), ERROR_CAPABILITY_UNAVAILABLE, "filter" },
+        { UNMADE(EPROTO, UINT32_MAX), ERROR_PROTOCOL, "plan" },
+        { UNMADE(EPERM, 0), ERROR_CAPABILITY_UNAVAILABLE, "spawn" },
+        { UNMADE(ENOSPC, 1), ERROR_STORAGE_FULL, "bind" },
+        { { .end = FAKE_LOST, .never_starts = true }, ERROR_BACKEND_FAILED, "maker" },
+        { { .end = FAKE_GONE, .never_starts = true }, ERROR_BACKEND_FAILED, "ended" },
         { { .end = FAKE_REFUSES }, ERROR_QUOTA_EXCEEDED, "refuses" },
 };
 
@@ -418,7 +465,7 @@ a_command_that_never_ran_has_a_reason(void **state)
 static void
 refuses_what_no_box_could_receive(void **state)
 {
-        static const struct fake_script script = { .end = FAKE_EXITED };
+        static const struct fake_script script = { .end = FAKE_ENDS };
         struct run_options o = options();
         char *huge = calloc(1, WIRE_BODY_MAX + 1);
         const char *words_huge[1] = { huge };
@@ -435,18 +482,18 @@ refuses_what_no_box_could_receive(void **state)
         o.argv = words_huge;
         assert_int_equal(sandbox_run(&o, &r, &e), -1);
         assert_int_equal(e.code, ERROR_INVALID_ARGUMENT);
-        assert_int_equal(fake_record()->starts, 0);
+        assert_int_equal(record->starts, 0);
         free(huge);
 }
 
-/* -- output ------------------------------------------------------------------------------------ */
+/* -- output
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void
 output_is_drained_after_the_end(void **state)
 {
-        const struct fake_script script = {
-                .end = FAKE_EXITED, .out = "0123456789", .out_times = 1000, .err = "oops"
-        };
+        const struct fake_script script = { .out = "0123456789", .out_times = 1000, .err = "oops" };
         struct run_options o = options();
         struct run_result r;
         struct error e;
@@ -460,8 +507,8 @@ output_is_drained_after_the_end(void **state)
         assert_memory_equal(r.err, "oops", 4);
         assert_true(r.outcome.stdout_bytes == 10000 && r.outcome.stderr_bytes == 4 &&
                     r.outcome.dropped_bytes == 0);
-        assert_int_equal(fake_record()->fd_count, 3);
-        assert_string_equal(fake_record()->first, "true");
+        assert_int_equal(record->fd_count, 3);
+        assert_string_equal(record->first, "true");
         run_result_fini(&r);
 }
 
@@ -475,7 +522,7 @@ the_budget_holds_and_counts(void **state)
 
         (void)state;
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-                const struct fake_script script = { .end = FAKE_EXITED,
+                const struct fake_script script = { .end = FAKE_ENDS,
                                                     .out = "0123456789",
                                                     .out_times = 1000 };
                 struct run_options o = options();
@@ -504,9 +551,9 @@ the_budget_holds_and_counts(void **state)
 static void
 a_reader_that_is_gone_ends_nothing(void **state)
 {
-        const struct fake_script script = {
-                .end = FAKE_EXITED, .number = 5, .out = "0123456789", .out_times = 100
-        };
+        const struct fake_script script = { .how = { .exit_code = 5 },
+                                            .out = "0123456789",
+                                            .out_times = 100 };
         struct run_options o = options();
         struct run_result r;
         struct error e;
@@ -528,7 +575,7 @@ a_reader_that_is_gone_ends_nothing(void **state)
 static void
 the_caller_finds_its_signals_as_they_were(void **state)
 {
-        const struct fake_script script = { .end = FAKE_EXITED };
+        const struct fake_script script = { .end = FAKE_ENDS };
         struct run_options o = options();
         struct sigaction pipe_after;
         sigset_t before, after;
@@ -551,10 +598,15 @@ the_caller_finds_its_signals_as_they_were(void **state)
 int
 main(void)
 {
+        record = mmap(NULL, sizeof *record, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                      0);
+        if (record == MAP_FAILED)
+                return 1;
+
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_end_has_its_one_word),
                 cmocka_unit_test(signals_reach_the_command),
-                cmocka_unit_test(the_counted_time_is_the_groups),
+                cmocka_unit_test(the_box_gets_the_limits),
                 cmocka_unit_test(a_command_that_never_ran_has_a_reason),
                 cmocka_unit_test(refuses_what_no_box_could_receive),
                 cmocka_unit_test(output_is_drained_after_the_end),

@@ -1,14 +1,14 @@
 /*
- * sandbox/session.c - one run in progress: its clock, its outcome, its end.
+ * sandbox/session.c - one run in progress: its errors, its end.
  *
- * Room: sandbox (joining). Touches: clock, the backend.
+ * Room: sandbox (joining). Touches: the box's socket, the caller's terminal.
  */
 #include "sandbox/session.h"
 
 #include <unistd.h>
 
-#include "clock/clock.h"
 #include "spec/spec.h"
+#include "wire/message.h"
 
 uint64_t
 session_after(uint64_t start, uint64_t span)
@@ -25,30 +25,18 @@ session_is_in_background(const struct session *s)
 }
 
 void
-session_decide(struct session *s, enum outcome_word word)
+session_say(const struct session *s, uint16_t kind, const void *body, size_t len)
 {
-        if (s->is_decided)
-                return;
-        s->is_decided = true;
-        s->outcome.word = word;
-        s->outcome.exit_code = -1;
-        s->outcome.duration_ms = clock_boot_ms() - s->started;
+        (void)wire_send(s->box, kind, body, len, NULL, 0);
 }
 
 void
 session_kill(struct session *s)
 {
-        if (!s->is_killed)
-                s->o->backend->kill(s->box);
-        s->is_killed = true;
-}
+        const struct wire_box_kill kill = { .exec = SESSION_EXEC, .word = OUTCOME_KILLED };
 
-void
-session_end(struct session *s, enum outcome_word word)
-{
-        session_decide(s, word);
-        s->is_cut = true;
-        session_kill(s);
+        session_say(s, WIRE_BOX_KILL, &kill, sizeof kill);
+        s->grace = SESSION_NEVER;
 }
 
 void
@@ -56,6 +44,14 @@ session_fail(struct session *s, const struct error *e)
 {
         if (s->error.code == ERROR_NONE)
                 s->error = *e;
+}
+
+void
+session_break(struct session *s, const struct error *e)
+{
+        session_fail(s, e);
+        s->is_broken = s->is_cut = true;
+        session_kill(s);
 }
 
 void

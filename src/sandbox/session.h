@@ -12,23 +12,25 @@
 #include "sandbox/stream.h"
 #include "sandbox/terminal.h"
 #include "sandbox/wall.h"
+#include "wire/box.h"
 
 #define SESSION_NEVER UINT64_MAX
 #define SESSION_EXEC 1u /* the one command's number in its box */
 
 struct session {
         const struct run_options *o;
-        struct backend_box *box;
-        int guest, signals;
-        struct run_wall *wall; /* NULL: no wall */
+        int box, signals; /* the box's socket */
+        pid_t maker;      /* waited for; it ends after the box */
+        struct run_wall *wall;
         struct stream in, out, err;
         uint64_t budget; /* bytes of output that may still be passed on */
         /* times in milliseconds of the boot clock */
-        uint64_t started, deadline, cpu_look, floor_look, grace, late;
+        uint64_t started, grace, late;
         struct terminal_mode mode;
-        bool is_decided, was_started, guest_is_done, box_is_done, is_killed;
+        bool was_started, has_ended, box_is_done;
         bool has_said_refusal; /* the caller has received the first refusal */
         bool is_cut;           /* the runtime ended the command; it did not end by itself */
+        bool is_broken;        /* it cannot go on: `error` says why */
         struct run_kept *kept;
         size_t kept_count;
         struct outcome outcome;
@@ -41,38 +43,29 @@ uint64_t session_after(uint64_t start, uint64_t span);
 /* Is standard input our terminal, and is another job in the foreground there? */
 bool session_is_in_background(const struct session *s);
 
-/* Sets the word of the outcome once; later calls change nothing. */
-void session_decide(struct session *s, enum outcome_word word);
+/* Sends a message to the box. If it is gone, that is heard soon. */
+void session_say(const struct session *s, uint16_t kind, const void *body, size_t len);
 
-/*
- * Kill every process of the box. session_end() also decides the outcome, and output then waits only
- * briefly for its reader. Both may be called again.
- */
+/* Kills every process of the box, by request. May be called again. */
 void session_kill(struct session *s);
-void session_end(struct session *s, enum outcome_word word);
 
 /* Keeps the first error. */
 void session_fail(struct session *s, const struct error *e);
+
+/* A command never runs behind a wall that does not work: ends everything with this error. */
+void session_break(struct session *s, const struct error *e);
 
 /* The reader is gone: output still in transit is counted as dropped. */
 void session_abandon_output(struct session *s);
 
 /*
- * Creates the pipes and the control socket, sends the command in advance, starts the box (start.c).
+ * Creates the pipes, starts the box, and sends it the command (start.c).
  */
 int session_start(struct session *s, struct error *e);
 
 /* Handle what became readable (hear.c). */
-void session_hear_guest(struct session *s);
-void session_hear_backend(struct session *s);
+void session_hear_box(struct session *s);
 void session_hear_signals(struct session *s);
-void session_hear_wall(struct session *s, const struct pollfd fds[2]);
-
-/*
- * Does what is due. Returns the milliseconds until the next due time, SESSION_NEVER if there is
- * none (limits.c).
- */
-uint64_t session_look_at_limits(struct session *s);
-uint64_t session_look_at_drain(struct session *s);
+void session_hear_wall(struct session *s, const struct pollfd *gate);
 
 #endif

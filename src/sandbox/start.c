@@ -1,8 +1,7 @@
 /*
- * sandbox/start.c - starts a run: pipes, a control socket, and the command, sent before the box
- * exists.
+ * sandbox/start.c - starts a run: pipes, the box, and the command, which waits in it.
  *
- * Room: sandbox (joining). Touches: fd, the backend.
+ * Room: sandbox (joining). Touches: fd, processes (the maker).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +11,17 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "plan/pack.h"
+#include "sandbox/begin.h"
 #include "sandbox/session.h"
 #include "spec/spec.h"
 #include "wire/message.h"
 
-enum { PIPE_LEN = 1 << 20 };
+enum {
+        PIPE_LEN = 1 << 20,
+        /* bytes of a command's strings */
+        COMMAND_MAX = WIRE_BODY_MAX - sizeof(struct wire_box_exec) - sizeof(struct wire_exec)
+};
 
 static size_t
 strings_len(const struct run_options *o)
@@ -40,25 +45,38 @@ put(char *at, const char *text)
 }
 
 static int
+check_command(const struct run_options *o, struct error *e)
+{
+        size_t len = strings_len(o);
+
+        if (o->argc == 0 || len > COMMAND_MAX)
+                return fail(e, ERROR_INVALID_ARGUMENT,
+                            o->argc == 0 ? "there is no command"
+                                         : "the command and its environment are too long: %zu "
+                                           "bytes, at most %zu",
+                            len, (size_t)COMMAND_MAX);
+        return 0;
+}
+
+static int
 send_exec(struct session *s, const int *stdio, struct error *e)
 {
         const struct run_options *o = s->o;
         size_t len = strings_len(o);
+        struct wire_box_exec ask = { .exec = SESSION_EXEC,
+                                     .deadline_ms = session_after(s->started, o->timeout_ms),
+                                     .timeout_ms = UINT64_MAX,
+                                     .cpu_ms = o->plan->cpu == PLAN_CPU_GROUP ? o->cpu_ms
+                                                                              : SPEC_UNSET,
+                                     .output_bytes = UINT64_MAX };
         struct wire_exec head = { .exec = SESSION_EXEC,
-                                  .flags =
-                                          WIRE_EXEC_LAST | (o->wants_terminal ? WIRE_EXEC_TTY : 0u),
+                                  .flags = o->wants_terminal ? WIRE_EXEC_TTY : 0u,
                                   .argc = (uint32_t)o->argc,
                                   .envc = (uint32_t)o->envc,
                                   .strings_len = (uint32_t)len };
         char *body, *at;
         int result;
 
-        if (o->argc == 0 || len > WIRE_BODY_MAX - sizeof head)
-                return fail(e, ERROR_INVALID_ARGUMENT,
-                            o->argc == 0 ? "there is no command"
-                                         : "the command and its environment are too long: %zu "
-                                           "bytes, at most %zu",
-                            len, (size_t)WIRE_BODY_MAX - sizeof head);
         if ((o->layers_off & LAYER_RESET) != 0)
                 head.skip_resets |= WIRE_RESET_SIGNALS;
         if ((o->layers_off & LAYER_CLOSE_FDS) != 0)
@@ -66,20 +84,23 @@ send_exec(struct session *s, const int *stdio, struct error *e)
         if (o->plan->cpu == PLAN_CPU_RLIMIT && o->cpu_ms != SPEC_UNSET)
                 head.cpu_seconds = (o->cpu_ms + 999) / 1000;
         terminal_size(o->in, &head.rows, &head.columns);
-        body = malloc(sizeof head + len);
+        body = malloc(sizeof ask + sizeof head + len);
         if (!body)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the command");
-        memcpy(body, &head, sizeof head);
-        at = body + sizeof head;
+        memcpy(body, &ask, sizeof ask);
+        memcpy(body + sizeof ask, &head, sizeof head);
+        at = body + sizeof ask + sizeof head;
         for (size_t i = 0; i < o->argc; i++)
                 at = put(at, o->argv[i]);
         for (size_t i = 0; i < o->envc; i++)
                 at = put(at, o->envp[i]);
-        (void)put(at, o->cwd);
-        result = wire_send(s->guest, WIRE_EXEC, body, sizeof head + len, stdio,
-                           o->wants_terminal ? 0 : 3);
-        explicit_bzero(body, sizeof head + len); /* the environment may hold secrets */
+        at = put(at, o->cwd);
+        len = (size_t)(at - body);
+        result = wire_send(s->box, WIRE_BOX_EXEC, body, len, stdio, o->wants_terminal ? 0 : 3);
+        explicit_bzero(body, len); /* the environment may hold secrets */
         free(body);
+        if (result == -EPIPE) /* the box has ended already: it has said why */
+                return 0;
         return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "handing the command on")
                           : 0;
 }
@@ -128,24 +149,44 @@ open_streams(struct session *s, int pipes[3][2])
         s->out.budget = s->err.budget = o->output_bytes == SPEC_UNSET ? NULL : &s->budget;
 }
 
+static int
+send_begin(struct session *s, struct error *e)
+{
+        _Alignas(8) static unsigned char body[WIRE_BODY_MAX];
+        const struct sources *sources = s->o->sources;
+        struct wire_box_begin begin = { .deadline_ms = UINT64_MAX,
+                                        .cpu_count = s->o->cpu_count,
+                                        .flags = BOX_BEGIN_ONE };
+        size_t len;
+        int result;
+
+        (void)memccpy(begin.id, s->o->plan->id, '\0', sizeof begin.id - 1);
+        len = begin_write(begin, s->o->plan, sources, body, e);
+        if (len == 0)
+                return -1;
+        result = wire_send(s->box, WIRE_BOX_BEGIN, body, len, sources ? sources->fds : NULL,
+                           sources ? sources_total(sources) : 0);
+        return result < 0
+                       ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "sending the plan to the maker")
+                       : 0;
+}
+
 int
 session_start(struct session *s, struct error *e)
 {
-        scoped_fd int theirs = -1;
         int pipes[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
-        int pair[2], result;
+        int result;
 
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a control socket");
-        s->guest = pair[0];
-        theirs = pair[1];
-        if (run_wall_new(&s->wall, s->o->wall, s->guest, e) < 0)
+        if (check_command(s->o, e) < 0 || run_wall_new(&s->wall, s->o->wall, e) < 0)
                 return -1;
         result = s->o->wants_terminal ? 0 : open_pipes(pipes, e);
-        if (result == 0) /* the command waits in the socket, so that pid 1 never waits for it */
-                result = send_exec(s, (const int[]){ pipes[0][0], pipes[1][1], pipes[2][1] }, e);
         if (result == 0)
-                result = s->o->backend->start(&s->box, s->o->plan, s->o->sources, theirs, e);
+                result = s->o->start(&s->box, &s->maker, e);
+        s->wall->box = s->box;
+        if (result == 0)
+                result = send_begin(s, e);
+        if (result == 0) /* it waits in the socket, so that the box never waits for it */
+                result = send_exec(s, (const int[]){ pipes[0][0], pipes[1][1], pipes[2][1] }, e);
         if (result == 0 && !s->o->wants_terminal)
                 open_streams(s, pipes);
         close_pipes(pipes);

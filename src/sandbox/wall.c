@@ -1,10 +1,10 @@
 /*
- * sandbox/wall.c - the wall of one run.
+ * sandbox/wall.c - the gate of one run.
  *
  * Room: sandbox (joining). Touches: fd, processes (the gate), clock.
- * Theory: for its gate, a run is both keeper and box. While no gate runs, requests wait in the
- * queues of sockets held here, and nothing opens. A gate that ends is started again, each time
- * after a longer pause, for as long as the run lasts.
+ * Theory: the box holds the wall. While no gate runs, requests wait in the queues of its sockets,
+ * and nothing opens. A gate that ends is started again, each time after a longer pause, for as long
+ * as the run lasts, and the box hands the wall out again.
  */
 #include "sandbox/wall.h"
 
@@ -16,28 +16,20 @@
 #include <unistd.h>
 
 #include "clock/clock.h"
-#include "sandbox/session.h"
+#include "hold/hold.h"
+#include "wire/message.h"
 
-enum { WALL_NUMBER = 1, PAUSE_MS = 20, PAUSE_MAX_MS = 2000, LAST_WORDS_MS = 1000, ROOM = 256 };
+enum { WALL_NUMBER = 1, PAUSE_MS = 20, PAUSE_MAX_MS = 2000, ROOM = 256 };
 
 /* -- the gate
  * ---------------------------------------------------------------------------------------------------
  */
-
-static int
-ask_guest(void *data, const struct wire_wall_listen *wanted)
-{
-        const struct run_wall *w = data;
-
-        return wire_send(w->guest, WIRE_WALL_LISTEN, wanted, sizeof *wanted, NULL, 0);
-}
 
 static void
 let_gate_go(struct run_wall *w)
 {
         uint64_t pause = (uint64_t)PAUSE_MS << (w->starts < 8 ? w->starts : 8);
 
-        hold_unlink(&w->hold);
         if (w->gate >= 0)
                 (void)close(w->gate);
         w->gate = -1;
@@ -47,7 +39,8 @@ let_gate_go(struct run_wall *w)
                         continue;
         }
         w->pid = 0;
-        w->due = clock_boot_ms() + (pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
+        w->due = w->is_over ? UINT64_MAX
+                            : clock_boot_ms() + (pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
 }
 
 static int
@@ -61,26 +54,11 @@ send_config(struct run_wall *w)
         return len == 0 ? -E2BIG : wire_send(w->gate, WIRE_GATE_CONFIG, body, len, NULL, 0);
 }
 
-/* Sends the wall to the gate once it exists: sockets, list, and its own link. */
-static int
-send_wall(struct run_wall *w)
+static void
+ask_for_wall(const struct run_wall *w)
 {
-        const struct run_wall_options *o = w->o;
-        _Alignas(8) static char body[GATE_POLICY_MAX];
-        struct wire_gate_policy head = { .wall = WALL_NUMBER, .generation = 1, .caps = o->caps };
-        struct wall_listener listeners[HOLD_LISTENERS_MAX];
-        int fds[HOLD_FDS_MAX + 1];
-        size_t fd_count, count, len;
-        int result = hold_link(&w->hold, fds, &fd_count, listeners, &count);
-
-        if (result < 0)
-                return result == -ENOENT ? 0 : result; /* the box is still being created */
-        memcpy(head.id, o->id, strnlen(o->id, sizeof head.id - 1));
-        len = wire_gate_policy(body, sizeof body, &head, o->allow.items, o->allow.count,
-                               o->private_names.items, o->private_names.count, listeners, count);
-        result = len == 0 ? -E2BIG : wire_send(w->gate, WIRE_GATE_ADD, body, len, fds, fd_count);
-        (void)close(fds[0]);
-        return result;
+        if (w->is_there && w->gate >= 0)
+                (void)wire_send(w->box, WIRE_BOX_WALL, NULL, 0, NULL, 0);
 }
 
 static int
@@ -97,18 +75,17 @@ start_gate(struct run_wall *w, struct error *e)
                 return -1;
         }
         result = send_config(w);
-        if (result == 0)
-                result = send_wall(w);
         if (result < 0)
                 let_gate_go(w);
+        else
+                ask_for_wall(w);
         return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result,
                                      "telling the gate what network.egress lists")
                           : 0;
 }
 
 int
-run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int guest,
-             struct error *e)
+run_wall_new(struct run_wall **ret, const struct run_wall_options *options, struct error *e)
 {
         struct run_wall *w;
 
@@ -117,9 +94,8 @@ run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int 
         if (!w)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the wall");
         w->o = options;
-        w->guest = guest;
-        w->gate = -1;
-        hold_init(&w->hold, ask_guest, NULL, w);
+        w->box = w->gate = -1;
+        refusals_init(&w->refusals, NUMBER_REFUSALS_LISTED, NUMBER_REFUSALS_HELD);
         *ret = w;
         w->due = UINT64_MAX;
         return options ? start_gate(w, e) : 0;
@@ -127,42 +103,71 @@ run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int 
 
 /* -- messages --------------------------------------------------------------------------------- */
 
-int
-run_wall_hear_guest(struct run_wall *w, struct wire_message *m, void *body, struct error *e)
+/* Sends the list and the sockets to the gate. */
+static int
+send_wall(struct run_wall *w, const struct wire_message *m, const struct wire_box_walled *walled,
+          const struct wall_listener *listeners)
 {
-        int result;
+        const struct run_wall_options *o = w->o;
+        _Alignas(8) static char body[GATE_POLICY_MAX];
+        struct wire_gate_policy head = { .wall = WALL_NUMBER, .generation = 1, .caps = o->caps };
+        size_t len;
 
-        if (!w)
+        memcpy(head.id, o->id, strnlen(o->id, sizeof head.id - 1));
+        len = wire_gate_policy(body, sizeof body, &head, o->allow.items, o->allow.count,
+                               o->private_names.items, o->private_names.count, listeners,
+                               walled->listeners);
+        return len == 0 ? -E2BIG
+                        : wire_send(w->gate, WIRE_GATE_ADD, body, len, m->fds, m->fd_count);
+}
+
+static int
+hear_walled(struct run_wall *w, const struct wire_message *m, const void *body, struct error *e)
+{
+        const struct wire_box_walled *walled = body;
+
+        if (m->len < sizeof *walled || w->gate < 0)
                 return 0;
-        if (m->kind == WIRE_WALL_LISTENED && m->len == sizeof(struct wire_wall_listened)) {
-                hold_listened(&w->hold, m, body);
+        if (walled->sys == EAGAIN)
+                ask_for_wall(w);
+        if (walled->sys != 0)
                 return 0;
-        }
-        if (m->kind == WIRE_WALL_DENIED && w->hold.socket_count == 0) {
-                if (m->len != sizeof(struct wire_wall_denied) || !hold_denied(&w->hold, body))
-                        return fail(
-                                e, ERROR_PROTOCOL,
-                                "pid 1 of the sandbox told something malformed of what it refused");
-                return 0;
-        }
-        if (m->kind != WIRE_WALL)
-                return 0;
-        result = hold_take(&w->hold, m, body);
-        if (result < 0)
-                return fail_sys(e, ERROR_PROTOCOL, -result, "taking the wall of the sandbox");
-        if (w->gate >= 0 && send_wall(w) < 0)
+        if (m->len != sizeof *walled + walled->listeners * sizeof(struct wall_listener) ||
+            m->fd_count != (size_t)1 + WALL_FIXED + walled->listeners)
+                return fail(e, ERROR_PROTOCOL, "the box of the sandbox sent a malformed wall");
+        if (send_wall(w, m, walled, (const void *)(walled + 1)) < 0)
                 let_gate_go(w);
         return 0;
 }
 
-void
-run_wall_poll(const struct run_wall *w, struct pollfd fds[2])
+static void
+hear_refused(struct run_wall *w, const struct wire_box_refused *r)
 {
-        fds[0] = (struct pollfd){ w ? w->gate : -1, POLLIN, 0 };
-        fds[1] = (struct pollfd){ w ? w->hold.link : -1, w ? hold_events(&w->hold) : (short)0, 0 };
+        w->refusals.total = r->total;
+        refusals_set(&w->refusals, r->exec, r->kept, r->more, r->at, &r->d, r->count);
 }
 
-/* 0; 1: the gate is gone; -1: it rejects the list. */
+int
+run_wall_hear_box(struct run_wall *w, struct wire_message *m, const void *body, struct error *e)
+{
+        if (m->kind == WIRE_BOX_WALLED)
+                return hear_walled(w, m, body, e);
+        if (m->kind == WIRE_BOX_READY) {
+                w->is_there = true;
+                ask_for_wall(w);
+        } else if (m->kind == WIRE_BOX_REFUSED && m->len == sizeof(struct wire_box_refused)) {
+                hear_refused(w, body);
+        }
+        return 0;
+}
+
+struct pollfd
+run_wall_poll(const struct run_wall *w)
+{
+        return (struct pollfd){ w->gate, POLLIN, 0 };
+}
+
+/* 0; 1: the gate is gone, or has lost the wall; -1: it rejects the list. */
 static int
 hear_control(struct run_wall *w, struct error *e)
 {
@@ -176,6 +181,8 @@ hear_control(struct run_wall *w, struct error *e)
         if (got <= 0)
                 return 1;
         wire_message_close(&m);
+        if (m.kind == WIRE_GATE_DROPPED)
+                return 1;
         if (m.kind != WIRE_GATE_ADDED || m.len != sizeof *added || added->sys == 0)
                 return 0;
         (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "gate",
@@ -184,16 +191,10 @@ hear_control(struct run_wall *w, struct error *e)
 }
 
 int
-run_wall_hear(struct run_wall *w, const struct pollfd fds[2], struct error *e)
+run_wall_hear_gate(struct run_wall *w, const struct pollfd *fd, struct error *e)
 {
-        int result = 0;
+        int result = w->gate >= 0 && fd->revents != 0 ? hear_control(w, e) : 0;
 
-        if (!w)
-                return 0;
-        if (w->hold.link >= 0 && fds[1].revents != 0 && hold_hear(&w->hold) < 0)
-                result = 1;
-        if (result == 0 && w->gate >= 0 && fds[0].revents != 0)
-                result = hear_control(w, e);
         if (result > 0)
                 let_gate_go(w);
         return result < 0 ? -1 : 0;
@@ -205,7 +206,7 @@ run_wall_look(struct run_wall *w)
         uint64_t now;
         struct error e;
 
-        if (!w || w->due == UINT64_MAX)
+        if (w->due == UINT64_MAX)
                 return UINT64_MAX;
         now = clock_boot_ms();
         if (w->due > now)
@@ -223,33 +224,32 @@ void
 run_wall_end(struct run_wall *w)
 {
         const struct wire_number number = { WALL_NUMBER };
-        uint64_t until = clock_boot_ms() + LAST_WORDS_MS;
 
-        if (!w)
-                return;
-        if (w->gate >= 0 && w->hold.link >= 0 &&
-            wire_send(w->gate, WIRE_GATE_DROP, &number, sizeof number, NULL, 0) == 0)
-                while (w->hold.link >= 0 && clock_boot_ms() < until) {
-                        struct pollfd fd = { w->hold.link, hold_events(&w->hold), 0 };
-
-                        if (clock_poll(&fd, 1, until) <= 0)
-                                break;
-                        (void)hold_hear(&w->hold);
-                }
-        let_gate_go(w);
+        if (w->gate >= 0)
+                (void)wire_send(w->gate, WIRE_GATE_DROP, &number, sizeof number, NULL, 0);
+        w->is_over = true;
         w->due = UINT64_MAX;
 }
 
-const struct hold_denial *
+/* The account of the command; without one that of which it is not known whose they are. */
+static const struct refused *
+account(const struct run_wall *w)
+{
+        return w ? w->refusals.first : NULL;
+}
+
+const struct wire_wall_denied *
 run_wall_first(const struct run_wall *w)
 {
-        return w && w->hold.denied > 0 ? &w->hold.denials[0] : NULL;
+        const struct refused *of = account(w);
+
+        return of && of->count > 0 ? &of->items[0].d : NULL;
 }
 
 struct refusal *
 run_wall_denials(const struct run_wall *w, size_t *ret_count, uint64_t *ret_more)
 {
-        const struct refused *of = w ? refusals_find(&w->hold.refusals, 0) : NULL;
+        const struct refused *of = account(w);
         struct refusal *copy = of && of->count > 0 ? calloc(of->count, sizeof *copy) : NULL;
 
         *ret_count = copy ? of->count : 0;
@@ -265,6 +265,6 @@ run_wall_free(struct run_wall *w)
         if (!w)
                 return;
         let_gate_go(w);
-        hold_fini(&w->hold);
+        refusals_fini(&w->refusals);
         free(w);
 }

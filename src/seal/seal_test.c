@@ -168,6 +168,7 @@ static const struct expected {
         [SEAL_MCP] = { "mcp", CAN_WRITE_PLACE, 0, false, true, 8192 },
         [SEAL_GATE] = { "gate", CAN_CONNECT, 0, true, true, 1 << 20 },
         [SEAL_BOX] = { "box", CAN_WRITE_PLACE, 0, true, true, 0 },
+        [SEAL_ONE] = { "one", CAN_WRITE_PLACE, 0, true, false, 0 },
         [SEAL_FETCHER] = { "fetcher", FREE, 0, false, true, 0 },
         [SEAL_HOLDER] = { "holder", FREE, 0, false, false, 0 },
 };

@@ -47,9 +47,19 @@ struct wire_box_begin {
                                  say */
         uint64_t
                 floor_mb; /* free space of writable sources below which the box is ended, 0: none */
-        uint64_t floor_mask[4]; /* which sources are writable: bit i of word i / 64 */
-        uint32_t cpu_count, pad;
+        uint64_t floor_mask[4];    /* which sources are writable: bit i of word i / 64 */
+        uint32_t cpu_count, flags; /* flags: enum box_begin_flag */
 };
+
+/*
+ * BOX_BEGIN_ONE: the box of one command, whose keeper is `carrel run`. It ends with its command, or
+ * with its keeper, and has neither a state directory nor a listening socket nor channels:
+ * WIRE_BOX_EXEC carries the command's standard streams (none for a terminal, whose master side
+ * WIRE_BOX_STARTED carries), and output goes past the box. WIRE_BOX_READY says that WIRE_BOX_WALL
+ * may be asked. WIRE_BOX_FINISHED comes when every process has ended and everything is undone, and
+ * counts all of them; then the last refusals; then WIRE_BOX_GONE.
+ */
+enum box_begin_flag { BOX_BEGIN_ONE = 1u << 0 };
 
 /* WIRE_BOX_HELLO */
 struct wire_box_hello {

@@ -14,14 +14,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/ns/maker.h"
+#include "clock/clock.h"
+#include "image/image.h"
+#include "plan/failure.h"
+#include "plan/pack.h"
 #include "prepare/prepare.h"
 #include "text/json.h"
+#include "wire/message.h"
 
-enum { ARENA_LEN = 16 << 20 };
+enum { ARENA_LEN = 16 << 20, BODY_ROOM = 4096 };
+
+struct maker {
+        pid_t pid;
+        int socket;
+};
 
 static int
 complain(const struct error *e)
@@ -31,30 +41,63 @@ complain(const struct error *e)
 }
 
 static int
-serve(struct backend_box *box, struct error *e)
+start(struct maker *ret, const struct prepared *p, int guest, struct error *e)
 {
-        struct pollfd fds[2] = { { STDIN_FILENO, POLLIN, 0 },
-                                 { backend_ns.descriptor(box), POLLIN, 0 } };
-        struct backend_news news;
+        static char name[] = "carrel-init";
+        static _Alignas(16) unsigned char body[PLAN_PACK_MAX];
+        size_t count = p->plan->source_count,
+               len = plan_pack_len(p->plan->steps, p->plan->step_count);
+        int fds[PLAN_SOURCES_MAX + 1] = { guest };
 
-        for (;;) {
+        if (len == 0 || count > PLAN_SOURCES_MAX)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "the plan is too large");
+        memcpy(fds + 1, p->sources->fds, count * sizeof *fds);
+        plan_pack(p->plan->steps, p->plan->step_count, count, body);
+        if (image_start_linked(IMAGE_INIT, (char *[]){ name, NULL }, clock_environment(),
+                               &ret->socket, &ret->pid, e) < 0)
+                return -1;
+        return wire_send(ret->socket, WIRE_MAKE, body, len, fds, count + 1) < 0
+                       ? fail(e, ERROR_BACKEND_FAILED, "the maker does not take the plan")
+                       : 0;
+}
+
+/* 1: there will be more; 0: the box has ended; -1: an error. */
+static int
+hear(const struct maker *maker, const struct plan *plan, struct error *e)
+{
+        _Alignas(8) unsigned char body[BODY_ROOM];
+        struct wire_message m;
+        struct wire_failed failed;
+
+        if (wire_receive(maker->socket, 0, &m, body, sizeof body) <= 0)
+                return fail(e, ERROR_BACKEND_FAILED, "the maker is gone");
+        wire_message_close(&m);
+        if (m.kind == WIRE_MAKE_FAILED && m.len == sizeof failed) {
+                memcpy(&failed, body, sizeof failed);
+                return plan_step_failed(e, plan, failed.step, failed.sys);
+        }
+        if (m.kind == WIRE_SPAWNED || m.kind == WIRE_BOX_ENDED)
+                (void)printf("%s\n", m.kind == WIRE_SPAWNED ? "made" : "ended");
+        (void)fflush(stdout);
+        return m.kind != WIRE_BOX_ENDED;
+}
+
+static int
+serve(const struct maker *maker, const struct plan *plan, struct error *e)
+{
+        struct pollfd fds[2] = { { STDIN_FILENO, POLLIN, 0 }, { maker->socket, POLLIN, 0 } };
+        int result = 1;
+
+        while (result > 0) {
                 (void)poll(fds, 2, -1);
                 if (fds[0].revents != 0) {
-                        backend_ns.kill(box);
+                        (void)wire_send(maker->socket, WIRE_KILL, NULL, 0, NULL, 0);
                         fds[0].fd = -1;
                 }
-                if (fds[1].revents == 0)
-                        continue;
-                if (backend_ns.read(box, &news, e) < 0)
-                        return complain(e);
-                if (news.kind == BACKEND_FAILED)
-                        return complain(&news.error);
-                if (news.kind == BACKEND_SPAWNED || news.kind == BACKEND_ENDED)
-                        (void)printf("%s\n", news.kind == BACKEND_SPAWNED ? "made" : "ended");
-                (void)fflush(stdout);
-                if (news.kind == BACKEND_ENDED)
-                        return 0;
+                if (fds[1].revents != 0)
+                        result = hear(maker, plan, e);
         }
+        return result < 0 ? complain(e) : 0;
 }
 
 static int
@@ -67,7 +110,7 @@ make(const char *manifest, const char *workspace, int guest, struct error *e)
                                            .caller_uid = PREPARE_UID_ANY,
                                            .now_s = (int64_t)time(NULL),
                                            .is_living = true };
-        struct backend_box *box;
+        struct maker maker;
         const struct node *tree;
         struct arena arena;
         char id[17];
@@ -80,12 +123,12 @@ make(const char *manifest, const char *workspace, int guest, struct error *e)
         if (prepare_host_init(&host, e) < 0 || prepare_host_read(&host, NULL, 0, true, e) < 0 ||
             json_read(&arena, manifest, strlen(manifest), &text_limits_manifest, &tree, e) < 0 ||
             prepare_judge(&host, &request, tree, &p, e) < 0 ||
-            prepare_plan(&host, &request, &p, e) < 0 ||
-            backend_ns.start(&box, p.plan, p.sources->fds, guest, e) < 0)
+            prepare_plan(&host, &request, &p, e) < 0 || start(&maker, &p, guest, e) < 0)
                 return complain(e);
         (void)close(guest);
-        result = serve(box, e);
-        backend_ns.close(box);
+        result = serve(&maker, p.plan, e);
+        (void)close(maker.socket);
+        (void)waitpid(maker.pid, NULL, 0);
         prepared_fini(&p);
         prepare_host_fini(&host);
         arena_fini(&arena);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -184,6 +185,21 @@ ns_hear_guest(struct ns *ns)
 }
 
 static void
+say_gone(struct ns *ns, const struct wire_box_ended *ended)
+{
+        struct engine_gone gone = { .has_usage = ended && ended->has_usage };
+
+        ns_hear_guest(ns); /* its last messages came before its end */
+        if (gone.has_usage) {
+                gone.cpu_ns = ended->cpu_ns;
+                gone.oom_kills = ended->oom_kills;
+                gone.pids_refused = ended->pids_refused;
+                gone.memory_peak = ended->memory_peak;
+        }
+        ns->engine.news->gone(ns->engine.box, &gone);
+}
+
+static void
 lose_guest(struct ns *ns)
 {
         if (!ns->has_guest)
@@ -193,6 +209,8 @@ lose_guest(struct ns *ns)
         wire_queue_fini(&ns->to_guest);
         (void)close(ns->to_guest.fd);
         lose(ns);
+        if (ns->is_one && !ns->has_maker)
+                say_gone(ns, NULL);
 }
 
 static void
@@ -237,19 +255,6 @@ be_spawned(struct ns *ns, struct wire_message *m, const void *body)
         be_ready(ns);
 }
 
-static void
-say_gone(struct ns *ns, const struct wire_box_ended *ended)
-{
-        struct engine_gone gone = { .has_usage = ended && ended->has_usage };
-
-        ns_hear_guest(ns); /* its last messages came before its end */
-        if (gone.has_usage) {
-                gone.cpu_ns = ended->cpu_ns;
-                gone.oom_kills = ended->oom_kills;
-        }
-        ns->engine.news->gone(ns->engine.box, &gone);
-}
-
 /* 0: continue; -1: the maker is gone. */
 static int
 hear_maker(struct ns *ns)
@@ -290,6 +295,11 @@ maker_ready(struct loop_watch *w, uint32_t events)
         ns->has_maker = 0;
         loop_watch_remove(w);
         ns_hear_guest(ns);
+        if (ns->is_one && ns->has_guest) { /* nothing lives on when `carrel run` returns */
+                (void)shutdown(ns->to_guest.fd, SHUT_WR);
+                lose(ns);
+                return;
+        }
         lose_guest(ns); /* this makes pid 1 end */
         say_gone(ns, NULL);
 }

@@ -45,6 +45,11 @@ choose_group(struct ns *ns, struct job *t, struct command *c)
 {
         struct group *group;
 
+        if (ns->is_one) {
+                c->wire->flags |= WIRE_EXEC_LAST;
+                t->is_cpu_limited = c->wire->cpu_seconds > 0;
+                return 0;
+        }
         if (ns->groups.work < 0) {
                 c->wire->flags |= WIRE_EXEC_TREE;
                 t->is_cpu_limited = c->cpu_ms != UINT64_MAX;
@@ -95,7 +100,7 @@ ns_exec(struct engine *e, struct job *t, struct command *c)
                 return -EAGAIN;
         *t = (struct job){ .number = t->number };
         result = choose_group(ns, t, c);
-        if (result == 0)
+        if (result == 0 && !ns->is_one) /* its maker is always busy */
                 result = quiet_end(ns);
         if (result < 0) {
                 if (t->place)
@@ -161,7 +166,12 @@ ns_kill(struct engine *e, struct job *t)
 static uint64_t
 ns_cpu_us(struct engine *e, struct job *t)
 {
-        return t->place ? groups_cpu_us(&ns_of(e)->groups, t->place) : ENGINE_UNKNOWN;
+        struct ns *ns = ns_of(e);
+        uint64_t used = ns->is_one ? counters_cpu_ns(&ns->counters) : UINT64_MAX;
+
+        if (ns->is_one)
+                return used == UINT64_MAX ? ENGINE_UNKNOWN : used / 1000;
+        return t->place ? groups_cpu_us(&ns->groups, t->place) : ENGINE_UNKNOWN;
 }
 
 static int
@@ -340,6 +350,8 @@ ns_end(struct engine *e)
         struct ns *ns = ns_of(e);
 
         ns->is_ending = 1;
+        if (ns->is_one && !ns->has_maker && ns->has_guest)
+                return 0; /* pid 1 ends, and is waited for */
         return ns->has_maker ? wire_send(ns->maker.fd, WIRE_KILL, NULL, 0, NULL, 0) : -EPIPE;
 }
 
@@ -387,6 +399,7 @@ ns_open(const struct ns_start *start)
                            .has_guest = 1,
                            .has_maker = 1,
                            .has_no_groups = start->has_no_groups,
+                           .is_one = start->is_one,
                            .groups = { .root = -1, .work = -1, .events = -1 },
                            .prefork = { .idle_ms = start->spare_idle_ms,
                                         .timer = { .due_ms = LOOP_NEVER } },

@@ -18,6 +18,7 @@ struct ns_start {
         int maker;              /* seqpacket, to the maker, like a keeper's */
         int guest;              /* seqpacket, to pid 1 */
         uint64_t spare_idle_ms; /* NS_SPARE_IDLE_MS; tests set another value; 0: no spare */
+        unsigned is_one;        /* pid 1 ends with its one command, which is the whole box */
         unsigned has_no_groups; /* tests only */
 };
 

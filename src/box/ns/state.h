@@ -39,7 +39,7 @@ struct ns {
         struct loop_watch maker, guest, freezer;
         struct wire_queue to_guest;
         unsigned has_guest, has_maker, has_begun, is_spawned, is_ready, is_ending, is_freezing,
-                has_no_groups;
+                has_no_groups, is_one;
         struct job *jobs;           /* sent, and with something left to kill; newest first */
         uint32_t starting, running; /* sent, and not over */
         struct groups groups;

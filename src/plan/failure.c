@@ -1,12 +1,12 @@
 /*
- * backend/failure.c - a step that failed, in words.
+ * plan/failure.c - a step that failed, in words.
  *
- * Room: backend (acting). Touches: nothing.
+ * Room: plan (deciding). Touches: nothing.
  */
+#include "plan/failure.h"
+
 #include <errno.h>
 #include <string.h>
-
-#include "backend/backend.h"
 
 struct failure_row {
         enum step_op op;
@@ -112,7 +112,7 @@ find(enum step_op op, int sys)
 }
 
 int
-backend_step_failed(struct error *e, const struct plan *plan, size_t step, int sys)
+plan_step_failed(struct error *e, const struct plan *plan, size_t step, int sys)
 {
         const struct step *s = step < plan->step_count ? &plan->steps[step] : NULL;
         const struct failure_row *row = s ? find(s->op, sys) : NULL;

@@ -1,7 +1,6 @@
-/* backend/failure_test.c - a step that failed, in words: what backend/backend.h promises of them.
- */
-#include "backend/backend.h"
+/* plan/failure_test.c - a step that failed, in words: what plan/failure.h promises. */
 #include "base/unit.h"
+#include "plan/failure.h"
 
 #include <errno.h>
 #include <string.h>
@@ -69,7 +68,7 @@ every_failure_names_its_step_and_its_reason(void **state)
                 const struct plan plan = plan_of(&s);
                 struct error e = { .code = ERROR_NONE };
 
-                assert_int_equal(backend_step_failed(&e, &plan, 0, c->sys), -1);
+                assert_int_equal(plan_step_failed(&e, &plan, 0, c->sys), -1);
                 if (e.code != c->code || strcmp(e.reason, c->reason) != 0)
                         fail_msg("%s, %d: %s %s", step_name(c->op), c->sys, error_wire_name(e.code),
                                  e.reason);
@@ -96,7 +95,7 @@ every_step_fails_in_words(void **state)
                 for (int sys = 0; sys < 140; sys++) {
                         struct error e = { .code = ERROR_NONE };
 
-                        assert_int_equal(backend_step_failed(&e, &plan, 0, sys), -1);
+                        assert_int_equal(plan_step_failed(&e, &plan, 0, sys), -1);
                         assert_true(e.code != ERROR_NONE && e.message[0] != '\0' &&
                                     error_hint_text(&e)[0] != '\0');
                         assert_int_equal(e.sys, sys);
@@ -116,7 +115,7 @@ a_long_path_is_cut_not_spilt(void **state)
 
         (void)state;
         memset(path, 'x', sizeof path - 1);
-        assert_int_equal(backend_step_failed(&e, &plan, 0, ESTALE), -1);
+        assert_int_equal(plan_step_failed(&e, &plan, 0, ESTALE), -1);
         assert_int_equal(e.code, ERROR_MOUNT_UNRESOLVABLE);
         assert_true(strlen(e.message) < sizeof e.message);
 }
@@ -134,11 +133,11 @@ a_step_that_is_not_in_the_plan_is_a_broken_protocol(void **state)
         (void)state;
         for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++) {
                 e = (struct error){ .code = ERROR_NONE };
-                assert_int_equal(backend_step_failed(&e, &plan, strangers[i], EPROTO), -1);
+                assert_int_equal(plan_step_failed(&e, &plan, strangers[i], EPROTO), -1);
                 assert_int_equal(e.code, ERROR_PROTOCOL);
                 assert_int_equal(e.sys, EPROTO);
         }
-        assert_int_equal(backend_step_failed(&e, &empty, 0, ENOSPC), -1);
+        assert_int_equal(plan_step_failed(&e, &empty, 0, ENOSPC), -1);
         assert_int_equal(e.code, ERROR_PROTOCOL);
 }
 
