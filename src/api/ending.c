@@ -48,8 +48,7 @@ ending_of(const struct channel_end *end)
                                  .reached = end->reached };
 }
 
-/* -- values
- * ------------------------------------------------------------------------------------ */
+/* -- values ------------------------------------------------------------------------------------ */
 
 static const uint64_t *
 counter(const struct member *m, const struct outcome *o)
@@ -107,8 +106,7 @@ record_member(struct record_writer *w, const struct member *m, const struct outc
                         record_text(w, m->tag, l->name);
 }
 
-/* -- writing
- * ------------------------------------------------------------------------------------ */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 void
 ending_write(struct json_writer *w, const struct outcome *o)
@@ -161,8 +159,7 @@ ending_write_member(struct json_writer *w, uint16_t tag, const struct outcome *o
         return false;
 }
 
-/* -- reading
- * ------------------------------------------------------------------------------------ */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 static unsigned
 read_limits(const struct record *r)

@@ -14,9 +14,7 @@
 #include "api/query.h"
 #include "base/numbers.h"
 
-/* -- one route
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* -- one route --------------------------------------------------------------------------------- */
 
 static void
 write_parameter(struct json_writer *w, const char *where, const struct api_field *f,
@@ -253,7 +251,7 @@ write_operation(struct json_writer *w, const struct operation *o)
         json_close_map(w);
 }
 
-/* -- routes without an operation ----------------------------------------------------------- */
+/* -- routes without an operation --------------------------------------------------------------- */
 
 static const struct {
         const char *route, *method, *id, *help, *body, *status;
@@ -411,9 +409,7 @@ write_paths(struct json_writer *w)
         json_close_map(w);
 }
 
-/* -- the rest of the document
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- the rest of the document ------------------------------------------------------------------ */
 
 static const struct {
         int status;

@@ -98,9 +98,7 @@ openapi_type(struct json_writer *w, const struct api_field *f)
         write_enum(w, f);
 }
 
-/* -- answers with a name
- * -------------------------------------------------------------------------------------------------------
- */
+/* -- answers with a name ----------------------------------------------------------------------- */
 
 #define ANY 0, 0
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -353,9 +351,7 @@ openapi_batch(struct json_writer *w)
         json_close_map(w);
 }
 
-/* -- whole records
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- whole records ----------------------------------------------------------------------------- */
 
 void
 openapi_result(struct json_writer *w, const struct operation *o)
@@ -380,9 +376,7 @@ openapi_members(struct json_writer *w, const struct api_param *params, size_t co
         write_object(w, NULL, params, count, 0);
 }
 
-/* -- components
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* -- components -------------------------------------------------------------------------------- */
 
 /* Stable codes, for programs. */
 static void

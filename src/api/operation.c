@@ -20,7 +20,7 @@ static const struct api_field fields[] = {
 #define MAX63 0, 63
 #define ANY 0, 0
 
-/* -- result members --------------------------------------------------------------------------- */
+/* -- result members ---------------------------------------------------------------------------- */
 
 static const struct api_param sandbox_results[] = {
         { FIELD_ID, PARAM_REQUIRED, ANY },
@@ -150,7 +150,7 @@ static const struct api_param event_results[] = {
         { FIELD_EVENT_ID, 0, ANY },
 };
 
-/* -- call parameters -------------------------------------------------------------------------- */
+/* -- call parameters --------------------------------------------------------------------------- */
 
 #define ID_IN_PATH                                              \
         {                                                       \

@@ -52,9 +52,7 @@ struct forms {
         size_t count;
 };
 
-/* -- values
- * -----------------------------------------------------------------------------------------------------------
- */
+/* -- values ------------------------------------------------------------------------------------ */
 
 /* A mount of the home directory would include the keys in it. */
 static int
@@ -179,9 +177,7 @@ find_kind(const char *name, const struct kind **ret, struct error *e)
         return -1;
 }
 
-/* -- the file
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- the file ---------------------------------------------------------------------------------- */
 
 static int
 choose_file(struct allowing *a, struct error *e)
@@ -291,9 +287,7 @@ check_rules(struct allowing *a, const char *text, struct error *e)
                        : host_rules_read(&a->arena, root, "", &rules, e);
 }
 
-/* -- all
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- all --------------------------------------------------------------------------------------- */
 
 static int
 allow_value(struct allowing *a, const struct kind *kind, const char *word, const char **text,

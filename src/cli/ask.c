@@ -20,9 +20,7 @@
 
 enum { MINUTE_MS = 60000, HOUR_MS = 3600000 };
 
-/* -- the call
- * --------------------------------------------------------------------------------------------------
- */
+/* -- the call ---------------------------------------------------------------------------------- */
 
 const struct option ask_options[] = {
         STATE_OPTION(struct ask, state),
@@ -99,9 +97,7 @@ ask_no_sandbox(const struct ask *a, const char *id)
         return ask_wrong(a, &e);
 }
 
-/* -- JSON
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- JSON -------------------------------------------------------------------------------------- */
 
 static void
 member_uint(struct json_writer *w, const char *key, uint64_t value)
@@ -235,9 +231,7 @@ json_exec(struct json_writer *w, const struct carrel_exec_info *x)
         json_close_map(w);
 }
 
-/* -- for people
- * ------------------------------------------------------------------------------------------------
- */
+/* -- for people -------------------------------------------------------------------------------- */
 
 static void
 print_line(const char *label, const char *text)
@@ -364,9 +358,7 @@ span_until(uint64_t moment_ms)
         return moment_ms > now ? moment_ms - now : 0;
 }
 
-/* -- tables
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- tables ------------------------------------------------------------------------------------ */
 
 /* Columns of a text as print_escaped() shows it: approximate for wide characters. */
 static size_t

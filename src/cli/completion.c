@@ -48,8 +48,7 @@ offer(const struct completing *c, const char *word, const char *after, const cha
         (void)fputc('\n', stdout);
 }
 
-/* -- names of the daemon
- * ------------------------------------------------------------------------------------------ */
+/* -- names of the daemon ----------------------------------------------------------------------- */
 
 static void
 offer_sandboxes(const struct completing *c, const char *after)
@@ -129,9 +128,7 @@ offer_volumes(const struct completing *c, const char *after)
         volumes_close(&v);
 }
 
-/* -- values
- * -------------------------------------------------------------------------------------------------------
- */
+/* -- values ------------------------------------------------------------------------------------ */
 
 static void
 offer_presets(const struct completing *c)
@@ -195,8 +192,7 @@ offer_value(const struct completing *c, enum value_kind kind)
         }
 }
 
-/* -- one command line
- * --------------------------------------------------------------------------------------------- */
+/* -- one command line -------------------------------------------------------------------------- */
 
 static void
 offer_options(const struct completing *c, const struct command *command)
@@ -341,9 +337,7 @@ print_words(char **words, size_t count)
         return 0;
 }
 
-/* -- the command
- * --------------------------------------------------------------------------------------------------
- */
+/* -- the command ------------------------------------------------------------------------------- */
 
 static int
 wrong(const char *shell, const char *extra)

@@ -38,8 +38,7 @@ struct outcome {
         char why[1024]; /* the difference; "" if none */
 };
 
-/* ---- the host of a case
- * ------------------------------------------------------------------------------ */
+/* -- the host of a case ------------------------------------------------------------------------ */
 
 static const struct node *lay_over(struct arena *arena, const struct node *base,
                                    const struct node *over, int depth);
@@ -118,8 +117,7 @@ host_of(struct arena *arena, const struct node *defaults, const struct node *own
         return 0;
 }
 
-/* ---- comparing
- * --------------------------------------------------------------------------------------- */
+/* -- comparing --------------------------------------------------------------------------------- */
 
 static void
 differ(struct outcome *o, const char *what, const char *wanted, const char *got)
@@ -251,8 +249,7 @@ compare(struct outcome *o, const struct node *expect)
         }
 }
 
-/* ---- the kinds
- * --------------------------------------------------------------------------------------- */
+/* -- the kinds --------------------------------------------------------------------------------- */
 
 struct run {
         struct outcome *o;
@@ -395,8 +392,7 @@ run_case(const struct node *test, const struct node *defaults, struct outcome *o
         differ(o, "kind", "one this program knows", word);
 }
 
-/* ---- printing
- * ---------------------------------------------------------------------------------------- */
+/* -- printing ---------------------------------------------------------------------------------- */
 
 struct tally {
         size_t passed, failed, skipped;

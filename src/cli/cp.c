@@ -103,9 +103,7 @@ cp_base(char *out, const char *path, const char *fallback)
                 (void)snprintf(out, CP_PATH_MAX, "%s", fallback);
 }
 
-/* -- the command
- * -----------------------------------------------------------------------------------------------
- */
+/* -- the command ------------------------------------------------------------------------------- */
 
 /* The colon after an id; a local path that contains one is written ./a:b. */
 static const char *

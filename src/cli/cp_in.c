@@ -175,7 +175,7 @@ send_directory(struct batch *b, int take_fd, const char *to, unsigned mode, int 
         return status;
 }
 
-/* -- target ----------------------------------------------------------------------------------- */
+/* -- target ------------------------------------------------------------------------------------ */
 
 /* Into an existing directory under its own name; else under the given name. */
 static int

@@ -19,9 +19,7 @@
 
 enum { PART_MAX = 1000 /* entries requested at once */ };
 
-/* -- bytes
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- bytes ------------------------------------------------------------------------------------- */
 
 static int
 write_all(int fd, const char *bytes, size_t len)
@@ -104,9 +102,7 @@ take_file(struct copying *c, const char *inside, int dir, const char *name)
         return status;
 }
 
-/* -- directories
- * -----------------------------------------------------------------------------------------------
- */
+/* -- directories ------------------------------------------------------------------------------- */
 
 /*
  * Does a link in a directory `depth` levels below the copy's root stay beneath that root? ".." is
@@ -241,7 +237,7 @@ take_directory(struct copying *c, const char *inside, int dir, const char *name,
         return status;
 }
 
-/* -- target ----------------------------------------------------------------------------------- */
+/* -- target ------------------------------------------------------------------------------------ */
 
 static int
 to_descriptor(struct copying *c, const char *inside, int fd, const char *name)

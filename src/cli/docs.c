@@ -37,8 +37,7 @@ columns(struct sheet *sheet, const char *const *heads)
         sheet->has_table = false;
 }
 
-/* -- the command line
- * ----------------------------------------------------------------------------------------- */
+/* -- the command line -------------------------------------------------------------------------- */
 
 static void
 print_row(struct sheet *sheet, const char *term, const char *doc)
@@ -198,8 +197,7 @@ print_errors(struct sheet *sheet)
         return 0;
 }
 
-/* -- the manifest
- * --------------------------------------------------------------------------------------------- */
+/* -- the manifest ------------------------------------------------------------------------------ */
 
 static void
 print_field(void *ctx, const struct spec_help_row *row)
@@ -316,9 +314,7 @@ print_protected(struct sheet *sheet)
         return 0;
 }
 
-/* -- the pools
- * ------------------------------------------------------------------------------------------------
- */
+/* -- the pools --------------------------------------------------------------------------------- */
 
 static const struct {
         const char *resource, *v1, *v2, *none;
@@ -344,9 +340,7 @@ print_pools(struct sheet *sheet)
         return 0;
 }
 
-/* -- the box
- * --------------------------------------------------------------------------------------------------
- */
+/* -- the box ----------------------------------------------------------------------------------- */
 
 static const char manifest[] = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n";
 

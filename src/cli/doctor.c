@@ -41,8 +41,7 @@ static const char *const words[] = {
         [ATTEMPT_WORKS] = "yes", [ATTEMPT_FAILS] = "NO", [ATTEMPT_IDLE] = "-"
 };
 
-/* ---- for people
- * ---------------------------------------------------------------------------------------- */
+/* -- for people -------------------------------------------------------------------------------- */
 
 /* A fix command of several lines keeps its line breaks; each line is indented. */
 static void
@@ -108,8 +107,7 @@ print_text(const struct host_facts *facts, const struct host_report *report)
                      report->why, p->off);
 }
 
-/* ---- for programs
- * -------------------------------------------------------------------------------------- */
+/* -- for programs ------------------------------------------------------------------------------ */
 
 static void
 write_cgroup(struct json_writer *w, const struct cgroup_facts *c)
@@ -197,8 +195,7 @@ print_json(const struct host_facts *facts, const struct host_report *report)
         return result;
 }
 
-/* ---- the command
- * --------------------------------------------------------------------------------------- */
+/* -- the command ------------------------------------------------------------------------------- */
 
 static int
 complain(const struct error *e)

@@ -134,8 +134,7 @@ check(const struct executing *x, struct error *e)
         return 0;
 }
 
-/* -- waiting for a port
- * ---------------------------------------------------------------------------------------- */
+/* -- waiting for a port ------------------------------------------------------------------------ */
 
 /* The wait is over; the command still runs. `port` 0: no port listened in time. */
 static int
@@ -161,8 +160,7 @@ print_wait(const struct executing *x, uint32_t number, unsigned port)
         return STATUS_TIMED_OUT;
 }
 
-/* -- in the background
- * ----------------------------------------------------------------------------------------- */
+/* -- in the background ------------------------------------------------------------------------- */
 
 /*
  * Waits until the command has started, so that a missing command is reported here. With
@@ -236,8 +234,7 @@ start_and_leave(struct executing *x)
         return status != 0 ? status : waited;
 }
 
-/* -- as one JSON object
- * ---------------------------------------------------------------------------------------- */
+/* -- as one JSON object ------------------------------------------------------------------------ */
 
 /* The ending, with the bytes that this call did not keep among the dropped ones. */
 static struct ending
@@ -319,9 +316,7 @@ run_to_json(struct executing *x)
         return status;
 }
 
-/* -- live
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- live -------------------------------------------------------------------------------------- */
 
 static void
 print_refusal(const struct carrel_denial *d, uint32_t times)

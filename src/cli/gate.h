@@ -14,7 +14,7 @@
 #include "spec/spec.h"
 #include "wire/gate.h"
 
-/* -- the list (gate_list.c) ------------------------------------------------------------------- */
+/* -- the list (gate_list.c) -------------------------------------------------------------------- */
 
 struct gate_texts {
         const char **items;
@@ -42,7 +42,7 @@ struct gate_list {
 int gate_list_read(struct arena *arena, const char *file, const char *host_file,
                    struct gate_list *ret, const char **ret_about, struct error *e);
 
-/* -- the run (gate_run.c) --------------------------------------------------------------------- */
+/* -- the run (gate_run.c) ---------------------------------------------------------------------- */
 
 enum { GATE_DENIALS_MAX = 256 };
 
@@ -74,7 +74,7 @@ struct gate_again {
 int gate_run(const struct gate_list *list, const struct gate_again *again, char **argv,
              struct gate_report *ret, struct error *e);
 
-/* -- its parts (gate_inside.c) --------------------------------------------------------------- */
+/* -- its parts (gate_inside.c) ----------------------------------------------------------------- */
 
 /* The process in the new namespaces that creates the wall, and listeners on request. */
 struct gate_inside {

@@ -132,9 +132,7 @@ get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct err
         return 0;
 }
 
-/* -- explain
- * ------------------------------------------------------------------------------------------------------------
- */
+/* -- explain ----------------------------------------------------------------------------------- */
 
 /* Does this rule apply? For a name with a port, only the first one. */
 static bool
@@ -246,9 +244,7 @@ explain(const struct gate_list *list, const char *asked, bool is_json)
         return decision.denial == DENIAL_NONE ? 0 : 1;
 }
 
-/* -- what was refused
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- what was refused -------------------------------------------------------------------------- */
 
 static const char *
 who(const struct gate_denial *d)
@@ -314,9 +310,7 @@ report_json(const struct gate_report *r, const char *file)
         (void)json_print(&w, stderr);
 }
 
-/* -- the command
- * ------------------------------------------------------------------------------------------------------------
- */
+/* -- the command ------------------------------------------------------------------------------- */
 
 /* A socket of the outside network that the command inherits could connect to any address. */
 static int

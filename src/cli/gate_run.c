@@ -53,9 +53,7 @@ struct run {
         int signals;
 };
 
-/* -- the gate's process
- * ------------------------------------------------------------------------------------------------
- */
+/* -- the gate's process ------------------------------------------------------------------------ */
 
 static _Noreturn void
 become_gate(int image, int control)
@@ -101,9 +99,7 @@ start_process(struct run *r, struct error *e)
         return r->gate < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, errno, "starting the gate") : 0;
 }
 
-/*
- * -- sending to the gate ------------------------------------------------------------------------
- */
+/* -- sending to the gate ----------------------------------------------------------------------- */
 
 /* The buffer for all messages to a gate. */
 static _Alignas(8) char body[GATE_POLICY_MAX];
@@ -204,9 +200,7 @@ forget_gate(struct run *r)
         r->gate = -1;
 }
 
-/*
- * -- receiving from the gate --------------------------------------------------------------------
- */
+/* -- receiving from the gate ------------------------------------------------------------------- */
 
 static int
 ask_inside(void *data, const struct wire_wall_listen *wanted)
@@ -287,9 +281,7 @@ hear_control(const struct run *r)
         return true;
 }
 
-/* -- the command
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- the command ------------------------------------------------------------------------------- */
 
 static _Noreturn void
 become_command(const struct run *r, char **argv, int told)

@@ -69,9 +69,7 @@ insert(const struct edit *d, size_t at, const char *piece)
         return arena_format(d->arena, "%.*s%s%s", (int)at, d->text, piece, d->text + at);
 }
 
-/* -- the places
- * -------------------------------------------------------------------------------------------------------
- */
+/* -- the places -------------------------------------------------------------------------------- */
 
 /* Adds a new key: at the front within braces, else at the end. */
 static const char *
@@ -110,9 +108,7 @@ add_item(const struct edit *d, const struct node *list)
                                    (int)(at - start), d->text + start, d->quoted));
 }
 
-/* -- before and after
- * -------------------------------------------------------------------------------------------------
- */
+/* -- before and after -------------------------------------------------------------------------- */
 
 static bool
 is_same(const struct node *left, const struct node *right)

@@ -20,9 +20,7 @@ view_of(const struct run_kept *k)
         return (struct left_behind){ k->what, k->name, k->place, k->key };
 }
 
-/* -- for programs
- * ------------------------------------------------------------------------------------------------
- */
+/* -- for programs ------------------------------------------------------------------------------ */
 
 static void
 write_runs(struct json_writer *out, const char *runs)
@@ -129,9 +127,7 @@ left_write_all(struct json_writer *w, const struct carrel_lefts *all)
                 json_member_int(w, "left_behind_more", (int64_t)all->more);
 }
 
-/* -- for people
- * --------------------------------------------------------------------------------------------------
- */
+/* -- for people -------------------------------------------------------------------------------- */
 
 static void
 print_line(const char *message)

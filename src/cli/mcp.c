@@ -77,9 +77,7 @@ read_arguments(int argc, char **argv, struct mcp *m, struct error *e)
         return 0;
 }
 
-/* -- the manifest
- * ----------------------------------------------------------------------------------------------------------
- */
+/* -- the manifest ------------------------------------------------------------------------------ */
 
 static int
 find_workspace(struct mcp *m, struct error *e)
@@ -134,9 +132,7 @@ load_manifest(struct mcp *m, struct error *e)
         return seal(m, manifest.root, e);
 }
 
-/* -- the daemon
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- the daemon -------------------------------------------------------------------------------- */
 
 static int
 connect_keeper(const char *state)
@@ -296,9 +292,7 @@ end_daemon(struct mcp *m)
                 (void)waitpid(m->warden, NULL, 0);
 }
 
-/* -- the server
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* -- the server -------------------------------------------------------------------------------- */
 
 static char *
 number(struct mcp *m, int fd)

@@ -57,9 +57,7 @@ later(uint64_t a, uint64_t b)
         return a > b ? a : b;
 }
 
-/* -- live
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- live -------------------------------------------------------------------------------------- */
 
 static int
 show(const struct showing *s, const struct carrel_exec_info *info)
@@ -95,8 +93,7 @@ show(const struct showing *s, const struct carrel_exec_info *info)
         return result == LIVE_FAILED ? ask_failed(&s->ask, NULL, &e) : status;
 }
 
-/* -- as one JSON object
- * ---------------------------------------------------------------------------------------- */
+/* -- as one JSON object ------------------------------------------------------------------------ */
 
 struct collected {
         char *bytes;

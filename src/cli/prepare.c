@@ -39,9 +39,7 @@ prepare_options_read(const struct command *c, int argc, char **argv, struct prep
         return 0;
 }
 
-/* -- the way
- * --------------------------------------------------------------------------------------------------
- */
+/* -- the way ----------------------------------------------------------------------------------- */
 
 #ifdef CARREL_TEST_LAYERS
 static const struct {

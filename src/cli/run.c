@@ -59,9 +59,7 @@ make_environment(struct run_way *w, const struct prepare_options *o, struct envi
         return result;
 }
 
-/* -- endings
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- endings ----------------------------------------------------------------------------------- */
 
 static void
 print_json(const struct run_way *w, const struct run_result *r)

@@ -69,8 +69,7 @@ check_pool(const struct serving *s, struct error *e)
         return 0;
 }
 
-/* -- the operator's files
- * --------------------------------------------------------------------------------------------- */
+/* -- the operator's files ---------------------------------------------------------------------- */
 
 static int
 list_host_ports(struct arena *arena, const struct host_rules *rules, struct launcher_files *ret,

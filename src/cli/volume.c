@@ -51,9 +51,7 @@ size_text(const struct volume_info *info, char out[SIZE_TEXT])
         return out;
 }
 
-/* -- create and ls
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- create and ls ----------------------------------------------------------------------------- */
 
 static int
 volume_make(struct asked *a)
@@ -136,9 +134,7 @@ volume_ls(struct asked *a)
                 a->is_json);
 }
 
-/* -- rm and prune
- * -------------------------------------------------------------------------------------------------------
- */
+/* -- rm and prune ------------------------------------------------------------------------------ */
 
 /* Erases removed volumes before the result is printed, so that their space is free. */
 static int
@@ -251,9 +247,7 @@ volume_prune(struct asked *a)
         return status;
 }
 
-/* -- the command
- * --------------------------------------------------------------------------------------------------------
- */
+/* -- the command ------------------------------------------------------------------------------- */
 
 static const struct action {
         const char *name;

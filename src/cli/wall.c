@@ -60,8 +60,7 @@ wall_options(struct arena *arena, const struct spec *spec, const struct host_rul
         return 0;
 }
 
-/* -- what was refused
- * ------------------------------------------------------------------------------------------- */
+/* -- what was refused -------------------------------------------------------------------------- */
 
 static const char *
 explain(const struct wire_wall_denied *d, char text[TEXT_ROOM])

@@ -14,9 +14,7 @@
 
 #include "api/operation.h"
 
-/* -- memory
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- memory ------------------------------------------------------------------------------------ */
 
 enum { HEAD = 64 };
 _Static_assert(sizeof(struct arena) <= HEAD && HEAD % _Alignof(max_align_t) == 0,
@@ -72,9 +70,7 @@ answer_check(const struct arena *a, struct error *e)
         return arena_is_full(a) ? fail(e, ERROR_NO_MEMORY, "no memory for the answer") : 0;
 }
 
-/* -- fields
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- fields ------------------------------------------------------------------------------------ */
 
 const char *
 answer_text(struct arena *a, const struct record *r, uint16_t tag)

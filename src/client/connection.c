@@ -26,8 +26,7 @@
 
 enum { REPLY_MAX = 64 << 20, AGAIN_MS = 3000, PAUSE_MS = 20 };
 
-/* -- where the daemon is
- * --------------------------------------------------------------------------------------- */
+/* -- where the daemon is ----------------------------------------------------------------------- */
 
 static char *
 join(const char *directory, const char *name)
@@ -197,9 +196,7 @@ carrel_set_timeout(struct carrel *c, unsigned timeout_ms)
         c->timeout_ms = timeout_ms;
 }
 
-/* -- a call
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- a call ------------------------------------------------------------------------------------ */
 
 struct record_writer *
 connection_begin(struct carrel *c)
@@ -431,7 +428,7 @@ connection_call(struct carrel *c, enum operation_code op, struct record *ret, in
         return check_descriptor(o, &fd, ret_fd, e);
 }
 
-/* -- a call with a long wait ------------------------------------------------------------------ */
+/* -- a call with a long wait ------------------------------------------------------------------- */
 
 static int
 send_call(struct carrel *c, struct error *e)

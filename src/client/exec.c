@@ -54,8 +54,7 @@ struct carrel_exec {
         unsigned char in[IN_ROOM], out[OUT_ROOM];
 };
 
-/* -- beginning and end
- * ----------------------------------------------------------------------------------------- */
+/* -- beginning and end ------------------------------------------------------------------------- */
 
 int
 client_exec_take(int take_fd, uint32_t number, const char *name, struct carrel_exec **ret,
@@ -243,7 +242,7 @@ carrel_attach(struct carrel *c, const char *id, uint32_t exec, uint64_t stdout_o
         return 0;
 }
 
-/* -- sending ------------------------------------------------------------------------------- */
+/* -- sending ----------------------------------------------------------------------------------- */
 
 static void
 other_side_is_gone(struct carrel_exec *x)
@@ -408,7 +407,7 @@ carrel_exec_detach(struct carrel_exec *take_x, struct carrel_error *e)
         return result < 0 ? answer_fail(e, &inner) : 0;
 }
 
-/* -- receiving ----------------------------------------------------------------------------- */
+/* -- receiving --------------------------------------------------------------------------------- */
 
 static int
 take_end(struct carrel_exec *x, const struct channel_end *end, struct error *e)
@@ -539,9 +538,7 @@ carrel_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret
         return got < 0 ? answer_fail(e, &inner) : got;
 }
 
-/* -- facts
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- facts ------------------------------------------------------------------------------------- */
 
 uint32_t
 carrel_exec_number(const struct carrel_exec *x)

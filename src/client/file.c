@@ -19,9 +19,7 @@
 
 enum { LISTING_MAX = 64 << 20, READ_MAX = 64 << 20, OPERATION_FAILED = 255 };
 
-/* -- the stream
- * ------------------------------------------------------------------------------------------------
- */
+/* -- the stream -------------------------------------------------------------------------------- */
 
 int
 file_stream_open(struct carrel *c, enum operation_code op, struct file_stream *ret, struct error *e)
@@ -129,8 +127,7 @@ collect(struct file_stream *s, size_t max, char **ret, size_t *ret_len, struct e
         return 0;
 }
 
-/* -- calls that only end
- * --------------------------------------------------------------------------------------- */
+/* -- calls that only end ----------------------------------------------------------------------- */
 
 static struct record_writer *
 begin_with_path(struct carrel *c, const char *id, const char *path)
@@ -199,9 +196,7 @@ carrel_remove(struct carrel *c, const char *id, const char *path, int is_recursi
         return 0;
 }
 
-/* -- entries
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- entries ----------------------------------------------------------------------------------- */
 
 static uint64_t
 milliseconds(int64_t ns)
@@ -354,9 +349,7 @@ carrel_stat(struct carrel *c, const char *id, const char *path, struct carrel_en
         return 0;
 }
 
-/* -- whole files
- * -----------------------------------------------------------------------------------------------
- */
+/* -- whole files ------------------------------------------------------------------------------- */
 
 static int
 read_whole(struct carrel_reader *r, struct carrel_bytes **ret, uint64_t offset, uint64_t length,

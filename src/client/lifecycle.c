@@ -25,8 +25,7 @@ begin_with_id(struct carrel *c, const char *id)
         return w;
 }
 
-/* -- the three steps
- * ------------------------------------------------------------------------------------------- */
+/* -- the three steps --------------------------------------------------------------------------- */
 
 /* Makes the call, and reads a struct of `size` bytes; `ret` may be NULL. */
 static int
@@ -114,9 +113,7 @@ call_text(struct carrel *c, enum operation_code op, uint16_t tag, char **ret, st
         return 0;
 }
 
-/* -- sandboxes
- * -------------------------------------------------------------------------------------------------
- */
+/* -- sandboxes --------------------------------------------------------------------------------- */
 
 static void
 write_config(struct record_writer *w, const struct carrel_config *config)
@@ -403,9 +400,7 @@ carrel_notify(struct carrel *c, const char *id, const char *event, struct carrel
         return call_sandbox(c, OP_EVENT, NULL, e);
 }
 
-/* -- tasks
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- tasks ------------------------------------------------------------------------------------- */
 
 int
 carrel_task_begin(struct carrel *c, const char *id, const char *task, uint64_t timeout_ms,
@@ -428,9 +423,7 @@ carrel_task_end(struct carrel *c, const char *id, const char *task, int *ret_exi
         return call_existed(c, OP_TASK_END, ret_existed, e);
 }
 
-/* -- tokens
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- tokens ------------------------------------------------------------------------------------ */
 
 int
 carrel_token_create(struct carrel *c, const char *owner, const char *scope,
@@ -475,9 +468,7 @@ carrel_token_revoke(struct carrel *c, const char *token_id, int *ret_existed,
         return call_existed(c, OP_TOKEN_REVOKE, ret_existed, e);
 }
 
-/* -- volumes
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- volumes ----------------------------------------------------------------------------------- */
 
 static int
 read_volume(struct arena *a, const struct record *r, void *ret, struct error *e)
@@ -537,9 +528,7 @@ carrel_volume_remove(struct carrel *c, const char *name, int *ret_existed, struc
         return call_existed(c, OP_VOLUME_REMOVE, ret_existed, e);
 }
 
-/* -- the daemon
- * ------------------------------------------------------------------------------------------------
- */
+/* -- the daemon -------------------------------------------------------------------------------- */
 
 static int
 read_info(struct arena *a, const struct record *r, void *ret, struct error *e)

@@ -25,9 +25,7 @@ begin_with_exec(struct carrel *c, const char *id, uint32_t exec)
         record_uint(w, FIELD_EXEC, exec);
 }
 
-/* -- one call
- * --------------------------------------------------------------------------------------------------
- */
+/* -- one call ---------------------------------------------------------------------------------- */
 
 struct kept {
         char *bytes;

@@ -19,8 +19,7 @@
 
 enum { LAST_WORDS_MS = 2000 };
 
-/* -- out of a sandbox
- * ------------------------------------------------------------------------------------------ */
+/* -- out of a sandbox -------------------------------------------------------------------------- */
 
 struct carrel_reader {
         struct file_stream s;
@@ -122,8 +121,7 @@ carrel_reader_free(struct carrel_reader *take_r)
         free(take_r);
 }
 
-/* -- into a sandbox
- * -------------------------------------------------------------------------------------------- */
+/* -- into a sandbox ---------------------------------------------------------------------------- */
 
 struct carrel_writer {
         struct file_stream s;

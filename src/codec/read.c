@@ -26,9 +26,7 @@ static const struct text_limits body_limits = { .bytes_max = BODY_MAX,
                                                 .depth_max = 64,
                                                 .nodes_max = 65536 };
 
-/* -- names
- * -------------------------------------------------------------------------------------------------------------
- */
+/* -- names ------------------------------------------------------------------------------------- */
 
 static int
 unknown(const struct operation *o, unsigned where, const char *name, const struct node *at,
@@ -64,7 +62,7 @@ param_named(const struct operation *o, unsigned where, const char *name)
         return NULL;
 }
 
-/* -- values of a URL ------------------------------------------------------------------------ */
+/* -- values of a URL --------------------------------------------------------------------------- */
 
 const char *
 path_word(const struct path_words *words, const char *name)
@@ -328,9 +326,7 @@ codec_query_bool(const char *query, const char *name, bool *ret, struct error *e
         return 0;
 }
 
-/* -- values of JSON
- * --------------------------------------------------------------------------------------------------------
- */
+/* -- values of JSON ---------------------------------------------------------------------------- */
 
 static int
 wrong_type(const struct api_field *f, const struct node *n, const char *want, struct error *e)
@@ -512,9 +508,7 @@ write_param(struct arena *arena, const struct api_param *p, const struct node *n
         return 0;
 }
 
-/* -- whole calls
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- whole calls ------------------------------------------------------------------------------- */
 
 int
 codec_body(struct arena *arena, const char *body, size_t len, const struct node **ret,

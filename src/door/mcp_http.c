@@ -33,9 +33,7 @@ struct post {
 static struct mcp_server *server;
 static struct mcp_keeper backend;
 
-/* -- the answer
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* -- the answer -------------------------------------------------------------------------------- */
 
 static void
 stream(struct post *p)
@@ -118,9 +116,7 @@ drained(struct exchange *x)
 
 static const struct exchange_hooks hooks = { gone, drained, NULL };
 
-/* -- how it is served
- * ------------------------------------------------------------------------------------------------------------
- */
+/* -- how it is served -------------------------------------------------------------------------- */
 
 struct wishes {
         char sandbox[VALUE_MAX], context[VALUE_MAX], cache_key[VALUE_MAX], runtime[VALUE_MAX],
@@ -233,9 +229,7 @@ ask_of(const struct exchange *x, const struct wishes *w)
         return ask;
 }
 
-/* -- the handler
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* -- the handler ------------------------------------------------------------------------------- */
 
 static int
 server_ready(struct exchange *x)

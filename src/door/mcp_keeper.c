@@ -42,9 +42,7 @@ struct link {
         bool has_channel, has_started;
 };
 
-/*
- * -- waiting for a restarting daemon ------------------------------------------------------------
- */
+/* -- waiting for a restarting daemon ----------------------------------------------------------- */
 
 static void
 unpark(struct link *l)
@@ -88,9 +86,7 @@ end(struct mcp_call *c, bool is_left)
                 (void)let_go(c->link, is_left);
 }
 
-/* -- the channel
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- the channel ------------------------------------------------------------------------------- */
 
 static struct link *
 link_of(struct follow *f)
@@ -176,9 +172,7 @@ static const struct follow_ops what_is_there = { .started = on_started,
                                                  .lost = on_lost,
                                                  .quiet = on_quiet };
 
-/* -- the call
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* -- the call ---------------------------------------------------------------------------------- */
 
 static void
 refuse(struct link *l, const struct error *e)

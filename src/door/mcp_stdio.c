@@ -73,9 +73,7 @@ struct entry {
 
 static struct stdio it; /* one per program */
 
-/* -- out
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* -- out --------------------------------------------------------------------------------------- */
 
 static void
 put_line(struct stdio *s, const char *json, size_t len)
@@ -109,9 +107,7 @@ is_full(struct mcp_sink *sink)
         return mcp_out_is_full(&((struct entry *)(void *)sink)->s->out);
 }
 
-/*
- * -- the end: stops what was created for this agent -----------------------------------------------
- */
+/* -- the end: stops what was created for this agent -------------------------------------------- */
 
 static void
 stop(struct stdio *s)
@@ -246,9 +242,7 @@ end(struct stdio *s)
         }
 }
 
-/* -- in
- * ---------------------------------------------------------------------------------------------------------------------------
- */
+/* -- in ---------------------------------------------------------------------------------------- */
 
 static void
 take_message(struct stdio *s, const char *text, size_t len)
@@ -353,9 +347,7 @@ listen_to_input(struct stdio *s, struct error *e)
                        : 0;
 }
 
-/*
- * -- the start: the sandbox of this agent ---------------------------------------------------------
- */
+/* -- the start: the sandbox of this agent ------------------------------------------------------ */
 
 /* Text from a manifest may contain terminal control codes: they are shown, never executed. */
 static void
@@ -468,9 +460,7 @@ begin(struct stdio *s, struct error *e)
         return listen_to_input(s, e);
 }
 
-/* -- the program
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* -- the program ------------------------------------------------------------------------------- */
 
 static int
 read_manifest(const char *fd_text, struct arena *arena, const struct node **ret, struct error *e)

@@ -13,9 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* -- reading
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 static bool
 is_letter(int c)
@@ -226,9 +224,7 @@ git_config_next(struct git_config *c, struct git_entry *ret)
         return 0;
 }
 
-/* -- values
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- values ------------------------------------------------------------------------------------ */
 
 static bool
 has_only(const char *text, const char *more)
@@ -333,9 +329,7 @@ is_url(const char *value)
         return true;
 }
 
-/* -- the list
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- the list ---------------------------------------------------------------------------------- */
 
 /* "*" is any subsection, or any key. is_word also takes true, false, numbers, names of ways. */
 static const struct {
@@ -477,9 +471,7 @@ git_entry_is_harmless(const struct git_entry *e)
         return 0;
 }
 
-/* -- comparing
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- comparing --------------------------------------------------------------------------------- */
 
 /* The next one that is not harmless. */
 static int
@@ -521,9 +513,7 @@ git_config_compare(const char *was, size_t was_len, const char *is, size_t is_le
         return change;
 }
 
-/* -- listing
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- listing ----------------------------------------------------------------------------------- */
 
 static bool
 has_line(const char *lines, const char *line)
@@ -578,8 +568,7 @@ git_config_runs(const char *bytes, size_t len, int is_submodule, char *ret, size
         return used;
 }
 
-/* -- what the others do
- * ------------------------------------------------------------------------------------------ */
+/* -- what the others do ------------------------------------------------------------------------ */
 
 /* The first row that fits; "" fits every key of the section. */
 static const struct {

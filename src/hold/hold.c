@@ -54,9 +54,7 @@ hold_take(struct hold *h, struct wire_message *m, const void *body)
         return 0;
 }
 
-/* -- the link
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- the link ---------------------------------------------------------------------------------- */
 
 void
 hold_unlink(struct hold *h)
@@ -106,9 +104,7 @@ hold_link(struct hold *h, int fds[HOLD_FDS_MAX + 1], size_t *ret_fd_count,
         return 0;
 }
 
-/* -- names
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- names ------------------------------------------------------------------------------------- */
 
 static struct hold_name *
 find_name(struct hold *h, uint32_t index)
@@ -235,9 +231,7 @@ tell_names(struct hold *h)
         return 0;
 }
 
-/* -- listeners
- * --------------------------------------------------------------------------------------------------
- */
+/* -- listeners --------------------------------------------------------------------------------- */
 
 static int
 answer(struct hold *h, uint32_t request, int sys, const int *fds)
@@ -342,8 +336,7 @@ hold_listened(struct hold *h, struct wire_message *m, const struct wire_wall_lis
                         pass_on(h, &h->waiting[i], sys, fds);
 }
 
-/* -- what was refused
- * ------------------------------------------------------------------------------------------- */
+/* -- what was refused -------------------------------------------------------------------------- */
 
 /* People and agents read it: what the payload sent as a name drives no terminal. */
 static void
@@ -433,9 +426,7 @@ hold_address_text(const struct wire_wall_denied *d, char ret[HOLD_ADDRESS_ROOM])
         return ret;
 }
 
-/* -- hearing
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- hearing ----------------------------------------------------------------------------------- */
 
 static bool
 is_text(const char *text)

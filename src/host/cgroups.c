@@ -87,8 +87,7 @@ cgroup_controller_name(enum cgroup_controller controller)
         return row->v2 ? row->v2 : row->v1;
 }
 
-/* ---- text
- * ---------------------------------------------------------------------------------------------- */
+/* -- text -------------------------------------------------------------------------------------- */
 
 static bool
 slice_is(struct slice s, const char *text)
@@ -172,7 +171,7 @@ path_join(char ret[FACTS_PATH_MAX], const char *dir, const char *name)
         return ret;
 }
 
-/* ---- questions ---------------------------------------------------------------------------- */
+/* -- questions --------------------------------------------------------------------------------- */
 
 static bool
 dir_has(const struct cgroup_probe *probe, const char *dir, const char *name)
@@ -210,8 +209,7 @@ mask_read(const struct cgroup_probe *probe, const char *dir, const char *name)
         return mask;
 }
 
-/* ---- the two files
- * ------------------------------------------------------------------------------------- */
+/* -- the two files ----------------------------------------------------------------------------- */
 
 /* "36 25 0:32 / /sys/fs/cgroup/memory rw,relatime shared:5 - cgroup cgroup rw,memory" */
 static bool
@@ -333,9 +331,7 @@ own_dir_find(const struct view *v, const char *v1_name, char *ret_dir, char *ret
         return is_found;
 }
 
-/* ---- v1
- * ------------------------------------------------------------------------------------------------
- */
+/* -- v1 ---------------------------------------------------------------------------------------- */
 
 static bool
 v1_parent_find(const struct view *v, const char *name, char *ret)
@@ -382,9 +378,7 @@ v1_read(struct cgroup_facts *ret, const struct view *v)
                 memcpy(ret->freezer, parent, sizeof ret->freezer);
 }
 
-/* ---- v2
- * ------------------------------------------------------------------------------------------------
- */
+/* -- v2 ---------------------------------------------------------------------------------------- */
 
 /*
  * An existing group that has the witness file, to be examined in place of the new one; NULL if no
@@ -598,8 +592,7 @@ v2_read(struct cgroup_facts *ret, const struct view *v)
         return true;
 }
 
-/* ---- together
- * ------------------------------------------------------------------------------------------ */
+/* -- together ---------------------------------------------------------------------------------- */
 
 static const char *
 why_none(const struct cgroup_facts *facts, const struct view *v, bool has_v2)
@@ -638,8 +631,7 @@ cgroup_facts_parse(struct cgroup_facts *ret, const char *cgroup_text, const char
         ret->why_none = why_none(ret, &v, has_v2);
 }
 
-/* ---- this machine
- * -------------------------------------------------------------------------------------- */
+/* -- this machine ------------------------------------------------------------------------------ */
 
 static bool
 machine_exists(void *data, const char *path)

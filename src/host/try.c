@@ -145,8 +145,7 @@ host_need_name(enum host_need need)
         return names[need];
 }
 
-/* ---- one child
- * ----------------------------------------------------------------------------------------- */
+/* -- one child --------------------------------------------------------------------------------- */
 
 static _Noreturn void
 child_attempt(const struct host_facts *facts, const struct host_try *row, int out)
@@ -245,8 +244,7 @@ host_try_one(const struct host_facts *facts, const struct host_try *row, int dea
         return 0;
 }
 
-/* ---- containers
- * ---------------------------------------------------------------------------------------- */
+/* -- containers -------------------------------------------------------------------------------- */
 
 struct container_row {
         const char *name;
@@ -300,8 +298,7 @@ container_mend(struct host_try_result *r, const struct container_row *container)
                                (int)(sizeof r->mend - (size_t)len - 1), own);
 }
 
-/* ---- together
- * ------------------------------------------------------------------------------------------ */
+/* -- together ---------------------------------------------------------------------------------- */
 
 void
 host_report_judge(struct host_report *report)

@@ -37,9 +37,7 @@ enum {
 
 static void process(struct connection *c);
 
-/* -- ends
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* -- ends -------------------------------------------------------------------------------------- */
 
 static void
 bury(struct connection *c)
@@ -135,9 +133,7 @@ connection_fall(struct connection *c)
                 (void)loop_timer_set(c->door->loop, &c->deadline, 0, time_out);
 }
 
-/*
- * -- polling ------------------------------------------------------------------------------------
- */
+/* -- polling ----------------------------------------------------------------------------------- */
 
 void
 connection_watch(struct connection *c)
@@ -167,9 +163,7 @@ connection_kick(struct connection *c)
                 (void)loop_timer_set(c->door->loop, &c->kick, 0, kicked);
 }
 
-/* -- out
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* -- out --------------------------------------------------------------------------------------- */
 
 static void
 keep(struct connection *c, const void *bytes, size_t len)
@@ -272,9 +266,7 @@ connection_cut(struct connection *c)
                 connection_die(c);
 }
 
-/*
- * -- state changes ------------------------------------------------------------------------------
- */
+/* -- state changes ----------------------------------------------------------------------------- */
 
 static int
 on_flush(struct connection *c)

@@ -22,9 +22,7 @@ struct crowd_owner {
         char name[NAME_MAX_LEN];
 };
 
-/* -- owners
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- owners ------------------------------------------------------------------------------------ */
 
 static unsigned
 share_of(const struct crowd_owner *o)
@@ -64,9 +62,7 @@ owner_sweep(struct crowd *c, struct crowd_owner *o)
         free(o);
 }
 
-/* -- queues
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- queues ------------------------------------------------------------------------------------ */
 
 static void
 take_out(struct crowd_member *m)
@@ -118,9 +114,7 @@ weakest_of_greediest(const struct crowd *c)
         return found;
 }
 
-/* -- bytes
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* -- bytes ------------------------------------------------------------------------------------- */
 
 int
 crowd_too_much(enum crowd_use use, struct error *e)
@@ -205,9 +199,7 @@ hold_nothing(struct crowd_member *m)
         crowd_hold_nothing(m, CROWD_ANSWERS);
 }
 
-/* -- places
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- places ------------------------------------------------------------------------------------ */
 
 static int
 find_share(struct crowd_owner *o, const struct crowd_member *but, struct error *e)

@@ -27,9 +27,7 @@ of(const struct exchange *x)
         return (struct connection *)(void *)(uintptr_t)x;
 }
 
-/*
- * -- reading the request ------------------------------------------------------------------------
- */
+/* -- reading the request ----------------------------------------------------------------------- */
 
 const char *
 exchange_header(const struct exchange *x, const char *name)
@@ -88,9 +86,7 @@ exchange_body_resume(struct exchange *x)
         connection_kick(c);
 }
 
-/*
- * -- what the handler holds ----------------------------------------------------------------------
- */
+/* -- what the handler holds -------------------------------------------------------------------- */
 
 int
 exchange_keep(struct exchange *x, size_t len, struct error *e)
@@ -126,9 +122,7 @@ exchange_burst(const struct exchange *x)
         return crowd_is_over(&of(x)->member) ? BURST_LEAST : BURST_MAX;
 }
 
-/* -- the head
- * ----------------------------------------------------------------------------------------------------------
- */
+/* -- the head ---------------------------------------------------------------------------------- */
 
 void
 exchange_add(struct exchange *x, const char *name, const char *value)
@@ -225,9 +219,7 @@ write_head(struct connection *c, char *out, size_t room, int status, const char 
         return len > 0 && (size_t)len < room ? (size_t)len : 0;
 }
 
-/*
- * -- complete answers ---------------------------------------------------------------------------
- */
+/* -- complete answers -------------------------------------------------------------------------- */
 
 void
 exchange_answer(struct exchange *x, int status, const char *type, const void *bytes, size_t len)
@@ -391,9 +383,7 @@ exchange_no_memory(struct exchange *x)
         exchange_fail(x, &e);
 }
 
-/* -- answers in parts
- * ----------------------------------------------------------------------------------------------------------
- */
+/* -- answers in parts -------------------------------------------------------------------------- */
 
 void
 exchange_begin(struct exchange *x, int status, const char *type, int64_t length)

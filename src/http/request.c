@@ -50,9 +50,7 @@ request_forget(struct connection *c)
         c->x = (struct exchange){ .loop = c->door->loop, .keeper = c->door->keeper };
 }
 
-/* -- bodies
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* -- bodies ------------------------------------------------------------------------------------ */
 
 static void
 collect(struct connection *c, const char *bytes, size_t len)
@@ -165,9 +163,7 @@ request_body(struct connection *c)
         return c->state != CONNECTION_DEAD && (c->in.len > 0 || c->state != CONNECTION_BODY);
 }
 
-/* -- heads
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* -- heads ------------------------------------------------------------------------------------- */
 
 /* Writes NULs into the copy of the head, so that its values are C strings. */
 static void
@@ -264,10 +260,7 @@ go_on(struct connection *c)
                 handle(c);
 }
 
-/*
- * -- the owner of a request
- * ------------------------------------------------------------------------
- */
+/* -- the owner of a request -------------------------------------------------------------------- */
 
 void
 request_owner_of_uid(uid_t uid, char ret[REQUEST_OWNER_LEN])

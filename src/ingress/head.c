@@ -13,9 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* -- the token
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- the token --------------------------------------------------------------------------------- */
 
 static int
 is_token_byte(char c)
@@ -160,9 +158,7 @@ ingress_find(const struct http_head *h, struct ingress_target *ret, struct error
         return check_upgrade(h, ret, e);
 }
 
-/* -- writing heads
- * -------------------------------------------------------------------------------------------------------------
- */
+/* -- writing heads ----------------------------------------------------------------------------- */
 
 static const char *const hop_by_hop[] = {
         "connection",
@@ -252,9 +248,7 @@ is_telling(struct http_text name, struct http_text value)
         return http_text_is(name, "referer") && (holds(value, "/~") || holds(value, ".localhost"));
 }
 
-/*
- * -- cookies with the token in the path ----------------------------------------------------------
- */
+/* -- cookies with the token in the path -------------------------------------------------------- */
 
 /*
  * All services on one host name share its cookies, on every port, including other services of this

@@ -45,9 +45,7 @@ static void pump(struct proxy *p);
 static void client_ready(struct loop_watch *w, uint32_t events);
 static void server_ready(struct loop_watch *w, uint32_t events);
 
-/* -- ends
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* -- ends -------------------------------------------------------------------------------------- */
 
 static void
 forget_request(struct proxy *p)
@@ -147,9 +145,7 @@ request_piece(void *data, const char *bytes, size_t len)
                 p->server.is_shut = 1;
 }
 
-/* -- requests
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* -- requests ---------------------------------------------------------------------------------- */
 
 static void
 told(struct keeper_call *c, const struct record *fields)
@@ -300,9 +296,7 @@ pass_request(struct proxy *p)
         return taken > 0;
 }
 
-/* -- tunnels
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* -- tunnels ----------------------------------------------------------------------------------- */
 
 static int
 tunnel(struct proxy *p, struct side *from, struct side *to)
@@ -326,9 +320,7 @@ tunnel(struct proxy *p, struct side *from, struct side *to)
         return moved;
 }
 
-/*
- * -- state changes ------------------------------------------------------------------------------
- */
+/* -- state changes ----------------------------------------------------------------------------- */
 
 static int
 on_flush(struct proxy *p)

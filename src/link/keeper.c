@@ -57,9 +57,7 @@ unlink_call(struct keeper_call *c)
         c->next = NULL;
 }
 
-/* -- out
- * ------------------------------------------------------------------------------------------------------------
- */
+/* -- out --------------------------------------------------------------------------------------- */
 
 static void
 watch_for(struct keeper *k)
@@ -87,9 +85,7 @@ send_one(struct keeper *k, uint16_t kind, const void *bytes, size_t len, struct 
         return 0;
 }
 
-/* -- in
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- in ---------------------------------------------------------------------------------------- */
 
 static void
 give_reply(struct keeper_call *c, const struct keeper_reply *r)
@@ -182,9 +178,7 @@ ready(struct loop_watch *watch, uint32_t events)
         }
 }
 
-/* -- for callers
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- for callers ------------------------------------------------------------------------------- */
 
 int
 keeper_open(struct loop *l, int take_fd, void (*gone)(void *data), void *data, struct keeper **ret,

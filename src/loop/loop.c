@@ -74,9 +74,7 @@ loop_free(struct loop *l)
         free(l);
 }
 
-/* -- watchers
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- watchers ---------------------------------------------------------------------------------- */
 
 static int
 control(struct loop *l, int how, struct loop_watch *w)
@@ -148,8 +146,7 @@ loop_watch_remove(struct loop_watch *w)
         loop_watch_forget(w);
 }
 
-/* -- timers: a binary heap, each timer knowing where it stands
- * --------------------------------------------------- */
+/* -- timers: a binary heap, each timer knowing where it stands --------------------------------- */
 
 static void
 put(struct loop *l, size_t at, struct loop_timer *t)
@@ -265,9 +262,7 @@ wait_ms(const struct loop *l)
                                                       : (int)(l->heap[0]->due_ms - now);
 }
 
-/* -- turning
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- turning ----------------------------------------------------------------------------------- */
 
 static int
 turn(struct loop *l, int wait)

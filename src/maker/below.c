@@ -23,7 +23,7 @@
 
 enum { PATH_ROOM = BENEATH_PATH_ROOM, WITHIN_ENTRIES_MAX = 256, WITHIN_DEPTH_MAX = 3 };
 
-/* -- what a name is --------------------------------------------------------------------------- */
+/* -- what a name is ---------------------------------------------------------------------------- */
 
 static bool
 has(const struct below *b, char letter, const char *path)
@@ -106,7 +106,7 @@ is_changed_within(const struct below *b, int dir, const char *name, unsigned dep
         return is_changed;
 }
 
-/* -- where a name is -------------------------------------------------------------------------- */
+/* -- where a name is --------------------------------------------------------------------------- */
 
 /*
  * A directory `vendor` belongs to a package manager if it has that manager's files (Go, Composer)
@@ -211,7 +211,7 @@ is_in_repository(struct below *b, const char *path)
         return is_one;
 }
 
-/* -- what is done with a name ----------------------------------------------------------------- */
+/* -- what is done with a name ------------------------------------------------------------------ */
 
 static void
 fold(struct below *b, enum below_kind kind, const char *path)

@@ -57,8 +57,7 @@ write_file(int dir, const char *name, int flags, unsigned mode, const char *text
         return result;
 }
 
-/* -- ids and names
- * -------------------------------------------------------------------------------------------- */
+/* -- ids and names ----------------------------------------------------------------------------- */
 
 static int
 map_ids(const struct step *s, const char *file)
@@ -112,9 +111,7 @@ user_pools(const struct step *s)
         return result == -ENOENT ? 0 : result;
 }
 
-/* -- the wall
- * --------------------------------------------------------------------------------------------------
- */
+/* -- the wall ---------------------------------------------------------------------------------- */
 
 /* Parses "22 25" in a step's text. Returns the count, or -EINVAL. */
 static int
@@ -234,9 +231,7 @@ wall_step(struct box *box, const struct step *s)
                           : keep_stock(box, sockets + WALL_FIXED + wanted.port_count, wanted.stock);
 }
 
-/* -- names
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- names ------------------------------------------------------------------------------------- */
 
 /*
  * The directory that holds `path`, and its last component. As long as everything in the new root is
@@ -259,9 +254,7 @@ let_go(const struct box *box, int dir)
                 (void)close(dir);
 }
 
-/* -- attaching
- * ------------------------------------------------------------------------------------------------
- */
+/* -- attaching --------------------------------------------------------------------------------- */
 
 static int
 attach(const struct box *box, int mount, const char *path)
@@ -416,7 +409,7 @@ bind_step(struct box *box, const struct step *s)
         return result;
 }
 
-/* -- private file systems -------------------------------------------------------------------- */
+/* -- private file systems ---------------------------------------------------------------------- */
 
 struct setting {
         const char *key, *value;
@@ -547,9 +540,7 @@ overlay_step(struct box *box, const struct step *s)
         return result < 0 ? result : mount_at(box, overlay_over(box, s->path), s->path);
 }
 
-/* -- covering
- * -------------------------------------------------------------------------------------------------
- */
+/* -- covering ---------------------------------------------------------------------------------- */
 
 /* Binds the object over itself: read-only for FREEZE, with unchanged mode for PIN. */
 static int
@@ -609,8 +600,7 @@ device_step(const struct box *box, const struct step *s)
         return result;
 }
 
-/* -- the root itself
- * ------------------------------------------------------------------------------------------ */
+/* -- the root itself --------------------------------------------------------------------------- */
 
 /*
  * Attaches at a place where a box never uses the host's tree: the first existing one of a few

@@ -90,9 +90,7 @@ add(char *runs, const char *word, const char *more)
         memcpy(runs + len + word_len, more, more_len + 1);
 }
 
-/* -- configuration
- * -------------------------------------------------------------------------------------------------
- */
+/* -- configuration ----------------------------------------------------------------------------- */
 
 static size_t
 list_runs(const void *about, void *ret)
@@ -122,9 +120,7 @@ add_config(int git, const char *name, unsigned flags, char *runs)
         }
 }
 
-/* -- hooks
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- hooks ------------------------------------------------------------------------------------- */
 
 /*
  * Adds the hooks that git would run. Returns whether one of them, or the directory, changed since.
@@ -154,9 +150,7 @@ add_hooks(int git, const struct timespec *since, char *runs)
         return is_since;
 }
 
-/* -- the whole
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- the whole --------------------------------------------------------------------------------- */
 
 /* Git itself writes "../.." for a linked worktree. */
 static bool
@@ -193,7 +187,7 @@ gitdir_look(int git, const struct timespec *since, unsigned flags, bool is_moved
                 add(ret->runs, hooked, "");
 }
 
-/* -- files that point to a repository -------------------------------------------------------- */
+/* -- files that point to a repository ---------------------------------------------------------- */
 
 static size_t
 take_path(const void *about, void *ret)

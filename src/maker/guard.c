@@ -38,9 +38,7 @@
 enum { WATCHED = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR, WATCHED_TOO = IN_DELETE | IN_MOVED_FROM };
 enum { PIECE_ROOM = 256, PATH_ROOM = KEPT_PATH_ROOM, MARK_ENTRIES_MAX = 1024, MARK_DEPTH_MAX = 4 };
 
-/* -- finding
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- finding ----------------------------------------------------------------------------------- */
 
 /*
  * Opens the directory that holds the last component of `path`. If a component before it is a
@@ -90,9 +88,7 @@ find(int source, const char *path, char name[PIECE_ROOM], struct stat *st)
         return -errno;
 }
 
-/* -- content
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- content ----------------------------------------------------------------------------------- */
 
 static void
 add(uint64_t *mark, const void *bytes, size_t len)
@@ -172,9 +168,7 @@ turn_to(const struct guard *g, size_t i)
         owner_enter(g->dirs[g->items[i].source]);
 }
 
-/* -- beginning
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- beginning --------------------------------------------------------------------------------- */
 
 static void
 take_list(struct guard *g, const struct step *s, int source)
@@ -338,9 +332,7 @@ guard_begin(struct guard *g, const struct plan_view *view, const int *sources, b
         owner_leave();
 }
 
-/* -- looking
- * -------------------------------------------------------------------------------------------------------
- */
+/* -- looking ----------------------------------------------------------------------------------- */
 
 static void
 tell(const struct guard *g, const struct guard_item *item, unsigned what, int sys, const char *kept,

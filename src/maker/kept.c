@@ -36,9 +36,7 @@ struct copying {
 
 static char block[64 * 1024];
 
-/* -- the directory
- * -----------------------------------------------------------------------------------------------
- */
+/* -- the directory ----------------------------------------------------------------------------- */
 
 /*
  * Opens each directory in the path without changing it; creates missing ones for the caller alone.
@@ -125,8 +123,7 @@ drop_keeping(const char *base, unsigned index)
                 *slash = '\0';
 }
 
-/* -- between file systems
- * ------------------------------------------------------------------------------------------ */
+/* -- between file systems ---------------------------------------------------------------------- */
 
 static int copy_entry(int from, const char *name, int to, const char *as, unsigned depth,
                       struct copying *c);
@@ -259,9 +256,7 @@ copy_away(int dir, const char *name, int keeping, const char *as)
         return removed < 0 ? removed : result;
 }
 
-/* -- moving
- * ----------------------------------------------------------------------------------------------------------
- */
+/* -- moving ------------------------------------------------------------------------------------ */
 
 /*
  * A directory can only be moved if it is writable, and the payload may have closed it. Never
@@ -331,9 +326,7 @@ move_under(int dir, const char *name, int keeping, const char *base, unsigned in
         return result;
 }
 
-/* -- choosing the place
- * ------------------------------------------------------------------------------------------------
- */
+/* -- choosing the place ------------------------------------------------------------------------ */
 
 void
 kept_places_read(struct kept_places *ret, const struct plan_view *view)

@@ -56,9 +56,7 @@ undo_groups(const struct plan_view *view)
                         (void)group_remove(plan_view_step(view, i).path);
 }
 
-/* -- leases
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- leases ------------------------------------------------------------------------------------ */
 
 static void
 collect_one(int dir, const char *name)

@@ -62,8 +62,7 @@ struct clone_arguments {
                 set_tid_size, cgroup;
 };
 
-/* -- inside: the box's first process
- * -------------------------------------------------------------------------- */
+/* -- inside: the box's first process ----------------------------------------------------------- */
 
 static _Noreturn void
 fail_inside(int control, uint32_t step, int result)
@@ -184,9 +183,7 @@ run_inside(const struct host *h, int control)
         guest_serve(control, NULL, box.disk, box.stock, box.stock_count);
 }
 
-/* -- outside
- * --------------------------------------------------------------------------------------------------
- */
+/* -- outside ----------------------------------------------------------------------------------- */
 
 /* Without clone3 (older kernels, container profiles) a write joins the v2 group. */
 static int

@@ -63,9 +63,7 @@ static int channel[2] = { -1, -1 }; /* [0]: the spawner's; [1]: where builders s
 static int host_mounts = -1;
 static bool may_build;
 
-/* -- the key
- * -------------------------------------------------------------------------------------------------
- */
+/* -- the key ----------------------------------------------------------------------------------- */
 
 static bool
 is_shared(const struct step *s)
@@ -161,8 +159,7 @@ note(struct key *key, uint32_t index, struct inode now)
         return true;
 }
 
-/* -- the spawner
- * --------------------------------------------------------------------------------------------- */
+/* -- the spawner ------------------------------------------------------------------------------- */
 
 void
 prepared_begin(void)
@@ -240,9 +237,7 @@ prepared_refresh(void)
                 build_after_ms = now + BUILD_EVERY_MS;
 }
 
-/* -- a maker
- * -------------------------------------------------------------------------------------------------
- */
+/* -- a maker ----------------------------------------------------------------------------------- */
 
 size_t
 prepared_fds(int ret[PREPARED_FDS_MAX])
@@ -345,8 +340,7 @@ prepared_take(const struct plan_view *view, int *ret)
         return 0;
 }
 
-/* -- the builder
- * --------------------------------------------------------------------------------------------- */
+/* -- the builder ------------------------------------------------------------------------------- */
 
 /* Its files belong to a user that is in no sandbox. */
 static int

@@ -92,9 +92,7 @@ raise_descriptors(void)
         (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* -- the box
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- the box ----------------------------------------------------------------------------------- */
 
 static unsigned
 test_number(const char *name, unsigned otherwise)
@@ -152,9 +150,7 @@ be_box(const struct spawner *s, const struct wire_box_begin *begin, const struct
         box_serve(&start);
 }
 
-/* -- the maker
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- the maker --------------------------------------------------------------------------------- */
 
 /* The plan moves to the start of the buffer. */
 static void
@@ -189,9 +185,7 @@ be_maker(const struct spawner *s, struct wire_message *m, const struct beginning
         return s->make(m);
 }
 
-/* -- the spawner
- * --------------------------------------------------------------------------------------------------
- */
+/* -- the spawner ------------------------------------------------------------------------------- */
 
 static int
 open_pairs(struct beginning *b)

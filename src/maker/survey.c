@@ -68,9 +68,7 @@ static struct below below;
 static char names[SURVEY_NAMES_MAX];
 static size_t names_len;
 
-/* -- names
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- names ------------------------------------------------------------------------------------- */
 
 static bool
 has(const struct survey_source *source, char letter, const char *path)
@@ -128,9 +126,7 @@ count_directory(struct looking *l)
         return !l->is_cut;
 }
 
-/* -- reporting
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- reporting --------------------------------------------------------------------------------- */
 
 static void
 send(const struct looking *l, unsigned what, const char *path, const char *runs)
@@ -178,9 +174,7 @@ report(struct looking *l, unsigned what, const char *path, const char *git, cons
                 send(l, what, path, runs);
 }
 
-/* -- repositories
- * --------------------------------------------------------------------------------------------------
- */
+/* -- repositories ------------------------------------------------------------------------------ */
 
 /* Judges a directory that is a repository, or could become one. */
 static void
@@ -252,9 +246,7 @@ judge_top(struct looking *l, unsigned what, int dir, const char *path)
         (void)close(git);
 }
 
-/* -- gitlinks
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- gitlinks ---------------------------------------------------------------------------------- */
 
 /* `git status` at the top enters it. */
 static void
@@ -303,9 +295,7 @@ compare_links(struct looking *l, int git)
                 report(l, KEPT_INDEX, ".git/index", ".git/index", "");
 }
 
-/* -- submodules
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- submodules -------------------------------------------------------------------------------- */
 
 /*
  * Recursive for a directory without HEAD, because submodule names may contain slashes. `dir` is
@@ -342,9 +332,7 @@ look_at_modules(struct looking *l, int dir, const char *path, unsigned depth)
                 }
 }
 
-/* -- every directory
- * -----------------------------------------------------------------------------------------------
- */
+/* -- every directory --------------------------------------------------------------------------- */
 
 /* In node_modules, packages are examined, but nothing deeper. */
 static bool
@@ -547,9 +535,7 @@ look_at_source(struct looking *l)
                 (void)close(git);
 }
 
-/* -- the whole
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- the whole --------------------------------------------------------------------------------- */
 
 /* The clock with which the kernel stamps inodes. */
 static struct timespec

@@ -39,8 +39,7 @@ expect(const struct node *n, enum node_kind kind, const char *path, struct error
         return place_error(e, n);
 }
 
-/* -- the forms of embedding
- * ---------------------------------------------------------------------------- */
+/* -- the forms of embedding -------------------------------------------------------------------- */
 
 static const struct form {
         const char *key;
@@ -187,8 +186,7 @@ read_runner(struct manifest *m, struct error *e)
         return 0;
 }
 
-/* -- the whole
- * ------------------------------------------------------------------------------------------ */
+/* -- the whole --------------------------------------------------------------------------------- */
 
 static int
 take_tree(struct arena *arena, struct manifest *m, struct findings *findings, struct error *e)

@@ -33,7 +33,7 @@ find_row(const char *item, size_t len)
         return NULL;
 }
 
-/* -- trees: each function gives NULL when memory is out --------------------------------------- */
+/* -- trees: each function gives NULL when memory is out ---------------------------------------- */
 
 static struct node *
 text_node(struct arena *arena, const char *key, const char *text)
@@ -161,9 +161,7 @@ find_value(const struct node *block, const struct row *row)
         return NULL;
 }
 
-/* -- values
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- values ------------------------------------------------------------------------------------ */
 
 static int
 wrong(const struct row *row, const char *text, const char *allowed, struct error *e)

@@ -22,9 +22,7 @@ request_of(struct mcp_call *c)
         return (struct mcp_request *)(void *)((char *)c - offsetof(struct mcp_request, call));
 }
 
-/* -- answers
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- answers ----------------------------------------------------------------------------------- */
 
 static void
 open_content(struct json_writer *w, const char *text, size_t len)
@@ -141,9 +139,7 @@ request_fail(struct mcp_request *r, const struct error *e)
         request_answer(r, &w);
 }
 
-/* -- calls
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* -- calls ------------------------------------------------------------------------------------- */
 
 int
 request_record(struct mcp_request *r, struct record_writer *ret_w, size_t room)
@@ -290,9 +286,7 @@ request_ignore_ended(struct mcp_call *c, const struct channel_end *end)
         (void)end;
 }
 
-/* -- progress
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* -- progress ---------------------------------------------------------------------------------- */
 
 static void
 notify(struct mcp_request *r, const char *text, size_t len)

@@ -48,9 +48,7 @@ mcp_client_free(struct mcp_client *c)
         later_free(c);
 }
 
-/*
- * -- reports to the daemon that a client is connected ---------------------------------------------
- */
+/* -- reports to the daemon that a client is connected ------------------------------------------ */
 
 struct telling {
         struct mcp_call call;
@@ -127,9 +125,7 @@ on_heard(struct loop_timer *t)
                 mcp_client_free(c);
 }
 
-/* -- agents
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* -- agents ------------------------------------------------------------------------------------ */
 
 static void
 make_mark(struct mcp_client *c)

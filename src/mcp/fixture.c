@@ -97,9 +97,7 @@ static const struct answer {
           "[" USER(IMAGE) "," USER(TEXT("Please analyze the image above.")) "]", false },
 };
 
-/* -- answers
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* -- answers ----------------------------------------------------------------------------------- */
 
 /* Does `given` in params match the row's `name`? Then *ret_id, *ret_len are the part at <id>. */
 static bool
@@ -188,9 +186,7 @@ answer_by_name(struct mcp_request *r, const struct node *name, bool *ret_is_know
         return false;
 }
 
-/* -- tools
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* -- tools ------------------------------------------------------------------------------------- */
 
 static void
 run_content(struct mcp_request *r)
@@ -268,9 +264,7 @@ fixture_tools(unsigned flags, size_t *ret_count)
         return tools;
 }
 
-/* -- resources and prompts
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- resources and prompts --------------------------------------------------------------------- */
 
 bool
 fixture_is_asked(const char *pair, size_t len)

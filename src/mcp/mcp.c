@@ -17,9 +17,7 @@
 
 enum { SCAN_ARENA = 16 * 1024 };
 
-/* -- the server
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- the server -------------------------------------------------------------------------------- */
 
 struct mcp_server *
 mcp_server_new(struct loop *l, struct mcp_backend *b, const char *version)
@@ -31,9 +29,7 @@ mcp_server_new(struct loop *l, struct mcp_backend *b, const char *version)
         return s;
 }
 
-/* -- the end of a request
- * --------------------------------------------------------------------------------------------------
- */
+/* -- the end of a request ---------------------------------------------------------------------- */
 
 static void
 finish(struct mcp_request *r)
@@ -120,9 +116,7 @@ request_result(struct mcp_request *r, struct json_writer *w)
         mcp_result_open(w, &r->message, r->server->version);
 }
 
-/* -- notifications
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- notifications ----------------------------------------------------------------------------- */
 
 static bool
 is_same_id(const struct node *a, const struct node *b)
@@ -172,9 +166,7 @@ notified(struct mcp_server *s, const struct mcp_ask *ask, const struct mcp_messa
                 cancel_by_id(c, node_find(m->params, "requestId"));
 }
 
-/* -- messages
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* -- messages ---------------------------------------------------------------------------------- */
 
 static const char *
 copy(struct mcp_request *r, const char *text)

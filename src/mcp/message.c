@@ -56,9 +56,7 @@ names_modern(const char *version)
         return version && strcmp(version, MCP_MODERN) >= 0;
 }
 
-/* -- shape
- * ----------------------------------------------------------------------------------------------------------
- */
+/* -- shape ------------------------------------------------------------------------------------- */
 
 static int
 read_shape(const struct node *root, struct mcp_message *ret, struct mcp_refusal *why)
@@ -92,9 +90,7 @@ read_shape(const struct node *root, struct mcp_message *ret, struct mcp_refusal 
         return 0;
 }
 
-/* -- era and envelope
- * -------------------------------------------------------------------------------------------------
- */
+/* -- era and envelope -------------------------------------------------------------------------- */
 
 static int
 mismatch(struct mcp_refusal *why, const char *header, const char *says, const char *body)
@@ -270,9 +266,7 @@ mcp_message_read(struct arena *arena, const char *bytes, size_t len,
         return read_era(ret, headers, ret_why);
 }
 
-/* -- answers
- * ----------------------------------------------------------------------------------------------------------
- */
+/* -- answers ----------------------------------------------------------------------------------- */
 
 static void
 open_message(struct json_writer *w, const struct node *id)

@@ -24,9 +24,7 @@ request_is_configured(const struct mcp_request *r)
                r->flags & MCP_DYNAMIC;
 }
 
-/* -- the key of a context
- * -----------------------------------------------------------------------------------------------
- */
+/* -- the key of a context ---------------------------------------------------------------------- */
 
 static int
 compare_keys(const void *a, const void *b)
@@ -121,9 +119,7 @@ context_key(struct mcp_request *r, struct error *e)
         return result;
 }
 
-/* -- the cache
- * -----------------------------------------------------------------------------------------------------------
- */
+/* -- the cache --------------------------------------------------------------------------------- */
 
 static struct mcp_cached *
 cache_find(const struct mcp_request *r)
@@ -196,7 +192,7 @@ mcp_cache_free(struct mcp_server *s)
                 cache_remove(s, &s->cached);
 }
 
-/* -- finding and creating ------------------------------------------------------------------- */
+/* -- finding and creating ---------------------------------------------------------------------- */
 
 static void look(struct mcp_request *r);
 
@@ -387,9 +383,7 @@ request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r))
         }
 }
 
-/* -- instructions
- * -------------------------------------------------------------------------------------------------------------
- */
+/* -- instructions ------------------------------------------------------------------------------ */
 
 static const char none_text[] = "No sandbox is configured for this connection: pass the id of one "
                                 "as sandbox_id to the tools. sandbox_list shows those there are; "

@@ -13,7 +13,7 @@
 #include "event/outcome.h"
 #include "mcp/mcp.h"
 
-/* -- a backend that records the calls; the test chooses their results ----------------------- */
+/* -- a backend that records the calls; the test chooses their results -------------------------- */
 
 enum { CALLS_MAX = MCP_PIPE_REQUESTS_MAX + 16 };
 
@@ -88,7 +88,7 @@ end(struct mcp_call *c, bool is_left)
         *c = (struct mcp_call){ .ops = c->ops };
 }
 
-/* -- a client that records the answer ---------------------------------------------------- */
+/* -- a client that records the answer ---------------------------------------------------------- */
 
 struct client {
         struct mcp_sink sink;

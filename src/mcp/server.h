@@ -120,8 +120,7 @@ struct mcp_request {
         struct mcp_bytes wire; /* bytes of a file operation */
 };
 
-/* -- agents (mcp_client.c)
- * --------------------------------------------------------------------------------------------- */
+/* -- agents (mcp_client.c) --------------------------------------------------------------------- */
 
 /*
  * Finds the agent with this peer and name, or returns NULL. mcp_client_get() creates it if it does
@@ -140,8 +139,7 @@ void mcp_client_count(struct mcp_client *c, int change);
 /* Also kills the processes that are held for it. */
 void mcp_client_free(struct mcp_client *c);
 
-/* -- methods (mcp_methods.c)
- * ------------------------------------------------------------------------------------------- */
+/* -- methods (mcp_methods.c) ------------------------------------------------------------------- */
 
 /* Starts, answers or refuses the request. */
 void request_serve(struct mcp_request *r);
@@ -152,8 +150,7 @@ void request_serve(struct mcp_request *r);
  */
 void request_cache_hint(struct json_writer *w);
 
-/* -- answers: each ends the request
- * ------------------------------------------------------------------------------------ */
+/* -- answers: each ends the request ------------------------------------------------------------ */
 
 /* Answers with a JSON-RPC error. */
 void request_refuse(struct mcp_request *r, const struct mcp_refusal *why);
@@ -179,9 +176,7 @@ void request_structured(struct mcp_request *r, struct json_writer *take_w, bool 
  */
 void request_fail(struct mcp_request *r, const struct error *e);
 
-/* -- calls
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* -- calls ------------------------------------------------------------------------------------- */
 
 enum { REQUEST_RECORD = CALL_RECORD_MAX };
 
@@ -228,7 +223,7 @@ void request_exec_error(struct error *e, const struct wire_exec_failed *f,
 /* Reports new output to the client if it requested progress and its queue is not full. */
 void request_progress(struct mcp_request *r, int stream, const char *bytes, size_t len);
 
-/* -- which sandbox to use (mcp_resolve.c) --------------------------------------------------- */
+/* -- which sandbox to use (mcp_resolve.c) ------------------------------------------------------ */
 
 /* Is a sandbox configured, by id or by context? */
 bool request_is_configured(const struct mcp_request *r);
@@ -257,7 +252,7 @@ unsigned request_clear_cache(struct mcp_request *r, const char *key);
 
 void mcp_cache_free(struct mcp_server *s);
 
-/* -- background processes that are killed when their client ends ---------------------------- */
+/* -- background processes that are killed when their client ends ------------------------------- */
 
 void mcp_held_free(struct mcp_held *h); /* kills its process if it still runs */
 

@@ -209,9 +209,7 @@ tool_run(struct mcp_request *r)
         request_fail(r, &e);
 }
 
-/* -- the list
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- the list ---------------------------------------------------------------------------------- */
 
 /* Schemas in this file are JSON text; the writer needs them as a tree. */
 static void

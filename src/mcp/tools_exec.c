@@ -13,9 +13,7 @@
 
 enum { SHOWN = 64 * 1024 };
 
-/* -- the answer
- * -------------------------------------------------------------------------------------------------------------
- */
+/* -- the answer -------------------------------------------------------------------------------- */
 
 /* How many of the kept bytes to show: the newest, starting at the beginning of a character. */
 static size_t
@@ -109,7 +107,7 @@ answer(struct mcp_request *r, const struct channel_end *end, const struct record
         request_structured(r, &w, !is_fine);
 }
 
-/* -- callbacks ------------------------------------------------------------------------------ */
+/* -- callbacks --------------------------------------------------------------------------------- */
 
 static void
 on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
@@ -147,9 +145,7 @@ static const struct mcp_call_ops exec_ops = { on_reply,          request_on_refu
                                               request_on_failed, request_on_output,  on_ended,
                                               request_on_lost };
 
-/* -- exec
- * --------------------------------------------------------------------------------------------------------------------------
- */
+/* -- exec -------------------------------------------------------------------------------------- */
 
 static void
 start(struct mcp_request *r)
@@ -175,9 +171,7 @@ tool_exec(struct mcp_request *r)
                 request_resolve(r, start);
 }
 
-/* -- exec_output
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* -- exec_output ------------------------------------------------------------------------------- */
 
 static void
 on_attached_start(struct mcp_call *c, const struct channel_started *s)

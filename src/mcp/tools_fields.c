@@ -19,9 +19,7 @@
 #include "text/tree_pack.h"
 #include "text/utf8.h"
 
-/* -- which parameters
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- which parameters -------------------------------------------------------------------------- */
 
 bool
 tools_leaves_out(const struct tool *t, uint16_t tag)
@@ -47,9 +45,7 @@ param_find(const struct tool *t, const char *name)
         return NULL;
 }
 
-/* -- arguments to a record
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- arguments to a record --------------------------------------------------------------------- */
 
 static int
 no_memory(struct error *e)
@@ -301,9 +297,7 @@ tools_record(const struct tool *t, const struct node *arguments, const char *san
         return 0;
 }
 
-/* -- bytes
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* -- bytes ------------------------------------------------------------------------------------- */
 
 int
 tools_content(const struct node *map, const char *key, struct arena *arena, const char **ret,

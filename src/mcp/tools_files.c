@@ -17,7 +17,7 @@
 
 enum { READ_MAX = 512 * 1024, ANSWER_MAX = 1 << 20, SMALL = 16 * 1024 /* bytes of a record */ };
 
-/* -- shared by all three -------------------------------------------------------------------- */
+/* -- shared by all three ----------------------------------------------------------------------- */
 
 static void
 on_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
@@ -74,9 +74,7 @@ with_sandbox(struct mcp_request *r, void (*then)(struct mcp_request *r))
                 request_resolve(r, then);
 }
 
-/* -- read_file
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* -- read_file --------------------------------------------------------------------------------- */
 
 static void
 read_ended(struct mcp_call *c, const struct channel_end *end)
@@ -135,9 +133,7 @@ tool_read_file(struct mcp_request *r)
         with_sandbox(r, begin_read);
 }
 
-/* -- list_files
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* -- list_files -------------------------------------------------------------------------------- */
 
 static void
 list_ended(struct mcp_call *c, const struct channel_end *end)
@@ -194,9 +190,7 @@ tool_list_files(struct mcp_request *r)
         with_sandbox(r, begin_list);
 }
 
-/* -- write_files
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* -- write_files ------------------------------------------------------------------------------- */
 
 static int
 put_file(struct mcp_request *r, const struct node *file, struct error *e)

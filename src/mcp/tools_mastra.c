@@ -14,9 +14,7 @@
 #include "mcp/tools_mastra.h"
 #include "mcp/tools_refused.h"
 
-/* -- finding a pid
- * -------------------------------------------------------------------------------------------------------------------------
- */
+/* -- finding a pid ----------------------------------------------------------------------------- */
 
 /* Finds the newest exec with this pid, because the kernel may reuse a pid. */
 static void
@@ -109,9 +107,7 @@ pid_argument(const struct mcp_request *r)
         return node_find(r->arguments, "pid")->text;
 }
 
-/* -- get_process_output
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* -- get_process_output ------------------------------------------------------------------------ */
 
 static void
 not_found(struct mcp_request *r)
@@ -261,9 +257,7 @@ tool_get_process_output(struct mcp_request *r)
                 request_resolve(r, look_for_output);
 }
 
-/* -- kill_process
- * --------------------------------------------------------------------------------------------------------------------------------
- */
+/* -- kill_process ------------------------------------------------------------------------------ */
 
 static void
 was_not_running(struct mcp_request *r)

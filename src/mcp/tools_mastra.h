@@ -6,8 +6,7 @@
 
 #include "mcp/server.h"
 
-/* -- arguments: ERROR_INVALID_ARGUMENT in Mastra's words
- * ------------------------------------------------------------------- */
+/* -- arguments: ERROR_INVALID_ARGUMENT in Mastra's words --------------------------------------- */
 
 enum mastra_flag { MASTRA_MAY_BE_NULL = 1u << 0 };
 
@@ -23,9 +22,7 @@ int mastra_read_flag(const struct mcp_request *r, const char *name, bool *ret, s
 int mastra_read_text(const struct mcp_request *r, const char *name, unsigned flags,
                      const char **ret, struct error *e);
 
-/* -- answers
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* -- answers ----------------------------------------------------------------------------------- */
 
 /* The output that was kept so far. */
 struct tools_output mastra_output(const struct mcp_request *r);

@@ -18,8 +18,7 @@
 #include "mcp/tools_mastra.h"
 #include "mcp/tools_refused.h"
 
-/* -- execute_command, in the foreground
- * ------------------------------------------------------------------------------------------ */
+/* -- execute_command, in the foreground -------------------------------------------------------- */
 
 static void
 note_timeout(struct mcp_request *r, const struct channel_end *end)
@@ -95,9 +94,7 @@ static const struct mcp_call_ops foreground = {
         request_on_output,  on_ended,           on_lost,
 };
 
-/* -- and in the background
- * -----------------------------------------------------------------------------------------------------------
- */
+/* -- and in the background --------------------------------------------------------------------- */
 
 static struct mcp_held *
 held_of(struct mcp_call *c)
@@ -241,9 +238,7 @@ begin_held(struct mcp_request *r, struct record_writer *w)
         request_fail(r, &e);
 }
 
-/* -- execute_command
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* -- execute_command --------------------------------------------------------------------------- */
 
 static void
 start(struct mcp_request *r)

@@ -11,9 +11,7 @@
 #include "api/ending.h"
 #include "mcp/tools_mastra.h"
 
-/* -- arguments
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* -- arguments --------------------------------------------------------------------------------- */
 
 int
 mastra_wrong(struct error *e, const char *name, const char *expected)
@@ -108,7 +106,7 @@ mastra_read_text(const struct mcp_request *r, const char *name, unsigned flags, 
         return n && n->kind != NODE_STRING ? mastra_wrong(e, name, "a text") : 0;
 }
 
-/* -- output --------------------------------------------------------------------------------- */
+/* -- output ------------------------------------------------------------------------------------ */
 
 struct tools_output
 mastra_output(const struct mcp_request *r)

@@ -15,7 +15,7 @@
 #include "mcp/tokens.h"
 #include "text/utf8.h"
 
-/* -- kept output ------------------------------------------------------------------------------ */
+/* -- kept output ------------------------------------------------------------------------------- */
 
 static uint64_t
 count_lines(const char *bytes, size_t len)
@@ -52,8 +52,7 @@ tools_stream_fini(struct tools_stream *s)
                 mcp_bytes_fini(&s->bytes);
 }
 
-/* -- the pipe into tail
- * ------------------------------------------------------------------------------------------- */
+/* -- the pipe into tail ------------------------------------------------------------------------ */
 
 /* As \s and trim() in ECMAScript, for the characters that occur in command lines. */
 static size_t
@@ -140,9 +139,7 @@ tools_tail_pipe(const char *command, const char **ret_text, size_t *ret_len, int
         return 0;
 }
 
-/* -- cutting
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- cutting ----------------------------------------------------------------------------------- */
 
 /*
  * Where the last `tail` lines start, and how many lines there are. A line end at the very end ends
@@ -237,9 +234,7 @@ tools_truncate(struct mcp_bytes *out, const struct tools_stream *s, int64_t tail
         mcp_bytes_fini(&cut);
 }
 
-/* -- the texts
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- the texts --------------------------------------------------------------------------------- */
 
 static void
 put_streams(struct mcp_bytes *text, const struct tools_output *o)

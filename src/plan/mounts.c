@@ -27,9 +27,7 @@ wants_overlay(const struct builder *b, const struct plan_mount *m)
                builder_has(b, LAYER_READ_ONLY);
 }
 
-/* -- HOST
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- HOST -------------------------------------------------------------------------------------- */
 
 static void
 plan_tree(struct builder *b, const struct plan_mount *m)
@@ -159,9 +157,7 @@ builder_sources(struct builder *b)
         }
 }
 
-/* -- BOX
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- BOX --------------------------------------------------------------------------------------- */
 
 static void
 plan_parents(struct builder *b, const char *at)

@@ -76,8 +76,7 @@ numbered(struct asking *a, const char *list, size_t index, const char *tail)
         return path ? path : list;
 }
 
-/* ---- provider and limits
- * ----------------------------------------------------------------------------- */
+/* -- provider and limits ----------------------------------------------------------------------- */
 
 static void
 ask_trust(struct asking *a)
@@ -176,7 +175,7 @@ ask_limits(struct asking *a)
         }
 }
 
-/* ---- network ----------------------------------------------------------------------------- */
+/* -- network ----------------------------------------------------------------------------------- */
 
 static void
 ask_destination(struct asking *a, size_t index)
@@ -260,8 +259,7 @@ ask_egress(struct asking *a)
                 ask_destination(a, i);
 }
 
-/* ---- environment
- * ------------------------------------------------------------------------------------- */
+/* -- environment ------------------------------------------------------------------------------- */
 
 static void
 ask_secret(struct asking *a, const struct host_inventory *inventory, size_t index)
@@ -397,8 +395,7 @@ ask_passthrough(struct asking *a)
         }
 }
 
-/* ---- mounts and tools
- * -------------------------------------------------------------------------------- */
+/* -- mounts and tools -------------------------------------------------------------------------- */
 
 static bool
 mount_is_narrowed(struct asking *a, const struct spec_mount *mount)
@@ -550,8 +547,7 @@ ask_lifecycle(struct asking *a)
                       "the provider \"%.64s\" cannot pause, so it will not", a->spec->provider);
 }
 
-/* ---- policy
- * ------------------------------------------------------------------------------------------ */
+/* -- policy ------------------------------------------------------------------------------------ */
 
 struct bodies {
         struct grant_policy items[POLICIES_MAX];
@@ -644,7 +640,7 @@ ask_policy(struct asking *a)
                 ask_action(a, b, "sandbox:network-egress");
 }
 
-/* ---- the series of checks -------------------------------------------------------------------- */
+/* -- the series of checks ---------------------------------------------------------------------- */
 
 static void (*const questions[])(struct asking *a) = {
         ask_trust,       ask_limits_max, ask_limits, ask_egress, ask_secrets,   ask_references,

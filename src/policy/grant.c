@@ -26,8 +26,7 @@ static const char *const grant_members[] = {
         "granted_at", "granted_by", "revoked", "metadata",   "description",
 };
 
-/* ---- time
- * -------------------------------------------------------------------------------------------- */
+/* -- time -------------------------------------------------------------------------------------- */
 
 static int
 digits(const char **at, size_t count, int64_t *ret)
@@ -120,8 +119,7 @@ grant_time_read(const char *text, int64_t *ret_s)
         return 0;
 }
 
-/* ---- words
- * ------------------------------------------------------------------------------------------- */
+/* -- words ------------------------------------------------------------------------------------- */
 
 bool
 grant_action_covers(const char *pattern, const char *action)
@@ -155,8 +153,7 @@ unsatisfied(struct judging *j, const char *path, const struct node *at, const ch
         warn_once(j, "policy_condition_unsatisfied", path, at, message ? message : what);
 }
 
-/* ---- one grant
- * --------------------------------------------------------------------------------------- */
+/* -- one grant --------------------------------------------------------------------------------- */
 
 static bool
 principal_matches(const struct node *n, const char *principal)
@@ -334,9 +331,7 @@ judge_grants(struct judging *j, const struct grant_policy *policy)
         return false;
 }
 
-/*
- * ---- what applies to every grant ---------------------------------------------------------------
- */
+/* -- what applies to every grant --------------------------------------------------------------- */
 
 struct limit_row {
         const char *kind;

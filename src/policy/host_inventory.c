@@ -58,8 +58,7 @@ refuse_values(const struct node *entry, size_t index, struct error *e)
         return 0;
 }
 
-/* -- grants
- * ---------------------------------------------------------------------------------------------- */
+/* -- grants ------------------------------------------------------------------------------------ */
 
 /* Exactly one of the five kinds; a grant of an unknown kind grants nothing and is skipped. */
 static int
@@ -113,8 +112,7 @@ collect_access(struct collecting *c, const struct node *access, const char *slug
         return 0;
 }
 
-/* -- bindings
- * -------------------------------------------------------------------------------------------- */
+/* -- bindings ---------------------------------------------------------------------------------- */
 
 static int
 add_binding(struct collecting *c, const struct node *name, const char *slug, size_t index)
@@ -156,8 +154,7 @@ collect_bindings(struct collecting *c, const struct node *entry, const char *slu
         return 0;
 }
 
-/* -- entries
- * --------------------------------------------------------------------------------------------- */
+/* -- entries ----------------------------------------------------------------------------------- */
 
 static int
 collect(struct collecting *c, const struct node *entry, size_t index)
@@ -232,8 +229,7 @@ host_inventory_read(struct arena *arena, const struct node *list, struct host_in
         return 0;
 }
 
-/* -- in the host file
- * ------------------------------------------------------------------------------------ */
+/* -- in the host file -------------------------------------------------------------------------- */
 
 static int
 unlike(const struct node *n, const char *reason, const char *message, struct error *e)

@@ -83,8 +83,7 @@ add_children(struct joining *j, struct node *to, const struct node ***end, const
         return 0;
 }
 
-/* -- the built-in rules
- * --------------------------------------------------------------------------------------------- */
+/* -- the built-in rules ------------------------------------------------------------------------ */
 
 static int
 add_local(struct joining *j)
@@ -125,9 +124,7 @@ add_tool_roots(struct joining *j, const struct node *machine, const struct node 
                        : 0;
 }
 
-/* -- both
- * -----------------------------------------------------------------------------------------------------------
- */
+/* -- both -------------------------------------------------------------------------------------- */
 
 static int
 said_twice(struct joining *j, const struct node *n)

@@ -41,8 +41,7 @@ wrong(struct reading *r, const struct node *n, const char *path, const char *rea
         return -1;
 }
 
-/* ---- lists of words and of destinations
- * -------------------------------------------------------------- */
+/* -- lists of words and of destinations -------------------------------------------------------- */
 
 static int
 read_names(struct reading *r, const struct node *n, const char *path, struct spec_names *ret)
@@ -101,8 +100,7 @@ read_destinations(struct reading *r, const struct node *n, const char *path,
         return 0;
 }
 
-/* ---- the fields
- * -------------------------------------------------------------------------------------- */
+/* -- the fields -------------------------------------------------------------------------------- */
 
 static int
 read_trust(struct reading *r, const struct node *n)
@@ -606,8 +604,7 @@ host_rules_bound(struct host_rules *rules, const char *id, const struct host_abi
                         host_ability_bound(&rules->providers.items[i].can, real);
 }
 
-/* ---- inventories
- * ------------------------------------------------------------------------------------- */
+/* -- inventories ------------------------------------------------------------------------------- */
 
 const struct host_inventory *
 host_rules_inventory(const struct host_rules *rules, const char *ref)
@@ -676,8 +673,7 @@ host_inventory_slug(const struct host_inventory *inventory, struct arena *arena,
         return slug;
 }
 
-/* ---- mounts
- * ------------------------------------------------------------------------------------------ */
+/* -- mounts ------------------------------------------------------------------------------------ */
 
 const struct host_mountable *
 host_rules_mountable(const struct host_rules *rules, const char *ref)

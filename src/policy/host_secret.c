@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- slugs
- * -----------------------------------------------------------------------------------------------
- */
+/* -- slugs ------------------------------------------------------------------------------------- */
 
 /* One part of a slug: [a-z][a-z0-9-]*[a-z0-9] */
 static bool
@@ -48,8 +46,7 @@ has_word(const struct spec_names *names, const char *text)
         return false;
 }
 
-/* -- grants
- * ---------------------------------------------------------------------------------------------- */
+/* -- grants ------------------------------------------------------------------------------------ */
 
 const char *
 host_grant_word(enum host_grant_kind kind)
@@ -95,8 +92,7 @@ host_secret_granted(const struct host_inventory *inventory, const char *slug,
         return false;
 }
 
-/* -- reading
- * --------------------------------------------------------------------------------------------- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 static int
 wrong(const struct node *n, const char *path, const char *reason, const char *message,
@@ -190,8 +186,7 @@ host_actors_read(struct arena *arena, const struct node *n, const struct host_ac
         return 0;
 }
 
-/* -- sources
- * --------------------------------------------------------------------------------------------- */
+/* -- sources ----------------------------------------------------------------------------------- */
 
 struct reading {
         struct arena *arena;

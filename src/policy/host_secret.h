@@ -41,7 +41,7 @@ enum {
         HOST_SECRETS_MAX = 1024
 };
 
-/* -- declarations ----------------------------------------------------------------------------- */
+/* -- declarations ------------------------------------------------------------------------------ */
 
 struct host_binding {
         const char *name, *slug;
@@ -95,7 +95,7 @@ int host_inventory_read(struct arena *arena, const struct node *list, struct hos
 int host_inventory_entry(struct arena *arena, const struct node *entry, struct host_inventory *ret,
                          struct error *e);
 
-/* -- access ---------------------------------------------------------------------------------- */
+/* -- access ------------------------------------------------------------------------------------ */
 
 struct host_actor {
         const char *user;
@@ -123,7 +123,7 @@ bool host_secret_granted(const struct host_inventory *inventory, const char *slu
 /* "role", "userId", ... */
 const char *host_grant_word(enum host_grant_kind kind);
 
-/* -- sources of values ----------------------------------------------------------------------- */
+/* -- sources of values ------------------------------------------------------------------------- */
 
 enum host_source_kind {
         HOST_SOURCE_FILE,

@@ -47,8 +47,7 @@ read_named(struct arena *arena, const char *name, struct ref_reads *reads, const
                        : read_tree(arena, name, bytes, len, ret, e);
 }
 
-/* -- the files that it names
- * ------------------------------------------------------------------------------------ */
+/* -- the files that it names ------------------------------------------------------------------- */
 
 static struct node *
 copy_node(struct arena *arena, const struct node *n, struct error *e)
@@ -173,8 +172,7 @@ add_sources(struct arena *arena, const struct host_rules *rules, struct ref_read
                        : 0;
 }
 
-/* -- the default places
- * ----------------------------------------------------------------------------------------- */
+/* -- the default places ------------------------------------------------------------------------ */
 
 const char *
 host_file_users_place(struct arena *arena)

@@ -76,7 +76,7 @@ interpreters_version(const char *words, char *out, size_t room)
         (void)snprintf(out, room, "%.*s", (int)(len < room ? len : 0), at);
 }
 
-/* -- searching -------------------------------------------------------------------------------- */
+/* -- searching --------------------------------------------------------------------------------- */
 
 static bool
 is_shown(const char *path)
@@ -193,7 +193,7 @@ look_everywhere(struct looking *l)
                 look_beneath(l, l->rules->tool_roots.items[i]);
 }
 
-/* -- versions --------------------------------------------------------------------------------- */
+/* -- versions ---------------------------------------------------------------------------------- */
 
 /* After fork: only async-signal-safe calls. */
 static _Noreturn void
@@ -292,9 +292,7 @@ end_all(struct looking *l)
         }
 }
 
-/* -- the list
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- the list ---------------------------------------------------------------------------------- */
 
 static int
 by_age(const void *left, const void *right)

@@ -47,8 +47,7 @@ prepared_init_in(struct prepared *p, void *memory, size_t len)
         p->is_short = true;
 }
 
-/* -- the template
- * --------------------------------------------------------------------------------------------- */
+/* -- the template ------------------------------------------------------------------------------ */
 
 static bool
 has_name(const struct spec_names *names, const char *name)
@@ -118,8 +117,7 @@ prepare_limits(const struct prepare_host *host, uint32_t caller_uid)
         return limits;
 }
 
-/* -- judging a tree
- * ------------------------------------------------------------------------------------------- */
+/* -- judging a tree ---------------------------------------------------------------------------- */
 
 static const struct node standard_config = { .kind = NODE_MAP, .key = "config" };
 static const struct node standard_provider = {
@@ -201,9 +199,7 @@ prepare_judge(const struct prepare_host *host, const struct prepare_request *req
         return prepare_take(host, request, v.allowed, p, e);
 }
 
-/* -- the plan
- * -------------------------------------------------------------------------------------------------
- */
+/* -- the plan ---------------------------------------------------------------------------------- */
 
 static bool
 is_permitted(const struct prepare_host *host, const struct prepare_request *request,

@@ -169,9 +169,7 @@ runtime_name(struct arena *arena, const struct runtime *runtime)
         return arena_text(arena, name);
 }
 
-/* -- as a tree
- * ------------------------------------------------------------------------------------------------
- */
+/* -- as a tree --------------------------------------------------------------------------------- */
 
 static struct node *
 text_node(struct arena *arena, const char *key, const char *text)

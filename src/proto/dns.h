@@ -103,9 +103,7 @@ struct dns_answer {
 size_t dns_answer_write(const struct dns_query *q, const struct dns_answer *a, bool is_udp,
                         uint8_t *ret, size_t room);
 
-/* -- names as bytes
- * -------------------------------------------------------------------------------------------------
- */
+/* -- names as bytes ---------------------------------------------------------------------------- */
 
 /*
  * Reads the name at bytes[*at], no compression, to text: *at is then behind it. 0; 1: well-formed,

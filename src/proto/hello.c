@@ -32,8 +32,7 @@ enum {
 };
 enum { SEEN_NAME = 1u << 0, SEEN_ALPN = 1u << 1, SEEN_ECH = 1u << 2 };
 
-/* -- bytes of the handshake, wherever they lie
- * ---------------------------------------------------------------------- */
+/* -- bytes of the handshake, wherever they lie ------------------------------------------------- */
 
 struct cursor {
         const uint8_t *bytes;
@@ -93,9 +92,7 @@ take_vector(struct cursor *c, unsigned width, struct cursor *ret)
         return take(c, len, NULL);
 }
 
-/* -- extensions
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- extensions -------------------------------------------------------------------------------- */
 
 /* Is the last label a number, as in every spelling of an IPv4 address? */
 static bool
@@ -213,9 +210,7 @@ extensions_read(struct hello *h, struct cursor *c)
         return true;
 }
 
-/* -- the greeting
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- the greeting ------------------------------------------------------------------------------ */
 
 static bool
 greeting_read(struct hello *h, const uint8_t *bytes)

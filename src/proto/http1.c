@@ -27,9 +27,7 @@ http1_init(struct http1 *j)
         j->state = HEAD;
 }
 
-/* -- heads
- * ----------------------------------------------------------------------------------------------------------
- */
+/* -- heads ------------------------------------------------------------------------------------- */
 
 static bool
 is_same_host(const struct authority *a, const struct authority *b)
@@ -172,9 +170,7 @@ head_take(struct http1 *j, const char *bytes, size_t len, struct error *e)
         return HTTP1_REQUEST;
 }
 
-/* -- bodies
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- bodies ------------------------------------------------------------------------------------ */
 
 static int
 piece_take(struct http1 *j, const char *bytes, size_t len, size_t *ret_taken, struct error *e)
@@ -206,9 +202,7 @@ body_take(struct http1 *j, const char *bytes, size_t len, size_t *ret_taken, str
         return -1;
 }
 
-/* -- the connection
- * -------------------------------------------------------------------------------------------------
- */
+/* -- the connection ---------------------------------------------------------------------------- */
 
 static void
 head_pass(struct http1 *j)
@@ -276,8 +270,7 @@ http1_switched(struct http1 *j, bool is_switched)
                 j->state = is_switched ? TUNNEL : HEAD;
 }
 
-/* -- the answer to an upgrade
- * --------------------------------------------------------------------------------------- */
+/* -- the answer to an upgrade ------------------------------------------------------------------ */
 
 enum { STATUS_LINE_LEN = 12, SWITCHING = 101 };
 

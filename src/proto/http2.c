@@ -106,9 +106,7 @@ http2_request(const struct http2 *j)
         return &j->request;
 }
 
-/* -- fields
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- fields ------------------------------------------------------------------------------------ */
 
 static bool
 is(const nghttp2_nv *f, const char *name)
@@ -290,9 +288,7 @@ field_read(struct block *b, const nghttp2_nv *f, struct error *e)
         return known_read(b, f, e);
 }
 
-/* -- header blocks
- * --------------------------------------------------------------------------------------------------
- */
+/* -- header blocks ----------------------------------------------------------------------------- */
 
 static int
 inflate(struct http2 *j, struct block *b, const uint8_t *in, size_t len, bool is_final,
@@ -484,9 +480,7 @@ block_take(struct http2 *j, const uint8_t *bytes, size_t len, struct error *e)
         }
 }
 
-/* -- frames
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- frames ------------------------------------------------------------------------------------ */
 
 enum { ON_STREAM = 1, ON_CONNECTION, ON_EITHER };
 

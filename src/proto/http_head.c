@@ -17,8 +17,7 @@ malformed(struct error *e, const char *reason, const char *message)
         return fail_at(e, ERROR_REQUEST_MALFORMED, NULL, reason, "%s", message);
 }
 
-/* -- the bytes of a head
- * ------------------------------------------------------------------------------------------ */
+/* -- the bytes of a head ----------------------------------------------------------------------- */
 
 static int
 too_long(const char *bytes, size_t len, struct error *e)
@@ -65,9 +64,7 @@ http_head_scan(const char *bytes, size_t len, size_t *at, size_t *ret_len, struc
                                   : 0;
 }
 
-/* -- words
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- words ------------------------------------------------------------------------------------- */
 
 static int
 is_token_byte(char c)
@@ -127,9 +124,7 @@ http_head_find(const struct http_head *h, const char *name)
         return NULL;
 }
 
-/* -- the first line
- * --------------------------------------------------------------------------------------------------
- */
+/* -- the first line ---------------------------------------------------------------------------- */
 
 static const struct {
         const char *name;
@@ -227,9 +222,7 @@ read_status_line(struct http_text line, struct http_head *h, struct error *e)
                        : malformed(e, "status_line", "the status is none of 100 to 599");
 }
 
-/* -- fields
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- fields ------------------------------------------------------------------------------------ */
 
 /* Fields that may stand once only, because two readers would each believe another. */
 static const char *const singles[] = {
@@ -418,9 +411,7 @@ http_head_read(const char *bytes, size_t len, unsigned allowed, struct http_head
         return 0;
 }
 
-/* -- bodies
- * ---------------------------------------------------------------------------------------------------------
- */
+/* -- bodies ------------------------------------------------------------------------------------ */
 
 /*
  *   SIZE --CR--> SIZE_LF --LF--> DATA (left > 0) --> DATA_CR --> DATA_LF --> SIZE

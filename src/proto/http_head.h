@@ -84,9 +84,7 @@ int http_list_has(struct http_text list, const char *word);
 
 const char *http_method_name(enum http_method m);
 
-/* -- bodies
- * -------------------------------------------------------------------------------------------------------
- */
+/* -- bodies ------------------------------------------------------------------------------------ */
 
 struct http_body {
         enum http_framing framing;

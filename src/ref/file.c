@@ -178,8 +178,7 @@ ref_file_read_trusted(struct arena *arena, const char *path, size_t max, struct 
         return read_named(arena, path, max, reads, true, ret_bytes, ret_len, e);
 }
 
-/* ---- beneath a directory
- * ----------------------------------------------------------------------------- */
+/* -- beneath a directory ----------------------------------------------------------------------- */
 
 /* Where openat2 is missing: one component after the other, no symbolic links, no "..". */
 static int

@@ -74,9 +74,7 @@ of_follow(struct follow *f)
         return f->state;
 }
 
-/* -- ends
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* -- ends -------------------------------------------------------------------------------------- */
 
 static void
 end_session(struct session *s)
@@ -125,9 +123,7 @@ answer_view(struct session *s, int status)
         end_session(s);
 }
 
-/* -- events
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* -- events ------------------------------------------------------------------------------------ */
 
 static void
 speak(struct loop_timer *t)
@@ -239,9 +235,7 @@ end_events(struct session *s)
         end_session(s);
 }
 
-/*
- * -- callbacks of the channel -------------------------------------------------------------------
- */
+/* -- callbacks of the channel ------------------------------------------------------------------ */
 
 static void
 on_started(struct follow *f, const struct channel_started *started)
@@ -434,9 +428,7 @@ static const struct follow_ops what_is_there = { .started = on_started,
                                                  .quiet = on_quiet,
                                                  .room = room_for_output };
 
-/*
- * -- the keeper's replies ------------------------------------------------------------------------
- */
+/* -- the keeper's replies ---------------------------------------------------------------------- */
 
 static void
 introduced(struct session *s, const struct keeper_reply *r)

@@ -14,9 +14,7 @@
 #include "codec/encode.h"
 #include "http/pour.h"
 
-/* -- output
- * -------------------------------------------------------------------------------------------------------------
- */
+/* -- output ------------------------------------------------------------------------------------ */
 
 /*
  * Most bytes to keep while more arrive: a quarter more than the cap, so that bytes are moved
@@ -133,9 +131,7 @@ trim(struct capture *c, int is_base64)
         drop_first(c, skip);
 }
 
-/* -- members
- * -------------------------------------------------------------------------------------------------------------
- */
+/* -- members ----------------------------------------------------------------------------------- */
 
 int
 exec_view_keep(struct exec_view *v, const struct record *reply)

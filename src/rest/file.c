@@ -23,9 +23,7 @@
 static const struct exchange_hooks hooks = { .gone = filer_gone, .drained = filer_drained };
 static const char *const encoding_only[] = { "encoding", NULL };
 
-/* -- reading
- * -------------------------------------------------------------------------------------------------------------
- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 struct reading {
         struct filer filer; /* must be first */
@@ -160,9 +158,7 @@ rest_file_read(struct exchange *x, const struct route *route)
                 filer_fail(&r->filer, &e);
 }
 
-/* -- entries
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* -- entries ----------------------------------------------------------------------------------- */
 
 struct listing {
         struct filer filer; /* must be first */
@@ -334,9 +330,7 @@ rest_file_stat(struct exchange *x, const struct route *route)
         begin_listing(x, route, 1);
 }
 
-/* -- changes
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* -- changes ----------------------------------------------------------------------------------- */
 
 struct change {
         struct filer filer;

@@ -47,9 +47,7 @@ filer_fail(struct filer *f, const struct error *e)
         filer_end(f);
 }
 
-/* -- the channel
- * -------------------------------------------------------------------------------------------------------
- */
+/* -- the channel ------------------------------------------------------------------------------- */
 
 static struct filer *
 of(struct follow *follow)
@@ -136,9 +134,7 @@ static const struct follow_ops follow_ops = { .failed = on_failed,
                                               .writable = on_writable,
                                               .room = room_for_output };
 
-/* -- the keeper
- * -----------------------------------------------------------------------------------------------------------
- */
+/* -- the keeper -------------------------------------------------------------------------------- */
 
 static void
 replied(struct keeper_call *c, const struct keeper_reply *r)

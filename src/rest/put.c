@@ -80,9 +80,7 @@ finish(struct writing *w)
         (void)follow_send(&w->filer.follow, CHANNEL_STDIN_END, NULL, 0);
 }
 
-/* -- one file, raw
- * ----------------------------------------------------------------------------------------------------------
- */
+/* -- one file, raw ----------------------------------------------------------------------------- */
 
 static void
 pass_head(struct writing *w)
@@ -249,9 +247,7 @@ rest_file_put(struct exchange *x, const struct route *route)
                 exchange_body_pause(x);
 }
 
-/* -- a batch
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* -- a batch ----------------------------------------------------------------------------------- */
 
 static int
 member_error(struct error *e, int index, const char *name, const char *message)

@@ -129,9 +129,7 @@ rest_openapi(struct exchange *x, const struct route *r)
         exchange_json(x, 200, &w);
 }
 
-/* -- events
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* -- events ------------------------------------------------------------------------------------ */
 
 struct watched {
         struct keeper_call call; /* must be first */

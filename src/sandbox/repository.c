@@ -85,7 +85,7 @@ read_text(const struct repository *r, const char *path, size_t max, size_t *ret_
                        : bytes;
 }
 
-/* -- what its files point to ------------------------------------------------------------------ */
+/* -- what its files point to ------------------------------------------------------------------- */
 
 static void
 hold_links(struct looking *l, const char *directory)
@@ -176,9 +176,7 @@ follow_common(struct looking *l)
                 follow_text(l, bytes, len, NULL, "", 0);
 }
 
-/* -- repositories
- * --------------------------------------------------------------------------------------------------
- */
+/* -- repositories ------------------------------------------------------------------------------ */
 
 static void hold_modules(struct looking *l, const char *directory, unsigned depth);
 

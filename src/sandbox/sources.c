@@ -73,8 +73,7 @@ is_below(const char *path, const char *root)
                (path[len] == '\0' || path[len] == '/' || strcmp(root, "/") == 0);
 }
 
-/* -- protected names
- * ------------------------------------------------------------------------------------------ */
+/* -- protected names --------------------------------------------------------------------------- */
 
 struct protecting {
         struct opening *o;
@@ -498,9 +497,7 @@ protect_source(struct opening *o, struct plan_source *source, int fd, enum role 
         return 0;
 }
 
-/* -- sources
- * --------------------------------------------------------------------------------------------------
- */
+/* -- sources ----------------------------------------------------------------------------------- */
 
 static int
 add_source(struct opening *o, int take_fd, struct plan_source **ret, struct error *e)
@@ -686,9 +683,7 @@ add_mount(struct opening *o, const char *named, const char *at, bool is_read_onl
         return protect_source(o, source, fd, PLAIN, e);
 }
 
-/* -- volumes
- * --------------------------------------------------------------------------------------------------
- */
+/* -- volumes ----------------------------------------------------------------------------------- */
 
 /*
  * Opens the volume if it exists, else the nearest directory above it, only to find the free space.

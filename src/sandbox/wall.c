@@ -21,9 +21,7 @@
 
 enum { WALL_NUMBER = 1, PAUSE_MS = 20, PAUSE_MAX_MS = 2000, ROOM = 256 };
 
-/* -- the gate
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- the gate ---------------------------------------------------------------------------------- */
 
 static void
 let_gate_go(struct run_wall *w)
@@ -101,7 +99,7 @@ run_wall_new(struct run_wall **ret, const struct run_wall_options *options, stru
         return options ? start_gate(w, e) : 0;
 }
 
-/* -- messages --------------------------------------------------------------------------------- */
+/* -- messages ---------------------------------------------------------------------------------- */
 
 /* Sends the list and the sockets to the gate. */
 static int
@@ -216,9 +214,7 @@ run_wall_look(struct run_wall *w)
         return UINT64_MAX;
 }
 
-/* -- the end
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 void
 run_wall_end(struct run_wall *w)

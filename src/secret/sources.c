@@ -11,8 +11,7 @@
 
 enum { SENTENCE_ROOM = 400 };
 
-/* -- the environment
- * ------------------------------------------------------------------------------------------ */
+/* -- the environment --------------------------------------------------------------------------- */
 
 /* What stands before "=" stays, as the name its value is kept under; the value itself is gone from
  * there. */
@@ -83,9 +82,7 @@ environment_fetch(const struct host_source *source, const struct secret_values *
         return 0;
 }
 
-/* -- a file
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- a file ------------------------------------------------------------------------------------ */
 
 static int
 file_fetch(const char *path, const char *slug, struct secret_values *values, struct error *e)
@@ -104,8 +101,7 @@ file_fetch(const char *path, const char *slug, struct secret_values *values, str
         return result;
 }
 
-/* -- all of them
- * ---------------------------------------------------------------------------------------------- */
+/* -- all of them ------------------------------------------------------------------------------- */
 
 static bool
 is_asked(const struct host_source *source, const char *slug)

@@ -31,9 +31,7 @@ field_kind_words(enum field_kind kind)
         return kind_words[kind];
 }
 
-/* ---- names
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- names ------------------------------------------------------------------------------------- */
 
 static const char *
 meant(const struct field_set *set, const char *key)
@@ -74,9 +72,7 @@ field_slug_check(const char *text)
         }
 }
 
-/* ---- folding
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- folding ----------------------------------------------------------------------------------- */
 
 static void
 unknown(struct judge *j, const struct field_set *set, const struct node *member,
@@ -163,9 +159,7 @@ fields_fold(struct judge *j, const struct field_set *set, const struct node *map
         }
 }
 
-/* ---- values
- * -----------------------------------------------------------------------------------------------------
- */
+/* -- values ------------------------------------------------------------------------------------ */
 
 /* What the field accepts: "`pids`: an integer, 1 to 9 (default 5). Most tasks at once." */
 static const char *

@@ -108,8 +108,7 @@ static const struct field network_rows[] = {
 
 const struct field_set network_set = { FIELD_SET(network_rows), .code = ERROR_SCHEMA_INVALID };
 
-/* -- metadata.carrel.egress
- * ------------------------------------------------------------------------------ */
+/* -- metadata.carrel.egress -------------------------------------------------------------------- */
 
 /* the caps first: the host file uses only their rows */
 struct way_out {

@@ -23,8 +23,7 @@ struct reader {
         size_t at; /* position of the walk in source.bytes */
 };
 
-/* -- before jansson
- * ---------------------------------------------------------------------------------- */
+/* -- before jansson ---------------------------------------------------------------------------- */
 
 /*
  * jansson recurses for each bracket and uses 400 bytes for `{},`. So depth and count are checked
@@ -84,7 +83,7 @@ check_bytes(struct source *s, const struct text_limits *limits, struct error *e)
         return check_shape(s, limits, e);
 }
 
-/* -- jansson's errors ------------------------------------------------------------------------ */
+/* -- jansson's errors -------------------------------------------------------------------------- */
 
 static bool
 is_word_byte(char byte)
@@ -149,7 +148,7 @@ parser_error(struct source *s, const json_error_t *found, struct error *e)
         }
 }
 
-/* -- together with jansson's tree ------------------------------------------------------------ */
+/* -- together with jansson's tree -------------------------------------------------------------- */
 
 static struct place
 next_token(struct reader *r)

@@ -168,8 +168,7 @@ json_raw(struct json_writer *w, const char *json, size_t len)
         w->needs_comma = true;
 }
 
-/* -- strings
- * ----------------------------------------------------------------------------------------- */
+/* -- strings ----------------------------------------------------------------------------------- */
 
 static void
 put_string(struct json_writer *w, const char *bytes, size_t len)
@@ -212,8 +211,7 @@ json_text(struct json_writer *w, const char *text)
                 json_none(w);
 }
 
-/* -- other scalars
- * ----------------------------------------------------------------------------------- */
+/* -- other scalars ----------------------------------------------------------------------------- */
 
 static void
 put_word(struct json_writer *w, const char *word)
@@ -274,8 +272,7 @@ json_none(struct json_writer *w)
         put_word(w, "null");
 }
 
-/* -- trees and members
- * ------------------------------------------------------------------------------- */
+/* -- trees and members ------------------------------------------------------------------------- */
 
 static void
 put_children(struct json_writer *w, const struct node *n)

@@ -49,7 +49,7 @@ byte_at(struct composer *c, yaml_mark_t mark)
         return offset < c->source.len ? c->source.bytes[offset] : '\0';
 }
 
-/* -- the scanner's errors --------------------------------------------------------------------- */
+/* -- the scanner's errors ---------------------------------------------------------------------- */
 
 static const struct complaint {
         char byte; /* the byte that the scanner rejected */
@@ -162,8 +162,7 @@ scanner_error(struct composer *c, struct error *e)
                             *context ? ", " : "", context);
 }
 
-/* -- events
- * ------------------------------------------------------------------------------------------ */
+/* -- events ------------------------------------------------------------------------------------ */
 
 static int
 refuse_alias(struct composer *c, yaml_mark_t mark, struct error *e)

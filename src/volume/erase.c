@@ -221,7 +221,7 @@ erase_all(int dir, const char *name)
         return at < 0 ? -errno : erase(dir, name, top, &at, &budget);
 }
 
-/* -- removed volumes -------------------------------------------------------------------------- */
+/* -- removed volumes --------------------------------------------------------------------------- */
 
 static void
 close_gone(struct volume_sweep *s)

@@ -28,7 +28,7 @@
 
 enum { HIDDEN_ROOM = NAME_MAX_LEN + 16, INDEX_MAX = 9999 };
 
-/* -- creating --------------------------------------------------------------------------------- */
+/* -- creating ---------------------------------------------------------------------------------- */
 
 static int
 make_data(int made)
@@ -116,9 +116,7 @@ volume_create(const char *directory, const char *name, uint64_t most, bool *ret_
         return volume < 0 ? volume : 0;
 }
 
-/* -- using
- * --------------------------------------------------------------------------------------------------------------
- */
+/* -- using ------------------------------------------------------------------------------------- */
 
 static int
 hold(int volume, struct volume_use *u)
@@ -176,9 +174,7 @@ volume_let_go(struct volume_use *u)
         u->uses = u->lock = -1;
 }
 
-/* -- removing
- * -----------------------------------------------------------------------------------------------------------
- */
+/* -- removing ---------------------------------------------------------------------------------- */
 
 int
 volume_remove(const char *directory, const char *name, char ret_user[VOLUME_ID_LEN + 1])

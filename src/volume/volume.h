@@ -35,7 +35,7 @@ enum { VOLUME_PATH_MAX = 4096, VOLUME_ID_LEN = 16, VOLUME_OWNER_MAX = 72 };
 int volume_directory(const char *state, const char *owner, char ret[VOLUME_PATH_MAX],
                      struct error *e);
 
-/* -- for the creator of a sandbox ------------------------------------------------------------- */
+/* -- for the creator of a sandbox -------------------------------------------------------------- */
 
 struct volume_use {
         int uses, lock; /* -1: none */
@@ -55,7 +55,7 @@ int volume_hold(const char *directory, const char *name, uint64_t id, int index,
 /* Accepts one that holds nothing (uses and lock -1). */
 void volume_let_go(struct volume_use *u);
 
-/* -- for managing volumes --------------------------------------------------------------------- */
+/* -- for managing volumes ---------------------------------------------------------------------- */
 
 struct volume_info {
         char name[NAME_MAX_LEN + 1];

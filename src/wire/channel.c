@@ -45,9 +45,7 @@ find_kind(uint32_t kind)
         return NULL;
 }
 
-/* -- reading
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 void
 channel_reader_init(struct channel_reader *r, enum channel_side side)
@@ -164,9 +162,7 @@ channel_reader_is_between(const struct channel_reader *r)
         return r->head_got == 0 && !r->is_broken;
 }
 
-/* -- writing
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 struct channel_frame
 channel_head(uint32_t kind, size_t len, uint64_t offset)
@@ -222,8 +218,7 @@ channel_send(int socket, uint32_t kind, const void *bytes, size_t len, uint64_t 
         return 0;
 }
 
-/* -- reading and waiting
- * --------------------------------------------------------------------------------------- */
+/* -- reading and waiting ----------------------------------------------------------------------- */
 
 /* 1: all of it; 0: closed before the first byte; -errno. */
 static int

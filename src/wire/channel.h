@@ -54,8 +54,7 @@ struct channel_end {
         uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
 };
 
-/* -- reading without waiting: bytes in, pieces of frames out
- * ------------------------------------------------------ */
+/* -- reading without waiting: bytes in, pieces of frames out ----------------------------------- */
 
 enum channel_side { CHANNEL_FROM_BOX, CHANNEL_TO_BOX }; /* which way the bytes go */
 
@@ -105,9 +104,7 @@ int channel_reader_next(struct channel_reader *r, const unsigned char **bytes, s
  * off. */
 int channel_reader_is_between(const struct channel_reader *r);
 
-/* -- writing
- * -------------------------------------------------------------------------------------------------------
- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 /* The head of a frame; `len` up to CHANNEL_FRAME_MAX. `offset` only for STDOUT and STDERR. */
 struct channel_frame channel_head(uint32_t kind, size_t len, uint64_t offset);
@@ -118,8 +115,7 @@ struct channel_frame channel_head(uint32_t kind, size_t len, uint64_t offset);
  */
 int channel_send(int socket, uint32_t kind, const void *bytes, size_t len, uint64_t offset);
 
-/* -- reading and waiting, for programs that have nothing else to do
- * --------------------------------------------------- */
+/* -- reading and waiting, for programs that have nothing else to do ---------------------------- */
 
 /*
  * Receives one whole frame over a blocking socket; its body goes to `body` (room bytes;

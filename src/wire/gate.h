@@ -109,9 +109,7 @@ struct wire_box_walled {
 /* WIRE_GATE_STARTED, launcher to keeper: no body; descriptor: the control socket of a gate that was
  * started just now. */
 
-/* -- the link
- * -------------------------------------------------------------------------------------------------------
- */
+/* -- the link ---------------------------------------------------------------------------------- */
 
 /* WIRE_WALL_NAMED, gate to box when a name is given an address; box to gate, before BEGIN, for each
  * that it keeps. `retired` names are not answered any more. */

@@ -18,9 +18,7 @@ padded(size_t len)
         return (len + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
 }
 
-/* -- writing
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 void
 record_init(struct record_writer *w, void *bytes, size_t room)
@@ -101,9 +99,7 @@ record_close(struct record_writer *w, size_t mark)
         memcpy(w->bytes + mark, &head, sizeof head);
 }
 
-/* -- reading
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 int
 record_next(const struct record *r, size_t *at, struct record_entry *ret)

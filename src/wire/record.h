@@ -28,9 +28,7 @@ enum record_type {
 
 enum { RECORD_ALIGN = 8, RECORD_DEPTH_MAX = 4 };
 
-/* -- writing
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 /* `bytes` is the caller's, aligned to 8. What does not fit sets is_broken, and every later call
  * does nothing. */
@@ -53,9 +51,7 @@ void record_bytes(struct record_writer *w, uint16_t tag, enum record_type type, 
 size_t record_open(struct record_writer *w, uint16_t tag);
 void record_close(struct record_writer *w, size_t mark);
 
-/* -- reading
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 struct record {
         const unsigned char *bytes;

@@ -65,8 +65,7 @@ int ns_hear_begin(struct ns *ns, int maker, int guest);
 void ns_hear_guest(struct ns *ns);
 void ns_hear_end(struct ns *ns);
 
-/* -- prefork.c -----------------------------------------------------------------------------------
- */
+/* -- prefork.c --------------------------------------------------------------------------------- */
 /* requests a spare soon, when no more urgent command starts */
 void prefork_want(struct ns *ns);
 /* a command begins, with a spare or without */
