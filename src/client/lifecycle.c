@@ -255,6 +255,7 @@ carrel_stop_and_list(struct carrel *c, const char *id, int *ret_existed, struct 
             (inner.code != ERROR_NOT_FOUND || (s = answer_new(sizeof *s)) == NULL))
                 return answer_fail(e, &inner);
         if (ret_existed)
+                /* lint: on success call_struct() has given it, and answer_new() is checked */
                 *ret_existed = s->existed;
         *ret = &s->left;
         return 0;
