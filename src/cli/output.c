@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/buffer.h"
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
@@ -95,27 +96,9 @@ show(const struct showing *s, const struct carrel_exec_info *info)
 
 /* -- as one JSON object ------------------------------------------------------------------------ */
 
-struct collected {
-        char *bytes;
-        size_t len;
-};
-
-static int
-collect(struct collected *c, const struct carrel_piece *p)
-{
-        char *grown = realloc(c->bytes, c->len + p->len + 1);
-
-        if (!grown)
-                return -1;
-        c->bytes = grown;
-        for (size_t i = 0; i < p->len; i++)
-                grown[c->len++] = ((const char *)p->bytes)[i];
-        return 0;
-}
-
 static int
 gather(const struct showing *s, const struct carrel_exec_info *info, struct carrel_exec *x,
-       struct collected *out, struct carrel_error *e)
+       struct buffer *out, struct carrel_error *e)
 {
         struct carrel_piece p;
         int got;
@@ -126,7 +109,7 @@ gather(const struct showing *s, const struct carrel_exec_info *info, struct carr
                 if (got <= 0)
                         return got;
                 if ((p.kind == CARREL_STDOUT || p.kind == CARREL_STDERR) &&
-                    collect(&out[p.kind == CARREL_STDERR], &p) < 0) {
+                    buffer_add(&out[p.kind == CARREL_STDERR], p.bytes, p.len, SIZE_MAX - 1) < 0) {
                         *e = (struct carrel_error){ .code = "no_memory",
                                                     .message = "no memory for the output",
                                                     .exit_status = 125 };
@@ -137,7 +120,7 @@ gather(const struct showing *s, const struct carrel_exec_info *info, struct carr
 }
 
 static int
-print_json(const struct carrel_exec_info *info, const struct collected *out)
+print_json(const struct carrel_exec_info *info, const struct buffer *out)
 {
         static const char *const names[] = { "stdout", "stderr" };
         struct json_writer w;
@@ -157,7 +140,7 @@ print_json(const struct carrel_exec_info *info, const struct collected *out)
 static int
 show_json(const struct showing *s, const struct carrel_exec_info *info)
 {
-        struct collected out[2] = { { NULL, 0 }, { NULL, 0 } };
+        struct buffer out[2] = { { NULL, 0 }, { NULL, 0 } };
         struct carrel_exec_info *later_info = NULL;
         struct carrel_exec *x;
         struct carrel_error e;
@@ -177,8 +160,8 @@ show_json(const struct showing *s, const struct carrel_exec_info *info)
         }
         (void)carrel_exec_detach(x, NULL);
         carrel_free(later_info);
-        free(out[0].bytes);
-        free(out[1].bytes);
+        buffer_fini(&out[0]);
+        buffer_fini(&out[1]);
         return status; /* lint: out[] is freed, both of it */
 }
 

@@ -180,7 +180,7 @@ carrel_close(struct carrel *c)
         free(c->state);
         free(c->out);
         free(c->in);
-        free(c->reply);
+        buffer_fini(&c->reply);
         free(c);
 }
 
@@ -226,20 +226,12 @@ wait_for_reply(struct carrel *c, uint64_t until_ms, struct error *e)
 static int
 keep_part(struct carrel *c, const unsigned char *bytes, size_t len, struct error *e)
 {
-        if (c->reply_len + len > REPLY_MAX)
-                return fail(e, ERROR_PROTOCOL, "the daemon's answer has no end");
-        if (c->reply_len + len > c->reply_room) {
-                size_t room = c->reply_len + len + WIRE_BODY_MAX;
-                unsigned char *grown = realloc(c->reply, room);
+        int result = buffer_add(&c->reply, bytes, len, REPLY_MAX);
 
-                if (!grown)
-                        return fail(e, ERROR_NO_MEMORY, "no memory for the daemon's answer");
-                c->reply = grown;
-                c->reply_room = room;
-        }
-        if (len > 0)
-                memcpy(c->reply + c->reply_len, bytes, len);
-        c->reply_len += len;
+        if (result < 0)
+                return result == -E2BIG
+                               ? fail(e, ERROR_PROTOCOL, "the daemon's answer has no end")
+                               : fail(e, ERROR_NO_MEMORY, "no memory for the daemon's answer");
         return 0;
 }
 
@@ -288,7 +280,7 @@ exchange(struct carrel *c, int *fd, struct error *e)
                 return NOT_SENT;
         if (result < 0)
                 return (void)fail_sys(e, ERROR_INTERNAL, -result, "asking the daemon"), REFUSED;
-        c->reply_len = 0;
+        c->reply.len = 0;
         for (result = 0; result == 0;) {
                 struct wire_message m;
                 int got;
@@ -424,7 +416,7 @@ connection_call(struct carrel *c, enum operation_code op, struct record *ret, in
                 return -1;
         }
         if (ret)
-                *ret = (struct record){ c->reply, c->reply_len };
+                *ret = (struct record){ (const unsigned char *)c->reply.bytes, c->reply.len };
         return check_descriptor(o, &fd, ret_fd, e);
 }
 
@@ -436,7 +428,7 @@ send_call(struct carrel *c, struct error *e)
         size_t len = sizeof(struct wire_call) + c->w.len;
         int result = wire_send(c->socket, WIRE_CALL, c->out, len, NULL, 0);
 
-        c->reply_len = 0;
+        c->reply.len = 0;
         if (result == -EPIPE || result == -ECONNRESET || result == -ENOTCONN) {
                 if (dial_again(c, e) < 0)
                         return -1;
@@ -473,7 +465,8 @@ connection_answer(struct carrel *c, struct record *ret, struct error *e)
                 if (fd >= 0)
                         (void)close(fd);
                 if (got > 0)
-                        *ret = (struct record){ c->reply, c->reply_len };
+                        *ret = (struct record){ (const unsigned char *)c->reply.bytes,
+                                                c->reply.len };
                 if (got != 0)
                         return got;
         }

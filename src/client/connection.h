@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "api/operation.h"
+#include "base/buffer.h"
 #include "base/error.h"
 #include "carrel/carrel.h"
 #include "wire/record.h"
@@ -19,8 +20,7 @@ struct carrel {
         char *state;
         struct record_writer w;  /* the call that is being written */
         unsigned char *out, *in; /* WIRE_BODY_MAX bytes each */
-        unsigned char *reply;
-        size_t reply_len, reply_room; /* the record of the last answer */
+        struct buffer reply;     /* the record of the last answer */
 };
 
 /* Opens a second connection to the same daemon. Errors: as carrel_open(). */

@@ -8,10 +8,12 @@
  */
 #include "client/file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/file_error.h"
+#include "base/buffer.h"
 #include "client/answer.h"
 #include "client/connection.h"
 #include "client/exec.h"
@@ -93,38 +95,24 @@ file_stream_next(struct file_stream *s, int timeout_ms, const void **ret_bytes, 
 static int
 collect(struct file_stream *s, size_t max, char **ret, size_t *ret_len, struct error *e)
 {
-        size_t len = 0, room = 0, n = 0;
-        char *all = NULL, *grown;
+        struct buffer all = { 0 };
         const void *bytes = NULL;
-        int got;
+        size_t n = 0;
+        int got = 0, result = buffer_add(&all, NULL, 0, max);
 
-        while ((got = file_stream_next(s, -1, &bytes, &n, e)) == 1) {
-                if (n > max - len) {
-                        free(all);
-                        return fail_at(e, ERROR_FILE_TOO_LARGE, "path", "too_large",
-                                       "the answer is longer than %zu bytes", max);
-                }
-                if (len + n + 1 > room) {
-                        room = room * 2 > len + n + 1 ? room * 2 : len + n + 1;
-                        grown = realloc(all, room);
-                        if (!grown) {
-                                free(all);
-                                return fail(e, ERROR_NO_MEMORY, "no memory for the answer");
-                        }
-                        all = grown;
-                }
-                if (all && bytes)
-                        memcpy(all + len, bytes, n);
-                len += n;
+        while (result == 0 && (got = file_stream_next(s, -1, &bytes, &n, e)) != 0)
+                if (got < 0 || (result = buffer_add(&all, bytes, n, max)) < 0)
+                        break;
+        if (result == 0 && got == 0) {
+                *ret_len = all.len;
+                *ret = buffer_take(&all);
+                return 0;
         }
-        if (got < 0 || (!all && !(all = calloc(1, 1)))) {
-                free(all);
-                return got < 0 ? -1 : fail(e, ERROR_NO_MEMORY, "no memory for the answer");
-        }
-        all[len] = '\0';
-        *ret = all;
-        *ret_len = len;
-        return 0;
+        buffer_fini(&all);
+        if (result == -E2BIG)
+                return fail_at(e, ERROR_FILE_TOO_LARGE, "path", "too_large",
+                               "the answer is longer than %zu bytes", max);
+        return result < 0 ? fail(e, ERROR_NO_MEMORY, "no memory for the answer") : -1;
 }
 
 /* -- calls that only end ----------------------------------------------------------------------- */

@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "client/answer.h"
 #include "client/connection.h"
 #include "client/exec.h"
 
-enum { AT_ONCE = 64 * 1024, KEEP_DEFAULT = 16 << 20, FIRST_ROOM = 4096 };
+enum { AT_ONCE = 64 * 1024, KEEP_DEFAULT = 16 << 20 };
 
 static void
 begin_with_exec(struct carrel *c, const char *id, uint32_t exec)
@@ -28,8 +29,7 @@ begin_with_exec(struct carrel *c, const char *id, uint32_t exec)
 /* -- one call ---------------------------------------------------------------------------------- */
 
 struct kept {
-        char *bytes;
-        size_t len, room;
+        struct buffer text;
         uint64_t lost, next;
 };
 
@@ -48,23 +48,12 @@ struct running {
 static int
 keep(struct kept *k, const struct carrel_piece *p, size_t max, struct error *e)
 {
-        size_t n = p->len < max - k->len ? p->len : max - k->len;
+        size_t n = p->len < max - k->text.len ? p->len : max - k->text.len;
 
         k->lost += p->offset - k->next + (p->len - n);
         k->next = p->offset + p->len;
-        if (k->len + n + 1 > k->room) {
-                size_t room = k->room * 2 > k->len + n + FIRST_ROOM ? k->room * 2
-                                                                    : k->len + n + FIRST_ROOM;
-                char *grown = realloc(k->bytes, room);
-
-                if (!grown)
-                        return fail(e, ERROR_NO_MEMORY, "no memory for the command's output");
-                k->bytes = grown;
-                k->room = room;
-        }
-        if (n > 0)
-                memcpy(k->bytes + k->len, p->bytes, n);
-        k->len += n; /* lint: carrel_run() frees what both streams kept */
+        if (buffer_add(&k->text, p->bytes, n, max) < 0)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the command's output");
         return 0;
 }
 
@@ -134,12 +123,14 @@ make_result(struct running *r, struct carrel_result **ret, struct error *e)
                                  : *carrel_exec_end(r->x);
         result->exec = carrel_exec_number(r->x);
         result->timeout_ms = carrel_exec_timeout(r->x, &result->timeout_by);
-        result->out = arena_copy(answer_arena(result), r->kept[0].len > 0 ? r->kept[0].bytes : "",
-                                 r->kept[0].len);
-        result->err = arena_copy(answer_arena(result), r->kept[1].len > 0 ? r->kept[1].bytes : "",
-                                 r->kept[1].len);
-        result->out_len = r->kept[0].len;
-        result->err_len = r->kept[1].len;
+        result->out = arena_copy(answer_arena(result),
+                                 r->kept[0].text.len > 0 ? r->kept[0].text.bytes : "",
+                                 r->kept[0].text.len);
+        result->err = arena_copy(answer_arena(result),
+                                 r->kept[1].text.len > 0 ? r->kept[1].text.bytes : "",
+                                 r->kept[1].text.len);
+        result->out_len = r->kept[0].text.len;
+        result->err_len = r->kept[1].text.len;
         result->out_lost = r->kept[0].lost;
         result->err_lost = r->kept[1].lost;
         if (answer_check(answer_arena(result), e) < 0) {
@@ -197,8 +188,8 @@ carrel_run(struct carrel *c, const char *id, const struct carrel_command *comman
                 carrel_exec_free(r.x);
         if (result == 0)
                 add_denied(c, id, *ret);
-        free(r.kept[0].bytes);
-        free(r.kept[1].bytes);
+        buffer_fini(&r.kept[0].text);
+        buffer_fini(&r.kept[1].text);
         return result < 0 ? answer_fail(e, &inner) : 0;
 }
 

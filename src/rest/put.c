@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "codec/codec.h"
 #include "codec/encode.h"
 #include "rest/ask.h"
@@ -26,9 +27,8 @@ struct writing {
         struct file_put put;
         char path[FILE_PATH_MAX + 1];
         int is_opened, is_known; /* the channel is open; the length is known */
-        char *bytes;             /* a batch, or a chunked body */
-        size_t len, room;
-        int has_all; /* of the body */
+        struct buffer kept;      /* a batch, or a chunked body */
+        int has_all;             /* of the body */
 };
 
 static void
@@ -42,26 +42,14 @@ writing_fini(struct filer *f)
 {
         struct writing *w = (struct writing *)(void *)f;
 
-        free(w->bytes);
-        w->bytes = NULL;
+        buffer_fini(&w->kept);
 }
 
+/* The callers check how much is kept. */
 static int
 keep(struct writing *w, const void *bytes, size_t len)
 {
-        if (w->len + len > w->room) {
-                size_t room = w->room * 2 > w->len + len ? w->room * 2 : w->len + len;
-                char *more = realloc(w->bytes, room);
-
-                if (!more)
-                        return -1;
-                w->bytes = more;
-                w->room = room;
-        }
-        if (len > 0)
-                memcpy(w->bytes + w->len, bytes, len);
-        w->len += len;
-        return 0;
+        return buffer_add(&w->kept, bytes, len, SIZE_MAX - 1) < 0 ? -1 : 0;
 }
 
 static void
@@ -93,9 +81,9 @@ pass_head(struct writing *w)
 static void
 pass_collected(struct writing *w)
 {
-        w->put.len = w->len;
+        w->put.len = w->kept.len;
         pass_head(w);
-        pass(w, w->bytes, w->len);
+        pass(w, w->kept.bytes, w->kept.len);
         finish(w);
 }
 
@@ -136,7 +124,7 @@ put_body(struct exchange *x, const void *bytes, size_t len)
                 w->has_all = 1;
                 if (w->is_opened)
                         finish(w);
-        } else if (w->len + len > CHUNKED_MAX) {
+        } else if (w->kept.len + len > CHUNKED_MAX) {
                 (void)fail(&e, ERROR_REQUEST_TOO_LARGE,
                            "a body in chunks may have at most %d bytes; nothing was written",
                            CHUNKED_MAX);
@@ -144,7 +132,7 @@ put_body(struct exchange *x, const void *bytes, size_t len)
                                "its size is not limited.");
                 filer_fail(&w->filer, &e);
         } else if (len > 0) {
-                if (exchange_keep_body(x, w->len + len, &e) < 0) {
+                if (exchange_keep_body(x, w->kept.len + len, &e) < 0) {
                         filer_fail(&w->filer, &e);
                 } else if (keep(w, bytes, len) < 0) {
                         exchange_no_memory(x);
@@ -356,7 +344,7 @@ batch_opened(struct filer *f)
 {
         struct writing *w = (struct writing *)(void *)f;
 
-        pass(w, w->bytes, w->len);
+        pass(w, w->kept.bytes, w->kept.len);
         finish(w);
 }
 
