@@ -5,8 +5,8 @@
  * Room: cli (joining, program). Touches: fd (standard streams); host/try.h makes the attempts.
  * Knows how to print a report for people and for programs. Knows nothing of how each thing was
  * tried.
- * Theory: exit status 0 says that tier T1 is enforceable here, 1 that it is not. A missing limit
- * does not change it: limits warn by name.
+ * Theory: exit status 0 says that the tier of the standard provider is enforceable here, 1 that it
+ * is not. A missing limit does not change it: limits warn by name.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@
 #include "host/cgroups.h"
 #include "host/facts.h"
 #include "host/try.h"
+#include "spec/provider.h"
 #include "text/json.h"
 
 enum { EXIT_OURS = 125, EXIT_NOT_ENFORCEABLE = 1 };
@@ -32,10 +33,17 @@ static const struct paint colours = { "\033[32m", "\033[31m", "\033[2m", "\033[1
 static const struct paint plain = { "", "", "", "", "" };
 
 static const char *const headings[] = {
-        [HOST_NEED_T1] = "Isolation (tier T1: all of these are required)",
+        [HOST_NEED_TIER] = "all of these are required",
         [HOST_NEED_LIMIT] = "Limits (a run warns of each that is missing)",
         [HOST_NEED_EXTRA] = "Optional (a fallback is used, or one feature is unavailable)",
 };
+
+/* Of the provider that the attempts are for. */
+static const char *
+tier(void)
+{
+        return provider_find(PROVIDER_STANDARD)->tier;
+}
 
 static const char *const words[] = {
         [ATTEMPT_WORKS] = "yes", [ATTEMPT_FAILS] = "NO", [ATTEMPT_IDLE] = "-"
@@ -97,13 +105,17 @@ print_text(const struct host_facts *facts, const struct host_report *report)
         const struct paint *p = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? &colours : &plain;
 
         print_machine(facts, report);
-        for (unsigned need = HOST_NEED_T1; need <= HOST_NEED_EXTRA; need++) {
-                (void)printf("\n%s%s%s\n", p->bold, headings[need], p->off);
+        for (unsigned need = HOST_NEED_TIER; need <= HOST_NEED_EXTRA; need++) {
+                if (need == HOST_NEED_TIER)
+                        (void)printf("\n%sIsolation (tier %s: %s)%s\n", p->bold, tier(),
+                                     headings[need], p->off);
+                else
+                        (void)printf("\n%s%s%s\n", p->bold, headings[need], p->off);
                 for (size_t i = 0; i < report->count; i++)
                         if (report->results[i].row->need == need)
                                 print_result(&report->results[i], p);
         }
-        (void)printf("\n%sTier T1: %s%s%s\n", p->bold, report->is_t1 ? p->good : p->bad,
+        (void)printf("\n%sTier %s: %s%s%s\n", p->bold, tier(), report->has_tier ? p->good : p->bad,
                      report->why, p->off);
 }
 
@@ -183,7 +195,7 @@ print_json(const struct host_facts *facts, const struct host_report *report)
         json_open_map(&w);
         json_key(&w, "tier");
         json_open_map(&w);
-        json_member_bool(&w, "T1", report->is_t1);
+        json_member_bool(&w, tier(), report->has_tier);
         json_member_text(&w, "why", report->why);
         json_close_map(&w);
         write_host(&w, facts, report);
@@ -228,7 +240,7 @@ cmd_doctor(int argc, char **argv)
         }
         if (!a.is_json)
                 print_text(&facts, &report);
-        return report.is_t1 ? 0 : EXIT_NOT_ENFORCEABLE;
+        return report.has_tier ? 0 : EXIT_NOT_ENFORCEABLE;
 }
 
 static const struct option options[] = {

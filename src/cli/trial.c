@@ -30,7 +30,7 @@ static const char manifest[] = "---\nschema: sandbox/v1\nprovider: local\nconfig
 static const struct host_try row = {
         "whole_sandbox",
         "every step of a run, one after the other",
-        HOST_NEED_T1,
+        HOST_NEED_TIER,
         NULL,
         "see the step that fails with: carrel plan --steps; then report it with the output of "
         "carrel doctor --json",
@@ -107,7 +107,7 @@ trial_run(struct host_report *report)
         int ends[2], status = 0;
         pid_t pid;
 
-        if (!report->is_t1) {
+        if (!report->has_tier) {
                 host_report_add(report, &row, ATTEMPT_IDLE,
                                 "not tried: it needs what is missing above");
                 return;

@@ -24,6 +24,7 @@
 
 #include "base/scoped.h"
 #include "clock/clock.h"
+#include "spec/provider.h"
 
 enum { DEADLINE_MS = 5000 };
 
@@ -34,39 +35,39 @@ enum { DEADLINE_MS = 5000 };
 
 static const struct host_try tries[] = {
         /* required by every sandbox */
-        { "user_namespace", "the sandbox holds no right of the host", HOST_NEED_T1, attempt_user_ns,
-          USERNS_MEND, true },
-        { "mount_namespace", "a file tree of its own", HOST_NEED_T1, attempt_mount_ns,
+        { "user_namespace", "the sandbox holds no right of the host", HOST_NEED_TIER,
+          attempt_user_ns, USERNS_MEND, true },
+        { "mount_namespace", "a file tree of its own", HOST_NEED_TIER, attempt_mount_ns,
           "sudo sysctl -w user.max_mnt_namespaces=15000", true },
         { "pid_namespace", "sees and signals only its own processes; all end together",
-          HOST_NEED_T1, attempt_pid_ns, "sudo sysctl -w user.max_pid_namespaces=15000", true },
-        { "ipc_namespace", "shared memory and queues of its own", HOST_NEED_T1, attempt_ipc_ns,
+          HOST_NEED_TIER, attempt_pid_ns, "sudo sysctl -w user.max_pid_namespaces=15000", true },
+        { "ipc_namespace", "shared memory and queues of its own", HOST_NEED_TIER, attempt_ipc_ns,
           "sudo sysctl -w user.max_ipc_namespaces=15000", true },
-        { "uts_namespace", "does not learn the host's name", HOST_NEED_T1, attempt_uts_ns,
+        { "uts_namespace", "does not learn the host's name", HOST_NEED_TIER, attempt_uts_ns,
           "sudo sysctl -w user.max_uts_namespaces=15000", true },
-        { "cgroup_namespace", "does not learn the host's control groups", HOST_NEED_T1,
+        { "cgroup_namespace", "does not learn the host's control groups", HOST_NEED_TIER,
           attempt_cgroup_ns, "sudo sysctl -w user.max_cgroup_namespaces=15000", true },
-        { "net_namespace", "no way out to any network", HOST_NEED_T1, attempt_net_ns,
+        { "net_namespace", "no way out to any network", HOST_NEED_TIER, attempt_net_ns,
           "sudo sysctl -w user.max_net_namespaces=15000", true },
-        { "loopback", "its own 127.0.0.1 works", HOST_NEED_T1, attempt_loopback,
+        { "loopback", "its own 127.0.0.1 works", HOST_NEED_TIER, attempt_loopback,
           "let a user namespace configure its own network (CAP_NET_ADMIN inside it)", true },
-        { "fresh_proc", "/proc shows only its own processes", HOST_NEED_T1, attempt_proc,
+        { "fresh_proc", "/proc shows only its own processes", HOST_NEED_TIER, attempt_proc,
           "unmount whatever covers parts of /proc, or start outside the container", true },
-        { "pivot_root", "the host's file tree is out of reach", HOST_NEED_T1, attempt_pivot_root,
+        { "pivot_root", "the host's file tree is out of reach", HOST_NEED_TIER, attempt_pivot_root,
           "start from a root that is a mount (not an initramfs)", true },
-        { "tmpfs", "private /tmp and /dev/shm with a size", HOST_NEED_T1, attempt_tmpfs,
+        { "tmpfs", "private /tmp and /dev/shm with a size", HOST_NEED_TIER, attempt_tmpfs,
           "use a kernel with CONFIG_TMPFS", true },
-        { "mount_api", "directories are shown by descriptor, read-only", HOST_NEED_T1,
+        { "mount_api", "directories are shown by descriptor, read-only", HOST_NEED_TIER,
           attempt_mount_api, KERNEL_MEND("5.12"), true },
-        { "seccomp", "system calls outside the list are refused", HOST_NEED_T1, attempt_seccomp,
+        { "seccomp", "system calls outside the list are refused", HOST_NEED_TIER, attempt_seccomp,
           "use a kernel with CONFIG_SECCOMP_FILTER", true },
-        { "no_new_privs", "setuid programs give nothing", HOST_NEED_T1, attempt_no_new_privs,
+        { "no_new_privs", "setuid programs give nothing", HOST_NEED_TIER, attempt_no_new_privs,
           KERNEL_MEND("3.5"), true },
-        { "landlock", "a second wall behind the mounts", HOST_NEED_T1, attempt_landlock,
+        { "landlock", "a second wall behind the mounts", HOST_NEED_TIER, attempt_landlock,
           "add landlock to the list in lsm= on the kernel's command line (kernel 5.13 or later), "
           "and restart",
           true },
-        { "rlimit", "core files and open files are limited", HOST_NEED_T1, attempt_rlimit,
+        { "rlimit", "core files and open files are limited", HOST_NEED_TIER, attempt_rlimit,
           "let the process lower its own limits (setrlimit, prlimit64)", true },
         /* limits: without one of these the run warns by name */
         { "limit_memory", "limits.memory_mb", HOST_NEED_LIMIT, attempt_memory,
@@ -140,9 +141,11 @@ struct answer {
 const char *
 host_need_name(enum host_need need)
 {
-        static const char *const names[] = { "T1", "limit", "extra" };
+        static const char *const names[] = {
+                [HOST_NEED_LIMIT] = "limit", [HOST_NEED_EXTRA] = "extra"
+        };
 
-        return names[need];
+        return need == HOST_NEED_TIER ? provider_find(PROVIDER_STANDARD)->tier : names[need];
 }
 
 /* -- one child --------------------------------------------------------------------------------- */
@@ -305,19 +308,19 @@ host_report_judge(struct host_report *report)
 {
         char missing[384] = "", warning[384] = "";
 
-        report->is_t1 = true;
+        report->has_tier = true;
         for (size_t i = 0; i < report->count; i++) {
                 const struct host_try_result *r = &report->results[i];
-                char *list = r->row->need == HOST_NEED_T1 ? missing : warning;
+                char *list = r->row->need == HOST_NEED_TIER ? missing : warning;
                 size_t used = strlen(list);
 
                 if (r->result != ATTEMPT_FAILS || r->row->need == HOST_NEED_EXTRA)
                         continue;
-                report->is_t1 = report->is_t1 && r->row->need != HOST_NEED_T1;
+                report->has_tier = report->has_tier && r->row->need != HOST_NEED_TIER;
                 (void)snprintf(list + used, sizeof missing - used, "%s%s", used ? ", " : "",
                                r->row->name);
         }
-        if (!report->is_t1)
+        if (!report->has_tier)
                 (void)snprintf(report->why, sizeof report->why, "refused, because this fails: %s",
                                missing);
         else if (warning[0])

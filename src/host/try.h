@@ -17,7 +17,7 @@
 
 /* What depends on a mechanism. */
 enum host_need {
-        HOST_NEED_T1,    /* required: without it no sandbox starts (fail closed) */
+        HOST_NEED_TIER,  /* required: without it no sandbox starts (fail closed) */
         HOST_NEED_LIMIT, /* without it a limit only warns, by name */
         HOST_NEED_EXTRA  /* optional: without it one feature refuses, or a fallback is used */
 };
@@ -44,7 +44,7 @@ struct host_try_result {
 struct host_report {
         struct host_try_result results[HOST_TRIES_MAX];
         size_t count;
-        bool is_t1;
+        bool has_tier;
         char why[512];              /* one sentence: the verdict and its reason */
         const char *container;      /* "docker", "podman", "kubernetes", "container", or NULL */
         const char *container_help; /* the options its runtime needs, or NULL */
@@ -68,9 +68,9 @@ int host_try_one(const struct host_facts *facts, const struct host_try *row, int
 void host_report_add(struct host_report *report, const struct host_try *row,
                      enum attempt_result result, const char *detail);
 
-/* Judges the results in *report: fills is_t1 and why. */
+/* Judges the results in *report: fills has_tier and why. */
 void host_report_judge(struct host_report *report);
 
-const char *host_need_name(enum host_need need); /* "T1", "limit", "extra" */
+const char *host_need_name(enum host_need need); /* its tier ("T1"), "limit", "extra" */
 
 #endif

@@ -57,23 +57,23 @@ counts_silence_as_failure(void **state)
                 enum attempt_result result;
                 const char *detail, *mend;
         } cases[] = {
-                { { "hangs", "", HOST_NEED_T1, hangs, "row", false },
+                { { "hangs", "", HOST_NEED_TIER, hangs, "row", false },
                   ATTEMPT_FAILS,
                   "no answer before the deadline",
                   "row" },
-                { { "dies", "", HOST_NEED_T1, dies, "row", false },
+                { { "dies", "", HOST_NEED_TIER, dies, "row", false },
                   ATTEMPT_FAILS,
                   "the attempt was killed by signal 9",
                   "row" },
-                { { "leaves", "", HOST_NEED_T1, leaves, "row", false },
+                { { "leaves", "", HOST_NEED_TIER, leaves, "row", false },
                   ATTEMPT_FAILS,
                   "the attempt ended without an answer",
                   "row" },
-                { { "works", "", HOST_NEED_T1, works, "row", false },
+                { { "works", "", HOST_NEED_TIER, works, "row", false },
                   ATTEMPT_WORKS,
                   "as told",
                   "" },
-                { { "fails", "", HOST_NEED_T1, fails_with_a_better_command, "row", false },
+                { { "fails", "", HOST_NEED_TIER, fails_with_a_better_command, "row", false },
                   ATTEMPT_FAILS,
                   "opening: Operation not permitted",
                   "better" },
@@ -94,7 +94,7 @@ counts_silence_as_failure(void **state)
 static void
 draws_the_line(void **state)
 {
-        static const struct host_try need_t1 = { "wall", "", HOST_NEED_T1, works, "", false };
+        static const struct host_try need_t1 = { "wall", "", HOST_NEED_TIER, works, "", false };
         static const struct host_try need_limit = {
                 "limit", "", HOST_NEED_LIMIT, works, "", false
         };
@@ -103,7 +103,7 @@ draws_the_line(void **state)
         };
         static const struct {
                 enum attempt_result t1, limit, extra;
-                bool is_t1;
+                bool has_tier;
                 const char *why;
         } cases[] = {
                 { ATTEMPT_WORKS, ATTEMPT_WORKS, ATTEMPT_WORKS, true,
@@ -129,7 +129,7 @@ draws_the_line(void **state)
                 report.results[2] =
                         (struct host_try_result){ .row = &need_extra, .result = cases[i].extra };
                 host_report_judge(&report);
-                assert_int_equal(report.is_t1, cases[i].is_t1);
+                assert_int_equal(report.has_tier, cases[i].has_tier);
                 assert_string_equal(report.why, cases[i].why);
         }
 }

@@ -78,7 +78,8 @@ send_begin(struct sandbox *s, int take_end, int take_listener, int take_director
         int fds[BOX_SOURCES_AT + SOURCES_MAX] = { take_end, take_listener, take_directory };
         struct wire_box_begin begin = { .deadline_ms = s->row.deadline_ms,
                                         .keep_bytes = OUTPUT_KEPT,
-                                        .cpu_count = k->host.facts.cpu_count };
+                                        .cpu_count = k->host.facts.cpu_count,
+                                        .engine = (uint16_t)s->prepared->engine };
         size_t len;
 
         (void)memccpy(begin.id, s->id, '\0', sizeof begin.id - 1);

@@ -16,6 +16,7 @@
 #include "keeper/sandbox.h"
 #include "plan/refuse.h"
 #include "plan/wall.h"
+#include "spec/provider.h"
 #include "text/tree_pack.h"
 
 /* -- denials ----------------------------------------------------------------------------------- */
@@ -129,9 +130,11 @@ network_of(struct arena *a, const struct record *r)
 
 /* The manifest of a sandbox that was created without one. */
 static const struct node config = { .kind = NODE_MAP, .key = "config" };
-static const struct node provider = {
-        .kind = NODE_STRING, .key = "provider", .text = "local", .len = 5, .next = &config
-};
+static const struct node provider = { .kind = NODE_STRING,
+                                      .key = "provider",
+                                      .text = PROVIDER_STANDARD,
+                                      .len = sizeof PROVIDER_STANDARD - 1,
+                                      .next = &config };
 static const struct node standard = { .kind = NODE_MAP, .first = &provider, .len = 2 };
 
 /* Does the current block already list each wanted destination, word for word? */

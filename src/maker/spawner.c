@@ -30,12 +30,14 @@
 #include <unistd.h>
 
 #include "box/box.h"
+#include "box/fake/fake.h"
 #include "box/ns/ns.h"
 #include "guest/command.h"
 #include "maker/lease.h"
 #include "maker/prepared.h"
 #include "plan/pack.h"
 #include "seal/seal.h"
+#include "spec/provider.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -107,14 +109,57 @@ test_number(const char *name, unsigned otherwise)
 #endif
 }
 
+/* An engine runs with descriptors FIRST (to the maker) and FIRST + 1 (to pid 1), if it has them. */
+static struct engine *
+open_ns(const struct wire_box_begin *begin)
+{
+        const struct ns_start start = {
+                .maker = FIRST,
+                .guest = FIRST + 1,
+                .is_one = (begin->flags & BOX_BEGIN_ONE) != 0,
+                .spare_idle_ms = test_number("CARREL_TEST_SPARE_IDLE_MS", NS_SPARE_IDLE_MS),
+                .has_no_groups = test_number("CARREL_TEST_BOX_GROUPS", 1) == 0,
+        };
+
+        return ns_open(&start);
+}
+
+#ifdef CARREL_TEST_LAYERS
+static struct engine *
+open_fake(const struct wire_box_begin *begin)
+{
+        const char *script = getenv("CARREL_TEST_FAKE");
+
+        (void)begin;
+        return fake_open(script ? script : "");
+}
+#endif
+
+static const struct {
+        struct engine *(*open)(
+                const struct wire_box_begin *begin); /* NULL: this build has no such engine */
+        unsigned has_maker; /* executes the plan, in a process of its own */
+} engines[] = {
+        [PROVIDER_ENGINE_NS] = { open_ns, 1 },
+#ifdef CARREL_TEST_LAYERS
+        [PROVIDER_ENGINE_FAKE] = { open_fake, 0 },
+#endif
+        [PROVIDER_ENGINE_NONE] = { NULL, 0 },
+};
+
+/* The row of a request; PROVIDER_ENGINE_NONE for a number that this build does not know. */
+static unsigned
+engine_of(const struct wire_box_begin *begin)
+{
+        return begin->engine < sizeof engines / sizeof *engines ? begin->engine
+                                                                : PROVIDER_ENGINE_NONE;
+}
+
 /* `keepers`: its keeper, and then its listener and directory, if any. */
 static _Noreturn void
 be_box(const struct spawner *s, const struct wire_box_begin *begin, const struct beginning *b,
        const int *keepers, size_t keeper_count, const int *sources, size_t source_count)
 {
-        struct ns_start ns = { .maker = FIRST,
-                               .guest = FIRST + 1,
-                               .is_one = (begin->flags & BOX_BEGIN_ONE) != 0 };
         struct box_start start = { .begin = *begin,
                                    .keeper = FIRST + 2,
                                    .listener = keeper_count > 1 ? FIRST + 3 : -1,
@@ -132,10 +177,8 @@ be_box(const struct spawner *s, const struct wire_box_begin *begin, const struct
                 }
         start.floors = floors;
         start.protocol = test_number("CARREL_TEST_BOX_PROTOCOL", BOX_PROTOCOL);
-        ns.spare_idle_ms = test_number("CARREL_TEST_SPARE_IDLE_MS", NS_SPARE_IDLE_MS);
         start.overdue_ms = test_number("CARREL_TEST_OVERDUE_MS", BOX_OVERDUE_MS);
-        ns.has_no_groups = test_number("CARREL_TEST_BOX_GROUPS", 1) == 0;
-        start.engine = ns_open(&ns);
+        start.engine = engines[engine_of(begin)].open(begin);
         if (keep_only(fds, count) < 0)
                 _exit(EXIT_BROKEN);
         /* the plan is not for this process, and the pages are its own */
@@ -145,7 +188,7 @@ be_box(const struct spawner *s, const struct wire_box_begin *begin, const struct
         if (getpriority(PRIO_PROCESS, 0) > 0)
                 /* it enforces limits on a payload with normal priority */
                 (void)setpriority(PRIO_PROCESS, 0, 0);
-        if (seal_privileges(ns.is_one ? SEAL_ONE : SEAL_BOX, &step) < 0)
+        if (seal_privileges((begin->flags & BOX_BEGIN_ONE) != 0 ? SEAL_ONE : SEAL_BOX, &step) < 0)
                 _exit(EXIT_BROKEN);
         box_serve(&start);
 }
@@ -213,22 +256,28 @@ static int
 begin(const struct spawner *s, struct wire_message *m, int *ret_status)
 {
         struct beginning b = { { -1, -1 }, { -1, -1 } };
-        pid_t maker, box = -1;
+        pid_t maker = -1, box = -1;
+        unsigned engine;
 
         if (m->kind != WIRE_BOX_BEGIN || m->len <= sizeof(struct wire_box_begin) ||
             m->fd_count < FD_SOURCES)
+                return 0;
+        engine = engine_of((const void *)s->bytes);
+        if (!engines[engine].open)
                 return 0;
         if (open_pairs(&b) < 0) {
                 close_pairs(&b);
                 return 0;
         }
-        prepared_refresh();
-        maker = fork();
+        if (engines[engine].has_maker) {
+                prepared_refresh();
+                maker = fork();
+        }
         if (maker == 0) {
                 *ret_status = be_maker(s, m, &b);
                 return 1;
         }
-        if (maker > 0)
+        if (maker > 0 || !engines[engine].has_maker)
                 box = fork();
         if (box == 0)
                 be_box(s, (const void *)s->bytes, &b, m->fds, FD_SOURCES, m->fds + FD_SOURCES,

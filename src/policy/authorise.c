@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "policy/host_destination.h"
+#include "spec/provider.h"
 #include "spec/section.h"
 
 enum { POLICIES_MAX = 64 };
@@ -683,7 +684,7 @@ find_provider(struct asking *a)
         if (!provider) {
                 a->hint = "Write: provider: local. `carrel providers` lists the providers of this "
                           "host.";
-                if (host_provider_is_reserved(a->spec->provider))
+                if (provider_is_reserved(a->spec->provider))
                         a->hint = "AIP-36 describes this provider, and this version of Carrel does "
                                   "not implement it. Write: provider: local";
                 refuse(a, ERROR_PROVIDER_UNKNOWN, "provider", "", a->spec->provider_place,

@@ -13,6 +13,7 @@
 
 #include "policy/host_fields.h"
 #include "policy/host_rules.h"
+#include "spec/provider.h"
 
 struct joining {
         struct arena *arena;
@@ -92,11 +93,11 @@ add_local(struct joining *j)
                 .kind = NODE_BOOL, .text = "true", .len = 4, .boolean = true, .key = "isolated"
         };
         static const struct node local = {
-                .kind = NODE_MAP, .first = &isolated, .len = 1, .key = "local"
+                .kind = NODE_MAP, .first = &isolated, .len = 1, .key = PROVIDER_STANDARD
         };
-        static const struct node providers = { .kind = NODE_MAP, .first = &local, .len = 1 };
+        static const struct node list = { .kind = NODE_MAP, .first = &local, .len = 1 };
 
-        return add_member(j, "providers", &providers) ? 0 : -1;
+        return add_member(j, "providers", &list) ? 0 : -1;
 }
 
 static int

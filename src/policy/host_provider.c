@@ -12,29 +12,29 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const reserved[] = {
-        "local", "mastra-e2b", "mastra-modal", "mastra-daytona", "mastra-blaxel", "node-permission",
-};
+#include "spec/provider.h"
 
 struct ability_row {
         const char *name;
         size_t offset;   /* of a bool in struct host_ability */
+        unsigned bit;    /* enum provider_ability */
         bool is_assumed; /* counts as present if a registration does not mention it */
 };
 
 static const struct ability_row abilities[] = {
-        { "isolated", offsetof(struct host_ability, is_isolated), false },
-        { "mounts", offsetof(struct host_ability, can_mount), true },
-        { "pause", offsetof(struct host_ability, can_pause), true },
-        { "timeout", offsetof(struct host_ability, caps_time), true },
-        { "memory", offsetof(struct host_ability, caps_memory), true },
-        { "cpu", offsetof(struct host_ability, caps_cpu), true },
-        { "cpu_millicores", offsetof(struct host_ability, caps_millicores), true },
-        { "pids", offsetof(struct host_ability, caps_pids), true },
-        { "open_files", offsetof(struct host_ability, caps_files), true },
-        { "io", offsetof(struct host_ability, caps_io), true },
-        { "disk", offsetof(struct host_ability, caps_disk), true },
-        { "output", offsetof(struct host_ability, caps_output), true },
+        { "isolated", offsetof(struct host_ability, is_isolated), PROVIDER_ISOLATES, false },
+        { "mounts", offsetof(struct host_ability, can_mount), PROVIDER_MOUNTS, true },
+        { "pause", offsetof(struct host_ability, can_pause), PROVIDER_PAUSES, true },
+        { "timeout", offsetof(struct host_ability, caps_time), PROVIDER_TIME, true },
+        { "memory", offsetof(struct host_ability, caps_memory), PROVIDER_MEMORY, true },
+        { "cpu", offsetof(struct host_ability, caps_cpu), PROVIDER_CPU, true },
+        { "cpu_millicores", offsetof(struct host_ability, caps_millicores), PROVIDER_MILLICORES,
+          true },
+        { "pids", offsetof(struct host_ability, caps_pids), PROVIDER_PIDS, true },
+        { "open_files", offsetof(struct host_ability, caps_files), PROVIDER_FILES, true },
+        { "io", offsetof(struct host_ability, caps_io), PROVIDER_IO, true },
+        { "disk", offsetof(struct host_ability, caps_disk), PROVIDER_DISK, true },
+        { "output", offsetof(struct host_ability, caps_output), PROVIDER_OUTPUT, true },
 };
 
 enum { ABILITY_COUNT = sizeof abilities / sizeof abilities[0] };
@@ -48,13 +48,21 @@ flag_of(struct host_ability *can, size_t row)
         return (bool *)(void *)((char *)can + abilities[row].offset);
 }
 
-bool
-host_provider_is_reserved(const char *id)
+struct host_ability
+host_ability_of(const struct provider *provider, const struct host_ability *machine)
 {
-        for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
-                if (strcasecmp(reserved[i], id) == 0)
-                        return true;
-        return false;
+        struct host_ability can = { .tier = provider->tier, .egress = HOST_EGRESS_CLOSED };
+        struct host_ability has = *machine;
+
+        for (size_t i = 0; i < ABILITY_COUNT; i++)
+                *flag_of(&can, i) =
+                        (provider->has & abilities[i].bit) != 0 ||
+                        ((provider->if_host & abilities[i].bit) != 0 && *flag_of(&has, i));
+        if ((provider->has & PROVIDER_EGRESS) != 0)
+                can.egress = HOST_EGRESS_LISTED;
+        else if ((provider->if_host & PROVIDER_EGRESS) != 0)
+                can.egress = machine->egress;
+        return can;
 }
 
 const struct host_provider *
@@ -103,7 +111,7 @@ int
 host_provider_register(struct host_providers *p, struct arena *arena, const char *id,
                        const struct host_ability *can, struct error *e)
 {
-        if (host_provider_is_reserved(id))
+        if (provider_is_reserved(id))
                 return fail_at(e, ERROR_PROVIDER_CONFLICT, "providers", "enumerated",
                                "\"%.64s\" is one of the provider ids that AIP-36 reserves", id);
         return add(p, arena, id, can, e);
@@ -113,7 +121,7 @@ int
 host_provider_describe(struct host_providers *p, struct arena *arena, const char *id,
                        const struct host_ability *can, struct error *e)
 {
-        if (!host_provider_is_reserved(id) || !id_is_well_formed(id))
+        if (!provider_is_reserved(id) || !id_is_well_formed(id))
                 return fail_at(e, ERROR_PROVIDER_CONFLICT, "providers", "enumerated",
                                "\"%.64s\" is none of the provider ids that AIP-36 reserves", id);
         return add(p, arena, id, can, e);

@@ -44,9 +44,6 @@ struct host_providers {
         size_t count;
 };
 
-/* Is it one of the six ids of AIP-36, ignoring case? */
-bool host_provider_is_reserved(const char *id);
-
 /* The provider with exactly this id, or NULL. */
 const struct host_provider *host_provider_find(const struct host_providers *p, const char *id);
 
@@ -75,6 +72,14 @@ int host_ability_read(struct arena *arena, const struct node *n, const char *pat
  * a machine.
  */
 void host_ability_bound(struct host_ability *can, const struct host_ability *real);
+
+/*
+ * What a provider with an engine can do on a machine with the abilities `machine`: its row of
+ * spec/provider.h.
+ */
+struct provider;
+struct host_ability host_ability_of(const struct provider *provider,
+                                    const struct host_ability *machine);
 
 /*
  * The abilities of `provider` as "isolated", "timeout", ..., one per index, for people and

@@ -13,6 +13,7 @@
 
 #include "egress/address.h"
 #include "policy/host_fields.h"
+#include "spec/provider.h"
 #include "spec/section.h"
 #include "text/nearest.h"
 
@@ -582,22 +583,24 @@ host_rules_read(struct arena *arena, const struct node *root, const char *princi
 }
 
 int
-host_rules_default(struct arena *arena, const struct host_ability *local, const char *principal,
+host_rules_default(struct arena *arena, const struct host_ability *machine, const char *principal,
                    struct host_rules **ret, struct error *e)
 {
+        const struct provider *standard = provider_find(PROVIDER_STANDARD);
+        struct host_ability can = host_ability_of(standard, machine);
         struct host_rules *rules = rules_new(arena, principal);
 
         if (!rules)
                 return out_of_memory(e);
-        if (host_provider_describe(&rules->providers, arena, "local", local, e) < 0)
+        if (host_provider_describe(&rules->providers, arena, standard->id, &can, e) < 0)
                 return -1;
         rules->tool_roots = host_tool_roots;
         *ret = rules;
         return 0;
 }
 
-void
-host_rules_bound(struct host_rules *rules, const char *id, const struct host_ability *real)
+static void
+bound(struct host_rules *rules, const char *id, const struct host_ability *real)
 {
         for (size_t i = 0; i < rules->providers.count; i++)
                 if (strcmp(rules->providers.items[i].id, id) == 0)
@@ -749,4 +752,15 @@ host_mount_path(const struct host_rules *rules, const struct spec_mount *mount)
                 return path && path->kind == NODE_STRING ? path->text : NULL;
         }
         return NULL;
+}
+
+void
+host_rules_bound(struct host_rules *rules, const struct host_ability *machine)
+{
+        for (size_t i = 0; i < provider_count; i++) {
+                const struct host_ability can = host_ability_of(&providers[i], machine);
+
+                if (providers[i].engine != PROVIDER_ENGINE_NONE)
+                        bound(rules, providers[i].id, &can);
+        }
 }

@@ -72,12 +72,12 @@ struct host_rules {
 extern const struct spec_names host_tool_roots;
 
 /*
- * The rules of a machine without a host file: manifests are untrusted, `local` is the only provider
- * and has the given abilities, tools may come from /opt, /usr/local and /nix/store, nothing else is
- * permitted. `principal` is copied. Errors: ERROR_NO_MEMORY.
+ * The rules of a machine without a host file: manifests are untrusted, the standard provider is
+ * the only one, `machine` is what this machine can enforce, tools may come from /opt, /usr/local
+ * and /nix/store, nothing else is permitted. `principal` is copied. Errors: ERROR_NO_MEMORY.
  */
-int host_rules_default(struct arena *arena, const struct host_ability *local, const char *principal,
-                       struct host_rules **ret, struct error *e);
+int host_rules_default(struct arena *arena, const struct host_ability *machine,
+                       const char *principal, struct host_rules **ret, struct error *e);
 
 /*
  * Reads a host file's tree; borrows it for as long as the rules live. `principal` is used if the
@@ -91,10 +91,10 @@ int host_rules_read(struct arena *arena, const struct node *root, const char *pr
 bool host_resolver_check(const char *text);
 
 /*
- * Removes from the provider `id`, if it is registered, the abilities that the machine does not
- * have.
+ * Removes from each registered provider that has an engine here the abilities that it does not have
+ * on this machine (host_ability_of()).
  */
-void host_rules_bound(struct host_rules *rules, const char *id, const struct host_ability *real);
+void host_rules_bound(struct host_rules *rules, const struct host_ability *machine);
 
 /*
  * Adds what a SECRETS.md declares. If the host file has the same ref, its reveal, bindings and

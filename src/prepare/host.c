@@ -38,7 +38,6 @@ prepare_local_ability(const struct host_facts *facts, bool can_pause)
         bool has_namespaces = facts->has_user_ns || facts->is_privileged;
 
         return (struct host_ability){
-                .tier = "T1",
                 /* without a wall the network stays closed */
                 .egress = facts->has_wall ? HOST_EGRESS_LISTED : HOST_EGRESS_CLOSED,
                 .is_isolated = has_namespaces && facts->has_seccomp,
@@ -130,7 +129,7 @@ prepare_host_read(struct prepare_host *host, const void *packed, size_t len, boo
         if ((host->tree ? host_rules_read(&host->arena, host->tree, principal, &host->rules, e)
                         : host_rules_default(&host->arena, &real, principal, &host->rules, e)) < 0)
                 return -1;
-        host_rules_bound(host->rules, "local", &real);
+        host_rules_bound(host->rules, &real);
         host->rules->allow = allow && allow->kind == NODE_STRING ? allow->text : NULL;
         if (!host->rules->secrets_file)
                 host->rules->secrets_file = getenv("CARREL_SECRETS_FILE");

@@ -287,7 +287,7 @@ host_file_load(struct arena *arena, const char *name, const struct host_ability 
                 return -1;
         }
         if (!name || (flags & HOST_FILE_BOUND))
-                host_rules_bound(ret->rules, "local", real);
+                host_rules_bound(ret->rules, real);
         ret->rules->allow = allow_words(arena, name, flags);
         if (!ret->rules->secrets_file)
                 ret->rules->secrets_file = getenv("CARREL_SECRETS_FILE");

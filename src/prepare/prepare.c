@@ -20,6 +20,7 @@
 #include "prepare/reach.h"
 #include "prepare/verdict.h"
 #include "sandbox/gitconfig.h"
+#include "spec/provider.h"
 #include "volume/volume.h"
 
 enum { ARENA_MAX = 64 << 20, PATH_ROOM = 4096 };
@@ -120,9 +121,11 @@ prepare_limits(const struct prepare_host *host, uint32_t caller_uid)
 /* -- judging a tree ---------------------------------------------------------------------------- */
 
 static const struct node standard_config = { .kind = NODE_MAP, .key = "config" };
-static const struct node standard_provider = {
-        .kind = NODE_STRING, .key = "provider", .text = "local", .len = 5, .next = &standard_config
-};
+static const struct node standard_provider = { .kind = NODE_STRING,
+                                               .key = "provider",
+                                               .text = PROVIDER_STANDARD,
+                                               .len = sizeof PROVIDER_STANDARD - 1,
+                                               .next = &standard_config };
 static const struct node standard = { .kind = NODE_MAP, .first = &standard_provider, .len = 2 };
 
 static enum manifest_kind
@@ -605,15 +608,49 @@ fail_without_engine(const struct spec *spec, struct error *e)
                       reference ? reference : "", reference ? " was not asked for" : "");
         e->line = spec->provider_place.line;
         e->column = spec->provider_place.column;
-        error_hint(e, "This build only runs `provider: local`.");
+        error_hint(e, "This build only runs `provider: " PROVIDER_STANDARD "`.");
         return -1;
 }
+
+/* Makes the plan of a provider's sandbox. */
+typedef int build_plan(const struct prepare_host *host, const struct prepare_request *request,
+                       struct prepared *p, struct error *e);
+
+#ifdef CARREL_TEST_LAYERS
+/* The sources are checked; no step is done. */
+static int
+plan_nothing(const struct prepare_host *host, const struct prepare_request *request,
+             struct prepared *p, struct error *e)
+{
+        struct plan *none = arena_new(p->plans, struct plan);
+
+        if (!none)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a plan");
+        if (walk(host, request, p, e) < 0)
+                return -1;
+        *none = *p->plan;
+        none->step_count = 0;
+        p->plan = none;
+        return 0;
+}
+#endif
+
+static build_plan *const builders[] = {
+        [PROVIDER_ENGINE_NS] = walk,
+#ifdef CARREL_TEST_LAYERS
+        [PROVIDER_ENGINE_FAKE] = plan_nothing,
+#endif
+        [PROVIDER_ENGINE_NONE] = NULL,
+};
 
 int
 prepare_plan(const struct prepare_host *host, const struct prepare_request *request,
              struct prepared *p, struct error *e)
 {
-        if (strcmp(p->spec->provider, "local") != 0)
+        const struct provider *provider = provider_find(p->spec->provider);
+
+        p->engine = provider ? provider->engine : PROVIDER_ENGINE_NONE;
+        if (!builders[p->engine] || (p->is_short && p->engine != PROVIDER_ENGINE_NS))
                 return fail_without_engine(p->spec, e);
         prepared_release(p);
         if (!p->is_short)
@@ -622,7 +659,7 @@ prepare_plan(const struct prepare_host *host, const struct prepare_request *requ
         p->sources = arena_new(p->plans, struct sources);
         if (!p->sources)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a plan");
-        if (walk(host, request, p, e) < 0)
+        if (builders[p->engine](host, request, p, e) < 0)
                 return -1;
         p->cwd = arena_text(&p->arena, p->plan->cwd);
         p->cpu = p->plan->cpu;

@@ -23,6 +23,7 @@
 #include "sandbox/environment.h"
 #include "sandbox/sources.h"
 #include "secret/bind.h"
+#include "spec/provider.h"
 #include "spec/spec.h"
 
 #define PREPARE_UID_ANY UINT32_MAX
@@ -60,6 +61,7 @@ struct prepared {
         const struct runtime *runtime;  /* or NULL; the host's */
         const char *cwd;                /* inside; after prepare_plan() */
         enum plan_cpu cpu;              /* after prepare_plan() */
+        enum provider_engine engine;    /* what runs it; after prepare_plan() */
         uint64_t disk_floor_mb;         /* after prepare_plan() */
         /* the fields below are valid from prepare_plan() to prepared_release() */
         struct arena plan_arena, *plans; /* `plans`: the arena that holds the plan */

@@ -60,7 +60,7 @@ set_of(enum map map)
         case MOUNT:
                 return mount_item.members;
         case CONFIG:
-                return provider_find("local")->config;
+                return provider_find(PROVIDER_STANDARD)->config;
         case CARREL:
                 return &carrel_set;
         case CARREL_LIMITS:
@@ -226,7 +226,7 @@ static const struct {
         const char *name, *value;
 } examples[] = {
         { "schema", "sandbox/v1" },
-        { "provider", "local" },
+        { "provider", PROVIDER_STANDARD },
         { "config", "{}" },
         { "id", "\"@me/demo\"" },
         { "version", "\"1.0.0\"" },

@@ -127,7 +127,7 @@ provider_visit(const struct visit *v, size_t i)
 
         (void)snprintf(title, sizeof title, "`config` of `%s`", providers[i].id);
         (void)snprintf(intro, sizeof intro, "%s%s Destroyed: %s.%s",
-                       strcmp(providers[i].id, "local") == 0
+                       providers[i].engine != PROVIDER_ENGINE_NONE
                                ? ""
                                : "Not implemented in this version: such a manifest is checked, and "
                                  "not run. ",

@@ -1,13 +1,15 @@
 /*
- * spec/provider.c - the provider ids that AIP-36 reserves, and the settings of each.
+ * spec/provider.c - the table of providers.
  *
  * Room: spec (deciding, pure). Touches: nothing.
- * Knows which settings each accepts. Knows nothing of which ids this host has.
+ * Knows which settings each accepts, and what each can enforce. Knows nothing of which ids this
+ * host has.
  */
 #include "spec/provider.h"
 
 #include <string.h>
 
+#include "spec/field.h"
 #include "spec/section.h"
 #include "text/nearest.h"
 
@@ -65,13 +67,31 @@ static const struct field_set blaxel_set = { FIELD_SET(blaxel_rows), .code = ERR
 
 /* If the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
 const struct provider providers[] = {
-        { "local", &local_set, "workspace-close",
-          "Carrel's own engine on this machine, isolated by the kernel." },
-        { "mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class." },
-        { "mastra-modal", &modal_set, NULL, "Modal through Mastra's class." },
-        { "mastra-daytona", &daytona_set, NULL, "Daytona through Mastra's class." },
-        { "mastra-blaxel", &blaxel_set, "tool-result", "Blaxel through Mastra's class." },
-        { "node-permission", NULL, "tool-result", "Node's --permission inside the local engine." },
+        { PROVIDER_STANDARD, &local_set, "workspace-close",
+          "Carrel's own engine on this machine, isolated by the kernel.", PROVIDER_ENGINE_NS, "T1",
+          /* pids: by group, else by RLIMIT_NPROC, which the box's own user namespace counts. disk:
+           * private file systems have a size; the workspace's own disk does not */
+          PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK |
+                  PROVIDER_OUTPUT,
+          PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_MEMORY | PROVIDER_CPU |
+                  PROVIDER_MILLICORES | PROVIDER_IO | PROVIDER_EGRESS },
+        { "mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class.",
+          PROVIDER_ENGINE_NONE, NULL, 0, 0 },
+        { "mastra-modal", &modal_set, NULL, "Modal through Mastra's class.", PROVIDER_ENGINE_NONE,
+          NULL, 0, 0 },
+        { "mastra-daytona", &daytona_set, NULL, "Daytona through Mastra's class.",
+          PROVIDER_ENGINE_NONE, NULL, 0, 0 },
+        { "mastra-blaxel", &blaxel_set, "tool-result", "Blaxel through Mastra's class.",
+          PROVIDER_ENGINE_NONE, NULL, 0, 0 },
+        { "node-permission", NULL, "tool-result", "Node's --permission inside the local engine.",
+          PROVIDER_ENGINE_NONE, NULL, 0, 0 },
+#ifdef CARREL_TEST_LAYERS
+        { "example-fake", NULL, "workspace-close", "Plays a script: for tests.",
+          PROVIDER_ENGINE_FAKE, "T4",
+          PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_TIME | PROVIDER_MEMORY | PROVIDER_CPU |
+                  PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK | PROVIDER_OUTPUT,
+          0 },
+#endif
 };
 const size_t provider_count = sizeof providers / sizeof providers[0];
 

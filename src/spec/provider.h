@@ -1,5 +1,10 @@
 /*
- * spec/provider.h - the six provider ids that AIP-36 reserves, and the settings of each.
+ * spec/provider.h - the providers that this build knows: the one table of all facts about them.
+ *
+ * A row has the id, the settings, the tier, which abilities the provider has by itself and which it
+ * has only if this machine has them (policy/host_provider.h), and the engine that runs it. What
+ * acts for an engine is chosen by its number: the plan in prepare/prepare.c, the calls in
+ * maker/spawner.c. Six ids are reserved by AIP-36.
  *
  * The namespace is open: a host may register more ids, and it defines their settings. A reserved id
  * cannot be registered, in any letter case.
@@ -10,13 +15,42 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "spec/field.h"
+struct field_set;
+
+/* The provider of a manifest that names none, and of `carrel run`. */
+#define PROVIDER_STANDARD "local"
+
+/* In messages between processes (wire/box.h): numbers are never used again. */
+enum provider_engine {
+        PROVIDER_ENGINE_NS,   /* box/ns */
+        PROVIDER_ENGINE_FAKE, /* box/fake; in test builds only */
+        PROVIDER_ENGINE_NONE, /* such a manifest is checked, and not run */
+};
+
+enum provider_ability {
+        PROVIDER_ISOLATES = 1u << 0,
+        PROVIDER_MOUNTS = 1u << 1,
+        PROVIDER_PAUSES = 1u << 2,
+        PROVIDER_TIME = 1u << 3, /* from here on: caps that it can enforce */
+        PROVIDER_MEMORY = 1u << 4,
+        PROVIDER_CPU = 1u << 5,
+        PROVIDER_MILLICORES = 1u << 6,
+        PROVIDER_PIDS = 1u << 7,
+        PROVIDER_FILES = 1u << 8,
+        PROVIDER_IO = 1u << 9,
+        PROVIDER_DISK = 1u << 10,
+        PROVIDER_OUTPUT = 1u << 11,
+        PROVIDER_EGRESS = 1u << 12, /* lets only listed names through; without it: closed */
+};
 
 struct provider {
         const char *id;
         const struct field_set *config; /* NULL: any map */
         const char *destroy_on;         /* default of lifecycle.destroy_on; NULL: never */
         const char *help;
+        enum provider_engine engine;
+        const char *tier;      /* "T1" to "T4"; NULL: not known */
+        unsigned has, if_host; /* enum provider_ability: always; if this machine has it */
 };
 
 extern const struct provider providers[];

@@ -47,8 +47,11 @@ struct wire_box_begin {
                                  say */
         uint64_t
                 floor_mb; /* free space of writable sources below which the box is ended, 0: none */
-        uint64_t floor_mask[4];    /* which sources are writable: bit i of word i / 64 */
-        uint32_t cpu_count, flags; /* flags: enum box_begin_flag */
+        uint64_t floor_mask[4]; /* which sources are writable: bit i of word i / 64 */
+        uint32_t cpu_count;
+        uint16_t flags;  /* enum box_begin_flag */
+        uint16_t engine; /* enum provider_engine (spec/provider.h): what runs the commands; an
+                            older keeper sends 0, the namespaces */
 };
 
 /*

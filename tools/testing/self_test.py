@@ -65,7 +65,7 @@ def write(path, text, mode=0o755):
 def make_project(tests):
     """Every file that a stage of the table runs, each without a fault; in the working directory."""
     write("dev", DEV % tests)
-    for script in ("tests", "lint", "check-rooms", "check-pure", "check-promises", "check-links", "check-taste", "check-format", "check-words"):
+    for script in ("tests", "lint", "check-rooms", "check-pure", "check-promises", "check-links", "check-taste", "check-format", "check-words", "check-seams"):
         write(f"tools/{script}", GOOD_TAP)
     shutil.copy(os.path.join(os.path.dirname(tests), "user-tree"), "tools/user-tree")
     write("build/carrel", GOOD_TAP)
@@ -96,6 +96,7 @@ BREAKS = {
     "build-clang": ("broken-build-one-build-clang", "", "build-clang"),
     "build-asan": ("broken-build-one-build-asan", "", "build-asan"),
     "rooms": ("tools/check-rooms", BAD, "rooms"),
+    "seams": ("tools/check-seams", BAD, "seams"),
     "promises": ("tools/check-promises", BAD, "promises"),
     "pure": ("tools/check-pure", BAD, "pure"),
     "links": ("tools/check-links", BAD, "links"),

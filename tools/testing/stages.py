@@ -138,6 +138,7 @@ STAGES = (
     Stage("build-test", QUICK, "", "gcc and glibc build everything without a warning", build("build-test")),
     Stage("build-clang", ALL, "", "clang builds everything without a warning", build("build-clang")),
     Stage("build-asan", ALL, "", "the sanitizers build everything, fuzz targets too", build("build-asan")),
+    Stage("seams", QUICK, "", "a provider is one row and one engine, and changes few files", command("tools/check-seams")),
     Stage("rooms", QUICK, "", "rooms include only what src/ROOMS allows", command("tools/check-rooms")),
     Stage("promises", QUICK, "", "every promise of SECURITY.md has a test that exists", command("tools/check-promises")),
     Stage("pure", QUICK, "build build-test", "deciding rooms import nothing that touches the world", command("tools/check-pure", "build", "build-test")),
