@@ -9,7 +9,7 @@
 /*
  * 1. Descriptors: 0, 1, 2 exist; every other inherited one is closed on exec.
  *
- * 2. Starts the maker: with privileges, from now on the only process that holds them.
+ * 2. With privileges: starts the maker, from now on the only process that holds them.
  *
  * 3. With privileges: drops every capability except reading directories, and forbids with Landlock
  * to write, execute or connect.
