@@ -46,26 +46,6 @@ charge(uint64_t *budget, uint64_t begun_us)
         *budget -= cost < *budget ? cost : *budget;
 }
 
-/*
- * Opens a directory whose access the payload removed: by its handle, never by a name that could be
- * a link by then.
- */
-static int
-open_up(int dir, const char *name)
-{
-        scoped_fd int fd = place_into(dir, name, O_PATH);
-        char link[40];
-        struct stat st;
-
-        if (fd < 0)
-                return fd;
-        if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
-                return -ENOTDIR;
-        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        return (st.st_mode & 0700) != 0700 && chmod(link, 0700) < 0 ? -errno
-                                                                    : place_into(dir, name, 0);
-}
-
 /* Opens a file for writing, whatever its mode. */
 static int
 open_file(int dir, const char *name)
@@ -151,7 +131,7 @@ empty_one(int dir, uint64_t *budget, int *ret_next)
                     unlinkat(dir, entry->d_name, AT_REMOVEDIR) < 0) {
                         if (errno != ENOTEMPTY && errno != EEXIST)
                                 result = -errno;
-                        else if ((*ret_next = open_up(dir, entry->d_name)) < 0)
+                        else if ((*ret_next = place_open_up(dir, entry->d_name, 0700)) < 0)
                                 result = *ret_next;
                 }
                 charge(budget, begun);
@@ -213,7 +193,8 @@ erase(int dir, const char *name, int top, int *at, uint64_t *budget)
 int
 erase_all(int dir, const char *name)
 {
-        scoped_fd int top = open_up(dir, name), at = top < 0 ? -1 : fcntl(top, F_DUPFD_CLOEXEC, 3);
+        scoped_fd int top = place_open_up(dir, name, 0700),
+                      at = top < 0 ? -1 : fcntl(top, F_DUPFD_CLOEXEC, 3);
         uint64_t budget = UINT64_MAX;
 
         if (top < 0)
@@ -264,7 +245,7 @@ find_gone(struct volume_sweep *s)
                     strlen(entry->d_name) >= sizeof s->name)
                         continue;
                 memcpy(s->name, entry->d_name, strlen(entry->d_name) + 1);
-                s->top = open_up(s->dir, s->name);
+                s->top = place_open_up(s->dir, s->name, 0700);
                 if (s->top == -ENOENT || (s->top >= 0 && flock(s->top, LOCK_EX | LOCK_NB) < 0)) {
                         close_gone(s);
                         continue;

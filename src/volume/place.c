@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/scoped.h"
 #include "volume/volume.h"
 
 int
@@ -23,6 +24,23 @@ place_into(int dir, const char *name, int flags)
         int fd = openat(dir, name, flags | O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
         return fd < 0 ? -errno : fd;
+}
+
+int
+place_open_up(int dir, const char *name, unsigned needs)
+{
+        scoped_fd int fd = place_into(dir, name, O_PATH);
+        char link[40];
+        struct stat st;
+
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+                return -ENOTDIR;
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        return (st.st_mode & needs) != needs && chmod(link, (st.st_mode & 07777) | needs) < 0
+                       ? -errno
+                       : place_into(dir, name, 0);
 }
 
 DIR *

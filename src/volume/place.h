@@ -19,6 +19,12 @@ int place_lock(const char *directory, bool makes);
  */
 int place_into(int dir, const char *name, int flags);
 
+/*
+ * Opens a directory whose access a payload may have removed, after adding the mode bits `needs` to
+ * it: by its handle, never by a name that could be a link by then. Gives a descriptor or -errno.
+ */
+int place_open_up(int dir, const char *name, unsigned needs);
+
 /* Opens `dir` (borrowed) for listing. NULL: it cannot be read. */
 DIR *place_entries(int dir);
 
