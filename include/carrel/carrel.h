@@ -135,7 +135,10 @@ struct carrel_sandbox {
         const char *id;
         const char *status; /* pending, running, paused, stopping, stopped or failed */
         const char *name, *owner, *provider, *runtime, *workspace, *cause,
-                *metadata; /* each may be NULL */
+                *metadata;   /* each may be NULL */
+        const char *disk;    /* where /tmp and the home are: memory, image, directory; or NULL */
+        const char *disk_at; /* the host's directory that holds them; NULL: memory */
+        uint64_t disk_mb;    /* how much they may hold, MiB; 0: unknown */
         uint64_t created_at_ms;
         uint64_t remaining_ms; /* time until it is stopped; CARREL_NONE: no limit */
         uint64_t delete_at_ms; /* CARREL_NONE: not scheduled */

@@ -288,9 +288,11 @@ hear_gone(void *of, const struct engine_gone *gone)
                 b->gone.cpu_ns = gone->cpu_ns;
                 b->gone.oom_kills = gone->oom_kills;
         }
+        b->is_over_disk = gone->is_over_disk;
         if (b->state < BOX_ENDING || b->gone.cause == BOX_GONE_DIED)
                 b->gone.cause = b->has_failed                     ? BOX_GONE_MAKE_FAILED
                                 : b->gone.oom_kills > b->oom_seen ? BOX_GONE_OOM
+                                : b->is_over_disk                 ? BOX_GONE_DISK
                                 : b->is_stuck                     ? BOX_GONE_POLICY
                                                                   : BOX_GONE_DIED;
         be_over(b);

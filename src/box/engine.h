@@ -77,7 +77,8 @@ struct engine_ended {
 };
 
 struct engine_gone {
-        unsigned has_usage; /* the next fields are meant */
+        unsigned is_over_disk; /* it was killed for what its private directory held */
+        unsigned has_usage;    /* the next fields are meant */
         uint64_t cpu_ns, oom_kills, pids_refused;
         uint64_t memory_peak; /* bytes, of the largest process, if everything was killed */
 };

@@ -41,7 +41,7 @@ static const uint32_t words[] = {
         [BOX_GONE_STOPPED] = OUTCOME_KILLED, [BOX_GONE_DEADLINE] = OUTCOME_TIMED_OUT,
         [BOX_GONE_OOM] = OUTCOME_OOM_KILLED, [BOX_GONE_POLICY] = OUTCOME_POLICY_KILLED,
         [BOX_GONE_DIED] = OUTCOME_LOST,      [BOX_GONE_MAKE_FAILED] = OUTCOME_LOST,
-        [BOX_GONE_STUCK] = OUTCOME_LOST,
+        [BOX_GONE_STUCK] = OUTCOME_LOST,     [BOX_GONE_DISK] = OUTCOME_POLICY_KILLED,
 };
 
 static uint32_t
@@ -675,7 +675,7 @@ static uint8_t
 limits_reached(const struct exec *x, const struct engine_ended *ended)
 {
         unsigned reached =
-                (ended && ended->is_disk_full ? OUTCOME_DISK : 0u) |
+                ((ended && ended->is_disk_full) || x->box->is_over_disk ? OUTCOME_DISK : 0u) |
                 (limits_pids_refused(x->box) > x->pids_refused_before ? OUTCOME_PIDS : 0u);
 
         return (uint8_t)reached;

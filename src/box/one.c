@@ -120,7 +120,7 @@ word_of_box(const struct exec *x)
                 return OUTCOME_OOM_KILLED;
         if (b->gone.cause == BOX_GONE_STOPPED)
                 return OUTCOME_KILLED;
-        if (b->gone.cause == BOX_GONE_POLICY)
+        if (b->gone.cause == BOX_GONE_POLICY || b->one.usage.is_over_disk)
                 return OUTCOME_POLICY_KILLED;
         /* the maker has the same limit */
         return x->state == BOX_EXEC_RUNNING && loop_now_ms() >= x->deadline_ms ? OUTCOME_TIMED_OUT
@@ -146,6 +146,7 @@ one_measure(struct exec *x)
         x->end.cpu_ms = used_ns > 0 ? used_ns / 1000000 : ended->cpu_us / 1000;
         x->end.memory_peak_kb =
                 ended->max_rss_kb > 0 ? ended->max_rss_kb : one->usage.memory_peak >> 10;
-        x->end.reached = (uint8_t)((ended->is_disk_full ? OUTCOME_DISK : 0u) |
-                                   (one->usage.pids_refused > 0 ? OUTCOME_PIDS : 0u));
+        x->end.reached =
+                (uint8_t)((ended->is_disk_full || one->usage.is_over_disk ? OUTCOME_DISK : 0u) |
+                          (one->usage.pids_refused > 0 ? OUTCOME_PIDS : 0u));
 }

@@ -70,7 +70,7 @@ struct box {
         enum box_state state;
         /* is_freezing: requested, and not thawed since. is_stuck: a name could not be moved
          * away. */
-        unsigned is_ready, is_freezing, is_frozen, has_failed, is_stuck;
+        unsigned is_ready, is_freezing, is_frozen, has_failed, is_stuck, is_over_disk;
         uint32_t protocol;
         uint64_t started_ms, frozen_ms, frozen_since_ms;
         int directory;

@@ -167,6 +167,10 @@ json_sandbox(struct json_writer *w, const struct carrel_sandbox *s)
         member_optional(w, "provider", s->provider);
         member_optional(w, "runtime", s->runtime);
         member_optional(w, "workspace", s->workspace);
+        member_optional(w, "disk", s->disk);
+        member_optional(w, "disk_at", s->disk_at);
+        if (s->disk_mb > 0)
+                member_uint(w, "disk_mb", s->disk_mb);
         member_optional(w, "cause", s->cause);
         json_key(w, "ports");
         json_open_list(w);
@@ -267,6 +271,26 @@ print_ports(const struct carrel_sandbox *s)
         (void)fputc('\n', stdout);
 }
 
+/* Where /tmp and the home are, and what applies at their limit. */
+static void
+print_files(const struct carrel_sandbox *s)
+{
+        if (!s->disk)
+                return;
+        (void)printf("%-10s ", "files");
+        if (s->disk_at) {
+                bool is_image = strcmp(s->disk, "image") == 0;
+
+                (void)fputs(is_image ? "on disk, on an image in " : "on disk, in ", stdout);
+                print_escaped(stdout, s->disk_at, false);
+                (void)printf(is_image ? "; full at %" PRIu64 " MiB\n"
+                                      : "; watched: ended above %" PRIu64 " MiB\n",
+                             s->disk_mb);
+        } else {
+                (void)printf("in memory; full at %" PRIu64 " MiB\n", s->disk_mb);
+        }
+}
+
 static void
 print_text(const struct carrel_sandbox *s)
 {
@@ -279,6 +303,7 @@ print_text(const struct carrel_sandbox *s)
         print_line("provider", s->provider);
         print_line("runtime", s->runtime);
         print_line("workspace", s->workspace);
+        print_files(s);
         print_line("owner", s->owner);
         print_line("age", span_text(span_since(s->created_at_ms), age));
         print_line("left",

@@ -17,13 +17,15 @@
 #include "cli/finding_print.h"
 #include "cli/options.h"
 #include "cli/trial.h"
+#include "daemon/state.h"
 #include "host/cgroups.h"
 #include "host/facts.h"
 #include "host/try.h"
+#include "prepare/prepare.h"
 #include "spec/provider.h"
 #include "text/json.h"
 
-enum { EXIT_OURS = 125, EXIT_NOT_ENFORCEABLE = 1 };
+enum { EXIT_OURS = 125, EXIT_NOT_ENFORCEABLE = 1, ARENA_MAX = 1 << 20 };
 
 struct paint {
         const char *good, *bad, *dim, *bold, *off;
@@ -84,6 +86,35 @@ print_result(const struct host_try_result *r, const struct paint *p)
                 print_mend(r->mend, p);
 }
 
+/* Where `disk: disk` stores /tmp and the home. */
+struct disk {
+        const char *name, *at, *why_none;
+};
+
+static void
+find_disk(struct arena *arena, const struct host_facts *facts, struct disk *ret)
+{
+        struct prepare_host host = { .facts = *facts };
+        struct error ignored;
+
+        *ret = (struct disk){ NULL, NULL, NULL };
+        if (state_choose(arena, NULL, &host.volumes, &ignored) < 0)
+                host.volumes = NULL;
+        ret->why_none = prepare_find_disk(arena, &host, &ret->name, &ret->at);
+}
+
+static void
+print_disk(const struct disk *d, const struct paint *p)
+{
+        (void)printf("  %s%-3s%s %-17s %smetadata.carrel.disk: %s", d->at ? p->good : p->dim,
+                     d->at ? "yes" : "-", p->off, "disk", p->dim,
+                     !d->at                          ? "/tmp and the home are memory: "
+                     : strcmp(d->name, "image") == 0 ? "/tmp and the home on an image in "
+                                                     : "/tmp and the home watched, in ");
+        print_escaped(stdout, d->at ? d->at : d->why_none, false);
+        (void)printf("%s\n", p->off);
+}
+
 static void
 print_machine(const struct host_facts *facts, const struct host_report *report)
 {
@@ -100,7 +131,8 @@ print_machine(const struct host_facts *facts, const struct host_report *report)
 }
 
 static void
-print_text(const struct host_facts *facts, const struct host_report *report)
+print_text(const struct host_facts *facts, const struct host_report *report,
+           const struct disk *disk)
 {
         const struct paint *p = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? &colours : &plain;
 
@@ -115,6 +147,7 @@ print_text(const struct host_facts *facts, const struct host_report *report)
                         if (report->results[i].row->need == need)
                                 print_result(&report->results[i], p);
         }
+        print_disk(disk, p);
         (void)printf("\n%sTier %s: %s%s%s\n", p->bold, tier(), report->has_tier ? p->good : p->bad,
                      report->why, p->off);
 }
@@ -145,7 +178,8 @@ write_cgroup(struct json_writer *w, const struct cgroup_facts *c)
 }
 
 static void
-write_host(struct json_writer *w, const struct host_facts *facts, const struct host_report *report)
+write_host(struct json_writer *w, const struct host_facts *facts, const struct host_report *report,
+           const struct disk *disk)
 {
         json_key(w, "host");
         json_open_map(w);
@@ -160,6 +194,12 @@ write_host(struct json_writer *w, const struct host_facts *facts, const struct h
         json_member_text(w, "container_options", report->container_help);
         json_member_text(w, "runtime_dir", facts->runtime_dir);
         write_cgroup(w, &facts->cgroup);
+        json_key(w, "disk");
+        json_open_map(w);
+        json_member_text(w, "form", disk->at ? disk->name : "memory");
+        json_member_text(w, "at", disk->at);
+        json_member_text(w, "why_none", disk->why_none);
+        json_close_map(w);
         json_close_map(w);
 }
 
@@ -186,7 +226,8 @@ write_results(struct json_writer *w, const struct host_report *report)
 }
 
 static int
-print_json(const struct host_facts *facts, const struct host_report *report)
+print_json(const struct host_facts *facts, const struct host_report *report,
+           const struct disk *disk)
 {
         struct json_writer w;
         int result = -1;
@@ -198,7 +239,7 @@ print_json(const struct host_facts *facts, const struct host_report *report)
         json_member_bool(&w, tier(), report->has_tier);
         json_member_text(&w, "why", report->why);
         json_close_map(&w);
-        write_host(&w, facts, report);
+        write_host(&w, facts, report, disk);
         write_results(&w, report);
         json_close_map(&w);
         if (!w.is_broken && w.text && puts(w.text) >= 0)
@@ -228,19 +269,27 @@ cmd_doctor(int argc, char **argv)
         struct error e;
         struct asked a = { .is_json = false };
         struct words none;
+        struct arena arena;
+        struct disk disk;
+        int status;
 
         if (options_read(&command_doctor, argc, argv, &a, &none, &e) < 0)
                 return print_failure(NULL, &e, a.is_json);
         if (host_facts_read(&facts, &e) < 0 || host_try_all(&facts, &report, &e) < 0)
                 return complain(&e);
         trial_run(&report);
-        if (a.is_json && print_json(&facts, &report) < 0) {
+        arena_init(&arena, ARENA_MAX);
+        find_disk(&arena, &facts, &disk);
+        if (a.is_json && print_json(&facts, &report, &disk) < 0) {
                 (void)fail(&e, ERROR_NO_MEMORY, "the report could not be written");
-                return complain(&e);
+                status = complain(&e);
+        } else {
+                status = report.has_tier ? 0 : EXIT_NOT_ENFORCEABLE;
         }
         if (!a.is_json)
-                print_text(&facts, &report);
-        return report.has_tier ? 0 : EXIT_NOT_ENFORCEABLE;
+                print_text(&facts, &report, &disk);
+        arena_fini(&arena);
+        return status;
 }
 
 static const struct option options[] = {

@@ -44,7 +44,7 @@ ending_write_error(struct json_writer *w, const struct ending *x)
 {
         struct error e;
 
-        if (!outcome_explain(x->outcome.word, &x->limit, &e))
+        if (!outcome_explain(&x->outcome, &x->limit, &e))
                 return;
         json_key(w, "error");
         json_error(w, &e);

@@ -322,7 +322,7 @@ void
 live_print_end(const struct carrel_exec *x)
 {
         const struct carrel_end *end = carrel_exec_end(x);
-        enum outcome_word word = ending_of_carrel(end).word;
+        struct outcome outcome = ending_of_carrel(end);
         const char *by;
         uint64_t ms = carrel_exec_timeout(x, &by);
         struct time_limit limit = live_time_limit(ms, by);
@@ -334,9 +334,11 @@ live_print_end(const struct carrel_exec *x)
                         "carrel: %llu bytes of output were discarded: limits.output_bytes was "
                         "reached, the output was not read, or the daemon's disk is full\n",
                         (unsigned long long)end->dropped_bytes);
-        print_limits_reached(end->limits_reached);
-        if (outcome_explain(word, &limit, &e))
+        if (!outcome_is_over_disk(&outcome))
+                print_limits_reached(end->limits_reached);
+        if (outcome_explain(&outcome, &limit, &e))
                 print_error(stderr, "carrel", &e);
-        else if (word == OUTCOME_KILLED)
-                (void)fprintf(stderr, "carrel: the command was ended: %s\n", outcome_help(word));
+        else if (outcome.word == OUTCOME_KILLED)
+                (void)fprintf(stderr, "carrel: the command was ended: %s\n",
+                              outcome_help(outcome.word));
 }

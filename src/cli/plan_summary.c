@@ -73,17 +73,22 @@ print_files(FILE *out, const struct run_way *w)
         (void)fprintf(out, "/tmp, %s/run and /dev/shm: private, gone with the sandbox\n",
                       is_home_mounted(w) ? "" : PLAN_HOME ", ");
         topic(out, "");
-        if (w->p.plan->is_on_image)
+        if (w->p.plan->is_watched)
                 (void)fprintf(out,
-                              "/tmp%s: on an image of fixed size on the host's disk; /run and "
-                              "/dev/shm are memory, and count against memory_mb\n",
-                              is_home_mounted(w) ? "" : " and " PLAN_HOME);
+                              "/tmp%s: on disk, in %s; watched: the command is ended above %" PRIu64
+                              " MiB; /run and /dev/shm are memory, and count against memory_mb\n",
+                              is_home_mounted(w) ? "" : " and " PLAN_HOME, prepared_disk(&w->p),
+                              w->p.plan->disk_mb);
+        else if (w->p.plan->is_on_image)
+                (void)fprintf(out,
+                              "/tmp%s: on disk, on an image of fixed size in %s; /run and /dev/shm "
+                              "are memory, and count against memory_mb\n",
+                              is_home_mounted(w) ? "" : " and " PLAN_HOME, prepared_disk(&w->p));
         else
                 (void)fputs("they are memory: what they hold counts against memory_mb\n", out);
         if (w->p.why_no_image) {
                 topic(out, "");
-                (void)fprintf(out, "cannot use an image on the host's disk: %s\n",
-                              w->p.why_no_image);
+                (void)fprintf(out, "cannot use the host's disk for them: %s\n", w->p.why_no_image);
         }
 }
 

@@ -105,6 +105,10 @@ print_ending(const struct run_way *w, const struct run_result *r)
                               "carrel: %llu bytes of output were discarded: limits.output_bytes "
                               "was reached, or the output was not read\n",
                               (unsigned long long)r->outcome.dropped_bytes);
+        if (outcome_is_over_disk(&r->outcome) && outcome_explain(&r->outcome, &w->limit, &e)) {
+                print_error(stderr, w->file_name, &e);
+                return;
+        }
         print_limits_reached(r->outcome.reached);
         if (is_strict)
                 sentence = "the command made a name that programs of the host act on; its whole "

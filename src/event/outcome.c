@@ -25,8 +25,10 @@ static const struct outcome_row rows[OUTCOME_MAX] = {
                                 "it ran into limits.cpu_ms; its whole process tree was killed" },
         [OUTCOME_KILLED] = { "killed", ERROR_NONE, 137, "it was killed on request" },
         [OUTCOME_POLICY_KILLED] = { "policy_killed", ERROR_STORAGE_FULL, 137,
-                                    "a rule ended it: the disk behind a writable mount was nearly "
-                                    "full, of bytes or of inodes" },
+                                    "a rule ended it: the disk behind a writable mount, /tmp or "
+                                    "the home was nearly full, of bytes or of inodes; or /tmp and "
+                                    "the home took more than disk_mb on the host's disk "
+                                    "(limits_reached has disk_mb)" },
         [OUTCOME_LOST] = { "lost", ERROR_BACKEND_FAILED, 125, "its end was not seen" },
 };
 
@@ -88,13 +90,28 @@ outcome_status(const struct outcome *o)
 }
 
 bool
-outcome_explain(enum outcome_word word, const struct time_limit *limit, struct error *e)
+outcome_is_over_disk(const struct outcome *o)
 {
-        if (rows[word].error == ERROR_NONE)
+        return o->word == OUTCOME_POLICY_KILLED && (o->reached & OUTCOME_DISK) != 0;
+}
+
+bool
+outcome_explain(const struct outcome *o, const struct time_limit *limit, struct error *e)
+{
+        const struct outcome_row *row = &rows[o->word];
+
+        if (row->error == ERROR_NONE)
                 return false;
-        if (word == OUTCOME_TIMED_OUT)
+        if (o->word == OUTCOME_TIMED_OUT) {
                 time_limit_passed(limit, e);
-        else
-                (void)fail(e, rows[word].error, "the command was ended: %s", rows[word].help);
+        } else if (outcome_is_over_disk(o)) {
+                (void)fail(e, row->error,
+                           "/tmp and the home took more than limits.disk_mb; the process tree was "
+                           "killed");
+                error_hint(e, "Raise metadata.carrel.limits.disk_mb in SANDBOX.md, or write large "
+                              "files to a mount.");
+        } else {
+                (void)fail(e, row->error, "the command was ended: %s", row->help);
+        }
         return true;
 }

@@ -18,7 +18,7 @@ enum outcome_word {
         OUTCOME_OOM_KILLED,    /* limits.memory_mb */
         OUTCOME_CPU_LIMIT,     /* limits.cpu_ms */
         OUTCOME_KILLED,        /* on request */
-        OUTCOME_POLICY_KILLED, /* by a rule: the free-space floor */
+        OUTCOME_POLICY_KILLED, /* by a rule: the free-space floor, or disk_mb in a directory */
         OUTCOME_LOST,          /* its end was not seen */
         OUTCOME_MAX
 };
@@ -26,8 +26,9 @@ enum outcome_word {
 /* Limits that refuse something and end nothing: the command keeps running. open_files is not among
  * them, because the kernel does not count EMFILE. */
 enum outcome_limit {
-        OUTCOME_DISK =
-                1u << 0, /* limits.disk_mb: the private disk was full when the command ended */
+        /* limits.disk_mb: the private disk was full when the command ended; with
+         * OUTCOME_POLICY_KILLED: it ended the command */
+        OUTCOME_DISK = 1u << 0,
         OUTCOME_PIDS = 1u << 1, /* limits.pids: a process or a thread was not started while it ran.
                                    Known where a control group counts */
 };
@@ -68,10 +69,14 @@ enum error_code outcome_error(enum outcome_word word);
 int outcome_status(const struct outcome *o);
 
 /*
- * Writes the error that goes with the word, with its sentence and hint. `limit` is the command's
- * time limit. Returns false, and writes nothing, if there is none.
+ * Writes the error that goes with the outcome (its word, and what it reached), with its sentence
+ * and hint. `limit` is the command's time limit. Returns false, and writes nothing, if there is
+ * none.
  */
-bool outcome_explain(enum outcome_word word, const struct time_limit *limit, struct error *e);
+bool outcome_explain(const struct outcome *o, const struct time_limit *limit, struct error *e);
+
+/* Did limits.disk_mb end the command, by the size of its private directory? */
+bool outcome_is_over_disk(const struct outcome *o);
 
 /* The words of those limits, one after another; NULL behind the last. */
 const struct outcome_limit_words *outcome_limit_at(size_t index);

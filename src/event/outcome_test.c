@@ -83,9 +83,10 @@ an_error_goes_with_the_words_that_have_one(void **state)
 
         (void)state;
         for (size_t i = 0; i < OUTCOME_MAX; i++) {
+                struct outcome outcome = { .word = words[i].word };
                 struct error e = { .code = ERROR_NONE };
 
-                assert_int_equal(outcome_explain(words[i].word, &limit, &e),
+                assert_int_equal(outcome_explain(&outcome, &limit, &e),
                                  words[i].error != ERROR_NONE);
                 assert_int_equal(e.code, words[i].error);
                 if (words[i].word == OUTCOME_TIMED_OUT)
@@ -93,6 +94,23 @@ an_error_goes_with_the_words_that_have_one(void **state)
                 else if (words[i].error != ERROR_NONE)
                         assert_non_null(strstr(e.message, outcome_help(words[i].word)));
         }
+}
+
+static void
+an_end_for_disk_mb_names_it_and_what_to_raise(void **state)
+{
+        const struct outcome outcome = { .word = OUTCOME_POLICY_KILLED, .reached = OUTCOME_DISK };
+        const struct outcome full = { .word = OUTCOME_EXITED, .reached = OUTCOME_DISK };
+        const struct time_limit limit = { 2000, TIME_LIMIT_CALL };
+        struct error e;
+
+        (void)state;
+        assert_true(outcome_is_over_disk(&outcome));
+        assert_false(outcome_is_over_disk(&full));
+        assert_true(outcome_explain(&outcome, &limit, &e));
+        assert_int_equal(e.code, ERROR_STORAGE_FULL);
+        assert_non_null(strstr(e.message, "limits.disk_mb"));
+        assert_non_null(strstr(e.hint, "Raise metadata.carrel.limits.disk_mb"));
 }
 
 static void
@@ -118,6 +136,7 @@ main(void)
                 cmocka_unit_test(every_word_has_one_meaning),
                 cmocka_unit_test(a_status_is_the_commands_own_or_the_words),
                 cmocka_unit_test(a_word_is_found_by_its_name),
+                cmocka_unit_test(an_end_for_disk_mb_names_it_and_what_to_raise),
                 cmocka_unit_test(an_error_goes_with_the_words_that_have_one),
                 cmocka_unit_test(each_limit_that_ends_nothing_has_words),
         };

@@ -15,11 +15,13 @@
 #include "keeper/digest.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
+#include "plan/disk.h"
 #include "plan/wall.h"
 
 enum {
         ID_TRIES = 64,
         WARNINGS_ROOM = 32 * 1024,
+        FILES_ROOM = 128,
         ENV_ITEMS_MAX = 512,
         READS_MAX = 64,
         PATH_LEN = 4096,
@@ -317,29 +319,42 @@ warn_of_ports(struct sandbox *s)
  * Checks and plans once, then closes what it opened, so that create reports every error in its
  * mounts.
  */
+/* What its plan found out: where its files are, and the warnings. */
+static void
+write_findings(struct sandbox *s)
+{
+        const struct prepared *p = s->prepared;
+        const char *place = prepared_disk(p);
+        size_t room = FILES_ROOM + (place ? strlen(place) : 0) +
+                      (p->findings.warning_count > 0 ? WARNINGS_ROOM : 0);
+        void *bytes = arena_alloc(&s->memory, room);
+        struct record_writer w;
+
+        if (!bytes)
+                return;
+        record_init(&w, bytes, room);
+        record_text(&w, FIELD_DISK, plan_disk_name(p->plan));
+        record_text(&w, FIELD_DISK_AT, place);
+        if (p->plan->disk_mb != SPEC_UNSET)
+                record_uint(&w, FIELD_DISK_MB, p->plan->disk_mb);
+        answer_warnings(&w, &p->findings);
+        if (!w.is_broken)
+                s->row.warnings = (struct store_bytes){ bytes, w.len };
+}
+
 static int
 judge(struct sandbox *s, struct error *e)
 {
-        struct record_writer w;
-        void *warnings;
-
         if (sandbox_judge(s, e) < 0 || sandbox_plan(s, e) < 0)
                 return -1;
         s->row.is_writable = s->prepared->sources->writable_count > 0;
-        prepared_release(s->prepared);
         s->row.is_read_only = s->prepared->spec->is_read_only;
         s->row.provider = sandbox_text(s, s->prepared->spec->provider);
         s->row.cwd = sandbox_text(s, s->prepared->cwd);
         s->row.cpu = (uint32_t)s->prepared->cpu;
         warn_of_ports(s);
-        warnings = s->prepared->findings.warning_count > 0 ? arena_alloc(&s->memory, WARNINGS_ROOM)
-                                                           : NULL;
-        if (!warnings)
-                return 0;
-        record_init(&w, warnings, WARNINGS_ROOM);
-        answer_warnings(&w, &s->prepared->findings);
-        if (!w.is_broken)
-                s->row.warnings = (struct store_bytes){ warnings, w.len };
+        write_findings(s);
+        prepared_release(s->prepared);
         return 0;
 }
 

@@ -195,8 +195,8 @@ say_limits(struct words *w, const struct spec *spec, const struct host_facts *fa
         say_limit(w, "Memory of the whole sandbox, at most", l->memory_mb, "MiB");
         say_limit(w, "Processes and threads at once, at most", plan_pids(spec, facts), "");
         say_limit(w, "Private disk space (/tmp, home), at most",
-                  plan_wants_image(spec, facts) ? plan_disk_mb(spec)
-                                                : plan_memory_disk_mb(spec, facts),
+                  plan_disk_form(spec, facts) == SPEC_DISK_MEMORY ? plan_memory_disk_mb(spec, facts)
+                                                                  : plan_disk_mb(spec),
                   "MiB");
         say_limit(w, "Output beyond this is dropped", l->output_bytes, "bytes");
 }

@@ -109,15 +109,22 @@ erase_removed(struct keeper *k, const char *place)
                 erase_next(k);
 }
 
-/* Erases what a keeper that ended has left. */
+/*
+ * Erases what a keeper that ended has left, and private directories without a sandbox, for example
+ * after a reboot.
+ */
 void
 volumes_erase_left(struct keeper *k)
 {
         char path[VOLUME_PATH_MAX];
-        int len = snprintf(path, sizeof path, "%s/volumes", k->host.volumes), place;
-        DIR *list = len > 0 && (size_t)len < sizeof path ? opendir(path) : NULL;
+        int len = snprintf(path, sizeof path, "%s/private", k->host.volumes), place;
         struct dirent *entry;
+        DIR *list;
 
+        if (len > 0 && (size_t)len < sizeof path)
+                erase_removed(k, path);
+        len = snprintf(path, sizeof path, "%s/volumes", k->host.volumes);
+        list = len > 0 && (size_t)len < sizeof path ? opendir(path) : NULL;
         while (list && (entry = readdir(list)) != NULL) {
                 place = snprintf(path + len, sizeof path - (size_t)len, "/%s", entry->d_name);
                 if (entry->d_name[0] != '.' && place > 0 &&

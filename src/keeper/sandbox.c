@@ -478,7 +478,7 @@ sandbox_box_gone(struct sandbox *s, const struct wire_box_gone *gone)
                 [BOX_GONE_STOPPED] = "stopped", [BOX_GONE_DEADLINE] = "deadline",
                 [BOX_GONE_OOM] = "oom",         [BOX_GONE_POLICY] = "policy",
                 [BOX_GONE_DIED] = "lost",       [BOX_GONE_MAKE_FAILED] = "lost",
-                [BOX_GONE_STUCK] = "stuck"
+                [BOX_GONE_STUCK] = "stuck",     [BOX_GONE_DISK] = "disk_mb"
         };
         struct error e;
 

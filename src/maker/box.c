@@ -7,6 +7,7 @@
  */
 #include "maker/box.h"
 
+#include <limits.h>
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -678,16 +679,49 @@ scratch_step(struct box *box, const struct step *s)
         return kernel_move_mount(box->scratch, box->workshop, "scratch");
 }
 
-/* The image, or a tmpfs instead. */
+/*
+ * Clones the private directory, found again in this mount namespace. -ESTALE if that is not the
+ * locked one.
+ */
+static int
+open_watched(const struct watched *w)
+{
+        char path[PATH_MAX];
+        struct stat st, held;
+        int len = snprintf(path, sizeof path, "%s/%s", w->directory, w->place.name), tree;
+
+        if (len < 0 || (size_t)len >= sizeof path)
+                return -ENAMETOOLONG;
+        tree = clone_tree(AT_FDCWD, path, 0);
+        if (tree < 0)
+                return tree;
+        if (fstat(w->place.top, &held) == 0 && fstat(tree, &st) == 0 && st.st_dev == held.st_dev &&
+            st.st_ino == held.st_ino)
+                return tree;
+        (void)close(tree);
+        return -ESTALE;
+}
+
+/*
+ * The image, the private directory, or a tmpfs instead. Pid 1 reports whether a tmpfs or an image
+ * is full; of a directory that would be the host's disk.
+ */
 static int
 disk_step(struct box *box, const struct step *s)
 {
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+        bool is_watched = box->watched->place.top >= 0;
+        int result = 0;
+
         if (box->image < 0)
-                box->image = make_tmpfs(s->number, 0755);
+                box->image = is_watched ? open_watched(box->watched) : make_tmpfs(s->number, 0755);
         if (box->image < 0)
                 return box->image;
-        keep_disk(box, box->image);
-        return kernel_move_mount(box->image, box->workshop, "disk");
+        if (is_watched)
+                result = kernel_mount_setattr(box->image, 0, &attr);
+        else
+                keep_disk(box, box->image);
+        return result < 0 ? result : kernel_move_mount(box->image, box->workshop, "disk");
 }
 
 static int

@@ -4,6 +4,7 @@
 #ifndef CARREL_MAKER_BOX_H
 #define CARREL_MAKER_BOX_H
 
+#include "maker/watched.h"
 #include "plan/pack.h"
 #include "wall/wall.h"
 
@@ -15,6 +16,7 @@ struct box {
         /* private disk for some of them: a detached mount, attached by STEP_DISK; -1: none, or
          * not created */
         int image;
+        const struct watched *watched; /* or a directory, opened by its path; not NULL */
         /* a clone of a kept root (maker/prepared.h), in place of the shared steps; -1: none */
         int prepared;
         const int *sources; /* O_PATH descriptors, or detached trees where is_tree[i] is set */

@@ -1,8 +1,8 @@
 /*
  * maker/host.c - the HOST steps.
  *
- * Room: maker (program). Touches: cgroup files, the runtime directory, volumes, detached mounts,
- * its own priority.
+ * Room: maker (program). Touches: cgroup files, the runtime directory, volumes, private
+ * directories, detached mounts, its own priority.
  */
 #include "maker/host.h"
 
@@ -53,6 +53,7 @@ host_init(struct host *h, const struct plan_view *view, int *sources)
                             .oom = -1,
                             .image = -1,
                             .prepared = -1 };
+        watched_init(&h->watched);
         look_ahead(h);
 }
 
@@ -219,6 +220,40 @@ image_step(struct host *h, const struct step *s)
 }
 
 /*
+ * With privileges it is cloned here: the ids of the box cannot reach it by its path.
+ */
+static int
+open_watched(struct host *h, const struct step *s)
+{
+        bool is_other = geteuid() == 0 && h->box_uid != 0;
+        int result =
+                watched_open(&h->watched, s->path, s->number2, s->number,
+                             is_other ? h->box_uid : geteuid(), is_other ? h->box_gid : getegid());
+
+        if (result < 0 || !is_other)
+                return result;
+        h->image = tree_open_plain(h->watched.place.top);
+        if (h->image >= 0)
+                return 0;
+        result = h->image;
+        h->image = -1;
+        watched_close(&h->watched);
+        return result;
+}
+
+/* If it is optional, memory replaces it. */
+static int
+watched_step(struct host *h, const struct step *s)
+{
+        int result;
+
+        if (h->image >= 0 || h->watched.place.top >= 0)
+                return -EINVAL;
+        result = open_watched(h, s);
+        return (s->flags & STEP_OPTIONAL) != 0 ? 0 : result;
+}
+
+/*
  * The cgroup namespace is created after the v1 groups are joined; otherwise its root would be the
  * maker's own group.
  */
@@ -311,6 +346,8 @@ one_step(struct host *h, const struct step *s)
                 return tree_step(h, s);
         case STEP_IMAGE:
                 return image_step(h, s);
+        case STEP_WATCHED:
+                return watched_step(h, s);
         case STEP_SPAWN:
                 return spawn_step(h, s);
         default:
@@ -351,6 +388,7 @@ host_fini(struct host *h)
         if (h->image >= 0)
                 /* before its group, which counts the pages still to be written */
                 (void)close(h->image);
+        watched_close(&h->watched);
         h->join_count = h->watch_count = 0;
         h->unified = h->oom = h->image = h->prepared = -1;
         while (h->volume_count > 0)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "maker/watched.h"
 #include "plan/pack.h"
 #include "volume/volume.h"
 
@@ -30,9 +31,10 @@ struct host {
         int watches[HOST_WATCHES_MAX];
         size_t watch_count;
         uint8_t watch_kinds[HOST_WATCHES_MAX];
-        int image;    /* the private disk, a detached mount until the box attaches it; -1 if none */
-        int prepared; /* a detached clone of a root that a spawner keeps; -1 if none */
-        int oom;      /* becomes readable when a v1 group is out of memory; -1 if none */
+        int image; /* the private disk, a detached mount until the box attaches it; -1 if none */
+        struct watched watched; /* or a directory for it, which the box attaches by its path */
+        int prepared;           /* a detached clone of a root that a spawner keeps; -1 if none */
+        int oom;                /* becomes readable when a v1 group is out of memory; -1 if none */
         struct volume_use volumes[HOST_HELD_MAX];
         size_t volume_count;
         uint64_t namespaces; /* of the SPAWN step, without the cgroup namespace */

@@ -1,7 +1,7 @@
 /*
  * maker/lease.c - records what outlives a killed runtime, so that the next start can collect it.
  *
- * Room: maker (program). Touches: fd, files in the runtime directory, groups.
+ * Room: maker (program). Touches: fd, files in the runtime directory, groups, private directories.
  *
  *     absent --open--> locked by its maker --close--> absent
  *                          | maker killed
@@ -26,7 +26,9 @@
 
 #include "base/sample.h"
 #include "maker/group.h"
+#include "maker/watched.h"
 #include "volume/place.h"
+#include "volume/volume.h"
 
 enum { LEASE_LOOK = 16, NAME_ROOM = 64 };
 
@@ -46,6 +48,34 @@ read_plan(int fd, unsigned char *bytes, struct plan_view *ret)
         ssize_t len = pread(fd, bytes, PLAN_PACK_MAX, 0);
 
         return len > 0 ? plan_unpack(bytes, (size_t)len, ret) : -1;
+}
+
+/*
+ * The directory of the private directories, if an abandoned plan had one. It is swept after all
+ * locks of leases are released, because that can take long.
+ */
+static char private_place[4096];
+
+static void
+remember_private(const struct plan_view *view)
+{
+        for (uint32_t i = 0; i < view->step_count; i++)
+                if (view->steps[i].op == STEP_WATCHED)
+                        (void)snprintf(private_place, sizeof private_place, "%s",
+                                       plan_view_step(view, i).path);
+}
+
+static void
+sweep_private(uint64_t budget)
+{
+        struct volume_sweep sweep;
+
+        if (private_place[0] != '/')
+                return;
+        volume_sweep_init(&sweep);
+        (void)volume_sweep(&sweep, private_place, budget);
+        volume_sweep_fini(&sweep);
+        private_place[0] = '\0';
 }
 
 static void
@@ -70,8 +100,10 @@ collect_one(int dir, const char *name)
         /* If the file has no name by now, its maker has undone it, and a file with that name is
          * a newer one. */
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0) {
-                if (read_plan(fd, abandoned, &view) == 0)
+                if (read_plan(fd, abandoned, &view) == 0) {
                         undo_groups(&view);
+                        remember_private(&view);
+                }
                 (void)unlinkat(dir, name, 0);
         }
         (void)close(fd);
@@ -163,6 +195,7 @@ lease_collect(const char *directory)
                 return dir;
         collect_all(dir);
         (void)close(dir);
+        sweep_private(UINT64_MAX);
         return 0;
 }
 
@@ -240,6 +273,7 @@ lease_open(const char *path, const void *plan, size_t len, bool looks)
         if (fd == -EOPNOTSUPP || fd == -EISDIR || fd == -ENOENT)
                 fd = open_named(dir, name, plan, len);
         (void)close(dir);
+        sweep_private(WATCHED_SWEEP);
         return fd;
 }
 

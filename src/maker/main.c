@@ -150,6 +150,7 @@ run_inside(const struct host *h, int control)
                            .workshop = -1,
                            .scratch = -1,
                            .image = h->image,
+                           .watched = &h->watched,
                            .prepared = h->prepared,
                            .sources = h->sources,
                            .is_tree = h->is_tree,
@@ -425,15 +426,26 @@ hear_orders(struct guard *guard)
         survey_rest(&survey);
 }
 
+/* True: this look found that it holds too much. */
+static bool
+look_at_disk(struct watched *w)
+{
+        bool was_over = w->is_over;
+
+        if (left_ms(w->due_ms) == 0)
+                watched_look(w);
+        return w->is_over && !was_over;
+}
+
 /*
  * Waits until the box is gone. Kills it on request, when the keeper has gone, when a v1 group is
- * out of memory, when it has lived for `last_ms`, or when a guarded name cannot be moved. The
- * keeper of one command enforces its limits, but may be stopped itself, for example by a terminal.
- * SIGCHLD is read from a signal descriptor, which needs no newer system call than the box itself.
+ * out of memory, when it has lived for `last_ms`, when its private directory holds too much, or
+ * when a guarded name cannot be moved. The keeper of one command enforces its limits, but may be
+ * stopped itself, for example by a terminal. SIGCHLD is read from a signal descriptor, which needs
+ * no newer system call than the box itself.
  */
 static int
-watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom,
-      struct usage *ret_usage)
+watch(pid_t pid, struct host *h, struct guard *guard, unsigned *ret_is_oom, struct usage *ret_usage)
 {
         uint64_t now = clock_boot_ms(), until = h->last_ms == 0 || h->last_ms > UINT64_MAX - now
                                                         ? UINT64_MAX
@@ -449,14 +461,18 @@ watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom
 
         (void)sigemptyset(&child);
         (void)sigaddset(&child, SIGCHLD);
+        h->watched.view = h->view;
+        h->watched.box = pid;
         fds[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
         if (fds[1].fd < 0)
                 (void)kill(pid, SIGKILL); /* no order could be received: no box without a watch */
         while (waitpid(pid, &status, fds[1].fd >= 0 ? WNOHANG : 0) == 0) {
                 if (due == UINT64_MAX && is_polled(guard))
                         due = clock_boot_ms() + GUARD_LOOK_MS;
-                if (poll(fds, 4, clock_slice_ms(left_ms(first_of(until, due, survey.due_ms)))) <
-                            0 &&
+                if (poll(fds, 4,
+                         clock_slice_ms(left_ms(first_of(
+                                 until, due,
+                                 first_of(survey.due_ms, h->watched.due_ms, UINT64_MAX))))) < 0 &&
                     errno != EINTR)
                         (void)kill(pid, SIGKILL);
                 look(guard, &fds[3], &due);
@@ -464,6 +480,8 @@ watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom
                         survey_look(&survey, guard->is_busy);
                 if (guard->must_kill || survey.must_kill)
                         (void)kill(pid, SIGKILL);
+                if (look_at_disk(&h->watched))
+                        end_box(pid, ret_usage);
                 if (left_ms(until) == 0) {
                         end_box(pid, ret_usage);
                         until = UINT64_MAX;
@@ -590,6 +608,7 @@ make(struct wire_message *m)
         ended.has_usage |= usage.peak_bytes > 0;
         if (is_oom && ended.oom_kills == 0)
                 ended.oom_kills = 1;
+        ended.is_over_disk = host.watched.is_over;
         host_fini(&host);
         (void)wire_send(KEEPER, WIRE_BOX_ENDED, &ended, sizeof ended, NULL, 0);
         return 0;

@@ -404,11 +404,13 @@ finish(struct box *box)
 static int
 build(const struct plan_view *view, int *ret_ns)
 {
+        static const struct watched none = { .place = { .dir = -1, .top = -1 } };
         struct box box = { .root = -1,
                            .workshop = -1,
                            .scratch = -1,
                            .image = -1,
                            .prepared = -1,
+                           .watched = &none,
                            .control = -1,
                            .disk = -1 };
         int result = unshare(CLONE_NEWNS) < 0 ? -errno : 0;

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 enum {
-        PROCESSES_MAX = 512,
         TEXT_ROOM = 4096,
         TIMES = 4,
         BEFORE_TIMES = 12 /* fields of stat between the name and utime */
@@ -73,7 +72,7 @@ add_children(pid_t pid, char *text, pid_t *list, size_t count)
         (void)snprintf(name, sizeof name, "task/%d/children", (int)pid);
         if (read_text(pid, name, text, TEXT_ROOM) <= 0)
                 return count;
-        while (count < PROCESSES_MAX) {
+        while (count < USAGE_PROCESSES_MAX) {
                 long child = strtol(at, &at, 10);
 
                 if (child <= 0)
@@ -83,14 +82,25 @@ add_children(pid_t pid, char *text, pid_t *list, size_t count)
         return count;
 }
 
+size_t
+usage_processes(pid_t pid, pid_t list[USAGE_PROCESSES_MAX])
+{
+        static char text[TEXT_ROOM];
+        size_t count = add_children(pid, text, list, 0);
+
+        for (size_t i = 0; i < count; i++)
+                count = add_children(list[i], text, list, count);
+        return count;
+}
+
 void
 usage_look(pid_t pid, struct usage *ret)
 {
         static char text[TEXT_ROOM];
-        static pid_t list[PROCESSES_MAX];
+        static pid_t list[USAGE_PROCESSES_MAX];
         long per_second = sysconf(_SC_CLK_TCK);
         uint64_t ticks = 0;
-        size_t count = add_children(pid, text, list, 0);
+        size_t count = usage_processes(pid, list);
 
         *ret = (struct usage){ 0, 0 };
         for (size_t i = 0; i < count; i++) {
@@ -98,7 +108,6 @@ usage_look(pid_t pid, struct usage *ret)
 
                 ticks += ticks_of(list[i], text);
                 ret->peak_bytes = peak > ret->peak_bytes ? peak : ret->peak_bytes;
-                count = add_children(list[i], text, list, count);
         }
         ret->cpu_ns = per_second > 0 ? ticks * (1000000000u / (uint64_t)per_second) : 0;
 }

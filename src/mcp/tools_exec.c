@@ -52,7 +52,7 @@ write_explained(struct json_writer *w, const struct mcp_request *r, const struct
 {
         struct error e;
 
-        if (!outcome_explain(o->word, &r->exec.limit, &e))
+        if (!outcome_explain(o, &r->exec.limit, &e))
                 return;
         json_member_text(w, "message", e.message);
         if (e.hint[0] != '\0')

@@ -1,6 +1,6 @@
 /*
- * plan/disk.c - where a sandbox's private places are stored: in memory, or in an image of fixed
- * size on a disk.
+ * plan/disk.c - where a sandbox's private places are stored: in memory, in an image of fixed size
+ * on a disk, or in a directory that is watched.
  *
  * Room: plan (deciding, pure). Touches: nothing.
  * Theory: a tmpfs is created at once and the kernel enforces its size, on every host and for every
@@ -9,7 +9,9 @@
  * may grow larger than the memory available to them. That is memory_mb (if a control group enforces
  * it) or, if disk_mb is written, half of the machine's memory. An image makes a start 1 ms and an
  * end 1 ms longer (maker/image.c), so it is not the default for every sandbox. The kernel enforces
- * its size too. /dev/shm and /run are always memory; beside an image they have their own cap.
+ * its size too. Only root can mount one: for an ordinary user `auto` uses a private directory under
+ * the same rule, and the size of that is watched. /dev/shm and /run are always memory; beside an
+ * image or a directory they have their own cap.
  */
 #include "plan/disk.h"
 
@@ -29,17 +31,30 @@ plan_disk_mb(const struct spec *spec)
         return spec->limits.disk_mb == SPEC_UNSET ? SPEC_DISK_MB : spec->limits.disk_mb;
 }
 
-bool
-plan_wants_image(const struct spec *spec, const struct host_facts *facts)
+static bool
+outgrows_memory(const struct spec *spec, const struct host_facts *facts)
 {
         uint64_t mib = plan_disk_mb(spec), half = facts->memory_mb / 2;
 
-        if (spec->carrel.disk != SPEC_DISK_AUTO)
-                return spec->carrel.disk == SPEC_DISK_IMAGE;
-        if (!facts->is_privileged || mib > PLAN_IMAGE_MB_MAX)
-                return false;
         return (is_memory_held(spec, facts) && mib > spec->limits.memory_mb) ||
                (half > 0 && mib > half && builder_is_written(spec, "disk_mb"));
+}
+
+enum spec_disk
+plan_disk_form(const struct spec *spec, const struct host_facts *facts)
+{
+        bool fits_image = plan_disk_mb(spec) <= PLAN_IMAGE_MB_MAX;
+
+        switch (spec->carrel.disk) {
+        case SPEC_DISK_AUTO:
+                if (!outgrows_memory(spec, facts) || (facts->is_privileged && !fits_image))
+                        return SPEC_DISK_MEMORY;
+                return facts->is_privileged ? SPEC_DISK_IMAGE : SPEC_DISK_DIRECTORY;
+        case SPEC_DISK_DISK:
+                return facts->is_privileged && fits_image ? SPEC_DISK_IMAGE : SPEC_DISK_DIRECTORY;
+        default:
+                return spec->carrel.disk;
+        }
 }
 
 /*
@@ -66,4 +81,10 @@ plan_shared_memory_mb(const struct spec *spec, const struct host_facts *facts)
                         2;
 
         return half == 0 ? 1 : half < most ? half : most;
+}
+
+const char *
+plan_disk_name(const struct plan *plan)
+{
+        return plan->is_watched ? "directory" : plan->is_on_image ? "image" : "memory";
 }

@@ -16,32 +16,48 @@ struct row {
         enum spec_disk disk;
         uint64_t memory_mb, disk_mb /* UNSET: not written */, machine_mb;
         bool is_root, has_group;
-        bool is_wanted;
+        enum spec_disk form;
         uint64_t in_memory, shared;
 };
 
 static const struct row rows[] = {
-        { "nothing is written", SPEC_DISK_AUTO, UNSET, UNSET, 16000, true, true, false, 2048,
-          2048 },
-        { "... on a small machine", SPEC_DISK_AUTO, UNSET, UNSET, 1000, true, true, false, 500,
-          500 },
-        { "as much memory as disk", SPEC_DISK_AUTO, 2048, UNSET, 16000, true, true, false, 2048,
-          1024 },
-        { "less memory than disk", SPEC_DISK_AUTO, 512, UNSET, 16000, true, true, true, 2048, 256 },
-        { "... that nothing holds it to", SPEC_DISK_AUTO, 512, UNSET, 16000, true, false, false,
+        { "nothing is written", SPEC_DISK_AUTO, UNSET, UNSET, 16000, true, true, SPEC_DISK_MEMORY,
           2048, 2048 },
-        { "... as an ordinary user", SPEC_DISK_AUTO, 512, UNSET, 16000, false, true, false, 2048,
-          256 },
-        { "... and a small disk", SPEC_DISK_AUTO, 512, 100, 16000, true, true, false, 100, 100 },
+        { "... on a small machine", SPEC_DISK_AUTO, UNSET, UNSET, 1000, true, true,
+          SPEC_DISK_MEMORY, 500, 500 },
+        { "as much memory as disk", SPEC_DISK_AUTO, 2048, UNSET, 16000, true, true,
+          SPEC_DISK_MEMORY, 2048, 1024 },
+        { "less memory than disk", SPEC_DISK_AUTO, 512, UNSET, 16000, true, true, SPEC_DISK_IMAGE,
+          2048, 256 },
+        { "... that nothing holds it to", SPEC_DISK_AUTO, 512, UNSET, 16000, true, false,
+          SPEC_DISK_MEMORY, 2048, 2048 },
+        { "... as an ordinary user", SPEC_DISK_AUTO, 512, UNSET, 16000, false, true,
+          SPEC_DISK_DIRECTORY, 2048, 256 },
+        { "... and a small disk", SPEC_DISK_AUTO, 512, 100, 16000, true, true, SPEC_DISK_MEMORY,
+          100, 100 },
         { "more disk than half of the machine", SPEC_DISK_AUTO, UNSET, 20480, 16000, true, true,
-          true, 20480, 8000 },
+          SPEC_DISK_IMAGE, 20480, 8000 },
         { "... than fits in an image", SPEC_DISK_AUTO, UNSET, PLAN_IMAGE_MB_MAX + 1, 16000, true,
-          true, false, PLAN_IMAGE_MB_MAX + 1, 8000 },
-        { "an image by name", SPEC_DISK_IMAGE, UNSET, UNSET, 16000, true, true, true, 2048, 2048 },
-        { "... as an ordinary user", SPEC_DISK_IMAGE, UNSET, UNSET, 16000, false, true, true, 2048,
+          true, SPEC_DISK_MEMORY, PLAN_IMAGE_MB_MAX + 1, 8000 },
+        { "an image by name", SPEC_DISK_IMAGE, UNSET, UNSET, 16000, true, true, SPEC_DISK_IMAGE,
+          2048, 2048 },
+        { "... as an ordinary user", SPEC_DISK_IMAGE, UNSET, UNSET, 16000, false, true,
+          SPEC_DISK_IMAGE, 2048, 2048 },
+        { "a directory by name", SPEC_DISK_DIRECTORY, UNSET, UNSET, 16000, true, true,
+          SPEC_DISK_DIRECTORY, 2048, 2048 },
+        { "... as an ordinary user, more than fits in an image", SPEC_DISK_AUTO, UNSET,
+          PLAN_IMAGE_MB_MAX + 1, 16000, false, true, SPEC_DISK_DIRECTORY, PLAN_IMAGE_MB_MAX + 1,
+          8000 },
+        { "a disk by name", SPEC_DISK_DISK, UNSET, UNSET, 16000, true, true, SPEC_DISK_IMAGE, 2048,
           2048 },
-        { "memory by name", SPEC_DISK_MEMORY, 512, 20480, 16000, true, true, false, 20480, 256 },
-        { "one MiB of memory", SPEC_DISK_AUTO, 1, UNSET, 16000, true, true, true, 2048, 1 },
+        { "... as an ordinary user", SPEC_DISK_DISK, UNSET, UNSET, 16000, false, true,
+          SPEC_DISK_DIRECTORY, 2048, 2048 },
+        { "... than fits in an image", SPEC_DISK_DISK, UNSET, PLAN_IMAGE_MB_MAX + 1, 16000, true,
+          true, SPEC_DISK_DIRECTORY, PLAN_IMAGE_MB_MAX + 1, 8000 },
+        { "memory by name", SPEC_DISK_MEMORY, 512, 20480, 16000, true, true, SPEC_DISK_MEMORY,
+          20480, 256 },
+        { "one MiB of memory", SPEC_DISK_AUTO, 1, UNSET, 16000, true, true, SPEC_DISK_IMAGE, 2048,
+          1 },
 };
 
 static void
@@ -65,8 +81,8 @@ agrees_with_the_table(void **state)
                 carrel.first = &limits;
                 limits.first = r->disk_mb == UNSET ? NULL : &written;
                 facts.cgroup.place[CGROUP_MEMORY].version = r->has_group ? 2 : 0;
-                if (plan_wants_image(&spec, &facts) != r->is_wanted)
-                        fail_msg("%s: %s an image", r->name, r->is_wanted ? "wants no" : "wants");
+                if (plan_disk_form(&spec, &facts) != r->form)
+                        fail_msg("%s: the form %d", r->name, (int)plan_disk_form(&spec, &facts));
                 assert_int_equal(plan_memory_disk_mb(&spec, &facts), r->in_memory);
                 assert_int_equal(plan_shared_memory_mb(&spec, &facts), r->shared);
                 assert_int_equal(plan_disk_mb(&spec), spec.limits.disk_mb);

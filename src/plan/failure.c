@@ -68,6 +68,13 @@ static const struct failure_row rows[] = {
         { STEP_IMAGE, 0, ERROR_CAPABILITY_UNAVAILABLE, "image",
           "an image of the private places cannot be made: it takes a free loop device",
           "Look at `losetup -a` and at /dev/loop*, or write metadata.carrel.disk: auto." },
+        { STEP_WATCHED, EPERM, ERROR_STATE_UNUSABLE, "owner",
+          "the directory `private` of the state directory is not yours or is open to others",
+          "Give it mode 0700 and your user, or choose another state directory with CARREL_STATE." },
+        { STEP_WATCHED, 0, ERROR_STATE_UNUSABLE, "private",
+          "a private directory for /tmp and the home cannot be made",
+          "Choose another state directory with CARREL_STATE, or write metadata.carrel.disk: "
+          "auto." },
         { STEP_LANDLOCK_ALLOW, EOPNOTSUPP, ERROR_CAPABILITY_UNAVAILABLE, "landlock",
           "Landlock is built into this kernel but switched off",
           "Boot with lsm=landlock,... ; `carrel doctor` shows the line." },

@@ -319,6 +319,12 @@ plan_disk(struct builder *b)
 {
         if (b->request->has_image)
                 b->plan->disk_floor_mb = FLOOR_MB;
+        if (b->request->has_image && b->request->private_place &&
+            builder_is_written(b->spec, "disk_mb"))
+                findings_warn(b->findings, "disk_watched", "metadata/carrel/disk", 0, 0,
+                              "disk_mb is watched, not a hard cap: /tmp and the home are in a "
+                              "directory on the host's disk, and the sandbox is ended after it "
+                              "took more");
         for (size_t i = 0; i < b->request->mount_count; i++) {
                 if (b->request->mounts[i].is_read_only)
                         continue;

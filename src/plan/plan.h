@@ -33,6 +33,7 @@ struct plan {
         bool counts_pids;       /* a group counts the tasks that could not start */
         bool counts_oom;        /* a memory kill can be distinguished from another kill */
         bool is_on_image; /* /tmp and the home are on a disk and do not count against memory_mb */
+        bool is_watched;  /* ... in a directory, where disk_mb is watched and not a cap */
         /* MiB of free space below which the process tree is stopped; 0: none */
         uint64_t disk_floor_mb;
 };

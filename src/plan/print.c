@@ -99,6 +99,7 @@ number_text(char *out, size_t room, const struct step *s)
                 (void)snprintf(out, room, "%" PRIu64 " bytes", s->number);
                 break;
         case STEP_IMAGE:
+        case STEP_WATCHED:
                 (void)snprintf(out, room, "%" PRIu64 " MiB", s->number);
                 break;
         case STEP_SPAWN:

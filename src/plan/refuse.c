@@ -165,18 +165,28 @@ check_mounts(const struct host_facts *facts, const struct plan_request *request,
         return 0;
 }
 
-/* An image that was requested by name is not replaced by memory. */
+/* A disk that was requested by name is not replaced by memory. */
 static int
 check_image(const struct spec *spec, const struct plan_request *request, struct error *e)
 {
-        if (spec->carrel.disk != SPEC_DISK_IMAGE || request->has_image)
+        static const char *const places[] = { [SPEC_DISK_DISK] = "on a disk",
+                                              [SPEC_DISK_IMAGE] = "on an image",
+                                              [SPEC_DISK_DIRECTORY] = "in a private directory" };
+        static const char *const rules[] = { [SPEC_DISK_DISK] = "no_disk",
+                                             [SPEC_DISK_IMAGE] = "no_image",
+                                             [SPEC_DISK_DIRECTORY] = "no_directory" };
+        enum spec_disk disk = spec->carrel.disk;
+
+        if (disk == SPEC_DISK_AUTO || disk == SPEC_DISK_MEMORY || request->has_image)
                 return 0;
-        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "metadata/carrel/disk", "no_image",
-                      "/tmp and the home cannot lie on an image: %s",
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "metadata/carrel/disk", rules[disk],
+                      "/tmp and the home cannot be stored %s: %s", places[disk],
                       request->why_no_image ? request->why_no_image : "this machine makes none");
-        error_hint(
-                e,
-                "Write `disk: auto` (an image where it can be made, else memory) or leave it out.");
+        error_hint(e,
+                   disk == SPEC_DISK_DISK
+                           ? "Write `disk: auto` (memory if no disk can be used) or leave it out."
+                           : "Write `disk: disk` (an image, otherwise a directory) or "
+                             "`disk: auto` (memory if no disk can be used).");
         return -1;
 }
 

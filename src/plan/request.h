@@ -117,9 +117,12 @@ struct plan_request {
         const char *gitconfig; /* text of /etc/gitconfig; NULL: no such file */
         const struct plan_link *links;
         size_t link_count;
-        /* the last of `sources` is not a mount: the image of the private places can lie there */
+        /* the last of `sources` is not a mount: it is on the disk of the private places */
         bool has_image;
-        /* why an image is wanted but not possible: a sentence; else NULL */
+        /* absolute: the directory below which the private directory is created; NULL: it is an
+         * image */
+        const char *private_place;
+        /* why neither form is possible although one is wanted: a sentence; else NULL */
         const char *why_no_image;
         /* ids of the payload outside: the caller's, or a uid reserved for this box */
         uint32_t outside_uid, outside_gid;

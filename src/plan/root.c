@@ -9,6 +9,7 @@
  * disk.c), bound to their paths. /proc is new, and its files about the whole machine are hidden. At
  * the end the root itself becomes read-only (P3, P4).
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan/builder.h"
@@ -180,18 +181,24 @@ static const struct private_row privates[] = {
         { PLAN_HOME, "home", 0755, "a home of its own", true },
 };
 
-/* If the image was not requested by name, memory replaces it if it cannot be created. */
+/* If no form was requested by name, memory replaces an image or directory that cannot be created.
+ */
 void
 builder_image(struct builder *b)
 {
+        const char *place = b->request->private_place;
         struct step *s;
 
         b->plan->is_on_image = b->request->has_image && builder_has(b, LAYER_SIZE);
         if (!b->plan->is_on_image)
                 return;
-        s = builder_add(
-                b, STEP_IMAGE, "",
-                "limits.disk_mb caps /tmp and the home: they may hold more than fits in memory");
+        b->plan->is_watched = place != NULL;
+        s = builder_add(b, place ? STEP_WATCHED : STEP_IMAGE, place ? place : "",
+                        place ? "/tmp and the home may hold more than fits in memory; "
+                                "limits.disk_mb is watched"
+                              : "limits.disk_mb caps /tmp and the home: they may hold more than "
+                                "fits in memory");
+        s->number2 = place ? strtoull(b->request->id, NULL, 16) : 0;
         s->source = (int)b->request->source_count - 1;
         s->number = plan_disk_mb(b->spec);
         s->flags |= b->spec->carrel.disk == SPEC_DISK_AUTO ? STEP_OPTIONAL : 0;

@@ -29,7 +29,8 @@ enum step_flag {
          * hard limit */
         STEP_SOFT = 1u << 8,
         STEP_HELD = 1u << 9,      /* a volume: must be the inode that its VOLUME step opened */
-        STEP_ON_IMAGE = 1u << 10, /* a private place: on the image, else in the scratch tmpfs */
+        STEP_ON_IMAGE = 1u << 10, /* a private place: on the image or in the private directory,
+                                      else in the scratch tmpfs */
         /* may be taken from a root that was prepared with the same steps; of a private place, the
          * directory where it is attached */
         STEP_SHARED = 1u << 11,

@@ -47,9 +47,8 @@ open_directory(const struct prepare_host *host, const char **ret_path)
         return fd;
 }
 
-/* The file system of `fd`: NULL, or why it cannot hold an image. */
-static const char *
-judge(struct arena *arena, int fd, const char *path, uint64_t mb)
+const char *
+image_judge_disk(struct arena *arena, int fd, const char *path, uint64_t mb)
 {
         struct statvfs room;
         struct statfs fs;
@@ -58,7 +57,7 @@ judge(struct arena *arena, int fd, const char *path, uint64_t mb)
                 return arena_format(arena, "%s cannot be looked at: %s", path, strerror(errno));
         if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
                 return arena_format(arena, "%s is memory itself (tmpfs)", path);
-        if ((uint64_t)room.f_bavail * room.f_frsize >> 20 < mb + SPARE_MB)
+        if (mb > 0 && (uint64_t)room.f_bavail * room.f_frsize >> 20 < mb + SPARE_MB)
                 return arena_format(arena,
                                     "%s has %" PRIu64 " MiB free, and %" PRIu64 " are needed", path,
                                     (uint64_t)room.f_bavail * room.f_frsize >> 20, mb + SPARE_MB);
@@ -88,7 +87,7 @@ image_find(struct arena *arena, const struct prepare_host *host, uint64_t mb,
         fd = open_directory(host, &path);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return "neither /var/lib/carrel nor /var/tmp can be opened";
-        why = judge(arena, fd, path, mb);
+        why = image_judge_disk(arena, fd, path, mb);
         if (!why)
                 sources_add_image(sources, fd_take(&fd),
                                   &(struct plan_source){ .host_path = path,

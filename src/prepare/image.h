@@ -15,4 +15,10 @@
 const char *image_find(struct arena *arena, const struct prepare_host *host, uint64_t mb,
                        struct sources *sources);
 
+/*
+ * Can private places of `mb` MiB (0: any size) be on the file system of `fd`? `path` is its name in
+ * the answer. Returns NULL, or the reason, which lives as long as `arena`.
+ */
+const char *image_judge_disk(struct arena *arena, int fd, const char *path, uint64_t mb);
+
 #endif

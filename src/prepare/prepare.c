@@ -17,6 +17,7 @@
 #include "base/scoped.h"
 #include "plan/disk.h"
 #include "prepare/image.h"
+#include "prepare/private.h"
 #include "prepare/reach.h"
 #include "prepare/verdict.h"
 #include "sandbox/gitconfig.h"
@@ -541,6 +542,7 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
                                         .disks = s->disks,
                                         .disk_count = s->disk_count,
                                         .has_image = s->has_image,
+                                        .private_place = p->private_place,
                                         .why_no_image = p->why_no_image,
                                         .layers_off = asked->layers_off,
                                         .is_living = asked->is_living,
@@ -551,7 +553,7 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
 
         if (choose_identity(host, p, &request, e) < 0 || add_links(p, &request, e) < 0)
                 return -1;
-        if (!request.lease_path && has_groups(&host->facts))
+        if (!request.lease_path && (has_groups(&host->facts) || p->private_place))
                 request.lease_path =
                         arena_format(p->plans, "%s/%s.lease", host->facts.runtime_dir, request.id);
         if (gitconfig_make(p->plans, &git, &request.gitconfig, e) < 0)
@@ -562,6 +564,40 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
         return plan_build(p->plans, p->spec, &host->facts, &request, &p->plan, &p->findings, e);
 }
 
+/* Finds a disk for the private places: a directory if an image is not requested by name. */
+static void
+find_disk(const struct prepare_host *host, struct prepared *p)
+{
+        enum spec_disk form = plan_disk_form(p->spec, &host->facts);
+
+        p->private_place = p->why_no_image = NULL;
+        if (form == SPEC_DISK_IMAGE)
+                p->why_no_image = image_find(p->plans, host, plan_disk_mb(p->spec), p->sources);
+        if (form == SPEC_DISK_DIRECTORY ||
+            (p->why_no_image && p->spec->carrel.disk != SPEC_DISK_IMAGE))
+                p->why_no_image = private_find(p->plans, host, p->sources, &p->private_place);
+}
+
+const char *
+prepare_find_disk(struct arena *arena, const struct prepare_host *host, const char **ret_name,
+                  const char **ret_at)
+{
+        struct sources *sources = arena_new(arena, struct sources);
+        const char *place = NULL, *why;
+
+        if (!sources)
+                return "no memory";
+        why = image_find(arena, host, SPEC_DISK_MB, sources);
+        if (why)
+                why = private_find(arena, host, sources, &place);
+        if (!why) {
+                *ret_name = place ? "directory" : "image";
+                *ret_at = sources->items[0].host_path;
+        }
+        sources_fini(sources);
+        return why;
+}
+
 static int
 walk(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p,
      struct error *e)
@@ -570,9 +606,7 @@ walk(const struct prepare_host *host, const struct prepare_request *request, str
                 return -1;
         if (check_sources(host, request, p, e) < 0)
                 return -1;
-        p->why_no_image = plan_wants_image(p->spec, &host->facts)
-                                  ? image_find(p->plans, host, plan_disk_mb(p->spec), p->sources)
-                                  : NULL;
+        find_disk(host, p);
         return make_plan(host, request, p, e);
 }
 
@@ -665,6 +699,12 @@ prepare_plan(const struct prepare_host *host, const struct prepare_request *requ
         p->cpu = p->plan->cpu;
         p->disk_floor_mb = p->plan->disk_floor_mb;
         return p->cwd ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a plan");
+}
+
+const char *
+prepared_disk(const struct prepared *p)
+{
+        return p->plan->is_on_image ? p->sources->items[p->sources->count].host_path : NULL;
 }
 
 void

@@ -67,8 +67,9 @@ struct prepared {
         struct arena plan_arena, *plans; /* `plans`: the arena that holds the plan */
         struct sources *sources;
         const struct plan *plan;
-        const char *workspace; /* absolute, without links, or NULL */
-        /* why the private places are in memory although an image was wanted; or NULL */
+        const char *workspace;     /* absolute, without links, or NULL */
+        const char *private_place; /* where the private directory is created; NULL: none */
+        /* why the private places are in memory although a disk was wanted; or NULL */
         const char *why_no_image;
         uint32_t outside_uid;
         bool is_short; /* runs one command: the plan is in `arena` too */
@@ -120,6 +121,20 @@ int prepare_take(const struct prepare_host *host, const struct prepare_request *
  */
 int prepare_plan(const struct prepare_host *host, const struct prepare_request *request,
                  struct prepared *p, struct error *e);
+
+/*
+ * Where `disk: disk` would store /tmp and the home on this host: *ret_name is "image" or
+ * "directory", and *ret_at the host's directory. Returns NULL, or a sentence with the reason why
+ * there is no disk; all live as long as `arena`. host->facts, volumes and state are read.
+ */
+const char *prepare_find_disk(struct arena *arena, const struct prepare_host *host,
+                              const char **ret_name, const char **ret_at);
+
+/*
+ * The host's directory that holds /tmp and the home, or NULL if they are memory. Borrowed, valid
+ * until prepared_release().
+ */
+const char *prepared_disk(const struct prepared *p);
 
 /* Closes what prepare_plan() opened and drops its plan. Accepts one without a plan. */
 void prepared_release(struct prepared *p);

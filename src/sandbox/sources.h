@@ -32,8 +32,8 @@ struct sources {
         const char *volumes[SOURCES_MAX];
         int writable[SOURCES_MAX]; /* the fds of read-write mounts; borrowed from `fds` */
         size_t count, writable_count;
-        /* items[count], fds[count] and writable[writable_count] are the directory for the image
-         * of the private places; it is not a mount */
+        /* items[count], fds[count] and writable[writable_count] are a directory on the disk that
+         * stores the private places; it is not a mount */
         bool has_image;
         const char *disks[SOURCES_MAX];
         size_t disk_count; /* "major:minor" of whole disks behind read-write mounts */
@@ -56,7 +56,8 @@ int sources_open(struct arena *arena, const struct spec *spec, const struct host
                  const struct sources_volumes *volumes, bool as_owner, struct sources *ret,
                  struct error *e);
 
-/* Adds the directory of an image after all mounts; count must be below SOURCES_MAX. */
+/* Adds a directory on the disk of the private places after all mounts; count must be below
+ * SOURCES_MAX. */
 void sources_add_image(struct sources *s, int take_fd, const struct plan_source *directory);
 
 /* How many descriptors go to the maker, and how many file systems must keep space free. */

@@ -30,8 +30,8 @@ static const struct field limits_rows[] = {
           .help = "Memory of the whole sandbox, MiB; a hard cap. Counted: the memory of its "
                   "processes, what its private places hold (disk_mb) if they are memory "
                   "(metadata.carrel.disk), "
-                  "shared memory, buffers of sockets, and swap. Not counted: files of mounts and "
-                  "of an image, which the kernel may forget." },
+                  "shared memory, buffers of sockets, and swap. Not counted: files of mounts, of "
+                  "an image and of a private directory, which the kernel may forget." },
         { .name = "cpu_ms",
           .camel = "cpuMs",
           .kind = FIELD_UINT,
@@ -119,7 +119,9 @@ static const struct field carrel_limits_rows[] = {
                   "home, less a sixteenth for the table of files; /run and /dev/shm are memory, at "
                   "most half "
                   "of memory_mb. They hold one file or directory for each 4 KiB; in memory, at "
-                  "least 65536." },
+                  "least 65536. In a private directory the sandbox is ended soon after /tmp and "
+                  "the home "
+                  "take more than disk_mb; each file takes 4 KiB at least." },
         { .name = "output_bytes",
           .kind = FIELD_UINT,
           .offset = offsetof(struct spec_limits, output_bytes),

@@ -19,12 +19,19 @@ static const char *const switch_choices[] = { "on", "off", NULL };
  * What a machine may lack or do differently: the whole name, or its end, of each warning that a run
  * may print.
  */
-static const char *const accept_choices[] = { "memory_mb",           "cpu_ms",
-                                              "cpu_millicores",      "io_read_bps",
-                                              "io_write_bps",        "groups_kept",
-                                              "mount_mode_narrowed", "egress_cap_narrowed",
-                                              "lifecycle_ignored",   NULL };
-static const char *const disk_choices[] = { "auto", "memory", "image", NULL };
+static const char *const accept_choices[] = { "memory_mb",
+                                              "cpu_ms",
+                                              "cpu_millicores",
+                                              "io_read_bps",
+                                              "io_write_bps",
+                                              "groups_kept",
+                                              "mount_mode_narrowed",
+                                              "egress_cap_narrowed",
+                                              "lifecycle_ignored",
+                                              "disk_watched",
+                                              NULL };
+/* In the order of enum spec_disk. */
+static const char *const disk_choices[] = { "auto", "memory", "disk", "image", "directory", NULL };
 static const struct field accept_row = { .kind = FIELD_CHOICE,
                                          .choices = accept_choices,
                                          .offset = 0 };
@@ -163,9 +170,9 @@ static void
 disk_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
 {
         (void)j, (void)at;
-        ((struct spec *)base)->carrel.disk = node_is_text(value, "image")    ? SPEC_DISK_IMAGE
-                                             : node_is_text(value, "memory") ? SPEC_DISK_MEMORY
-                                                                             : SPEC_DISK_AUTO;
+        for (int i = 0; disk_choices[i]; i++)
+                if (node_is_text(value, disk_choices[i]))
+                        ((struct spec *)base)->carrel.disk = (enum spec_disk)i;
 }
 
 static const struct field protect_forms_rows[] = {
@@ -209,12 +216,13 @@ static const struct field carrel_rows[] = {
           .offset = FIELD_NOWHERE,
           .read = disk_read,
           .help = "Where /tmp and the home are stored. memory: files in them count against "
-                  "memory_mb. image: a file system of fixed size on the host's disk, whose files "
-                  "do not "
-                  "count; it needs root, and adds about 2 ms to a start and end. auto (default): "
-                  "image, if carrel runs as root and disk_mb is above memory_mb (or is written and "
-                  "above half of the machine's memory); otherwise, or if no image can be made, "
-                  "memory." },
+                  "memory_mb. disk: on the host's disk, where they do not count; an image as root, "
+                  "otherwise a directory. image: a file system of fixed size in a file; it needs "
+                  "root and adds about 2 ms to a start and end. directory: a private directory "
+                  "below the state directory, removed with the sandbox; it is watched, not "
+                  "capped: the sandbox is ended (policy_killed) after it took more than disk_mb. "
+                  "auto (default): disk, if disk_mb is above memory_mb (or is written and above "
+                  "half of the machine's memory); otherwise, or if no disk can be used, memory." },
         { .name = "tools",
           .kind = FIELD_LIST,
           .max = TOOLS_MAX,

@@ -107,7 +107,14 @@ struct spec_lifecycle {
         const char *destroy_on;  /* event name, or NULL for none */
 };
 
-enum spec_disk { SPEC_DISK_AUTO, SPEC_DISK_MEMORY, SPEC_DISK_IMAGE };
+/* SPEC_DISK_DISK: an image if possible, otherwise a private directory. */
+enum spec_disk {
+        SPEC_DISK_AUTO,
+        SPEC_DISK_MEMORY,
+        SPEC_DISK_DISK,
+        SPEC_DISK_IMAGE,
+        SPEC_DISK_DIRECTORY
+};
 
 enum spec_unix { SPEC_UNIX_ON, SPEC_UNIX_OFF };
 

@@ -196,7 +196,8 @@ enum box_gone {
         BOX_GONE_POLICY,
         BOX_GONE_DIED,
         BOX_GONE_MAKE_FAILED,
-        BOX_GONE_STUCK /* an exec was killed and did not end */
+        BOX_GONE_STUCK, /* an exec was killed and did not end */
+        BOX_GONE_DISK   /* its private directory held more than disk_mb */
 };
 struct wire_box_gone {
         uint32_t cause;

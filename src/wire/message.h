@@ -136,6 +136,8 @@ struct wire_box_ended {
         uint32_t has_usage;  /* the next fields are meant */
         uint64_t cpu_ns, memory_peak, oom_kills;
         uint64_t pids_refused; /* how often a task was not started for limits.pids */
+        uint32_t is_over_disk,
+                pad; /* it was killed: its private directory held more than disk_mb */
 };
 /* What became of a name that programs of the host act on. name: on the host; kept: where it is now,
  * "" if nowhere. Of a longer path the end. */

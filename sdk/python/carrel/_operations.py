@@ -347,7 +347,7 @@ class Event(Answer):
     status: Optional[str] = None
     """pending, running, paused, stopping, stopped or failed."""
     cause: Optional[str] = None
-    """Why it was stopped or failed: stopped, deadline, oom, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name)."""
+    """Why it was stopped or failed: stopped, deadline, oom, disk_mb, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name)."""
     outcome: Optional[str] = None
     """exited, signaled, timed_out, oom_killed, cpu_limit, killed, policy_killed or lost."""
     exit_code: Optional[int] = None
@@ -361,7 +361,7 @@ class Event(Answer):
     memory_peak_kb: Optional[int] = None
     """Largest resident size of a process, in KiB."""
     limits_reached: List[str] = field(default_factory=list)
-    """Limits that the command reached without being ended, if any: disk_mb (the private disk was full at its end), pids (a process or thread could not be started; known if a control group counts)."""
+    """Limits that the command reached, if any: disk_mb (the private disk was full at its end; with the outcome policy_killed: /tmp and the home took more than that on the host's disk), pids (a process or thread could not be started; known if a control group counts)."""
     stdout_bytes: Optional[int] = None
     """Bytes written to standard output so far, kept or not."""
     stderr_bytes: Optional[int] = None
@@ -483,7 +483,7 @@ class ExecInfo(Answer):
     memory_peak_kb: Optional[int] = None
     """Largest resident size of a process, in KiB."""
     limits_reached: List[str] = field(default_factory=list)
-    """Limits that the command reached without being ended, if any: disk_mb (the private disk was full at its end), pids (a process or thread could not be started; known if a control group counts)."""
+    """Limits that the command reached, if any: disk_mb (the private disk was full at its end; with the outcome policy_killed: /tmp and the home took more than that on the host's disk), pids (a process or thread could not be started; known if a control group counts)."""
     stdout_bytes: Optional[int] = None
     """Bytes written to standard output so far, kept or not."""
     stderr_bytes: Optional[int] = None
@@ -525,12 +525,18 @@ class SandboxInfo(Answer):
     """A template: python3, python3.11, node24, ..."""
     workspace: Optional[str] = None
     """Absolute path of the workspace on the host."""
+    disk: Optional[str] = None
+    """Where its /tmp and home are stored: memory, image (a file system of fixed size on the host's disk) or directory (on the host's disk; the sandbox is ended above disk_mb)."""
+    disk_at: Optional[str] = None
+    """The directory of the host that holds them. Absent if they are memory."""
+    disk_mb: Optional[int] = None
+    """How much they may hold, in MiB (limits.disk_mb)."""
     ports: List[int] = field(default_factory=list)
     """Ports that can be reached from outside, by a URL with a token."""
     read_only: Optional[bool] = None
     """Its manifest permits no command and no writing."""
     cause: Optional[str] = None
-    """Why it was stopped or failed: stopped, deadline, oom, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name)."""
+    """Why it was stopped or failed: stopped, deadline, oom, disk_mb, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name)."""
     metadata: Any = None
     """The caller's own data, returned unchanged."""
     warnings: List[ManifestWarning] = field(default_factory=list)

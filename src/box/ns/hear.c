@@ -187,7 +187,8 @@ ns_hear_guest(struct ns *ns)
 static void
 say_gone(struct ns *ns, const struct wire_box_ended *ended)
 {
-        struct engine_gone gone = { .has_usage = ended && ended->has_usage };
+        struct engine_gone gone = { .has_usage = ended && ended->has_usage,
+                                    .is_over_disk = ended && ended->is_over_disk };
 
         ns_hear_guest(ns); /* its last messages came before its end */
         if (gone.has_usage) {
