@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -31,6 +32,7 @@
 #include "wire/message.h"
 
 enum {
+        PAGE = 4096,
         KEY_MAX = 24 * 1024,
         BINDS_MAX = 96,
         NOBODY = 65534,
@@ -52,12 +54,20 @@ struct key {
         char bytes[KEY_MAX];
 };
 
-static struct kept {
+struct kept {
         struct key key;
         int ns; /* the mount namespace, whose root it is */
-} kept[PREPARED_KEPT_MAX];
+};
+
+/* Keys are parts of plans, also those of other owners: prepared_forget() drops these pages. */
+static struct {
+        _Alignas(PAGE) struct kept kept[PREPARED_KEPT_MAX];
+        struct key wanted; /* of the maker's plan */
+        _Alignas(8) struct key arrived;
+} known;
+static struct kept *const kept = known.kept;
+static struct key *const wanted = &known.wanted;
 static size_t kept_count, next_slot;
-static struct key wanted; /* of the maker's plan */
 static uint64_t generation, build_after_ms;
 static int channel[2] = { -1, -1 }; /* [0]: the spawner's; [1]: where builders send */
 static int host_mounts = -1;
@@ -218,20 +228,43 @@ take_in(struct wire_message *m, const struct key *key)
         slot->ns = m->fds[0];
 }
 
+static void
+take_all(void)
+{
+        struct wire_message m;
+
+        while (wire_receive(channel[0], 0, &m, &known.arrived, sizeof known.arrived) > 0)
+                take_in(&m, &known.arrived);
+}
+
+void
+prepared_wait(int socket)
+{
+        struct pollfd fds[] = { { socket, POLLIN, 0 },
+                                { host_mounts, POLLPRI, 0 },
+                                { host_mounts < 0 ? -1 : channel[0], POLLIN, 0 } };
+
+        while (fds[0].revents == 0) {
+                if (poll(fds, sizeof fds / sizeof *fds, -1) < 0)
+                        continue;
+                if (fds[1].revents != 0)
+                        drop_all();
+                if (fds[2].revents != 0)
+                        take_all();
+        }
+}
+
 void
 prepared_refresh(void)
 {
-        static _Alignas(8) struct key arrived;
         struct pollfd mounts = { .fd = host_mounts, .events = POLLPRI };
         uint64_t now = clock_boot_ms();
-        struct wire_message m;
 
         if (host_mounts < 0)
                 return;
         if (poll(&mounts, 1, 0) != 0)
                 drop_all();
-        while (wire_receive(channel[0], 0, &m, &arrived, sizeof arrived) > 0)
-                take_in(&m, &arrived);
+        take_all();
         may_build = now >= build_after_ms;
         if (may_build)
                 build_after_ms = now + BUILD_EVERY_MS;
@@ -261,15 +294,23 @@ prepared_moved(int first)
 }
 
 void
+prepared_forget(void)
+{
+        if (madvise(&known, sizeof known, MADV_DONTNEED) < 0)
+                memset(&known, 0, sizeof known);
+        kept_count = 0;
+        may_build = false;
+}
+
+void
 prepared_close(void)
 {
         for (size_t i = 0; i < kept_count; i++)
                 (void)close(kept[i].ns);
         if (channel[1] >= 0)
                 (void)close(channel[1]);
-        kept_count = 0;
         channel[1] = -1;
-        may_build = false;
+        prepared_forget();
 }
 
 /* Where this process is: to be there again after a visit to another mount namespace. */
@@ -330,12 +371,12 @@ int
 prepared_take(const struct plan_view *view, int *ret)
 {
         *ret = -1;
-        if ((kept_count == 0 && !may_build) || !key_of(&wanted, view)) {
+        if ((kept_count == 0 && !may_build) || !key_of(wanted, view)) {
                 prepared_close();
                 return 0;
         }
         for (size_t i = 0; i < kept_count; i++)
-                if (is_same(&kept[i].key, &wanted) && each_bind(view, &kept[i].key, is_as_before))
+                if (is_same(&kept[i].key, wanted) && each_bind(view, &kept[i].key, is_as_before))
                         return clone_root(kept[i].ns, ret);
         return 0;
 }
@@ -437,10 +478,10 @@ be_builder(const struct plan_view *view, int to)
         int ns = -1;
 
         (void)prctl(PR_SET_NAME, "carrel-builder", 0, 0, 0);
-        wanted.generation = generation;
-        (void)each_bind(view, &wanted, note);
+        wanted->generation = generation;
+        (void)each_bind(view, wanted, note);
         if (build(view, &ns) == 0)
-                (void)wire_send(to, WIRE_ROOT, &wanted, sizeof wanted, &ns, 1);
+                (void)wire_send(to, WIRE_ROOT, wanted, sizeof *wanted, &ns, 1);
         _exit(0);
 }
 
@@ -466,7 +507,7 @@ begin_builder(void)
 void
 prepared_build(const struct plan_view *view)
 {
-        if (!may_build || wanted.len == 0 || channel[1] < 0)
+        if (!may_build || wanted->len == 0 || channel[1] < 0)
                 return;
         if (syscall(SYS_clone, (long)CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL) == 0)
                 be_builder(view, begin_builder());

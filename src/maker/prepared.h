@@ -31,6 +31,12 @@ enum { PREPARED_KEPT_MAX = 8, PREPARED_FDS_MAX = PREPARED_KEPT_MAX + 1 };
 void prepared_begin(void);
 
 /*
+ * Waits until the socket can be read. Meanwhile a change of the host's mounts drops all roots: what
+ * the host unmounted is not in use by them.
+ */
+void prepared_wait(int socket);
+
+/*
  * Before a maker is forked: takes in the root that a builder has sent, and drops all if the mounts
  * of the host have changed.
  */
@@ -56,7 +62,13 @@ int prepared_take(const struct plan_view *view, int *ret);
  */
 void prepared_build(const struct plan_view *view);
 
-/* Closes the descriptors of prepared_fds(); a box has none of them. */
+/* Closes the descriptors of prepared_fds(), and forgets; a box has none of them. */
 void prepared_close(void);
+
+/* -- in what a spawner or a maker forks */
+
+/* No key, which is a part of another plan, remains in this process; descriptors are the caller's.
+ */
+void prepared_forget(void);
 
 #endif

@@ -181,8 +181,9 @@ be_box(const struct spawner *s, const struct wire_box_begin *begin, const struct
         start.engine = engines[engine_of(begin)].open(begin);
         if (keep_only(fds, count) < 0)
                 _exit(EXIT_BROKEN);
-        /* the plan is not for this process, and the pages are its own */
+        /* no plan is for this process, and the pages are its own */
         (void)madvise(s->bytes, s->room, MADV_DONTNEED);
+        prepared_forget();
         (void)prctl(PR_SET_NAME, "carrel-box", 0, 0, 0);
         raise_descriptors();
         if (getpriority(PRIO_PROCESS, 0) > 0)
@@ -342,6 +343,7 @@ spawner_serve(const struct spawner *s)
         (void)prctl(PR_SET_NAME, "carrel-spawner", 0, 0, 0);
         prepared_begin();
         for (;;) {
+                prepared_wait(SOCKET);
                 got = wire_receive(SOCKET, 1, &m, s->bytes, s->room);
                 if (got == -EPROTO)
                         continue;

@@ -3,6 +3,7 @@
 plan says.
 
 The test has a mount namespace and a copy of /etc of its own, so that it can change what a root was made of."""
+import contextlib
 import ctypes
 import os
 import shutil
@@ -11,7 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import check, end, need_programs
+from box_rig import check, end, need_programs, until
 from daemon_rig import Daemon
 
 TRIES, CLONE_NEWNS = 200, 0x20000
@@ -128,6 +129,66 @@ def test_own(d, folder):
         check("a mount at %s too" % at, got == "written\n", got)
 
 
+def named(*names):
+    """Processes with one of these names."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open("/proc/%s/comm" % entry, encoding="utf-8") as f:
+                if f.read().strip() in names:
+                    yield int(entry)
+
+
+def parent(pid):
+    """0 if it has ended."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as f:
+            return int(f.read().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+def holds(pid, needle):
+    """Is this in the memory of the process, where it is writable?"""
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as f:
+        areas = [line.split()[0].split("-") for line in f if " rw" in line]
+    with open("/proc/%d/mem" % pid, "rb") as f:
+        for first, last in areas:
+            f.seek(int(first, 16))
+            if needle in f.read(int(last, 16) - int(first, 16)):
+                return True
+    return False
+
+
+def test_memory(d, folder):
+    """The steps of a kept root are known to the spawner, and to no process of a box with another plan."""
+    place = "/place-of-another"
+    got = kept(d, "ls -d " + place, manifest=BLOCK % place, workspace=folder + "/work")
+    check("a root with the place of one plan is kept", got == place + "\n", got)
+    spawner = next(pid for pid in named("carrel-spawner") if parent(pid) == d.child.pid)
+    check("and the spawner knows its steps", holds(spawner, place.encode()))
+    before = set(named("carrel-maker", "carrel-box", "carrel-init"))
+    box = d.create(start=True)
+    ours = [pid for pid in set(named("carrel-maker", "carrel-box", "carrel-init")) - before if parent(pid) == spawner or parent(parent(pid)) == spawner]
+    check("maker, box and pid 1 of a box with another plan are found", len(ours) == 3, ours)
+    check("and none of them does", not any(holds(pid, place.encode()) for pid in ours), ours)
+    d.must("DELETE", "/v1/sandboxes/" + box)
+
+
+def kept_by(spawner):
+    """How many mount namespaces the spawner holds open."""
+    return sum(os.readlink("/proc/%d/fd/%s" % (spawner, fd)).startswith("mnt:") for fd in os.listdir("/proc/%d/fd" % spawner))
+
+
+def test_released(d):
+    """What the host unmounts is in use by no kept root, also if no other box begins."""
+    sh("mount", "-t", "tmpfs", "none", "/etc/groff/below")
+    spawner = next(pid for pid in named("carrel-spawner") if parent(pid) == d.child.pid)
+    check("a root with a mounted file system is kept", kept(d) is not None and kept_by(spawner) > 0, kept_by(spawner))
+    sh("umount", "/etc/groff/below")
+    until("no root is kept after it was unmounted", lambda: kept_by(spawner) == 0)
+    check("no root is kept after it was unmounted", True)
+
+
 if __name__ == "__main__":
     FOLDER = tempfile.mkdtemp(prefix="carrel-prepared-")
     os.chmod(FOLDER, 0o755)
@@ -137,6 +198,8 @@ if __name__ == "__main__":
             test_same(daemon)
             test_fresh(daemon)
             test_own(daemon, FOLDER)
+            test_memory(daemon, FOLDER)
+            test_released(daemon)
     finally:
         subprocess.run(["umount", "/etc"], check=False)
         shutil.rmtree(FOLDER, ignore_errors=True)
