@@ -22,7 +22,7 @@ add(char *out, size_t room, const char *format, ...)
 static void
 add_operands(const struct command *c, char *out, size_t room)
 {
-        bool is_first = !c->rest;
+        bool is_first = !c->rest || *c->rest == '\0';
 
         for (const struct operand *o = c->operands; o && o->name; o++) {
                 add(out, room, "%s %s", o->is_action && !is_first ? " |" : "", o->name);

@@ -54,6 +54,7 @@ def words():
     check("an option's value is no word", offered("run", "--memory", "1g", "") == [":command"] and offered("run", "--memory", "") == [])
     check("presets of hosts", "@npm" in offered("run", "--allow", "@") and offered("network", "demo", "--allow", "@np") == ["@npm"])
     check("shells", offered("completion", "") == ["bash", "zsh", "fish"])
+    check("  and in its usage", "\nUsage: carrel completion bash | zsh | fish\n" in carrel("help", "completion").stdout, carrel("help", "completion"))
     check("nothing for a command that does not exist", offered("frobnicate", "") == [])
     for wrong, said in (([], "needs the name of a shell"), (["tcsh"], 'invalid shell "tcsh"'), (["bash", "zsh"], 'unexpected argument "zsh"')):
         done = carrel("completion", *wrong)
