@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/finding_print.h"
 #include "event/left.h"
@@ -150,11 +151,29 @@ left_print(const struct run_result *r)
         }
 }
 
+static bool
+is_asked_for(const struct carrel_left *l, bool only_new)
+{
+        return !only_new || !l->was_shown;
+}
+
+/* A search during another command is repeated after it, and finds the same again. */
+static bool
+is_printed(const struct carrel_lefts *all, size_t at, bool only_new)
+{
+        for (size_t i = 0; i < at; i++)
+                if (is_asked_for(&all->items[i], only_new) &&
+                    strcmp(all->items[i].message, all->items[at].message) == 0)
+                        return true;
+        return false;
+}
+
 void
 left_print_all(const struct carrel_lefts *all, const char *id, bool only_new)
 {
+        (void)fflush(stdout); /* the lines come after what was printed before */
         for (size_t i = 0; i < all->count; i++)
-                if (!only_new || !all->items[i].was_shown)
+                if (is_asked_for(&all->items[i], only_new) && !is_printed(all, i, only_new))
                         print_line(all->items[i].message);
         if (all->more > 0)
                 (void)fprintf(stderr,

@@ -13,8 +13,9 @@
 void left_print(const struct run_result *r);
 
 /*
- * The same for a sandbox of the daemon `id`: all of it, or only what was not shown before. The last
- * line counts those that are not listed.
+ * The same for a sandbox of the daemon `id`: all of it, or only what was not shown before. Equal
+ * lines are printed once. The last line counts those that are not listed. Flushes standard output
+ * first.
  */
 void left_print_all(const struct carrel_lefts *all, const char *id, bool only_new);
 

@@ -131,6 +131,22 @@ def stop(d):
         check("  nor where there is no sandbox", json.loads(again.stdout) == {"id": box.id, "existed": False}, again)
 
 
+def twice(d):
+    """A search that meets another command is repeated after it: what it found is in the record twice."""
+    with Workspace() as ws:
+        box = Living(d, ws, "twice")
+
+        def is_found(name):
+            return any(l["host_path"] == os.path.join(ws.path, name) for l in box.left()) or box.carrel("exec", "-d", box.name, "--", "true").returncode != 0
+
+        for name in ("one", "two", "three", "four", "five", "six"):
+            box.sh("evil " + name)
+            until(name + " is found", lambda name=name: is_found(name + "/.git"))
+        said = lines(box.carrel("info", box.name))
+        check("info prints each line once", len(said) == 6 and len(set(said)) == 6, said, box.left())
+        d.must("DELETE", "/v1/sandboxes/" + box.id)
+
+
 def strict(d):
     """The sandbox is killed: its record remains, failed."""
     with Workspace(carrel="protect: strict") as ws:
@@ -188,7 +204,7 @@ def main():
         for part in (record, same_words, shown_once, at_once, restart):
             part(box)
         box.carrel("stop", box.name)
-        for part in (stop, strict, flood):
+        for part in (stop, twice, strict, flood):
             part(d)
     end()
 
