@@ -6,11 +6,12 @@
 #include "plan/failure.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 struct failure_row {
         enum step_op op;
-        int sys; /* 0: any */
+        int sys; /* 0: any, except what is only missing now */
         enum error_code code;
         const char *reason, *sentence, *hint;
 };
@@ -109,11 +110,19 @@ static const struct failure_row rows[] = {
           "ids cannot be mapped here", "`carrel doctor` names the setting that forbids it." },
 };
 
+/* Of files, processes or memory: it says nothing of what this machine can do. */
+static bool
+is_shortage(int sys)
+{
+        return sys == EMFILE || sys == ENFILE || sys == ENOMEM || sys == EAGAIN;
+}
+
 static const struct failure_row *
 find(enum step_op op, int sys)
 {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-                if (rows[i].op == op && (rows[i].sys == sys || rows[i].sys == 0))
+                if (rows[i].op == op &&
+                    (rows[i].sys == sys || (rows[i].sys == 0 && !is_shortage(sys))))
                         return &rows[i];
         return NULL;
 }
@@ -137,6 +146,9 @@ plan_step_failed(struct error *e, const struct plan *plan, size_t step, int sys)
                 (void)fail_at(e, ERROR_BACKEND_FAILED, "", step_name(s->op),
                               "making the sandbox, step %zu, %s%s%s: %s", step, step_name(s->op),
                               s->path[0] ? " " : "", s->path, strerror(sys));
+                if (is_shortage(sys))
+                        error_hint(e, "Files, processes or memory were short: look at ulimit -n, "
+                                      "ulimit -u and free memory, or try again.");
         }
         e->sys = sys;
         return -1;

@@ -41,6 +41,11 @@ static const struct failure_case cases[] = {
         { STEP_LEASE, EACCES, ERROR_BACKEND_FAILED, "lease" },
         { STEP_CGROUP_MAKE, EEXIST, ERROR_BACKEND_FAILED, "cgroup_make" },
         { STEP_ENTER, EINVAL, ERROR_BACKEND_FAILED, "enter" },
+        /* a shortage is no missing capability */
+        { STEP_PROC, EMFILE, ERROR_BACKEND_FAILED, "proc" },
+        { STEP_SPAWN, EAGAIN, ERROR_BACKEND_FAILED, "spawn" },
+        { STEP_OVERLAY, ENOMEM, ERROR_BACKEND_FAILED, "overlay" },
+        { STEP_WALL, ENFILE, ERROR_BACKEND_FAILED, "wall" },
         { STEP_FILE, ENOSPC, ERROR_STORAGE_FULL, "" },
         { STEP_LEASE, EDQUOT, ERROR_STORAGE_FULL, "" },
         { STEP_DROP_CAPS, 0, ERROR_BACKEND_FAILED, "drop_caps" },
