@@ -63,9 +63,17 @@ make_step(const struct step *s)
         return mkdir(s->path, 0755) < 0 ? -errno : 0;
 }
 
+static pid_t companion; /* see host_leave_with() */
+
+void
+host_leave_with(pid_t pid)
+{
+        companion = pid;
+}
+
 /*
- * Moves the runtime itself (this process and its parent) into a leaf, so that its group may limit
- * children.
+ * Moves the runtime itself (this process, its parent and its companion) into a leaf, so that its
+ * group may limit children.
  */
 static int
 leave_step(const struct step *s)
@@ -78,6 +86,8 @@ leave_step(const struct step *s)
         result = group_path(path, sizeof path, s->path, "cgroup.procs");
         if (result == 0)
                 result = group_write(path, pid, group_number(pid, (uint64_t)getppid()));
+        if (result == 0 && companion > 0)
+                result = group_write(path, pid, group_number(pid, (uint64_t)companion));
         if (result == 0)
                 result = group_write(path, "0", 1);
         return result;

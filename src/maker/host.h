@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "maker/watched.h"
 #include "plan/pack.h"
@@ -45,6 +46,12 @@ struct host {
 };
 
 void host_init(struct host *h, const struct plan_view *view, int *sources);
+
+/*
+ * The process `pid` moves with this one and its parent when a step moves the runtime to a leaf: it
+ * is in the same group. Once for a process, before its steps.
+ */
+void host_leave_with(pid_t pid);
 
 /* Runs one step of the HOST phase. Returns 0 or -errno; -ENOTSUP for a step of another phase. */
 int host_step(struct host *h, const struct step *s);

@@ -33,6 +33,7 @@
 #include "box/fake/fake.h"
 #include "box/ns/ns.h"
 #include "guest/command.h"
+#include "maker/host.h"
 #include "maker/lease.h"
 #include "maker/prepared.h"
 #include "plan/pack.h"
@@ -304,6 +305,7 @@ spawner_one(const struct spawner *s, struct wire_message *m)
                 be_box(s, &begin, &b, &(const int){ SOCKET }, 1, m->fds, m->fd_count);
         if (box < 0 || dup3(b.maker[1], SOCKET, O_CLOEXEC) < 0)
                 return EXIT_BROKEN;
+        host_leave_with(box);
         (void)close(b.maker[0]);
         (void)close(b.maker[1]);
         (void)close(b.guest[0]);
