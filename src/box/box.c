@@ -236,7 +236,7 @@ static int
 hear_walled(void *of, struct wire_message *m, const void *body)
 {
         struct box *b = of;
-        int result = hold_take(&b->wall, m, body);
+        int result = wall_state_take(&b->wall, m, body);
 
         if (result == 0 && b->one.is_on)
                 keeper_say_all(b, WIRE_BOX_READY, NULL, 0);
@@ -248,7 +248,7 @@ hear_listened(void *of, struct wire_message *m, const struct wire_wall_listened 
 {
         struct box *b = of;
 
-        hold_listened(&b->wall, m, answer);
+        wall_state_listened(&b->wall, m, answer);
 }
 
 static int

@@ -25,7 +25,7 @@ struct keeper {
         struct wire_queue queue;
         unsigned wants_frozen;  /* an answer to FREEZE is owed */
         uint64_t said_refusals; /* version of its last report of refusals
-                                 * (hold/refusals.h) */
+                                 * (boxstate/refusals.h) */
 };
 
 /* 0 or -1. Its first messages come from the box's call `greet`. */

@@ -23,8 +23,8 @@
 
 #include "box/engine.h"
 #include "box/journal.h"
-#include "hold/found.h"
-#include "hold/hold.h"
+#include "boxstate/found.h"
+#include "boxstate/wall_state.h"
 #include "loop/loop.h"
 #include "wire/box.h"
 
@@ -95,7 +95,7 @@ struct box {
         uint32_t last_connect;
         struct found found; /* what commands left behind */
         struct one one;
-        struct hold wall;       /* used only if there is a wall */
+        struct wall_state wall; /* used only if there is a wall */
         struct loop_watch link; /* to the gate */
 };
 

@@ -2,12 +2,12 @@
  * box/wall.c - the wall of a sandbox, kept while gates and keepers come and go.
  *
  * Room: box (program). Touches: fd, the engine.
- * Theory: hold/hold.h defines the rules of a wall; this file connects it to the loop. The group in
- * which a socket was created identifies the exec that was refused, if the engine tells commands
- * apart. A group is reused, so the time must match too. Otherwise, or if the socket was closed
- * before the gate asked, it was the only exec with a running process at that time. If there were
- * several, the refusal is assigned to none. Reports of the gate before a command's end are handled
- * before that end is reported.
+ * Theory: boxstate/wall_state.h defines the rules of a wall; this file connects it to the loop. The
+ * group in which a socket was created identifies the exec that was refused, if the engine tells
+ * commands apart. A group is reused, so the time must match too. Otherwise, or if the socket was
+ * closed before the gate asked, it was the only exec with a running process at that time. If there
+ * were several, the refusal is assigned to none. Reports of the gate before a command's end are
+ * handled before that end is reported.
  */
 #include "box/wall.h"
 
@@ -97,7 +97,7 @@ wall_init(struct box *b)
 /* -- refusals ---------------------------------------------------------------------------------- */
 
 static void
-say_denial(struct keeper *k, const struct hold_denial *d)
+say_denial(struct keeper *k, const struct wall_state_denial *d)
 {
         const struct wire_box_denied denied = { .number = d->number, .exec = d->exec, .d = d->d };
 
@@ -131,14 +131,14 @@ say_refused(struct keeper *k, const struct refused *of, size_t at)
 void
 wall_say_denials(struct keeper *k, int always)
 {
-        struct hold *h = &k->box->wall;
+        struct wall_state *h = &k->box->wall;
         uint64_t said = k->said_refusals;
 
         if (said == h->refusals.version || (!always && k->queue.first))
                 return;
-        for (uint64_t n = hold_denial_after(h, 0); n != 0; n = hold_denial_after(h, n))
-                if (hold_denial(h, n)->version > said)
-                        say_denial(k, hold_denial(h, n));
+        for (uint64_t n = wall_state_denial_after(h, 0); n != 0; n = wall_state_denial_after(h, n))
+                if (wall_state_denial(h, n)->version > said)
+                        say_denial(k, wall_state_denial(h, n));
         for (const struct refused *one = h->refusals.first; one; one = one->next) {
                 for (size_t i = 0; i < one->count; i++)
                         if (one->items[i].version > said)
@@ -160,7 +160,7 @@ say_to_all(struct box *b)
 int
 wall_hear_denied(struct box *b, struct wire_wall_denied *d)
 {
-        if (b->wall.socket_count > 0 || !hold_denied(&b->wall, d))
+        if (b->wall.socket_count > 0 || !wall_state_denied(&b->wall, d))
                 return -EPROTO;
         say_to_all(b);
         return 0;
@@ -171,13 +171,13 @@ wall_hear_denied(struct box *b, struct wire_wall_denied *d)
 static uint32_t
 events_of(const struct box *b)
 {
-        return EPOLLIN | ((hold_events(&b->wall) & POLLOUT) != 0 ? EPOLLOUT : 0u);
+        return EPOLLIN | ((wall_state_events(&b->wall) & POLLOUT) != 0 ? EPOLLOUT : 0u);
 }
 
 static void
 hear(struct box *b)
 {
-        int result = hold_hear(&b->wall);
+        int result = wall_state_hear(&b->wall);
 
         say_to_all(b);
         if (result == 0) {
@@ -237,9 +237,9 @@ wall_hand_out(struct keeper *k)
         struct box *b = k->box;
         struct {
                 struct wire_box_walled head;
-                struct wall_listener listeners[HOLD_LISTENERS_MAX];
+                struct wall_listener listeners[WALL_STATE_LISTENERS_MAX];
         } told = { .head = { .sys = ENOENT } };
-        int fds[HOLD_FDS_MAX + 1];
+        int fds[WALL_STATE_FDS_MAX + 1];
         size_t fd_count, count = 0;
         int result = b->wall.socket_count == 0 || b->state >= BOX_ENDING ? -ENOENT
                      : k->queue.first                                    ? -EAGAIN
@@ -250,12 +250,12 @@ wall_hand_out(struct keeper *k)
         if (result == 0) {
                 hear_all(b); /* the last messages of the previous gate */
                 loop_watch_remove(&b->link);
-                result = hold_link(&b->wall, fds, &fd_count, told.listeners, &count);
+                result = wall_state_link(&b->wall, fds, &fd_count, told.listeners, &count);
         }
         if (result == 0) {
                 told.head = (struct wire_box_walled){
                         0, (uint16_t)count,
-                        (uint16_t)(b->wall.is_routed ? hold_stock(&b->wall) + 1 : 0)
+                        (uint16_t)(b->wall.is_routed ? wall_state_stock(&b->wall) + 1 : 0)
                 };
                 result =
                         wire_send(k->queue.fd, WIRE_BOX_WALLED, &told,
@@ -265,7 +265,7 @@ wall_hand_out(struct keeper *k)
                         result = loop_watch_add(b->loop, &b->link, b->wall.link, events_of(b),
                                                 link_ready);
                 if (result < 0)
-                        hold_unlink(&b->wall);
+                        wall_state_unlink(&b->wall);
         }
         if (result == 0)
                 return;

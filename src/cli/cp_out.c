@@ -15,7 +15,7 @@
 
 #include "base/scoped.h"
 #include "cli/cp.h"
-#include "cli/sink.h"
+#include "cli/output_target.h"
 
 enum { PART_MAX = 1000 /* entries requested at once */ };
 
@@ -254,11 +254,11 @@ to_descriptor(struct copying *c, const char *inside, int fd, const char *name)
 }
 
 static void
-show(struct sink *sink, const void *bytes, size_t len)
+show(struct output_target *sink, const void *bytes, size_t len)
 {
-        sink_put(sink, bytes, len);
-        while (sink_write(sink) == 0 && sink_is_busy(sink)) {
-                struct pollfd p = sink_poll(sink);
+        output_target_put(sink, bytes, len);
+        while (output_target_write(sink) == 0 && output_target_is_busy(sink)) {
+                struct pollfd p = output_target_poll(sink);
 
                 (void)poll(&p, 1, -1);
         }
@@ -268,7 +268,7 @@ show(struct sink *sink, const void *bytes, size_t len)
 static int
 to_terminal(struct copying *c, const char *inside)
 {
-        static struct sink sink;
+        static struct output_target sink;
         struct carrel_reader *r;
         struct carrel_error e;
         const void *bytes;
@@ -277,12 +277,12 @@ to_terminal(struct copying *c, const char *inside)
 
         if (carrel_reader_open(c->ask.c, c->id, inside, 0, 0, &r, &e) < 0)
                 return cp_failed(c, &e);
-        sink_init(&sink, STDOUT_FILENO, false);
+        output_target_init(&sink, STDOUT_FILENO, false);
         while ((got = carrel_reader_next(r, &bytes, &len, &e)) == 1 && !sink.is_gone)
                 show(&sink, bytes, len);
-        sink_end(&sink);
-        (void)sink_write(&sink);
-        sink_fini(&sink);
+        output_target_end(&sink);
+        (void)output_target_write(&sink);
+        output_target_fini(&sink);
         carrel_reader_free(r);
         return got < 0 ? cp_failed(c, &e) : 0;
 }

@@ -12,10 +12,10 @@
 
 #include "base/numbers.h"
 #include "cli/commands.h"
+#include "cli/doc_table.h"
 #include "cli/docs_api.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
-#include "cli/sheet.h"
 #include "cli/usage.h"
 #include "egress/admit.h"
 #include "event/outcome.h"
@@ -31,7 +31,7 @@
 enum { ARENA_MAX = 4 << 20, NUMBER_MAX = 24, TERM_MAX = 1024, PART_WORD_MAX = 32 };
 
 static void
-columns(struct sheet *sheet, const char *const *heads)
+columns(struct doc_table *sheet, const char *const *heads)
 {
         sheet->heads = heads;
         sheet->has_table = false;
@@ -40,15 +40,15 @@ columns(struct sheet *sheet, const char *const *heads)
 /* -- the command line -------------------------------------------------------------------------- */
 
 static void
-print_row(struct sheet *sheet, const char *term, const char *doc)
+print_row(struct doc_table *sheet, const char *term, const char *doc)
 {
         const char *cells[] = { term, doc, NULL };
 
-        sheet_row(sheet, cells);
+        doc_table_row(sheet, cells);
 }
 
 static void
-print_options(struct sheet *sheet, const struct command *c)
+print_options(struct doc_table *sheet, const struct command *c)
 {
         static const char *const heads[] = { "option", "meaning", NULL };
         char term[USAGE_TERM_MAX], doc[TERM_MAX];
@@ -63,29 +63,29 @@ print_options(struct sheet *sheet, const struct command *c)
 }
 
 static int
-print_commands(struct sheet *sheet)
+print_commands(struct doc_table *sheet)
 {
         const struct command *c;
 
         for (size_t i = 0; (c = command_at(i)) != NULL; i++) {
                 char line[USAGE_MAX + 64], usage[USAGE_MAX];
 
-                sheet_title(sheet, 2, c->name);
+                doc_table_title(sheet, 2, c->name);
                 usage_line(c, usage, sizeof usage);
                 (void)snprintf(line, sizeof line, "`carrel %s`%s", c->name, usage);
-                sheet_paragraph(sheet, line);
-                sheet_paragraph(sheet, c->help);
+                doc_table_paragraph(sheet, line);
+                doc_table_paragraph(sheet, c->help);
                 print_options(sheet, c);
                 if (c->notes)
-                        sheet_paragraph(sheet, c->notes);
+                        doc_table_paragraph(sheet, c->notes);
                 (void)snprintf(line, sizeof line, "Example: `%s`", c->example);
-                sheet_paragraph(sheet, line);
+                doc_table_paragraph(sheet, line);
         }
         return 0;
 }
 
 static int
-print_statuses(struct sheet *sheet)
+print_statuses(struct doc_table *sheet)
 {
         static const char *const heads[] = { "status", "meaning", NULL };
         static const char *const rows[][3] = {
@@ -109,12 +109,12 @@ print_statuses(struct sheet *sheet)
 
         columns(sheet, heads);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-                sheet_row(sheet, rows[i]);
+                doc_table_row(sheet, rows[i]);
         return 0;
 }
 
 static int
-print_outcomes(struct sheet *sheet)
+print_outcomes(struct doc_table *sheet)
 {
         static const char *const heads[] = { "event", "exit status", "error", "meaning", NULL };
 
@@ -132,14 +132,14 @@ print_outcomes(struct sheet *sheet)
                 else
                         (void)snprintf(number, sizeof number, "%s",
                                        word == OUTCOME_SIGNALED ? "128 + the signal" : "its own");
-                sheet_row(sheet, cells);
+                doc_table_row(sheet, cells);
         }
         return 0;
 }
 
 /* For one destination, as an agent reads them. */
 static int
-print_denials(struct sheet *sheet)
+print_denials(struct doc_table *sheet)
 {
         static const char *const heads[] = { "reason", "what is said, and what to do", NULL };
 
@@ -150,13 +150,13 @@ print_denials(struct sheet *sheet)
 
                 (void)denial_text((enum denial)d, "api.example.com", 443, "other.example.com", text,
                                   sizeof text);
-                sheet_row(sheet, cells);
+                doc_table_row(sheet, cells);
         }
         return 0;
 }
 
 static int
-print_refusals(struct sheet *sheet)
+print_refusals(struct doc_table *sheet)
 {
         static const char *const heads[] = { "listed", "of what was refused", NULL };
         static const char *const rows[][3] = {
@@ -173,12 +173,12 @@ print_refusals(struct sheet *sheet)
 
         columns(sheet, heads);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-                sheet_row(sheet, rows[i]);
+                doc_table_row(sheet, rows[i]);
         return 0;
 }
 
 static int
-print_errors(struct sheet *sheet)
+print_errors(struct doc_table *sheet)
 {
         static const char *const heads[] = { "code", "exit status", "HTTP", "what to do", NULL };
 
@@ -192,7 +192,7 @@ print_errors(struct sheet *sheet)
                                error_exit_status((enum error_code)code));
                 (void)snprintf(http, sizeof http, sheet->is_man ? "HTTP %d" : "%d",
                                error_http_status((enum error_code)code));
-                sheet_row(sheet, cells);
+                doc_table_row(sheet, cells);
         }
         return 0;
 }
@@ -203,21 +203,21 @@ static void
 print_field(void *ctx, const struct spec_help_row *row)
 {
         static const char *const heads[] = { "field", "value", "meaning", NULL };
-        struct sheet *sheet = ctx;
+        struct doc_table *sheet = ctx;
         const char *cells[] = { row->path, row->value, row->meaning, NULL };
 
         if (!row->title) {
-                sheet_row(sheet, cells);
+                doc_table_row(sheet, cells);
                 return;
         }
-        sheet_title(sheet, 2, row->title);
+        doc_table_title(sheet, 2, row->title);
         if (*row->meaning != '\0')
-                sheet_paragraph(sheet, row->meaning);
+                doc_table_paragraph(sheet, row->meaning);
         columns(sheet, heads);
 }
 
 static int
-print_fields(struct sheet *sheet)
+print_fields(struct doc_table *sheet)
 {
         struct arena arena;
         const char *text;
@@ -243,11 +243,11 @@ print_host_field(void *ctx, const struct spec_help_row *row)
                                 row->meaning, NULL };
 
         if (field != HOST_FIELD_MAX) /* members of a map are in the schema */
-                sheet_row(ctx, cells);
+                doc_table_row(ctx, cells);
 }
 
 static int
-print_host(struct sheet *sheet)
+print_host(struct doc_table *sheet)
 {
         static const char *const heads[] = { "field", "value", "in a user's file", "meaning",
                                              NULL };
@@ -258,7 +258,7 @@ print_host(struct sheet *sheet)
 }
 
 static int
-print_presets(struct sheet *sheet)
+print_presets(struct doc_table *sheet)
 {
         static const char *const heads[] = { "preset", "hosts", "for", NULL };
         const struct egress_preset *preset;
@@ -274,13 +274,13 @@ print_presets(struct sheet *sheet)
                         (void)snprintf(hosts + used, sizeof hosts - used, "%s%s", h > 0 ? ", " : "",
                                        preset->hosts[h]);
                 }
-                sheet_row(sheet, cells);
+                doc_table_row(sheet, cells);
         }
         return 0;
 }
 
 static int
-print_protected(struct sheet *sheet)
+print_protected(struct doc_table *sheet)
 {
         static const char *const heads[] = {
                 "name", "program", "why", "where it exists", "where it does not", NULL
@@ -309,7 +309,7 @@ print_protected(struct sheet *sheet)
                                                 : "moved away",
                                         NULL };
 
-                sheet_row(sheet, cells);
+                doc_table_row(sheet, cells);
         }
         return 0;
 }
@@ -325,7 +325,7 @@ static const struct {
 };
 
 static int
-print_pools(struct sheet *sheet)
+print_pools(struct doc_table *sheet)
 {
         static const char *const heads[] = { "resource", "version 1 of control groups", "version 2",
                                              "without", NULL };
@@ -335,7 +335,7 @@ print_pools(struct sheet *sheet)
                 const char *cells[] = { pools[i].resource, pools[i].v1, pools[i].v2, pools[i].none,
                                         NULL };
 
-                sheet_row(sheet, cells);
+                doc_table_row(sheet, cells);
         }
         return 0;
 }
@@ -462,7 +462,7 @@ reason_of(const struct step *s)
 
 /* One row for consecutive entries with the same reason. Returns whether there was one. */
 static bool
-print_group(struct sheet *sheet, const struct plan *plan, enum group group)
+print_group(struct doc_table *sheet, const struct plan *plan, enum group group)
 {
         char term[TERM_MAX] = "";
         const char *why = NULL;
@@ -477,7 +477,7 @@ print_group(struct sheet *sheet, const struct plan *plan, enum group group)
                 if (why && (!s || strcmp(why, reason_of(s)) != 0)) {
                         const char *cells[] = { term, why, NULL };
 
-                        sheet_row(sheet, cells);
+                        doc_table_row(sheet, cells);
                         has_rows = true;
                         used = 0;
                 }
@@ -490,7 +490,7 @@ print_group(struct sheet *sheet, const struct plan *plan, enum group group)
 }
 
 static int
-print_box(struct sheet *sheet)
+print_box(struct doc_table *sheet)
 {
         static const char *const heads[] = { "path", "why", NULL };
         const struct plan *plan;
@@ -501,7 +501,7 @@ print_box(struct sheet *sheet)
         arena_init(&arena, ARENA_MAX);
         result = make_plan(&arena, &plan, &e);
         for (int group = 0; result == 0 && group < GROUP_MAX; group++) {
-                sheet_title(sheet, 2, group_titles[group]);
+                doc_table_title(sheet, 2, group_titles[group]);
                 columns(sheet, heads);
                 /* otherwise a renamed step would be missing from the page unnoticed */
                 if (!print_group(sheet, plan, (enum group)group))
@@ -514,7 +514,7 @@ print_box(struct sheet *sheet)
 }
 
 static int
-print_steps(struct sheet *sheet)
+print_steps(struct doc_table *sheet)
 {
         static const char *const heads[] = { "step", "phase",          "arguments",
                                              "undo", "why it is safe", NULL };
@@ -528,7 +528,7 @@ print_steps(struct sheet *sheet)
                                         step_safe((enum step_op)op),
                                         NULL };
 
-                sheet_row(sheet, cells);
+                doc_table_row(sheet, cells);
         }
         return 0;
 }
@@ -536,11 +536,11 @@ print_steps(struct sheet *sheet)
 /* -------------------------------------------------------------------------------------------------------------
  */
 
-static int print_parts(struct sheet *sheet);
+static int print_parts(struct doc_table *sheet);
 
 static const struct part {
         const char *name, *help;
-        int (*print)(struct sheet *sheet);
+        int (*print)(struct doc_table *sheet);
 } parts[] = {
         { "commands", "every command with its options", print_commands },
         { "statuses", "exit statuses", print_statuses },
@@ -563,7 +563,7 @@ static const struct part {
 enum { PART_COUNT = sizeof parts / sizeof *parts };
 
 static int
-print_parts(struct sheet *sheet)
+print_parts(struct doc_table *sheet)
 {
         static const char *const heads[] = { "part", "what it holds", NULL };
 
@@ -571,7 +571,7 @@ print_parts(struct sheet *sheet)
         for (size_t i = 0; i < PART_COUNT; i++) {
                 const char *cells[] = { parts[i].name, parts[i].help, NULL };
 
-                sheet_row(sheet, cells);
+                doc_table_row(sheet, cells);
         }
         return 0;
 }
@@ -579,7 +579,7 @@ print_parts(struct sheet *sheet)
 static int
 cmd_docs(int argc, char **argv)
 {
-        struct sheet sheet = { .out = stdout };
+        struct doc_table sheet = { .out = stdout };
         const char *name = "parts";
         struct words words;
         struct nearest n;
@@ -603,7 +603,7 @@ cmd_docs(int argc, char **argv)
 }
 
 static const struct option options[] = {
-        OPTION_FLAG(struct sheet, is_man, "--man",
+        OPTION_FLAG(struct doc_table, is_man, "--man",
                     "for a manual page (scdoc); without it, Markdown"),
         OPTION_END,
 };

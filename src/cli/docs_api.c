@@ -43,7 +43,7 @@ describe(const struct api_field *f, const struct api_param *p, char *out, size_t
 }
 
 static void
-print_params(struct sheet *sheet, const struct operation *o)
+print_params(struct doc_table *sheet, const struct operation *o)
 {
         static const char *const heads[] = { "field", "value", "meaning", NULL };
 
@@ -57,12 +57,12 @@ print_params(struct sheet *sheet, const struct operation *o)
                 if ((o->params[i].flags & PARAM_DOOR_ONLY) != 0)
                         continue;
                 describe(f, &o->params[i], value, sizeof value);
-                sheet_row(sheet, cells);
+                doc_table_row(sheet, cells);
         }
 }
 
 static void
-print_results(struct sheet *sheet, const struct operation *o)
+print_results(struct doc_table *sheet, const struct operation *o)
 {
         char line[LINE_MAX_LEN * 2] = "Answer:";
 
@@ -71,11 +71,11 @@ print_results(struct sheet *sheet, const struct operation *o)
         for (size_t i = 0; i < o->result_count; i++)
                 (void)snprintf(line + strlen(line), sizeof line - strlen(line), "%s `%s`",
                                i > 0 ? "," : "", api_field(o->results[i].tag)->name);
-        sheet_paragraph(sheet, line);
+        doc_table_paragraph(sheet, line);
 }
 
 int
-docs_api_print(struct sheet *sheet)
+docs_api_print(struct doc_table *sheet)
 {
         const struct operation *o;
         size_t at = 0;
@@ -85,9 +85,9 @@ docs_api_print(struct sheet *sheet)
 
                 if (!o->route)
                         continue;
-                sheet_title(sheet, 2, o->name);
+                doc_table_title(sheet, 2, o->name);
                 (void)snprintf(line, sizeof line, "`%s %s`. %s", o->method, o->route, o->help);
-                sheet_paragraph(sheet, line);
+                doc_table_paragraph(sheet, line);
                 print_results(sheet, o);
                 if (o->param_count > 0)
                         print_params(sheet, o);
@@ -96,7 +96,7 @@ docs_api_print(struct sheet *sheet)
 }
 
 int
-docs_api_print_openapi(struct sheet *sheet)
+docs_api_print_openapi(struct doc_table *sheet)
 {
         struct json_writer w;
 

@@ -6,9 +6,9 @@
  *     command, in the same namespaces        us <--names, denials--- carrel-gate
  *
  * Room: cli (joining, program). Touches: processes, signals, fd.
- * Theory: hold/hold.h keeps the parts of the wall that outlive a gate. A gate that dies is
- * restarted and continues with that state. Until then connections wait in their queues, and nothing
- * is open.
+ * Theory: boxstate/wall_state.h keeps the parts of the wall that outlive a gate. A gate that dies
+ * is restarted and continues with that state. Until then connections wait in their queues, and
+ * nothing is open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "boxstate/wall_state.h"
 #include "cli/gate.h"
-#include "hold/hold.h"
-#include "image/image.h"
+#include "programs/programs.h"
 #include "wire/gate.h"
 #include "wire/message.h"
 
@@ -48,7 +48,7 @@ struct run {
         uint16_t ports[WALL_PORTS_MAX];
         size_t port_count;
         int gate, control, restarts;
-        struct hold hold;
+        struct wall_state hold;
         pid_t command;
         int signals;
 };
@@ -60,7 +60,7 @@ become_gate(int image, int control)
 {
         char name[] = "carrel-gate", option[] = "--keeper-fd", number[] = "3";
         char *const argv[] = { name, option, number, NULL };
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
         char *const *environment = environ;
 #else
         static char *const environment[] = { NULL };
@@ -87,7 +87,7 @@ start_process(struct run *r, struct error *e)
         scoped_fd int image = -1;
         int ends[2];
 
-        if (image_open(IMAGE_GATE, &image, e) < 0)
+        if (program_open(PROGRAM_GATE, &image, e) < 0)
                 return -1;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a link to the gate");
@@ -139,10 +139,10 @@ send_change(const struct run *r)
 static int
 send_wall(struct run *r)
 {
-        struct wall_listener listeners[HOLD_LISTENERS_MAX];
-        int fds[HOLD_FDS_MAX + 1];
+        struct wall_listener listeners[WALL_STATE_LISTENERS_MAX];
+        int fds[WALL_STATE_FDS_MAX + 1];
         size_t fd_count, count, len;
-        int result = hold_link(&r->hold, fds, &fd_count, listeners, &count);
+        int result = wall_state_link(&r->hold, fds, &fd_count, listeners, &count);
 
         if (result < 0)
                 return result;
@@ -192,7 +192,7 @@ forget_gate(struct run *r)
         if (r->control >= 0)
                 (void)close(r->control);
         r->control = -1;
-        hold_unlink(&r->hold);
+        wall_state_unlink(&r->hold);
         if (r->gate > 0) {
                 (void)kill(r->gate, SIGKILL);
                 (void)waitpid(r->gate, NULL, 0);
@@ -229,7 +229,7 @@ report_denials(struct run *r)
                                            .port = m->port };
                 memcpy(d->host, m->host, sizeof d->host - 1);
                 memcpy(d->other, m->other, sizeof d->other - 1);
-                (void)hold_address_text(m, d->address);
+                (void)wall_state_address_text(m, d->address);
         }
         report->left_out = of ? of->more : 0;
 }
@@ -238,7 +238,7 @@ report_denials(struct run *r)
 static bool
 hear_link(struct run *r)
 {
-        return hold_hear(&r->hold) == 0;
+        return wall_state_hear(&r->hold) == 0;
 }
 
 /* The process inside opened listeners, or could not. */
@@ -253,7 +253,7 @@ hear_inside(struct run *r)
                 return;
         if (result == 1 || result == -EMFILE) {
                 if (m.kind == WIRE_WALL_LISTENED && m.len == sizeof answer)
-                        hold_listened(&r->hold, &m, &answer);
+                        wall_state_listened(&r->hold, &m, &answer);
                 wire_message_close(&m);
                 return;
         }
@@ -433,7 +433,8 @@ wait_for_command(struct run *r)
 {
         for (;;) {
                 struct pollfd wait[] = { { .fd = r->signals, .events = POLLIN },
-                                         { .fd = r->hold.link, .events = hold_events(&r->hold) },
+                                         { .fd = r->hold.link,
+                                           .events = wall_state_events(&r->hold) },
                                          { .fd = r->control, .events = POLLIN },
                                          { .fd = r->inside.link, .events = POLLIN } };
 
@@ -527,7 +528,7 @@ take_wall(struct run *r, size_t stock, struct error *e)
         listeners[r->port_count].index = (uint32_t)stock;
         memcpy(m.fds, r->inside.sockets, m.fd_count * sizeof *m.fds);
         r->inside.socket_count = 0;
-        result = hold_take(&r->hold, &m, listeners);
+        result = wall_state_take(&r->hold, &m, listeners);
         wire_message_close(&m);
         return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "taking the wall") : 0;
 }
@@ -567,7 +568,7 @@ gate_run(const struct gate_list *list, const struct gate_again *again, char **ar
                           .command = -1,
                           .signals = -1,
                           .inside = { .pid = -1, .link = -1 } };
-        hold_init(&r.hold, ask_inside, NULL, &r);
+        wall_state_init(&r.hold, ask_inside, NULL, &r);
         refusals_init(&r.hold.refusals, GATE_DENIALS_MAX, GATE_DENIALS_MAX);
         result = run_all(&r, argv, e);
         report_denials(&r);
@@ -576,6 +577,6 @@ gate_run(const struct gate_list *list, const struct gate_again *again, char **ar
                 (void)close(r.inside.link); /* closing it ends that process */
         if (r.inside.pid > 0)
                 (void)waitpid(r.inside.pid, NULL, 0);
-        hold_fini(&r.hold);
+        wall_state_fini(&r.hold);
         return result;
 }

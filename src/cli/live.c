@@ -20,7 +20,7 @@
 
 #include "cli/ending.h"
 #include "cli/finding_print.h"
-#include "cli/sink.h"
+#include "cli/output_target.h"
 #include "clock/clock.h"
 #include "event/outcome.h"
 #include "sandbox/terminal.h"
@@ -29,7 +29,7 @@ enum { GRACE_MS = 10000, LAST_MS = 2000, CALL_MS = 2000, INPUT_ROOM = 64 * 1024 
 
 struct live {
         const struct live_options *o;
-        struct sink out, err;
+        struct output_target out, err;
         struct terminal_mode mode;
         bool input_is_open, is_over, is_stopped, is_left, was_killed, has_said_refusal;
         unsigned strikes;
@@ -156,7 +156,7 @@ take_input(struct live *l)
 static bool
 is_busy(const struct live *l)
 {
-        return sink_is_busy(&l->out) || sink_is_busy(&l->err);
+        return output_target_is_busy(&l->out) || output_target_is_busy(&l->err);
 }
 
 static bool
@@ -171,8 +171,8 @@ static void
 end_output(struct live *l)
 {
         l->is_over = true;
-        sink_end(&l->out);
-        sink_end(&l->err);
+        output_target_end(&l->out);
+        output_target_end(&l->err);
 }
 
 /* Takes pieces until one must wait for its reader. Returns 0 or -1. */
@@ -197,10 +197,11 @@ take_output(struct live *l, struct carrel_error *e)
                 if (p.kind == CARREL_STDOUT && l->o->has_terminal)
                         terminal_show(&l->mode, p.bytes, p.len);
                 if (p.kind == CARREL_STDOUT || p.kind == CARREL_STDERR)
-                        sink_put(p.kind == CARREL_STDOUT ? &l->out : &l->err, p.bytes, p.len);
+                        output_target_put(p.kind == CARREL_STDOUT ? &l->out : &l->err, p.bytes,
+                                          p.len);
                 /* if the reader of its errors is gone, the command continues */
-                (void)sink_write(&l->err);
-                if (sink_write(&l->out) < 0)
+                (void)output_target_write(&l->err);
+                if (output_target_write(&l->out) < 0)
                         return 0;
         }
         return 0;
@@ -222,8 +223,8 @@ wait_for(struct live *l, struct pollfd *fds)
         fds[ON_CHANNEL] = (struct pollfd){ is_busy(l) || l->is_over ? -1 : carrel_exec_fd(l->o->x),
                                            wanted, 0 };
         fds[ON_INPUT] = (struct pollfd){ reads ? STDIN_FILENO : -1, POLLIN, 0 };
-        fds[ON_OUT] = sink_poll(&l->out);
-        fds[ON_ERR] = sink_poll(&l->err);
+        fds[ON_OUT] = output_target_poll(&l->out);
+        fds[ON_ERR] = output_target_poll(&l->err);
         fds[ON_EVENTS] = (struct pollfd){ l->o->events && !l->has_said_refusal
                                                   ? carrel_events_fd(l->o->events)
                                                   : -1,
@@ -264,8 +265,8 @@ wait_and_act(struct live *l)
                 take_input(l);
         else if (fds[ON_CHANNEL].revents != 0)
                 give_input(l);
-        (void)sink_write(&l->err);
-        (void)sink_write(&l->out);
+        (void)output_target_write(&l->err);
+        (void)output_target_write(&l->out);
         if (fds[ON_EVENTS].revents != 0)
                 hear_events(l);
 }
@@ -299,16 +300,16 @@ live_follow(const struct live_options *o, struct carrel_error *e)
         l.o = o;
         l.grace_ms = UINT64_MAX;
         l.input_is_open = o->has_input;
-        sink_init(&l.out, STDOUT_FILENO, o->is_raw || o->has_terminal);
-        sink_init(&l.err, STDERR_FILENO, o->is_raw);
+        output_target_init(&l.out, STDOUT_FILENO, o->is_raw || o->has_terminal);
+        output_target_init(&l.err, STDERR_FILENO, o->is_raw);
         if (o->has_terminal)
                 terminal_raw(&l.mode, STDIN_FILENO);
         result = follow(&l, e);
         terminal_restore(&l.mode);
         if (result == LIVE_UNWRITTEN)
                 print_unwritten(l.out.error);
-        sink_fini(&l.out);
-        sink_fini(&l.err);
+        output_target_fini(&l.out);
+        output_target_fini(&l.err);
         return result;
 }
 

@@ -22,7 +22,7 @@
 #include "base/sample.h"
 #include "base/scoped.h"
 #include "clock/clock.h"
-#include "image/image.h"
+#include "programs/programs.h"
 
 enum { LEASE_LOOK = 16, NAME_ROOM = 64 };
 
@@ -37,8 +37,8 @@ static char maker_name[] = "carrel-init";
 static int
 start_maker(struct prepared *ret, struct error *e)
 {
-        return image_start_linked(IMAGE_INIT, (char *[]){ maker_name, NULL }, clock_environment(),
-                                  &ret->socket, &ret->pid, e);
+        return program_start_linked(PROGRAM_INIT, (char *[]){ maker_name, NULL },
+                                    clock_environment(), &ret->socket, &ret->pid, e);
 }
 
 int
@@ -98,12 +98,12 @@ maker_collect(const char *directory)
         char argument[4096];
         pid_t pid;
 
-        if (!has_abandoned(directory) || image_open(IMAGE_INIT, &image, &e) < 0)
+        if (!has_abandoned(directory) || program_open(PROGRAM_INIT, &image, &e) < 0)
                 return;
         if (snprintf(argument, sizeof argument, "%s", directory) >= (int)sizeof argument)
                 return;
-        if (image_start(image, -1, (char *[]){ maker_name, argument, NULL }, (char *[]){ NULL },
-                        &pid) == 0)
+        if (program_start(image, -1, (char *[]){ maker_name, argument, NULL }, (char *[]){ NULL },
+                          &pid) == 0)
                 while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                         continue;
 }

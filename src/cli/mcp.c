@@ -35,8 +35,8 @@
 #include "cli/options.h"
 #include "clock/clock.h"
 #include "daemon/state.h"
-#include "image/image.h"
-#include "image/memory_file.h"
+#include "programs/memory_file.h"
+#include "programs/programs.h"
 #include "ref/file.h"
 #include "text/tree_pack.h"
 #include "wire/trust.h"
@@ -351,7 +351,7 @@ become_server(struct mcp *m, struct error *e)
         char *words[WORDS_MAX];
         int image;
 
-        if (image_open(IMAGE_DOOR, &image, e) < 0)
+        if (program_open(PROGRAM_DOOR, &image, e) < 0)
                 return -1;
         (void)write_words(m, words);
         (void)syscall(SYS_execveat, image, "", words, clock_environment(), AT_EMPTY_PATH);

@@ -141,7 +141,7 @@ static int
 show_json(const struct showing *s, const struct carrel_exec_info *info)
 {
         struct buffer out[2] = { { NULL, 0 }, { NULL, 0 } };
-        struct carrel_exec_info *later_info = NULL;
+        struct carrel_exec_info *deferred_info = NULL;
         struct carrel_exec *x;
         struct carrel_error e;
         int status;
@@ -155,11 +155,11 @@ show_json(const struct showing *s, const struct carrel_exec_info *info)
         } else {
                 if (s->is_followed)
                         (void)carrel_exec_get(s->ask.c, s->ask.words[0], (uint32_t)s->exec,
-                                              &later_info, &e);
-                status = print_json(later_info ? later_info : info, out);
+                                              &deferred_info, &e);
+                status = print_json(deferred_info ? deferred_info : info, out);
         }
         (void)carrel_exec_detach(x, NULL);
-        carrel_free(later_info);
+        carrel_free(deferred_info);
         buffer_fini(&out[0]);
         buffer_fini(&out[1]);
         return status; /* lint: out[] is freed, both of it */

@@ -41,57 +41,57 @@ prepare_options_read(const struct command *c, int argc, char **argv, struct prep
 
 /* -- the way ----------------------------------------------------------------------------------- */
 
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
 static const struct {
         const char *name;
-        uint32_t layer;
-} layers[] = {
-        { "filter", LAYER_FILTER },
-        { "landlock", LAYER_LANDLOCK },
-        { "caps", LAYER_CAPS },
-        { "no_new_privs", LAYER_NO_NEW_PRIVS },
-        { "mask", LAYER_MASK },
-        { "read_only", LAYER_READ_ONLY },
-        { "net", LAYER_NET },
-        { "pid", LAYER_PID },
-        { "ipc", LAYER_IPC },
-        { "uts", LAYER_UTS },
-        { "cgroup_ns", LAYER_CGROUP_NS },
-        { "limits", LAYER_LIMITS },
-        { "rlimits", LAYER_RLIMITS },
-        { "hide", LAYER_HIDE },
-        { "protect", LAYER_PROTECT },
-        { "overlay", LAYER_OVERLAY },
-        { "user_ns", LAYER_USER_NS },
-        { "nosuid", LAYER_NOSUID },
-        { "nodev", LAYER_NODEV },
-        { "size", LAYER_SIZE },
-        { "reset", LAYER_RESET },
-        { "close_fds", LAYER_CLOSE_FDS },
-        { "env", LAYER_ENV },
-        { "seal", LAYER_SEAL },
-        { "identity", LAYER_IDENTITY },
-        { "private_tmp", LAYER_PRIVATE_TMP },
+        uint32_t part;
+} switches[] = {
+        { "filter", SWITCH_FILTER },
+        { "landlock", SWITCH_LANDLOCK },
+        { "caps", SWITCH_CAPS },
+        { "no_new_privs", SWITCH_NO_NEW_PRIVS },
+        { "mask", SWITCH_MASK },
+        { "read_only", SWITCH_READ_ONLY },
+        { "net", SWITCH_NET },
+        { "pid", SWITCH_PID },
+        { "ipc", SWITCH_IPC },
+        { "uts", SWITCH_UTS },
+        { "cgroup_ns", SWITCH_CGROUP_NS },
+        { "limits", SWITCH_LIMITS },
+        { "rlimits", SWITCH_RLIMITS },
+        { "hide", SWITCH_HIDE },
+        { "protect", SWITCH_PROTECT },
+        { "overlay", SWITCH_OVERLAY },
+        { "user_ns", SWITCH_USER_NS },
+        { "nosuid", SWITCH_NOSUID },
+        { "nodev", SWITCH_NODEV },
+        { "size", SWITCH_SIZE },
+        { "reset", SWITCH_RESET },
+        { "close_fds", SWITCH_CLOSE_FDS },
+        { "env", SWITCH_ENV },
+        { "seal", SWITCH_SEAL },
+        { "identity", SWITCH_IDENTITY },
+        { "private_tmp", SWITCH_PRIVATE_TMP },
 };
 
 static uint32_t
-layers_off(void)
+switched_off(void)
 {
         const char *text = getenv("CARREL_TEST_DISABLE");
         uint32_t off = 0;
 
-        for (size_t i = 0; text && i < sizeof layers / sizeof *layers; i++) {
-                size_t len = strlen(layers[i].name);
+        for (size_t i = 0; text && i < sizeof switches / sizeof *switches; i++) {
+                size_t len = strlen(switches[i].name);
 
-                for (const char *at = text; (at = strstr(at, layers[i].name)) != NULL; at += len)
+                for (const char *at = text; (at = strstr(at, switches[i].name)) != NULL; at += len)
                         if ((at == text || at[-1] == ',') && (at[len] == '\0' || at[len] == ','))
-                                off |= layers[i].layer;
+                                off |= switches[i].part;
         }
         return off;
 }
 #else
 static uint32_t
-layers_off(void)
+switched_off(void)
 {
         return 0;
 }
@@ -195,7 +195,7 @@ run_way_init(struct run_way *w, struct error *e)
         prepared_init_in(&w->p, first, sizeof first);
         w->host.home = getenv("HOME");
         w->host.xdg = getenv("XDG_CONFIG_HOME");
-        w->layers_off = layers_off();
+        w->switched_off = switched_off();
         (void)snprintf(w->owner, sizeof w->owner, "uid:%u", (unsigned)geteuid());
         if (state_choose(&w->p.arena, NULL, &w->host.volumes, &nowhere) < 0)
                 w->host.volumes = NULL;
@@ -217,7 +217,7 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
                                            .owner = ret->owner,
                                            .caller_uid = PREPARE_UID_ANY,
                                            .now_s = (int64_t)(clock_wall_ms() / 1000),
-                                           .layers_off = ret->layers_off };
+                                           .switched_off = ret->switched_off };
         scoped_fd int workspace_fd = -1;
 
         if (make_id(ret->id, e) < 0 || find_manifest(options, ret, e) < 0)

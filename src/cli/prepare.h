@@ -36,7 +36,7 @@ struct run_way {
         struct verdict verdict;
         const char *file_name;   /* for messages */
         struct time_limit limit; /* the command's time limit; set by prepare() */
-        uint32_t layers_off;     /* 0 in the shipped program */
+        uint32_t switched_off;   /* 0 in the shipped program */
         char id[17], owner[16];  /* "uid:1000": the owner of its volumes */
 };
 

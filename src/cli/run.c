@@ -24,8 +24,8 @@
 #include "cli/left.h"
 #include "cli/maker.h"
 #include "cli/prepare.h"
-#include "cli/scope.h"
 #include "cli/secret.h"
+#include "cli/systemd_scope.h"
 #include "cli/wall.h"
 #include "sandbox/environment.h"
 #include "sandbox/run.h"
@@ -42,7 +42,7 @@ make_environment(struct run_way *w, const struct prepare_options *o, struct envi
                                            .env_count = o->env.count,
                                            .host = environ,
                                            .program = o->command[0],
-                                           .keeps_all = (w->layers_off & LAYER_ENV) != 0 };
+                                           .keeps_all = (w->switched_off & SWITCH_ENV) != 0 };
         struct secret_values *secrets;
         int result;
 
@@ -148,7 +148,7 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 .cpu_ms = w->p.spec->limits.cpu_ms,
                 .output_bytes = w->p.spec->limits.output_bytes,
                 .cpu_count = w->host.facts.cpu_count,
-                .layers_off = w->layers_off,
+                .switched_off = w->switched_off,
                 .refused = isatty(STDERR_FILENO) && !o->wants_terminal && !o->is_json
                                    ? wall_print_first
                                    : NULL,
@@ -206,7 +206,7 @@ get_ready(struct run_way *w, const struct prepare_options *o, int argc, char **a
                 return -1;
         if (ladder_climb(e) < 0 || prepare(o, w, e) < 0)
                 return -1;
-        scope_enter(w, argc, argv);
+        systemd_scope_enter(w, argc, argv);
         return 0;
 }
 

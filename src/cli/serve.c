@@ -16,7 +16,7 @@
 #include "cli/ladder.h"
 #include "cli/options.h"
 #include "cli/prepare.h"
-#include "cli/scope.h"
+#include "cli/systemd_scope.h"
 #include "cli/value.h"
 #include "daemon/graph.h"
 #include "daemon/launcher.h"
@@ -192,7 +192,7 @@ cmd_serve(int argc, char **argv)
                 return print_failure(NULL, &e, s.is_json);
         if (s.wants_graph)
                 return graph_print(stdout, s.is_json) < 0 ? 125 : 0;
-        scope_enter_for_daemon(argc, argv);
+        systemd_scope_enter_for_daemon(argc, argv);
         if (ladder_descriptors(&e) < 0)
                 return print_failure(NULL, &e, s.is_json);
         arena_init(&arena, OPTIONS_ARENA_MAX);

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "boxstate/wall_state.h"
 #include "egress/admit.h"
-#include "hold/hold.h"
-#include "image/image.h"
+#include "programs/programs.h"
 #include "sandbox/caps.h"
 
 enum { TEXT_ROOM = 1200 };
@@ -22,13 +22,13 @@ start_gate(int *ret_control, pid_t *ret_pid, struct error *e)
 {
         static char name[] = "carrel-gate", option[] = "--keeper-fd", number[] = "3";
         char *argv[] = { name, option, number, NULL };
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
         char **envp = environ; /* tests use it to disable checks of the gate */
 #else
         char *envp[] = { NULL };
 #endif
 
-        return image_start_linked(IMAGE_GATE, argv, envp, ret_control, ret_pid, e);
+        return program_start_linked(PROGRAM_GATE, argv, envp, ret_control, ret_pid, e);
 }
 
 int
@@ -71,7 +71,7 @@ explain(const struct wire_wall_denied *d, char text[TEXT_ROOM])
         if (d->host[0] != '\0')
                 (void)snprintf(host, sizeof host, "%s", d->host);
         else
-                (void)hold_address_text(d, host);
+                (void)wall_state_address_text(d, host);
         (void)denial_text(reason, host, d->port, d->other, text, TEXT_ROOM);
         return denial_name(reason);
 }
@@ -113,7 +113,7 @@ wall_write_json(struct json_writer *w, const struct run_result *r)
         json_open_list(w);
         for (size_t i = 0; i < r->denial_count; i++) {
                 const struct wire_wall_denied *d = &r->denials[i].d;
-                char text[TEXT_ROOM], address[HOLD_ADDRESS_ROOM];
+                char text[TEXT_ROOM], address[WALL_STATE_ADDRESS_ROOM];
                 const char *reason = explain(d, text);
 
                 json_open_map(w);
@@ -122,7 +122,7 @@ wall_write_json(struct json_writer *w, const struct run_result *r)
                 if (d->port != 0)
                         json_member_int(w, "port", d->port);
                 if (d->family != 0)
-                        json_member_text(w, "address", hold_address_text(d, address));
+                        json_member_text(w, "address", wall_state_address_text(d, address));
                 if (d->other[0] != '\0')
                         json_member_text(w, "said", d->other);
                 json_key(w, "count");

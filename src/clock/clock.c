@@ -32,7 +32,7 @@ clock_work_us(void)
         return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

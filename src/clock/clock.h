@@ -5,7 +5,7 @@
  * machine sleeps and which cannot be set. The wall clock is only for moments that people see or
  * give.
  *
- * In a build with -Dtest_layers=true, CARREL_TEST_CLOCK names a file of two int64: milliseconds
+ * In a build with -Dtest_switches=true, CARREL_TEST_CLOCK names a file of two int64: milliseconds
  * that a test adds to the boot clock and to the wall clock. Processes that run already see each
  * change at once: see test/rig/test_clock.py. The shipped program does not know that name.
  */

@@ -93,7 +93,7 @@ child_start(const struct child_request *request, pid_t *ret, struct error *e)
         pid_t parent = getpid(), pid;
         size_t argc = 0;
 
-        if (image_open(row->image, &image, e) < 0)
+        if (program_open(row->image, &image, e) < 0)
                 return -1;
         argv[argc++] = (char *)(uintptr_t)row->program;
         if (row->role && !request->is_without_role)

@@ -25,7 +25,7 @@ struct child_request {
 /*
  * Starts a child that dies with its parent. It has default signals, /dev/null as 0 and 1, the
  * standard error of the parent, and the given descriptors. No other file is open. Errors: those of
- * image_open(); ERROR_BACKEND_FAILED.
+ * program_open(); ERROR_BACKEND_FAILED.
  */
 int child_start(const struct child_request *request, pid_t *ret, struct error *e);
 

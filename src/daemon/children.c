@@ -20,7 +20,7 @@
 
 enum { NUMBER_ROOM = 16, LINK_MAX = 32 };
 
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
 static const bool tests_environment = true; /* tests use it to make processes misbehave */
 #else
 static const bool tests_environment = false;

@@ -11,48 +11,48 @@
 #include "text/json.h"
 
 static const struct graph_process_row processes[PROCESS_MAX] = {
-        [PROCESS_SPAWNER] = { "spawner", "carrel-init", IMAGE_INIT, "spawner", false, true,
+        [PROCESS_SPAWNER] = { "spawner", "carrel-init", PROGRAM_INIT, "spawner", false, true,
                               "launcher", "as root: its privileges, for the makers it forks",
                               "no text, no name, no file but a plan's",
                               "forks a maker and a box for each sandbox" },
-        [PROCESS_KEEPER] = { "keeper", "carrel-keeper", IMAGE_KEEPER, NULL, true, false, "launcher",
-                             "as root: looking into directories (CAP_DAC_READ_SEARCH)",
+        [PROCESS_KEEPER] = { "keeper", "carrel-keeper", PROGRAM_KEEPER, NULL, true, false,
+                             "launcher", "as root: looking into directories (CAP_DAC_READ_SEARCH)",
                              "Landlock: writes only to the state directory; its own system call "
                              "filter; no privileges to gain",
                              "state, policy, plans, timers" },
-        [PROCESS_DOOR] = { "door", "carrel-door", IMAGE_DOOR, NULL, false, false, "launcher",
+        [PROCESS_DOOR] = { "door", "carrel-door", PROGRAM_DOOR, NULL, false, false, "launcher",
                            "none",
                            "Landlock: no file at all; its own system call filter; no privileges to "
                            "gain",
                            "HTTP, MCP, the proxy to ports" },
-        [PROCESS_FETCHER] = { "fetcher", "carrel", IMAGE_MAX, NULL, false, false, "launcher",
+        [PROCESS_FETCHER] = { "fetcher", "carrel", PROGRAM_MAX, NULL, false, false, "launcher",
                               "none; as root: the user id that files of secrets belong to",
                               "every descriptor but its socket; no privileges to gain; leaves no "
                               "core",
                               "asks the sources of secrets, each time in a process of its own; "
                               "there where the host file names one" },
-        [PROCESS_GATE] = { "gate", "carrel-gate", IMAGE_GATE, NULL, false, false, "launcher",
+        [PROCESS_GATE] = { "gate", "carrel-gate", PROGRAM_GATE, NULL, false, false, "launcher",
                            "none",
                            "Landlock: no file at all, nothing to listen on; its own system call "
                            "filter; no privileges to gain",
                            "every connection out of a sandbox; when it ends it alone is started "
                            "again, and what is asked for meanwhile waits" },
-        [PROCESS_LAUNCHER] = { "launcher", "carrel", IMAGE_MAX, NULL, true, false,
+        [PROCESS_LAUNCHER] = { "launcher", "carrel", PROGRAM_MAX, NULL, true, false,
                                "the operator or systemd", "as root: all, to start a spawner again",
                                "holds listening sockets and children; reads the operator's own "
                                "files at start and on SIGHUP, nothing else",
                                "starts the others, and starts them again" },
-        [PROCESS_BOX] = { "box", "carrel-init", IMAGE_INIT, NULL, false, false, "spawner", "none",
+        [PROCESS_BOX] = { "box", "carrel-init", PROGRAM_INIT, NULL, false, false, "spawner", "none",
                           "its own system call filter; no privileges to gain",
                           "one sandbox: pipes, output, endings, deadlines; lives on without the "
                           "others" },
-        [PROCESS_MAKER] = { "maker", "carrel-init", IMAGE_INIT, NULL, false, false, "spawner",
+        [PROCESS_MAKER] = { "maker", "carrel-init", PROGRAM_INIT, NULL, false, false, "spawner",
                             "as root: what a plan's steps need", "a plan, nothing else",
                             "does the steps, and undoes them when the box ends" },
-        [PROCESS_GUEST] = { "guest", "carrel-init", IMAGE_INIT, NULL, false, false, "maker", "none",
-                            "everything outside: it is pid 1 inside",
+        [PROCESS_GUEST] = { "guest", "carrel-init", PROGRAM_INIT, NULL, false, false, "maker",
+                            "none", "everything outside: it is pid 1 inside",
                             "runs commands, reads and writes files, connects to ports inside" },
-        [PROCESS_CALLER] = { "caller", NULL, IMAGE_MAX, NULL, false, false, "anybody", "its own",
+        [PROCESS_CALLER] = { "caller", NULL, PROGRAM_MAX, NULL, false, false, "anybody", "its own",
                              "", "a command line, a program, an agent" },
 };
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "image/image.h"
+#include "programs/programs.h"
 
 enum graph_process {
         /* the launcher's children, in start order */
@@ -30,8 +30,8 @@ enum graph_process {
 struct graph_process_row {
         const char *name;    /* as in documents and logs */
         const char *program; /* NULL: not a program of Carrel */
-        /* the program the launcher starts; IMAGE_MAX: none, or a fork of the launcher */
-        enum image image;
+        /* the program the launcher starts; PROGRAM_MAX: none, or a fork of the launcher */
+        enum program image;
         const char *role; /* first argument, or NULL */
         /* gets the operator's environment, without the launcher's own variables */
         bool has_environment;

@@ -16,7 +16,7 @@ every_process_is_described(void **state)
                             row->started_by && row->keeps && row->closes);
                 assert_int_equal(p < PROCESS_CHILDREN, strcmp(row->started_by, "launcher") == 0);
                 assert_true(p >= PROCESS_CHILDREN ||
-                            (row->program && (row->image < IMAGE_MAX) == (p != PROCESS_FETCHER)));
+                            (row->program && (row->image < PROGRAM_MAX) == (p != PROCESS_FETCHER)));
         }
 }
 

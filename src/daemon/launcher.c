@@ -47,8 +47,8 @@
 #include "daemon/notify.h"
 #include "daemon/state.h"
 #include "host/facts.h"
-#include "image/memory_file.h"
 #include "loop/loop.h"
+#include "programs/memory_file.h"
 #include "wire/call.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include "codec/encode.h"
 #include "door/mcp_keeper.h"
 #include "http/pour.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 #include "mcp/fixture.h"
 #include "mcp/mcp.h"
 
@@ -59,7 +59,7 @@ finish(struct post *p)
 {
         loop_timer_remove(&p->quiet);
         p->is_over = true;
-        later_free(p);
+        deferred_free(p);
 }
 
 static void
@@ -245,20 +245,20 @@ void
 mcp_http(struct exchange *x, const struct route *r)
 {
         struct wishes wishes = { "" };
-        struct post *p = later_make(x->loop, struct post);
+        struct post *p = deferred_make(x->loop, struct post);
         struct mcp_request *request;
         struct mcp_ask ask;
         struct error e;
 
         (void)r;
         if (!p || server_ready(x) < 0) {
-                later_free(p);
+                deferred_free(p);
                 (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for this request");
                 exchange_fail(x, &e);
                 return;
         }
         if (read_wishes(x->query, &wishes, &e) < 0 || check_wishes(&wishes, &e) < 0) {
-                later_free(p);
+                deferred_free(p);
                 exchange_fail(x, &e);
                 return;
         }

@@ -16,7 +16,7 @@
 
 #include "event/outcome.h"
 #include "link/follow.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 
 enum {
         PATIENCE_MS = 3000 /* as libcarrel reconnects */,
@@ -73,7 +73,7 @@ let_go(struct link *l, bool is_left)
         else
                 follow_close(&l->follow);
         l->of = NULL;
-        later_free(l);
+        deferred_free(l);
         c->backend = NULL;
         c->link = NULL;
         return c;
@@ -386,7 +386,7 @@ begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enu
       struct record_writer *w, struct error *e)
 {
         struct mcp_keeper *k = (struct mcp_keeper *)(void *)b;
-        struct link *l = later_make(k->loop, struct link);
+        struct link *l = deferred_make(k->loop, struct link);
 
         if (!l)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for a call");
@@ -405,7 +405,7 @@ begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enu
         if ((!k->keeper || keeper_call(k->keeper, &l->call, op, w, e) < 0) &&
             (!may_wait(l, w, e) || park(l, e) < 0)) {
                 free(l->bytes);
-                later_free(l);
+                deferred_free(l);
                 return -1;
         }
         c->backend = b;

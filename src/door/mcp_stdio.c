@@ -25,7 +25,7 @@
 #include "door/mcp_keeper.h"
 #include "door/mcp_out.h"
 #include "door/mcp_stdio_options.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 #include "mcp/bytes.h"
 #include "mcp/mcp.h"
 #include "mcp/server.h"
@@ -92,7 +92,7 @@ on_answer(struct mcp_sink *sink, int status, const char *json, size_t len)
         (void)status;
         if (len > 0)
                 put_line(e->s, json, len);
-        later_free(e);
+        deferred_free(e);
 }
 
 static void
@@ -247,13 +247,13 @@ end(struct stdio *s)
 static void
 take_message(struct stdio *s, const char *text, size_t len)
 {
-        struct entry *e = later_make(s->loop, struct entry);
+        struct entry *e = deferred_make(s->loop, struct entry);
         size_t blank = 0;
 
         while (blank < len && (text[blank] == ' ' || text[blank] == '\t' || text[blank] == '\r'))
                 blank++;
         if (!e || blank == len) {
-                later_free(e);
+                deferred_free(e);
                 return;
         }
         *e = (struct entry){ { on_answer, on_notify, is_full }, s };
@@ -278,7 +278,7 @@ take_part(struct stdio *s, const char *bytes, size_t len)
 static void
 take_line(struct stdio *s)
 {
-        struct entry *e = s->is_too_long ? later_make(s->loop, struct entry) : NULL;
+        struct entry *e = s->is_too_long ? deferred_make(s->loop, struct entry) : NULL;
 
         if (!s->is_too_long) {
                 take_message(s, s->line.text ? s->line.text : "", s->line.len);

@@ -16,9 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "gate/accept_retry.h"
 #include "gate/connection_parts.h"
-#include "gate/layers.h"
-#include "gate/patience.h"
+#include "gate/test_switches.h"
 
 /* LATER_SHARE: a connection that waits beside many others checks less often. */
 enum {
@@ -134,7 +134,7 @@ end(struct connection *c, bool with_reset)
         if (c->next)
                 c->next->back = c->back;
         c->wall->connection_count--;
-        share_give(&g->sockets, &c->wall->sockets, c->sockets);
+        fair_share_give(&g->sockets, &c->wall->sockets, c->sockets);
         c->next = g->dead;
         g->dead = c;
 }
@@ -373,7 +373,7 @@ dialled(struct dial *d, enum denial reason)
 static bool
 take_socket(struct connection *c)
 {
-        if (!share_take(&c->wall->gate->sockets, &c->wall->sockets, 1))
+        if (!fair_share_take(&c->wall->gate->sockets, &c->wall->sockets, 1))
                 return false;
         c->sockets++;
         return true;
@@ -456,13 +456,13 @@ connection_look(struct connection *c)
 bool
 connection_fill(struct connection *c, size_t most)
 {
-        struct hold *h = &c->out.hold;
+        struct wall_state *h = &c->out.hold;
 
         while (h->len < most) {
                 size_t room;
                 ssize_t got;
 
-                if (!hold_make_room(&c->out))
+                if (!wall_state_make_room(&c->out))
                         return false;
                 room = (h->room < most ? h->room : most) - h->len;
                 got = recv(c->client.fd, h->bytes + h->len, room, MSG_DONTWAIT);
@@ -559,7 +559,7 @@ find_destination(struct connection *c)
         if (!host)
                 return is_retired ? DENIAL_RETIRED : DENIAL_NO_NAME;
         c->host = *host;
-        return layer_is_off(LAYER_CONNECTION)
+        return switch_is_off(SWITCH_CONNECTION)
                        ? DENIAL_NONE
                        : admit_connection(&c->policy->p, &c->host, c->port, &entry);
 }
@@ -598,7 +598,7 @@ static void
 open_one(struct listener *l, int take_fd, const struct sockaddr_in6 *from)
 {
         struct wall *w = l->wall;
-        bool is_full = w->connection_count >= w->caps.connections && !layer_is_off(LAYER_CAPS);
+        bool is_full = w->connection_count >= w->caps.connections && !switch_is_off(SWITCH_CAPS);
         struct connection *c = calloc(1, sizeof *c);
         socklen_t len = sizeof c->to;
 
@@ -641,7 +641,7 @@ connection_accept(struct listener *l)
 {
         while (l->fd >= 0 && !turn_is_used(&l->wall->turn)) {
                 struct sockaddr_in6 from;
-                int fd = patience_accept(l->fd, &from);
+                int fd = accept_retry(l->fd, &from);
 
                 if (fd < 0) {
                         listener_failed(l, -fd);

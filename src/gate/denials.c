@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "gate/layers.h"
+#include "gate/test_switches.h"
 #include "gate/wall.h"
 #include "wall/whose.h"
 
@@ -64,7 +64,7 @@ rest_if_due(struct wall *w)
         refill(d);
         if (d->left > 0)
                 d->left--;
-        if (d->left > 0 || d->is_resting || layer_is_off(LAYER_CAPS))
+        if (d->left > 0 || d->is_resting || switch_is_off(SWITCH_CAPS))
                 return;
         d->is_resting = loop_timer_set(w->gate->loop, &d->rest, loop_now_ms() + DENIALS_REST_MS,
                                        rest_over) == 0;

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gate/layers.h"
+#include "gate/test_switches.h"
 #include "gate/wall.h"
 
 enum { PREFIX_LEN = 8 /* of an IPv6 network, bytes */, TURN_VETTING = 4 };
@@ -268,7 +268,7 @@ may_dial(const struct dial *d, const struct egress_address *a)
         const struct gate *g = d->wall->gate;
         const char *what = egress_address_refused(a, g->networks, g->network_count);
 
-        if (layer_is_off(LAYER_ADDRESS))
+        if (switch_is_off(SWITCH_ADDRESS))
                 return true;
         if (what && !egress_address_is_private(what))
                 return egress_address_is_loopback(what) && d->reach >= REACH_THIS_HOST;

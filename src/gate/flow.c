@@ -21,25 +21,25 @@
 #include "gate/gate.h"
 #include "gate/wall.h"
 
-enum { ROUNDS = 4, HOLD_FIRST = 4096, COPY_MAX = 16 * 1024, JUDGE_ONCE = 1024 };
+enum { ROUNDS = 4, WALL_STATE_FIRST = 4096, COPY_MAX = 16 * 1024, JUDGE_ONCE = 1024 };
 
 /* Memory is shared by all walls; no wall gets all of it. */
 static bool
 may_hold(struct wall *w, size_t more)
 {
-        return share_take(&w->gate->held, &w->held, more);
+        return fair_share_take(&w->gate->held, &w->held, more);
 }
 
 static void
 give_held(struct wall *w, size_t less)
 {
-        share_give(&w->gate->held, &w->held, less);
+        fair_share_give(&w->gate->held, &w->held, less);
 }
 
 bool
-hold_make_room(struct flow *f)
+wall_state_make_room(struct flow *f)
 {
-        struct hold *h = &f->hold;
+        struct wall_state *h = &f->hold;
         size_t room;
         char *bytes;
 
@@ -51,7 +51,7 @@ hold_make_room(struct flow *f)
         }
         if (h->len < h->room)
                 return true;
-        room = h->room == 0 ? HOLD_FIRST : h->room * 2;
+        room = h->room == 0 ? WALL_STATE_FIRST : h->room * 2;
         if (room > JUDGE_HOLD_MAX)
                 room = JUDGE_HOLD_MAX;
         if (room == h->room || !may_hold(f->wall, room - h->room))
@@ -72,7 +72,7 @@ held_fini(struct flow *f)
         if (f->hold.bytes)
                 give_held(f->wall, f->hold.room);
         free(f->hold.bytes);
-        f->hold = (struct hold){ 0 };
+        f->hold = (struct wall_state){ 0 };
 }
 
 bool
@@ -83,7 +83,7 @@ held_replace(struct flow *f, char *take_bytes, size_t len, size_t room)
                 free(take_bytes);
                 return false;
         }
-        f->hold = (struct hold){ .bytes = take_bytes, .len = len, .room = room };
+        f->hold = (struct wall_state){ .bytes = take_bytes, .len = len, .room = room };
         return true;
 }
 
@@ -117,7 +117,7 @@ refuse(struct flow *f, enum denial reason)
 static bool
 send_held(struct flow *f, bool *moved)
 {
-        struct hold *h = &f->hold;
+        struct wall_state *h = &f->hold;
 
         while (h->at < h->judged && f->to_ready) {
                 ssize_t sent = send(f->to, h->bytes + h->at, h->judged - h->at,
@@ -146,7 +146,7 @@ send_held(struct flow *f, bool *moved)
 static bool
 judge_some(struct flow *f, bool *ret_goes_on)
 {
-        struct hold *h = &f->hold;
+        struct wall_state *h = &f->hold;
         size_t len = h->len - h->judged, once = len < JUDGE_ONCE ? len : JUDGE_ONCE, pass = 0;
         enum judge_verdict v =
                 judge_take(f->judge, h->bytes + h->judged, once, &pass, &f->reason, &f->other);
@@ -205,7 +205,7 @@ look_for_end(struct flow *f, bool *moved)
 static bool
 read_to_judge(struct flow *f, size_t allowed, bool *moved)
 {
-        struct hold *h = &f->hold;
+        struct wall_state *h = &f->hold;
         size_t room;
         ssize_t got;
 
@@ -217,7 +217,7 @@ read_to_judge(struct flow *f, size_t allowed, bool *moved)
         }
         if (!f->from_ready || f->has_end || h->at < h->judged)
                 return true;
-        if (!hold_make_room(f))
+        if (!wall_state_make_room(f))
                 return refuse(f, h->room >= JUDGE_HOLD_MAX ? DENIAL_MALFORMED : DENIAL_FAILED);
         room = h->room - h->len < allowed ? h->room - h->len : allowed;
         got = recv(f->from, h->bytes + h->len, room, MSG_DONTWAIT);

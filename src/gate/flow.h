@@ -13,7 +13,7 @@
 struct wall;
 
 /* Bytes in the gate's memory: [at, judged) may be sent, [judged, len) may not yet. */
-struct hold {
+struct wall_state {
         char *bytes;
         size_t at, judged, len, room;
 };
@@ -32,7 +32,7 @@ struct flow {
         bool has_end, is_shut; /* the end was read; the end was passed on */
         bool is_last;          /* the other direction is over: both sockets are
                                 * closed next, so no shutdown is needed */
-        struct hold hold;
+        struct wall_state hold;
         struct judge *judge;     /* NULL: all bytes may pass */
         bool waits;              /* the judge waits for the other direction */
         bool has_more;           /* the judge has not seen all held bytes */
@@ -57,7 +57,7 @@ enum flow_state {
  * Makes room for at least 1 more byte. False: JUDGE_HOLD_MAX bytes are held, the wall reached its
  * share of memory, or no memory.
  */
-bool hold_make_room(struct flow *f);
+bool wall_state_make_room(struct flow *f);
 void held_fini(struct flow *f);
 
 /*

@@ -53,8 +53,8 @@ begin(void **state)
         memset(&the_wall, 0, sizeof the_wall);
         memset(&the_gate, 0, sizeof the_gate);
         the_gate.pipes.max = 8;
-        the_gate.held = (struct share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
-        share_join(&the_gate.held, &the_wall.held);
+        the_gate.held = (struct fair_share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
+        fair_share_join(&the_gate.held, &the_wall.held);
         the_wall.gate = &the_gate;
         the_wall.turn.left = INT64_MAX; /* no limit */
         assert_int_equal(fcntl(in[1], F_SETFL, O_NONBLOCK) | fcntl(out[0], F_SETFL, O_NONBLOCK), 0);
@@ -111,7 +111,7 @@ static void
 what_is_held_goes_first(void **state)
 {
         (void)state;
-        assert_true(hold_make_room(&flow));
+        assert_true(wall_state_make_room(&flow));
         memcpy(flow.hold.bytes, "first ", 6);
         flow.hold.len = flow.hold.judged = 6;
         send_text("second");
@@ -276,7 +276,7 @@ static void
 a_held_greeting_is_bounded(void **state)
 {
         (void)state;
-        while (hold_make_room(&flow))
+        while (wall_state_make_room(&flow))
                 flow.hold.len = flow.hold.room;
         assert_int_equal(flow.hold.room, JUDGE_HOLD_MAX);
 }

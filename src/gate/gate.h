@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "egress/address.h"
+#include "gate/fair_share.h"
 #include "gate/pipes.h"
 #include "gate/resolver.h"
-#include "gate/share.h"
 #include "gate/turn.h"
 #include "loop/loop.h"
 #include "wire/queue.h"
@@ -46,8 +46,8 @@ struct gate {
                                           * few; the number of the walls' own descriptors */
         /* descriptors of connections (both sides) and of DNS streams: sockets_most less what the
          * walls themselves need */
-        struct share_pool sockets;
-        struct share_pool held; /* bytes not passed on yet */
+        struct fair_share_pool sockets;
+        struct fair_share_pool held; /* bytes not passed on yet */
         struct loop_watch control;
         struct wire_queue said; /* messages that wait for the control socket; gate/control.c */
         bool is_over;

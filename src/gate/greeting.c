@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "gate/connection_parts.h"
-#include "gate/layers.h"
+#include "gate/test_switches.h"
 #include "proto/greeting.h"
 #include "proto/hello.h"
 
@@ -38,7 +38,7 @@ greeting_fini(struct connection *c)
 static bool
 has_judge(struct connection *c)
 {
-        if (layer_is_off(LAYER_EVIDENCE))
+        if (switch_is_off(SWITCH_EVIDENCE))
                 return true;
         c->out.judge = judge_new(c->policy, &c->host, c->port, c->protocol);
         c->out.waits = true;
@@ -54,7 +54,7 @@ weigh(struct connection *c, const char *said)
 
         if (said[0] != '\0' && !egress_host_read(said, name.text))
                 reason = DENIAL_SNI_OTHER;
-        else if (!layer_is_off(LAYER_EVIDENCE))
+        else if (!switch_is_off(SWITCH_EVIDENCE))
                 reason = admit_evidence(&c->policy->p, &c->host, c->port, c->protocol, &name);
         if (reason == DENIAL_NONE && !has_judge(c))
                 reason = DENIAL_FAILED;
@@ -67,7 +67,7 @@ weigh(struct connection *c, const char *said)
 static void
 look_at_tls(struct connection *c)
 {
-        struct hold *h = &c->out.hold;
+        struct wall_state *h = &c->out.hold;
         char said[HELLO_NAME_MAX + 1];
 
         c->protocol = PROTOCOL_TLS;
@@ -83,7 +83,7 @@ look_at_tls(struct connection *c)
         case HELLO_MORE:
                 return;
         case HELLO_TLS:
-                h->judged = layer_is_off(LAYER_EVIDENCE) ? h->len : c->hello->hello.record_at;
+                h->judged = switch_is_off(SWITCH_EVIDENCE) ? h->len : c->hello->hello.record_at;
                 memcpy(said, c->hello->hello.name, sizeof said);
                 if (c->refused != DENIAL_NONE)
                         connection_refuse(c, c->refused, NULL);
@@ -130,18 +130,18 @@ wait_for_request(struct connection *c)
 static void
 look_at_http(struct connection *c, enum egress_protocol protocol)
 {
-        struct hold *h = &c->out.hold;
+        struct wall_state *h = &c->out.hold;
         struct egress_host other;
         enum denial reason;
         size_t pass;
 
         c->protocol = protocol;
         if (c->refused != DENIAL_NONE &&
-            (protocol != PROTOCOL_HTTP2 || layer_is_off(LAYER_JUDGE))) {
+            (protocol != PROTOCOL_HTTP2 || switch_is_off(SWITCH_JUDGE))) {
                 connection_refuse(c, c->refused, NULL);
                 return;
         }
-        if (layer_is_off(LAYER_JUDGE)) {
+        if (switch_is_off(SWITCH_JUDGE)) {
                 h->judged = h->len;
                 connection_dial(c);
                 return;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/layers.h"
+#include "gate/test_switches.h"
 #include "proto/hello.h"
 #include "proto/http1.h"
 #include "proto/http2.h"
@@ -74,7 +74,7 @@ judge_host(const struct judge *j, const struct authority *a, struct egress_host 
         struct egress_host said = { "" };
         enum denial d;
 
-        if (layer_is_off(LAYER_JUDGE))
+        if (switch_is_off(SWITCH_JUDGE))
                 return DENIAL_NONE;
         if (!egress_host_read(a->host, said.text)) {
                 (void)snprintf(ret_other->text, sizeof ret_other->text, "%.*s", EGRESS_HOST_MAX,
@@ -97,7 +97,7 @@ judge_http1(const struct judge *j, struct egress_host *ret_other)
 {
         const struct http1_request *r = &j->http1.request;
 
-        if (layer_is_off(LAYER_JUDGE))
+        if (switch_is_off(SWITCH_JUDGE))
                 return DENIAL_NONE;
         if (r->form == HTTP1_ABSOLUTE || r->form == HTTP1_AUTHORITY) {
                 (void)snprintf(ret_other->text, sizeof ret_other->text, "%.*s", EGRESS_HOST_MAX,

@@ -14,10 +14,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "gate/accept_retry.h"
 #include "gate/control.h"
 #include "gate/gate.h"
-#include "gate/layers.h"
-#include "gate/patience.h"
+#include "gate/test_switches.h"
 #include "seal/seal.h"
 
 enum { POLLS_MAX = 16 };
@@ -46,8 +46,8 @@ share_descriptors(struct gate *g, size_t files)
         g->pipes.max = left / 16 < PIPES_MAX ? left / 16 : PIPES_MAX;
         left -= 2 * g->pipes.max;
         g->sockets_most = left < GATE_SOCKETS_MAX ? left : GATE_SOCKETS_MAX;
-        g->sockets = (struct share_pool){ .max = g->sockets_most, .common_percent = 75 };
-        g->held = (struct share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
+        g->sockets = (struct fair_share_pool){ .max = g->sockets_most, .common_percent = 75 };
+        g->held = (struct fair_share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
 }
 
 /*
@@ -74,7 +74,7 @@ serve(int keeper, struct error *e)
 
         if (loop_new(&g.loop) < 0)
                 return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");
-        layers_read();
+        switches_read();
         turns_init(&g.turns, loop_work_us);
         if (resolver_new(g.loop, &g.resolver, e) < 0 || seal_enter(SEAL_GATE, NULL, 0, e) < 0)
                 return -1;
@@ -100,7 +100,7 @@ main(int argc, char **argv)
                 return 125;
         }
         (void)sigaction(SIGPIPE, &ignore, NULL);
-        patience_begin();
+        accept_retry_begin();
         if (serve(keeper, &e) < 0) {
                 (void)fprintf(stderr, "carrel-gate: %s\n", e.message);
                 return 125;

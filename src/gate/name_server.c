@@ -21,8 +21,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gate/layers.h"
-#include "gate/patience.h"
+#include "gate/accept_retry.h"
+#include "gate/test_switches.h"
 #include "proto/dns.h"
 
 /* NAME_PORTS_MAX: ports of one name; a wall has fewer pairs, and fewer ports below 1024. */
@@ -112,7 +112,7 @@ stream_end(struct dns_stream *s)
         loop_timer_remove(&s->timer);
         if (fd >= 0) {
                 (void)close(fd);
-                share_give(&s->wall->gate->sockets, &s->wall->sockets, 1);
+                fair_share_give(&s->wall->gate->sockets, &s->wall->sockets, 1);
         }
         s->is_dead = true; /* freed at the wall's next sweep, because a caller
                             * may still use it */
@@ -231,7 +231,7 @@ reply_found(struct wall *w, const struct origin *o, const struct dns_query *q, u
         int is_retired;
         const struct egress_host *host = names_find(w->names, index, loop_now_ms(), &is_retired);
 
-        if (layer_is_off(LAYER_NAMES) || (host && is_served(w, host, index)))
+        if (switch_is_off(SWITCH_NAMES) || (host && is_served(w, host, index)))
                 reply_index(o, q, index);
         else
                 reply_code(o, q, DNS_SERVFAIL, NULL);
@@ -416,7 +416,8 @@ decide(struct wall *w, const struct origin *o, const struct dns_query *q)
                 refuse(w, o, q, DENIAL_BAD_NAME, &host);
                 return;
         }
-        reason = layer_is_off(LAYER_NAMES) ? DENIAL_NONE : admit_name(&w->policy->p, &host, &entry);
+        reason = switch_is_off(SWITCH_NAMES) ? DENIAL_NONE
+                                             : admit_name(&w->policy->p, &host, &entry);
         if (reason != DENIAL_NONE && admit_is_above(&w->policy->p, &host)) {
                 if (q->type == DNS_A || q->type == DNS_AAAA)
                         tell(w, o, reason, host.text);
@@ -601,13 +602,13 @@ static void
 stream_open(struct wall *w, int take_fd, const struct sockaddr_in6 *client)
 {
         bool has_room =
-                w->stream_count < STREAMS_MAX && share_take(&w->gate->sockets, &w->sockets, 1);
+                w->stream_count < STREAMS_MAX && fair_share_take(&w->gate->sockets, &w->sockets, 1);
         struct dns_stream *s = has_room ? calloc(1, sizeof *s) : NULL;
         socklen_t len = sizeof s->to;
 
         if (!s) {
                 if (has_room)
-                        share_give(&w->gate->sockets, &w->sockets, 1);
+                        fair_share_give(&w->gate->sockets, &w->sockets, 1);
                 (void)close(take_fd);
                 return;
         }
@@ -615,7 +616,7 @@ stream_open(struct wall *w, int take_fd, const struct sockaddr_in6 *client)
         s->client = *client;
         (void)getsockname(take_fd, (struct sockaddr *)&s->to, &len);
         if (loop_watch_add(w->gate->loop, &s->watch, take_fd, EPOLLIN, stream_ready) < 0) {
-                share_give(&w->gate->sockets, &w->sockets, 1);
+                fair_share_give(&w->gate->sockets, &w->sockets, 1);
                 (void)close(take_fd);
                 free(s);
                 return;
@@ -632,7 +633,7 @@ name_server_accept(struct listener *l)
         stream_sweep(l->wall, false);
         while (l->fd >= 0 && !turn_is_used(&l->wall->turn)) {
                 struct sockaddr_in6 client;
-                int fd = patience_accept(l->fd, &client);
+                int fd = accept_retry(l->fd, &client);
 
                 if (fd < 0) {
                         listener_failed(l, -fd);

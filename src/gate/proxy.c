@@ -14,7 +14,7 @@
 #include <strings.h>
 
 #include "gate/connection_parts.h"
-#include "gate/layers.h"
+#include "gate/test_switches.h"
 #include "proto/http1.h"
 
 enum { PORT_HTTP = 80, SCHEME_LEN = 7 /* "http://" */ };
@@ -40,7 +40,7 @@ find_destination(struct connection *c, const struct authority *target)
                                target->host);
                 return DENIAL_BAD_NAME;
         }
-        reason = layer_is_off(LAYER_CONNECTION)
+        reason = switch_is_off(SWITCH_CONNECTION)
                          ? DENIAL_NONE
                          : admit_connection(&c->policy->p, &c->host, c->port, &entry);
         /* A name requested here counts like a DNS question (H11). */
@@ -69,7 +69,7 @@ proxy_answer(struct connection *c)
 static void
 enter(struct connection *c, size_t head_len)
 {
-        struct hold *h = &c->out.hold;
+        struct wall_state *h = &c->out.hold;
 
         memmove(h->bytes, h->bytes + head_len, h->len - head_len);
         h->len -= head_len;
@@ -131,7 +131,7 @@ write_origin_form(const char *head, size_t len, char *ret)
 static void
 enter_plain(struct connection *c, size_t head_len)
 {
-        const struct hold *h = &c->out.hold;
+        const struct wall_state *h = &c->out.hold;
         size_t room = h->len + sizeof last_field + 1, len;
         char *anew = malloc(room);
 
@@ -158,7 +158,7 @@ is_plain_request(const struct http1_request *r)
 void
 proxy_look(struct connection *c)
 {
-        struct hold *h = &c->out.hold;
+        struct wall_state *h = &c->out.hold;
         struct http1 reader;
         struct error e;
         size_t pass, head_len = 0;

@@ -82,9 +82,9 @@ struct resolver {
         struct asker udp, tcp;
         struct socket_watch sockets[SOCKETS_MAX];
         struct entry *buckets[BUCKETS];
-        size_t count, sweep;              /* entries; the next bucket to sweep */
-        struct share_pool open, over_tcp; /* entries with open questions; questions over TCP */
-        struct arena arena;               /* for the content of /etc/hosts */
+        size_t count, sweep;                   /* entries; the next bucket to sweep */
+        struct fair_share_pool open, over_tcp; /* entries with open questions; questions over TCP */
+        struct arena arena;                    /* for the content of /etc/hosts */
         struct hosts hosts;
 };
 
@@ -195,13 +195,13 @@ entry_make(struct resolver *r, const char *host, struct resolver_user *u, uint64
 {
         struct entry **bucket = bucket_of(r, host), *e;
 
-        if (!share_take(&r->open, &u->open, 1))
+        if (!fair_share_take(&r->open, &u->open, 1))
                 return NULL;
         for (size_t i = 0; r->count >= ENTRIES_MAX && i < BUCKETS; i++)
                 sweep(r, &r->buckets[r->sweep++ % BUCKETS], now, i >= BUCKETS / 2);
         e = r->count < ENTRIES_MAX ? calloc(1, sizeof *e) : NULL;
         if (!e) {
-                share_give(&r->open, &u->open, 1);
+                fair_share_give(&r->open, &u->open, 1);
                 return NULL;
         }
         e->user = u;
@@ -273,8 +273,8 @@ answered(struct entry *e)
         if (--e->pending > 0)
                 return;
         if (e->user) {
-                share_give(&e->resolver->open, &e->user->open, 1);
-                share_give(&e->resolver->over_tcp, &e->user->tcp, e->tcp_count);
+                fair_share_give(&e->resolver->open, &e->user->open, 1);
+                fair_share_give(&e->resolver->over_tcp, &e->user->tcp, e->tcp_count);
         }
         e->user = NULL;
         e->tcp_count = 0;
@@ -294,7 +294,7 @@ ask_again(struct entry *e, int status, const unsigned char *bytes, int len, bool
 
         if ((status != ARES_SUCCESS && status != ARES_ENODATA) || len <= FLAGS_AT ||
             (bytes[FLAGS_AT] & TRUNCATED) == 0 || *is_asked || !e->user ||
-            !share_take(&r->over_tcp, &e->user->tcp, 1))
+            !fair_share_take(&r->over_tcp, &e->user->tcp, 1))
                 return false;
         *is_asked = true;
         e->tcp_count++;
@@ -351,8 +351,8 @@ void
 resolver_join(struct resolver *r, struct resolver_user *u)
 {
         *u = (struct resolver_user){ .left = ASK_BURST, .at_ms = loop_now_ms() };
-        share_join(&r->open, &u->open);
-        share_join(&r->over_tcp, &u->tcp);
+        fair_share_join(&r->open, &u->open);
+        fair_share_join(&r->over_tcp, &u->tcp);
 }
 
 void
@@ -362,8 +362,8 @@ resolver_leave(struct resolver *r, struct resolver_user *u)
                 for (struct entry *e = r->buckets[i]; e; e = e->next)
                         if (e->user == u)
                                 e->user = NULL;
-        share_leave(&r->open, &u->open);
-        share_leave(&r->over_tcp, &u->tcp);
+        fair_share_leave(&r->open, &u->open);
+        fair_share_leave(&r->over_tcp, &u->tcp);
 }
 
 /* True: the user may ask one more question, and keeps `to_be_left` afterwards. */
@@ -498,8 +498,8 @@ resolver_new(struct loop *loop, struct resolver **ret, struct error *e)
         if (!r)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the resolver");
         r->loop = loop;
-        r->open = (struct share_pool){ .max = ENTRIES_MAX, .common_percent = 50 };
-        r->over_tcp = (struct share_pool){ .max = TCP_MAX, .common_percent = 50 };
+        r->open = (struct fair_share_pool){ .max = ENTRIES_MAX, .common_percent = 50 };
+        r->over_tcp = (struct fair_share_pool){ .max = TCP_MAX, .common_percent = 50 };
         for (size_t i = 0; i < SOCKETS_MAX; i++)
                 r->sockets[i].watch.fd = -1;
         result = ares_library_init(ARES_LIB_INIT_ALL);

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "egress/address.h"
-#include "gate/share.h"
+#include "gate/fair_share.h"
 #include "loop/loop.h"
 
 struct resolver;
@@ -48,7 +48,7 @@ int resolver_use(struct resolver *r, const char *servers, struct error *e);
  * then belong to no user.
  */
 struct resolver_user {
-        struct share open, tcp;
+        struct fair_share open, tcp;
         unsigned left;
         uint64_t at_ms;
 };

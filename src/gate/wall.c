@@ -21,8 +21,8 @@
 
 #include "gate/connection.h"
 #include "gate/control.h"
-#include "gate/layers.h"
 #include "gate/name_server.h"
+#include "gate/test_switches.h"
 
 enum {
         LISTENERS_MAX = 4096,
@@ -455,8 +455,8 @@ static void
 leave_all(struct wall *w)
 {
         resolver_leave(w->gate->resolver, &w->asked);
-        share_leave(&w->gate->sockets, &w->sockets);
-        share_leave(&w->gate->held, &w->held);
+        fair_share_leave(&w->gate->sockets, &w->sockets);
+        fair_share_leave(&w->gate->held, &w->held);
         turn_end(&w->turn);
 }
 
@@ -496,8 +496,8 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         w->caps = caps_of(&head->caps);
         w->names = names_new(w->caps.names);
         resolver_join(g->resolver, &w->asked);
-        share_join(&g->sockets, &w->sockets);
-        share_join(&g->held, &w->held);
+        fair_share_join(&g->sockets, &w->sockets);
+        fair_share_join(&g->held, &w->held);
         w->fresh = (struct bucket){ NAMES_BURST, loop_now_ms() };
         memcpy(w->id, head->id, sizeof w->id - 1);
         result = add_sockets(w, listeners, take_fds);
@@ -525,7 +525,7 @@ wall_set(struct wall *w, const struct wire_gate_policy *head, struct policy *tak
         policy_unref(w->policy);
         w->policy = take_policy;
         w->caps = caps_of(&head->caps);
-        if (!layer_is_off(LAYER_CHANGE))
+        if (!switch_is_off(SWITCH_CHANGE))
                 connection_recheck_all(w);
 }
 
@@ -616,13 +616,13 @@ wall_count_bytes(struct wall *w, bool is_out, size_t len)
         counted_more(w);
         turn_use(&w->turn, len / TURN_BYTES);
         b->tokens -= len < b->tokens ? len : b->tokens;
-        return cap == 0 || *count <= cap || layer_is_off(LAYER_CAPS);
+        return cap == 0 || *count <= cap || switch_is_off(SWITCH_CAPS);
 }
 
 static bool
 may_name(struct wall *w)
 {
-        if (layer_is_off(LAYER_CAPS))
+        if (switch_is_off(SWITCH_CAPS))
                 return true;
         /* whole seconds, because the tokens of a shorter time round down to 0 */
         if (loop_now_ms() - w->fresh.at_ms >= SECOND_MS)

@@ -59,8 +59,8 @@ struct wall {
         size_t listener_count;
         struct connection *connections;
         size_t connection_count;
-        struct share sockets, held; /* of the gate's descriptors and memory */
-        struct resolver_user asked; /* and of the resolver's questions */
+        struct fair_share sockets, held; /* of the gate's descriptors and memory */
+        struct resolver_user asked;      /* and of the resolver's questions */
         uint64_t accepted, denied, bytes_out, bytes_in;
         struct bucket out, in;
         struct bucket fresh; /* how many new names are allowed now */

@@ -8,7 +8,7 @@
  *
  * The child of pid 1 is the command itself, a reaper above it (WIRE_EXEC_TREE), or a function
  * (WIRE_EXEC_BUILTIN). For the command itself, a descriptor that closes on exec shows that it has
- * started; reapers and functions report it. The command may also be the spare (guest/spare.h),
+ * started; reapers and functions report it. The command may also be the spare (guest/preforked.h),
  * which reports over its socket. Reports of a child are always read before its end is handled.
  *
  * P9: pid 1 waits for no single process. All children have the payload's uid. So pid 1 continues
@@ -58,7 +58,7 @@ execs_init(struct execs *x, int control, unsigned held_max)
         x->control = control;
         x->held_max = held_max;
         x->reports[0] = x->reports[1] = -1;
-        spare_init(&x->spare);
+        preforked_init(&x->spare);
 }
 
 static struct exec *
@@ -354,7 +354,7 @@ static int
 start_spare(struct execs *x, struct exec *e, const struct command *c, struct wire_message *m,
             const char *body)
 {
-        int result = spare_pass(&x->spare, c, body, m->len);
+        int result = preforked_pass(&x->spare, c, body, m->len);
 
         if (result < 0)
                 return result;
@@ -368,7 +368,7 @@ static void
 start_again(struct execs *x, struct exec *e)
 {
         struct command c = { .group = -1 };
-        int result = spare_again(&x->spare, desks[1].pointers, POINTERS, &c);
+        int result = preforked_again(&x->spare, desks[1].pointers, POINTERS, &c);
 
         if (result == 0)
                 result = start(x, e, &c);
@@ -381,20 +381,20 @@ hear_spare(struct execs *x)
 {
         enum wire_exec_stage stage = WIRE_STAGE_SPAWN;
         int sys = 0;
-        enum spare_word word = spare_hear(&x->spare, &sys, &stage);
-        struct exec *e = word != SPARE_QUIET ? find(x, x->spare.exec) : NULL;
+        enum preforked_word word = preforked_hear(&x->spare, &sys, &stage);
+        struct exec *e = word != PREFORKED_QUIET ? find(x, x->spare.exec) : NULL;
 
-        if (e && word == SPARE_STARTED)
+        if (e && word == PREFORKED_STARTED)
                 note_started(x, e, x->spare.pid);
-        else if (e && word == SPARE_FAILED)
+        else if (e && word == PREFORKED_FAILED)
                 note_failed(x, e, sys, stage);
         else if (e) {
                 e->child = 0;
                 x->has_lost = 1;
                 return;
         }
-        if (word != SPARE_QUIET)
-                spare_settle(&x->spare);
+        if (word != PREFORKED_QUIET)
+                preforked_settle(&x->spare);
 }
 
 void
@@ -409,7 +409,7 @@ execs_resume(struct execs *x)
                 note_failed(x, e, ECANCELED, WIRE_STAGE_SPAWN); /* the reason why it ended */
         else if (e)
                 start_again(x, e);
-        spare_settle(&x->spare);
+        preforked_settle(&x->spare);
 }
 
 void
@@ -417,11 +417,11 @@ execs_spare(struct execs *x, const struct wire_message *m, const struct wire_spa
 {
         /* a new spare would have a copy of what is being started */
         if (wanted->number == 0 || m->fd_count != 1 || x->has_no_spare || x->sharing) {
-                spare_drop(&x->spare);
+                preforked_drop(&x->spare);
                 return;
         }
         command_freshen();
-        spare_make(&x->spare, wanted->number, m->fds[0]);
+        preforked_make(&x->spare, wanted->number, m->fds[0]);
 }
 
 static void
@@ -467,8 +467,8 @@ execs_start(struct execs *x, struct wire_message *m, char *body)
                 stage = WIRE_STAGE_TERMINAL;
                 result = take_fds(x, e, &c, m);
         }
-        is_passed =
-                result == 0 && spare_serves(&x->spare, &c) && start_spare(x, e, &c, m, body) == 0;
+        is_passed = result == 0 && preforked_serves(&x->spare, &c) &&
+                    start_spare(x, e, &c, m, body) == 0;
         if (result == 0 && !is_passed) {
                 stage = WIRE_STAGE_SPAWN;
                 result = start(x, e, &c);

@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 
 #include "guest/command.h"
+#include "guest/preforked.h"
 #include "guest/report.h"
-#include "guest/spare.h"
 
 enum { EXEC_MAX = 1024 };
 
@@ -70,7 +70,7 @@ struct execs {
         struct command_attempt attempt;
         size_t shared_len;
         unsigned has_no_spare; /* too few descriptors for a spare */
-        struct spare spare;
+        struct preforked spare;
         int has_lost; /* the spare ended before its command had begun, so the
                        * command must be started again */
         struct wire_exec_failed refusal;
@@ -92,7 +92,7 @@ char *execs_body(const struct execs *x);
  */
 void execs_start(struct execs *x, struct wire_message *m, char *body);
 
-/* Handles a WIRE_SPARE: creates a spare, or drops it. */
+/* Handles a WIRE_PREFORK: creates a spare, or drops it. */
 void execs_spare(struct execs *x, const struct wire_message *m, const struct wire_spare *wanted);
 
 void execs_signal(struct execs *x, uint32_t exec, int number);

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "guest/files_parts.h"
-#include "guest/way.h"
+#include "guest/path_walk.h"
 
 enum { MODE_MASK = 0777, MODE_ALL = 07777 };
 
@@ -113,7 +113,7 @@ files_is_dots(const char *name)
 /* -- short operations -------------------------------------------------------------------------- */
 
 static int
-describe(const struct way *w, struct file_entry *ret, char target[FILE_PATH_MAX])
+describe(const struct path_walk *w, struct file_entry *ret, char target[FILE_PATH_MAX])
 {
         struct stat st;
         ssize_t len = 0;
@@ -136,13 +136,13 @@ files_stat(char *const *argv, struct files_io *io)
 {
         char target[FILE_PATH_MAX];
         struct file_entry entry = { .size = 0 };
-        struct way w;
-        int sys = way_open(argv[1], 0, &w);
+        struct path_walk w;
+        int sys = path_walk_open(argv[1], 0, &w);
 
         if (sys != 0)
                 return sys;
         sys = describe(&w, &entry, target);
-        way_fini(&w);
+        path_walk_fini(&w);
         if (sys != 0)
                 return sys;
         entry.path_len = (uint32_t)strlen(argv[1]);
@@ -156,13 +156,13 @@ static int
 files_mkdir(char *const *argv, struct files_io *io)
 {
         uint64_t mode, parents;
-        struct way w;
+        struct path_walk w;
         struct stat st;
         int sys;
 
         if (files_number(argv[2], MODE_ALL, &mode) != 0 || files_number(argv[3], 1, &parents) != 0)
                 return EINVAL;
-        sys = way_open(argv[1], parents ? WAY_MAKE | WAY_FOLLOW : 0u, &w);
+        sys = path_walk_open(argv[1], parents ? PATH_WALK_MAKE | PATH_WALK_FOLLOW : 0u, &w);
         if (sys != 0)
                 return sys;
         if (mkdirat(w.dir, w.name, (mode_t)mode & MODE_MASK) < 0)
@@ -170,20 +170,20 @@ files_mkdir(char *const *argv, struct files_io *io)
         if (sys == EEXIST && parents && fstatat(w.dir, w.name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISDIR(st.st_mode))
                 sys = 0;
-        way_fini(&w);
+        path_walk_fini(&w);
         return sys;
 }
 
 static int
 files_move(char *const *argv, struct files_io *io)
 {
-        struct way from, to;
-        int sys = way_open(argv[1], 0, &from);
+        struct path_walk from, to;
+        int sys = path_walk_open(argv[1], 0, &from);
 
         if (sys != 0)
                 return sys;
         io->failed = argv[2];
-        sys = way_open(argv[2], 0, &to);
+        sys = path_walk_open(argv[2], 0, &to);
         if (sys == 0) {
                 struct stat st;
 
@@ -196,9 +196,9 @@ files_move(char *const *argv, struct files_io *io)
                         sys = errno;
                         io->failed = argv[2];
                 }
-                way_fini(&to);
+                path_walk_fini(&to);
         }
-        way_fini(&from);
+        path_walk_fini(&from);
         return sys;
 }
 

@@ -83,7 +83,7 @@ serve_message(struct guest *g, struct wire_message *m, char *body)
                 if (m->len == sizeof *number)
                         execs_kill_tree(&g->execs, number->exec);
                 break;
-        case WIRE_SPARE:
+        case WIRE_PREFORK:
                 if (m->len == sizeof(struct wire_spare))
                         execs_spare(&g->execs, m, (const void *)body);
                 break;
@@ -200,7 +200,7 @@ share_descriptors(struct guest *g)
 
         (void)getrlimit(RLIMIT_NOFILE, &files);
         g->execs.has_no_spare = files.rlim_cur < FDS_PLENTY;
-        ours = FDS_OURS + (g->execs.has_no_spare ? 0u : SPARE_FDS) +
+        ours = FDS_OURS + (g->execs.has_no_spare ? 0u : PREFORKED_FDS) +
                (unsigned)g->listens.stock_count + (g->names.socket < 0 ? 0u : NAMES_FDS);
         if (files.rlim_cur > ours + 1)
                 room = files.rlim_cur - ours < EXEC_MAX ? (unsigned)(files.rlim_cur - ours)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "guest/files_parts.h"
-#include "guest/way.h"
+#include "guest/path_walk.h"
 
 enum {
         OUT_LEN = 64 * 1024,
@@ -24,7 +24,7 @@ enum {
         SORTED_BELOW = 64
 };
 
-typedef char sorted_name[WAY_NAME_MAX + 1];
+typedef char sorted_name[PATH_WALK_NAME_MAX + 1];
 
 /* The sorted names of one directory that follow `after`. */
 struct sorted {
@@ -98,12 +98,12 @@ open_level(struct level *l, int dir, const char *name, size_t path_len)
 {
         int fd;
 
-        if (path_len + 1 + WAY_NAME_MAX > FILE_PATH_MAX)
+        if (path_len + 1 + PATH_WALK_NAME_MAX > FILE_PATH_MAX)
                 return ENAMETOOLONG;
         fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
                 return errno;
-        if (way_is_proc(fd)) {
+        if (path_walk_is_proc(fd)) {
                 (void)close(fd);
                 return EACCES;
         }
@@ -177,7 +177,7 @@ sort_names(struct level *l)
         if (lseek(l->fd, 0, SEEK_SET) < 0)
                 return -errno;
         while ((got = next_unsorted(l, &name)) == 1)
-                if (strlen(name) <= WAY_NAME_MAX && strcmp(name, s->after) > 0)
+                if (strlen(name) <= PATH_WALK_NAME_MAX && strcmp(name, s->after) > 0)
                         sort_in(s, name);
         return got;
 }
@@ -320,7 +320,7 @@ take_name(const char **at, sorted_name ret)
 {
         size_t len = strcspn(*at, "/");
 
-        if (len == 0 || len > WAY_NAME_MAX)
+        if (len == 0 || len > PATH_WALK_NAME_MAX)
                 return EINVAL;
         memcpy(ret, *at, len); /* lint: a part is listed with sorted names */
         ret[len] = '\0';
@@ -360,18 +360,18 @@ list(char *const *argv, const char *after, struct files_io *io)
 {
         uint64_t depth, max;
         unsigned level = 0;
-        struct way w;
+        struct path_walk w;
         int sys;
 
         if (files_number(argv[2], FILE_DEPTH_MAX, &depth) != 0 || depth == 0 ||
             files_number(argv[3], UINT64_MAX - 1, &max) != 0 || read_after(after) != 0)
                 return EINVAL;
-        sys = way_open(argv[1], WAY_FOLLOW, &w);
+        sys = path_walk_open(argv[1], PATH_WALK_FOLLOW, &w);
         if (sys != 0)
                 return sys;
         out_len = 0;
         sys = open_level(&levels[0], w.dir, w.name, 0);
-        way_fini(&w);
+        path_walk_fini(&w);
         if (sys == 0 && is_page)
                 sys = go_on(depth, &level);
         return sys != 0 ? sys : list_tree(io->out, depth, max, level);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "guest/files_parts.h"
-#include "guest/way.h"
+#include "guest/path_walk.h"
 
 enum { PIECE = 64 * 1024 };
 
@@ -22,7 +22,7 @@ refusal(mode_t mode)
 }
 
 static int
-open_regular(const struct way *w, struct stat *ret, int *ret_fd)
+open_regular(const struct path_walk *w, struct stat *ret, int *ret_fd)
 {
         int fd, sys;
 
@@ -36,7 +36,7 @@ open_regular(const struct way *w, struct stat *ret, int *ret_fd)
         fd = openat(w->dir, w->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (fd < 0)
                 return errno;
-        sys = fstat(fd, ret) < 0 ? errno : way_is_proc(fd) ? EACCES : refusal(ret->st_mode);
+        sys = fstat(fd, ret) < 0 ? errno : path_walk_is_proc(fd) ? EACCES : refusal(ret->st_mode);
         if (sys != 0)
                 (void)close(fd);
         else
@@ -72,18 +72,18 @@ files_read(char *const *argv, struct files_io *io)
 {
         uint64_t offset, len, left;
         struct file_info info;
-        struct way w;
+        struct path_walk w;
         struct stat st;
         int fd = -1, sys;
 
         if (files_number(argv[2], INT64_MAX, &offset) != 0 ||
             files_number(argv[3], UINT64_MAX, &len) != 0)
                 return EINVAL;
-        sys = way_open(argv[1], WAY_FOLLOW, &w);
+        sys = path_walk_open(argv[1], PATH_WALK_FOLLOW, &w);
         if (sys != 0)
                 return sys;
         sys = open_regular(&w, &st, &fd);
-        way_fini(&w);
+        path_walk_fini(&w);
         if (sys != 0)
                 return sys;
         info = (struct file_info){ (uint64_t)st.st_size, files_mtime_ns(&st), st.st_mode & 07777,

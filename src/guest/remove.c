@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "guest/files_parts.h"
-#include "guest/way.h"
+#include "guest/path_walk.h"
 
 enum { DEPTH_MAX = 16384, SHALLOW = 64, LIST_LEN = 32 * 1024 };
 enum {
@@ -53,7 +53,7 @@ move_to(int *fd, const char *name, struct here *ret)
         if (fstat(next, &st) < 0)
                 return errno;
         *ret = (struct here){ st.st_dev, st.st_ino };
-        return way_is_proc(next) ? EACCES : 0;
+        return path_walk_is_proc(next) ? EACCES : 0;
 }
 
 /* Removes one name. ENOTEMPTY: it is a directory with content. */
@@ -173,7 +173,7 @@ remove_below(int *fd, struct here *here, int top)
 }
 
 static int
-empty(const struct way *w)
+empty(const struct path_walk *w)
 {
         struct here here;
         int fd = openat(w->dir, ".", O_PATH | O_CLOEXEC), top = -1;
@@ -195,7 +195,7 @@ empty(const struct way *w)
 }
 
 static int
-remove_at(const struct way *w, int is_recursive)
+remove_at(const struct path_walk *w, int is_recursive)
 {
         struct stat st;
 
@@ -216,15 +216,15 @@ int
 files_remove(char *const *argv, struct files_io *io)
 {
         uint64_t is_recursive;
-        struct way w;
+        struct path_walk w;
         int sys;
 
         if (files_number(argv[2], 1, &is_recursive) != 0)
                 return EINVAL;
-        sys = way_open(argv[1], 0, &w);
+        sys = path_walk_open(argv[1], 0, &w);
         if (sys != 0)
                 return sys;
         sys = remove_at(&w, is_recursive != 0);
-        way_fini(&w);
+        path_walk_fini(&w);
         return sys;
 }

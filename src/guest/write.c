@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "guest/files_parts.h"
-#include "guest/way.h"
+#include "guest/path_walk.h"
 
 enum {
         PIECE = 64 * 1024,
@@ -36,7 +36,7 @@ struct put {
         int fd;                    /* unnamed; -1: it has a name */
         char temp[FILES_TEMP_LEN]; /* beside its place; "" without such a name, and after it is
                                     * in place */
-        char name[WAY_NAME_MAX + 1];
+        char name[PATH_WALK_NAME_MAX + 1];
 };
 
 /* Each directory is open once: a batch of many files usually has few directories. */
@@ -91,7 +91,7 @@ take_content(int from, int to, uint64_t len)
 
 /* Takes the way's directory: keeps it, or reuses the one already kept. */
 static int
-keep_directory(struct way *w, int *ret)
+keep_directory(struct path_walk *w, int *ret)
 {
         struct stat st;
 
@@ -112,7 +112,7 @@ keep_directory(struct way *w, int *ret)
 
 /* The existing file decides whether it may be replaced, and the mode if none was requested. */
 static int
-judge_place(const struct way *w, const struct file_put *head, mode_t *ret_mode)
+judge_place(const struct path_walk *w, const struct file_put *head, mode_t *ret_mode)
 {
         struct stat st;
 
@@ -135,7 +135,7 @@ judge_place(const struct way *w, const struct file_put *head, mode_t *ret_mode)
 
 /* The path by which an unnamed file can be linked. */
 static void
-way_of_fd(int fd, char ret[32])
+path_walk_of_fd(int fd, char ret[32])
 {
         (void)snprintf(ret, 32, "/proc/self/fd/%d", fd);
 }
@@ -149,7 +149,7 @@ open_unnamed(const struct put *p)
 
         if (fd < 0)
                 return -1;
-        way_of_fd(fd, way);
+        path_walk_of_fd(fd, way);
         if (access(way, F_OK) == 0)
                 return fd;
         (void)close(fd);
@@ -163,7 +163,7 @@ name_beside(struct put *p, int *fd)
         char way[32] = "";
 
         if (*fd >= 0)
-                way_of_fd(*fd, way);
+                path_walk_of_fd(*fd, way);
         for (int i = 0; i < TRIES; i++) {
                 int sys = files_temp_name(p->temp);
 
@@ -215,9 +215,9 @@ static int
 put_one(int in, const struct file_put *head)
 {
         struct put *p = &batch[put_count];
-        struct way w;
+        struct path_walk w;
         mode_t mode;
-        int sys = way_open(failed, WAY_FOLLOW | WAY_MAKE, &w);
+        int sys = path_walk_open(failed, PATH_WALK_FOLLOW | PATH_WALK_MAKE, &w);
 
         if (sys != 0)
                 return sys;
@@ -228,7 +228,7 @@ put_one(int in, const struct file_put *head)
                 memcpy(p->name, w.name, sizeof p->name);
                 sys = keep_directory(&w, &p->dir);
         }
-        way_fini(&w);
+        path_walk_fini(&w);
         if (sys != 0)
                 return sys;
         put_count++;
@@ -274,7 +274,7 @@ put_one_in_place(struct put *p)
         int sys;
 
         if (p->fd >= 0) {
-                way_of_fd(p->fd, way);
+                path_walk_of_fd(p->fd, way);
                 if (linkat(AT_FDCWD, way, dirs[p->dir].fd, p->name, AT_SYMLINK_FOLLOW) == 0)
                         return 0;
                 sys = errno == EEXIST ? name_beside(p, &p->fd) : errno;

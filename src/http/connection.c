@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "http/request.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 
 enum {
         IN_MAX = 64 * 1024, /* bytes read ahead */
@@ -45,7 +45,7 @@ bury(struct connection *c)
         loop_timer_remove(&c->kick);
         loop_timer_remove(&c->delay);
         request_forget(c);
-        later_free(c);
+        deferred_free(c);
 }
 
 /*
@@ -413,14 +413,14 @@ void
 connection_open(struct listener *l, int take_fd, int is_tcp)
 {
         struct door *d = l->door;
-        struct connection *c = later_make(d->loop, struct connection);
+        struct connection *c = deferred_make(d->loop, struct connection);
         struct ucred peer = { .uid = (uid_t)-1 };
         socklen_t len = sizeof peer;
         struct error e;
         int yes = 1;
 
         if (!c || (!is_tcp && getsockopt(take_fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)) {
-                later_free(c);
+                deferred_free(c);
                 (void)close(take_fd);
                 return;
         }
@@ -434,7 +434,7 @@ connection_open(struct listener *l, int take_fd, int is_tcp)
         c->state = CONNECTION_HEAD;
         request_forget(c);
         if (join(c, &e) < 0) {
-                later_free(c);
+                deferred_free(c);
                 listener_turn_away(take_fd, &e);
                 return;
         }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "codec/encode.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 
 enum {
         PIECE = 96 * 1024 /* bytes a turn; a multiple of three for base64 */,
@@ -34,7 +34,7 @@ pouring_fini(struct pouring *p)
         json_fini(&p->w);
         for (size_t i = 0; i < p->count; i++)
                 free(p->holes[i].take_memory);
-        later_free(p);
+        deferred_free(p);
 }
 
 static void
@@ -110,7 +110,7 @@ pour(struct exchange *x, int status, struct json_writer *take_w, const struct po
      size_t count)
 {
         static const struct exchange_hooks hooks = { .gone = gone, .drained = drained };
-        struct pouring *p = take_w->is_broken ? NULL : later_make(x->loop, struct pouring);
+        struct pouring *p = take_w->is_broken ? NULL : deferred_make(x->loop, struct pouring);
 
         if (!p) {
                 json_fini(take_w);

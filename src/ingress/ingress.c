@@ -27,7 +27,7 @@
 
 #include "http/exchange.h"
 #include "ingress/proxy.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 
 enum {
         HEAD_MS = 10 * 1000,
@@ -70,7 +70,7 @@ proxy_die(struct proxy *p)
         side_close(&p->server);
         forget_request(p);
         crowd_leave(&p->member);
-        later_free(p);
+        deferred_free(p);
 }
 
 static void
@@ -461,7 +461,7 @@ void
 ingress_open(struct listener *l, int take_fd)
 {
         struct door *d = l->door;
-        struct proxy *p = later_make(d->loop, struct proxy);
+        struct proxy *p = deferred_make(d->loop, struct proxy);
         struct error e;
         int yes = 1;
 
@@ -478,7 +478,7 @@ ingress_open(struct listener *l, int take_fd)
         (void)setsockopt(take_fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
         if (crowd_join(&l->crowd, &p->member, NULL, let_go, &e) < 0) {
                 listener_turn_away(take_fd, &e);
-                later_free(p);
+                deferred_free(p);
                 return;
         }
         if (loop_watch_add(d->loop, &p->client.watch, take_fd, EPOLLIN | EPOLLRDHUP, client_ready) <

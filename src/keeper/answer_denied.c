@@ -3,7 +3,7 @@
  * command.
  *
  * Room: keeper (joining). Touches: nothing.
- * Theory: hold/refusals.h says which refusals of a command are listed, and why no more.
+ * Theory: boxstate/refusals.h says which refusals of a command are listed, and why no more.
  */
 #include "egress/admit.h"
 #include "keeper/sandbox.h"
@@ -16,9 +16,9 @@ write_denied(struct record_writer *w, const struct wire_wall_denied *d, uint64_t
         enum denial reason = d->reason > DENIAL_NONE && d->reason < DENIAL_MAX
                                      ? (enum denial)d->reason
                                      : DENIAL_FAILED;
-        char text[TEXT_ROOM], address[HOLD_ADDRESS_ROOM];
+        char text[TEXT_ROOM], address[WALL_STATE_ADDRESS_ROOM];
 
-        (void)hold_address_text(d, address);
+        (void)wall_state_address_text(d, address);
         (void)denial_text(reason, d->host[0] != '\0' ? d->host : address, d->port, d->other, text,
                           sizeof text);
         record_text(w, FIELD_REASON, denial_name(reason));

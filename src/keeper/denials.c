@@ -89,15 +89,15 @@ write_thing(const struct wire_box_denied *d, char ret[TEXT_ROOM])
         enum denial reason = d->d.reason > DENIAL_NONE && d->d.reason < DENIAL_MAX
                                      ? (enum denial)d->d.reason
                                      : DENIAL_FAILED;
-        char address[HOLD_ADDRESS_ROOM], port[16] = "", exec[32] = "";
+        char address[WALL_STATE_ADDRESS_ROOM], port[16] = "", exec[32] = "";
 
         if (d->d.port != 0)
                 (void)snprintf(port, sizeof port, ":%u", (unsigned)d->d.port);
         if (d->exec != 0)
                 (void)snprintf(exec, sizeof exec, " (exec %" PRIu32 ")", d->exec);
         (void)snprintf(ret, TEXT_ROOM, "%s %s%s%s", denial_name(reason),
-                       d->d.host[0] != '\0' ? d->d.host : hold_address_text(&d->d, address), port,
-                       exec);
+                       d->d.host[0] != '\0' ? d->d.host : wall_state_address_text(&d->d, address),
+                       port, exec);
 }
 
 static void

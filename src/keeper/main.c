@@ -137,7 +137,7 @@ read_boot_id(char ret[STORE_BOOT_ID_LEN], struct error *e)
                 return fail_sys(e, ERROR_INTERNAL, errno,
                                 "reading the id of this start of the machine");
         ret[len] = '\0';
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
         if (getenv("CARREL_TEST_BOOT_ID")) /* lets a test simulate a reboot */
                 (void)snprintf(ret, STORE_BOOT_ID_LEN, "%s", getenv("CARREL_TEST_BOOT_ID"));
 #endif

@@ -4,9 +4,9 @@
 #ifndef CARREL_KEEPER_SANDBOX_H
 #define CARREL_KEEPER_SANDBOX_H
 
+#include "boxstate/found.h"
+#include "boxstate/wall_state.h"
 #include "event/time_limit.h"
-#include "hold/found.h"
-#include "hold/hold.h"
 #include "keeper/keeper.h"
 #include "wire/box.h"
 #include "wire/gate.h"
@@ -323,7 +323,7 @@ void wall_box_changed(struct box *b);
 
 /* -- refused connections (denials.c) ----------------------------------------------------------- */
 
-enum { BOX_DENIALS_MAX = HOLD_DENIALS_MAX };
+enum { BOX_DENIALS_MAX = WALL_STATE_DENIALS_MAX };
 
 void denials_hear(struct box *b, const struct wire_box_denied *d);
 void denials_hear_refused(struct box *b, const struct wire_box_refused *r);

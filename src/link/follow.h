@@ -3,7 +3,7 @@
  *
  * The loop calls the callbacks. Exactly one of failed, ended and lost is called, and it is the
  * last; then the follower closes itself. follow_close() may be called at any time, also within a
- * callback. The struct must live until that callback has returned (loop/later.h).
+ * callback. The struct must live until that callback has returned (loop/deferred.h).
  */
 #ifndef CARREL_LINK_FOLLOW_H
 #define CARREL_LINK_FOLLOW_H

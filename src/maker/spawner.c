@@ -100,7 +100,7 @@ raise_descriptors(void)
 static unsigned
 test_number(const char *name, unsigned otherwise)
 {
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
         const char *text = getenv(name);
 
         return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
@@ -125,7 +125,7 @@ open_ns(const struct wire_box_begin *begin)
         return ns_open(&start);
 }
 
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
 static struct engine *
 open_fake(const struct wire_box_begin *begin)
 {
@@ -142,7 +142,7 @@ static const struct {
         unsigned has_maker; /* executes the plan, in a process of its own */
 } engines[] = {
         [PROVIDER_ENGINE_NS] = { open_ns, 1 },
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
         [PROVIDER_ENGINE_FAKE] = { open_fake, 0 },
 #endif
         [PROVIDER_ENGINE_NONE] = { NULL, 0 },

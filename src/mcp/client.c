@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loop/later.h"
+#include "loop/deferred.h"
 #include "mcp/server.h"
 
 static bool
@@ -45,7 +45,7 @@ mcp_client_free(struct mcp_client *c)
         c->server->client_count--;
         free(c->token);
         free(c->name);
-        later_free(c);
+        deferred_free(c);
 }
 
 /* -- reports to the daemon that a client is connected ------------------------------------------ */
@@ -59,7 +59,7 @@ told(struct mcp_call *c, const struct record *fields, bool is_last)
 {
         (void)fields;
         if (is_last)
-                later_free((struct telling *)(void *)c);
+                deferred_free((struct telling *)(void *)c);
 }
 
 static void
@@ -67,7 +67,7 @@ not_told(struct mcp_call *c, const struct error *e)
 {
         /* a caller that may not make this call has no processes there */
         (void)e;
-        later_free((struct telling *)(void *)c);
+        deferred_free((struct telling *)(void *)c);
 }
 
 static void
@@ -98,7 +98,7 @@ tell_heard(struct mcp_client *c)
 {
         unsigned char bytes[256] __attribute__((aligned(8)));
         struct api_peer who = { c->uid, c->has_token ? c->token : NULL };
-        struct telling *t = later_make(c->server->loop, struct telling);
+        struct telling *t = deferred_make(c->server->loop, struct telling);
         struct record_writer w;
         struct error e;
 
@@ -110,7 +110,7 @@ tell_heard(struct mcp_client *c)
         record_text(&w, FIELD_CLIENT, c->mark);
         if (c->server->backend->begin(c->server->backend, &t->call, &who, OP_CLIENT_HEARD, &w, &e) <
             0)
-                later_free(t);
+                deferred_free(t);
 }
 
 static void
@@ -150,7 +150,7 @@ mcp_client_get(struct mcp_server *s, const struct mcp_ask *ask)
 {
         struct mcp_client *c = mcp_client_find(s, &ask->peer, ask->client);
 
-        if (c || !(c = later_make(s->loop, struct mcp_client)))
+        if (c || !(c = deferred_make(s->loop, struct mcp_client)))
                 return c;
         *c = (struct mcp_client){ .server = s,
                                   .next = s->clients,

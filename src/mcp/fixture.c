@@ -8,7 +8,7 @@
  */
 #include "mcp/fixture.h"
 
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
 #include <string.h>
 
 #include "mcp/server.h"

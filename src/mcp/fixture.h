@@ -2,7 +2,7 @@
  * mcp/fixture.h - the tools, resources and prompts that the MCP conformance suite expects. Test
  * builds only.
  *
- * In a build with -Dtest_layers=true, `test_fixture` in the URL of /mcp offers them for that one
+ * In a build with -Dtest_switches=true, `test_fixture` in the URL of /mcp offers them for that one
  * request, from a table of fixed answers. Those answers use the same code as all others (era,
  * envelope, headers, caching hints, progress, errors). The shipped program refuses this parameter
  * like any other unknown one.
@@ -15,7 +15,7 @@
 
 #include "mcp/tools.h"
 
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
 /* Does this member of the URL's query, `len` bytes, request the fixture? */
 bool fixture_is_asked(const char *pair, size_t len);
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loop/later.h"
+#include "loop/deferred.h"
 #include "mcp/server.h"
 #include "mcp/tools.h"
 
@@ -50,7 +50,7 @@ finish(struct mcp_request *r)
         tools_stream_fini(&r->err);
         mcp_bytes_fini(&r->wire);
         arena_fini(&r->arena);
-        later_free(r);
+        deferred_free(r);
 }
 
 void
@@ -213,7 +213,7 @@ static struct mcp_request *
 request_new(struct mcp_server *s, struct mcp_sink *sink)
 {
         struct mcp_request *r = s->request_count < MCP_REQUESTS_MAX
-                                        ? later_make(s->loop, struct mcp_request)
+                                        ? deferred_make(s->loop, struct mcp_request)
                                         : NULL;
 
         if (!r)
@@ -228,7 +228,7 @@ static void
 request_drop(struct mcp_request *r)
 {
         arena_fini(&r->arena);
-        later_free(r);
+        deferred_free(r);
 }
 
 static bool

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "event/outcome.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 #include "mcp/server.h"
 #include "mcp/tools_mastra.h"
 #include "mcp/tools_refused.h"
@@ -106,7 +106,7 @@ static struct mcp_held *
 hold(struct mcp_request *r)
 {
         struct mcp_held *h = r->client->held_count < MCP_HELD_MAX
-                                     ? later_make(r->server->loop, struct mcp_held)
+                                     ? deferred_make(r->server->loop, struct mcp_held)
                                      : NULL;
 
         if (!h)
@@ -127,7 +127,7 @@ mcp_held_free(struct mcp_held *h)
         *at = h->next;
         h->client->held_count--;
         h->client->server->backend->end(&h->call, false);
-        later_free(h);
+        deferred_free(h);
 }
 
 static void

@@ -27,9 +27,9 @@ builder_add(struct builder *b, enum step_op op, const char *path, const char *wh
 }
 
 bool
-builder_has(const struct builder *b, enum plan_layer layer)
+builder_has(const struct builder *b, enum plan_switch part)
 {
-        return (b->request->layers_off & layer) == 0;
+        return (b->request->switched_off & part) == 0;
 }
 
 const char *

@@ -27,7 +27,7 @@ struct builder {
 struct step *builder_add(struct builder *b, enum step_op op, const char *path, const char *why);
 
 /* Is this defence enabled? Always true in the shipped program. */
-bool builder_has(const struct builder *b, enum plan_layer layer);
+bool builder_has(const struct builder *b, enum plan_switch part);
 
 /*
  * Formats a string in the builder's arena. Gives "" when out of memory (the builder is then full).

@@ -39,7 +39,7 @@ rlimit(struct builder *b, int resource, uint64_t value, const char *why)
 {
         struct step *s;
 
-        if (value == SPEC_UNSET || !builder_has(b, LAYER_RLIMITS))
+        if (value == SPEC_UNSET || !builder_has(b, SWITCH_RLIMITS))
                 return NULL;
         s = builder_add(b, STEP_RLIMIT, "", why);
         s->number = (uint64_t)resource;
@@ -60,7 +60,7 @@ landlock(struct builder *b)
         static const char *const devices[] = { "/dev/null",    "/dev/zero", "/dev/full",
                                                "/dev/urandom", "/dev/tty",  "/dev/pts" };
 
-        if (!builder_has(b, LAYER_LANDLOCK))
+        if (!builder_has(b, SWITCH_LANDLOCK))
                 return;
         allow(b, "/", ACCESS_READ, "everything that is mounted may be read");
         allow(b, "/proc", ACCESS_PROC, "a process may adjust itself");
@@ -70,7 +70,7 @@ landlock(struct builder *b)
                 allow(b, devices[i], ACCESS_DEVICE, "harmless");
         /* mq_open() finds its queue through a mount that no path leads to. Landlock denies it
          * unless a rule names the root of the same file system. */
-        if (builder_has(b, LAYER_IPC))
+        if (builder_has(b, SWITCH_IPC))
                 allow(b, PLAN_MQUEUE, ACCESS_WRITE, "message queues of its own");
         for (size_t i = 0; i < b->request->mount_count; i++)
                 if (!b->request->mounts[i].is_read_only)
@@ -84,7 +84,7 @@ identity(struct builder *b)
 {
         struct step *s;
 
-        if (!builder_has(b, LAYER_IDENTITY))
+        if (!builder_has(b, SWITCH_IDENTITY))
                 return;
         s = builder_add(b, STEP_IDENTITY, "", "an ordinary user inside, with no way back");
         s->number = PLAN_UID;
@@ -116,15 +116,15 @@ builder_harden(struct builder *b)
                              "limits.pids and Carrel's own processes, counted in the sandbox's "
                              "user namespace; slightly higher where a control group also counts");
         identity(b);
-        if (builder_has(b, LAYER_NO_NEW_PRIVS))
+        if (builder_has(b, SWITCH_NO_NEW_PRIVS))
                 (void)builder_add(b, STEP_NO_NEW_PRIVS, "", "set-id programs gain nothing");
-        if (builder_has(b, LAYER_HIDE))
+        if (builder_has(b, SWITCH_HIDE))
                 (void)builder_add(b, STEP_HIDE, "",
                                   "pid 1 shares the payload's uid and must stay out of its reach");
         landlock(b);
-        if (builder_has(b, LAYER_CAPS))
+        if (builder_has(b, SWITCH_CAPS))
                 (void)builder_add(b, STEP_DROP_CAPS, "", "nothing inside needs a capability");
-        if (builder_has(b, LAYER_FILTER))
+        if (builder_has(b, SWITCH_FILTER))
                 builder_add(b, STEP_FILTER, "", "fewer ways into the kernel")->number =
                         b->spec->carrel.unix_sockets == SPEC_UNIX_OFF ? STEP_FILTER_NO_UNIX
                                                                       : STEP_FILTER_DEFAULT;

@@ -31,7 +31,7 @@ group_of(struct builder *b, enum cgroup_controller c)
 static bool
 has_place(const struct builder *b, enum cgroup_controller c)
 {
-        return b->facts->cgroup.place[c].version != 0 && builder_has(b, LAYER_LIMITS);
+        return b->facts->cgroup.place[c].version != 0 && builder_has(b, SWITCH_LIMITS);
 }
 
 /* A controller without the file of its hard limit cannot enforce a number. */
@@ -150,7 +150,7 @@ bool
 builder_is_kept_in_group(const struct builder *b)
 {
         return b->request->is_living && b->facts->cgroup.unified[0] != '\0' &&
-               builder_has(b, LAYER_LIMITS);
+               builder_has(b, SWITCH_LIMITS);
 }
 
 static uint64_t
@@ -347,7 +347,7 @@ plan_enable(struct builder *b)
 
         for (size_t c = 0; c < CGROUP_CPUACCT; c++) /* CPU time needs no controller in v2 */
                 is_v2 |= cgroup->place[c].version == 2;
-        if (!is_v2 || !builder_has(b, LAYER_LIMITS))
+        if (!is_v2 || !builder_has(b, SWITCH_LIMITS))
                 return;
         if (cgroup->must_leave)
                 (void)builder_add(b, STEP_CGROUP_LEAVE,

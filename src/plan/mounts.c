@@ -23,8 +23,8 @@ static bool
 wants_overlay(const struct builder *b, const struct plan_mount *m)
 {
         return m->is_read_only && source_of(b, m)->is_directory &&
-               source_of(b, m)->submount_count == 0 && builder_has(b, LAYER_OVERLAY) &&
-               builder_has(b, LAYER_READ_ONLY);
+               source_of(b, m)->submount_count == 0 && builder_has(b, SWITCH_OVERLAY) &&
+               builder_has(b, SWITCH_READ_ONLY);
 }
 
 /* -- HOST -------------------------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ plan_survey(struct builder *b, int source)
 static bool
 is_protecting(const struct builder *b, const struct plan_mount *m)
 {
-        return !m->is_read_only && !source_of(b, m)->volume && builder_has(b, LAYER_PROTECT);
+        return !m->is_read_only && !source_of(b, m)->volume && builder_has(b, SWITCH_PROTECT);
 }
 
 /* Host programs do not use volumes, so no name in a volume is protected. */
@@ -137,7 +137,7 @@ plan_volume(struct builder *b, const struct plan_mount *m)
 void
 builder_sources(struct builder *b)
 {
-        for (size_t i = 0; i < 2 && builder_has(b, LAYER_PROTECT); i++)
+        for (size_t i = 0; i < 2 && builder_has(b, SWITCH_PROTECT); i++)
                 if (b->request->keeping[i])
                         (void)builder_add(b, STEP_KEEPING, b->request->keeping[i],
                                           i == 0 ? "what is moved out of a mount goes there"
@@ -219,10 +219,10 @@ plan_bind(struct builder *b, const struct plan_mount *m)
                 builder_add(b, STEP_BIND, m->at, m->is_tool ? "metadata.carrel.tools" : "mounts");
 
         plan_from(b, s, m);
-        if (m->is_read_only && builder_has(b, LAYER_READ_ONLY))
+        if (m->is_read_only && builder_has(b, SWITCH_READ_ONLY))
                 s->flags |= STEP_READ_ONLY;
-        s->flags |= (builder_has(b, LAYER_NOSUID) ? 0u : STEP_SUID) |
-                    (builder_has(b, LAYER_NODEV) ? 0u : STEP_DEV);
+        s->flags |= (builder_has(b, SWITCH_NOSUID) ? 0u : STEP_SUID) |
+                    (builder_has(b, SWITCH_NODEV) ? 0u : STEP_DEV);
 }
 
 static void
@@ -232,7 +232,7 @@ hide_sockets(struct builder *b, const struct plan_mount *m)
 
         if (wants_overlay(b, m))
                 return;
-        for (size_t i = 0; i < source->socket_count && builder_has(b, LAYER_OVERLAY); i++)
+        for (size_t i = 0; i < source->socket_count && builder_has(b, SWITCH_OVERLAY); i++)
                 builder_add(b, STEP_MASK, builder_text(b, "%s/%s", m->at, source->sockets[i]),
                             "a socket of the host")
                         ->flags |= STEP_OPTIONAL;

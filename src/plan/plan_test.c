@@ -318,7 +318,7 @@ a_box_that_stays_has_a_v2_group(void **state)
                 void (*host)(struct cgroup_facts *);
                 bool is_living;
                 uint64_t pids;
-                uint32_t layers_off;
+                uint32_t switched_off;
                 const char *steps;
         } rows[] = {
                 { "v2, for one command", host_v2, false, UNSET, 0, ENABLE },
@@ -342,7 +342,7 @@ a_box_that_stays_has_a_v2_group(void **state)
                   "/pids.max=21;cgroup_watch /sys/fs/cgroup/pids/carrel-" ID
                   "/pids.events=;cgroup_join /sys/fs/cgroup/pids/carrel-" ID "=;" },
                 { "no groups", host_none, true, UNSET, 0, "" },
-                { "limits are off", host_v2, true, UNSET, LAYER_LIMITS, "" },
+                { "limits are off", host_v2, true, UNSET, SWITCH_LIMITS, "" },
         };
 
         (void)state;
@@ -353,7 +353,7 @@ a_box_that_stays_has_a_v2_group(void **state)
                 setup(&b);
                 rows[i].host(&b.facts.cgroup);
                 b.request.is_living = rows[i].is_living;
-                b.request.layers_off = rows[i].layers_off;
+                b.request.switched_off = rows[i].switched_off;
                 b.spec.limits.pids = rows[i].pids;
                 must_build(&b);
                 got = group_steps(&b.arena, b.plan);
@@ -362,7 +362,7 @@ a_box_that_stays_has_a_v2_group(void **state)
                 for (size_t k = 0; k < b.plan->step_count;
                      k++) /* the prepared child is not one of the payload's tasks */
                         if (b.plan->steps[k].op == STEP_RLIMIT &&
-                            b.plan->steps[k].number == RLIMIT_NPROC && rows[i].layers_off == 0)
+                            b.plan->steps[k].number == RLIMIT_NPROC && rows[i].switched_off == 0)
                                 assert_int_equal(
                                         b.plan->steps[k].number2,
                                         rows[i].pids + 1 +
@@ -619,31 +619,31 @@ phases_never_go_back_and_the_filter_is_last(void **state)
         }
 }
 
-struct layer_row {
-        enum plan_layer layer;
+struct switch_row {
+        enum plan_switch part;
         enum step_op op;
         const char *path;
 };
 
-/* If a layer is off, these steps are missing and no other step is added. */
-static const struct layer_row layer_rows[] = {
-        { LAYER_FILTER, STEP_FILTER, NULL },      { LAYER_LANDLOCK, STEP_LANDLOCK, NULL },
-        { LAYER_CAPS, STEP_DROP_CAPS, NULL },     { LAYER_NO_NEW_PRIVS, STEP_NO_NEW_PRIVS, NULL },
-        { LAYER_MASK, STEP_MASK, "/proc/keys" },  { LAYER_NET, STEP_LOOPBACK, NULL },
-        { LAYER_UTS, STEP_HOSTNAME, NULL },       { LAYER_LIMITS, STEP_CGROUP_MAKE, NULL },
-        { LAYER_RLIMITS, STEP_RLIMIT, NULL },     { LAYER_HIDE, STEP_HIDE, NULL },
-        { LAYER_PROTECT, STEP_GUARD, NULL },      { LAYER_PROTECT, STEP_SURVEY, NULL },
-        { LAYER_OVERLAY, STEP_OVERLAY, NULL },    { LAYER_SEAL, STEP_SEAL, NULL },
-        { LAYER_IDENTITY, STEP_IDENTITY, NULL },  { LAYER_PROTECT, STEP_PIN, NULL },
-        { LAYER_READ_ONLY, STEP_OVERLAY, NULL },  { LAYER_RESET, STEP_PRIORITY, NULL },
-        { LAYER_RLIMITS, STEP_USER_POOLS, NULL },
+/* If a part is off, these steps are missing and no other step is added. */
+static const struct switch_row switch_rows[] = {
+        { SWITCH_FILTER, STEP_FILTER, NULL },      { SWITCH_LANDLOCK, STEP_LANDLOCK, NULL },
+        { SWITCH_CAPS, STEP_DROP_CAPS, NULL },     { SWITCH_NO_NEW_PRIVS, STEP_NO_NEW_PRIVS, NULL },
+        { SWITCH_MASK, STEP_MASK, "/proc/keys" },  { SWITCH_NET, STEP_LOOPBACK, NULL },
+        { SWITCH_UTS, STEP_HOSTNAME, NULL },       { SWITCH_LIMITS, STEP_CGROUP_MAKE, NULL },
+        { SWITCH_RLIMITS, STEP_RLIMIT, NULL },     { SWITCH_HIDE, STEP_HIDE, NULL },
+        { SWITCH_PROTECT, STEP_GUARD, NULL },      { SWITCH_PROTECT, STEP_SURVEY, NULL },
+        { SWITCH_OVERLAY, STEP_OVERLAY, NULL },    { SWITCH_SEAL, STEP_SEAL, NULL },
+        { SWITCH_IDENTITY, STEP_IDENTITY, NULL },  { SWITCH_PROTECT, STEP_PIN, NULL },
+        { SWITCH_READ_ONLY, STEP_OVERLAY, NULL },  { SWITCH_RESET, STEP_PRIORITY, NULL },
+        { SWITCH_RLIMITS, STEP_USER_POOLS, NULL },
 };
 
 static void
-a_layer_that_is_off_takes_its_steps_away(void **state)
+a_part_that_is_off_takes_its_steps_away(void **state)
 {
         (void)state;
-        for (size_t i = 0; i < sizeof layer_rows / sizeof *layer_rows; i++) {
+        for (size_t i = 0; i < sizeof switch_rows / sizeof *switch_rows; i++) {
                 struct bench on, off;
 
                 setup_mounts(&on);
@@ -651,12 +651,12 @@ a_layer_that_is_off_takes_its_steps_away(void **state)
                 host_v1(&on.facts.cgroup);
                 host_v1(&off.facts.cgroup);
                 on.spec.limits.pids = off.spec.limits.pids = 5;
-                off.request.layers_off = layer_rows[i].layer;
+                off.request.switched_off = switch_rows[i].part;
                 must_build(&on);
                 must_build(&off);
-                if (!find_step(on.plan, layer_rows[i].op, layer_rows[i].path, NULL))
+                if (!find_step(on.plan, switch_rows[i].op, switch_rows[i].path, NULL))
                         fail_msg("row %zu: the step is never there", i);
-                if (find_step(off.plan, layer_rows[i].op, layer_rows[i].path, NULL))
+                if (find_step(off.plan, switch_rows[i].op, switch_rows[i].path, NULL))
                         fail_msg("row %zu: the step stays", i);
                 for (int op = 0; op < STEP_MAX; op++)
                         if (op != STEP_BIND && op != STEP_MASK &&
@@ -669,15 +669,15 @@ a_layer_that_is_off_takes_its_steps_away(void **state)
 }
 
 static void
-a_namespace_for_every_layer(void **state)
+a_namespace_for_every_part(void **state)
 {
         static const struct {
-                enum plan_layer layer;
+                enum plan_switch part;
                 uint64_t flag;
         } rows[] = {
-                { LAYER_USER_NS, CLONE_NEWUSER }, { LAYER_PID, CLONE_NEWPID },
-                { LAYER_IPC, CLONE_NEWIPC },      { LAYER_UTS, CLONE_NEWUTS },
-                { LAYER_NET, CLONE_NEWNET },      { LAYER_CGROUP_NS, CLONE_NEWCGROUP },
+                { SWITCH_USER_NS, CLONE_NEWUSER }, { SWITCH_PID, CLONE_NEWPID },
+                { SWITCH_IPC, CLONE_NEWIPC },      { SWITCH_UTS, CLONE_NEWUTS },
+                { SWITCH_NET, CLONE_NEWNET },      { SWITCH_CGROUP_NS, CLONE_NEWCGROUP },
         };
         uint64_t all = CLONE_NEWNS;
 
@@ -688,7 +688,7 @@ a_namespace_for_every_layer(void **state)
                 struct bench b;
 
                 setup(&b);
-                b.request.layers_off = i < sizeof rows / sizeof *rows ? rows[i].layer : 0;
+                b.request.switched_off = i < sizeof rows / sizeof *rows ? rows[i].part : 0;
                 must_build(&b);
                 assert_true(find_step(b.plan, STEP_SPAWN, NULL, NULL)->number ==
                             (i < sizeof rows / sizeof *rows ? all & ~rows[i].flag : all));
@@ -914,8 +914,8 @@ main(void)
                 cmocka_unit_test(protected_names_are_held),
                 cmocka_unit_test(landlock_allows_exactly_what_may_be_written),
                 cmocka_unit_test(phases_never_go_back_and_the_filter_is_last),
-                cmocka_unit_test(a_layer_that_is_off_takes_its_steps_away),
-                cmocka_unit_test(a_namespace_for_every_layer),
+                cmocka_unit_test(a_part_that_is_off_takes_its_steps_away),
+                cmocka_unit_test(a_namespace_for_every_part),
                 cmocka_unit_test(starts_in_the_directory_of_the_manifest),
                 cmocka_unit_test(groups_that_remain_are_reported),
                 cmocka_unit_test(every_step_is_printed),

@@ -73,33 +73,33 @@ struct plan_link {
  * Defences that the test build can disable, to see their test fail. The shipped program cannot
  * disable any.
  */
-enum plan_layer {
-        LAYER_FILTER = 1u << 0,
-        LAYER_LANDLOCK = 1u << 1,
-        LAYER_CAPS = 1u << 2,
-        LAYER_NO_NEW_PRIVS = 1u << 3,
-        LAYER_MASK = 1u << 4,
-        LAYER_READ_ONLY = 1u << 5,
-        LAYER_NET = 1u << 6,
-        LAYER_PID = 1u << 7,
-        LAYER_IPC = 1u << 8,
-        LAYER_UTS = 1u << 9,
-        LAYER_CGROUP_NS = 1u << 10,
-        LAYER_LIMITS = 1u << 11,
-        LAYER_RLIMITS = 1u << 12,
-        LAYER_HIDE = 1u << 13,
-        LAYER_PROTECT = 1u << 14,
-        LAYER_OVERLAY = 1u << 15,
-        LAYER_USER_NS = 1u << 16,
-        LAYER_NOSUID = 1u << 17,
-        LAYER_NODEV = 1u << 18,
-        LAYER_SIZE = 1u << 19,
-        LAYER_RESET = 1u << 20,
-        LAYER_CLOSE_FDS = 1u << 21,
-        LAYER_ENV = 1u << 22,
-        LAYER_SEAL = 1u << 24,
-        LAYER_IDENTITY = 1u << 25,
-        LAYER_PRIVATE_TMP = 1u << 26,
+enum plan_switch {
+        SWITCH_FILTER = 1u << 0,
+        SWITCH_LANDLOCK = 1u << 1,
+        SWITCH_CAPS = 1u << 2,
+        SWITCH_NO_NEW_PRIVS = 1u << 3,
+        SWITCH_MASK = 1u << 4,
+        SWITCH_READ_ONLY = 1u << 5,
+        SWITCH_NET = 1u << 6,
+        SWITCH_PID = 1u << 7,
+        SWITCH_IPC = 1u << 8,
+        SWITCH_UTS = 1u << 9,
+        SWITCH_CGROUP_NS = 1u << 10,
+        SWITCH_LIMITS = 1u << 11,
+        SWITCH_RLIMITS = 1u << 12,
+        SWITCH_HIDE = 1u << 13,
+        SWITCH_PROTECT = 1u << 14,
+        SWITCH_OVERLAY = 1u << 15,
+        SWITCH_USER_NS = 1u << 16,
+        SWITCH_NOSUID = 1u << 17,
+        SWITCH_NODEV = 1u << 18,
+        SWITCH_SIZE = 1u << 19,
+        SWITCH_RESET = 1u << 20,
+        SWITCH_CLOSE_FDS = 1u << 21,
+        SWITCH_ENV = 1u << 22,
+        SWITCH_SEAL = 1u << 24,
+        SWITCH_IDENTITY = 1u << 25,
+        SWITCH_PRIVATE_TMP = 1u << 26,
 };
 
 struct plan_request {
@@ -129,7 +129,7 @@ struct plan_request {
         uint64_t timeout_ms; /* for the one command; 0: none, or the box outlives it */
         /* runs many commands and may be frozen: has a group even if no limit needs one */
         bool is_living;
-        uint32_t layers_off; /* enum plan_layer; 0 in the shipped program */
+        uint32_t switched_off; /* enum plan_switch; 0 in the shipped program */
 };
 
 /* The ids of the payload inside, always. */

@@ -41,14 +41,14 @@ add_dir(struct builder *b, const char *path, unsigned mode, const char *why)
 static unsigned
 read_only(const struct builder *b)
 {
-        return builder_has(b, LAYER_READ_ONLY) ? STEP_READ_ONLY : 0;
+        return builder_has(b, SWITCH_READ_ONLY) ? STEP_READ_ONLY : 0;
 }
 
 static unsigned
 relaxed(const struct builder *b)
 {
-        return (builder_has(b, LAYER_NOSUID) ? 0u : STEP_SUID) |
-               (builder_has(b, LAYER_NODEV) ? 0u : STEP_DEV);
+        return (builder_has(b, SWITCH_NOSUID) ? 0u : STEP_SUID) |
+               (builder_has(b, SWITCH_NODEV) ? 0u : STEP_DEV);
 }
 
 static void
@@ -160,7 +160,7 @@ plan_dev(struct builder *b)
                                "what programs expect");
         add_dir(b, "/dev/pts", 0755, "terminals of its own");
         builder_add(b, STEP_DEVPTS, "/dev/pts", "terminals of its own")->number = PTS_MAX;
-        if (!builder_has(b, LAYER_IPC))
+        if (!builder_has(b, SWITCH_IPC))
                 return;
         add_dir(b, PLAN_MQUEUE, 0755, "message queues of its own");
         builder_add(b, STEP_MQUEUE, PLAN_MQUEUE, "message queues of its own")->flags |=
@@ -189,7 +189,7 @@ builder_image(struct builder *b)
         const char *place = b->request->private_place;
         struct step *s;
 
-        b->plan->is_on_image = b->request->has_image && builder_has(b, LAYER_SIZE);
+        b->plan->is_on_image = b->request->has_image && builder_has(b, SWITCH_SIZE);
         if (!b->plan->is_on_image)
                 return;
         b->plan->is_watched = place != NULL;
@@ -212,7 +212,7 @@ plan_scratch(struct builder *b)
         b->plan->disk_mb = b->plan->is_on_image ? plan_disk_mb(b->spec) : mib;
         if (!b->plan->is_on_image) {
                 builder_add(b, STEP_SCRATCH, "", "limits.disk_mb caps every private place together")
-                        ->number = builder_has(b, LAYER_SIZE) ? mib << 20 : 0;
+                        ->number = builder_has(b, SWITCH_SIZE) ? mib << 20 : 0;
                 return;
         }
         builder_add(b, STEP_SCRATCH, "", "/run and /dev/shm are memory")->number =
@@ -237,7 +237,7 @@ plan_private(struct builder *b)
         add_dir(b, "/home", 0755, "holds the home");
         plan_scratch(b);
         for (size_t i = 0; i < sizeof privates / sizeof *privates; i++) {
-                if (!builder_has(b, LAYER_PRIVATE_TMP) && strcmp(privates[i].path, "/tmp") == 0)
+                if (!builder_has(b, SWITCH_PRIVATE_TMP) && strcmp(privates[i].path, "/tmp") == 0)
                         add_text(b, STEP_BIND, "/tmp", "/tmp", "tests only")->flags |=
                                 STEP_DIRECTORY;
                 else
@@ -272,7 +272,7 @@ plan_proc(struct builder *b)
 {
         add_dir(b, "/proc", 0555, "this box's processes");
         (void)builder_add(b, STEP_PROC, "/proc", "this box's processes");
-        if (!builder_has(b, LAYER_MASK))
+        if (!builder_has(b, SWITCH_MASK))
                 return;
         builder_add(b, STEP_FREEZE, "/proc/sys", "kernel settings are not for the payload")
                 ->flags |= STEP_OPTIONAL;
@@ -328,7 +328,7 @@ void
 builder_enter(struct builder *b)
 {
         (void)builder_add(b, STEP_ENTER, "", "no path leads outside after this");
-        if (builder_has(b, LAYER_SEAL))
+        if (builder_has(b, SWITCH_SEAL))
                 (void)builder_add(
                         b, STEP_SEAL, "/",
                         "nothing but the private places and writable mounts can be written");

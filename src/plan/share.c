@@ -58,7 +58,7 @@ is_common(const struct builder *b, const struct step *s)
 void
 builder_share(struct builder *b)
 {
-        if (!b->facts->is_privileged || b->request->layers_off != 0)
+        if (!b->facts->is_privileged || b->request->switched_off != 0)
                 return;
         for (size_t i = 0; i < b->count; i++)
                 if (is_common(b, &b->steps[i]))

@@ -94,7 +94,7 @@ shared_steps_make_the_root_alone(void **state)
         assert_false(is_shared(&b, STEP_MQUEUE, PLAN_MQUEUE));
         assert_false(is_shared(&b, STEP_MASK, "/proc/keys"));
         assert_false(is_shared(&b, STEP_SCRATCH, ""));
-        b.request.layers_off = LAYER_SEAL;
+        b.request.switched_off = SWITCH_SEAL;
         must_build(&b);
         assert_false(is_shared(&b, STEP_ROOT, ""));
         arena_fini(&b.arena);

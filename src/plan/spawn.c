@@ -16,14 +16,14 @@ enum { LAST_RESORT_MS = 1000 };
 
 struct namespace_row {
         uint64_t flag;
-        enum plan_layer layer;
+        enum plan_switch part;
 };
 
 static const struct namespace_row namespaces[] = {
-        { CLONE_NEWUSER, LAYER_USER_NS },     { CLONE_NEWNS, 0 },
-        { CLONE_NEWPID, LAYER_PID },          { CLONE_NEWIPC, LAYER_IPC },
-        { CLONE_NEWUTS, LAYER_UTS },          { CLONE_NEWNET, LAYER_NET },
-        { CLONE_NEWCGROUP, LAYER_CGROUP_NS },
+        { CLONE_NEWUSER, SWITCH_USER_NS },     { CLONE_NEWNS, 0 },
+        { CLONE_NEWPID, SWITCH_PID },          { CLONE_NEWIPC, SWITCH_IPC },
+        { CLONE_NEWUTS, SWITCH_UTS },          { CLONE_NEWNET, SWITCH_NET },
+        { CLONE_NEWCGROUP, SWITCH_CGROUP_NS },
 };
 
 static void
@@ -40,39 +40,39 @@ builder_spawn(struct builder *b)
 {
         struct step *spawn, *s;
 
-        if (builder_has(b, LAYER_RESET))
+        if (builder_has(b, SWITCH_RESET))
                 (void)builder_add(b, STEP_PRIORITY, "",
                                   "what the caller has of priority is not handed on");
         spawn = builder_add(b, STEP_SPAWN, "", "a box of its own for every sandbox");
         if (b->request->timeout_ms > 0 && b->request->timeout_ms <= UINT64_MAX - LAST_RESORT_MS)
                 spawn->number2 = b->request->timeout_ms + LAST_RESORT_MS;
         for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
-                if (builder_has(b, namespaces[i].layer))
+                if (builder_has(b, namespaces[i].part))
                         spawn->number |= namespaces[i].flag;
         map(b, STEP_MAP_UID, PLAN_UID, b->request->outside_uid,
             "the sandbox has one id, which is the caller's outside");
         map(b, STEP_MAP_GID, PLAN_GID, b->request->outside_gid,
             "the sandbox has one id, which is the caller's outside");
-        if (builder_has(b, LAYER_UTS)) {
+        if (builder_has(b, SWITCH_UTS)) {
                 s = builder_add(b, STEP_HOSTNAME, "", "the host's name stays outside");
                 s->text = "carrel";
                 s->text_len = strlen(s->text);
         }
-        if (builder_has(b, LAYER_NET))
+        if (builder_has(b, SWITCH_NET))
                 (void)builder_add(b, STEP_LOOPBACK, "",
                                   "programs may talk to themselves on localhost");
-        if (builder_has(b, LAYER_NET) && plan_has_wall(b->spec, b->facts)) {
+        if (builder_has(b, SWITCH_NET) && plan_has_wall(b->spec, b->facts)) {
                 builder_wall(b);
-        } else if (builder_has(b, LAYER_NET)) {
+        } else if (builder_has(b, SWITCH_NET)) {
                 (void)builder_add(b, STEP_NO_NAMES, "",
                                   "nothing is listed: each name is refused at once, and reported");
                 (void)builder_add(b, STEP_LOW_PORTS, "",
                                   "a server inside may listen on every port, as in a container");
         }
-        if (builder_has(b, LAYER_FILTER))
+        if (builder_has(b, SWITCH_FILTER))
                 (void)builder_add(b, STEP_NO_USER_NS, "",
                                   "second to the filter: no nested user namespace");
-        if (builder_has(b, LAYER_RLIMITS)) {
+        if (builder_has(b, SWITCH_RLIMITS)) {
                 s = builder_add(
                         b, STEP_USER_POOLS, "",
                         "not the caller's whole pool, nor that of the caller's other sandboxes");

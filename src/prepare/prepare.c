@@ -544,7 +544,7 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
                                         .has_image = s->has_image,
                                         .private_place = p->private_place,
                                         .why_no_image = p->why_no_image,
-                                        .layers_off = asked->layers_off,
+                                        .switched_off = asked->switched_off,
                                         .is_living = asked->is_living,
                                         .timeout_ms = asked->timeout_ms };
         struct gitconfig_request git = { .home = is_stranger(host, asked) ? NULL : host->home,
@@ -650,7 +650,7 @@ fail_without_engine(const struct spec *spec, struct error *e)
 typedef int build_plan(const struct prepare_host *host, const struct prepare_request *request,
                        struct prepared *p, struct error *e);
 
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
 /* The sources are checked; no step is done. */
 static int
 plan_nothing(const struct prepare_host *host, const struct prepare_request *request,
@@ -671,7 +671,7 @@ plan_nothing(const struct prepare_host *host, const struct prepare_request *requ
 
 static build_plan *const builders[] = {
         [PROVIDER_ENGINE_NS] = walk,
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
         [PROVIDER_ENGINE_FAKE] = plan_nothing,
 #endif
         [PROVIDER_ENGINE_NONE] = NULL,

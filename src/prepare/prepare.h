@@ -50,7 +50,7 @@ struct prepare_request {
         /* time limit for the one command of a sandbox; 0: none, or another process enforces it */
         uint64_t timeout_ms;
         bool is_living; /* many commands, can be frozen: has a group even if no limit needs one */
-        uint32_t layers_off; /* 0 in the shipped program */
+        uint32_t switched_off; /* 0 in the shipped program */
 };
 
 struct prepared {

@@ -23,7 +23,7 @@
 #include "event/outcome.h"
 #include "http/crowd.h"
 #include "link/follow.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 #include "rest/ask.h"
 #include "rest/exec_view.h"
 #include "rest/rest.h"
@@ -86,7 +86,7 @@ end_session(struct session *s)
         else
                 follow_close(&s->follow);
         exec_view_fini(&s->view);
-        later_free(s);
+        deferred_free(s);
 }
 
 static void
@@ -525,7 +525,7 @@ may_grow(void *of, size_t by)
 static struct session *
 begin(struct exchange *x, int is_watcher)
 {
-        struct session *s = later_make(x->loop, struct session);
+        struct session *s = deferred_make(x->loop, struct session);
 
         if (!s) {
                 exchange_no_memory(x);

@@ -11,7 +11,7 @@
 #include "api/ending.h"
 #include "api/file_error.h"
 #include "api/start_error.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 #include "rest/ask.h"
 #include "rest/exec_view.h"
 
@@ -25,7 +25,7 @@ filer_end(struct filer *f)
         follow_close(&f->follow);
         if (f->ops->fini)
                 f->ops->fini(f);
-        later_free(f);
+        deferred_free(f);
 }
 
 void
@@ -166,7 +166,7 @@ struct filer *
 filer_new(struct exchange *x, size_t len, const struct filer_ops *ops,
           const struct exchange_hooks *hooks)
 {
-        struct filer *f = later_new(x->loop, len);
+        struct filer *f = deferred_new(x->loop, len);
 
         if (!f) {
                 exchange_no_memory(x);

@@ -12,7 +12,7 @@
 #include "base/numbers.h"
 #include "codec/codec.h"
 #include "link/follow.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 #include "rest/ask.h"
 #include "rest/exec_view.h"
 #include "rest/rest.h"
@@ -31,7 +31,7 @@ end_input(struct input *in)
 {
         keeper_cancel(&in->call);
         follow_leave(&in->follow);
-        later_free(in);
+        deferred_free(in);
 }
 
 static void
@@ -180,7 +180,7 @@ static struct input *
 begin(struct exchange *x)
 {
         static const struct exchange_hooks hooks = { .gone = client_gone, .body = body };
-        struct input *in = later_make(x->loop, struct input);
+        struct input *in = deferred_make(x->loop, struct input);
 
         if (!in) {
                 exchange_no_memory(x);

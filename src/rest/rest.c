@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "codec/codec.h"
 #include "http/pour.h"
-#include "loop/later.h"
+#include "loop/deferred.h"
 #include "rest/ask.h"
 
 enum { QUIET_MS = 15 * 1000 };
@@ -64,7 +64,7 @@ answered(struct keeper_call *c, const struct keeper_reply *r)
                         keeper_cancel(&a->call);
                         exchange_fail(a->x, &e);
                         json_fini(&a->w);
-                        later_free(a);
+                        deferred_free(a);
                         return;
                 }
                 if (!r->is_last)
@@ -77,7 +77,7 @@ answered(struct keeper_call *c, const struct keeper_reply *r)
         if (!r->is_last)
                 return;
         json_fini(&a->w);
-        later_free(a);
+        deferred_free(a);
 }
 
 static const struct exchange_hooks answered_anyway = { 0 };
@@ -86,7 +86,7 @@ void
 rest_call(struct exchange *x, const struct route *r)
 {
         static const char *const names[] = { "encoding", NULL };
-        struct asked *a = later_make(x->loop, struct asked);
+        struct asked *a = deferred_make(x->loop, struct asked);
         struct error e;
 
         if (!a) {
@@ -103,7 +103,7 @@ rest_call(struct exchange *x, const struct route *r)
         exchange_hold(x, &answered_anyway, a);
         if (ask(x, r, r->operation, names, &a->call, &e) < 0) {
                 exchange_fail(x, &e);
-                later_free(a);
+                deferred_free(a);
                 return;
         }
         json_open_map(&a->w);
@@ -142,7 +142,7 @@ watch_end(struct watched *w)
 {
         keeper_cancel(&w->call);
         loop_timer_remove(&w->quiet);
-        later_free(w);
+        deferred_free(w);
 }
 
 static void
@@ -237,7 +237,7 @@ rest_watch(struct exchange *x, const struct route *r)
 {
         static const char *const names[] = { "encoding", NULL };
         static const struct exchange_hooks hooks = { .gone = watcher_gone };
-        struct watched *w = later_make(x->loop, struct watched);
+        struct watched *w = deferred_make(x->loop, struct watched);
         struct error e;
 
         if (!w) {

@@ -14,8 +14,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "boxstate/refusals.h"
 #include "event/outcome.h"
-#include "hold/refusals.h"
 #include "plan/plan.h"
 #include "sandbox/sources.h"
 #include "spec/spec.h"
@@ -51,7 +51,7 @@ struct run_options {
         uint64_t cpu_ms;       /* SPEC_UNSET: none */
         uint64_t output_bytes; /* SPEC_UNSET: no limit */
         unsigned cpu_count;
-        uint32_t layers_off; /* enum plan_layer; 0 in the shipped program */
+        uint32_t switched_off; /* enum plan_switch; 0 in the shipped program */
         /* NULL: the list is empty, and no destination can be reached */
         const struct run_wall_options *wall;
         /* Called once, at the first refused connection. NULL: refusals are only in the result. */

@@ -77,9 +77,9 @@ send_exec(struct session *s, const int *stdio, struct error *e)
         char *body, *at;
         int result;
 
-        if ((o->layers_off & LAYER_RESET) != 0)
+        if ((o->switched_off & SWITCH_RESET) != 0)
                 head.skip_resets |= WIRE_RESET_SIGNALS;
-        if ((o->layers_off & LAYER_CLOSE_FDS) != 0)
+        if ((o->switched_off & SWITCH_CLOSE_FDS) != 0)
                 head.skip_resets |= WIRE_RESET_FDS;
         if (o->plan->cpu == PLAN_CPU_RLIMIT && o->cpu_ms != SPEC_UNSET)
                 head.cpu_seconds = (o->cpu_ms + 999) / 1000;

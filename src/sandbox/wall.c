@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "boxstate/wall_state.h"
 #include "clock/clock.h"
-#include "hold/hold.h"
 #include "wire/message.h"
 
 enum { WALL_NUMBER = 1, PAUSE_MS = 20, PAUSE_MAX_MS = 2000, ROOM = 256 };

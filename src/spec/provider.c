@@ -85,7 +85,7 @@ const struct provider providers[] = {
           PROVIDER_ENGINE_NONE, NULL, 0, 0 },
         { "node-permission", NULL, "tool-result", "Node's --permission inside the local engine.",
           PROVIDER_ENGINE_NONE, NULL, 0, 0 },
-#ifdef CARREL_TEST_LAYERS
+#ifdef CARREL_TEST_SWITCHES
         { "example-fake", NULL, "workspace-close", "Plays a script: for tests.",
           PROVIDER_ENGINE_FAKE, "T4",
           PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_TIME | PROVIDER_MEMORY | PROVIDER_CPU |

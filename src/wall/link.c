@@ -151,7 +151,7 @@ add_address(int route, unsigned device, unsigned char family, const void *addres
         return ask_once(route, &r);
 }
 
-struct way {
+struct path_walk {
         unsigned char table, type, scope;
         unsigned device;
         const void *to;
@@ -160,7 +160,7 @@ struct way {
 
 /* A route for all of a family, or for the one address `to`. */
 static int
-add_route(int route, unsigned char family, const struct way *w)
+add_route(int route, unsigned char family, const struct path_walk *w)
 {
         unsigned short len = family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
         struct request r = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof r.is.route),
@@ -185,11 +185,11 @@ link_add_addresses(int route, unsigned device, uint32_t index)
 {
         struct in_addr four = link_address4(index);
         struct in6_addr six = link_address6(index);
-        const struct way own = { .table = RT_TABLE_LOCAL,
-                                 .type = RTN_LOCAL,
-                                 .scope = RT_SCOPE_HOST,
-                                 .device = device,
-                                 .to = &six };
+        const struct path_walk own = { .table = RT_TABLE_LOCAL,
+                                       .type = RTN_LOCAL,
+                                       .scope = RT_SCOPE_HOST,
+                                       .device = device,
+                                       .to = &six };
         int result = add_address(route, device, AF_INET, &four, sizeof four);
 
         if (result == 0)
@@ -201,11 +201,11 @@ int
 link_make_local(int route, unsigned device, uint32_t index)
 {
         struct in_addr four = link_address4(index);
-        struct way w = { .table = RT_TABLE_LOCAL,
-                         .type = RTN_LOCAL,
-                         .scope = RT_SCOPE_HOST,
-                         .device = device,
-                         .source = &four };
+        struct path_walk w = { .table = RT_TABLE_LOCAL,
+                               .type = RTN_LOCAL,
+                               .scope = RT_SCOPE_HOST,
+                               .device = device,
+                               .source = &four };
         int result = add_route(route, AF_INET, &w);
 
         w.source = NULL;
@@ -215,10 +215,10 @@ link_make_local(int route, unsigned device, uint32_t index)
 int
 link_add_defaults(int route, unsigned device)
 {
-        const struct way w = { .table = RT_TABLE_MAIN,
-                               .type = RTN_UNICAST,
-                               .scope = RT_SCOPE_LINK,
-                               .device = device };
+        const struct path_walk w = { .table = RT_TABLE_MAIN,
+                                     .type = RTN_UNICAST,
+                                     .scope = RT_SCOPE_LINK,
+                                     .device = device };
         int result = add_route(route, AF_INET, &w);
 
         return result < 0 ? result : add_route(route, AF_INET6, &w);
@@ -229,11 +229,11 @@ link_add_behind(int route, unsigned device, uint32_t index)
 {
         struct in_addr four = link_address4(index);
         struct in6_addr six = link_address6(index);
-        struct way w = { .table = RT_TABLE_LOCAL,
-                         .type = RTN_UNICAST,
-                         .scope = RT_SCOPE_LINK,
-                         .device = device,
-                         .to = &four };
+        struct path_walk w = { .table = RT_TABLE_LOCAL,
+                               .type = RTN_UNICAST,
+                               .scope = RT_SCOPE_LINK,
+                               .device = device,
+                               .to = &four };
         int result = add_route(route, AF_INET, &w);
 
         w.to = &six;

@@ -215,7 +215,7 @@ struct wire_box_used {
 
 /*
  * WIRE_BOX_FOUND: what a command left behind on which host programs act. Sent when it is found, and
- * what the box keeps of it (hold/found.h) to each keeper that connects, before READY or GONE.
+ * what the box keeps of it (boxstate/found.h) to each keeper that connects, before READY or GONE.
  * WIRE_BOX_SHOWN: the owner has seen those up to this number.
  */
 struct wire_box_found {

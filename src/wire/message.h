@@ -89,8 +89,9 @@ enum wire_kind {
         WIRE_SECRET_TOLD,
         /* box to guest, of one release always; below those whose numbers keepers and boxes of other
            releases speak */
-        WIRE_SPARE, /* struct wire_spare; descriptor: the cgroup.procs it joins, none with number 0
-                     */
+        WIRE_PREFORK, /* struct wire_spare; descriptor: the cgroup.procs it joins, none with number
+                       * 0
+                       */
         /* the wall again: wire/gate.h */
         WIRE_BOX_DENIED,
         WIRE_GATE_STARTED,

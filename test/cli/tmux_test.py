@@ -216,7 +216,7 @@ def main():
             said = child.communicate(timeout=ALWAYS)[1].decode()
             check("without a terminal two days end a command by its limit", child.returncode != 0 and "limits.timeout_ms" in said, child.returncode, said)
         else:
-            report("without a terminal two days end a command by its limit", skip="build-layers is not built: no clock that moves")
+            report("without a terminal two days end a command by its limit", skip="build-switches is not built: no clock that moves")
         session("run -t", [program, "run", "-t", "-w", ws.path, "--", "bash"], ws.path, clock)
         with Daemon(program=program, env=clock.env) as d:
             session("shell", [program, "shell", "--state", d.state, "mine"], ws.path, clock)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, LAYERS, PATIENCE, check, end
+from box_rig import CARREL, SWITCHES, PATIENCE, check, end
 from daemon_rig import Daemon
 
 MANIFEST = "---\nschema: sandbox/v1\nprovider: example-fake\nconfig: {}\n---\n"
@@ -23,7 +23,7 @@ def mcp(d, box, name, **arguments):
 
 
 def cli(d, *words):
-    return subprocess.run([LAYERS, *words], env=dict(os.environ, CARREL_STATE=d.state), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return subprocess.run([SWITCHES, *words], env=dict(os.environ, CARREL_STATE=d.state), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def words(ran):
@@ -35,7 +35,7 @@ with tempfile.TemporaryDirectory(prefix="carrel-fake-") as top:
     for path, text in ((host, HOST), (manifest, MANIFEST)):
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
-    with Daemon("--host", host, program=LAYERS) as d:
+    with Daemon("--host", host, program=SWITCHES) as d:
         box = d.create(start=True, manifest=MANIFEST)
         path = "/v1/sandboxes/" + box
         check("REST: a sandbox of the second provider is running", d.must("GET", path)["status"] == "running", d.must("GET", path))
@@ -65,11 +65,11 @@ with tempfile.TemporaryDirectory(prefix="carrel-fake-") as top:
         check("MCP: its exit code", got["structuredContent"].get("exit_code") == 4, got)
         check("REST: stopped", d.call("DELETE", path).status < 300 and d.call("GET", path).status in (404, 410))
 
-    with Daemon("--host", host, program=LAYERS, env={"CARREL_TEST_FAKE": "begin 3 ENOSPC"}) as d:
+    with Daemon("--host", host, program=SWITCHES, env={"CARREL_TEST_FAKE": "begin 3 ENOSPC"}) as d:
         status = d.call("POST", "/v1/sandboxes", {"manifest": MANIFEST, "start": True})
         check("a making that fails is an error of the engine", status.status >= 500, (status.status, status.body))
 
-    refused = subprocess.run([LAYERS, "run", "--host", host, "-f", manifest, "--", "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    refused = subprocess.run([SWITCHES, "run", "--host", host, "-f", manifest, "--", "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
     check("carrel run does not run it in namespaces", refused.returncode == 1 and "no engine" in refused.stderr or "provider_unknown" in refused.stderr, words(refused))
     with Daemon("--host", host) as d:
         status = d.call("POST", "/v1/sandboxes", {"manifest": MANIFEST})

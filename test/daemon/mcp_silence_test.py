@@ -54,7 +54,7 @@ def main():
     need_programs()
     with Clock() as clock:
         if not clock.moves:
-            report("an agent's processes end with its silence", skip="ten minutes pass only with build-layers")
+            report("an agent's processes end with its silence", skip="ten minutes pass only with build-switches")
             end()
             return
         with Daemon(program=os.path.join(clock.build, "carrel"), env=clock.env) as d:

@@ -16,7 +16,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ALWAYS, CARREL, LAYERS, check, end, report, until
+from box_rig import ALWAYS, CARREL, SWITCHES, check, end, report, until
 from gate_rig import A, PRELUDE, Authority, Gate, Names, Origin, Result, enter
 
 TELL = '''
@@ -78,7 +78,7 @@ def words(r, word):
 
 
 def row(name, allow, code, control, codes=(), host_code=None, **options):
-    """One attack. `control`: "off:LAYERS" or "host"; `codes`: refusals that must be reported."""
+    """One attack. `control`: "off:SWITCHES" or "host"; `codes`: refusals that must be reported."""
     code = TELL + code + LAST
     r = Gate(allow, **options).python(code)
     wrong = []

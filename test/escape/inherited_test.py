@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ROOT, Workspace, check, end, has_layers, need_programs, report
+from box_rig import ROOT, Workspace, check, end, has_switches, need_programs, report
 from daemon_rig import Daemon
 
 # What a payload has, and what it can take.
@@ -108,7 +108,7 @@ def main():
                 report("C16: %s stays the caller's" % name, repr(e))
                 continue
             check("C16: %s stays the caller's" % name, got == want, what, got)
-            if has_layers():
+            if has_switches():
                 done = ws.without(layer, ["python3", "-S", "-c", LOOK], preexec_fn=make)
                 check("C16: (control) with %s off it comes in" % layer, json.loads(done.stdout)[what] != want, done)
 

@@ -23,7 +23,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import DEEP, LAYERS, SLOW, Workspace, end, has_layers, manifest, need_programs, report, until
+from box_rig import DEEP, SWITCHES, SLOW, Workspace, end, has_switches, manifest, need_programs, report, until
 from daemon_rig import Daemon
 from keeper_rig import Ends
 
@@ -190,7 +190,7 @@ def settings(_, where):
     """C20: pid 1 has the payload's user id, and keeps its limits, its priority and its processors.
     """
     with Workspace(text=MANIFEST) as w:
-        held, off = w.python(SETTINGS), w.without("filter", ["python3", "-c", SETTINGS]) if has_layers() else None
+        held, off = w.python(SETTINGS), w.without("filter", ["python3", "-c", SETTINGS]) if has_switches() else None
     lines = held.stdout.decode().split("\n")[:-1]
     wrong = [line for line in lines if not line.endswith(" 1")] + ([repr(held)] if held.returncode or len(lines) != 11 else [])
     if off and b"prlimit64 0" not in off.stdout:
@@ -334,8 +334,8 @@ def main():
     need_programs()
     print("# seed %d" % SEED)
     places = [("groups", {}, None)]
-    if has_layers():
-        places = [("groups", {"CARREL_TEST_OVERDUE_MS": "1000"}, LAYERS), ("no groups", {"CARREL_TEST_BOX_GROUPS": "0"}, LAYERS)]
+    if has_switches():
+        places = [("groups", {"CARREL_TEST_OVERDUE_MS": "1000"}, SWITCHES), ("no groups", {"CARREL_TEST_BOX_GROUPS": "0"}, SWITCHES)]
     for where, env, program in places:
         with Daemon(env=env, program=program) as d, Workspace(text=MANIFEST) as w:
             os.chmod(w.folder, 0o755)

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ALWAYS, CARREL, LAYERS, ROOT, Workspace, check, end, has_layers, need_programs, report
+from box_rig import ALWAYS, CARREL, SWITCHES, ROOT, Workspace, check, end, has_switches, need_programs, report
 
 OFD_SETLK = 37
 CALLS = "import ctypes,os,sys\nl=ctypes.CDLL(None,use_errno=True)\ndef say(r): print(r if r>=0 else -ctypes.get_errno(),flush=True)\n"
@@ -32,7 +32,7 @@ def asked(name, script, refused, is_open, layer="filter"):
     with Workspace() as ws:
         done = ws.python(CALLS + script)
         check("D12: %s" % name, first_word(done) in refused, done)
-        if has_layers():
+        if has_switches():
             done = ws.without(layer, ["python3", "-c", CALLS + script])
             check("D12: (control) with %s off: open" % layer, is_open(first_word(done)), done)
 
@@ -80,11 +80,11 @@ LEASE = CALLS + "import fcntl,signal\nsignal.signal(signal.SIGIO,signal.SIG_IGN)
 
 def leases():
     for name in ("SANDBOX.md", "own"):
-        for program in (CARREL, LAYERS) if has_layers() else (CARREL,):
+        for program in (CARREL, SWITCHES) if has_switches() else (CARREL,):
             with Workspace() as ws:
                 ws.run(["sh", "-c", "echo x > own"])
                 p = subprocess.Popen(ws.argv(["python3", "-c", LEASE % name], program=program), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                     env={**os.environ, "CARREL_TEST_DISABLE": "filter"} if program == LAYERS else None)
+                                     env={**os.environ, "CARREL_TEST_DISABLE": "filter"} if program == SWITCHES else None)
                 said = p.stdout.readline().strip()
                 path = os.path.join(ws.path, name)
                 if program == CARREL:
@@ -122,7 +122,7 @@ def sockets():
             return
         is_over = answer["outcome"] in ("oom_killed", "timed_out")
         check("D12: buffers of sockets count as memory", is_over or int(answer["stdout"]) <= 80, status, answer)
-        if has_layers():
+        if has_switches():
             done = ws.without("limits", ["python3", "-c", UNREAD])
             check("D12: (control) with limits off they hold all they are sent", first_word(done) == 160, done)
 

@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import (CARREL, DEEP, LAYERS, PATIENCE, Inventory, Workspace, check, descendants, end, has_layers, need_programs, own_place, report, side_by_side,
+from box_rig import (CARREL, DEEP, SWITCHES, PATIENCE, Inventory, Workspace, check, descendants, end, has_switches, need_programs, own_place, report, side_by_side,
                      until)
 
 HEARTBEAT = "(setsid setsid sh -c 'trap \"\" TERM INT HUP; while :; do printf . >> /workspace/beat; sleep 0.02; done' >/dev/null 2>&1 &); " \
@@ -276,9 +276,9 @@ def spoiled():
 
 def state():
     with Workspace() as ws:
-        for name, program in (("do not come in", CARREL), ("(control) come in with `reset` off", LAYERS)):
-            if program == LAYERS and not has_layers():
-                report("C16: (control)", skip="build-layers is not built")
+        for name, program in (("do not come in", CARREL), ("(control) come in with `reset` off", SWITCHES)):
+            if program == SWITCHES and not has_switches():
+                report("C16: (control)", skip="build-switches is not built")
                 continue
             p = subprocess.Popen(ws.argv(["python3", "-S", "-c", STATE], program=program), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=spoiled,
                                  restore_signals=False, env={**os.environ, "CARREL_TEST_DISABLE": "reset"})

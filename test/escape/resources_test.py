@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import DEEP, LAYERS, ROOT, Workspace, check, end, has_layers, need_programs, report
+from box_rig import DEEP, SWITCHES, ROOT, Workspace, check, end, has_switches, need_programs, report
 from daemon_rig import own_groups
 
 MIB = 1 << 20
@@ -58,7 +58,7 @@ def tasks():
             done = ws.python(script)
             n, code = (done.stdout.split() + [b"-1", b"-1"])[:2]
             check("D01: %s end at limits.pids" % name, 20 <= int(n) <= 40 and code == b"11", done)
-            if has_layers():
+            if has_switches():
                 done = ws.without("limits,rlimits", ["python3", "-c", script])
                 check("D01: (control) with limits off there are more", done.stdout.split()[:1] == [b"150"], done)
         p = subprocess.Popen(ws.argv(["sh", "-c", "b() { b | b & }; b & echo on; read x"], "--timeout", "28s"), stdin=subprocess.PIPE,    # this shell forks once, before the bomb does
@@ -89,12 +89,12 @@ def memory():
         status, answer = ws.json(["python3", "-c", TOUCH])
         unheld = is_unheld(answer, "memory_mb")
         check("D02: twice the memory: oom_killed, or a warning by name", unheld if status == 0 else (status, answer["outcome"]) == (137, "oom_killed"), status, answer)
-        if has_layers() and not unheld:
+        if has_switches() and not unheld:
             check("D02: (control) with limits off it ends well", ws.without("limits", ["python3", "-c", TOUCH]).returncode == 0)
         for name, script in (("a memfd", MEMFD), ("shared memory", SHM)):
             status, answer = ws.json(["python3", "-c", script])
             check("D03: %s is counted as memory" % name, is_unheld(answer, "memory_mb") if status == 0 else (status, answer["outcome"]) == (137, "oom_killed"), status, answer)
-            if has_layers() and not unheld:
+            if has_switches() and not unheld:
                 done = ws.without("limits", ["python3", "-c", script])
                 check("D03: (control) with limits off %s holds twice as much" % name, done.stdout == b"all\n", done)
         done = ws.sh("head -c 268435456 /dev/zero > /workspace/big && cat /workspace/big | wc -c; rm /workspace/big")
@@ -121,7 +121,7 @@ def image_places():
         check("D03: on an image /tmp, /var/tmp and the home hold disk_mb, less its table", 24 <= total <= 30, total)
         total = filled(ws.python(FILL.replace("('/tmp','/run','/dev/shm',os.environ['HOME'],'/var/tmp')", "('/run','/dev/shm')")))
         check("D03: ... and /run and /dev/shm half of memory_mb", 24 <= total <= 32, total)
-        if has_layers():
+        if has_switches():
             total = filled(ws.without("size", ["python3", "-c", FILL.replace("'/run','/dev/shm',", "").replace("range(24)", "range(18)")]))
             check("D03: (control) with size off they hold all they are given", total == 54, total)
         done = ws.python(INODES % ("/tmp", 100000))
@@ -146,7 +146,7 @@ def places():
             image_places()
         done = ws.sh("for i in 1 2; do : > /workspace/f$i; done; : > /tmp/one")
         check("D06: ... and the next sandbox begins with all of them", done.returncode == 0, done)
-        if has_layers():
+        if has_switches():
             total = filled(ws.without("size", ["python3", "-c", FILL]))
             check("D03: (control) with size off they hold all they are given", total == 120, total)
         with tempfile.TemporaryDirectory(prefix="carrel-many-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as outside:
@@ -173,7 +173,7 @@ def descriptors():
             check("D07: a silent manifest: 1024 at the start, 65536 for a program that asks, and no more", done.stdout.split() == [b"1024", b"%d" % most, b"open", b"held"], done)
             done = wordy.python("import resource as r; print(*r.getrlimit(r.RLIMIT_NOFILE))")
             check("D07: ... what is written, a process has from its start", done.stdout.split() == [b"2000", b"2000"], done)
-        if has_layers():
+        if has_switches():
             done = ws.without("rlimits", ["python3", "-c", "import os\nfor i in range(150): os.open('/dev/null',0)\nprint('more')"])
             check("D07: (control) with rlimits off there are more", b"more" in done.stdout, done)
 
@@ -200,9 +200,9 @@ def processor():
     with Workspace(limits="cpu_ms: 300, timeout_ms: 100000") as ws:
         status, answer = ws.json(["python3", "-c", SPIN % 1])
         check("D08: cpu_ms ends a spinning tree", answer["outcome"] == "cpu_limit" or is_unheld(answer, "cpu_ms"), status, answer)
-        if has_layers() and not is_unheld(answer, "cpu_ms"):
+        if has_switches() and not is_unheld(answer, "cpu_ms"):
             env = {**os.environ, "CARREL_TEST_DISABLE": "limits,rlimits"}
-            done = ws.run(["python3", "-c", SPIN % 1], "--json", "--timeout", "800ms", program=LAYERS, env=env)
+            done = ws.run(["python3", "-c", SPIN % 1], "--json", "--timeout", "800ms", program=SWITCHES, env=env)
             check("D08: (control) with limits off it runs on past that", json.loads(done.stdout)["outcome"] != "cpu_limit" or
                   json.loads(done.stdout)["cpu_ms"] > 600, done)
 
@@ -228,8 +228,8 @@ def cores():
               files_at_hand() <= before, done)
         with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as f:
             pattern = f.read().strip()
-        if not has_layers() or pattern[:1] in "/|" or resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
-            report("D10: (control) with rlimits off there is one", skip="this host would not write a core here, or build-layers is not built")
+        if not has_switches() or pattern[:1] in "/|" or resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+            report("D10: (control) with rlimits off there is one", skip="this host would not write a core here, or build-switches is not built")
         else:
             done = ws.without("rlimits", ["python3", "-c", CRASH % 0])
             check("D10: (control) with rlimits off there is one", b"dumped 0" in done.stdout and b"['core" in done.stdout, done)

@@ -2,7 +2,7 @@
  * mcp_conformance_table.mjs - every server scenario of both MCP conformance suites, and what it gives. Not a test.
  *
  * A row is [shipped, fixture, why]: passed/failed/not judged, as the suite counts its checks, for the program that is shipped and for a build with
- * -Dtest_layers=true whose URL says test_fixture=true (src/mcp/fixture.h). The suite is written for a server with tools, resources and prompts of
+ * -Dtest_switches=true whose URL says test_fixture=true (src/mcp/fixture.h). The suite is written for a server with tools, resources and prompts of
  * certain names; the fixture has those that leave through code that ships. A row that does not pass whole in both columns names its reason, and the
  * test asserts what the reason says: the shipped server answers -32601 to each of `methods` and -32602 to each of `tools`, in both eras.
  * Not judged are the checks that the suite itself skips or only warns about.

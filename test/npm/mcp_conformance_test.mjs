@@ -11,7 +11,7 @@ import * as http from 'node:http';
 import * as path from 'node:path';
 
 import { NOT_RUN, RUNS } from './mcp_conformance_table.mjs';
-import { BUILD, LAYERS, NODE, program, run, with_daemon } from './rig.mjs';
+import { BUILD, SWITCHES, NODE, program, run, with_daemon } from './rig.mjs';
 
 const DIST = {
         '0.1.16': path.join(BUILD, 'node_modules/@modelcontextprotocol/conformance/dist/index.js'),
@@ -143,8 +143,8 @@ await run(async t => {
                         });
                 });
         });
-        if (!fs.existsSync(LAYERS)) {
-                t.skip('conformance with the fixture', 'build-layers is not built');
+        if (!fs.existsSync(SWITCHES)) {
+                t.skip('conformance with the fixture', 'build-switches is not built');
                 return;
         }
         await with_daemon(['--listen', '127.0.0.1:0'], async d => {
@@ -158,5 +158,5 @@ await run(async t => {
                                 assert.equal((await ask(url, true, 'prompts/list', {})).error?.code, -32601);
                         });
                 });
-        }, LAYERS);
+        }, SWITCHES);
 });

@@ -15,7 +15,7 @@ import { CarrelClient } from 'carrel-sandbox';
 
 export { sleep };
 export const TREE = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-export const LAYERS = process.env.CARREL_LAYERS ?? path.join(TREE, 'build-layers/carrel');
+export const SWITCHES = process.env.CARREL_SWITCHES ?? path.join(TREE, 'build-switches/carrel');
 export const BUILD = path.join(TREE, 'build-npm');
 export const CARREL = process.env.CARREL ?? path.join(TREE, 'build/carrel');
 export const NODE = path.join(TREE, 'test/npm/node');

@@ -25,7 +25,7 @@ from test_clock import Clock
 from wire import C_DETACH, C_RESIZE, C_SIGNAL, C_STDERR, C_STDIN, C_STDIN_END, C_STDOUT
 
 MIB = 1 << 20
-LAYERS_BUILD = os.path.dirname(box_rig.LAYERS)
+SWITCHES_BUILD = os.path.dirname(box_rig.SWITCHES)
 PAUSE_MS = int(re.search(r"\bPAUSE_MS = (\d+)", wire.source("src/box/output.c")).group(1))
 SPARE_IDLE_MS = int(re.search(r"\bNS_SPARE_IDLE_MS = (\d+)", wire.source("src/box/ns/ns.h")).group(1))
 PROTOCOL = int(re.search(r"BOX_PROTOCOL = (\d+)", wire.source("src/wire/box.h")).group(1))
@@ -544,8 +544,8 @@ def spares(bench):
 
 
 def spares_go(bench_of):
-    if not os.path.exists(os.path.join(LAYERS_BUILD, "carrel-init")):
-        report("a spare that nobody uses goes", skip="no build-layers")
+    if not os.path.exists(os.path.join(SWITCHES_BUILD, "carrel-init")):
+        report("a spare that nobody uses goes", skip="no build-switches")
         return
     with Clock() as clock, bench_of(clock.env, clock.build) as bench:
         box = bench.begin()
@@ -567,7 +567,7 @@ def spares_go(bench_of):
         clock.move(SPARE_IDLE_MS / 1000 + 1)   # longer than its limit
         box.keeper.freeze(0)
         until("it is gone", lambda: not any(members(box).values()))
-    with bench_of({"CARREL_TEST_SPARE_IDLE_MS": "0"}, LAYERS_BUILD) as bench:
+    with bench_of({"CARREL_TEST_SPARE_IDLE_MS": "0"}, SWITCHES_BUILD) as bench:
         box = bench.begin()
         box.keeper.exec(["true"]).wait()
         time.sleep(0.3)                        # long enough for one
@@ -658,16 +658,16 @@ def memory(bench):
 
 
 def older(bench_of):
-    if not os.path.exists(os.path.join(LAYERS_BUILD, "carrel-init")):
-        report("a box of protocol 1", skip="no build-layers")
+    if not os.path.exists(os.path.join(SWITCHES_BUILD, "carrel-init")):
+        report("a box of protocol 1", skip="no build-switches")
         return
-    with bench_of({"CARREL_TEST_BOX_PROTOCOL": "1"}, LAYERS_BUILD) as bench:
+    with bench_of({"CARREL_TEST_BOX_PROTOCOL": "1"}, SWITCHES_BUILD) as bench:
         box = bench.begin()
         box.keeper.send("USAGE")
         check("a box of protocol 1 says so, and knows nothing of USAGE", box.keeper.hello["protocol"] == 1 and
               box.keeper.exec("echo fine").wait().out == b"fine\n" and not box.keeper.other, box.keeper.other)
         check("its journal too", box.journal()[0][:2] == ("-", 1))
-    with bench_of({"CARREL_TEST_BOX_GROUPS": "0"}, LAYERS_BUILD) as bench:
+    with bench_of({"CARREL_TEST_BOX_GROUPS": "0"}, SWITCHES_BUILD) as bench:
         kills(bench)
         box = bench.begin()
         check("without groups nothing freezes, and it is said", box.keeper.freeze(1) == 95)
@@ -691,7 +691,7 @@ def stuck(bench_of):
     """Pid 1 is stopped from outside, which no process inside can do: tests what its box does if it
     does not answer (P23).
     """
-    with bench_of({"CARREL_TEST_OVERDUE_MS": "700"}, LAYERS_BUILD) as bench:
+    with bench_of({"CARREL_TEST_OVERDUE_MS": "700"}, SWITCHES_BUILD) as bench:
         box = bench.begin()
         first, other = pid_1(box.keeper)
         os.kill(first, signal.SIGSTOP)

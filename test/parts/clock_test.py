@@ -2,7 +2,7 @@
 """clock_test - N10, Z20: lifetimes follow the boot clock. The wall clock jumps by a year, in both
 directions, and the machine restarts.
 
-The keeper is that of build-layers: its environment names another boot id, and test_clock moves its
+The keeper is that of build-switches: its environment names another boot id, and test_clock moves its
 wall clock. If the machine's own clock may be set (CARREL_TEST_MAY_SET_CLOCK, in test/vm), the test
 sets it while a keeper runs.
 """
@@ -14,12 +14,12 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import box_wire
-from box_rig import CARREL, LAYERS, check, end, report
+from box_rig import CARREL, SWITCHES, check, end, report
 from keeper_rig import Keeper, boxes_running, until
 from test_clock import Clock
 from keeper_test import attempt, box_pid, status, wrong
 
-BUILD = os.path.dirname(LAYERS)
+BUILD = os.path.dirname(SWITCHES)
 YEAR_MS = 365 * 86400 * 1000
 HOUR_MS = 3600 * 1000
 
@@ -118,7 +118,7 @@ def shipped():
         with open(program, "rb") as f:
             return b"CARREL_TEST_" in f.read()
     check("the shipped program knows no clock of a test", not knows(CARREL), CARREL)
-    check("and a program made for tests does, so that is where such a word would be", not os.access(LAYERS, os.X_OK) or knows(LAYERS), LAYERS)
+    check("and a program made for tests does, so that is where such a word would be", not os.access(SWITCHES, os.X_OK) or knows(SWITCHES), SWITCHES)
 
 
 def machine():
@@ -150,7 +150,7 @@ if __name__ == "__main__":
         jumps()
         boots()
     else:
-        report("jumps of the wall clock, starts of the machine", skip="no build-layers")
+        report("jumps of the wall clock, starts of the machine", skip="no build-switches")
     shipped()
     if os.environ.get("CARREL_TEST_MAY_SET_CLOCK"):
         machine()

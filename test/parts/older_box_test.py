@@ -2,7 +2,7 @@
 """older_box_test - a sandbox that the previous release started continues under the keeper of this
 release.
 
-Its box speaks protocol 1: the version before WIRE_BOX_USAGE. The spawner is that of build-layers,
+Its box speaks protocol 1: the version before WIRE_BOX_USAGE. The spawner is that of build-switches,
 and its environment sets the version; the keeper is the shipped one.
 """
 import os
@@ -13,11 +13,11 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import box_wire
 import wire
-from box_rig import LAYERS, check, end, report
+from box_rig import SWITCHES, check, end, report
 from keeper_rig import Keeper, until
 from keeper_test import attempt, read_file, since, status, write_files, wrong
 
-OLDER = os.path.dirname(LAYERS)
+OLDER = os.path.dirname(SWITCHES)
 
 
 def protocol(k, id):
@@ -53,7 +53,7 @@ def use(k, c, id):
 
 def main():
     if not os.access(os.path.join(OLDER, "carrel-init"), os.X_OK):
-        report("a box of the version before", skip="no build-layers")
+        report("a box of the version before", skip="no build-switches")
         return
     with Keeper(spawner_build=OLDER, spawner_env={"CARREL_TEST_BOX_PROTOCOL": "1"}) as k:
         c = k.caller()

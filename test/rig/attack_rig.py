@@ -3,7 +3,7 @@ test can fail.
 
 A row is one attack. Its payload is a Python program that runs inside and prints lines of the form
 `OPEN name detail` or `closed name detail`, and at last `END`. The row runs twice. With the shipped
-program, everything must be closed. With the program of the layers build, and the layers of that row
+program, everything must be closed. With the program of the switches build, and the switches of that row
 switched off, the same payload must find its way out. If no layer implements a defence, the control
 is bubblewrap's usual command line (`bwrap`) or the host itself (`host`). If the control finds
 nothing open, the test is reported as failing: it could not fail, so it proves nothing.
@@ -159,7 +159,7 @@ class Rig:
         self.home = tempfile.mkdtemp(prefix="carrel-escape.")
         os.chmod(self.home, 0o755)
         self.shipped = self.copy(os.environ.get("CARREL") or os.path.join(TOP, "build", "carrel"))
-        self.layers = self.copy(os.environ.get("CARREL_LAYERS") or os.path.join(TOP, "build-layers", "carrel"))
+        self.switches = self.copy(os.environ.get("CARREL_SWITCHES") or os.path.join(TOP, "build-switches", "carrel"))
         self.sums = self.hashes()
         self.token = secrets.token_hex(32)
         os.mkdir(os.path.join(self.home, "outside"))
@@ -181,14 +181,14 @@ class Rig:
     def copy(self, program):
         """A directory in which an ordinary user may run the program."""
         if not os.access(program, os.X_OK):
-            print(f"Bail out! {program} is missing: ./dev test build build-layers")
+            print(f"Bail out! {program} is missing: ./dev test build build-switches")
             sys.exit(1)
-        place = os.path.join(self.home, "layers" if "layers" in program else "shipped")
+        place = os.path.join(self.home, "switches" if "switches" in program else "shipped")
         os.makedirs(place)
         return shutil.copy(program, os.path.join(place, "carrel"))
 
     def hashes(self):
-        return [hashlib.sha256(open(p, "rb").read()).hexdigest() for p in (self.shipped, self.layers)]
+        return [hashlib.sha256(open(p, "rb").read()).hexdigest() for p in (self.shipped, self.switches)]
 
     def look_at_canary(self):
         st = os.stat(self.canary)
@@ -204,7 +204,7 @@ class Rig:
         return work
 
     def run(self, person, argv, work, off=None, text=None, options=(), program=None, timeout=300, **more):
-        """`carrel run` of argv in `work`. off: the layers that are switched off, None for the
+        """`carrel run` of argv in `work`. off: the switches that are switched off, None for the
         shipped program.
         """
         if text is not None:
@@ -216,7 +216,7 @@ class Rig:
         env.update(more.pop("env", {}))
         if off is not None:
             env["CARREL_TEST_DISABLE"] = ",".join(off)
-        program = program or (self.layers if off is not None else self.shipped)
+        program = program or (self.switches if off is not None else self.shipped)
         more.setdefault("stdin", subprocess.DEVNULL)
         command = person.command([*more.pop("wrap", []), program, "run", *options, "-w", work, "--", *argv])
         command = [*more.pop("outer", []), *command]       # with this process's ids, before another user starts
@@ -240,7 +240,7 @@ class Rig:
                                      check=False, **more))
 
     def row(self, person, name, text, control, needed=None, setting=None, args=(), prepare=None, **more):
-        """One attack, twice. control: a list of layers, "bwrap" or "host". needed: what the control
+        """One attack, twice. control: a list of switches, "bwrap" or "host". needed: what the control
         must find open (default: everything that the payload reported). prepare(work) may put files
         into the workspace.
         """

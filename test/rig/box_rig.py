@@ -1,7 +1,7 @@
 """What the box and escape tests share: TAP lines, a workspace with a SANDBOX.md, the program, an
 inventory of what a test has created.
 
-Not a test. Works as root and as an ordinary user. CARREL and CARREL_LAYERS name the programs.
+Not a test. Works as root and as an ordinary user. CARREL and CARREL_SWITCHES name the programs.
 """
 import atexit
 import ctypes
@@ -20,7 +20,7 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
 CARREL = os.path.abspath(os.environ.get("CARREL") or os.path.join(TREE, "build", "carrel"))
-LAYERS = os.path.abspath(os.environ.get("CARREL_LAYERS") or os.path.join(TREE, "build-layers", "carrel"))
+SWITCHES = os.path.abspath(os.environ.get("CARREL_SWITCHES") or os.path.join(TREE, "build-switches", "carrel"))
 SHIM = os.path.join(os.path.dirname(CARREL), "test", "shim")
 ROOT = os.geteuid() == 0
 SLOW = int(os.environ.get("CARREL_TEST_SLOW") or 1)      # how many times longer everything may take: on an emulated processor
@@ -198,14 +198,14 @@ class Workspace:
     def python(self, script, *options, **more):
         return self.run(["python3", "-c", script], *options, **more)
 
-    def without(self, layers, command, *options, **more):
-        """The same with the build whose layers can be switched off."""
-        env = {**os.environ, "CARREL_TEST_DISABLE": layers}
-        return self.run(command, *options, program=LAYERS, env=env, **more)
+    def without(self, switches, command, *options, **more):
+        """The same with the build whose switches can be switched off."""
+        env = {**os.environ, "CARREL_TEST_DISABLE": switches}
+        return self.run(command, *options, program=SWITCHES, env=env, **more)
 
 
-def has_layers():
-    return os.access(LAYERS, os.X_OK)
+def has_switches():
+    return os.access(SWITCHES, os.X_OK)
 
 
 def need_programs():

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 
-from box_rig import ALWAYS, CARREL, LAYERS, ROOT
+from box_rig import ALWAYS, CARREL, SWITCHES, ROOT
 
 DNS_AT = ("127.0.0.1", 5300)
 ROUTED = os.environ.get("CARREL_TEST_ROUTED") == "1"    # every gate has its wall in its own namespace
@@ -283,7 +283,7 @@ class Gate:
             with open(path, "w") as f:
                 json.dump(host, f)
             self.options += ["--host", path]
-        self.program = LAYERS if off else program or CARREL
+        self.program = SWITCHES if off else program or CARREL
         self.env = dict(os.environ, CARREL_TEST_GATE_OFF=off)
 
     def argv(self, *command):

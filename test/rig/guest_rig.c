@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include "clock/clock.h"
-#include "image/image.h"
 #include "plan/failure.h"
 #include "plan/pack.h"
 #include "prepare/prepare.h"
+#include "programs/programs.h"
 #include "text/json.h"
 #include "wire/message.h"
 
@@ -53,8 +53,8 @@ start(struct maker *ret, const struct prepared *p, int guest, struct error *e)
                 return fail(e, ERROR_QUOTA_EXCEEDED, "the plan is too large");
         memcpy(fds + 1, p->sources->fds, count * sizeof *fds);
         plan_pack(p->plan->steps, p->plan->step_count, count, body);
-        if (image_start_linked(IMAGE_INIT, (char *[]){ name, NULL }, clock_environment(),
-                               &ret->socket, &ret->pid, e) < 0)
+        if (program_start_linked(PROGRAM_INIT, (char *[]){ name, NULL }, clock_environment(),
+                                 &ret->socket, &ret->pid, e) < 0)
                 return -1;
         return wire_send(ret->socket, WIRE_MAKE, body, len, fds, count + 1) < 0
                        ? fail(e, ERROR_BACKEND_FAILED, "the maker does not take the plan")

@@ -1,4 +1,4 @@
-"""The clock that a test moves for processes of build-layers (src/clock/clock.h). Not a test.
+"""The clock that a test moves for processes of build-switches (src/clock/clock.h). Not a test.
 
     clock = Clock()
     with Bench(clock.env, clock.build) as bench:
@@ -6,7 +6,7 @@
         clock.move(60)                   # a minute passes at once, for every process that was started with clock.env
 
 The kernel's own time is not changed: processor time of a command, sleep(1) in a sandbox, timeouts
-of sockets. Without build-layers the test waits for the minute.
+of sockets. Without build-switches the test waits for the minute.
 """
 import contextlib
 import ctypes
@@ -16,14 +16,14 @@ import tempfile
 import threading
 import time
 
-from box_rig import CARREL, LAYERS
+from box_rig import CARREL, SWITCHES
 
-BUILD = os.path.dirname(LAYERS)
+BUILD = os.path.dirname(SWITCHES)
 
 
 class Clock:
     def __init__(self):
-        self.moves = os.access(LAYERS, os.X_OK)
+        self.moves = os.access(SWITCHES, os.X_OK)
         self.build = BUILD if self.moves else os.path.dirname(CARREL)
         self.env = {}
         self.window = 600 if self.moves else 4     # seconds: within these, the state that a test waits for must be reached

@@ -76,7 +76,7 @@ def make_project(tests):
     for path in stages.USER_ESCAPES:
         write(path, GOOD_TAP)
     write("src/room/a.c", "", 0o644)
-    for folder in ("build", "build-test", "build-asan", "build-layers"):
+    for folder in ("build", "build-test", "build-asan", "build-switches"):
         listed = [{"name": f"room/{s}", "cmd": [os.path.abspath(f"{folder}/{s}-a")], "env": {}, "suite": [f"carrel:{s}"]} for s in ("unit", "seeds")]
         write(f"{folder}/meson-info/intro-tests.json", json.dumps(listed), 0o644)
         for name in ("unit-a", "seeds-a"):
@@ -91,7 +91,7 @@ def make_project(tests):
 BREAKS = {
     "check-checks": ("tools/check-links", BAD_TAP, "check-checks:check-links"),
     "build": ("broken-build-one-build", "", "build"),
-    "build-layers": ("broken-build-one-build-layers", "", "build-layers"),
+    "build-switches": ("broken-build-one-build-switches", "", "build-switches"),
     "build-test": ("broken-build-one-build-test", "", "build-test"),
     "build-clang": ("broken-build-one-build-clang", "", "build-clang"),
     "build-asan": ("broken-build-one-build-asan", "", "build-asan"),

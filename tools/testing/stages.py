@@ -111,7 +111,7 @@ def programs_as_user(*places):
             return [Job(stage, stage, ["echo", "1..0 # SKIP this user is not root: the programs have run without root already"])]
         home = context.user_home
         env = {"HOME": home, "TMPDIR": home, "USER": "carrel", "LOGNAME": "carrel", "PATH": USER_PATH,
-               "CARREL": f"{home}/build/carrel", "CARREL_LAYERS": f"{home}/build-layers/carrel"}
+               "CARREL": f"{home}/build/carrel", "CARREL_SWITCHES": f"{home}/build-switches/carrel"}
         become = ["setpriv", f"--reuid={ORDINARY_UID}", f"--regid={ORDINARY_UID}", "--clear-groups"]
         found = []
         for place in places:
@@ -134,7 +134,7 @@ class Stage:
 STAGES = (
     Stage("check-checks", QUICK, "", "each tool that can fail a run does so when it should", self_tests),
     Stage("build", QUICK, "", "the shipped program builds with musl", build("build")),
-    Stage("build-layers", USUAL, "", "the build whose defences a test may switch off builds", build("build-layers")),
+    Stage("build-switches", USUAL, "", "the build whose defences a test may switch off builds", build("build-switches")),
     Stage("build-test", QUICK, "", "gcc and glibc build everything without a warning", build("build-test")),
     Stage("build-clang", ALL, "", "clang builds everything without a warning", build("build-clang")),
     Stage("build-asan", ALL, "", "the sanitizers build everything, fuzz targets too", build("build-asan")),
@@ -151,17 +151,17 @@ STAGES = (
     Stage("unit", QUICK, "build-test", "each module keeps what its header promises", suite("build-test", "unit")),
     Stage("seeds", USUAL, "build-test", "every reader of foreign bytes survives its seeds", suite("build-test", "seeds")),
     Stage("cli", QUICK, "build", "carrel run, check and doctor do what the manual says", programs("test/cli")),
-    Stage("parts", USUAL, "build build-layers", "each process of Carrel keeps its contract", programs("test/parts")),
-    Stage("daemon", USUAL, "build build-layers", "the daemon and its sandboxes do what the manual says", programs("test/daemon")),
-    Stage("network", USUAL, "build build-layers", "listed hosts are reached, and nothing else", programs("test/network")),
-    Stage("escape", USUAL, "build build-layers", "attacks fail, and succeed with their defence off", programs("test/escape")),
+    Stage("parts", USUAL, "build build-switches", "each process of Carrel keeps its contract", programs("test/parts")),
+    Stage("daemon", USUAL, "build build-switches", "the daemon and its sandboxes do what the manual says", programs("test/daemon")),
+    Stage("network", USUAL, "build build-switches", "listed hosts are reached, and nothing else", programs("test/network")),
+    Stage("escape", USUAL, "build build-switches", "attacks fail, and succeed with their defence off", programs("test/escape")),
     Stage("npm", USUAL, "", "the pinned client packages install", command("test/npm/setup", weight=CORE)),
     Stage("clients", USUAL, "build npm", "real clients, unmodified, work", programs("test/npm")),
     Stage("python", USUAL, "build", "the Python client does what its page says, and is typed", programs("test/python")),
     Stage("unit-asan", ALL, "build-asan", "the unit tests, with every byte and shift watched", suite("build-asan", "unit", **ASAN)),
     Stage("fuzz", ALL, "build-asan", "every reader of foreign bytes survives mutations of its seeds", fuzz_targets),
     Stage("lint", ALL, "build-clang", "three analyzers have no finding that is not answered", lint_rooms),
-    Stage("user-tree", ALL, "build build-layers", "the tree can be copied for an ordinary user", user_tree),
+    Stage("user-tree", ALL, "build build-switches", "the tree can be copied for an ordinary user", user_tree),
     Stage("user", ALL, "user-tree", "the same programs, by a user who is not root",
           programs_as_user("test/parts", "test/cli", "test/daemon", "test/network", "test/python", *USER_ESCAPES)),
     Stage("vm", ALL, "build", "the cgroup v2 side, in a virtual machine", lambda stage, context: [

@@ -1,5 +1,5 @@
 /*
- * box/ns/prefork.c - when a spare (guest/spare.h) is started, in which group, and when it ends.
+ * box/ns/prefork.c - when a spare (guest/preforked.h) is started, in which group, and when it ends.
  *
  * Room: box/ns (program). Touches: a group, pid 1 by messages, clock.
  *
@@ -52,7 +52,7 @@ order(struct ns *ns)
                 return;
         }
         ns->prefork.group = group;
-        ns_say(ns, WIRE_SPARE, &wanted, sizeof wanted, &group->members, 1);
+        ns_say(ns, WIRE_PREFORK, &wanted, sizeof wanted, &group->members, 1);
 }
 
 static void
@@ -118,6 +118,6 @@ prefork_drop(struct ns *ns)
 
         if (!group)
                 return;
-        ns_say(ns, WIRE_SPARE, &none, sizeof none, NULL, 0);
+        ns_say(ns, WIRE_PREFORK, &none, sizeof none, NULL, 0);
         groups_give(&ns->groups, group);
 }
