@@ -8,7 +8,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-__attribute__((format(printf, 3, 4))) static void
+__attribute__((format(printf, 3, 4))) enum { COLUMNS = 96, USAGE_INDENT = 8 };
+
+static void
 add(char *out, size_t room, const char *format, ...)
 {
         size_t len = strlen(out);
@@ -85,13 +87,45 @@ usage_doc(const struct option *row, char *out, size_t room)
         return out;
 }
 
+/* The length of the next word with the space before it. What is in brackets is one word. */
+static int
+word_len(const char *text)
+{
+        int depth = 0, len = 0;
+
+        while (text[len] != '\0' && (len == 0 || depth > 0 || text[len] != ' ')) {
+                depth += (text[len] == '[') - (text[len] == ']');
+                len++;
+        }
+        return len;
+}
+
+/* Prints the words; a line that began at `column` has at most COLUMNS, and others are indented. */
+static void
+print_wrapped(FILE *out, const char *text, int column, int indent)
+{
+        for (int len; (len = word_len(text)) > 0; text += len) {
+                if (column + len > COLUMNS && column > indent) {
+                        (void)fprintf(out, "\n%*s", indent, "");
+                        column = indent;
+                        text += *text == ' ';
+                        len = word_len(text);
+                }
+                (void)fprintf(out, "%.*s", len, text);
+                column += len;
+        }
+        (void)fputc('\n', out);
+}
+
 static int
 print_row(FILE *out, int width, const char *term, const char *doc)
 {
-        int len = (int)strlen(term);
+        int len = (int)strlen(term), column = width + 4;
 
-        if (out)
-                (void)fprintf(out, "  %-*s  %s\n", width, term, doc);
+        if (out) {
+                (void)fprintf(out, "  %-*s  ", width, term);
+                print_wrapped(out, doc, column, column);
+        }
         return len > width ? len : width;
 }
 
@@ -115,10 +149,11 @@ void
 usage_print(FILE *out, const struct command *c)
 {
         char line[USAGE_MAX];
-        int width = print_rows(NULL, c, 0);
+        int width = print_rows(NULL, c, 0), column;
 
-        (void)fprintf(out, "%s\n\nUsage: carrel %s%s\n", c->help, c->name,
-                      usage_line(c, line, sizeof line));
+        (void)fprintf(out, "%s\n\n", c->help);
+        column = fprintf(out, "Usage: carrel %s", c->name);
+        print_wrapped(out, usage_line(c, line, sizeof line), column, USAGE_INDENT);
         if (width > 0) {
                 (void)fputs("\nOptions:\n", out);
                 (void)print_rows(out, c, width);

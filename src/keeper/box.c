@@ -224,6 +224,13 @@ on_hello(struct box *b, const void *body)
             b->hello.protocol <= BOX_PROTOCOL)
                 return;
         hang_up(b); /* not a box of Carrel, or of a later version: do not touch it */
+        if (b->hello.protocol > BOX_PROTOCOL)
+                (void)fprintf(
+                        stderr,
+                        "carrel: sandbox %s was started by a later version of carrel, and its "
+                        "commands keep running. Start that version with this state directory "
+                        "to use or stop it.\n",
+                        b->id);
         if (b->sandbox)
                 b->sandbox->leaves_directory = true;
         if (b->sandbox)

@@ -20,6 +20,14 @@
 #include "base/unit.h"
 #include "seal/landlock.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+
 /* What a sealed child tried. The parent reads the rest in its status. */
 enum tried {
         CAN_READ = 1 << 0,
@@ -188,8 +196,10 @@ check_one(const struct expected *want, const struct report *r, const unsigned lo
                 fail_msg("%s: bounding set %llx", want->name, status[1]);
         if (status[2] != 1)
                 fail_msg("%s: no_new_privs is not set", want->name);
+#ifndef IS_SANITIZED /* a sanitizer makes calls of its own: no filter is applied */
         if ((status[3] == 2) != want->has_filter)
                 fail_msg("%s: seccomp mode %llu", want->name, status[3]);
+#endif
         if (want->open_files > 0 && r->open_files > want->open_files)
                 fail_msg("%s: %llu open files", want->name, (unsigned long long)r->open_files);
 }

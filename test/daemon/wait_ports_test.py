@@ -118,7 +118,7 @@ def command(w):
 
     p = w.carrel("exec", "-d", "--wait-ports", "--wait-timeout", "1ms", w.id, "--", *ARGV)
     out, err = p.communicate(timeout=PATIENCE)
-    check("past --wait-timeout the status is 124, with what to type", p.returncode == 124 and b"within 1ms" in err and b"`carrel kill " + w.id.encode() in err, p.returncode, out, err)
+    check("past --wait-timeout the status is 124, with what to type", p.returncode == 124 and b"within 1 ms" in err and b"`carrel kill " + w.id.encode() in err, p.returncode, out, err)
     check("  and the command goes on", w.over(int(out)) == "running")
 
     p = w.carrel("exec", "--json", "--wait-ports", "--wait-timeout", "1ms", w.id, "--", *ARGV)

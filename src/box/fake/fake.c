@@ -351,8 +351,10 @@ fake_exec(struct engine *e, struct job *j, struct command *c)
                         ? "EPERM"
                         : rule(a->script, "refuse");
         if (found) {
+                int result = -errno_of(found); /* it points into the act */
+
                 free(a);
-                return -errno_of(found);
+                return result;
         }
         *j = (struct job){ .number = j->number, .engine = e, .place = a };
         a->job = j;
