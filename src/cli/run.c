@@ -90,8 +90,8 @@ print_ending(const struct run_way *w, const struct run_result *r)
                         "the command ran into limits.cpu_ms; its whole process tree was killed",
                 [OUTCOME_KILLED] = "the command was killed",
                 [OUTCOME_POLICY_KILLED] =
-                        "the disk behind a writable mount, or behind the private places, was "
-                        "nearly full, of bytes or of inodes (df -i); the process tree was killed",
+                        ("the disk behind a writable mount, or behind the private places, was "
+                         "nearly full, of bytes or of inodes (df -i); the process tree was killed"),
                 [OUTCOME_LOST] = "the end of the command was not seen",
         };
         bool is_strict = r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0;

@@ -158,6 +158,7 @@ begin_work(const struct origin *from, struct worker *w, const unsigned char *bod
 
         /* lint: body is the receiver's own room, never NULL; the head begins with the serial */
         memcpy(&w->serial, body, sizeof w->serial);
+        /* lint: a request is only read when a worker's place is free */
         w->pid = fork();
         if (w->pid == 0)
                 work(from, body, len, parent);

@@ -261,6 +261,7 @@ watch_signals(struct keeper *k, struct error *e)
 static int
 close_world(const char *state, struct error *e)
 {
+        /* lint: main() requires --state */
         scoped_fd int fd = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct seal_place place = { LANDLOCK_FS_ALL & ~LANDLOCK_EXECUTE, fd };
 

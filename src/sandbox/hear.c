@@ -109,20 +109,21 @@ hear_gone(struct session *s, const struct wire_box_gone *gone)
 static void
 hear_kept(struct session *s, const struct wire_kept *kept)
 {
-        struct run_kept *all = s->kept_count < RUN_KEPT_MAX
+        bool is_known = kept->what > 0 && kept->what < KEPT_WHAT_MAX;
+        struct run_kept *all = is_known && s->kept_count < RUN_KEPT_MAX
                                        ? realloc(s->kept, (s->kept_count + 1) * sizeof *all)
                                        : NULL;
-        struct run_kept *one = all ? &all[s->kept_count] : NULL;
+        struct run_kept *one;
 
         if (kept->what == KEPT_STRICT || kept->what == KEPT_STUCK) {
                 s->outcome.word = OUTCOME_POLICY_KILLED;
                 s->outcome.exit_code = -1;
                 s->is_cut = true;
         }
-        if (!one || kept->what == 0 || kept->what >= KEPT_WHAT_MAX)
+        if (!all)
                 return;
         s->kept = all;
-        s->kept_count++;
+        one = &all[s->kept_count++];
         *one = (struct run_kept){ .what = kept->what, .sys = kept->sys };
         (void)memccpy(one->name, kept->name, '\0', sizeof one->name - 1);
         (void)memccpy(one->place, kept->kept, '\0', sizeof one->place - 1);
