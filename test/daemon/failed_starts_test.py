@@ -14,7 +14,8 @@ from python_rig import raised  # it puts the package on the path
 from carrel import Carrel, CarrelError
 
 HEAD = "---\nschema: sandbox/v1\nid: '@test/starts'\nversion: 1.0.0\nprovider: local\nconfig: {%s}\nlimits: {timeout_ms: 60000}\n" \
-       "mounts:\n  - source: workspace\n    at: /workspace\n    mode: read-write\nmetadata: {carrel: {limits: {pids: 2}}}\n---\n"
+       "mounts:\n  - source: workspace\n    at: /workspace\n    mode: read-write\n---\n"
+FULL = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\nmetadata: {carrel: {limits: {pids: 2}}}\n---\n"
 STATUS = {"command_not_found": 127, "command_not_executable": 126, "invalid_argument": 125, "quota_exceeded": 126}
 # name, argv, config.cwd, code, reason, path
 ROWS = [
@@ -82,12 +83,13 @@ with Daemon() as daemon:
         compare(name, [("run", error, status), *in_daemon(daemon, boxes[cwd], argv, cwd or None)], code, reason, path)
     compare("an argument of 150 KiB", list(in_daemon(daemon, boxes[""], ["true", "x" * 150 * 1024])), "command_not_executable", "too_long", "argv/0")
     # `carrel run` starts one command, which always has its place: for it sandbox/run_test.c has the row
+    full = daemon.create(start=True, manifest=FULL)
     sleep, held = {"argv": ["sleep", "7941"], "background": True}, 0
-    while held < 8 and daemon.call("POST", "/v1/sandboxes/%s/execs" % boxes[""], sleep).status < 300:
+    while held < 8 and daemon.call("POST", "/v1/sandboxes/%s/execs" % full, sleep).status < 300:
         held += 1
     if held == 8:
         report("no room for another process: quota_exceeded over every front", skip="limits.pids is not enforced here")
     else:
-        compare("no room for another process", list(in_daemon(daemon, boxes[""], ["true"])), "quota_exceeded", "", "")
-        check("which is no end of the %d others" % held, held > 0 and daemon.must("GET", "/v1/sandboxes/%s" % boxes[""])["status"] == "running")
+        compare("no room for another process", list(in_daemon(daemon, full, ["true"])), "quota_exceeded", "", "")
+        check("which is no end of the %d others" % held, held > 0 and daemon.must("GET", "/v1/sandboxes/%s" % full)["status"] == "running")
 end()

@@ -20,8 +20,8 @@ SEE = r"""cat /proc/self/mountinfo; echo ==; find / -xdev -path /tmp -prune -o -
 find /etc /sys /var -xdev -type f -exec md5sum {} + | sort; echo > /dev/null; echo no > /etc/passwd; echo no > /new"""
 
 if os.geteuid() != 0:
-    print("SKIP only as root are roots kept")
-    sys.exit(77)
+    print("1..0 # SKIP only a daemon of root keeps roots")
+    sys.exit(0)
 need_programs()
 
 
