@@ -8,9 +8,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-__attribute__((format(printf, 3, 4))) enum { COLUMNS = 96, USAGE_INDENT = 8 };
+enum { COLUMNS = 96, USAGE_INDENT = 8 };
 
-static void
+__attribute__((format(printf, 3, 4))) static void
 add(char *out, size_t room, const char *format, ...)
 {
         size_t len = strlen(out);
