@@ -27,6 +27,9 @@
 #define IS_SANITIZED 1
 #endif
 #endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED 0
+#endif
 
 /* What a sealed child tried. The parent reads the rest in its status. */
 enum tried {
@@ -196,10 +199,8 @@ check_one(const struct expected *want, const struct report *r, const unsigned lo
                 fail_msg("%s: bounding set %llx", want->name, status[1]);
         if (status[2] != 1)
                 fail_msg("%s: no_new_privs is not set", want->name);
-#ifndef IS_SANITIZED /* a sanitizer makes calls of its own: no filter is applied */
         if ((status[3] == 2) != want->has_filter)
                 fail_msg("%s: seccomp mode %llu", want->name, status[3]);
-#endif
         if (want->open_files > 0 && r->open_files > want->open_files)
                 fail_msg("%s: %llu open files", want->name, (unsigned long long)r->open_files);
 }
@@ -209,8 +210,12 @@ each_row_is_applied(void **state)
 {
         for (unsigned who = 0; who < SEAL_PROCESSES; who++) {
                 unsigned long long status[4];
-                struct report r = seal_one((enum seal_process)who, status);
+                struct report r;
 
+                /* a sanitizer makes calls of its own: no filter is applied */
+                if (IS_SANITIZED && expected[who].has_filter)
+                        continue;
+                r = seal_one((enum seal_process)who, status);
                 check_one(&expected[who], &r, status);
         }
 }
