@@ -85,7 +85,7 @@ begin(void)
         b.protocol = BOX_PROTOCOL;
         (void)journal_open(&b.journal, directory, b.protocol);
         pair_open(SOCK_SEQPACKET, pair);
-        must(keeper_open(&b, pair[0]) == 0);
+        must(keeper_accept(&b, pair[0]) == 0);
         keeper = pair[1];
         for (int i = 0; i < CALLERS; i++)
                 callers[i].fd = -1;
@@ -107,7 +107,7 @@ end(void)
         while (b.execs)
                 exec_free(b.execs);
         while (b.keepers)
-                keeper_close(b.keepers);
+                keeper_drop(b.keepers);
         noted_drop(&noted);
         journal_close(&b.journal);
         for (int i = 0; i < CALLERS; i++)

@@ -320,8 +320,8 @@ const struct box_calls box_calls = {
         .check_over = box_check_over,
         .unlinked = box_unlinked,
         .greet = request_greet,
-        .serve = request_serve,
-        .forget = request_forget,
+        .serve = request_take,
+        .forget = request_drop,
 };
 
 /* -- the begin --------------------------------------------------------------------------------- */
@@ -358,7 +358,7 @@ listener_ready(struct loop_watch *w, uint32_t events)
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
                 (void)close(fd);
         else
-                (void)keeper_open(b, fd);
+                (void)keeper_accept(b, fd);
 }
 
 static int
@@ -405,7 +405,7 @@ box_serve(const struct box_start *start)
 
         if (begin(b, start) < 0)
                 _exit(EXIT_BROKEN);
-        (void)keeper_open(b, start->keeper);
+        (void)keeper_accept(b, start->keeper);
         limits_deadline(b, b->begin.deadline_ms);
         loop_run(b->loop);
         _exit(0);

@@ -63,7 +63,7 @@ exec_find(struct box *b, uint32_t number)
 }
 
 struct exec *
-exec_find_key(struct box *b, const char *key)
+exec_with_key(struct box *b, const char *key)
 {
         struct exec *x = key[0] != '\0' ? b->execs : NULL;
 
@@ -457,7 +457,7 @@ void
 exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t len,
            int take_channel)
 {
-        struct exec *x = exec_find_key(b, ask->key);
+        struct exec *x = exec_with_key(b, ask->key);
         struct wire_exec *wire = bytes;
         int result = 0;
 

@@ -79,7 +79,7 @@ struct exec {
 
 /* NULL: not in the table. */
 struct exec *exec_find(struct box *b, uint32_t number);
-struct exec *exec_find_key(struct box *b, const char *key);
+struct exec *exec_with_key(struct box *b, const char *key);
 /* zeroed, the caller sets its number; NULL: no memory */
 struct exec *exec_add(struct box *b);
 void exec_free(struct exec *x);

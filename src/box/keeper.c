@@ -29,7 +29,7 @@
 #include "box/wall.h"
 
 void
-keeper_close(struct keeper *k)
+keeper_drop(struct keeper *k)
 {
         struct keeper **at = &k->box->keepers;
 
@@ -106,14 +106,14 @@ ready(struct loop_watch *w, uint32_t events)
         if (result == 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
                 result = b->calls->serve(k);
         if (result < 0)
-                keeper_close(k);
+                keeper_drop(k);
         else
                 keeper_watch(k);
         b->calls->check_over(b);
 }
 
 int
-keeper_open(struct box *b, int take_fd_of)
+keeper_accept(struct box *b, int take_fd_of)
 {
         struct keeper *k = calloc(1, sizeof *k);
         size_t count = 0;

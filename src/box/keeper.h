@@ -29,8 +29,8 @@ struct keeper {
 };
 
 /* 0 or -1. Its first messages come from the box's call `greet`. */
-int keeper_open(struct box *b, int take_fd);
-void keeper_close(struct keeper *k);
+int keeper_accept(struct box *b, int take_fd);
+void keeper_drop(struct keeper *k);
 void keeper_say_all(struct box *b, uint16_t kind, const void *body, size_t len);
 /* stores it, and reports it to every keeper */
 void keeper_say_found(struct box *b, const struct wire_kept *kept);

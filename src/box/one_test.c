@@ -44,7 +44,7 @@ set_up(void **state)
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 return -1;
         keeper = pair[1];
-        return keeper_open(&b, pair[0]);
+        return keeper_accept(&b, pair[0]);
 }
 
 static int
@@ -56,7 +56,7 @@ tear_down(void **state)
         b.state = BOX_OVER;
         b.busy = 1; /* the process of the test goes on */
         while (b.keepers)
-                keeper_close(b.keepers);
+                keeper_drop(b.keepers);
         noted_drop(&noted);
         (void)close(keeper);
         loop_free(b.loop);
@@ -278,7 +278,7 @@ it_ends_with_its_keeper(void **state)
 {
         (void)state;
         b.state = BOX_RUNNING;
-        keeper_close(b.keepers);
+        keeper_drop(b.keepers);
         assert_int_equal(b.state, BOX_ENDING);
         assert_int_equal(b.gone.cause, BOX_GONE_STOPPED);
 }

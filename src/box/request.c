@@ -250,7 +250,7 @@ request_connected(struct box *b, const struct wire_connected *answer, int take_s
 }
 
 void
-request_forget(struct keeper *k)
+request_drop(struct keeper *k)
 {
         for (size_t i = 0; i < CONNECTS_MAX; i++)
                 if (k->box->connects[i].keeper == k)
@@ -346,7 +346,7 @@ give_back(size_t len)
 }
 
 int
-request_serve(struct keeper *k)
+request_take(struct keeper *k)
 {
         struct wire_message m;
         int got = wire_receive(k->queue.fd, 0, &m, body, sizeof body);

@@ -11,9 +11,9 @@ struct wire_connected;
 /* The first messages to a keeper: the box, its execs, what was refused. */
 void request_greet(struct keeper *k);
 /* 1: served one message; 0: no message; -1: the keeper is gone, or broke the protocol. */
-int request_serve(struct keeper *k);
+int request_take(struct keeper *k);
 /* The keeper is gone: nothing is answered to it any more. */
-void request_forget(struct keeper *k);
+void request_drop(struct keeper *k);
 /* the engine's answer to a request for a port */
 void request_connected(struct box *b, const struct wire_connected *answer, int take_socket);
 

@@ -32,7 +32,8 @@ const struct operand ask_sandbox[] = { { "ID", VALUE_SANDBOX }, { NULL } };
 const struct operand ask_exec[] = { { "ID", VALUE_SANDBOX }, { "EXEC", VALUE_EXEC }, { NULL } };
 
 int
-ask_read(struct ask *a, const struct command *c, int argc, char **argv, void *into, struct error *e)
+ask_parse(struct ask *a, const struct command *c, int argc, char **argv, void *into,
+          struct error *e)
 {
         struct words words;
         int result = options_read(c, argc, argv, into, &words, e);

@@ -43,8 +43,8 @@ extern const struct operand ask_exec[];
  * Reads a command line by the table of `c`. `into` is its own struct, which contains `a`, or `a`
  * itself. Errors: as options_read().
  */
-int ask_read(struct ask *a, const struct command *c, int argc, char **argv, void *into,
-             struct error *e);
+int ask_parse(struct ask *a, const struct command *c, int argc, char **argv, void *into,
+              struct error *e);
 
 /* Connects to the daemon. Returns 0, or the exit status after printing the error. */
 int ask_open(struct ask *a);

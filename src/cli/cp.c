@@ -163,7 +163,7 @@ cmd_cp(int argc, char **argv)
         bool is_in = false;
         int status;
 
-        if (ask_read(&c.ask, &command_cp, argc, argv, &c, &e) < 0 ||
+        if (ask_parse(&c.ask, &command_cp, argc, argv, &c, &e) < 0 ||
             read_words(&c, &is_in, id, sizeof id, &e) < 0)
                 return ask_wrong(&c.ask, &e);
         if (c.ask.is_json && !is_in && strcmp(c.here, "-") == 0) {

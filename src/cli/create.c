@@ -27,7 +27,7 @@ read_arguments(int argc, char **argv, struct creating *c, struct error *e)
 {
         uint64_t port;
 
-        if (ask_read(&c->ask, &command_create, argc, argv, c, e) < 0)
+        if (ask_parse(&c->ask, &command_create, argc, argv, c, e) < 0)
                 return -1;
         for (size_t i = 0; i < c->ports.count; i++) {
                 if (value_number_read(VALUE_PORT, (struct value_place){ "create", "-p" },

@@ -61,7 +61,7 @@ cmd_denials(int argc, char **argv)
         struct error e;
         int status = 0;
 
-        if (ask_read(&a, &command_denials, argc, argv, &a, &e) < 0)
+        if (ask_parse(&a, &command_denials, argc, argv, &a, &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)

@@ -130,7 +130,7 @@ cmd_events(int argc, char **argv)
         struct error e;
         int status;
 
-        if (ask_read(a, &command_events, argc, argv, &w, &e) < 0)
+        if (ask_parse(a, &command_events, argc, argv, &w, &e) < 0)
                 return ask_wrong(a, &e);
         status = ask_open(a);
         if (status != 0)

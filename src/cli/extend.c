@@ -23,7 +23,7 @@ cmd_extend(int argc, char **argv)
         uint64_t ms;
         int status;
 
-        if (ask_read(a, &command_extend, argc, argv, &x, &e) < 0 ||
+        if (ask_parse(a, &command_extend, argc, argv, &x, &e) < 0 ||
             value_duration_read((struct value_place){ "extend", NULL }, a->words[1], &ms, &e) < 0)
                 return ask_wrong(a, &e);
         status = ask_open(a);

@@ -112,7 +112,7 @@ cmd_info(int argc, char **argv)
         struct error e;
         int status, result;
 
-        result = ask_read(a, &command_info, argc, argv, &asked, &e);
+        result = ask_parse(a, &command_info, argc, argv, &asked, &e);
         if (result == 0 && asked.wants_words && a->word_count == 0)
                 result = fail(&e, ERROR_INVALID_ARGUMENT,
                               "--instructions are those of one sandbox: name it");

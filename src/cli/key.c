@@ -146,7 +146,7 @@ cmd_key(int argc, char **argv)
         struct error e;
         int status;
 
-        if (ask_read(a, &command_key, argc, argv, &k, &e) < 0 || check_words(a, &e) < 0)
+        if (ask_parse(a, &command_key, argc, argv, &k, &e) < 0 || check_words(a, &e) < 0)
                 return ask_wrong(a, &e);
         status = ask_open(a);
         if (status != 0)

@@ -140,7 +140,7 @@ cmd_kill(int argc, char **argv)
         uint64_t exec;
         int status, signal = 0;
 
-        if (ask_read(a, &command_kill, argc, argv, &k, &e) < 0 ||
+        if (ask_parse(a, &command_kill, argc, argv, &k, &e) < 0 ||
             value_number_read(VALUE_EXEC, (struct value_place){ "kill", NULL }, a->words[1], &exec,
                               &e) < 0 ||
             (k.signal && signal_read(k.signal, &signal, &e) < 0))

@@ -48,7 +48,7 @@ cmd_ls(int argc, char **argv)
         struct error e;
         int status;
 
-        if (ask_read(a, &command_ls, argc, argv, &l, &e) < 0)
+        if (ask_parse(a, &command_ls, argc, argv, &l, &e) < 0)
                 return ask_wrong(a, &e);
         status = ask_open(a);
         if (status != 0)

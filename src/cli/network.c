@@ -39,7 +39,7 @@ cmd_network(int argc, char **argv)
         size_t count;
         int status;
 
-        if (ask_read(a, &command_network, argc, argv, &l, &e) < 0)
+        if (ask_parse(a, &command_network, argc, argv, &l, &e) < 0)
                 return ask_wrong(a, &e);
         count = a->word_count;
         if (count == 0 || (count > 1 && l.allowed.count == 0) ||

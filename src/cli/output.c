@@ -26,7 +26,7 @@ struct showing {
 static int
 read_arguments(int argc, char **argv, struct showing *s, struct error *e)
 {
-        return ask_read(&s->ask, &command_output, argc, argv, s, e) < 0
+        return ask_parse(&s->ask, &command_output, argc, argv, s, e) < 0
                        ? -1
                        : value_number_read(VALUE_EXEC, (struct value_place){ "output", NULL },
                                            s->ask.words[1], &s->exec, e);

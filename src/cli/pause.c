@@ -18,7 +18,7 @@ change(const struct command *c, int argc, char **argv, change_fn *call)
         struct error e;
         int status;
 
-        if (ask_read(&a, c, argc, argv, &a, &e) < 0)
+        if (ask_parse(&a, c, argc, argv, &a, &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)

@@ -60,7 +60,7 @@ cmd_ps(int argc, char **argv)
         struct error e;
         int status;
 
-        if (ask_read(&a, &command_ps, argc, argv, &a, &e) < 0)
+        if (ask_parse(&a, &command_ps, argc, argv, &a, &e) < 0)
                 return ask_wrong(&a, &e);
         status = ask_open(&a);
         if (status != 0)

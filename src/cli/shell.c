@@ -150,7 +150,7 @@ cmd_shell(int argc, char **argv)
         const char *name;
         int status;
 
-        if (ask_read(&s.ask, &command_shell, argc, argv, &s, &e) < 0 || find_workspace(&s, &e) < 0)
+        if (ask_parse(&s.ask, &command_shell, argc, argv, &s, &e) < 0 || find_workspace(&s, &e) < 0)
                 return ask_wrong(&s.ask, &e);
         if (!isatty(STDIN_FILENO)) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT,

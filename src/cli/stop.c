@@ -51,7 +51,7 @@ cmd_stop(int argc, char **argv)
         struct error e;
         int status;
 
-        if (ask_read(&a, &command_stop, argc, argv, &a, &e) < 0)
+        if (ask_parse(&a, &command_stop, argc, argv, &a, &e) < 0)
                 return ask_wrong(&a, &e);
         if (a.word_count == 0) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT, "stop needs the id or name of a sandbox");

@@ -57,7 +57,7 @@ cmd_url(int argc, char **argv)
         char *url;
         int status;
 
-        if (ask_read(a, &command_url, argc, argv, &asked, &e) < 0 ||
+        if (ask_parse(a, &command_url, argc, argv, &asked, &e) < 0 ||
             value_number_read(VALUE_PORT, (struct value_place){ "url", NULL }, a->words[1], &port,
                               &e) < 0)
                 return ask_wrong(a, &e);

@@ -273,7 +273,7 @@ answer_late(struct connection *c)
         c->in.answers = NULL;
         close_socket(&c->server, true);
         flow_fini(&c->in);
-        connection_answer(c, c->late, other.text);
+        connection_reply(c, c->late, other.text);
 }
 
 static enum flow_state
@@ -361,7 +361,7 @@ dialled(struct dial *d, enum denial reason)
                          * start needed */
         free(d);
         if (reason != DENIAL_NONE)
-                connection_refuse(c, reason, NULL);
+                connection_deny(c, reason, NULL);
         else
                 relay_begin(c);
 }
@@ -399,7 +399,7 @@ connection_dial(struct connection *c)
 
         greeting_fini(c);
         if (!take_socket(c)) {
-                connection_refuse(c, DENIAL_TOO_MANY, NULL);
+                connection_deny(c, DENIAL_TOO_MANY, NULL);
                 return;
         }
         (void)connection_wait(c, LOOP_NEVER, NULL); /* a dial has its own timer */
@@ -424,7 +424,7 @@ looked(struct dial *d, enum denial reason)
         c->dial = NULL;
         free(d);
         if (reason != DENIAL_NONE) {
-                connection_refuse(c, reason, NULL);
+                connection_deny(c, reason, NULL);
                 return;
         }
         c->state = CONNECTION_GREETING;
@@ -508,8 +508,7 @@ first_bytes(struct connection *c, uint32_t events)
         if (c->out.has_end)
                 end_unsaid(c); /* ended before it named a host */
         else if (c->out.hold.len >= FIRST_BYTES)
-                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED,
-                                  NULL);
+                connection_deny(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED, NULL);
 }
 
 static void
@@ -591,7 +590,7 @@ begin(struct connection *c, enum listener_kind kind)
         /* A client that is refused for its address on a port without a greeting is reset at once.
          * On 80 and 443 the gate can give the reason. */
         if (c->refused != DENIAL_NONE && c->port != 80 && c->port != 443)
-                connection_refuse(c, c->refused, NULL);
+                connection_deny(c, c->refused, NULL);
 }
 
 static void

@@ -69,10 +69,10 @@ struct connection {
  * Reports the refusal, then ends the connection in a form that its protocol can read. `other` may
  * be NULL.
  */
-void connection_refuse(struct connection *c, enum denial reason, const char *other);
+void connection_deny(struct connection *c, enum denial reason, const char *other);
 
 /* Ends the connection in the same way, without a report: it was already reported. */
-void connection_answer(struct connection *c, enum denial reason, const char *other);
+void connection_reply(struct connection *c, enum denial reason, const char *other);
 
 /* Only reports the refusal. */
 void connection_tell(struct connection *c, enum denial reason, const char *other);

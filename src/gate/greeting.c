@@ -59,7 +59,7 @@ weigh(struct connection *c, const char *said)
         if (reason == DENIAL_NONE && !has_judge(c))
                 reason = DENIAL_FAILED;
         if (reason != DENIAL_NONE)
-                connection_refuse(c, reason, said);
+                connection_deny(c, reason, said);
         else
                 connection_dial(c);
 }
@@ -86,14 +86,13 @@ look_at_tls(struct connection *c)
                 h->judged = switch_is_off(SWITCH_EVIDENCE) ? h->len : c->hello->hello.record_at;
                 memcpy(said, c->hello->hello.name, sizeof said);
                 if (c->refused != DENIAL_NONE)
-                        connection_refuse(c, c->refused, NULL);
+                        connection_deny(c, c->refused, NULL);
                 else
                         weigh(c, said);
                 return;
         case HELLO_MALFORMED:
         case HELLO_NOT_TLS:
-                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED,
-                                  NULL);
+                connection_deny(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED, NULL);
                 return;
         }
 }
@@ -106,7 +105,7 @@ static void
 go_on(struct connection *c)
 {
         if (c->refused != DENIAL_NONE)
-                connection_refuse(c, c->refused, NULL);
+                connection_deny(c, c->refused, NULL);
         else
                 connection_dial(c);
 }
@@ -138,7 +137,7 @@ look_at_http(struct connection *c, enum egress_protocol protocol)
         c->protocol = protocol;
         if (c->refused != DENIAL_NONE &&
             (protocol != PROTOCOL_HTTP2 || switch_is_off(SWITCH_JUDGE))) {
-                connection_refuse(c, c->refused, NULL);
+                connection_deny(c, c->refused, NULL);
                 return;
         }
         if (switch_is_off(SWITCH_JUDGE)) {
@@ -155,8 +154,8 @@ look_at_http(struct connection *c, enum egress_protocol protocol)
         switch (judge_take(c->out.judge, h->bytes + h->judged, h->len - h->judged, &pass, &reason,
                            &other)) {
         case JUDGE_REFUSED:
-                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : reason,
-                                  c->refused != DENIAL_NONE ? "" : other.text);
+                connection_deny(c, c->refused != DENIAL_NONE ? c->refused : reason,
+                                c->refused != DENIAL_NONE ? "" : other.text);
                 return;
         case JUDGE_WAITS:
                 c->out.waits = true;
@@ -188,8 +187,7 @@ greeting_look(struct connection *c)
                 look_at_http(c, PROTOCOL_HTTP2);
                 return;
         case GREETING_UNKNOWN:
-                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_PROTOCOL,
-                                  NULL);
+                connection_deny(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_PROTOCOL, NULL);
                 return;
         }
 }

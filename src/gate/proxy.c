@@ -25,7 +25,7 @@ static void
 refuse(struct connection *c, enum denial reason)
 {
         c->protocol = PROTOCOL_HTTP1;
-        connection_refuse(c, reason, NULL);
+        connection_deny(c, reason, NULL);
 }
 
 static enum denial

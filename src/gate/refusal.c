@@ -221,14 +221,14 @@ connection_tell(struct connection *c, enum denial reason, const char *other)
 }
 
 void
-connection_refuse(struct connection *c, enum denial reason, const char *other)
+connection_deny(struct connection *c, enum denial reason, const char *other)
 {
         connection_tell(c, reason, other);
-        connection_answer(c, reason, other);
+        connection_reply(c, reason, other);
 }
 
 void
-connection_answer(struct connection *c, enum denial reason, const char *other)
+connection_reply(struct connection *c, enum denial reason, const char *other)
 {
         char answer[ANSWER_MAX], address[INET6_ADDRSTRLEN];
         size_t len;

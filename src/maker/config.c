@@ -22,7 +22,7 @@ struct answer {
 };
 
 int
-config_read(int dir, const char *name, struct config *ret)
+guarded_config_read(int dir, const char *name, struct config *ret)
 {
         struct stat st;
         ssize_t got = 0;

@@ -25,7 +25,7 @@ struct config {
  * becomes false. Returns 0 or -errno: -ELOOP for a symbolic link, -EINVAL if it is not a regular
  * file, -EFBIG.
  */
-int config_read(int dir, const char *name, struct config *ret);
+int guarded_config_read(int dir, const char *name, struct config *ret);
 
 bool config_is_same(const struct config *left, const struct config *right);
 

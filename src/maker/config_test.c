@@ -45,25 +45,25 @@ only_a_file_is_read(void **state)
         scoped_fd int dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
         (void)state;
-        assert_int_equal(config_read(dir, "config", &one), 0);
+        assert_int_equal(guarded_config_read(dir, "config", &one), 0);
         assert_false(one.is_there);
         put("[a]\n", 4);
-        assert_int_equal(config_read(dir, "config", &one), 0);
+        assert_int_equal(guarded_config_read(dir, "config", &one), 0);
         assert_true(one.is_there && one.len == 4 && one.mode == 0600);
-        assert_int_equal(config_read(-1, "config", &other), 0);
+        assert_int_equal(guarded_config_read(-1, "config", &other), 0);
         assert_false(other.is_there || config_is_same(&one, &other));
         put(huge, GIT_CONFIG_MAX);
-        assert_int_equal(config_read(dir, "config", &other), 0);
+        assert_int_equal(guarded_config_read(dir, "config", &other), 0);
         assert_int_equal(other.len, GIT_CONFIG_MAX);
         put(huge, GIT_CONFIG_MAX + 1);
-        assert_int_equal(config_read(dir, "config", &other), -EFBIG);
+        assert_int_equal(guarded_config_read(dir, "config", &other), -EFBIG);
         assert_int_equal(unlink("config") | symlink("/etc/passwd", "config"), 0);
-        assert_int_equal(config_read(dir, "config", &other), -ELOOP);
+        assert_int_equal(guarded_config_read(dir, "config", &other), -ELOOP);
         assert_int_equal(unlink("config") | mkfifo("config", 0600), 0);
-        assert_int_equal(config_read(dir, "config", &other), -EINVAL);
+        assert_int_equal(guarded_config_read(dir, "config", &other), -EINVAL);
         assert_int_equal(config_write(dir, "config", &one), -EEXIST);
         assert_int_equal(unlink("config") | config_write(dir, "config", &one), 0);
-        assert_int_equal(config_read(dir, "config", &other), 0);
+        assert_int_equal(guarded_config_read(dir, "config", &other), 0);
         assert_true(config_is_same(&one, &other));
 }
 

@@ -105,7 +105,7 @@ static void
 add_config(int git, const char *name, unsigned flags, char *runs)
 {
         char found[GITDIR_RUNS_ROOM] = "";
-        int result = config_read(git, name, &text);
+        int result = guarded_config_read(git, name, &text);
 
         if (result == 0 && !text.is_there)
                 return;
@@ -156,7 +156,7 @@ add_hooks(int git, const struct timespec *since, char *runs)
 static bool
 leads_elsewhere(int git, unsigned flags)
 {
-        int result = config_read(git, "commondir", &text);
+        int result = guarded_config_read(git, "commondir", &text);
 
         if (result == 0 && !text.is_there)
                 return false;
@@ -213,7 +213,7 @@ gitdir_read_link(int dir, const char *name, char *ret)
 {
         ssize_t got;
 
-        if (config_read(dir, name, &text) < 0 || !text.is_there)
+        if (guarded_config_read(dir, name, &text) < 0 || !text.is_there)
                 return -1;
         got = confined_ask(take_path, NULL, ret, GITDIR_PATH_ROOM);
         return got > 1 && ret[got - 1] == '\0' ? 0 : -1;

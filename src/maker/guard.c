@@ -251,7 +251,7 @@ read_config(const struct guard *g, const struct guard_item *item, struct config 
         char name[PIECE_ROOM] = "";
         struct stat st;
         int dir = find(g->dirs[item->source], item->path, name, &st);
-        int result = dir < 0 && dir != -ENOENT ? dir : config_read(dir, name, ret);
+        int result = dir < 0 && dir != -ENOENT ? dir : guarded_config_read(dir, name, ret);
 
         if (dir >= 0)
                 (void)close(dir);

@@ -65,7 +65,7 @@ def write(path, text, mode=0o755):
 def make_project(tests):
     """Every file that a stage of the table runs, each without a fault; in the working directory."""
     write("dev", DEV % tests)
-    for script in ("tests", "lint", "check-rooms", "check-pure", "check-promises", "check-links", "check-taste", "check-format", "check-words", "check-seams"):
+    for script in ("tests", "lint", "check-rooms", "check-pure", "check-promises", "check-links", "check-taste", "check-format", "check-words", "check-seams", "check-names"):
         write(f"tools/{script}", GOOD_TAP)
     shutil.copy(os.path.join(os.path.dirname(tests), "user-tree"), "tools/user-tree")
     write("build/carrel", GOOD_TAP)
@@ -99,6 +99,7 @@ BREAKS = {
     "seams": ("tools/check-seams", BAD, "seams"),
     "promises": ("tools/check-promises", BAD, "promises"),
     "pure": ("tools/check-pure", BAD, "pure"),
+    "names": ("tools/check-names", BAD, "names"),
     "links": ("tools/check-links", BAD, "links"),
     "taste": ("tools/check-taste", BAD, "taste"),
     "format": ("tools/check-format", BAD, "format"),

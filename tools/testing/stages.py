@@ -142,6 +142,7 @@ STAGES = (
     Stage("rooms", QUICK, "", "rooms include only what src/ROOMS allows", command("tools/check-rooms")),
     Stage("promises", QUICK, "", "every promise of SECURITY.md has a test that exists", command("tools/check-promises")),
     Stage("pure", QUICK, "build build-test", "deciding rooms import nothing that touches the world", command("tools/check-pure", "build", "build-test")),
+    Stage("names", QUICK, "build-test", "no two rooms define one global name", command("tools/check-names", "build-test")),
     Stage("links", QUICK, "build", "shipped programs link only what was agreed", command("tools/check-links", "build")),
     Stage("taste", QUICK, "build-test", "short files, short functions, no banned call", command("tools/check-taste", "--build", "build-test", weight=CORE)),
     Stage("format", QUICK, "", "the sources are as clang-format writes them", command("tools/check-format", weight=CORE)),
