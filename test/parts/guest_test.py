@@ -599,7 +599,7 @@ class Ready:
     def make(self):
         """Requests one, and waits until it is in the group and waits for its command."""
         self.number += 1
-        self.g.send("SPARE", struct.pack("<II", self.number, 0), [self.join])
+        self.g.send("PREFORK", struct.pack("<II", self.number, 0), [self.join])
         self.pid = rig.until("a spare is ready", lambda: self.new(self.members()))
         fields = status_of(self.pid)
         self.inside, self.host_init = int(fields["NSpid"].split()[-1]), int(fields["PPid"])
@@ -623,7 +623,7 @@ class Ready:
             rig.until("it stands still", lambda: "frozen 1" in slurp(os.path.join(self.path, "cgroup.events")))
 
     def close(self):
-        self.g.send("SPARE", struct.pack("<II", 0, 0))
+        self.g.send("PREFORK", struct.pack("<II", 0, 0))
         os.close(self.join)
         return wait_for(lambda: removed(self.path))
 
@@ -781,19 +781,19 @@ def spare_words(g, ready, null, wrong):
     first = ready.make()
     pid = ready.pid
     ready.number += 1
-    g.send("SPARE", struct.pack("<II", ready.number, 0), [ready.join])
+    g.send("PREFORK", struct.pack("<II", ready.number, 0), [ready.join])
     rig.until("another one waits", lambda: ready.members() and ready.members() != [pid])
     rig.until("and one only", lambda: len(ready.members()) == 1)
-    g.send("SPARE", struct.pack("<II", 0, 0))
+    g.send("PREFORK", struct.pack("<II", 0, 0))
     if not wait_for(lambda: not ready.members()) or first == 0:
         wrong.append(("it did not go", ready.members()))
     ended, out, _ = ready.run(["echo", "on"])
     if out != b"on\n":
         wrong.append(("after it has gone", out))
-    g.send("SPARE", struct.pack("<II", 9, 0))          # no group
-    g.send("SPARE", b"")
+    g.send("PREFORK", struct.pack("<II", 9, 0))          # no group
+    g.send("PREFORK", b"")
     read_only = os.open("/dev/null", os.O_RDONLY)
-    g.send("SPARE", struct.pack("<II", 10, 0), [read_only])
+    g.send("PREFORK", struct.pack("<II", 10, 0), [read_only])
     os.close(read_only)
     ended, out, _ = g.run(["echo", "on"], b"", GROUP, [ready.join], spare=10)
     if out != b"on\n":
