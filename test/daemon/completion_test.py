@@ -30,7 +30,7 @@ def table():
     for name in names:
         text = carrel("help", name).stdout
         options = re.findall(r"^  (-\S+)(?: (?! )(\S+))?  ", text, re.MULTILINE)
-        usage = re.search(r"^Usage: carrel %s(.*)$" % name, text, re.MULTILINE).group(1)
+        usage = " ".join(re.search(r"^Usage: carrel %s((?:.*\n)+?)\n" % name, text, re.MULTILINE).group(1).split())
         wrong = ["usage: %s" % o for o, v in options if "[%s%s]" % (o, v and " " + v) not in usage]
         wrong += ["manual: %s" % o for o, _ in options if "*%s" % o.replace("-", "\\-") not in manual and o not in manual]
         found = offered(name, "-")

@@ -94,7 +94,7 @@ def examples_work_with_a_daemon(examples):
 def every_command_is_helped():
     for name in re.findall(r"^## (\S+)$", run(CARREL, "docs", "commands").stdout, re.MULTILINE):
         done = run(CARREL, "help", name)
-        used = re.search(r"^Usage: carrel (.*)$", done.stdout, re.MULTILINE)
+        used = re.search(r"^Usage: carrel ((?:.*\n)+?)\n", done.stdout, re.MULTILINE)
         tell(used and used.group(1).startswith(name), f"carrel help {name} shows its usage", done.stdout)
         for option in re.findall(r"^  (-[-\w]+)", done.stdout, re.MULTILINE):
             tell(used and f"[{option}" in used.group(1), f"the usage of {name} names {option}", done.stdout)
