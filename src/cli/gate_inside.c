@@ -115,22 +115,6 @@ open_listeners(const struct wire_wall_listen *ask, int *stock, size_t *stock_cou
         return result;
 }
 
-enum { SEND_TRIES = 5000 }; /* a little over a millisecond each */
-
-/*
- * The kernel limits descriptors in transit per user, for all of the user's processes together, and
- * this process has no other work meanwhile.
- */
-static int
-send_in_time(int link, uint16_t kind, const void *body, size_t len, const int *fds, size_t count)
-{
-        int result = wire_send(link, kind, body, len, fds, count);
-
-        for (int i = 0; i < SEND_TRIES && result < 0 && wire_is_for_later(result); i++)
-                result = wire_send(link, kind, body, len, fds, count);
-        return result;
-}
-
 /* Opens listeners until the other side closes. */
 static _Noreturn void
 serve(int link, int *stock, size_t stock_count)
@@ -149,7 +133,8 @@ serve(int link, int *stock, size_t stock_count)
                 answer.sys = -open_listeners(&ask, stock, &stock_count, fds);
                 if (answer.sys != 0)
                         count = 0;
-                result = send_in_time(link, WIRE_WALL_LISTENED, &answer, sizeof answer, fds, count);
+                result = wire_send_in_time(link, WIRE_WALL_LISTENED, &answer, sizeof answer, fds,
+                                           count);
                 if (result == -ETOOMANYREFS) { /* it will be requested again */
                         answer.sys = ETOOMANYREFS;
                         result = wire_send(link, WIRE_WALL_LISTENED, &answer, sizeof answer, NULL,
@@ -192,7 +177,7 @@ be_inside(int link, const struct wall_wanted *wanted, bool needs_user)
         result = seal_privileges(SEAL_HOLDER, &step);
         if (result < 0)
                 give_up(link, STAGE_PRIVILEGES, result);
-        if (send_in_time(link, WIRE_WALL, &told, sizeof told, fds, count) < 0)
+        if (wire_send_in_time(link, WIRE_WALL, &told, sizeof told, fds, count) < 0)
                 _exit(1);
         for (size_t i = 0; i < count; i++)
                 (void)close(fds[i]);

@@ -96,7 +96,8 @@ send_exec(struct session *s, const int *stdio, struct error *e)
                 at = put(at, o->envp[i]);
         at = put(at, o->cwd);
         len = (size_t)(at - body);
-        result = wire_send(s->box, WIRE_BOX_EXEC, body, len, stdio, o->wants_terminal ? 0 : 3);
+        result = wire_send_in_time(s->box, WIRE_BOX_EXEC, body, len, stdio,
+                                   o->wants_terminal ? 0 : 3);
         explicit_bzero(body, len); /* the environment may hold secrets */
         free(body);
         if (result == -EPIPE) /* the box has ended already: it has said why */
@@ -164,8 +165,8 @@ send_begin(struct session *s, struct error *e)
         len = begin_write(begin, s->o->plan, sources, body, e);
         if (len == 0)
                 return -1;
-        result = wire_send(s->box, WIRE_BOX_BEGIN, body, len, sources ? sources->fds : NULL,
-                           sources ? sources_total(sources) : 0);
+        result = wire_send_in_time(s->box, WIRE_BOX_BEGIN, body, len, sources ? sources->fds : NULL,
+                                   sources ? sources_total(sources) : 0);
         return result < 0
                        ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "sending the plan to the maker")
                        : 0;

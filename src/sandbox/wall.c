@@ -116,7 +116,7 @@ send_wall(struct run_wall *w, const struct wire_message *m, const struct wire_bo
                                o->private_names.items, o->private_names.count, listeners,
                                walled->listeners);
         return len == 0 ? -E2BIG
-                        : wire_send(w->gate, WIRE_GATE_ADD, body, len, m->fds, m->fd_count);
+                        : wire_send_in_time(w->gate, WIRE_GATE_ADD, body, len, m->fds, m->fd_count);
 }
 
 static int

@@ -12,6 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+enum { SEND_TRIES = 5000 }; /* a little over a millisecond each */
+
 union control {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(int) * WIRE_FDS_MAX)];
@@ -61,6 +63,17 @@ wire_is_for_later(int result)
         if (result == -ETOOMANYREFS)
                 (void)poll(NULL, 0, 1);
         return result == -EAGAIN || result == -ETOOMANYREFS;
+}
+
+int
+wire_send_in_time(int socket, uint16_t kind, const void *body, size_t len, const int *fds,
+                  size_t fd_count)
+{
+        int result = wire_send(socket, kind, body, len, fds, fd_count);
+
+        for (int i = 0; i < SEND_TRIES && result < 0 && wire_is_for_later(result); i++)
+                result = wire_send(socket, kind, body, len, fds, fd_count);
+        return result;
 }
 
 static void

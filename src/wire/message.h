@@ -273,6 +273,13 @@ int wire_send(int socket, uint16_t kind, const void *body, size_t len, const int
 int wire_is_for_later(int result);
 
 /*
+ * wire_send() on a blocking socket, by a process that has no other work meanwhile: tries again for
+ * about five seconds while wire_is_for_later().
+ */
+int wire_send_in_time(int socket, uint16_t kind, const void *body, size_t len, const int *fds,
+                      size_t fd_count);
+
+/*
  * Receives one message; the body goes to `body` (room bytes, 8-byte aligned). `wait` 0: -EAGAIN if
  * no message is waiting. 1: a message; 0: the other side is gone; -errno, -EPROTO for anything
  * malformed (its descriptors are closed). -EMFILE: a whole message, but this process had no place

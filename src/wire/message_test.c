@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct pair {
@@ -278,6 +279,52 @@ refuses_to_send_too_much(void **state)
         pair_close(&p);
 }
 
+/*
+ * As a user without privileges: the kernel refuses more descriptors in transit than a process may
+ * have open, until a reader takes some.
+ */
+static int
+sends_past_the_limit(void)
+{
+        struct rlimit few = { 16, 16 };
+        struct wire_message m;
+        uint32_t body = 0;
+        int pair[2], start[2], result = 0;
+
+        if ((geteuid() == 0 && setresuid(65532, 65532, 65532) < 0) ||
+            setrlimit(RLIMIT_NOFILE, &few) < 0 ||
+            socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0 || pipe(start) < 0)
+                return 1;
+        if (fork() == 0) {
+                (void)close(pair[0]);
+                if (read(start[0], &body, 1) != 1)
+                        _exit(1);
+                while (wire_receive(pair[1], 1, &m, &body, sizeof body) == 1)
+                        wire_message_close(&m);
+                _exit(0);
+        }
+        for (int i = 0; i < 64 && result == 0; i++)
+                result = wire_send(pair[0], WIRE_BOX_LISTED, &body, 4, &pair[0], 1);
+        if (result == 0)
+                return 3; /* the kernel accepted all, so this proves nothing */
+        if (result != -ETOOMANYREFS || write(start[1], "g", 1) != 1)
+                return 4;
+        return wire_send_in_time(pair[0], WIRE_BOX_LISTED, &body, 4, &pair[0], 1) == 0 ? 0 : 5;
+}
+
+static void
+too_many_descriptors_in_transit_are_sent_in_time(void **state)
+{
+        pid_t child = fork();
+        int status;
+
+        if (child == 0)
+                _exit(sends_past_the_limit());
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 3))
+                fail_msg("status %x", (unsigned)status);
+}
+
 int
 main(void)
 {
@@ -289,6 +336,7 @@ main(void)
                 cmocka_unit_test(an_empty_datagram_leaves_no_descriptor),
                 cmocka_unit_test(tells_quiet_from_gone),
                 cmocka_unit_test(refuses_to_send_too_much),
+                cmocka_unit_test(too_many_descriptors_in_transit_are_sent_in_time),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
