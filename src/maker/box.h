@@ -36,6 +36,12 @@ struct box {
 /* Runs one step of the BOX phase. Returns 0 or -errno; -ENOTSUP for a step of another phase. */
 int box_step(struct box *box, const struct step *s);
 
+/*
+ * The lowest number for a descriptor that pid 1 keeps: above those that commands bring, even if the
+ * limit allows few.
+ */
+int box_first_kept(void);
+
 /* Creates an empty directory in the new root, if there is none. Returns 0 or -errno. */
 int box_make_directory(const struct box *box, const char *path);
 

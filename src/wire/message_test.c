@@ -297,6 +297,7 @@ sends_past_the_limit(void)
                 return 1;
         if (fork() == 0) {
                 (void)close(pair[0]);
+                (void)close(start[1]);
                 if (read(start[0], &body, 1) != 1)
                         _exit(1);
                 while (wire_receive(pair[1], 1, &m, &body, sizeof body) == 1)
