@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/outcome.h"
 #include "mcp/mcp.h"
+#include "outcome/outcome.h"
 
 enum { HEAD = 16, STEPS = 24, OPEN_MAX = 8 };
 

@@ -4,7 +4,7 @@
  *
  * `run --json`, `exec --json`, `ps --json`, REST, MCP and the event exec-ended have these members:
  *
- *   outcome         always: a word of event/outcome.h
+ *   outcome         always: a word of outcome/outcome.h
  *   exit_code       always: 0 to 255, the exit status of `carrel run` and `carrel exec`
  *   signal          only with the outcome "signaled"
  *   duration_ms, cpu_ms, memory_peak_kb
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 #include "text/json.h"
 #include "wire/channel.h"
 #include "wire/record.h"

@@ -23,7 +23,7 @@ int file_error_read(struct error *e, int status, const char *path, size_t len);
 
 /*
  * Writes the error of a file operation that did not exit. `outcome` is how it ended (a word of
- * event/outcome.h). Always returns -1.
+ * outcome/outcome.h). Always returns -1.
  */
 int file_ended_read(struct error *e, const char *outcome);
 

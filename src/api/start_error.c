@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "event/lookup.h"
+#include "outcome/lookup.h"
 
 /* Is it a limit of the sandbox or of the machine, and no mistake of the caller? */
 static bool

@@ -32,7 +32,7 @@
 #include "box/one.h"
 #include "box/state.h"
 #include "box/wall.h"
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 static const uint32_t UNDECIDED = UINT32_MAX; /* an outcome */
 

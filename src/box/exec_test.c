@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 static char directory_name[] = "/tmp/carrel-exec-XXXXXX";
 static struct box b;

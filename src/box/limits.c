@@ -14,7 +14,7 @@
 #include "box/exec.h"
 #include "box/holder.h"
 #include "box/state.h"
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 enum {
         FLOOR_LOOK_MS = 250,

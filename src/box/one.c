@@ -19,7 +19,7 @@
 #include "box/keeper.h"
 #include "box/limits.h"
 #include "box/state.h"
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 void
 one_spawned(struct box *b)

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 static struct box b;
 static struct noted noted;

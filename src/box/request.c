@@ -22,7 +22,7 @@
 #include "box/one.h"
 #include "box/state.h"
 #include "box/wall.h"
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 enum { BODY_KEPT = 8192 };
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 #include "carrel/carrel.h"
-#include "event/outcome.h"
-#include "event/time_limit.h"
+#include "outcome/outcome.h"
+#include "outcome/time_limit.h"
 #include "text/json.h"
 
 /* libcarrel's form of an ending, as the one that api/ending.h writes. */

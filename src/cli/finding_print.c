@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 static const char red[] = "\033[1;31m", yellow[] = "\033[1;33m", dim[] = "\033[2m",
                   plain[] = "\033[0m";

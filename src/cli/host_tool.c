@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "event/lookup.h"
+#include "outcome/lookup.h"
 #include "text/nearest.h"
 
 /*

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "cli/finding_print.h"
-#include "event/left.h"
 #include "git/config.h"
+#include "outcome/left.h"
 #include "wire/message.h"
 
 static struct left_behind

@@ -22,7 +22,7 @@
 #include "cli/finding_print.h"
 #include "cli/output_target.h"
 #include "clock/clock.h"
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 #include "sandbox/terminal.h"
 
 enum { GRACE_MS = 10000, LAST_MS = 2000, CALL_MS = 2000, INPUT_ROOM = 64 * 1024 };

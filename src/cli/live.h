@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "carrel/carrel.h"
-#include "event/time_limit.h"
+#include "outcome/time_limit.h"
 
 struct live_options {
         struct carrel *c;

@@ -23,7 +23,7 @@
 #include "client/connection.h"
 #include "client/port.h"
 #include "clock/clock.h"
-#include "event/time_limit.h"
+#include "outcome/time_limit.h"
 #include "wire/channel.h"
 #include "wire/message.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/unit.h"
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 #include "wire/channel.h"
 #include "wire/message.h"
 

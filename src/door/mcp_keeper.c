@@ -14,9 +14,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "event/outcome.h"
 #include "link/follow.h"
 #include "loop/deferred.h"
+#include "outcome/outcome.h"
 
 enum {
         PATIENCE_MS = 3000 /* as libcarrel reconnects */,

@@ -238,7 +238,7 @@ is_elf(const char *path)
         return is;
 }
 
-/* The kernel uses one errno for several causes; event/lookup.h interprets them. */
+/* The kernel uses one errno for several causes; outcome/lookup.h interprets them. */
 static int
 try_one(const struct command *c, const char *path)
 {

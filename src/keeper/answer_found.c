@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "event/left.h"
 #include "keeper/sandbox.h"
+#include "outcome/left.h"
 #include "text/utf8.h"
 
 enum { LIST_LEN = 96 * 1024 };

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/outcome.h"
 #include "keeper/box_parts.h"
+#include "outcome/outcome.h"
 
 struct wire_box_listed *
 box_find_exec(const struct box *b, uint32_t exec)

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/outcome.h"
 #include "keeper/sandbox.h"
+#include "outcome/outcome.h"
 #include "spec/lifecycle.h"
 
 enum { WALL_LOOK_MS = 60000, CHECKPOINT_MS = 60000, BOX_GRACE_MS = 2000 };

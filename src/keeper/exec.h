@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "event/time_limit.h"
 #include "keeper/sandbox.h"
+#include "outcome/time_limit.h"
 #include "wire/message.h"
 
 #define BOX_NO_LIMIT UINT64_MAX

@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
-#include "event/outcome.h"
 #include "keeper/digest.h"
 #include "keeper/exec.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
+#include "outcome/outcome.h"
 #include "sandbox/time_allowed.h"
 #include "text/tree.h"
 #include "wire/channel.h"

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "event/outcome.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
+#include "outcome/outcome.h"
 
 enum { URL_LEN = 512 };
 

@@ -6,8 +6,8 @@
 
 #include "boxstate/found.h"
 #include "boxstate/wall_state.h"
-#include "event/time_limit.h"
 #include "keeper/keeper.h"
+#include "outcome/time_limit.h"
 #include "wire/box.h"
 #include "wire/gate.h"
 

@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/left.h"
 #include "keeper/news.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
+#include "outcome/left.h"
 
 /*
  * WATCHERS_MAX: on one connection; the door has no limit, because each of its watchers is a

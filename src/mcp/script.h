@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/unit.h"
-#include "event/outcome.h"
 #include "mcp/mcp.h"
+#include "outcome/outcome.h"
 
 /* -- a backend that records the calls; the test chooses their results -------------------------- */
 

@@ -9,10 +9,10 @@
 #ifndef CARREL_MCP_SERVER_H
 #define CARREL_MCP_SERVER_H
 
-#include "event/time_limit.h"
 #include "mcp/mcp.h"
 #include "mcp/tools.h"
 #include "mcp/tools_text.h"
+#include "outcome/time_limit.h"
 #include "wire/call.h"
 
 /* A background process that is killed when its client ends, over stdio. */

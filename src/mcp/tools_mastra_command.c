@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "event/outcome.h"
 #include "loop/deferred.h"
 #include "mcp/server.h"
 #include "mcp/tools_mastra.h"
 #include "mcp/tools_refused.h"
+#include "outcome/outcome.h"
 
 /* -- execute_command, in the foreground -------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 
 #include "codec/codec.h"
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 static const char *
 sandbox_of(const struct mcp_request *r)

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "boxstate/refusals.h"
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 #include "plan/plan.h"
 #include "sandbox/sources.h"
 #include "spec/spec.h"

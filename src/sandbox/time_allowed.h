@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "event/time_limit.h"
+#include "outcome/time_limit.h"
 #include "spec/spec.h"
 
 /*

@@ -41,7 +41,7 @@ struct channel_started {
         int32_t pid /* inside */;
 };
 
-/* How it ended: the members of struct outcome (event/outcome.h), fixed in width. */
+/* How it ended: the members of struct outcome (outcome/outcome.h), fixed in width. */
 struct channel_end {
         uint32_t word; /* enum outcome_word */
         int32_t exit_code, signal;

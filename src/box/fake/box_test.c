@@ -19,7 +19,7 @@
 #include "box/box.h"
 #include "box/exec.h"
 #include "box/fake/fake.h"
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 enum { PATIENCE_MS = 20000, OVERDUE_MS = 150 };
 

@@ -1,5 +1,5 @@
-/* event/time_limit_test.c - what event/time_limit.h promises. */
-#include "event/time_limit.h"
+/* outcome/time_limit_test.c - what outcome/time_limit.h promises. */
+#include "outcome/time_limit.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
- * event/left.h - what commands left in a workspace on which host programs act: its word, its event,
- * and a sentence for people.
+ * outcome/left.h - what commands left in a workspace on which host programs act: its word, its
+ * event, and a sentence for people.
  *
  * `carrel run`, the keeper's answers and events, and every client use these words.
  */
-#ifndef CARREL_EVENT_LEFT_H
-#define CARREL_EVENT_LEFT_H
+#ifndef CARREL_OUTCOME_LEFT_H
+#define CARREL_OUTCOME_LEFT_H
 
 #include <stdbool.h>
 #include <stdint.h>

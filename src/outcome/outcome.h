@@ -1,15 +1,15 @@
 /*
- * event/outcome.h - how a command ended: exactly one of these words, everywhere.
+ * outcome/outcome.h - how a command ended: exactly one of these words, everywhere.
  */
-#ifndef CARREL_EVENT_OUTCOME_H
-#define CARREL_EVENT_OUTCOME_H
+#ifndef CARREL_OUTCOME_OUTCOME_H
+#define CARREL_OUTCOME_OUTCOME_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
-#include "event/time_limit.h"
+#include "outcome/time_limit.h"
 
 enum outcome_word {
         OUTCOME_EXITED,        /* by itself; exit_code is set */

@@ -1,11 +1,11 @@
 /*
- * event/left.c - what commands left in a workspace on which host programs act.
+ * outcome/left.c - what commands left in a workspace on which host programs act.
  *
- * Room: event (deciding, pure). Touches: nothing.
+ * Room: outcome (deciding, pure). Touches: nothing.
  * Theory: the payload chose names and keys, so text for a shell is quoted here. Whoever prints the
  * text escapes it.
  */
-#include "event/left.h"
+#include "outcome/left.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
- * event/outcome.c - how a command ended.
+ * outcome/outcome.c - how a command ended.
  *
- * Room: event (deciding, pure). Touches: nothing.
+ * Room: outcome (deciding, pure). Touches: nothing.
  */
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
- * event/lookup_test.c - the error for a command that could not be executed: one row for each
+ * outcome/lookup_test.c - the error for a command that could not be executed: one row for each
  * command line that people type.
  */
-#include "event/lookup.h"
+#include "outcome/lookup.h"
 
 #include <errno.h>
 #include <string.h>

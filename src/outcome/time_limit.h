@@ -1,9 +1,9 @@
 /*
- * event/time_limit.h - how long one command may run, who set that limit, and where it can be
+ * outcome/time_limit.h - how long one command may run, who set that limit, and where it can be
  * raised.
  */
-#ifndef CARREL_EVENT_TIME_LIMIT_H
-#define CARREL_EVENT_TIME_LIMIT_H
+#ifndef CARREL_OUTCOME_TIME_LIMIT_H
+#define CARREL_OUTCOME_TIME_LIMIT_H
 
 #include <stddef.h>
 #include <stdint.h>

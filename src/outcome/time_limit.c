@@ -1,11 +1,11 @@
 /*
- * event/time_limit.c - how long one command may run, who set that limit, and where it can be
+ * outcome/time_limit.c - how long one command may run, who set that limit, and where it can be
  * raised.
  *
- * Room: event (deciding, pure). Touches: nothing.
+ * Room: outcome (deciding, pure). Touches: nothing.
  * Knows who can set a limit, and where. Knows nothing of clocks and processes.
  */
-#include "event/time_limit.h"
+#include "outcome/time_limit.h"
 
 #include <inttypes.h>
 #include <stdio.h>

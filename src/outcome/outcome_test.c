@@ -1,6 +1,6 @@
-/* event/outcome_test.c - what event/outcome.h promises. */
+/* outcome/outcome_test.c - what outcome/outcome.h promises. */
 #include "base/unit.h"
-#include "event/outcome.h"
+#include "outcome/outcome.h"
 
 #include <string.h>
 

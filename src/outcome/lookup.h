@@ -1,9 +1,9 @@
 /*
- * event/lookup.h - why a command was not executed, in words: the same for `run`, `exec` and every
+ * outcome/lookup.h - why a command was not executed, in words: the same for `run`, `exec` and every
  * front of the daemon.
  */
-#ifndef CARREL_EVENT_LOOKUP_H
-#define CARREL_EVENT_LOOKUP_H
+#ifndef CARREL_OUTCOME_LOOKUP_H
+#define CARREL_OUTCOME_LOOKUP_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
-/* event/left_test.c - what event/left.h promises. */
-#include "event/left.h"
+/* outcome/left_test.c - what outcome/left.h promises. */
+#include "outcome/left.h"
 
 #include <string.h>
 

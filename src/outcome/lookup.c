@@ -1,11 +1,11 @@
 /*
- * event/lookup.c - why a command was not executed, in words.
+ * outcome/lookup.c - why a command was not executed, in words.
  *
- * Room: event (deciding, pure). Touches: nothing.
+ * Room: outcome (deciding, pure). Touches: nothing.
  * Knows the words that people type who come from a shell or from Docker. Knows nothing of which
  * programs there are.
  */
-#include "event/lookup.h"
+#include "outcome/lookup.h"
 
 #include <errno.h>
 #include <stdbool.h>
