@@ -7,6 +7,7 @@
  */
 #include "api/openapi.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,6 +81,15 @@ write_key_header(struct json_writer *w)
         write_header(w, "Idempotency-Key", api_field(FIELD_KEY)->help, 63);
 }
 
+static bool
+takes(const struct operation *o, uint16_t tag)
+{
+        for (size_t i = 0; i < o->param_count; i++)
+                if (o->params[i].tag == tag)
+                        return true;
+        return false;
+}
+
 static void
 write_parameters(struct json_writer *w, const struct operation *o)
 {
@@ -94,16 +104,17 @@ write_parameters(struct json_writer *w, const struct operation *o)
                                 &o->params[i]);
         }
         write_queries(w, o->method, o->route);
+        if (takes(o, FIELD_KEY))
+                write_key_header(w);
         for (size_t i = 0; i < o->param_count; i++)
-                if (o->params[i].tag == FIELD_KEY)
-                        write_key_header(w);
-        if (o->code == OP_WATCH)
-                write_header(w, "Last-Event-ID", api_field(FIELD_LAST_EVENT)->help, 64);
+                if ((o->params[i].flags & PARAM_IN_HEADER) != 0)
+                        write_header(w, "Last-Event-ID", api_field(o->params[i].tag)->help,
+                                     (int)o->params[i].max);
         /*
          * 204 is not listed among its answers: every typed client would have to expect it, with and
          * without the header
          */
-        if (o->code == OP_EXEC_ATTACH)
+        if ((o->flags & OPERATION_OUTPUT) != 0 && (o->flags & OPERATION_READ) != 0)
                 write_header(
                         w, "Last-Event-ID",
                         "For text/event-stream: continue after the event with this id. It replaces "
@@ -157,37 +168,35 @@ write_result(struct json_writer *w, const struct operation *o)
         json_close_map(w);
 }
 
-static const char *
-status_of(const struct operation *o)
+static void
+write_contents(struct json_writer *w, const struct operation *o)
 {
-        if (o->code == OP_FILE_READ || o->code == OP_WATCH)
-                return "200";
-        if (o->result_count == 0)
-                return "204";
-        return o->code == OP_CREATE || o->code == OP_CLAIM || o->code == OP_TOKEN_CREATE ? "201"
-                                                                                         : "200";
+        bool is_events = (o->flags & OPERATION_EVENTS) != 0;
+
+        json_key(w, "content");
+        json_open_map(w);
+        if ((o->flags & OPERATION_RAW) != 0)
+                write_content(w, "application/octet-stream", NULL);
+        if (is_events || (o->flags & OPERATION_OUTPUT) != 0)
+                write_content(w, "text/event-stream", is_events ? o->result->name : "ExecStream");
+        if (o->result && !is_events)
+                write_result(w, o);
+        json_close_map(w);
 }
 
 static void
 write_answers(struct json_writer *w, const struct operation *o)
 {
+        char status[12];
+
+        (void)snprintf(status, sizeof status, "%d", o->status);
         json_key(w, "responses");
         json_open_map(w);
-        open_answer(w, status_of(o), strcmp(status_of(o), "204") == 0 ? "Done." : "The answer.");
-        if (strcmp(status_of(o), "204") != 0) {
-                json_key(w, "content");
-                json_open_map(w);
-                if (o->code == OP_FILE_READ || o->code == OP_EXEC_ATTACH)
-                        write_content(w, "application/octet-stream", NULL);
-                if (o->code == OP_WATCH || o->code == OP_EXEC || o->code == OP_EXEC_ATTACH)
-                        write_content(w, "text/event-stream",
-                                      o->code == OP_WATCH ? "Event" : "ExecStream");
-                if (o->result_count > 0 && o->code != OP_WATCH)
-                        write_result(w, o);
-                json_close_map(w);
-        }
+        open_answer(w, status, o->status == 204 ? "Done." : "The answer.");
+        if (o->status != 204)
+                write_contents(w, o);
         json_close_map(w);
-        if (o->code == OP_EXEC) {
+        if (takes(o, FIELD_BACKGROUND)) {
                 open_answer(w, "201", "With background: it was started.");
                 json_key(w, "content");
                 json_open_map(w);
@@ -202,7 +211,7 @@ write_answers(struct json_writer *w, const struct operation *o)
 static void
 write_body(struct json_writer *w, const struct operation *o)
 {
-        int has_body = o->code == OP_FILE_WRITE, is_required = has_body;
+        int has_body = (o->flags & OPERATION_FILES) != 0, is_required = has_body;
 
         for (size_t i = 0; i < o->param_count; i++) {
                 has_body |= openapi_is_in_body(&o->params[i]);
@@ -219,7 +228,7 @@ write_body(struct json_writer *w, const struct operation *o)
         json_key(w, "application/json");
         json_open_map(w);
         json_key(w, "schema");
-        if (o->code == OP_FILE_WRITE)
+        if ((o->flags & OPERATION_FILES) != 0)
                 openapi_batch(w);
         else
                 openapi_arguments(w, o);

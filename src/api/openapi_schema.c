@@ -98,86 +98,9 @@ openapi_type(struct json_writer *w, const struct api_field *f)
         write_enum(w, f);
 }
 
-/* -- answers with a name ----------------------------------------------------------------------- */
+/* -- answers ----------------------------------------------------------------------------------- */
 
-#define ANY 0, 0
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-
-/* Records that no operation returns on their own. */
-static const struct api_param warning_members[] = {
-        { FIELD_CODE, PARAM_REQUIRED, ANY },
-        { FIELD_AT_PATH, 0, ANY },
-        { FIELD_MESSAGE, PARAM_REQUIRED, ANY },
-        { FIELD_LINE, 0, ANY },
-        { FIELD_COLUMN, 0, ANY },
-};
-static const struct api_param denial_members[] = {
-        { FIELD_EXEC, 0, ANY },
-        { FIELD_AT, 0, ANY },
-        { FIELD_REASON, PARAM_REQUIRED, ANY },
-        { FIELD_HOST, PARAM_REQUIRED, ANY },
-        { FIELD_PORT, 0, ANY },
-        { FIELD_ADDRESS, 0, ANY },
-        { FIELD_SAID, 0, ANY },
-        { FIELD_COUNT, PARAM_REQUIRED, ANY },
-        { FIELD_MESSAGE, PARAM_REQUIRED, ANY },
-};
-static const struct api_param left_members[] = {
-        { FIELD_AT, PARAM_REQUIRED, ANY },
-        { FIELD_WHAT, PARAM_REQUIRED, ANY },
-        { FIELD_HOST_PATH, PARAM_REQUIRED, ANY },
-        { FIELD_KEPT_AT, 0, ANY },
-        { FIELD_REASON, 0, ANY },
-        { FIELD_COUNT, 0, ANY },
-        { FIELD_MESSAGE, PARAM_REQUIRED, ANY },
-        { FIELD_SHOWN, PARAM_REQUIRED, ANY },
-};
-
-static const struct component {
-        const char *name;
-        enum operation_code code; /* the operation that returns one; 0: `members` */
-        const struct api_param *members;
-        size_t count;
-} components[] = {
-        { "Sandbox", OP_GET, NULL, 0 },
-        { "Exec", OP_EXEC_GET, NULL, 0 },
-        { "FileEntry", OP_FILE_STAT, NULL, 0 },
-        { "Token", OP_TOKEN_CREATE, NULL, 0 },
-        { "Volume", OP_VOLUME_CREATE, NULL, 0 },
-        { "Event", OP_WATCH, NULL, 0 },
-        { "Warning", OP_MAX, warning_members, COUNT(warning_members) },
-        { "Denial", OP_MAX, denial_members, COUNT(denial_members) },
-        { "LeftBehind", OP_MAX, left_members, COUNT(left_members) },
-};
-
-static const char *
-component_of(const struct operation *o)
-{
-        for (size_t i = 0; i < COUNT(components); i++)
-                if (components[i].code != OP_MAX &&
-                    operation(components[i].code)->results == o->results)
-                        return components[i].name;
-        return NULL;
-}
-
-/* The component of the items in a list of an answer, if the table has one. */
-static const char *
-item_of(const struct operation *o, uint16_t tag)
-{
-        if (tag == FIELD_WARNINGS || tag == FIELD_DENIED)
-                return tag == FIELD_WARNINGS ? "Warning" : "Denial";
-        if (tag == FIELD_LEFT_BEHIND)
-                return "LeftBehind";
-        if (tag != FIELD_ITEMS || !o)
-                return NULL;
-        return o->code == OP_LIST          ? "Sandbox"
-               : o->code == OP_EXEC_LIST   ? "Exec"
-               : o->code == OP_FILE_LIST   ? "FileEntry"
-               : o->code == OP_TOKEN_LIST  ? "Token"
-               : o->code == OP_VOLUME_LIST ? "Volume"
-               : o->code == OP_DENIALS     ? "Denial"
-                                           : NULL;
-}
 
 void
 openapi_ref(struct json_writer *w, const char *kind, const char *name)
@@ -191,12 +114,12 @@ openapi_ref(struct json_writer *w, const char *kind, const char *name)
 }
 
 static void
-write_field(struct json_writer *w, const struct operation *o, const struct api_param *p,
+write_field(struct json_writer *w, const struct api_type *item, const struct api_param *p,
             int is_answer)
 {
         const struct api_field *f = api_field(p->tag);
         int is_list = (p->flags & PARAM_REPEATED) != 0;
-        const char *item = is_answer ? item_of(o, p->tag) : NULL;
+        const struct api_type *of = p->tag == FIELD_ITEMS ? item : api_type_nested(p->tag);
 
         json_open_map(w);
         json_member_text(w, "description", f->help);
@@ -207,8 +130,8 @@ write_field(struct json_writer *w, const struct operation *o, const struct api_p
         } else if (is_list) {
                 json_member_text(w, "type", "array");
                 json_key(w, "items");
-                if (item) {
-                        openapi_ref(w, "schemas", item);
+                if (is_answer && of) {
+                        openapi_ref(w, "schemas", of->name);
                 } else {
                         json_open_map(w);
                         openapi_type(w, f);
@@ -248,8 +171,9 @@ is_always(const struct api_param *p, int is_answer)
                (is_answer && (p->flags & PARAM_REPEATED) != 0 && (p->flags & PARAM_SPARSE) == 0);
 }
 
+/* `item`: the type of FIELD_ITEMS, or NULL. */
 static void
-write_object(struct json_writer *w, const struct operation *of, const struct api_param *params,
+write_object(struct json_writer *w, const struct api_type *item, const struct api_param *params,
              size_t count, int is_answer)
 {
         int has_bytes = 0, has_required = 0;
@@ -262,15 +186,9 @@ write_object(struct json_writer *w, const struct operation *of, const struct api
                 if (!is_answer && !openapi_is_in_body(&params[i]))
                         continue;
                 json_key(w, api_field(params[i].tag)->name);
-                write_field(w, of, &params[i], is_answer);
+                write_field(w, item, &params[i], is_answer);
                 has_bytes |= api_field(params[i].tag)->type == FIELD_TYPE_BYTES;
                 has_required |= is_always(&params[i], is_answer);
-        }
-        if (is_answer && of && of->code == OP_FILE_LIST) {
-                json_key(w, "truncated");
-                openapi_simple(w, "boolean",
-                               "true: there is more than is listed (at most 100,000 entries); ask "
-                               "with `limit`. Absent otherwise.");
         }
         if (has_bytes) {
                 json_key(w, "encoding");
@@ -356,18 +274,16 @@ openapi_batch(struct json_writer *w)
 void
 openapi_result(struct json_writer *w, const struct operation *o)
 {
-        const char *name = component_of(o);
-
-        if (name)
-                openapi_ref(w, "schemas", name);
+        if (o->result->name)
+                openapi_ref(w, "schemas", o->result->name);
         else
-                write_object(w, o, o->results, o->result_count, 1);
+                write_object(w, o->item, o->result->members, o->result->count, 1);
 }
 
 void
 openapi_arguments(struct json_writer *w, const struct operation *o)
 {
-        write_object(w, o, o->params, o->param_count, 0);
+        write_object(w, NULL, o->params, o->param_count, 0);
 }
 
 void
@@ -493,15 +409,15 @@ write_stream(struct json_writer *w)
 void
 openapi_schemas(struct json_writer *w)
 {
-        json_open_map(w);
-        for (size_t i = 0; i < COUNT(components); i++) {
-                const struct operation *o =
-                        components[i].code == OP_MAX ? NULL : operation(components[i].code);
+        const struct api_type *type;
+        size_t at = 0;
 
-                json_key(w, components[i].name);
-                write_object(w, o, o ? o->results : components[i].members,
-                             o ? o->result_count : components[i].count, 1);
-        }
+        json_open_map(w);
+        while ((type = api_type_next(&at)) != NULL)
+                if (type->name) {
+                        json_key(w, type->name);
+                        write_object(w, NULL, type->members, type->count, 1);
+                }
         json_key(w, "ExecStarted");
         write_pair(w, "The command runs.", "exec", "integer", "pid", "integer", 0);
         json_key(w, "ExecOutput");

@@ -67,7 +67,7 @@ its_facts_are_right(void **state)
                 "{\"name\":\"Idempotency-Key\",\"in\":\"header\",",
                 "{\"name\":\"mode\",\"in\":\"query\",\"required\":false,",
                 "{\"name\":\"path\",\"in\":\"query\",\"required\":true,",
-                "\"truncated\":{\"type\":\"boolean\",",
+                "\"truncated\":{\"description\":\"true: there is more",
         };
         struct json_writer w;
 

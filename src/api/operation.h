@@ -1,8 +1,8 @@
 /*
  * api/operation.h - one table of all operations of the daemon.
  *
- * REST routes, OpenAPI, tools, help and the command line are generated from this table. Both sides
- * check calls against it.
+ * Its rows are in api/operation.def, the records of answers in api/types.def, their fields in
+ * api/fields.def. Both sides check calls against it.
  */
 #ifndef CARREL_API_OPERATION_H
 #define CARREL_API_OPERATION_H
@@ -43,47 +43,13 @@ const struct api_field *api_field(uint16_t tag);
 const struct api_field *api_field_find(const char *name);
 
 enum operation_code {
-        OP_CREATE = 1,
-        OP_CLAIM,
-        OP_GET,
-        OP_LIST,
-        OP_STOP,
-        OP_EXTEND,
-        OP_PAUSE,
-        OP_RESUME,
-        OP_URL,
-        OP_INSTRUCTIONS,
-        OP_EVENT,
-        OP_TASK_BEGIN,
-        OP_TASK_END,
-        OP_EXEC,
-        OP_EXEC_LIST,
-        OP_EXEC_GET,
-        OP_EXEC_ATTACH,
-        OP_EXEC_SIGNAL,
-        OP_EXEC_KILL,
-        OP_FILE_READ,
-        OP_FILE_WRITE,
-        OP_FILE_LIST,
-        OP_FILE_STAT,
-        OP_FILE_MKDIR,
-        OP_FILE_MOVE,
-        OP_FILE_REMOVE,
-        OP_PORT_CONNECT,
-        OP_TOKEN_CREATE,
-        OP_TOKEN_LIST,
-        OP_TOKEN_REVOKE,
-        OP_INFO,
-        OP_WATCH,
-        OP_CALLER,
-        OP_DENIALS,
-        OP_NETWORK,
-        OP_CLIENT_HEARD,
-        OP_VOLUME_CREATE,
-        OP_VOLUME_LIST,
-        OP_VOLUME_REMOVE,
-        OP_LEFT_TAKE,
-        OP_MAX
+#define OPERATION(number, NAME, ...) OP_##NAME = (number),
+#include "api/operation.def"
+#undef OPERATION
+        OP_MAX = 1
+#define OPERATION(...) +1
+#include "api/operation.def"
+#undef OPERATION
 };
 
 enum param_flag {
@@ -118,18 +84,41 @@ enum operation_flag {
         OPERATION_ADMIN = 1u << 5,    /* only for the user that runs the daemon */
         OPERATION_INTERNAL = 1u << 6, /* used by the door itself: has no route */
         OPERATION_IDEMPOTENT = 1u << 7,
+        OPERATION_OUTPUT = 1u << 8, /* REST also answers with the events of an exec */
+        OPERATION_RAW = 1u << 9,    /* REST also answers with raw bytes */
+        OPERATION_FILES =
+                1u << 10, /* its body has files, whose bytes do not pass through the keeper */
 };
+
+/* A record of an answer. */
+struct api_type {
+        const char *name; /* its component in OpenAPI; NULL: none */
+        uint16_t nested;  /* the field whose entries are such records; 0: none */
+        const struct api_param *members;
+        size_t count;
+};
+
+#define TYPE(name, ...) extern const struct api_type api_type_##name;
+#include "api/types.def"
+#undef TYPE
+
+/* Returns all types in order. `*at` starts at 0. NULL at the end. */
+const struct api_type *api_type_next(size_t *at);
+
+/* Returns the type of the entries of this field, or NULL. */
+const struct api_type *api_type_nested(uint16_t tag);
 
 struct operation {
         enum operation_code code;
         const char *name;           /* "create", "exec.start" */
         const char *method, *route; /* "POST", "/v1/sandboxes/{id}/execs" */
+        int status;                 /* of REST, on success */
         unsigned flags;
         const struct api_param *params;
         size_t param_count;
-        const struct api_param *results;
-        size_t result_count;
-        const char *help; /* one sentence */
+        const struct api_type *result; /* NULL: it answers nothing */
+        const struct api_type *item;   /* of FIELD_ITEMS, for a list; else NULL */
+        const char *help;              /* one sentence */
 };
 
 /* Returns the operation with this code or name, or NULL. */

@@ -35,10 +35,39 @@ every_row_names_known_fields_once(void **state)
                         for (size_t j = 0; j < i; j++)
                                 assert_int_not_equal(o->params[i].tag, o->params[j].tag);
                 }
-                for (size_t i = 0; i < o->result_count; i++)
-                        assert_non_null(api_field(o->results[i].tag));
+                assert_in_range(o->code, 1, OP_MAX - 1);
+                assert_int_equal(o->status != 0, o->route != NULL);
+                assert_int_equal(o->status == 204,
+                                 o->route && !o->result && (o->flags & OPERATION_RAW) == 0);
+                assert_true(!o->item || o->result->members[0].tag == FIELD_ITEMS);
         }
         assert_int_equal(count, OP_MAX - 1);
+}
+
+static void
+every_type_has_known_members_once(void **state)
+{
+        const struct api_type *type;
+        size_t at = 0, count = 0;
+
+        while ((type = api_type_next(&at)) != NULL) {
+                count++;
+                if (type->nested != 0) {
+                        assert_int_equal(api_field(type->nested)->type, FIELD_TYPE_NESTED);
+                        assert_ptr_equal(api_type_nested(type->nested), type);
+                }
+                for (size_t i = 0; i < type->count; i++) {
+                        uint16_t tag = type->members[i].tag;
+
+                        assert_non_null(api_field(tag));
+                        if (api_field(tag)->type == FIELD_TYPE_NESTED && tag != FIELD_ITEMS)
+                                assert_non_null(api_type_nested(tag));
+                        for (size_t j = 0; j < i; j++)
+                                assert_int_not_equal(tag, type->members[j].tag);
+                }
+        }
+        assert_true(count > 10);
+        assert_null(api_type_nested(0));
 }
 
 /* A number without an upper bound could overflow when it is added or multiplied. */
@@ -170,6 +199,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_row_names_known_fields_once),
+                cmocka_unit_test(every_type_has_known_members_once),
                 cmocka_unit_test(every_number_of_a_call_has_both_ends),
                 cmocka_unit_test(calls_are_held_to_their_row),
                 cmocka_unit_test(errors_travel),

@@ -66,11 +66,11 @@ print_results(struct doc_table *sheet, const struct operation *o)
 {
         char line[LINE_MAX_LEN * 2] = "Answer:";
 
-        if (o->result_count == 0)
+        if (!o->result)
                 return;
-        for (size_t i = 0; i < o->result_count; i++)
+        for (size_t i = 0; i < o->result->count; i++)
                 (void)snprintf(line + strlen(line), sizeof line - strlen(line), "%s `%s`",
-                               i > 0 ? "," : "", api_field(o->results[i].tag)->name);
+                               i > 0 ? "," : "", api_field(o->result->members[i].tag)->name);
         doc_table_paragraph(sheet, line);
 }
 

@@ -211,13 +211,13 @@ one_entry_of_a_list_is_a_list(void **state)
 
         (void)state;
         while ((o = operation_next(&at)) != NULL)
-                for (size_t i = 0; i < o->result_count; i++) {
-                        const struct api_field *f = api_field(o->results[i].tag);
+                for (size_t i = 0; o->result && i < o->result->count; i++) {
+                        const struct api_field *f = api_field(o->result->members[i].tag);
                         struct record_writer w;
                         struct json_writer out;
                         struct record r;
 
-                        if ((o->results[i].flags & PARAM_REPEATED) == 0)
+                        if ((o->result->members[i].flags & PARAM_REPEATED) == 0)
                                 continue;
                         record_init(&w, bytes, sizeof bytes);
                         if (f->type == FIELD_TYPE_NESTED)

@@ -3,6 +3,7 @@
  *
  * Room: codec (deciding). Touches: mem.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -15,13 +16,18 @@ static const struct text_limits metadata_limits = { .bytes_max = 128 * 1024,
                                                     .depth_max = 64,
                                                     .nodes_max = 65536 };
 
-static int
+/* Is it a list in some answer? Then it is one in every record. */
+static bool
 is_list(uint16_t tag)
 {
-        return tag == FIELD_ARGV || tag == FIELD_ENV || tag == FIELD_PORTS ||
-               tag == FIELD_RUNTIMES || tag == FIELD_WARNINGS || tag == FIELD_ITEMS ||
-               tag == FIELD_FILES || tag == FIELD_DENIED || tag == FIELD_LIMITS_REACHED ||
-               tag == FIELD_LEFT_BEHIND;
+        const struct api_type *type;
+        size_t at = 0;
+
+        while ((type = api_type_next(&at)) != NULL)
+                for (size_t i = 0; i < type->count; i++)
+                        if (type->members[i].tag == tag)
+                                return (type->members[i].flags & PARAM_REPEATED) != 0;
+        return false;
 }
 
 /*
@@ -43,8 +49,13 @@ write_json(struct json_writer *w, const char *text, size_t len)
         arena_fini(&arena);
 }
 
+static void write_members(struct json_writer *w, const struct api_type *type,
+                          const struct api_type *item, const struct record *r, int is_base64);
+
+/* `type`: of a nested record; NULL: it is written in its own order. */
 static void
-write_value(struct json_writer *w, const struct record_entry *entry, int is_base64)
+write_value(struct json_writer *w, const struct api_type *type, const struct record_entry *entry,
+            int is_base64)
 {
         struct record inner = { entry->value, entry->len };
 
@@ -66,7 +77,10 @@ write_value(struct json_writer *w, const struct record_entry *entry, int is_base
                 break;
         case RECORD_NESTED:
                 json_open_map(w);
-                codec_write_all(w, &inner, is_base64);
+                if (type)
+                        write_members(w, type, NULL, &inner, is_base64);
+                else
+                        codec_write_all(w, &inner, is_base64);
                 json_close_map(w);
                 break;
         default:
@@ -74,9 +88,9 @@ write_value(struct json_writer *w, const struct record_entry *entry, int is_base
         }
 }
 
-void
-codec_write_list(struct json_writer *w, const char *name, uint16_t tag, const struct record *r,
-                 int is_base64)
+static void
+write_list(struct json_writer *w, const char *name, uint16_t tag, const struct api_type *type,
+           const struct record *r, int is_base64)
 {
         struct record_entry entry;
         size_t at = 0;
@@ -85,8 +99,15 @@ codec_write_list(struct json_writer *w, const char *name, uint16_t tag, const st
         json_open_list(w);
         while (record_next(r, &at, &entry) > 0)
                 if (entry.tag == tag)
-                        write_value(w, &entry, is_base64);
+                        write_value(w, type, &entry, is_base64);
         json_close_list(w);
+}
+
+void
+codec_write_list(struct json_writer *w, const char *name, uint16_t tag, const struct record *r,
+                 int is_base64)
+{
+        write_list(w, name, tag, api_type_nested(tag), r, is_base64);
 }
 
 void
@@ -97,26 +118,31 @@ codec_write_member(struct json_writer *w, const char *name, const struct record_
                 encode_member(w, name, entry->value, entry->len, is_base64);
         } else {
                 json_key(w, name);
-                write_value(w, entry, is_base64);
+                write_value(w, api_type_nested(entry->tag), entry, is_base64);
         }
 }
 
-void
-codec_write(struct json_writer *w, const struct operation *o, const struct record *r, int is_base64)
+/* `item`: the type of FIELD_ITEMS, or NULL. */
+static void
+write_members(struct json_writer *w, const struct api_type *type, const struct api_type *item,
+              const struct record *r, int is_base64)
 {
         struct record_entry entry;
-        int has_bytes = 0;
+        bool has_bytes = false;
 
-        for (size_t i = 0; i < o->result_count; i++) {
-                const struct api_field *f = api_field(o->results[i].tag);
+        for (size_t i = 0; i < type->count; i++) {
+                const struct api_param *p = &type->members[i];
+                const struct api_field *f = api_field(p->tag);
+                bool is_there = record_find(r, p->tag, &entry) > 0;
 
-                if ((o->results[i].flags & PARAM_SPARSE) != 0 && !record_find(r, f->tag, &entry))
-                        continue;
-                if ((o->results[i].flags & PARAM_REPEATED) != 0) {
-                        codec_write_list(w, f->name, f->tag, r, is_base64);
-                } else if (record_find(r, f->tag, &entry)) {
+                if ((p->flags & PARAM_REPEATED) != 0) {
+                        if (is_there || (p->flags & PARAM_SPARSE) == 0)
+                                write_list(w, f->name, p->tag,
+                                           p->tag == FIELD_ITEMS ? item : api_type_nested(p->tag),
+                                           r, is_base64);
+                } else if (is_there) {
                         codec_write_member(w, f->name, &entry, is_base64);
-                        has_bytes |= entry.type == RECORD_BYTES;
+                        has_bytes = has_bytes || entry.type == RECORD_BYTES;
                 }
         }
         if (has_bytes && is_base64)
@@ -124,30 +150,22 @@ codec_write(struct json_writer *w, const struct operation *o, const struct recor
 }
 
 void
+codec_write(struct json_writer *w, const struct operation *o, const struct record *r, int is_base64)
+{
+        if (o->result)
+                write_members(w, o->result, o->item, r, is_base64);
+}
+
+void
 codec_write_items(struct json_writer *w, const struct operation *o, const struct record *r,
                   int is_base64)
 {
-        /* An item of a list has the members that the operation for one item returns. */
-        const struct operation *one = o->code == OP_LIST          ? operation(OP_GET)
-                                      : o->code == OP_EXEC_LIST   ? operation(OP_EXEC_GET)
-                                      : o->code == OP_TOKEN_LIST  ? operation(OP_TOKEN_CREATE)
-                                      : o->code == OP_VOLUME_LIST ? operation(OP_VOLUME_CREATE)
-                                                                  : NULL;
         struct record_entry entry;
         size_t at = 0;
 
-        while (record_next(r, &at, &entry) > 0) {
-                struct record inner = { entry.value, entry.len };
-
-                if (entry.tag != FIELD_ITEMS || entry.type != RECORD_NESTED)
-                        continue;
-                json_open_map(w);
-                if (one)
-                        codec_write(w, one, &inner, is_base64);
-                else
-                        codec_write_all(w, &inner, is_base64);
-                json_close_map(w);
-        }
+        while (record_next(r, &at, &entry) > 0)
+                if (entry.tag == FIELD_ITEMS && entry.type == RECORD_NESTED)
+                        write_value(w, o->item, &entry, is_base64);
 }
 
 void

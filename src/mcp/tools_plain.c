@@ -12,17 +12,11 @@
 static void
 answer_fields(struct mcp_request *r, const struct record *fields)
 {
-        struct record_entry entry;
         struct json_writer w;
 
         json_init(&w, false);
         json_open_map(&w);
-        codec_write_all(&w, fields, 0);
-        if (r->tool->op == OP_LIST && !record_find(fields, FIELD_ITEMS, &entry)) {
-                json_key(&w, "items");
-                json_open_list(&w);
-                json_close_list(&w);
-        }
+        codec_write(&w, operation(r->tool->op), fields, 0);
         json_close_map(&w);
         request_structured(r, &w, false);
 }

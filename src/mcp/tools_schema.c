@@ -154,11 +154,14 @@ static const struct api_param read_gives[] = {
 void
 tools_output_schema(struct json_writer *w, const struct tool *t)
 {
-        const struct operation *o = operation(t->op);
-        const struct api_param *gives = t->op == OP_FILE_READ ? read_gives : o->results;
-        size_t count =
-                t->op == OP_FILE_READ ? sizeof read_gives / sizeof *read_gives : o->result_count;
+        const struct api_type *result = operation(t->op)->result;
+        const struct api_param *gives = result ? result->members : NULL;
+        size_t count = result ? result->count : 0;
 
+        if (t->op == OP_FILE_READ) {
+                gives = read_gives;
+                count = sizeof read_gives / sizeof *read_gives;
+        }
         open_schema(w);
         for (size_t i = 0; i < count; i++)
                 write_property(w, api_field(gives[i].tag)->name, &gives[i]);

@@ -370,7 +370,8 @@ test_list_shows_its_own(void **state)
         }
         say(&w, CALL(1, "sandbox_list", "{}"));
         reply(last(&w, OP_LIST), &items);
-        expect_part(&w, "\"structuredContent\":{\"items\":[{\"id\":\"0123\",\"name\":\"box\"}]}");
+        expect_part(&w, "\"structuredContent\":{\"items\":[{\"id\":\"0123\",\"name\":\"box\","
+                        "\"ports\":[],\"warnings\":[]}]}");
         w.ask.flags = MCP_MANAGE;
         say(&w, CALL(1, "sandbox_list", "{}"));
         reply(last(&w, OP_LIST), &items);

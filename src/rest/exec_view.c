@@ -258,7 +258,7 @@ write_known(struct json_writer *w, uint16_t tag, const char *name, struct exec_v
 static void
 write_view(struct json_writer *w, struct exec_view *v, struct holes *holes, int is_base64)
 {
-        const struct operation *o = operation(OP_EXEC);
+        const struct api_type *all = &api_type_exec;
         struct record reply = { v->reply, v->reply ? v->reply_len : 0 };
         struct record_entry entry;
 
@@ -267,15 +267,15 @@ write_view(struct json_writer *w, struct exec_view *v, struct holes *holes, int 
         if (v->streams[0].is_broken || v->streams[1].is_broken)
                 w->is_broken = true;
         json_open_map(w);
-        for (size_t i = 0; i < o->result_count; i++) {
-                const struct api_field *f = api_field(o->results[i].tag);
+        for (size_t i = 0; i < all->count; i++) {
+                const struct api_field *f = api_field(all->members[i].tag);
                 int is_output = f->tag == FIELD_STDOUT || f->tag == FIELD_STDERR ||
                                 f->tag == FIELD_STDOUT_OFFSET || f->tag == FIELD_STDERR_OFFSET;
 
                 if (write_known(w, f->tag, f->name, v, holes, is_base64) ||
                     (is_output && !v->has_output) || !record_find(&reply, f->tag, &entry))
                         continue;
-                if ((o->results[i].flags & PARAM_REPEATED) != 0)
+                if ((all->members[i].flags & PARAM_REPEATED) != 0)
                         codec_write_list(w, f->name, f->tag, &reply, is_base64);
                 else
                         codec_write_member(w, f->name, &entry, is_base64);

@@ -24,24 +24,16 @@ struct asked {
         int is_base64, has_items;
 };
 
-static int
-status_of(const struct operation *o)
-{
-        if (o->result_count == 0)
-                return 204;
-        return o->code == OP_CREATE || o->code == OP_CLAIM || o->code == OP_TOKEN_CREATE ? 201
-                                                                                         : 200;
-}
-
 /* The last reply holds the members of a list answer that are not items. */
 static void
 end_items(struct asked *a, const struct record *fields)
 {
+        const struct api_type *all = a->operation->result;
         struct record_entry entry;
 
         json_close_list(&a->w);
-        for (size_t i = 1; i < a->operation->result_count; i++)
-                if (record_find(fields, a->operation->results[i].tag, &entry))
+        for (size_t i = 1; i < all->count; i++)
+                if (record_find(fields, all->members[i].tag, &entry))
                         codec_write_member(&a->w, api_field(entry.tag)->name, &entry, a->is_base64);
 }
 
@@ -53,7 +45,7 @@ answered(struct keeper_call *c, const struct keeper_reply *r)
 
         if (r->error) {
                 exchange_fail(a->x, r->error);
-        } else if (status_of(a->operation) == 204) {
+        } else if (a->operation->status == 204) {
                 exchange_answer(a->x, 204, NULL, NULL, 0);
         } else {
                 if (a->has_items)
@@ -72,7 +64,7 @@ answered(struct keeper_call *c, const struct keeper_reply *r)
                 if (a->has_items)
                         end_items(a, &r->fields);
                 json_close_map(&a->w);
-                exchange_json(a->x, status_of(a->operation), &a->w);
+                exchange_json(a->x, a->operation->status, &a->w);
         }
         if (!r->is_last)
                 return;
@@ -97,8 +89,7 @@ rest_call(struct exchange *x, const struct route *r)
         a->x = x;
         a->operation = r->operation;
         a->is_base64 = ask_base64(x);
-        a->has_items =
-                r->operation->result_count > 0 && r->operation->results[0].tag == FIELD_ITEMS;
+        a->has_items = r->operation->item != NULL;
         json_init(&a->w, false);
         exchange_hold(x, &answered_anyway, a);
         if (ask(x, r, r->operation, names, &a->call, &e) < 0) {

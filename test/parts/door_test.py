@@ -20,10 +20,10 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import door_rig
-from box_rig import PATIENCE, TREE, check, end, read_until, whole_answer
+from box_rig import PATIENCE, check, end, read_until, whole_answer
 from test_clock import Clock
 from door_rig import Channel, Door, Refuse, events, need_door, parse_answer
-from wire import (C_FAILED as FAILED, C_RESIZE as RESIZE, C_STDERR as STDERR, C_STDIN_END as STDIN_END, C_STDOUT as STDOUT, end_frame, frame,
+from wire import (C_FAILED as FAILED, C_RESIZE as RESIZE, C_STDERR as STDERR, C_STDIN_END as STDIN_END, C_STDOUT as STDOUT, ROWS, end_frame, frame,
                   started_frame)
 
 need_door()
@@ -71,22 +71,20 @@ def code(answer):
 # -- asking and answering -----------------------------------------------------------------------------------------------
 
 def routes(door):
-    with open(os.path.join(TREE, "src/api/operation.c"), encoding="utf-8") as f:
-        rows = re.findall(r'\{ (OP_\w+), "([\w.]+)", "(\w+)", "([^"]+)"', f.read())
-    bodies = {"OP_EXTEND": {"duration_ms": 5}, "OP_EVENT": {"event": "e"}, "OP_TASK_BEGIN": {"task": "t", "timeout_ms": 5}, "OP_EXEC": {"argv": ["true"]},
-              "OP_EXEC_SIGNAL": {"signal": 15}, "OP_FILE_WRITE": {"files": [{"path": "a", "content": "b"}]}, "OP_FILE_MKDIR": {"path": "a"},
-              "OP_FILE_MOVE": {"path": "a", "target": "b"}, "OP_CREATE": {}, "OP_CLAIM": {}, "OP_TOKEN_CREATE": {}, "OP_NETWORK": {"egress": ["a.example"]},
-              "OP_VOLUME_CREATE": {"name": "v"}}
-    queries = {"OP_FILE_READ": "?path=a", "OP_FILE_LIST": "?path=a", "OP_FILE_STAT": "?path=a", "OP_FILE_REMOVE": "?path=a"}
+    bodies = {"EXTEND": {"duration_ms": 5}, "EVENT": {"event": "e"}, "TASK_BEGIN": {"task": "t", "timeout_ms": 5}, "EXEC": {"argv": ["true"]},
+              "EXEC_SIGNAL": {"signal": 15}, "FILE_WRITE": {"files": [{"path": "a", "content": "b"}]}, "FILE_MKDIR": {"path": "a"},
+              "FILE_MOVE": {"path": "a", "target": "b"}, "CREATE": {}, "CLAIM": {}, "TOKEN_CREATE": {}, "NETWORK": {"egress": ["a.example"]},
+              "VOLUME_CREATE": {"name": "v"}}
+    queries = {"FILE_READ": "?path=a", "FILE_LIST": "?path=a", "FILE_STAT": "?path=a", "FILE_REMOVE": "?path=a"}
     wrong = []
-    for op, _, method, route in rows:
+    for op, _, method, route in ROWS:
         target = route.replace("{id}", "box").replace("{exec}", "7").replace("{port}", "80").replace("{task}", "t").replace("{name}", "v") + queries.get(op, "")
         before = len(door.keeper.calls)
         got = door.ask(method, target, bodies.get(op))
         calls = [c["op"] for c in door.keeper.calls[before:]]
-        if calls != [op[3:]] or code(got) != "sandbox_not_found" or got[0] != 404:
+        if calls != [op] or code(got) != "sandbox_not_found" or got[0] != 404:
             wrong.append((method, target, calls, got))
-    check("every route of the table (%d) asks the keeper for its operation, once" % len(rows), not wrong and len(rows) > 25, *wrong)
+    check("every route of the table (%d) asks the keeper for its operation, once" % len(ROWS), not wrong and len(ROWS) > 25, *wrong)
 
 
 def bodies(door):

@@ -41,8 +41,10 @@ MAGIC = 0x4C525243
 VERSION = int(re.search(r"WIRE_VERSION = (\d+)", source("src/wire/message.h")).group(1))
 FIELDS = {name: (int(tag), TYPES[kind]) for tag, name, kind in re.findall(r'FIELD\((\d+),\s*\w+,\s*"(\w+)",\s*(\w+)', source("src/api/fields.def"))}
 NAMES = {tag: name for name, (tag, _) in FIELDS.items()}
-CODES = enumeration("src/api/operation.h", "operation_code", "OP_")
-OPS = {name: CODES[code] for code, name in re.findall(r'\{ OP_(\w+), "([\w.]+)"', source("src/api/operation.c"))}
+# (name of the constant, name, method, route) of each operation that has a route, and the number of each by its name
+ROWS = re.findall(r'OPERATION\(\d+, (\w+), \w+, "([\w.]+)", "(\w+)",\s+"([^"]+)"', source("src/api/operation.def"))
+CODES = {code: int(number) for number, code in re.findall(r'OPERATION\((\d+), (\w+),', source("src/api/operation.def"))}
+OPS = {name: CODES[code] for code, name in re.findall(r'OPERATION\(\d+, (\w+), \w+, "([\w.]+)"', source("src/api/operation.def"))}
 
 
 def head(kind):
