@@ -33,6 +33,7 @@
 #include "box/state.h"
 #include "box/wall.h"
 #include "outcome/outcome.h"
+#include "wire/command.h"
 
 static const uint32_t UNDECIDED = UINT32_MAX; /* an outcome */
 
@@ -316,23 +317,11 @@ tell(struct exec *x, uint16_t kind)
 static void
 describe(struct exec *x, const struct wire_exec *wire)
 {
-        const char *at = (const char *)(wire + 1), *last = at + wire->strings_len;
+        const char *at = (const char *)(wire + 1);
         size_t len = 0;
 
-        for (uint32_t i = 0; i < wire->argc && at < last; i++, at += strlen(at) + 1)
+        for (uint32_t i = 0; i < wire->argc; i++, at += strlen(at) + 1)
                 len = box_command_add(x->command, len, at);
-}
-
-static int
-is_sound(const void *bytes, size_t len)
-{
-        struct wire_exec wire;
-
-        if (len <= sizeof wire)
-                return 0;
-        memcpy(&wire, bytes, sizeof wire);
-        return wire.strings_len == len - sizeof wire && wire.argc > 0 &&
-               ((const char *)bytes)[len - 1] == '\0';
 }
 
 /* The box's ends are non-blocking; the command's ends are as a program expects them. */
@@ -458,8 +447,8 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
            int take_channel)
 {
         struct exec *x = exec_with_key(b, ask->key);
-        struct wire_exec *wire = bytes;
-        int result = 0;
+        struct wire_exec *wire = bytes, head;
+        int result = wire_command_read(bytes, len, NULL, 0, &head);
 
         if (x) {
                 if (take_channel >= 0)
@@ -467,8 +456,7 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
                                      ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
                 return;
         }
-        x = !is_sound(bytes, len) || (ask->exec != 0 && exec_find(b, ask->exec)) ||
-                            (b->one.is_on && b->execs)
+        x = result < 0 || (ask->exec != 0 && exec_find(b, ask->exec)) || (b->one.is_on && b->execs)
                     ? NULL
                     : exec_add(b);
         if (!x) {

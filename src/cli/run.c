@@ -34,14 +34,11 @@
 extern char **environ;
 
 static int
-make_environment(struct run_way *w, const struct prepare_options *o, struct environment *ret,
+make_environment(struct run_way *w, const struct wire_command *asked, struct environment *ret,
                  struct error *e)
 {
-        struct prepare_command command = { .has_terminal = o->wants_terminal,
-                                           .env = o->env.items,
-                                           .env_count = o->env.count,
+        struct prepare_command command = { .command = asked,
                                            .host = environ,
-                                           .program = o->command[0],
                                            .keeps_all = (w->switched_off & SWITCH_ENV) != 0 };
         struct secret_values *secrets;
         int result;
@@ -135,11 +132,12 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 .start = maker_start,
                 .plan = w->p.plan,
                 .sources = w->p.sources,
-                .argv = (const char *const *)o->command,
-                .argc = o->command_count,
-                .envp = env.items,
-                .cwd = w->p.plan->cwd,
-                .wants_terminal = o->wants_terminal,
+                .command = { { .flags = o->wants_terminal ? WIRE_EXEC_TTY : 0,
+                               .argc = (uint32_t)o->command_count,
+                               .envc = (uint32_t)o->env.count },
+                             (const char *const *)o->command,
+                             o->env.items,
+                             w->p.plan->cwd },
                 .captures = o->is_json,
                 .escapes = !o->is_raw,
                 .in = STDIN_FILENO,
@@ -155,10 +153,11 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
         };
 
         options.timeout_ms = w->limit.ms;
-        if (make_environment(w, o, &env, e) < 0 ||
+        if (make_environment(w, &options.command, &env, e) < 0 ||
             wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options.wall, e) < 0)
                 return -1;
-        options.envc = env.count;
+        options.command.env = env.items;
+        options.command.head.envc = (uint32_t)env.count;
         if (sandbox_run(&options, ret, e) < 0) {
                 host_tool_hint(o->command[0], w->p.rules, e);
                 return -1;

@@ -90,42 +90,21 @@ carrel_exec_free(struct carrel_exec *take_x)
 static void
 write_command(struct record_writer *w, const struct carrel_command *c)
 {
-        static const struct {
-                uint16_t tag;
-                size_t offset;
-        } numbers[] = {
-                { FIELD_TIMEOUT, offsetof(struct carrel_command, timeout_ms) },
-                { FIELD_CPU, offsetof(struct carrel_command, cpu_ms) },
-                { FIELD_KEEP_BYTES, offsetof(struct carrel_command, keep_bytes) },
-                { FIELD_OUTPUT_BYTES, offsetof(struct carrel_command, output_bytes) },
-                { FIELD_WAIT_PORTS_MS, offsetof(struct carrel_command, wait_ports_ms) },
-        };
-        static const struct {
-                uint16_t tag;
-                size_t offset;
-        } flags[] = {
-                { FIELD_STDIN_OPEN, offsetof(struct carrel_command, has_stdin) },
-                { FIELD_TTY, offsetof(struct carrel_command, has_terminal) },
-                { FIELD_BACKGROUND, offsetof(struct carrel_command, is_background) },
-                { FIELD_LOSSLESS, offsetof(struct carrel_command, is_lossless) },
-                { FIELD_KILL_REST, offsetof(struct carrel_command, kills_rest) },
-                { FIELD_WAIT_PORTS, offsetof(struct carrel_command, waits_ports) },
-        };
-
         for (size_t i = 0; i < c->argc; i++)
                 record_text(w, FIELD_ARGV, c->argv[i]);
         record_text(w, FIELD_COMMAND, c->line);
         record_text(w, FIELD_CWD, c->cwd);
         for (size_t i = 0; i < c->env_count; i++)
                 record_text(w, FIELD_ENV, c->env[i]);
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-                if (*(const uint64_t *)(const void *)((const char *)c + numbers[i].offset) > 0)
-                        record_uint(w, numbers[i].tag,
-                                    *(const uint64_t *)(const void *)((const char *)c +
-                                                                      numbers[i].offset));
-        for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-                if (*(const int *)(const void *)((const char *)c + flags[i].offset))
-                        record_bool(w, flags[i].tag, 1);
+#define COMMAND_NUMBER(field, member) \
+        if (c->member > 0)            \
+                record_uint(w, field, c->member);
+#define COMMAND_FLAG(field, member, flag) \
+        if (c->member)                    \
+                record_bool(w, field, 1);
+#include "api/command.def"
+#undef COMMAND_NUMBER
+#undef COMMAND_FLAG
         if (c->has_terminal && c->rows > 0 && c->columns > 0) {
                 record_uint(w, FIELD_ROWS, c->rows);
                 record_uint(w, FIELD_COLUMNS, c->columns);

@@ -34,13 +34,7 @@
 #define SYS_close_range 436
 #endif
 
-enum {
-        STACK_LEN = 64 * 1024,
-        STACK_USUAL = 8 << 20,
-        PATH_ROOM = 4096,
-        FD_LAST = 4096,
-        FLAGS_KNOWN = WIRE_EXEC_TREE * 2 - 1
-};
+enum { STACK_LEN = 64 * 1024, STACK_USUAL = 8 << 20, PATH_ROOM = 4096, FD_LAST = 4096 };
 enum { USUAL_MS = 5 }; /* usual time until a command has executed */
 
 /*
@@ -75,41 +69,17 @@ int
 command_read(const struct wire_message *m, char *body, char **pointers, size_t room,
              struct command *ret)
 {
-        size_t count, used = 0;
-        char *at = body + sizeof ret->head;
+        int result = wire_command_read(body, m->len, pointers, room, &ret->head);
 
-        if (m->len < sizeof ret->head)
-                return -EPROTO;
-        memcpy(&ret->head, body, sizeof ret->head);
-        if (ret->head.strings_len != m->len - sizeof ret->head || ret->head.strings_len == 0 ||
-            at[ret->head.strings_len - 1] != '\0')
-                return -EPROTO;
-        if ((ret->head.flags & ~(uint32_t)FLAGS_KNOWN) != 0)
-                return -EPROTO;
-        count = (size_t)ret->head.argc + ret->head.envc + 1;
-        if (ret->head.argc == 0 || ret->head.argc > COMMAND_STRINGS_MAX ||
-            ret->head.envc > COMMAND_STRINGS_MAX || count + 2 > room)
-                return -E2BIG;
+        if (result < 0)
+                return result;
         ret->argv = pointers;
         ret->envp = pointers + ret->head.argc + 1;
+        ret->cwd = ret->envp[ret->head.envc + 1];
         ret->path = "/usr/local/bin:/usr/bin:/bin";
-        for (size_t i = 0; i < count; i++) {
-                if (used >= ret->head.strings_len)
-                        return -EPROTO;
-                if (i < ret->head.argc)
-                        ret->argv[i] = at + used;
-                else if (i + 1 < count)
-                        ret->envp[i - ret->head.argc] = at + used;
-                else
-                        ret->cwd = at + used;
-                if (i >= ret->head.argc && i + 1 < count && strncmp(at + used, "PATH=", 5) == 0)
-                        ret->path = at + used + 5;
-                used += strlen(at + used) + 1;
-        }
-        if (used != ret->head.strings_len)
-                return -EPROTO;
-        ret->argv[ret->head.argc] = NULL;
-        ret->envp[ret->head.envc] = NULL;
+        for (size_t i = 0; i < ret->head.envc; i++)
+                if (strncmp(ret->envp[i], "PATH=", 5) == 0)
+                        ret->path = ret->envp[i] + 5;
         ret->group = -1;
         return 0;
 }

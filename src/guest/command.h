@@ -7,12 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "wire/message.h"
-
-enum {
-        COMMAND_STRINGS_MAX = 40000
-}; /* number of arguments and environment strings
-    * together */
+#include "wire/command.h"
 
 struct command {
         struct wire_exec head;
@@ -22,10 +17,7 @@ struct command {
         int group;              /* an open cgroup.procs to join, -1 if none */
 };
 
-/*
- * Parses a message into `ret`. Strings stay in `body`; pointers go to `pointers`, which has room
- * for `room` entries. 0 or -EPROTO / -E2BIG.
- */
+/* Reads a message with wire_command_read(), and finds PATH. */
 int command_read(const struct wire_message *m, char *body, char **pointers, size_t room,
                  struct command *ret);
 

@@ -36,7 +36,7 @@ enum {
         STDIO = 3,
         SIGNAL_LAST = 64,
         REAPS_AT_ONCE = 256,
-        POINTERS = 2 * COMMAND_STRINGS_MAX,
+        POINTERS = 2 * WIRE_COMMAND_STRINGS_MAX,
         TRIED_US = 3000,
         DISK_LEFT = 1 << 20 /* bytes */,
         DISK_PART = 32 /* of its size, whichever is less: ext4 accepts no part of a write that does

@@ -43,7 +43,7 @@ struct preforked_mark {
 /* -- the spare itself -------------------------------------------------------------------------- */
 
 static _Alignas(8) char message[WIRE_BODY_MAX]; /* used only in the spare */
-static char *pointers[2 * COMMAND_STRINGS_MAX];
+static char *pointers[2 * WIRE_COMMAND_STRINGS_MAX];
 
 /* Closes all descriptors except 0, 1, 2, the socket and, for a moment, the group. */
 static int

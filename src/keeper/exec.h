@@ -10,25 +10,19 @@
 
 #include "keeper/sandbox.h"
 #include "outcome/time_limit.h"
-#include "wire/message.h"
+#include "wire/command.h"
 
 #define BOX_NO_LIMIT UINT64_MAX
 
 struct exec_request {
         struct wire_box_exec box; /* exec: set when it is sent */
-        uint32_t flags;           /* enum wire_exec_flag */
-        const char *const *argv;
-        size_t argc;
-        const char *const *env;
-        size_t env_count;
-        const char *cwd;
+        /* its environment is what the call adds to that of the sandbox */
+        struct wire_command command;
         /* of the call; NULL: none, as for the guest's own functions */
         const struct secret_values *secrets;
         const void *input;
         size_t input_len;
         bool ends_input;
-        uint16_t rows, columns;
-        uint64_t cpu_seconds;
         struct time_limit time; /* box.timeout_ms, and who set it */
 };
 

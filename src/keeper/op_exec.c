@@ -47,51 +47,6 @@ least(uint64_t a, uint64_t b)
 
 /* -- the message ------------------------------------------------------------------------------- */
 
-static int
-put(unsigned char *out, size_t *at, const char *text, struct error *e)
-{
-        size_t len = strlen(text) + 1;
-
-        if (len > WIRE_BODY_MAX - *at)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", "too_long",
-                               "the command and its environment are longer than %d bytes",
-                               (int)WIRE_BODY_MAX);
-        memcpy(out + *at, text, len);
-        *at += len;
-        return 0;
-}
-
-/*
- * Writes head, request, arguments, environment, directory. Returns the number of bytes, 0 on
- * failure.
- */
-static size_t
-write_exec(unsigned char *out, const struct exec_request *r, const struct environment *env,
-           struct error *e)
-{
-        struct wire_exec head = { .exec = r->box.exec,
-                                  .flags = r->flags,
-                                  .argc = (uint32_t)r->argc,
-                                  .envc = (uint32_t)env->count,
-                                  .rows = r->rows,
-                                  .columns = r->columns,
-                                  .cpu_seconds = r->cpu_seconds };
-        size_t begin = sizeof r->box + sizeof head, at = begin;
-
-        for (size_t i = 0; i < r->argc; i++)
-                if (put(out, &at, r->argv[i], e) < 0)
-                        return 0;
-        for (size_t i = 0; i < env->count; i++)
-                if (put(out, &at, env->items[i], e) < 0)
-                        return 0;
-        if (put(out, &at, r->cwd, e) < 0)
-                return 0;
-        head.strings_len = (uint32_t)(at - begin);
-        memcpy(out, &r->box, sizeof r->box);
-        memcpy(out + sizeof r->box, &head, sizeof head);
-        return at;
-}
-
 static size_t
 count_env(struct store_bytes env)
 {
@@ -120,15 +75,10 @@ make_environment(const struct sandbox *s, const struct exec_request *r, struct a
 {
         const char **items = arena_array(scratch, const char *, count_env(s->row.env) + 1);
         const char *id = arena_copy(scratch, s->id, SHOWN_ID);
-        struct prepare_command command = { .cwd = r->cwd,
-                                           .has_terminal = (r->flags & WIRE_EXEC_TTY) != 0,
-                                           .program = r->argv[0],
-                                           .env = r->env,
-                                           .env_count = r->env_count,
+        struct prepare_command command = { .command = &r->command,
                                            .host = s->keeper->environment,
                                            .secrets = r->secrets,
-                                           .actor = secret_actor(s),
-                                           .is_own = (r->flags & WIRE_EXEC_BUILTIN) != 0 };
+                                           .actor = secret_actor(s) };
 
         if (!items || !id)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
@@ -136,6 +86,26 @@ make_environment(const struct sandbox *s, const struct exec_request *r, struct a
         command.sandbox_env = items;
         command.sandbox_env_count = split_env(s->row.env, items, count_env(s->row.env));
         return prepare_environment(scratch, s->prepared, &command, ret, e);
+}
+
+/* Writes the message into the keeper's buffer. Returns its length, 0 on failure. */
+static size_t
+write_exec(struct keeper *k, const struct exec_request *r, const struct environment *env,
+           struct error *e)
+{
+        struct wire_command command = r->command;
+        size_t len;
+
+        command.env = env->items;
+        command.head.envc = (uint32_t)env->count;
+        len = wire_command_len(&command);
+        if (len > 0)
+                wire_command_write(&command, &r->box, k->plan);
+        else
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, "argv", "too_long",
+                              "the command and its environment are longer than %d bytes",
+                              (int)WIRE_BODY_MAX);
+        return len;
 }
 
 /* -- sending it to the box --------------------------------------------------------------------- */
@@ -163,8 +133,8 @@ describe(const struct exec_request *r, struct wire_box_listed *l)
 {
         size_t len = 0;
 
-        for (size_t i = 0; i < r->argc; i++)
-                len = box_command_add(l->command, len, r->argv[i]);
+        for (size_t i = 0; i < r->command.head.argc; i++)
+                len = box_command_add(l->command, len, r->command.argv[i]);
 }
 
 static void
@@ -196,7 +166,7 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         r->box.exec =
                 (r->box.flags & BOX_EXEC_QUIET) != 0 ? ++s->box->last_quiet : ++s->box->last_exec;
         if (sandbox_judge(s, e) == 0 && make_environment(s, r, &scratch, &env, e) == 0)
-                len = write_exec(k->plan, r, &env, e);
+                len = write_exec(k, r, &env, e);
         if (len > 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
                 ours = pair[0];
                 result = send_input(ours, r, e);
@@ -230,17 +200,17 @@ read_words(const struct record *r, struct exec_request *ret, const char **argv, 
         struct record_entry entry;
         size_t at = 0;
 
-        ret->argv = argv;
-        ret->env = env;
+        ret->command.argv = argv;
+        ret->command.env = env;
         while (record_next(r, &at, &entry) > 0) {
-                if (entry.tag == FIELD_ARGV && ret->argc == ARGV_MAX) {
+                if (entry.tag == FIELD_ARGV && ret->command.head.argc == ARGV_MAX) {
                         (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "argv", NULL,
                                       "a command has at most %d words", ARGV_MAX);
                         return error_hint(e, "Give a long list through standard input or a file: "
                                              "xargs, find -exec, @file."),
                                -1;
                 }
-                if (entry.tag == FIELD_ENV && ret->env_count == ENVIRONMENT_MAX) {
+                if (entry.tag == FIELD_ENV && ret->command.head.envc == ENVIRONMENT_MAX) {
                         (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "env", NULL,
                                       "a command has at most %d names in its environment",
                                       ENVIRONMENT_MAX);
@@ -250,9 +220,9 @@ read_words(const struct record *r, struct exec_request *ret, const char **argv, 
                                -1;
                 }
                 if (entry.tag == FIELD_ARGV) {
-                        argv[ret->argc++] = entry.value;
+                        argv[ret->command.head.argc++] = entry.value;
                 } else if (entry.tag == FIELD_ENV) {
-                        env[ret->env_count++] = entry.value;
+                        env[ret->command.head.envc++] = entry.value;
                 } else if (entry.tag == FIELD_INPUT) {
                         ret->input = entry.value;
                         ret->input_len = entry.len;
@@ -267,7 +237,7 @@ choose_command(const struct sandbox *s, const struct record *r, struct exec_requ
 {
         const char *command = record_get_text(r, FIELD_COMMAND, NULL);
 
-        if (command && q->argc > 0)
+        if (command && q->command.head.argc > 0)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "command", "both",
                                "a call has either argv or command");
         if (command) {
@@ -275,12 +245,12 @@ choose_command(const struct sandbox *s, const struct record *r, struct exec_requ
                 argv[0] = s->prepared->spec->shell;
                 argv[1] = "-c";
                 argv[2] = command;
-                q->argc = 3;
+                q->command.head.argc = 3;
         }
-        if (q->argc == 0 || argv[0][0] == '\0')
+        if (q->command.head.argc == 0 || argv[0][0] == '\0')
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", "missing",
-                               q->argc == 0 ? "there is no command to run"
-                                            : "the command's name is empty");
+                               q->command.head.argc == 0 ? "there is no command to run"
+                                                         : "the command's name is empty");
         return 0;
 }
 
@@ -324,32 +294,27 @@ choose_limits(const struct sandbox *s, const struct record *r, struct exec_reque
                                     record_get_uint(r, FIELD_OUTPUT_BYTES, BOX_NO_LIMIT));
         q->box.keep_bytes = record_get_uint(r, FIELD_KEEP_BYTES, 0);
         if (s->prepared->cpu == PLAN_CPU_RLIMIT && q->box.cpu_ms != BOX_NO_LIMIT)
-                q->cpu_seconds = (q->box.cpu_ms + 999) / 1000;
+                q->command.head.cpu_seconds = (q->box.cpu_ms + 999) / 1000;
 }
 
 static void
 choose_flags(const struct record *r, struct exec_request *q)
 {
-        static const struct {
-                uint16_t tag;
-                uint32_t flag;
-        } flags[] = {
-                { FIELD_BACKGROUND, BOX_EXEC_BACKGROUND },
-                { FIELD_LOSSLESS, BOX_EXEC_LOSSLESS },
-                { FIELD_KILL_REST, BOX_EXEC_KILL_REST },
-        };
         bool keeps_open = record_get_bool(r, FIELD_STDIN_OPEN, 0),
              is_tty = record_get_bool(r, FIELD_TTY, 0);
 
-        for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-                q->box.flags |= record_get_bool(r, flags[i].tag, 0) ? flags[i].flag : 0;
+#define COMMAND_NUMBER(field, member)
+#define COMMAND_FLAG(field, member, flag) q->box.flags |= record_get_bool(r, field, 0) ? flag : 0;
+#include "api/command.def"
+#undef COMMAND_NUMBER
+#undef COMMAND_FLAG
         if (is_tty)
-                q->flags |= WIRE_EXEC_TTY;
+                q->command.head.flags |= WIRE_EXEC_TTY;
         else if (!keeps_open && !q->input)
                 q->box.flags |= BOX_EXEC_NO_STDIN;
         q->ends_input = q->input != NULL && !keeps_open && !is_tty;
-        q->rows = (uint16_t)record_get_uint(r, FIELD_ROWS, 0);
-        q->columns = (uint16_t)record_get_uint(r, FIELD_COLUMNS, 0);
+        q->command.head.rows = (uint16_t)record_get_uint(r, FIELD_ROWS, 0);
+        q->command.head.columns = (uint16_t)record_get_uint(r, FIELD_COLUMNS, 0);
         (void)memccpy(q->box.key, record_get_text(r, FIELD_KEY, ""), '\0', sizeof q->box.key - 1);
 }
 
@@ -367,9 +332,9 @@ choose_directory(const struct sandbox *s, const struct record *r, struct exec_re
         while (asked[0] == '.' && asked[1] == '/')
                 asked += 2 + strspn(asked + 2, "/");
         len = snprintf(joined, sizeof joined, "%s/%s", own[1] == '\0' ? "" : own, asked);
-        q->cwd = asked[0] == '/'                               ? asked
-                 : asked[0] == '\0' || strcmp(asked, ".") == 0 ? own
-                                                               : joined;
+        q->command.cwd = asked[0] == '/'                               ? asked
+                         : asked[0] == '\0' || strcmp(asked, ".") == 0 ? own
+                                                                       : joined;
         return (size_t)len < sizeof joined
                        ? 0
                        : fail_at(e, ERROR_INVALID_ARGUMENT, "cwd", "too_long",
@@ -481,7 +446,7 @@ check_beginning(const struct sandbox *s, const struct record *r, const struct wi
 {
         const char **argv = malloc((ARGV_MAX + ENVIRONMENT_MAX) * sizeof *argv);
         struct wire_box_listed asked = { 0 };
-        struct exec_request q = { .argc = 0 };
+        struct exec_request q = { .input_len = 0 };
         int result = argv ? read_words(r, &q, argv, argv + ARGV_MAX, e)
                           : fail(e, ERROR_NO_MEMORY, "no memory for a command");
 

@@ -33,9 +33,10 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
 {
         struct sandbox *s = registry_of_call(c, e);
         bool takes_input = strcmp(w->argv[0], "write") == 0;
-        struct exec_request q = {
-                .flags = WIRE_EXEC_BUILTIN, .argv = w->argv, .argc = w->argc, .cwd = "/"
-        };
+        struct exec_request q = { .command = { .head = { .flags = WIRE_EXEC_BUILTIN,
+                                                         .argc = (uint32_t)w->argc },
+                                               .argv = w->argv,
+                                               .cwd = "/" } };
         struct record_writer reply;
         enum call_state state;
         int channel = -1;
@@ -50,7 +51,7 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
         if (state != CALL_DONE)
                 return state;
         if (s->prepared->cwd)
-                q.cwd = s->prepared->cwd;
+                q.command.cwd = s->prepared->cwd;
         q.box = (struct wire_box_exec){ .flags = BOX_EXEC_QUIET | BOX_EXEC_LOSSLESS |
                                                  (takes_input ? 0u : BOX_EXEC_NO_STDIN),
                                         .deadline_ms = BOX_NO_LIMIT,

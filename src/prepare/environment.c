@@ -26,16 +26,17 @@ join(struct arena *arena, const struct prepare_command *c, struct environment_re
      struct error *e)
 {
         const char **all =
-                arena_array(arena, const char *, c->sandbox_env_count + c->env_count + 1);
+                arena_array(arena, const char *, c->sandbox_env_count + c->command->head.envc + 1);
 
         if (!all)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
         if (c->sandbox_env_count > 0)
                 memcpy(all, c->sandbox_env, sizeof *all * c->sandbox_env_count);
-        if (c->env_count > 0)
-                memcpy(all + c->sandbox_env_count, c->env, sizeof *all * c->env_count);
+        if (c->command->head.envc > 0)
+                memcpy(all + c->sandbox_env_count, c->command->env,
+                       sizeof *all * c->command->head.envc);
         request->extra = all;
-        request->extra_count = c->sandbox_env_count + c->env_count;
+        request->extra_count = c->sandbox_env_count + c->command->head.envc;
         return 0;
 }
 
@@ -43,16 +44,17 @@ int
 prepare_environment(struct arena *arena, const struct prepared *p,
                     const struct prepare_command *command, struct environment *ret, struct error *e)
 {
+        const struct wire_command *c = command->command;
         struct host_rules rules = *p->rules;
         struct environment_request request = { .spec = p->spec,
                                                .rules = &rules,
                                                .secrets = command->secrets,
-                                               .cwd = command->cwd ? command->cwd : p->cwd,
+                                               .cwd = c->cwd ? c->cwd : p->cwd,
                                                .first_path = p->runtime ? PLAN_RUNTIME_DIR : NULL,
-                                               .has_terminal = command->has_terminal,
+                                               .has_terminal = (c->head.flags & WIRE_EXEC_TTY) != 0,
                                                .name = command->name,
-                                               .program = command->program,
-                                               .is_own = command->is_own,
+                                               .program = c->argv[0],
+                                               .is_own = (c->head.flags & WIRE_EXEC_BUILTIN) != 0,
                                                .host = command->host,
                                                .keeps_all = command->keeps_all };
 

@@ -25,6 +25,7 @@
 #include "secret/bind.h"
 #include "spec/provider.h"
 #include "spec/spec.h"
+#include "wire/command.h"
 
 #define PREPARE_UID_ANY UINT32_MAX
 
@@ -142,21 +143,16 @@ void prepared_release(struct prepared *p);
 void prepared_fini(struct prepared *p);
 
 struct prepare_command { /* the inputs of one command, beside its sandbox */
-        const char *cwd; /* absolute and inside, or NULL: the sandbox's directory */
-        bool has_terminal;
-        /* of the sandbox and of the command, for a shell's prompt at a terminal; each may be
-         * NULL */
-        const char *name, *program;
+        /* what it executes: its environment is NAME=value that override the others; cwd NULL: the
+         * sandbox's directory; a function of the guest (WIRE_EXEC_BUILTIN) receives no secrets */
+        const struct wire_command *command;
+        const char *name; /* of the sandbox, for a shell's prompt at a terminal; may be NULL */
         const char *const *sandbox_env;
         size_t sandbox_env_count; /* NAME=value of create */
-        /* NAME=value of this command; overrides the others */
-        const char *const *env;
-        size_t env_count;
         /* the operator's environment: variables that the manifest may pass through, LANG, TERM */
         char *const *host;
         const struct secret_values *secrets; /* fetched for this command; NULL: none */
         const char *actor;                   /* as in struct prepare_request */
-        bool is_own;                         /* a function of the guest: receives no secrets */
         bool keeps_all;                      /* tests only: passes everything of `host` */
 };
 

@@ -218,7 +218,9 @@ static void
 a_template_is_brought_in(void **state)
 {
         static const char name[] = PLAN_RUNTIME_DIR "/node";
-        struct prepare_command command = { .sandbox_env_count = 0 };
+        static const char *const words[] = { "true" };
+        const struct wire_command asked = { .head.argc = 1, .argv = words };
+        struct prepare_command command = { .command = &asked };
         struct prepare_request r = request();
         struct environment env;
         bool has_link = false;
@@ -255,12 +257,12 @@ the_environment_of_a_command_wins(void **state)
                                  *const of_command[] = { "B=command" };
         static char path[] = "PATH=/host", lang[] = "LANG=C.UTF-8";
         char *host[] = { path, lang, NULL };
-        struct prepare_command command = { .cwd = "/tmp",
-                                           .sandbox_env = of_sandbox,
-                                           .sandbox_env_count = 2,
-                                           .env = of_command,
-                                           .env_count = 1,
-                                           .host = host };
+        const struct wire_command asked = {
+                { .argc = 1, .envc = 1 }, of_sandbox, of_command, "/tmp"
+        };
+        struct prepare_command command = {
+                .command = &asked, .sandbox_env = of_sandbox, .sandbox_env_count = 2, .host = host
+        };
         struct prepare_request r = request();
         struct environment env;
         struct bench b;

@@ -53,7 +53,7 @@ take_terminal(struct session *s, struct wire_message *m)
 {
         int other;
 
-        if (!s->o->wants_terminal || m->fd_count != 1)
+        if (!session_has_terminal(s) || m->fd_count != 1)
                 return;
         (void)stream_set_nonblocking(m->fds[0]);
         other = fcntl(m->fds[0], F_DUPFD_CLOEXEC, 3);
@@ -85,7 +85,8 @@ hear_finished(struct session *s, const struct wire_box_listed *listed)
                 return;
         run_wall_end(s->wall);
         if (listed->state == BOX_EXEC_FAILED) {
-                (void)start_error_read(&e, &listed->failed, s->o->argv[0], s->o->cwd);
+                (void)start_error_read(&e, &listed->failed, s->o->command.argv[0],
+                                       s->o->command.cwd);
                 session_fail(s, &e);
         } else {
                 command_ended(s, &listed->end);
@@ -200,7 +201,7 @@ resize(const struct session *s)
         struct winsize size = { 0 };
 
         terminal_size(s->o->in, &size.ws_row, &size.ws_col);
-        if (s->o->wants_terminal && s->in.to >= 0)
+        if (session_has_terminal(s) && s->in.to >= 0)
                 (void)ioctl(s->in.to, TIOCSWINSZ, &size);
 }
 

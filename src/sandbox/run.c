@@ -110,7 +110,7 @@ move_streams(struct session *s, const struct pollfd *fds)
         (void)stream_move(&s->out, fds + ON_OUT, 2);
         (void)stream_move(&s->err, fds + ON_ERR, 2);
         (void)stream_move(&s->in, fds + ON_IN, 2);
-        if (stream_is_over(&s->in) && s->in.to >= 0 && !s->o->wants_terminal) {
+        if (stream_is_over(&s->in) && s->in.to >= 0 && !session_has_terminal(s)) {
                 (void)close(s->in.to); /* the command reads the end of its input */
                 s->in.to = -1;
         }

@@ -19,6 +19,7 @@
 #include "plan/plan.h"
 #include "sandbox/sources.h"
 #include "spec/spec.h"
+#include "wire/command.h"
 
 /* The lists of network.egress, if it lists anything. Everything is borrowed. */
 struct run_wall_options {
@@ -38,14 +39,11 @@ struct run_options {
         int (*start)(int *ret_socket, pid_t *ret_pid, struct error *e);
         const struct plan *plan;
         const struct sources *sources; /* the plan's, borrowed; NULL: none */
-        const char *const *argv;
-        size_t argc;
-        const char *const *envp;
-        size_t envc;
-        const char *cwd;     /* inside */
-        bool wants_terminal; /* a pseudo-terminal inside; `in` is the caller's terminal */
-        bool captures;       /* keep output for the result instead of passing it on */
-        bool escapes;        /* show control bytes as text if `out` or `err` is a terminal */
+        /* what is executed; with WIRE_EXEC_TTY at a pseudo-terminal inside, and `in` is the
+         * caller's terminal. Its size and limits are added */
+        struct wire_command command;
+        bool captures;    /* keep output for the result instead of passing it on */
+        bool escapes;     /* show control bytes as text if `out` or `err` is a terminal */
         int in, out, err; /* the caller's, borrowed; not passed into the box. in -1: empty input */
         uint64_t timeout_ms;   /* SPEC_UNSET: none */
         uint64_t cpu_ms;       /* SPEC_UNSET: none */

@@ -227,11 +227,7 @@ options(void)
         plan.cpu = PLAN_CPU_GROUP;
         return (struct run_options){ .start = fake_start,
                                      .plan = &plan,
-                                     .argv = argv,
-                                     .argc = 2,
-                                     .envp = envp,
-                                     .envc = 1,
-                                     .cwd = "/",
+                                     .command = { { .argc = 2, .envc = 1 }, argv, envp, "/" },
                                      .captures = true,
                                      .in = -1,
                                      .out = -1,
@@ -475,11 +471,11 @@ refuses_what_no_box_could_receive(void **state)
         (void)state;
         memset(huge, 'x', WIRE_BODY_MAX);
         fake_play(&script);
-        o.argc = 0;
+        o.command.head.argc = 0;
         assert_int_equal(sandbox_run(&o, &r, &e), -1);
         assert_int_equal(e.code, ERROR_INVALID_ARGUMENT);
-        o.argc = 1;
-        o.argv = words_huge;
+        o.command.head.argc = 1;
+        o.command.argv = words_huge;
         assert_int_equal(sandbox_run(&o, &r, &e), -1);
         assert_int_equal(e.code, ERROR_INVALID_ARGUMENT);
         assert_int_equal(record->starts, 0);

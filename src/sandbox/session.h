@@ -40,6 +40,12 @@ struct session {
 /* The time `span` milliseconds after `start` (SPEC_UNSET: never). */
 uint64_t session_after(uint64_t start, uint64_t span);
 
+static inline bool
+session_has_terminal(const struct session *s)
+{
+        return (s->o->command.head.flags & WIRE_EXEC_TTY) != 0;
+}
+
 /* Is standard input our terminal, and is another job in the foreground there? */
 bool session_is_in_background(const struct session *s);
 

@@ -15,46 +15,20 @@
 #include "sandbox/begin.h"
 #include "sandbox/session.h"
 #include "spec/spec.h"
+#include "wire/command.h"
 #include "wire/message.h"
 
-enum {
-        PIPE_LEN = 1 << 20,
-        /* bytes of a command's strings */
-        COMMAND_MAX = WIRE_BODY_MAX - sizeof(struct wire_box_exec) - sizeof(struct wire_exec)
-};
-
-static size_t
-strings_len(const struct run_options *o)
-{
-        size_t len = strlen(o->cwd) + 1;
-
-        for (size_t i = 0; i < o->argc; i++)
-                len += strlen(o->argv[i]) + 1;
-        for (size_t i = 0; i < o->envc; i++)
-                len += strlen(o->envp[i]) + 1;
-        return len;
-}
-
-static char *
-put(char *at, const char *text)
-{
-        size_t len = strlen(text) + 1;
-
-        memcpy(at, text, len);
-        return at + len;
-}
+enum { PIPE_LEN = 1 << 20 };
 
 static int
-check_command(const struct run_options *o, struct error *e)
+check_command(const struct wire_command *c, struct error *e)
 {
-        size_t len = strings_len(o);
-
-        if (o->argc == 0 || len > COMMAND_MAX)
+        if (c->head.argc == 0)
+                return fail(e, ERROR_INVALID_ARGUMENT, "there is no command");
+        if (wire_command_len(c) == 0)
                 return fail(e, ERROR_INVALID_ARGUMENT,
-                            o->argc == 0 ? "there is no command"
-                                         : "the command and its environment are too long: %zu "
-                                           "bytes, at most %zu",
-                            len, (size_t)COMMAND_MAX);
+                            "the command and its environment are longer than %d bytes",
+                            (int)WIRE_BODY_MAX);
         return 0;
 }
 
@@ -62,42 +36,29 @@ static int
 send_exec(struct session *s, const int *stdio, struct error *e)
 {
         const struct run_options *o = s->o;
-        size_t len = strings_len(o);
+        struct wire_command command = o->command;
+        size_t len = wire_command_len(&command);
         struct wire_box_exec ask = { .exec = SESSION_EXEC,
                                      .deadline_ms = session_after(s->started, o->timeout_ms),
                                      .timeout_ms = UINT64_MAX,
                                      .cpu_ms = o->plan->cpu == PLAN_CPU_GROUP ? o->cpu_ms
                                                                               : SPEC_UNSET,
                                      .output_bytes = UINT64_MAX };
-        struct wire_exec head = { .exec = SESSION_EXEC,
-                                  .flags = o->wants_terminal ? WIRE_EXEC_TTY : 0u,
-                                  .argc = (uint32_t)o->argc,
-                                  .envc = (uint32_t)o->envc,
-                                  .strings_len = (uint32_t)len };
-        char *body, *at;
+        void *body = malloc(len);
         int result;
 
         if ((o->switched_off & SWITCH_RESET) != 0)
-                head.skip_resets |= WIRE_RESET_SIGNALS;
+                command.head.skip_resets |= WIRE_RESET_SIGNALS;
         if ((o->switched_off & SWITCH_CLOSE_FDS) != 0)
-                head.skip_resets |= WIRE_RESET_FDS;
+                command.head.skip_resets |= WIRE_RESET_FDS;
         if (o->plan->cpu == PLAN_CPU_RLIMIT && o->cpu_ms != SPEC_UNSET)
-                head.cpu_seconds = (o->cpu_ms + 999) / 1000;
-        terminal_size(o->in, &head.rows, &head.columns);
-        body = malloc(sizeof ask + sizeof head + len);
+                command.head.cpu_seconds = (o->cpu_ms + 999) / 1000;
+        terminal_size(o->in, &command.head.rows, &command.head.columns);
         if (!body)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the command");
-        memcpy(body, &ask, sizeof ask);
-        memcpy(body + sizeof ask, &head, sizeof head);
-        at = body + sizeof ask + sizeof head;
-        for (size_t i = 0; i < o->argc; i++)
-                at = put(at, o->argv[i]);
-        for (size_t i = 0; i < o->envc; i++)
-                at = put(at, o->envp[i]);
-        at = put(at, o->cwd);
-        len = (size_t)(at - body);
+        wire_command_write(&command, &ask, body);
         result = wire_send_in_time(s->box, WIRE_BOX_EXEC, body, len, stdio,
-                                   o->wants_terminal ? 0 : 3);
+                                   session_has_terminal(s) ? 0 : 3);
         explicit_bzero(body, len); /* the environment may hold secrets */
         free(body);
         if (result == -EPIPE) /* the box has ended already: it has said why */
@@ -178,9 +139,9 @@ session_start(struct session *s, struct error *e)
         int pipes[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
         int result;
 
-        if (check_command(s->o, e) < 0 || run_wall_new(&s->wall, s->o->wall, e) < 0)
+        if (check_command(&s->o->command, e) < 0 || run_wall_new(&s->wall, s->o->wall, e) < 0)
                 return -1;
-        result = s->o->wants_terminal ? 0 : open_pipes(pipes, e);
+        result = session_has_terminal(s) ? 0 : open_pipes(pipes, e);
         if (result == 0)
                 result = s->o->start(&s->box, &s->maker, e);
         s->wall->box = s->box;
@@ -188,7 +149,7 @@ session_start(struct session *s, struct error *e)
                 result = send_begin(s, e);
         if (result == 0) /* it waits in the socket, so that the box never waits for it */
                 result = send_exec(s, (const int[]){ pipes[0][0], pipes[1][1], pipes[2][1] }, e);
-        if (result == 0 && !s->o->wants_terminal)
+        if (result == 0 && !session_has_terminal(s))
                 open_streams(s, pipes);
         close_pipes(pipes);
         return result;
