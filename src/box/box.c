@@ -79,7 +79,7 @@ report(struct box *b)
 {
         b->one.is_reported = 1;
         for (struct keeper *k = b->keepers; k && b->one.is_on; k = k->next)
-                wall_say_denials(k, 1);
+                wall_say_denials(k);
         journal_gone(b);
         keeper_say_all(b, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
         (void)loop_timer_set(b->loop, &b->late, loop_now_ms() + TOLD_MS, give_up);
@@ -322,6 +322,7 @@ const struct box_calls box_calls = {
         .greet = request_greet,
         .serve = request_take,
         .forget = request_drop,
+        .drained = wall_say_held,
 };
 
 /* -- the begin --------------------------------------------------------------------------------- */

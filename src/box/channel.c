@@ -21,7 +21,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "box/exec.h"
 #include "box/handover.h"
 #include "box/holder.h"
 #include "box/state.h"
@@ -215,6 +214,17 @@ channel_free(struct channel *c)
         free(c);
 }
 
+/* No repeat came. */
+static void
+give_up(struct loop_timer *t)
+{
+        struct channel *c = box_holder(t, struct channel, patience);
+        struct exec *x = c->exec;
+
+        channel_free(c);
+        x->calls->left(x, 1);
+}
+
 /* The caller has left, or has received everything. */
 static void
 done(struct channel *c)
@@ -222,7 +232,7 @@ done(struct channel *c)
         struct exec *x = c->exec;
         unsigned leaves_alone = c->is_owner && !c->is_detached && !c->said_end;
 
-        if (leaves_alone && handover_keep(c))
+        if (leaves_alone && handover_keep(c, give_up))
                 return;
         channel_free(c);
         x->calls->left(x, leaves_alone); /* may free the exec */
@@ -472,7 +482,7 @@ void
 channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossless,
              uint64_t out_offset, uint64_t err_offset)
 {
-        struct channel *c = calloc(1, sizeof *c), **at = &x->channels;
+        struct channel *c = calloc(1, sizeof *c), *spent, **at = &x->channels;
 
         if (!c) {
                 (void)close(take_fd);
@@ -492,8 +502,8 @@ channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossle
         while (*at)
                 at = &(*at)->next;
         *at = c;
-        if (c->is_repeat)
-                handover_adopt(c);
+        while (c->is_repeat && (spent = handover_adopt(c)))
+                channel_free(spent);
         if (loop_watch_add(x->box->loop, &c->watch, take_fd, 0, ready) < 0) {
                 done(c);
                 return;

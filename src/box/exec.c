@@ -496,6 +496,7 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
 void
 exec_started(struct exec *x, int32_t pid, int take_master)
 {
+        struct wire_box_listed listed;
         struct box *b = x->box;
 
         if (x->state != BOX_EXEC_STARTING) {
@@ -508,7 +509,8 @@ exec_started(struct exec *x, int32_t pid, int take_master)
         x->state = BOX_EXEC_RUNNING;
         x->pid = pid;
         if (b->one.is_on) {
-                one_started(x, take_master);
+                exec_list(x, &listed);
+                one_started(b, &listed, take_master);
                 return;
         }
         if (take_master >= 0) {

@@ -21,9 +21,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "box/channel.h"
-#include "box/exec.h"
-#include "box/holder.h"
 #include "box/state.h"
 
 enum { SAID_FIRST = 64 * 1024, SAID_MAX = 16 << 20 };
@@ -48,17 +45,6 @@ close_end(struct channel *c)
         c->is_hung = 0;
 }
 
-/* No repeat came. */
-static void
-give_up(struct loop_timer *t)
-{
-        struct channel *c = box_holder(t, struct channel, patience);
-        struct exec *x = c->exec;
-
-        channel_free(c);
-        x->calls->left(x, 1);
-}
-
 int
 handover_has_owner(const struct exec *x)
 {
@@ -69,7 +55,7 @@ handover_has_owner(const struct exec *x)
 }
 
 int
-handover_keep(struct channel *c)
+handover_keep(struct channel *c, void (*give_up)(struct loop_timer *t))
 {
         struct exec *x = c->exec;
         char byte;
@@ -101,19 +87,19 @@ handover_keep(struct channel *c)
         return 1;
 }
 
-void
+struct channel *
 handover_adopt(struct channel *c)
 {
-        for (struct channel *k = c->exec->channels, *next; k; k = next) {
-                next = k->next;
+        for (struct channel *k = c->exec->channels; k; k = k->next) {
                 if (!k->is_kept)
                         continue;
                 loop_timer_remove(&k->patience);
                 k->is_kept = k->is_owner = 0;
                 c->is_owner = 1;
                 if (k->fd < 0)
-                        channel_free(k);
+                        return k;
         }
+        return NULL;
 }
 
 void

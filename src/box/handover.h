@@ -8,13 +8,15 @@
 
 struct channel;
 struct exec;
+struct loop_timer;
 
 /* true: a caller exists, or is expected, whose disconnect ends the exec */
 int handover_has_owner(const struct exec *x);
-/* its other end is closed. 1: the channel stays for a repeat of the call */
-int handover_keep(struct channel *c);
-/* for such a call: takes over what was kept for it */
-void handover_adopt(struct channel *c);
+/* its other end is closed. 1: the channel stays for a repeat of the call, until give_up() */
+int handover_keep(struct channel *c, void (*give_up)(struct loop_timer *t));
+/* For such a call: takes over what was kept for it. Returns a kept channel that has no use any
+ * more: free it, and call this again. NULL: there is no other */
+struct channel *handover_adopt(struct channel *c);
 /* the caller has received the other end of the last channel that this keeper brought */
 void handover_done(struct exec *x, uint64_t keeper);
 /* true: unread input contains the request to detach */

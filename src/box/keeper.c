@@ -26,7 +26,6 @@
 
 #include "box/holder.h"
 #include "box/state.h"
-#include "box/wall.h"
 
 void
 keeper_drop(struct keeper *k)
@@ -102,7 +101,7 @@ ready(struct loop_watch *w, uint32_t events)
         int result = (events & EPOLLOUT) != 0 ? wire_queue_flush(&k->queue) : 0;
 
         if (result == 0 && (events & EPOLLOUT) != 0)
-                wall_say_denials(k, 0);
+                b->calls->drained(k);
         if (result == 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
                 result = b->calls->serve(k);
         if (result < 0)

@@ -11,7 +11,6 @@
 
 #include "base/floor.h"
 #include "box/engine.h"
-#include "box/exec.h"
 #include "box/holder.h"
 #include "box/state.h"
 #include "outcome/outcome.h"

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-#include "box/exec.h"
 #include "box/keeper.h"
 #include "box/limits.h"
 #include "box/state.h"
@@ -52,17 +51,13 @@ one_give_streams(struct exec *x)
 }
 
 void
-one_started(struct exec *x, int take_terminal)
+one_started(struct box *b, const struct wire_box_listed *listed, int take_terminal)
 {
-        struct box *b = x->box;
-        struct wire_box_listed listed;
-
-        exec_list(x, &listed);
         if (take_terminal >= 0 && b->keepers)
-                keeper_pass(b->keepers, WIRE_BOX_STARTED, &listed, sizeof listed, &take_terminal,
+                keeper_pass(b->keepers, WIRE_BOX_STARTED, listed, sizeof *listed, &take_terminal,
                             1);
         else
-                keeper_say_all(b, WIRE_BOX_STARTED, &listed, sizeof listed);
+                keeper_say_all(b, WIRE_BOX_STARTED, listed, sizeof *listed);
 }
 
 /* -- the end ----------------------------------------------------------------------------------- */

@@ -77,7 +77,7 @@ request_greet(struct keeper *k)
 
         say_hello(k);
         say_list(k);
-        wall_say_denials(k, 1);
+        wall_say_denials(k);
         say_found(k);
         if (b->state == BOX_OVER)
                 keeper_say(k, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
@@ -206,8 +206,8 @@ serve_list(struct keeper *k, struct wire_message *m)
         static const struct wire_box_listed none;
 
         (void)m;
-        wall_say_denials(k, 1); /* a keeper that asks about an exec gets its
-                                 * refusals */
+        wall_say_denials(k); /* a keeper that asks about an exec gets its
+                              * refusals */
         say_list(k);
         keeper_say(k, WIRE_BOX_LISTED, &none, sizeof none);
 }

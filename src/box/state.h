@@ -11,8 +11,8 @@
  *     request                        what keepers ask
  *     freeze
  *     exec                           the table
- *     channel handover  limits  wall
- *     keeper                         links
+ *     channel  limits  one  wall
+ *     handover keeper                links
  *     input output log queue journal engine      know nothing of a box
  */
 #ifndef CARREL_BOX_STATE_H
@@ -22,15 +22,22 @@
 #include <stdint.h>
 
 #include "box/engine.h"
+#include "box/input.h"
 #include "box/journal.h"
+#include "box/output.h"
 #include "boxstate/found.h"
 #include "boxstate/wall_state.h"
 #include "loop/loop.h"
 #include "wire/box.h"
+#include "wire/channel.h"
+#include "wire/message.h"
+
+#define BOX_NEVER UINT64_MAX
 
 enum { CONNECTS_MAX = 256, FLOORS_MAX = 160 };
 
 struct box;
+struct channel;
 struct exec;
 struct keeper;
 
@@ -60,6 +67,8 @@ struct box_calls {
         void (*greet)(struct keeper *k);
         int (*serve)(struct keeper *k);
         void (*forget)(struct keeper *k);
+        /* its socket took what was queued: reports what was held back */
+        void (*drained)(struct keeper *k);
 };
 
 struct box {
@@ -97,6 +106,82 @@ struct box {
         struct one one;
         struct wall_state wall; /* used only if there is a wall */
         struct loop_watch link; /* to the gate */
+};
+
+/* -- one command (box/exec.h) ------------------------------------------------------------------ */
+
+struct exec_calls {
+        /* A channel is closed and freed. is_owner: its disconnect ends a foreground exec that has
+         * no other owner. May free the exec */
+        void (*left)(struct exec *x, unsigned is_owner);
+        /* a limit was reached: kills the whole tree. `word`: enum outcome_word */
+        void (*kill)(struct exec *x, uint32_t word);
+        /* it ended without a report of the engine. May free the exec */
+        void (*lose)(struct exec *x, uint32_t word);
+};
+
+struct exec {
+        struct box *box;
+        const struct exec_calls *calls;
+        struct exec *next, *previous; /* newest first */
+        uint32_t number, flags, wire_flags, state;
+        int32_t pid;
+        uint32_t word; /* end state decided before its end; UINT32_MAX: none */
+        char key[BOX_KEY_LEN], task[BOX_KEY_LEN], command[BOX_COMMAND_LEN];
+        uint64_t begun_ms, started_ms, deadline_ms, timeout_ms, frozen_before_ms, cpu_ms, budget;
+        uint64_t pids_refused_before;       /* as of its begin */
+        uint64_t oom_kills_before, oom_own; /* as of its begin; kills that are certainly of its
+                                             * own processes */
+        /* after a kill: remaining time to wait for its end, counted only while the box could run;
+         * and the time of the last look */
+        uint64_t overdue_left_ms, looked_ms;
+        struct loop_timer timer;
+        struct output out[2];
+        struct input in;
+        uint64_t heard; /* bytes of the call's input: several channels with one key
+                         * send the same bytes */
+        /* the command's ends of its pipes, or -1: 0 is kept until it is sent, 1 and 2 until the end
+         * of the exec */
+        int theirs[3];
+        struct job job;           /* the engine's view of it */
+        struct channel *channels; /* oldest first */
+        struct channel_end end;
+        struct wire_exec_failed failed;
+        uint64_t lingers;    /* order of lingering execs, as a count; 0: not lingering */
+        uint64_t kept_bytes; /* of its logs, after its end */
+        unsigned is_sent : 1, is_over : 1;
+        /* killed; its end is waited for only a moment longer */
+        unsigned is_overdue : 1;
+        /* ended without a live process left: no other process holds its pipes */
+        unsigned is_alone : 1;
+        void *waiting; /* the command, while the box is starting or frozen */
+        size_t waiting_len;
+};
+
+/* -- one caller of one command (box/channel.h) ------------------------------------------------- */
+
+struct channel {
+        struct channel *next; /* the exec's next channel */
+        struct exec *exec;
+        struct loop_watch watch; /* fd: owned */
+        int fd;
+        uint64_t at[2]; /* the next byte of each stream */
+        uint64_t missed;
+        uint64_t said;       /* of a channel that sends the whole input: bytes so far */
+        unsigned char *rest; /* bytes that the socket did not take */
+        size_t rest_at, rest_len;
+        struct channel_frame head; /* of the incoming frame */
+        size_t head_got, body_got, body_left;
+        unsigned char body[16];     /* of a small frame */
+        uint64_t by;                /* number of the keeper that brought it */
+        struct loop_timer patience; /* while is_kept */
+        unsigned is_handed : 1;     /* its caller has the other end */
+        unsigned is_repeat : 1;     /* of a call that was made again */
+        /* the other end closed before a caller had it: kept for a repeat of the call; fd may be
+         * -1 */
+        unsigned is_kept : 1;
+        unsigned is_owner : 1, says_whole : 1, is_lossless : 1, is_detached : 1, said_started : 1,
+                said_end : 1, is_hung : 1, is_deaf : 1, is_broken : 1;
 };
 
 /* Those of box.c, also for tests that serve no process. */

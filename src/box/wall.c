@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "box/engine.h"
-#include "box/exec.h"
 #include "box/holder.h"
 #include "box/keeper.h"
 #include "box/state.h"
@@ -129,12 +128,12 @@ say_refused(struct keeper *k, const struct refused *of, size_t at)
  * afterwards the changes are sent with their current values.
  */
 void
-wall_say_denials(struct keeper *k, int always)
+wall_say_denials(struct keeper *k)
 {
         struct wall_state *h = &k->box->wall;
         uint64_t said = k->said_refusals;
 
-        if (said == h->refusals.version || (!always && k->queue.first))
+        if (said == h->refusals.version)
                 return;
         for (uint64_t n = wall_state_denial_after(h, 0); n != 0; n = wall_state_denial_after(h, n))
                 if (wall_state_denial(h, n)->version > said)
@@ -149,11 +148,18 @@ wall_say_denials(struct keeper *k, int always)
         k->said_refusals = h->refusals.version;
 }
 
+void
+wall_say_held(struct keeper *k)
+{
+        if (!k->queue.first)
+                wall_say_denials(k);
+}
+
 static void
 say_to_all(struct box *b)
 {
         for (struct keeper *k = b->keepers; k; k = k->next)
-                wall_say_denials(k, 0);
+                wall_say_held(k);
 }
 
 /* Without a wall there is no gate: the engine reports. */

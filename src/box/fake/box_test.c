@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "box/box.h"
-#include "box/exec.h"
 #include "box/fake/fake.h"
+#include "box/state.h"
 #include "outcome/outcome.h"
 
 enum { PATIENCE_MS = 20000, OVERDUE_MS = 150 };

@@ -9,7 +9,6 @@
 #include "box/engine.h"
 #include "box/ns/counters.h"
 #include "box/ns/groups.h"
-#include "box/ns/ns.h"
 #include "wire/queue.h"
 
 enum { NS_QUEUE_MAX = 16 << 20 }; /* bytes that wait for pid 1 */
