@@ -13,9 +13,13 @@
 enum { UID = 1900000001, GID = 70002 };
 
 static int
-new_file(void)
+new_file(uint64_t mb)
 {
-        return open("/tmp", O_TMPFILE | O_RDWR, 0600);
+        int fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+
+        assert_true(fd >= 0);
+        assert_int_equal(ftruncate(fd, (off_t)ext4_bytes(mb)), 0);
+        return fd;
 }
 
 /* The status of `e2fsck -fn`; 127 if the program is missing. */
@@ -49,10 +53,9 @@ is_sound_at_any_size(void **state)
 
         (void)state;
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-                int fd = new_file(), status;
+                int fd = new_file(sizes[i]), status;
                 struct stat st;
 
-                assert_true(fd >= 0);
                 assert_int_equal(ext4_format(fd, sizes[i], UID, GID), 0);
                 assert_int_equal(fstat(fd, &st), 0);
                 assert_true((uint64_t)st.st_size <= sizes[i] << 20 &&
@@ -73,7 +76,7 @@ is_sound_at_any_size(void **state)
 static void
 a_changed_byte_is_found(void **state)
 {
-        int fd = new_file(), status;
+        int fd = new_file(300), status;
         const char byte = 0x55;
 
         (void)state;
@@ -90,12 +93,14 @@ static void
 refuses_sizes_it_cannot_make(void **state)
 {
         const uint64_t sizes[] = { 0, EXT4_MB_MAX + UINT64_C(1), UINT64_MAX };
-        int fd = new_file();
+        int fd = new_file(0);
         struct stat st;
 
         (void)state;
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+                assert_int_equal(ext4_bytes(sizes[i]), 0);
                 assert_int_equal(ext4_format(fd, sizes[i], UID, GID), -EINVAL);
+        }
         assert_int_equal(fstat(fd, &st), 0);
         assert_int_equal(st.st_size, 0);
         (void)close(fd);

@@ -8,9 +8,14 @@
  * sees the mount. So a killed maker leaves nothing, and a lease has nothing to undo. The file is
  * sparse: it uses as much disk as the sandbox has written, at most `mb` MiB.
  *
- * Measured (2 GiB, median of 200): file 0.1 ms, loop device 0.5 ms, mount 0.4 ms, closing 1.1 ms.
- * It takes ten times as long or more if all processors are busy, since each step waits for kernel
- * threads. A tmpfs takes 0.02 ms, and 0.08 ms to close.
+ * The file system is written through the loop device. It stays in the kernel's memory, where the
+ * mount finds it, and no block of the file is allocated before the kernel writes it back. Most
+ * sandboxes have ended before that. Written into the file first, it is flushed to the disk as the
+ * loop device is configured, read again by the mount, and discarded at the end.
+ *
+ * Measured (2 GiB, lowest of 180; the file written first in brackets): creation 0.35 ms (0.48), the
+ * first directories 0.14 ms (0.38), closing 0.31 ms (0.54); medians while all processors are busy:
+ * 0.9 ms (4.1) and 0.6 ms (4.8). A tmpfs takes 0.02 ms, and 0.08 ms to close.
  */
 #include "maker/image.h"
 
@@ -97,15 +102,17 @@ image_open(int directory, uint64_t mb, uint32_t uid, uint32_t gid)
 {
         int file = openat(directory, ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600), loop,
             mount, result;
+        uint64_t bytes = ext4_bytes(mb);
 
         if (file < 0)
                 return -errno;
-        result = ext4_format(file, mb, uid, gid);
+        result = bytes == 0 ? -EINVAL : ftruncate(file, (off_t)bytes) < 0 ? -errno : 0;
         loop = result < 0 ? result : open_loop(file);
         (void)close(file);
         if (loop < 0)
                 return loop;
-        mount = mount_loop(loop);
+        result = ext4_format(loop, mb, uid, gid);
+        mount = result < 0 ? result : mount_loop(loop);
         (void)close(loop);
         return mount;
 }

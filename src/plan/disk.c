@@ -7,11 +7,12 @@
  * user, so it is the default. But its content counts against memory_mb: with 512 MiB, a package
  * cache of 600 MiB ends the command as oom_killed. So `auto` uses an image if the private places
  * may grow larger than the memory available to them. That is memory_mb (if a control group enforces
- * it) or, if disk_mb is written, half of the machine's memory. An image makes a start 1 ms and an
- * end 1 ms longer (maker/image.c), so it is not the default for every sandbox. The kernel enforces
- * its size too. Only root can mount one: for an ordinary user `auto` uses a private directory under
- * the same rule, and the size of that is watched. /dev/shm and /run are always memory; beside an
- * image or a directory they have their own cap.
+ * it) or, if disk_mb is written, half of the machine's memory. An image makes a start 0.5 ms and an
+ * end 0.3 ms longer, and several ms if all processors are busy (maker/image.c), so it is not the
+ * default for every sandbox. The kernel enforces its size too. Only root can mount one: for an
+ * ordinary user `auto` uses a private directory under the same rule, and the size of that is
+ * watched. /dev/shm and /run are always memory; beside an image or a directory they have their own
+ * cap.
  */
 #include "plan/disk.h"
 
