@@ -214,6 +214,48 @@ box_remove_directory(struct keeper *k, const char *id)
 
 /* -- messages from the box --------------------------------------------------------------------- */
 
+/* The latest box protocol that this keeper speaks. */
+static uint32_t
+latest_protocol(void)
+{
+#ifdef CARREL_TEST_SWITCHES
+        const char *text = getenv("CARREL_TEST_BOX_PROTOCOL"); /* the later version of a test */
+        unsigned long latest = text ? strtoul(text, NULL, 10) : 0;
+
+        if (latest > BOX_PROTOCOL)
+                return (uint32_t)latest;
+#endif
+        return BOX_PROTOCOL;
+}
+
+/*
+ * A box of a later version, whose messages this one cannot read. If its sandbox has an owner, it
+ * runs on until the owner stops it. Every version understands WIRE_BOX_STOP (wire/box.h).
+ */
+static void
+on_later(struct box *b)
+{
+        struct sandbox *s = b->sandbox;
+        struct error ignored;
+
+        if (s && s->row.owner && s->state != SANDBOX_STOPPING) {
+                (void)fprintf(stderr,
+                              "carrel: sandbox %s was started by a later version of carrel, and "
+                              "its commands keep running. To use it, start that version with this "
+                              "state directory. To end it: carrel stop %s\n",
+                              b->id, b->id);
+                sandbox_box_later(s);
+                return;
+        }
+        b->is_later = true;
+        if (b->was_told_to_stop)
+                return;
+        if (s)
+                (void)sandbox_stop(s, "lost", &ignored);
+        else
+                box_stop(b);
+}
+
 static void
 on_hello(struct box *b, const void *body)
 {
@@ -221,21 +263,17 @@ on_hello(struct box *b, const void *body)
         b->hello.id[sizeof b->hello.id - 1] = '\0';
         b->was_greeted = true;
         if (strcmp(b->hello.id, b->id) == 0 && b->hello.protocol >= BOX_PROTOCOL_OLDEST &&
-            b->hello.protocol <= BOX_PROTOCOL)
+            b->hello.protocol <= latest_protocol())
                 return;
-        hang_up(b); /* not a box of Carrel, or of a later version: do not touch it */
-        if (b->hello.protocol > BOX_PROTOCOL)
-                (void)fprintf(
-                        stderr,
-                        "carrel: sandbox %s was started by a later version of carrel, and its "
-                        "commands keep running. Start that version with this state directory "
-                        "to use or stop it.\n",
-                        b->id);
+        if (strcmp(b->hello.id, b->id) == 0 && b->hello.protocol > latest_protocol()) {
+                on_later(b);
+                return;
+        }
+        hang_up(b); /* not a box of Carrel: do not touch it */
         if (b->sandbox)
                 b->sandbox->leaves_directory = true;
         if (b->sandbox)
-                sandbox_box_lost(b->sandbox,
-                                 "what answers there is not its box, or is of a later version");
+                sandbox_box_lost(b->sandbox, "what answers there is not its box");
         else
                 box_forget(b);
         calls_begin(&b->listening);
@@ -484,7 +522,7 @@ on_silence(struct box *b)
         bool was_ready = b->is_ready;
 
         hang_up(b);
-        if (journal_read(b->keeper->boxes_fd, b->id, learn, b, &gone)) {
+        if (!b->is_later && journal_read(b->keeper->boxes_fd, b->id, learn, b, &gone)) {
                 on_gone(b, &gone);
                 return;
         }
@@ -515,6 +553,11 @@ box_on_words(struct peer *p, uint32_t events)
                 if (result == -EMFILE)
                         /* no room for its descriptors; the code that needs them reports that */
                         result = 1;
+                if (b->is_later && result != 0) {
+                        if (result > 0)
+                                wire_message_close(&m);
+                        continue;
+                }
                 if (result <= 0 || !has_shape(&m) ||
                     (!b->was_greeted && m.kind != WIRE_BOX_HELLO && m.kind != WIRE_BOX_GONE)) {
                         if (result > 0)

@@ -4,8 +4,8 @@
  * Room: keeper (joining). Touches: fd, the directories below STATE/boxes.
  * Theory (N8): a directory and a row with the same name belong together. Both: the keeper connects
  * to the box, or buries it if no process answers. A row alone: its box was never created, or was
- * lost. A directory alone: its box is asked to end, and the directory is removed. Nothing with
- * another name is touched.
+ * lost. A row of a lost sandbox, and a box that answers: it was not lost. A directory alone: its
+ * box is asked to end, and the directory is removed. Nothing with another name is touched.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -31,11 +31,23 @@ find(const struct keeper *k, const char *id)
         return s;
 }
 
+/*
+ * An earlier version of the daemon records a sandbox as lost if a later one started its box, and
+ * leaves the box. If the box answers, its sandbox was not lost. False: it stays failed.
+ */
+static bool
+revive(struct sandbox *s)
+{
+        struct error ignored;
+
+        return s->may_live && sandbox_judge(s, &ignored) == 0;
+}
+
 static int
 collect_one(struct keeper *k, const char *id, struct error *e)
 {
         struct sandbox *s = find(k, id);
-        bool is_ours = s && s->state != SANDBOX_FAILED;
+        bool is_ours = s && (s->state != SANDBOX_FAILED || revive(s));
         int result = is_ours && s->box ? 0 : box_attach(k, id, is_ours ? s : NULL, e);
 
         if (result <= 0)

@@ -283,7 +283,7 @@ find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret,
                 return -1;
         s = row->name ? registry_find_name(c->keeper, row->owner, row->name) : NULL;
         /* a failed sandbox gives up its name once the new one is checked */
-        if (s && s->state != SANDBOX_FAILED)
+        if (s && (s->state != SANDBOX_FAILED || s->is_later))
                 return fail_at(e, ERROR_EXISTS, "name", "name_taken",
                                "there is a sandbox named %s already", row->name);
         if (row->delete_at_ms != 0 && row->delete_at_ms <= row->created_ms - CLOCKS_DIFFER_MS) {

@@ -268,6 +268,8 @@ carry_on(struct sandbox *s, const struct store_sandbox *row)
         if (!is_same_boot && row->remaining_ms != STORE_NEVER)
                 s->row.deadline_ms = deadline_add(loop_now_ms(), loop_now_ms(), row->remaining_ms);
         s->state = row->status == STORE_FAILED ? SANDBOX_FAILED : SANDBOX_PENDING;
+        s->may_live = row->status == STORE_FAILED && is_same_boot && row->owner && row->cause &&
+                      strcmp(row->cause, "lost") == 0;
         if (row->status != STORE_MADE || is_same_boot)
                 return;
         s->state = SANDBOX_FAILED; /* a reboot ended all processes */

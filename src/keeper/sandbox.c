@@ -146,6 +146,12 @@ failed_state(const struct sandbox *s, struct error *e)
         if (s->row.cause && strcmp(s->row.cause, "damaged") == 0)
                 error_hint(e, "What was kept of it on disk is not what was written. Stop it, "
                               "create another, and look at the disk.");
+        else if (s->is_later)
+                error_hint(e,
+                           "A later version of carrel started it, and its commands keep running. "
+                           "Start that version with this state directory, or end it: carrel stop "
+                           "%s",
+                           s->id);
         else if (!is_oom)
                 error_hint(e, "Stop it, and create another.");
         return CALL_FAILED;
@@ -231,6 +237,7 @@ sandbox_box_ready(struct sandbox *s)
                 prepared_release(s->prepared);
         if (s->state != SANDBOX_STARTING)
                 return;
+        s->row.cause = NULL;
         s->state = s->box->hello.is_frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
         s->was_freezing = false;
         s->row.started_ms = s->box->hello.started_ms;
@@ -401,11 +408,27 @@ sandbox_leave_store(struct sandbox *s, const char *cause)
                            : store_sandbox_remove(s->keeper->store, s->id, &e)) < 0;
 }
 
+/*
+ * Connects to the box of a later version once more, to stop it. If that fails for a moment, the
+ * next start of a daemon ends it, because it has no row.
+ */
+static void
+stop_later(struct sandbox *s)
+{
+        struct error ignored;
+        int result = box_attach(s->keeper, s->id, s, &ignored);
+
+        s->is_later = false;
+        s->leaves_directory = result < 0;
+}
+
 int
 sandbox_stop(struct sandbox *s, const char *cause, struct error *e)
 {
         if (s->state == SANDBOX_STOPPING)
                 return 0;
+        if (s->is_later)
+                stop_later(s);
         sandbox_leave_store(s, cause);
         loop_timer_remove(&s->life);
         loop_timer_remove(&s->idle);
@@ -420,15 +443,12 @@ sandbox_stop(struct sandbox *s, const char *cause, struct error *e)
 
 /* It remains visible until it is stopped or its time is over. */
 static void
-fail_for_good(struct sandbox *s, const char *cause)
+fail_in_memory(struct sandbox *s, const char *cause)
 {
         struct error e;
 
         s->state = SANDBOX_FAILED;
         s->row.cause = cause;
-        s->row.status = STORE_FAILED;
-        /* if not saved, the next start finds no box and reports the same */
-        (void)sandbox_save(s, &e);
         loop_timer_remove(&s->idle);
         port_wait_sandbox_gone(s);
         port_use_sandbox_gone(s);
@@ -438,6 +458,29 @@ fail_for_good(struct sandbox *s, const char *cause)
         calls_fail(&s->resuming, &e);
         watch_tell(s, "failed", NULL);
         remove_directory(s);
+}
+
+static void
+fail_for_good(struct sandbox *s, const char *cause)
+{
+        struct error e;
+
+        s->row.cause = cause;
+        s->row.status = STORE_FAILED;
+        /* if not saved, the next start finds no box and reports the same */
+        (void)sandbox_save(s, &e);
+        fail_in_memory(s, cause);
+}
+
+void
+sandbox_box_later(struct sandbox *s)
+{
+        struct box *b = s->box;
+
+        s->is_later = s->leaves_directory = true;
+        /* the row still says that its box runs: the later version finds it again */
+        fail_in_memory(s, "later_version");
+        box_forget(b);
 }
 
 /* The start failed. The next use retries, because the cause may be gone. */

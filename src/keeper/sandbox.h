@@ -58,6 +58,9 @@ struct sandbox {
         bool is_failing_store; /* the store could not remove its row */
         /* keep the box's directory: its end is unknown, or it is not this keeper's */
         bool leaves_directory;
+        bool is_later; /* failed: a later version started its box, which runs on */
+        /* loaded as lost, by an earlier version perhaps, which leaves boxes of a later one */
+        bool may_live;
         uint64_t active_ms;             /* last use, boot clock in ms */
         struct port_token *port_tokens; /* tokens of its ports (port_index.c); NULL: none */
         struct calls waiting;           /* calls that wait until the box runs */
@@ -154,6 +157,11 @@ void sandbox_box_frozen(struct sandbox *s, bool is_frozen, int sys);
 /* NULL: the box did not report how it ended */
 void sandbox_box_gone(struct sandbox *s, const struct wire_box_gone *gone);
 void sandbox_box_lost(struct sandbox *s, const char *why);
+/*
+ * Its box runs, and is of a later version: the sandbox has failed for this keeper, but not in the
+ * store. Its end is sandbox_stop().
+ */
+void sandbox_box_later(struct sandbox *s);
 void sandbox_exec_news(struct sandbox *s, const struct wire_box_listed *l, bool is_end);
 
 /*
@@ -217,6 +225,7 @@ struct box {
         char id[BOX_ID_LEN];
         unsigned tries; /* consecutive failed connection attempts */
         bool was_greeted, is_ready, is_condemned, was_told_to_stop, is_gone;
+        bool is_later; /* of a later version: only its end is waited for */
         struct wire_box_hello hello;
         struct wire_box_listed *execs;            /* in ascending order */
         size_t exec_count, exec_room, live_count; /* live: not ended */

@@ -159,11 +159,15 @@ migrate(struct store *s, struct error *e)
 
         if (read_version(s, &version, e) < 0)
                 return -1;
-        if (version > STORE_SCHEMA)
-                return fail(e, ERROR_STATE_UNUSABLE,
-                            "the state was written by a later Carrel: its schema is %" PRIu64
-                            ", this one knows %d",
-                            version, STORE_SCHEMA);
+        if (version > STORE_SCHEMA) {
+                (void)fail(e, ERROR_STATE_UNUSABLE,
+                           "a later version of carrel wrote the state database: its schema is "
+                           "%" PRIu64 ", and this version knows %d",
+                           version, STORE_SCHEMA);
+                error_hint(e, "Start that version with this state directory, or this one with "
+                              "another: carrel serve --state DIR");
+                return -1;
+        }
         if (version == STORE_SCHEMA)
                 return 0;
         (void)snprintf(text, sizeof text, "PRAGMA user_version = %d", STORE_SCHEMA);

@@ -7,7 +7,9 @@
  * LISTED for every exec it knows (finished ones that are kept too) and READY or GONE as it stands.
  * The box never waits for a keeper: news that cannot be sent is kept in its table and journal, and
  * is part of the next LISTED. BOX_PROTOCOL grows by one when a message changes; a keeper speaks all
- * from BOX_PROTOCOL_OLDEST on, because boxes of an older installation keep running.
+ * from BOX_PROTOCOL_OLDEST on, because boxes of an older installation keep running. A keeper of an
+ * older version meets later boxes too, after a downgrade. For it, three things never change: HELLO
+ * has this shape, WIRE_BOX_STOP has no body and ends the box, and the box then closes its socket.
  */
 #ifndef CARREL_WIRE_BOX_H
 #define CARREL_WIRE_BOX_H

@@ -71,7 +71,9 @@ def make_project(tests):
     write("build/carrel", GOOD_TAP)
     write("test/vm/run", GOOD_TAP)
     write("test/npm/setup", GOOD)
-    for folder in ("parts", "cli", "daemon", "network", "escape", "npm", "python"):
+    write("tools/build-release", GOOD)
+    os.makedirs("build-release", exist_ok=True)
+    for folder in ("parts", "cli", "daemon", "network", "escape", "npm", "python", "upgrade"):
         write(f"test/{folder}/a_test.sh", GOOD_TAP)
     for path in stages.USER_ESCAPES:
         write(path, GOOD_TAP)
@@ -92,6 +94,7 @@ BREAKS = {
     "check-checks": ("tools/check-links", BAD_TAP, "check-checks:check-links"),
     "build": ("broken-build-one-build", "", "build"),
     "build-switches": ("broken-build-one-build-switches", "", "build-switches"),
+    "build-release": ("tools/build-release", BAD, "build-release"),
     "build-test": ("broken-build-one-build-test", "", "build-test"),
     "build-clang": ("broken-build-one-build-clang", "", "build-clang"),
     "build-asan": ("broken-build-one-build-asan", "", "build-asan"),
@@ -116,6 +119,7 @@ BREAKS = {
     "npm": ("test/npm/setup", BAD, "npm"),
     "clients": ("test/npm/a_test.sh", BAD_TAP, "test/npm/a_test.sh"),
     "python": ("test/python/a_test.sh", BAD_TAP, "test/python/a_test.sh"),
+    "upgrade": ("test/upgrade/a_test.sh", BAD_TAP, "test/upgrade/a_test.sh"),
     "unit-asan": ("build-asan/unit-a", BAD_TAP, "unit-asan:room/unit"),
     "fuzz": ("broken-fuzz-one-5a", "", "fuzz:a"),
     "lint": ("tools/lint", BAD, "lint:room"),

@@ -135,6 +135,8 @@ STAGES = (
     Stage("check-checks", QUICK, "", "each tool that can fail a run does so when it should", self_tests),
     Stage("build", QUICK, "", "the shipped program builds with musl", build("build")),
     Stage("build-switches", USUAL, "", "the build whose defences a test may switch off builds", build("build-switches")),
+    Stage("build-release", ALL, "", "the last release builds, from this repository's history", lambda stage, context: [
+        Job(stage, stage, ["tools/build-release"], is_tap=False, weight=CORE, lane="build")]),
     Stage("build-test", QUICK, "", "gcc and glibc build everything without a warning", build("build-test")),
     Stage("build-clang", ALL, "", "clang builds everything without a warning", build("build-clang")),
     Stage("build-asan", ALL, "", "the sanitizers build everything, fuzz targets too", build("build-asan")),
@@ -159,12 +161,13 @@ STAGES = (
     Stage("npm", USUAL, "", "the pinned client packages install", command("test/npm/setup", weight=CORE)),
     Stage("clients", USUAL, "build npm", "real clients, unmodified, work", programs("test/npm")),
     Stage("python", USUAL, "build", "the Python client does what its page says, and is typed", programs("test/python")),
+    Stage("upgrade", ALL, "build build-switches build-release", "the last release's state and sandboxes are taken over", programs("test/upgrade")),
     Stage("unit-asan", ALL, "build-asan", "the unit tests, with every byte and shift watched", suite("build-asan", "unit", **ASAN)),
     Stage("fuzz", ALL, "build-asan", "every reader of foreign bytes survives mutations of its seeds", fuzz_targets),
     Stage("lint", ALL, "build-clang", "three analyzers have no finding that is not answered", lint_rooms),
-    Stage("user-tree", ALL, "build build-switches", "the tree can be copied for an ordinary user", user_tree),
+    Stage("user-tree", ALL, "build build-switches build-release", "the tree can be copied for an ordinary user", user_tree),
     Stage("user", ALL, "user-tree", "the same programs, by a user who is not root",
-          programs_as_user("test/parts", "test/cli", "test/daemon", "test/network", "test/python", *USER_ESCAPES)),
+          programs_as_user("test/parts", "test/cli", "test/daemon", "test/network", "test/python", "test/upgrade", *USER_ESCAPES)),
     Stage("vm", ALL, "build", "the cgroup v2 side, in a virtual machine", lambda stage, context: [
         Job(stage, stage, [os.path.abspath("test/vm/run")], source="test/vm/run", weight=CORE)]),
 )

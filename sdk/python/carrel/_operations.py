@@ -347,7 +347,7 @@ class Event(Answer):
     status: Optional[str] = None
     """pending, running, paused, stopping, stopped or failed."""
     cause: Optional[str] = None
-    """Why it was stopped or failed: stopped, deadline, oom, disk_mb, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name)."""
+    """Why it was stopped or failed: stopped, deadline, oom, disk_mb, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name), later_version (it runs: a later version of carrel started it)."""
     outcome: Optional[str] = None
     """exited, signaled, timed_out, oom_killed, cpu_limit, killed, policy_killed or lost."""
     exit_code: Optional[int] = None
@@ -536,7 +536,7 @@ class SandboxInfo(Answer):
     read_only: Optional[bool] = None
     """Its manifest permits no command and no writing."""
     cause: Optional[str] = None
-    """Why it was stopped or failed: stopped, deadline, oom, disk_mb, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name)."""
+    """Why it was stopped or failed: stopped, deadline, oom, disk_mb, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name), later_version (it runs: a later version of carrel started it)."""
     metadata: Any = None
     """The caller's own data, returned unchanged."""
     warnings: List[ManifestWarning] = field(default_factory=list)
