@@ -127,7 +127,8 @@ flush(struct follow *f)
         }
 }
 
-static int
+/* Without memory the frame is cut off, so the box must get nothing after it. */
+static void
 append(struct follow *f, const void *bytes, size_t len)
 {
         if (f->out_at > 0 && f->out_at + f->out_len + len > f->out_room) {
@@ -138,18 +139,20 @@ append(struct follow *f, const void *bytes, size_t len)
                 size_t room = f->out_len + len + 4096;
                 unsigned char *out = realloc(f->out, room);
 
-                if (!out)
-                        return -1;
+                if (!out) {
+                        (void)shutdown(f->fd, SHUT_RDWR);
+                        f->out_len = 0;
+                        return;
+                }
                 f->out = out;
                 f->out_room = room;
         }
         if (len > 0)
                 memcpy(f->out + f->out_at + f->out_len, bytes, len);
         f->out_len += len;
-        return 0;
 }
 
-static int
+static void
 send_frame(struct follow *f, uint32_t kind, const unsigned char *bytes, size_t len)
 {
         struct channel_frame head = channel_head(kind, len, 0);
@@ -161,32 +164,31 @@ send_frame(struct follow *f, uint32_t kind, const unsigned char *bytes, size_t l
                 ssize_t got = sendmsg(f->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 
                 if (got < 0 && errno != EAGAIN && errno != EINTR)
-                        return -1;
+                        return; /* the frames that are left to read say how the exec ended */
                 sent = got > 0 ? (size_t)got : 0;
         }
-        if (sent < sizeof head && append(f, (unsigned char *)&head + sent, sizeof head - sent) < 0)
-                return -1;
+        if (sent < sizeof head)
+                append(f, (unsigned char *)&head + sent, sizeof head - sent);
         sent = sent > sizeof head ? sent - sizeof head : 0;
-        return sent < len ? append(f, bytes + sent, len - sent) : 0;
+        if (sent < len)
+                append(f, bytes + sent, len - sent);
 }
 
-int
+void
 follow_send(struct follow *f, uint32_t kind, const void *bytes, size_t len)
 {
         const unsigned char *at = bytes;
 
         if (!f->is_open)
-                return -1;
+                return;
         do {
                 size_t here = len < CHANNEL_FRAME_MAX ? len : CHANNEL_FRAME_MAX;
 
-                if (send_frame(f, kind, at, here) < 0)
-                        return -1;
+                send_frame(f, kind, at, here);
                 at = here > 0 ? at + here : at;
                 len -= here;
         } while (len > 0);
         watch_for(f);
-        return 0;
 }
 
 size_t
@@ -263,7 +265,7 @@ follow_open(struct follow *f, struct loop *l, int take_fd, const struct follow_o
 void
 follow_leave(struct follow *f)
 {
-        (void)follow_send(f, CHANNEL_DETACH, NULL, 0);
+        follow_send(f, CHANNEL_DETACH, NULL, 0);
         follow_close(f);
 }
 

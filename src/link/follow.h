@@ -70,10 +70,12 @@ void follow_pause(struct follow *f);
 void follow_resume(struct follow *f);
 
 /*
- * Queues one frame to the box (CHANNEL_STDIN, _STDIN_END, _SIGNAL, _RESIZE). Returns 0, or -1
- * without memory or channel.
+ * Queues one frame to the box (CHANNEL_STDIN, _STDIN_END, _SIGNAL, _RESIZE). A box that has closed
+ * the channel gets nothing, and that is no failure: it may have closed because the exec ended, so
+ * the frames that are left to read decide (`ended`, `failed`, or `lost`). Without memory the
+ * channel is cut off, and `lost` follows. Does nothing if the follower is closed.
  */
-int follow_send(struct follow *f, uint32_t kind, const void *bytes, size_t len);
+void follow_send(struct follow *f, uint32_t kind, const void *bytes, size_t len);
 
 /* Bytes that wait to be sent. Above FOLLOW_BURST, no more should be added. */
 size_t follow_pending(const struct follow *f);

@@ -52,10 +52,10 @@ struct mcp_backend {
         int (*begin)(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who,
                      enum operation_code op, struct record_writer *w, struct error *e);
         /*
-         * Sends one frame (CHANNEL_STDIN, CHANNEL_STDIN_END) to the exec after its reply. Returns
-         * 0, or -1 without memory or channel.
+         * Sends one frame (CHANNEL_STDIN, CHANNEL_STDIN_END) to the exec after its reply. An exec
+         * that has ended takes none; failed, ended or lost still follows.
          */
-        int (*send)(struct mcp_call *c, uint32_t kind, const void *bytes, size_t len);
+        void (*send)(struct mcp_call *c, uint32_t kind, const void *bytes, size_t len);
         /*
          * Ends the call: no further callback. Closing the channel kills a foreground exec, unless
          * `is_left`. Accepts a call that is over or was never started.

@@ -234,24 +234,19 @@ put_files(struct mcp_request *r, struct error *e)
                        : 0;
 }
 
-static int
-send_files(struct mcp_request *r)
-{
-        for (size_t at = 0, len; at < r->wire.len; at += len) {
-                len = r->wire.len - at < CHANNEL_FRAME_MAX ? r->wire.len - at : CHANNEL_FRAME_MAX;
-                if (r->server->backend->send(&r->call, CHANNEL_STDIN, r->wire.text + at, len) < 0)
-                        return -1;
-        }
-        return r->server->backend->send(&r->call, CHANNEL_STDIN_END, NULL, 0);
-}
-
+/* The last file completes the write: it may have ended before the end of input is sent. */
 static void
 on_write_reply(struct mcp_call *c, const struct record *fields, bool is_last)
 {
+        struct mcp_request *r = request_of(c);
+
         (void)fields;
         (void)is_last;
-        if (send_files(request_of(c)) < 0)
-                request_on_lost(c);
+        for (size_t at = 0, len; at < r->wire.len; at += len) {
+                len = r->wire.len - at < CHANNEL_FRAME_MAX ? r->wire.len - at : CHANNEL_FRAME_MAX;
+                r->server->backend->send(c, CHANNEL_STDIN, r->wire.text + at, len);
+        }
+        r->server->backend->send(c, CHANNEL_STDIN_END, NULL, 0);
 }
 
 static void

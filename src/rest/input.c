@@ -60,7 +60,7 @@ static void
 finish_body(struct input *in)
 {
         if (in->wants_end)
-                (void)follow_send(&in->follow, CHANNEL_STDIN_END, NULL, 0);
+                follow_send(&in->follow, CHANNEL_STDIN_END, NULL, 0);
         finish_when_sent(in);
 }
 
@@ -106,7 +106,7 @@ on_started(struct follow *f, const struct channel_started *started)
 
         in->is_started = 1;
         if (in->is_resize) {
-                (void)follow_send(f, CHANNEL_RESIZE, &in->size, sizeof in->size);
+                follow_send(f, CHANNEL_RESIZE, &in->size, sizeof in->size);
                 in->has_all = 1;
                 finish_when_sent(in);
         } else if (in->has_all) {
@@ -128,7 +128,7 @@ body(struct exchange *x, const void *bytes, size_t len)
         struct input *in = x->state;
 
         if (len > 0) {
-                (void)follow_send(&in->follow, CHANNEL_STDIN, bytes, len);
+                follow_send(&in->follow, CHANNEL_STDIN, bytes, len);
                 if (follow_pending(&in->follow) > FOLLOW_BURST)
                         exchange_body_pause(x);
                 return;

@@ -56,7 +56,7 @@ static void
 pass(struct writing *w, const void *bytes, size_t len)
 {
         /* a broken channel is reported when it is read */
-        (void)follow_send(&w->filer.follow, CHANNEL_STDIN, bytes, len);
+        follow_send(&w->filer.follow, CHANNEL_STDIN, bytes, len);
 }
 
 static void
@@ -65,7 +65,7 @@ finish(struct writing *w)
         const struct file_put last = { 0 };
 
         pass(w, &last, sizeof last);
-        (void)follow_send(&w->filer.follow, CHANNEL_STDIN_END, NULL, 0);
+        follow_send(&w->filer.follow, CHANNEL_STDIN_END, NULL, 0);
 }
 
 /* -- one file, raw ----------------------------------------------------------------------------- */
