@@ -98,11 +98,17 @@ ready(struct loop_watch *w, uint32_t events)
 {
         struct keeper *k = box_holder(w, struct keeper, watch);
         struct box *b = k->box;
-        int result = (events & EPOLLOUT) != 0 ? wire_queue_flush(&k->queue) : 0;
+        int result = 0;
 
-        if (result == 0 && (events & EPOLLOUT) != 0)
+        /*
+         * A keeper that has ended may have replied to the callers of its last messages, so they are
+         * read first.
+         */
+        if ((events & EPOLLOUT) != 0 && wire_queue_flush(&k->queue) < 0)
+                wire_queue_fini(&k->queue);
+        else if ((events & EPOLLOUT) != 0)
                 b->calls->drained(k);
-        if (result == 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
+        if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
                 result = b->calls->serve(k);
         if (result < 0)
                 keeper_drop(k);

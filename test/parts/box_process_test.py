@@ -7,12 +7,14 @@ Each command ends exactly once. Output is read by offset, never twice. No caller
 What one call kills is dead. Figures are printed as comments.
 """
 import errno
+import fcntl
 import os
 import re
 import select
 import signal
 import struct
 import sys
+import termios
 import threading
 import time
 
@@ -21,6 +23,7 @@ import box_rig
 import wire
 from box_rig import DEEP, PATIENCE, check, report, until
 from box_wire import BACKGROUND, KILL_REST, LOSSLESS, NEVER, NO_STDIN, QUIET, TTY, Bench, Gone, boot_ms, dead, mark, memory_kb, running
+from daemon_rig import state_of
 from test_clock import Clock
 from wire import C_DETACH, C_RESIZE, C_SIGNAL, C_STDERR, C_STDIN, C_STDIN_END, C_STDOUT
 
@@ -753,6 +756,7 @@ def busy_machine(bench_of):
 
 
 LISTS, KEPT, HEAVY, STRINGS = 100, 256, 120, 150000
+LAST_LISTS, LAST_KEPT = 40, 16      # more than a socket holds, and less than the box queues (KEEPER_QUEUE_FULL)
 
 
 def full_link(bench):
@@ -779,6 +783,32 @@ def full_link(bench):
     check("a keeper that asks for much and reads late hears all of it", bytes(other.out) == b"on\n")
 
 
+def last_words(bench):
+    """A keeper ends without having read what the box reported, and its last message orders an exec
+    of a caller that lives: the box reads that message before it closes the link.
+    """
+    box = bench.begin()
+    for _ in range(LAST_KEPT):
+        box.keeper.exec(["true"]).wait()
+    keeper = box.connect()
+    keeper.until(lambda: keeper.ready)
+    for _ in range(LAST_LISTS):
+        keeper.send("LIST")
+    until("the box has read every request", lambda: struct.unpack("i", fcntl.ioctl(keeper.sock, termios.TIOCOUTQ, bytes(4)))[0] == 0)
+    os.kill(box.pid, signal.SIGSTOP)
+    try:
+        until("the box is stopped", lambda: state_of(box.pid) == "T")
+        c = keeper.exec("echo heard")
+        keeper.close()
+    finally:
+        os.kill(box.pid, signal.SIGCONT)
+    try:
+        c.wait()
+    except (Gone, AssertionError):
+        pass    # checked below
+    check("what a keeper ordered last is done, whatever it left unread", bytes(c.out) == b"heard\n", vars(c))
+
+
 def full_guest(bench):
     """18 MB of commands for a pid 1 that does not read: those beyond a limit are refused, and the
     sandbox lives.
@@ -803,7 +833,7 @@ def full_guest(bench):
 def main():
     only = sys.argv[1:]
     for test in (begin_and_end, round_trip, grandchildren, many_at_once, floods, stdin, stdin_in_order, terminal, kills, attaching, keepers, death, deadlines, freezing, spares, posture, storage,
-                 keeping, memory, full_link, full_guest):
+                 keeping, memory, full_link, last_words, full_guest):
         if only and test.__name__ not in only:
             continue
         with Bench() as bench:
