@@ -262,23 +262,33 @@ def stdin():
 
 # -- the terminal, signals -------------------------------------------------------------------------------------
 
-def read_until(fd, words):
-    seen, until = b"", time.monotonic() + ALWAYS
-    while words not in seen and (left := until - time.monotonic()) > 0:
-        if select.select([fd], [], [], left)[0]:
-            try:
-                got = os.read(fd, 65536)
-            except OSError:
-                break   # the other end is closed
-            if not got:
-                break
-            seen += got
-    return seen
+class Screen:
+    """What a terminal shows. A read may get more than is waited for; the rest is for the next wait."""
+
+    def __init__(self, fd):
+        self.fd, self.rest = fd, b""
+
+    def until(self, words):
+        """All up to these words; without them if they never come."""
+        limit = time.monotonic() + ALWAYS
+        while words not in self.rest and (left := limit - time.monotonic()) > 0:
+            if select.select([self.fd], [], [], left)[0]:
+                try:
+                    got = os.read(self.fd, 65536)
+                except OSError:
+                    break   # the other end is closed
+                if not got:
+                    break
+                self.rest += got
+        at = self.rest.index(words) + len(words) if words in self.rest else len(self.rest)
+        seen, self.rest = self.rest[:at], self.rest[at:]
+        return seen
 
 
 def terminal():
     with Workspace() as ws:
         master, slave = pty.openpty()
+        screen = Screen(master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 41, 123, 0, 0))
         before = termios.tcgetattr(slave)
         p = subprocess.Popen(["setsid", "-c", *ws.argv(["python3", "-c", "import os,signal,time\n"
@@ -289,38 +299,39 @@ def terminal():
                                       "  while True: time.sleep(0.05)\n"           # a signal just before pause() would be handled with the next one
                                       "except KeyboardInterrupt: os.write(1, b'interrupted\\n')\nraise SystemExit(17)"], "-t")],
                              stdin=slave, stdout=slave, stderr=slave)
-        seen = read_until(master, b"size 123 41")
+        seen = screen.until(b"size 123 41")
         check("-t: a terminal inside, of its own, of the same size", b"tty [True, True, True] /dev/" in seen and b"size 123 41" in seen, seen)
         raw = termios.tcgetattr(slave)
         check("-t: outside the terminal is raw meanwhile", not raw[3] & (termios.ICANON | termios.ECHO | termios.ISIG), raw)
         fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 90, 0, 0))
-        seen = read_until(master, b"size 90 50")
+        seen = screen.until(b"size 90 50")
         check("-t: a new size is passed on", b"size 90 50" in seen, seen)
         os.write(master, b"\x03")
-        seen = read_until(master, b"interrupted")
+        seen = screen.until(b"interrupted")
         check("-t: ctrl-C reaches the command", b"interrupted" in seen, seen)
         check("-t: the exit status is the command's own", p.wait(ALWAYS) == 17, p.returncode)
         check("-t: the terminal is as it was", termios.tcgetattr(slave) == before, termios.tcgetattr(slave), before)
-        read_until(master, b"back on the host.\r\n")
+        seen = screen.until(b"back on the host.\r\n")
+        check("-t: the last line says where one is", seen.endswith(b"You are back on the host.\r\n"), seen)
         for how in ("timeout", "kill"):
             p = subprocess.Popen(ws.argv(["sh", "-c", "echo for %s; sleep 1000" % how], "-t", "--timeout", "3s" if how == "timeout" else "280s"),
                                  stdin=slave, stdout=slave, stderr=slave)
             if how == "kill":
-                read_until(master, b"for kill")
+                screen.until(b"for kill")
                 p.terminate()
             status = p.wait(ALWAYS)
             check("-t: ... also after a %s" % how, status == (124 if how == "timeout" else 143) and termios.tcgetattr(slave) == before, status)
-            seen = read_until(master, b"back on the host.\r\n")
+            seen = screen.until(b"back on the host.\r\n")
             check("-t: ... and the last line, on a line of its own, says where one is", seen.endswith(b"\ncarrel: the sandbox has ended. You are back on the host.\r\n") and
                   b"\033[?1047l" in seen, seen)
         for shell, prompt in ((["bash", "--norc", "-i"], b"(carrel) /workspace $ "), (["dash", "-i"], b"(carrel) /workspace $ "), (["bash", "-i"], b"(mine) ")):
             extra = ["-e", "PS1=(mine) "] if prompt == b"(mine) " else []
             p = subprocess.Popen(ws.argv(shell, "-t", *extra), stdin=slave, stdout=slave, stderr=slave)
-            seen = read_until(master, prompt)
+            seen = screen.until(prompt)
             os.write(master, b"exit 3\n")
             status = p.wait(ALWAYS)
             check("-t: the prompt of %s says that it is inside" % " ".join(shell + extra), prompt in seen and status == 3, seen, status)
-            seen = read_until(master, b"back on the host.\r\n")
+            seen = screen.until(b"back on the host.\r\n")
             check("-t: ... a normal end says where one is, and leaves the terminal alone", b"You are back on the host." in seen and b"\033[?1047l" not in seen, seen)
         os.close(slave)
         os.close(master)
@@ -343,9 +354,7 @@ def signals():
             p.stdout.close()
         report("signals to carrel reach the command", wrong)
         p = subprocess.Popen(ws.argv(["sh", "-c", "echo ready; exec sleep 1000"], "--json"), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        until = time.monotonic() + ALWAYS
-        while not any("sleep" in n for n in names_below(p.pid)) and time.monotonic() < until:
-            time.sleep(0.01)
+        until("the command runs", lambda: any("sleep" in n for n in names_below(p.pid)))
         p.terminate()
         out, _ = p.communicate(timeout=ALWAYS)
         check("a command that a signal ends is `signaled`", p.returncode == 143 and json.loads(out)["outcome"] == "signaled", p.returncode, out)
