@@ -26,6 +26,7 @@
 #include "prepare/verdict.h"
 #include "spec/help.h"
 #include "spec/preset.h"
+#include "spec/provider.h"
 #include "text/nearest.h"
 
 enum { ARENA_MAX = 4 << 20, NUMBER_MAX = 24, TERM_MAX = 1024, PART_WORD_MAX = 32 };
@@ -342,7 +343,8 @@ print_pools(struct doc_table *sheet)
 
 /* -- the box ----------------------------------------------------------------------------------- */
 
-static const char manifest[] = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n";
+static const char manifest[] =
+        "---\nschema: sandbox/v1\nprovider: " PROVIDER_STANDARD "\nconfig: {}\n---\n";
 
 static void
 make_host(struct host_facts *facts)

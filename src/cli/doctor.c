@@ -35,17 +35,16 @@ static const struct paint colours = { "\033[32m", "\033[31m", "\033[2m", "\033[1
 static const struct paint plain = { "", "", "", "", "" };
 
 static const char *const headings[] = {
-        [HOST_NEED_TIER] = "all of these are required",
-        [HOST_NEED_LIMIT] = "Limits (a run warns of each that is missing)",
-        [HOST_NEED_EXTRA] = "Optional (a fallback is used, or one feature is unavailable)",
+        [PROVIDER_NEED_TIER] = "all of these are required",
+        [PROVIDER_NEED_LIMIT] = "Limits (a run warns of each that is missing)",
+        [PROVIDER_NEED_EXTRA] = "Optional (a fallback is used, or one feature is unavailable)",
 };
 
-/* Of the provider that the attempts are for. */
-static const char *
-tier(void)
-{
-        return provider_find(PROVIDER_STANDARD)->tier;
-}
+/* One for each provider whose row says what to try; that of the standard provider is the first. */
+struct reports {
+        struct host_report of[PROVIDER_ENGINE_NONE];
+        size_t count;
+};
 
 static const char *const words[] = {
         [ATTEMPT_WORKS] = "yes", [ATTEMPT_FAILS] = "NO", [ATTEMPT_IDLE] = "-"
@@ -131,25 +130,31 @@ print_machine(const struct host_facts *facts, const struct host_report *report)
 }
 
 static void
-print_text(const struct host_facts *facts, const struct host_report *report,
-           const struct disk *disk)
+print_report(const struct host_report *report, const struct disk *disk, const struct paint *p)
 {
-        const struct paint *p = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? &colours : &plain;
-
-        print_machine(facts, report);
-        for (unsigned need = HOST_NEED_TIER; need <= HOST_NEED_EXTRA; need++) {
-                if (need == HOST_NEED_TIER)
-                        (void)printf("\n%sIsolation (tier %s: %s)%s\n", p->bold, tier(),
-                                     headings[need], p->off);
+        for (unsigned need = 0; need < PROVIDER_NEED_MAX; need++) {
+                if (need == PROVIDER_NEED_TIER)
+                        (void)printf("\n%sIsolation (tier %s: %s)%s\n", p->bold,
+                                     report->provider->tier, headings[need], p->off);
                 else
                         (void)printf("\n%s%s%s\n", p->bold, headings[need], p->off);
                 for (size_t i = 0; i < report->count; i++)
-                        if (report->results[i].row->need == need)
+                        if (report->results[i].need == need)
                                 print_result(&report->results[i], p);
         }
         print_disk(disk, p);
-        (void)printf("\n%sTier %s: %s%s%s\n", p->bold, tier(), report->has_tier ? p->good : p->bad,
-                     report->why, p->off);
+        (void)printf("\n%sTier %s: %s%s%s\n", p->bold, report->provider->tier,
+                     report->has_tier ? p->good : p->bad, report->why, p->off);
+}
+
+static void
+print_text(const struct host_facts *facts, const struct reports *reports, const struct disk *disk)
+{
+        const struct paint *p = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? &colours : &plain;
+
+        print_machine(facts, &reports->of[0]);
+        for (size_t i = 0; i < reports->count; i++)
+                print_report(&reports->of[i], disk, p);
 }
 
 /* -- for programs ------------------------------------------------------------------------------ */
@@ -208,26 +213,22 @@ write_results(struct json_writer *w, const struct host_report *report)
 {
         static const char *const states[] = { "works", "fails", "idle" };
 
-        json_key(w, "mechanisms");
-        json_open_list(w);
         for (size_t i = 0; i < report->count; i++) {
                 const struct host_try_result *r = &report->results[i];
 
                 json_open_map(w);
                 json_member_text(w, "name", r->row->name);
                 json_member_text(w, "what_for", r->row->what_for);
-                json_member_text(w, "needed_for", host_need_name(r->row->need));
+                json_member_text(w, "needed_for", host_need_name(report->provider, r->need));
                 json_member_text(w, "state", states[r->result]);
                 json_member_text(w, "detail", r->detail);
                 json_member_text(w, "fix", r->mend[0] ? r->mend : NULL);
                 json_close_map(w);
         }
-        json_close_list(w);
 }
 
 static int
-print_json(const struct host_facts *facts, const struct host_report *report,
-           const struct disk *disk)
+print_json(const struct host_facts *facts, const struct reports *reports, const struct disk *disk)
 {
         struct json_writer w;
         int result = -1;
@@ -236,11 +237,16 @@ print_json(const struct host_facts *facts, const struct host_report *report,
         json_open_map(&w);
         json_key(&w, "tier");
         json_open_map(&w);
-        json_member_bool(&w, tier(), report->has_tier);
-        json_member_text(&w, "why", report->why);
+        for (size_t i = 0; i < reports->count; i++)
+                json_member_bool(&w, reports->of[i].provider->tier, reports->of[i].has_tier);
+        json_member_text(&w, "why", reports->of[0].why);
         json_close_map(&w);
-        write_host(&w, facts, report, disk);
-        write_results(&w, report);
+        write_host(&w, facts, &reports->of[0], disk);
+        json_key(&w, "mechanisms");
+        json_open_list(&w);
+        for (size_t i = 0; i < reports->count; i++)
+                write_results(&w, &reports->of[i]);
+        json_close_list(&w);
         json_close_map(&w);
         if (!w.is_broken && w.text && puts(w.text) >= 0)
                 result = 0;
@@ -257,6 +263,23 @@ complain(const struct error *e)
         return EXIT_OURS;
 }
 
+static int
+try_providers(const struct host_facts *facts, struct reports *ret, struct error *e)
+{
+        for (size_t i = 0; i < provider_count; i++) {
+                struct host_report *report = &ret->of[ret->count];
+
+                if (!providers[i].tries[PROVIDER_NEED_TIER])
+                        continue;
+                if (host_try_all(facts, &providers[i], report, e) < 0)
+                        return -1;
+                if (providers[i].runs_once)
+                        trial_run(report);
+                ret->count++;
+        }
+        return 0;
+}
+
 struct asked {
         bool is_json;
 };
@@ -264,7 +287,7 @@ struct asked {
 static int
 cmd_doctor(int argc, char **argv)
 {
-        static struct host_report report;
+        static struct reports reports;
         struct host_facts facts;
         struct error e;
         struct asked a = { .is_json = false };
@@ -275,19 +298,18 @@ cmd_doctor(int argc, char **argv)
 
         if (options_read(&command_doctor, argc, argv, &a, &none, &e) < 0)
                 return print_failure(NULL, &e, a.is_json);
-        if (host_facts_read(&facts, &e) < 0 || host_try_all(&facts, &report, &e) < 0)
+        if (host_facts_read(&facts, &e) < 0 || try_providers(&facts, &reports, &e) < 0)
                 return complain(&e);
-        trial_run(&report);
         arena_init(&arena, ARENA_MAX);
         find_disk(&arena, &facts, &disk);
-        if (a.is_json && print_json(&facts, &report, &disk) < 0) {
+        if (a.is_json && print_json(&facts, &reports, &disk) < 0) {
                 (void)fail(&e, ERROR_NO_MEMORY, "the report could not be written");
                 status = complain(&e);
         } else {
-                status = report.has_tier ? 0 : EXIT_NOT_ENFORCEABLE;
+                status = reports.of[0].has_tier ? 0 : EXIT_NOT_ENFORCEABLE;
         }
         if (!a.is_json)
-                print_text(&facts, &report, &disk);
+                print_text(&facts, &reports, &disk);
         arena_fini(&arena);
         return status;
 }

@@ -21,6 +21,7 @@
 #include "cli/options.h"
 #include "prepare/host_file.h"
 #include "spec/preset.h"
+#include "spec/provider.h"
 #include "text/json.h"
 
 enum { NAMES_MAX = 6, ARENA_MAX = 1 << 20, TIMEOUT_MINUTES = 10, SLUG_MAX = 40 };
@@ -200,8 +201,9 @@ write_manifest(const struct init *i, FILE *out)
                 is_heavy = is_heavy || (i->found[t] && tools[t].is_heavy);
         }
         (void)fprintf(out,
-                      "%sschema: sandbox/v1\nid: \"@local/%s\"\nversion: 1.0.0\nprovider: "
-                      "local\nconfig: {}\nlimits:\n  timeout_ms: %-16d # of one command, %d "
+                      "%sschema: sandbox/v1\nid: \"@local/%s\"\nversion: "
+                      "1.0.0\nprovider: " PROVIDER_STANDARD
+                      "\nconfig: {}\nlimits:\n  timeout_ms: %-16d # of one command, %d "
                       "minutes; then all its processes are killed\n"
                       "  # memory_mb: 4096            # of the whole sandbox; needs control groups "
                       "(carrel doctor)\n"

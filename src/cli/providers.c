@@ -12,6 +12,7 @@
 #include "host/facts.h"
 #include "prepare/host.h"
 #include "prepare/host_file.h"
+#include "spec/provider.h"
 
 enum { PROVIDERS_ARENA_MAX = 16 << 20 };
 
@@ -21,9 +22,12 @@ enum { FIRST_LIMIT = 3 };
 static void
 json_provider(struct json_writer *w, const struct host_provider *p, bool is_trusting)
 {
+        const struct provider *known = provider_find(p->id);
+
         json_open_map(w);
         json_member_text(w, "id", p->id);
         json_member_text(w, "tier", p->can.tier);
+        json_member_text(w, "runtime_class", known ? known->runtime_class : NULL);
         json_member_bool(w, "trusted", is_trusting || p->can.is_isolated);
         json_member_text(w, "egress", host_egress_name(p->can.egress));
         for (size_t i = 0; i < FIRST_LIMIT; i++)

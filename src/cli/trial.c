@@ -25,12 +25,9 @@
 
 enum { DEADLINE_MS = 10000, WORDS_ROOM = 1024, NOT_FOUND = 127 };
 
-static const char manifest[] = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n";
-
 static const struct host_try row = {
         "whole_sandbox",
         "every step of a run, one after the other",
-        HOST_NEED_TIER,
         NULL,
         "see the step that fails with: carrel plan --steps; then report it with the output of "
         "carrel doctor --json",
@@ -92,7 +89,7 @@ tell(struct host_report *report, char *words)
 
         sentence = sentence ? sentence + sizeof prefix - 1 : words;
         sentence[strcspn(sentence, "\n")] = '\0';
-        host_report_add(report, &row,
+        host_report_add(report, &row, PROVIDER_NEED_TIER,
                         is_of_host || sentence[0] == '\0' ? ATTEMPT_FAILS : ATTEMPT_IDLE,
                         sentence[0] ? sentence : "it ended without a word");
 }
@@ -108,14 +105,15 @@ trial_run(struct host_report *report)
         pid_t pid;
 
         if (!report->has_tier) {
-                host_report_add(report, &row, ATTEMPT_IDLE,
+                host_report_add(report, &row, PROVIDER_NEED_TIER, ATTEMPT_IDLE,
                                 "not tried: it needs what is missing above");
                 return;
         }
         if (file < 0 ||
-            write(file, manifest, sizeof manifest - 1) != (ssize_t)sizeof manifest - 1 ||
+            dprintf(file, "---\nschema: sandbox/v1\nprovider: %s\nconfig: {}\n---\n",
+                    report->provider->id) < 0 ||
             pipe2(ends, O_CLOEXEC) < 0) {
-                host_report_add(report, &row, ATTEMPT_FAILS,
+                host_report_add(report, &row, PROVIDER_NEED_TIER, ATTEMPT_FAILS,
                                 "no memory or no pipe for the attempt");
                 return;
         }
@@ -131,10 +129,11 @@ trial_run(struct host_report *report)
         while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
         if (!is_heard)
-                host_report_add(report, &row, ATTEMPT_FAILS, "no answer before the deadline");
+                host_report_add(report, &row, PROVIDER_NEED_TIER, ATTEMPT_FAILS,
+                                "no answer before the deadline");
         else if (WIFEXITED(status) &&
                  (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == NOT_FOUND))
-                host_report_add(report, &row, ATTEMPT_WORKS,
+                host_report_add(report, &row, PROVIDER_NEED_TIER, ATTEMPT_WORKS,
                                 "made, with a command in it, and ended");
         else
                 tell(report, words);

@@ -20,6 +20,7 @@
 #include "ref/file.h"
 #include "ref/places.h"
 #include "ref/resolve.h"
+#include "spec/provider.h"
 #include "text/tree_pack.h"
 
 enum { NAME_MAX_BYTES = 255 };
@@ -27,7 +28,7 @@ enum { NAME_MAX_BYTES = 255 };
 /*
  * The daemon's default without a manifest. It is repeated here for calls that add overrides to it.
  */
-static const char standard[] = "{\"provider\": \"local\", \"config\": {}}";
+static const char standard[] = "{\"provider\": \"" PROVIDER_STANDARD "\", \"config\": {}}";
 
 static int
 no_memory(struct error *e)

@@ -34,102 +34,93 @@ enum { DEADLINE_MS = 5000 };
 #define KERNEL_MEND(version) "use a kernel of version " version " or later"
 
 static const struct host_try tries[] = {
-        /* required by every sandbox */
-        { "user_namespace", "the sandbox holds no right of the host", HOST_NEED_TIER,
-          attempt_user_ns, USERNS_MEND, true },
-        { "mount_namespace", "a file tree of its own", HOST_NEED_TIER, attempt_mount_ns,
+        { "user_namespace", "the sandbox holds no right of the host", attempt_user_ns, USERNS_MEND,
+          true },
+        { "mount_namespace", "a file tree of its own", attempt_mount_ns,
           "sudo sysctl -w user.max_mnt_namespaces=15000", true },
         { "pid_namespace", "sees and signals only its own processes; all end together",
-          HOST_NEED_TIER, attempt_pid_ns, "sudo sysctl -w user.max_pid_namespaces=15000", true },
-        { "ipc_namespace", "shared memory and queues of its own", HOST_NEED_TIER, attempt_ipc_ns,
+          attempt_pid_ns, "sudo sysctl -w user.max_pid_namespaces=15000", true },
+        { "ipc_namespace", "shared memory and queues of its own", attempt_ipc_ns,
           "sudo sysctl -w user.max_ipc_namespaces=15000", true },
-        { "uts_namespace", "does not learn the host's name", HOST_NEED_TIER, attempt_uts_ns,
+        { "uts_namespace", "does not learn the host's name", attempt_uts_ns,
           "sudo sysctl -w user.max_uts_namespaces=15000", true },
-        { "cgroup_namespace", "does not learn the host's control groups", HOST_NEED_TIER,
-          attempt_cgroup_ns, "sudo sysctl -w user.max_cgroup_namespaces=15000", true },
-        { "net_namespace", "no way out to any network", HOST_NEED_TIER, attempt_net_ns,
+        { "cgroup_namespace", "does not learn the host's control groups", attempt_cgroup_ns,
+          "sudo sysctl -w user.max_cgroup_namespaces=15000", true },
+        { "net_namespace", "no way out to any network", attempt_net_ns,
           "sudo sysctl -w user.max_net_namespaces=15000", true },
-        { "loopback", "its own 127.0.0.1 works", HOST_NEED_TIER, attempt_loopback,
+        { "loopback", "its own 127.0.0.1 works", attempt_loopback,
           "let a user namespace configure its own network (CAP_NET_ADMIN inside it)", true },
-        { "fresh_proc", "/proc shows only its own processes", HOST_NEED_TIER, attempt_proc,
+        { "fresh_proc", "/proc shows only its own processes", attempt_proc,
           "unmount whatever covers parts of /proc, or start outside the container", true },
-        { "pivot_root", "the host's file tree is out of reach", HOST_NEED_TIER, attempt_pivot_root,
+        { "pivot_root", "the host's file tree is out of reach", attempt_pivot_root,
           "start from a root that is a mount (not an initramfs)", true },
-        { "tmpfs", "private /tmp and /dev/shm with a size", HOST_NEED_TIER, attempt_tmpfs,
+        { "tmpfs", "private /tmp and /dev/shm with a size", attempt_tmpfs,
           "use a kernel with CONFIG_TMPFS", true },
-        { "mount_api", "directories are shown by descriptor, read-only", HOST_NEED_TIER,
-          attempt_mount_api, KERNEL_MEND("5.12"), true },
-        { "seccomp", "system calls outside the list are refused", HOST_NEED_TIER, attempt_seccomp,
+        { "mount_api", "directories are shown by descriptor, read-only", attempt_mount_api,
+          KERNEL_MEND("5.12"), true },
+        { "seccomp", "system calls outside the list are refused", attempt_seccomp,
           "use a kernel with CONFIG_SECCOMP_FILTER", true },
-        { "no_new_privs", "setuid programs give nothing", HOST_NEED_TIER, attempt_no_new_privs,
-          KERNEL_MEND("3.5"), true },
-        { "landlock", "a second wall behind the mounts", HOST_NEED_TIER, attempt_landlock,
+        { "no_new_privs", "setuid programs give nothing", attempt_no_new_privs, KERNEL_MEND("3.5"),
+          true },
+        { "landlock", "a second wall behind the mounts", attempt_landlock,
           "add landlock to the list in lsm= on the kernel's command line (kernel 5.13 or later), "
           "and restart",
           true },
-        { "rlimit", "core files and open files are limited", HOST_NEED_TIER, attempt_rlimit,
+        { "rlimit", "core files and open files are limited", attempt_rlimit,
           "let the process lower its own limits (setrlimit, prlimit64)", true },
-        /* limits: without one of these the run warns by name */
-        { "limit_memory", "limits.memory_mb", HOST_NEED_LIMIT, attempt_memory,
+        { "limit_memory", "limits.memory_mb", attempt_memory,
           "systemd-run --user --scope -p Delegate=yes carrel ..., or cgroup_enable=memory on the "
           "kernel's command line",
           false },
-        { "limit_swap", "swap counts towards limits.memory_mb", HOST_NEED_LIMIT, attempt_swap,
+        { "limit_swap", "swap counts towards limits.memory_mb", attempt_swap,
           "swapaccount=1 on the kernel's command line, or run without swap: sudo swapoff -a",
           false },
         { "limit_pids", "number of processes by group; else by the box's own user namespace",
-          HOST_NEED_EXTRA, attempt_pids, "systemd-run --user --scope -p Delegate=yes carrel ...",
-          false },
-        { "limit_cpu", "CPU share in millicores", HOST_NEED_LIMIT, attempt_cpu,
+          attempt_pids, "systemd-run --user --scope -p Delegate=yes carrel ...", false },
+        { "limit_cpu", "CPU share in millicores", attempt_cpu,
           "delegate cpu: Delegate=cpu memory pids in user@.service (systemctl edit user@.service), "
           "and a kernel with "
           "CONFIG_CFS_BANDWIDTH",
           false },
-        { "limit_io", "disk bytes per second", HOST_NEED_LIMIT, attempt_io,
+        { "limit_io", "disk bytes per second", attempt_io,
           "delegate io (Delegate=io in user@.service), keep the workspace on a local disk, and a "
           "kernel with "
           "CONFIG_BLK_DEV_THROTTLING",
           false },
-        { "cpu_time", "limits.cpu_ms over the whole tree", HOST_NEED_LIMIT, attempt_cpu_time,
+        { "cpu_time", "limits.cpu_ms over the whole tree", attempt_cpu_time,
           "make a control group writable: systemd-run --user --scope -p Delegate=yes carrel ...",
           false },
-        /* features, and mechanisms that have a fallback */
         { "cgroup_kill", "a command's whole tree ends at once; else by its pid namespace",
-          HOST_NEED_EXTRA, attempt_cgroup_kill,
-          KERNEL_MEND("5.14") " with cgroup v2 mounted writable", false },
-        { "pidfd", "processes are held by descriptor, never by number", HOST_NEED_EXTRA,
-          attempt_pidfd, KERNEL_MEND("5.3"), true },
-        { "clone3", "born into its control group; else joined after", HOST_NEED_EXTRA,
-          attempt_clone3, KERNEL_MEND("5.7"), true },
-        { "openat2", "paths are opened beneath a directory; else step by step", HOST_NEED_EXTRA,
-          attempt_openat2, KERNEL_MEND("5.6"), true },
-        { "close_range", "descriptors are closed in one call; else one by one", HOST_NEED_EXTRA,
-          attempt_close_range, KERNEL_MEND("5.9"), true },
-        { "devpts", "terminals (-t)", HOST_NEED_EXTRA, attempt_devpts,
-          "use a kernel with CONFIG_UNIX98_PTYS", true },
+          attempt_cgroup_kill, KERNEL_MEND("5.14") " with cgroup v2 mounted writable", false },
+        { "pidfd", "processes are held by descriptor, never by number", attempt_pidfd,
+          KERNEL_MEND("5.3"), true },
+        { "clone3", "born into its control group; else joined after", attempt_clone3,
+          KERNEL_MEND("5.7"), true },
+        { "openat2", "paths are opened beneath a directory; else step by step", attempt_openat2,
+          KERNEL_MEND("5.6"), true },
+        { "close_range", "descriptors are closed in one call; else one by one", attempt_close_range,
+          KERNEL_MEND("5.9"), true },
+        { "devpts", "terminals (-t)", attempt_devpts, "use a kernel with CONFIG_UNIX98_PTYS",
+          true },
         { "overlay", "branches, and read-only mounts that host sockets cannot be reached through",
-          HOST_NEED_EXTRA, attempt_overlay,
+          attempt_overlay,
           KERNEL_MEND("5.11") " (overlayfs in user namespaces): sudo modprobe overlay", true },
-        { "wall", "network.egress: listed names are let through, all else is caught",
-          HOST_NEED_EXTRA, attempt_wall,
+        { "wall", "network.egress: listed names are let through, all else is caught", attempt_wall,
           "use a kernel with IPv6 (not started with ipv6.disable=1), and let a user namespace "
           "configure its own network",
           true },
         { "routed",
           "metadata.carrel.egress.routed: every port inside is the sandbox's own; else only that "
           "is refused",
-          HOST_NEED_EXTRA, attempt_routed,
+          attempt_routed,
           "sudo modprobe veth; /proc/sys/net must be writable in a user namespace that owns its "
           "network",
           true },
-        { "idmap", "as root: files in the workspace keep their owner", HOST_NEED_EXTRA,
-          attempt_idmap,
+        { "idmap", "as root: files in the workspace keep their owner", attempt_idmap,
           "keep the workspace on ext4, xfs, btrfs or (kernel 6.3) tmpfs, or run as the ordinary "
           "user who owns it",
           true },
 };
-
-_Static_assert(sizeof tries / sizeof *tries <= HOST_TRIES_MAX, "host_report holds every row");
 
 /* What the child sends through its pipe; small enough for one atomic write. */
 struct answer {
@@ -139,13 +130,13 @@ struct answer {
 };
 
 const char *
-host_need_name(enum host_need need)
+host_need_name(const struct provider *p, enum provider_need need)
 {
         static const char *const names[] = {
-                [HOST_NEED_LIMIT] = "limit", [HOST_NEED_EXTRA] = "extra"
+                [PROVIDER_NEED_LIMIT] = "limit", [PROVIDER_NEED_EXTRA] = "extra"
         };
 
-        return need == HOST_NEED_TIER ? provider_find(PROVIDER_STANDARD)->tier : names[need];
+        return need == PROVIDER_NEED_TIER ? p->tier : names[need];
 }
 
 /* -- one child --------------------------------------------------------------------------------- */
@@ -311,12 +302,12 @@ host_report_judge(struct host_report *report)
         report->has_tier = true;
         for (size_t i = 0; i < report->count; i++) {
                 const struct host_try_result *r = &report->results[i];
-                char *list = r->row->need == HOST_NEED_TIER ? missing : warning;
+                char *list = r->need == PROVIDER_NEED_TIER ? missing : warning;
                 size_t used = strlen(list);
 
-                if (r->result != ATTEMPT_FAILS || r->row->need == HOST_NEED_EXTRA)
+                if (r->result != ATTEMPT_FAILS || r->need == PROVIDER_NEED_EXTRA)
                         continue;
-                report->has_tier = report->has_tier && r->row->need != HOST_NEED_TIER;
+                report->has_tier = report->has_tier && r->need != PROVIDER_NEED_TIER;
                 (void)snprintf(list + used, sizeof missing - used, "%s%s", used ? ", " : "",
                                r->row->name);
         }
@@ -331,14 +322,14 @@ host_report_judge(struct host_report *report)
 }
 
 void
-host_report_add(struct host_report *report, const struct host_try *row, enum attempt_result result,
-                const char *detail)
+host_report_add(struct host_report *report, const struct host_try *row, enum provider_need need,
+                enum attempt_result result, const char *detail)
 {
         struct host_try_result *r = &report->results[report->count];
 
         if (report->count == HOST_TRIES_MAX)
                 return;
-        *r = (struct host_try_result){ .row = row, .result = result };
+        *r = (struct host_try_result){ .row = row, .need = need, .result = result };
         (void)snprintf(r->detail, sizeof r->detail, "%s", detail);
         if (result == ATTEMPT_FAILS)
                 (void)snprintf(r->mend, sizeof r->mend, "%s", row->mend);
@@ -346,18 +337,49 @@ host_report_add(struct host_report *report, const struct host_try *row, enum att
         host_report_judge(report);
 }
 
+static const struct host_try *
+find(const char *name)
+{
+        for (size_t i = 0; i < sizeof tries / sizeof *tries; i++)
+                if (strcmp(tries[i].name, name) == 0)
+                        return &tries[i];
+        return NULL;
+}
+
+static int
+try_each(const struct host_facts *facts, enum provider_need need, struct host_report *report,
+         struct error *e)
+{
+        const char *const *names = report->provider->tries[need];
+
+        for (; names && *names; names++) {
+                struct host_try_result *r = &report->results[report->count];
+                const struct host_try *row = find(*names);
+
+                if (!row || report->count == HOST_TRIES_MAX)
+                        return fail(e, ERROR_INTERNAL, "the mechanism %s of the provider %s %s",
+                                    *names, report->provider->id,
+                                    row ? "is one too many" : "is unknown");
+                if (host_try_one(facts, row, DEADLINE_MS, r, e) < 0)
+                        return -1;
+                r->need = need;
+                container_mend(r, container_find());
+                report->count++;
+        }
+        return 0;
+}
+
 int
-host_try_all(const struct host_facts *facts, struct host_report *ret, struct error *e)
+host_try_all(const struct host_facts *facts, const struct provider *provider,
+             struct host_report *ret, struct error *e)
 {
         const struct container_row *container = container_find();
 
         memset(ret, 0, sizeof *ret);
-        for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
-                if (host_try_one(facts, &tries[i], DEADLINE_MS, &ret->results[i], e) < 0)
+        ret->provider = provider;
+        for (unsigned need = 0; need < PROVIDER_NEED_MAX; need++)
+                if (try_each(facts, (enum provider_need)need, ret, e) < 0)
                         return -1;
-                container_mend(&ret->results[i], container);
-                ret->count++;
-        }
         if (container) {
                 ret->container = container->name;
                 ret->container_help = container->help;

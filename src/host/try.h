@@ -2,8 +2,8 @@
  * host/try.h - finds out by trying what this machine can enforce.
  *
  * Every row of the table is attempted in a child with a deadline. The report says what worked, what
- * failed, and the command that fixes it. It also says whether tier T1 (namespaces on host
- * directories) is enforceable, which limits are enforced, and which only warn.
+ * failed, and the command that fixes it. It also says whether the tier of a provider is
+ * enforceable, which limits are enforced, and which only warn.
  */
 #ifndef CARREL_HOST_TRY_H
 #define CARREL_HOST_TRY_H
@@ -14,18 +14,11 @@
 #include "base/error.h"
 #include "host/attempt.h"
 #include "plan/host_facts.h"
-
-/* What depends on a mechanism. */
-enum host_need {
-        HOST_NEED_TIER,  /* required: without it no sandbox starts (fail closed) */
-        HOST_NEED_LIMIT, /* without it a limit only warns, by name */
-        HOST_NEED_EXTRA  /* optional: without it one feature refuses, or a fallback is used */
-};
+#include "spec/provider.h"
 
 struct host_try {
         const char *name; /* stable, for programs: "user_namespace" */
         const char *what_for;
-        enum host_need need;
         enum attempt_result (*attempt)(struct attempt *a);
         const char *mend; /* what to do if it fails */
         /* inside a container, the container runtime must permit it first */
@@ -36,12 +29,14 @@ enum { HOST_TRIES_MAX = 40 };
 
 struct host_try_result {
         const struct host_try *row;
+        enum provider_need need;
         enum attempt_result result;
         char detail[256];
         char mend[1024]; /* "" if nothing needs a fix */
 };
 
 struct host_report {
+        const struct provider *provider; /* what it is tried for */
         struct host_try_result results[HOST_TRIES_MAX];
         size_t count;
         bool has_tier;
@@ -50,12 +45,14 @@ struct host_report {
         const char *container_help; /* the options its runtime needs, or NULL */
 };
 
-/* Attempts every row. Fails only if no child can be created; a failing mechanism is a result. */
-int host_try_all(const struct host_facts *facts, struct host_report *ret, struct error *e);
+/* Attempts what the provider's row lists. Fails only if no child can be created; a failing
+ * mechanism is a result. ERROR_INTERNAL: the row lists a mechanism that no row here has. */
+int host_try_all(const struct host_facts *facts, const struct provider *provider,
+                 struct host_report *ret, struct error *e);
 
 /*
- * Attempts one row. A child that does not answer within deadline_ms (1 to 60000) is killed and
- * counts as failed.
+ * Attempts one row; ret->need is for the caller to set. A child that does not answer within
+ * deadline_ms (1 to 60000) is killed and counts as failed.
  */
 int host_try_one(const struct host_facts *facts, const struct host_try *row, int deadline_ms,
                  struct host_try_result *ret, struct error *e);
@@ -66,11 +63,12 @@ int host_try_one(const struct host_facts *facts, const struct host_try *row, int
  * has HOST_TRIES_MAX rows, a further row is dropped.
  */
 void host_report_add(struct host_report *report, const struct host_try *row,
-                     enum attempt_result result, const char *detail);
+                     enum provider_need need, enum attempt_result result, const char *detail);
 
 /* Judges the results in *report: fills has_tier and why. */
 void host_report_judge(struct host_report *report);
 
-const char *host_need_name(enum host_need need); /* its tier ("T1"), "limit", "extra" */
+/* the provider's tier ("T1"), "limit", "extra" */
+const char *host_need_name(const struct provider *p, enum provider_need need);
 
 #endif

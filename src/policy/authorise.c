@@ -674,19 +674,20 @@ find_provider(struct asking *a)
                 (void)fail_at(&e, ERROR_PROVIDER_UNKNOWN, "provider", NULL,
                               "this host has no provider \"%.64s\": its host file registers none",
                               a->spec->provider);
-                error_hint(&e, "Add to the host file, for example: providers: {local: {isolated: "
-                               "true, mounts: true}}");
+                error_hint(&e, "Add to the host file, for example: providers: {" PROVIDER_STANDARD
+                               ": {isolated: true, mounts: true}}");
                 e.line = a->spec->provider_place.line;
                 e.column = a->spec->provider_place.column;
                 findings_add(a->findings, &e);
                 return -1;
         }
         if (!provider) {
-                a->hint = "Write: provider: local. `carrel providers` lists the providers of this "
+                a->hint = "Write: provider: " PROVIDER_STANDARD
+                          ". `carrel providers` lists the providers of this "
                           "host.";
                 if (provider_is_reserved(a->spec->provider))
                         a->hint = "AIP-36 describes this provider, and this version of Carrel does "
-                                  "not implement it. Write: provider: local";
+                                  "not implement it. Write: provider: " PROVIDER_STANDARD;
                 refuse(a, ERROR_PROVIDER_UNKNOWN, "provider", "", a->spec->provider_place,
                        "this host has no provider \"%.64s\"", a->spec->provider);
                 return -1;

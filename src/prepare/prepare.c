@@ -684,7 +684,7 @@ prepare_plan(const struct prepare_host *host, const struct prepare_request *requ
         const struct provider *provider = provider_find(p->spec->provider);
 
         p->engine = provider ? provider->engine : PROVIDER_ENGINE_NONE;
-        if (!builders[p->engine] || (p->is_short && p->engine != PROVIDER_ENGINE_NS))
+        if (!builders[p->engine] || (p->is_short && !provider->runs_once))
                 return fail_without_engine(p->spec, e);
         prepared_release(p);
         if (!p->is_short)

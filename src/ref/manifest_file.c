@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/scoped.h"
+#include "spec/provider.h"
 
 static bool
 ends_with(const char *text, const char *tail)
@@ -61,7 +62,7 @@ not_configured(struct error *e, const char *workspace)
         (void)fail(e, ERROR_NOT_CONFIGURED, "no sandbox is declared in \"%.200s\"", workspace);
         error_hint(e,
                    "`carrel init%s%.200s` writes a SANDBOX.md. The shortest one, by "
-                   "hand:\n---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n"
+                   "hand:\n---\nschema: sandbox/v1\nprovider: " PROVIDER_STANDARD "\nconfig: {}\n"
                    "mounts:\n  - {source: workspace, at: /workspace}\n---",
                    is_here ? "" : " ", is_here ? "" : workspace);
         return -1;

@@ -65,29 +65,58 @@ static const struct field_set daytona_set = { FIELD_SET(daytona_rows),
                                               .code = ERROR_CONFIG_INVALID };
 static const struct field_set blaxel_set = { FIELD_SET(blaxel_rows), .code = ERROR_CONFIG_INVALID };
 
+static const char *const local_tier[] = { "user_namespace",
+                                          "mount_namespace",
+                                          "pid_namespace",
+                                          "ipc_namespace",
+                                          "uts_namespace",
+                                          "cgroup_namespace",
+                                          "net_namespace",
+                                          "loopback",
+                                          "fresh_proc",
+                                          "pivot_root",
+                                          "tmpfs",
+                                          "mount_api",
+                                          "seccomp",
+                                          "no_new_privs",
+                                          "landlock",
+                                          "rlimit",
+                                          NULL };
+static const char *const local_limit[] = { "limit_memory", "limit_swap", "limit_cpu",
+                                           "limit_io",     "cpu_time",   NULL };
+static const char *const local_extra[] = { "limit_pids", "cgroup_kill", "pidfd",  "clone3",
+                                           "openat2",    "close_range", "devpts", "overlay",
+                                           "wall",       "routed",      "idmap",  NULL };
+
 /* If the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
 const struct provider providers[] = {
-        { PROVIDER_STANDARD, &local_set, "workspace-close",
-          "Carrel's own engine on this machine, isolated by the kernel.", PROVIDER_ENGINE_NS, "T1",
+        { PROVIDER_STANDARD,
+          &local_set,
+          "workspace-close",
+          "Carrel's own engine on this machine, isolated by the kernel.",
+          PROVIDER_ENGINE_NS,
+          "T1",
+          "namespaces",
           /* pids: by group, else by RLIMIT_NPROC, which the box's own user namespace counts. disk:
            * private file systems have a size; the workspace's own disk does not */
           PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK |
                   PROVIDER_OUTPUT,
           PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_MEMORY | PROVIDER_CPU |
-                  PROVIDER_MILLICORES | PROVIDER_IO | PROVIDER_EGRESS },
+                  PROVIDER_MILLICORES | PROVIDER_IO | PROVIDER_EGRESS,
+          true,
+          { local_tier, local_limit, local_extra } },
         { "mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class.",
-          PROVIDER_ENGINE_NONE, NULL, 0, 0 },
-        { "mastra-modal", &modal_set, NULL, "Modal through Mastra's class.", PROVIDER_ENGINE_NONE,
-          NULL, 0, 0 },
+          PROVIDER_ENGINE_NONE },
+        { "mastra-modal", &modal_set, NULL, "Modal through Mastra's class.", PROVIDER_ENGINE_NONE },
         { "mastra-daytona", &daytona_set, NULL, "Daytona through Mastra's class.",
-          PROVIDER_ENGINE_NONE, NULL, 0, 0 },
+          PROVIDER_ENGINE_NONE },
         { "mastra-blaxel", &blaxel_set, "tool-result", "Blaxel through Mastra's class.",
-          PROVIDER_ENGINE_NONE, NULL, 0, 0 },
+          PROVIDER_ENGINE_NONE },
         { "node-permission", NULL, "tool-result", "Node's --permission inside the local engine.",
-          PROVIDER_ENGINE_NONE, NULL, 0, 0 },
+          PROVIDER_ENGINE_NONE },
 #ifdef CARREL_TEST_SWITCHES
         { "example-fake", NULL, "workspace-close", "Plays a script: for tests.",
-          PROVIDER_ENGINE_FAKE, "T4",
+          PROVIDER_ENGINE_FAKE, "T4", "script",
           PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_TIME | PROVIDER_MEMORY | PROVIDER_CPU |
                   PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK | PROVIDER_OUTPUT,
           0 },

@@ -2,9 +2,9 @@
  * spec/provider.h - the providers that this build knows: the one table of all facts about them.
  *
  * A row has the id, the settings, the tier, which abilities the provider has by itself and which it
- * has only if this machine has them (policy/host_provider.h), and the engine that runs it. What
- * acts for an engine is chosen by its number: the plan in prepare/prepare.c, the calls in
- * maker/spawner.c. Six ids are reserved by AIP-36.
+ * has only if this machine has them (policy/host_provider.h), what `carrel doctor` tries for it,
+ * and the engine that runs it. What acts for an engine is chosen by its number: the plan in
+ * prepare/prepare.c, the calls in maker/spawner.c. Six ids are reserved by AIP-36.
  *
  * The namespace is open: a host may register more ids, and it defines their settings. A reserved id
  * cannot be registered, in any letter case.
@@ -43,14 +43,26 @@ enum provider_ability {
         PROVIDER_EGRESS = 1u << 12, /* lets only listed names through; without it: closed */
 };
 
+/* What depends on a mechanism of the machine (host/try.h). */
+enum provider_need {
+        PROVIDER_NEED_TIER,  /* required: without it no sandbox starts (fail closed) */
+        PROVIDER_NEED_LIMIT, /* without it a limit only warns, by name */
+        PROVIDER_NEED_EXTRA, /* optional: without it one feature refuses, or a fallback is used */
+        PROVIDER_NEED_MAX
+};
+
 struct provider {
         const char *id;
         const struct field_set *config; /* NULL: any map */
         const char *destroy_on;         /* default of lifecycle.destroy_on; NULL: never */
         const char *help;
         enum provider_engine engine;
-        const char *tier;      /* "T1" to "T4"; NULL: not known */
-        unsigned has, if_host; /* enum provider_ability: always; if this machine has it */
+        const char *tier;          /* "T1" to "T4"; NULL: not known */
+        const char *runtime_class; /* the mechanism of its isolation, in one word; or NULL */
+        unsigned has, if_host;     /* enum provider_ability: always; if this machine has it */
+        bool runs_once;            /* its engine also serves `carrel run`: a box of one command */
+        /* names of mechanisms, each ended by NULL; without any, `carrel doctor` tries nothing */
+        const char *const *tries[PROVIDER_NEED_MAX];
 };
 
 extern const struct provider providers[];
