@@ -9,12 +9,18 @@
 
 #include "api/operation.h"
 
-static const enum record_type record_types[] = {
-        [FIELD_TYPE_TEXT] = RECORD_TEXT,   [FIELD_TYPE_UINT] = RECORD_UINT,
-        [FIELD_TYPE_INT] = RECORD_INT,     [FIELD_TYPE_BOOL] = RECORD_BOOL,
-        [FIELD_TYPE_BYTES] = RECORD_BYTES, [FIELD_TYPE_NESTED] = RECORD_NESTED,
-        [FIELD_TYPE_TREE] = RECORD_TREE,   [FIELD_TYPE_JSON] = RECORD_JSON,
-};
+enum record_type
+api_record_type(const struct api_field *f)
+{
+        static const enum record_type types[] = {
+                [FIELD_TYPE_TEXT] = RECORD_TEXT,   [FIELD_TYPE_UINT] = RECORD_UINT,
+                [FIELD_TYPE_INT] = RECORD_INT,     [FIELD_TYPE_BOOL] = RECORD_BOOL,
+                [FIELD_TYPE_BYTES] = RECORD_BYTES, [FIELD_TYPE_NESTED] = RECORD_NESTED,
+                [FIELD_TYPE_TREE] = RECORD_TREE,   [FIELD_TYPE_JSON] = RECORD_JSON,
+        };
+
+        return types[f->type];
+}
 
 static const struct api_param *
 find_param(const struct operation *o, uint16_t tag)
@@ -69,7 +75,7 @@ check_entry(const struct operation *o, const struct record_entry *entry, int is_
         if (!f || !p || ((p->flags & PARAM_DOOR_ONLY) != 0 && !is_door))
                 return fail_at(e, ERROR_INVALID_ARGUMENT, f ? f->name : "", "unknown_field",
                                "%s takes no %s", o->name, f ? f->name : "such field");
-        if (entry->type != record_types[f->type])
+        if (entry->type != api_record_type(f))
                 return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s is of another type",
                                f->name);
         return check_bounds(f, p, entry, e);

@@ -42,6 +42,9 @@ struct api_field {
 const struct api_field *api_field(uint16_t tag);
 const struct api_field *api_field_find(const char *name);
 
+/* Returns the type of the entries of this field in a record. */
+enum record_type api_record_type(const struct api_field *f);
+
 enum operation_code {
 #define OPERATION(number, NAME, ...) OP_##NAME = (number),
 #include "api/operation.def"

@@ -9,13 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/ending.h"
-#include "base/arena.h"
 #include "cli/commands.h"
-#include "cli/ending.h"
 #include "cli/finding_print.h"
-#include "cli/left.h"
+#include "client/record.h"
 #include "clock/clock.h"
+#include "codec/codec.h"
 #include "text/utf8.h"
 
 enum { MINUTE_MS = 60000, HOUR_MS = 3600000 };
@@ -100,140 +98,29 @@ ask_no_sandbox(const struct ask *a, const char *id)
 
 /* -- JSON -------------------------------------------------------------------------------------- */
 
-static void
-member_uint(struct json_writer *w, const char *key, uint64_t value)
+int
+ask_json(enum operation_code op, const void *answer)
 {
-        json_key(w, key);
-        json_uint(w, value);
+        struct record r = client_record(answer);
+        struct json_writer w;
+
+        json_init(&w, true);
+        json_open_map(&w);
+        codec_write(&w, operation(op), &r, 0);
+        json_close_map(&w);
+        return json_print(&w, stdout);
 }
 
-static void
-member_optional(struct json_writer *w, const char *key, const char *text)
+int
+ask_json_existed(int existed)
 {
-        if (text)
-                json_member_text(w, key, text);
-}
+        struct json_writer w;
 
-/* The caller's own JSON, parsed only to print it again. */
-static void
-member_metadata(struct json_writer *w, const char *text)
-{
-        const struct node *root;
-        struct arena arena;
-        struct error e;
-
-        if (!text)
-                return;
-        arena_init(&arena, 16 << 20);
-        json_key(w, "metadata");
-        if (json_read(&arena, text, strlen(text), &text_limits_manifest, &root, &e) == 0)
-                json_node(w, root);
-        else
-                json_text(w, text);
-        arena_fini(&arena);
-}
-
-static void
-json_warnings(struct json_writer *w, const struct carrel_sandbox *s)
-{
-        json_key(w, "warnings");
-        json_open_list(w);
-        for (size_t i = 0; i < s->warning_count; i++) {
-                json_open_map(w);
-                json_member_text(w, "code", s->warnings[i].code);
-                json_member_text(w, "at", s->warnings[i].path);
-                json_member_text(w, "message", s->warnings[i].message);
-                if (s->warnings[i].line > 0) {
-                        member_uint(w, "line", s->warnings[i].line);
-                        member_uint(w, "column", s->warnings[i].column);
-                }
-                json_close_map(w);
-        }
-        json_close_list(w);
-}
-
-void
-json_sandbox(struct json_writer *w, const struct carrel_sandbox *s)
-{
-        json_open_map(w);
-        json_member_text(w, "id", s->id);
-        member_optional(w, "name", s->name);
-        json_member_text(w, "status", s->status);
-        member_uint(w, "created_at_ms", s->created_at_ms);
-        if (s->remaining_ms != CARREL_NONE)
-                member_uint(w, "timeout_ms", s->remaining_ms);
-        if (s->delete_at_ms != CARREL_NONE)
-                member_uint(w, "delete_at_ms", s->delete_at_ms);
-        member_optional(w, "owner", s->owner);
-        member_optional(w, "provider", s->provider);
-        member_optional(w, "runtime", s->runtime);
-        member_optional(w, "workspace", s->workspace);
-        member_optional(w, "disk", s->disk);
-        member_optional(w, "disk_at", s->disk_at);
-        if (s->disk_mb > 0)
-                member_uint(w, "disk_mb", s->disk_mb);
-        member_optional(w, "cause", s->cause);
-        json_key(w, "ports");
-        json_open_list(w);
-        for (size_t i = 0; i < s->port_count; i++)
-                json_uint(w, s->ports[i]);
-        json_close_list(w);
-        json_member_bool(w, "read_only", s->is_read_only != 0);
-        member_metadata(w, s->metadata);
-        json_warnings(w, s);
-        left_write_all(w, &s->left);
-        json_close_map(w);
-}
-
-void
-json_denials(struct json_writer *w, const char *name, const struct carrel_denials *all)
-{
-        json_key(w, name);
-        json_open_list(w);
-        for (size_t i = 0; i < all->count; i++) {
-                const struct carrel_denial *d = &all->items[i];
-
-                json_open_map(w);
-                if (d->at_ms != 0)
-                        json_member_int(w, "at_ms", (int64_t)d->at_ms);
-                if (d->exec != 0)
-                        json_member_int(w, "exec", d->exec);
-                member_optional(w, "reason", d->reason);
-                member_optional(w, "host", d->host);
-                if (d->port != 0)
-                        json_member_int(w, "port", d->port);
-                member_optional(w, "address", d->address);
-                member_optional(w, "said", d->said);
-                json_member_int(w, "count", d->count);
-                member_optional(w, "message", d->message);
-                json_close_map(w);
-        }
-        json_close_list(w);
-}
-
-void
-json_exec(struct json_writer *w, const struct carrel_exec_info *x)
-{
-        struct outcome o = ending_of_carrel(&x->end);
-
-        json_open_map(w);
-        member_uint(w, "exec", x->exec);
-        member_optional(w, "command", x->command);
-        json_member_text(w, "state", x->state);
-        if (x->pid > 0)
-                json_member_int(w, "pid", x->pid);
-        member_optional(w, "task", x->task);
-        json_member_bool(w, "background", x->is_background != 0);
-        member_uint(w, "started_at_ms", x->started_at_ms);
-        if (x->timeout_ms > 0) {
-                member_uint(w, "timeout_ms", x->timeout_ms);
-                member_optional(w, "timeout_by", x->timeout_by);
-        }
-        if (x->has_end)
-                ending_write(w, &o);
-        else
-                ending_write_bytes(w, &o);
-        json_close_map(w);
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_bool(&w, api_field(FIELD_EXISTED)->name, existed != 0);
+        json_close_map(&w);
+        return json_print(&w, stdout);
 }
 
 /* -- for people -------------------------------------------------------------------------------- */
@@ -321,15 +208,10 @@ print_text(const struct carrel_sandbox *s)
 int
 print_sandbox(const struct ask *a, const struct carrel_sandbox *s)
 {
-        struct json_writer w;
-
-        if (!a->is_json) {
-                print_text(s);
-                return 0;
-        }
-        json_init(&w, true);
-        json_sandbox(&w, s);
-        return json_print(&w, stdout);
+        if (a->is_json)
+                return ask_json(OP_GET, s);
+        print_text(s);
+        return 0;
 }
 
 /* " 59 min" after hours, " 5 h" after days; nothing for less than one. */
@@ -430,34 +312,15 @@ list_rows(const struct list *l, struct table *t, FILE *out)
                 l->row(t, out, (const char *)l->items + i * l->size);
 }
 
-static int
-list_json(const struct list *l)
-{
-        struct json_writer w;
-
-        json_init(&w, true);
-        json_open_map(&w);
-        json_key(&w, "items");
-        json_open_list(&w);
-        for (size_t i = 0; i < l->count; i++)
-                l->json(&w, (const char *)l->items + i * l->size);
-        json_close_list(&w);
-        json_close_map(&w);
-        return json_print(&w, stdout);
-}
-
-int
-list_print(const struct list *l, bool is_json)
+void
+list_print(const struct list *l)
 {
         struct table t = { .widths = { 0 } };
 
-        if (is_json)
-                return list_json(l);
         if (l->count == 0) {
                 (void)puts(l->empty);
-                return 0;
+                return;
         }
         list_rows(l, &t, NULL);
         list_rows(l, &t, stdout);
-        return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * cli/ask.h - shared code of the commands that talk to a daemon: connecting, errors, sandboxes as
+ * cli/ask.h - shared code of the commands that talk to a daemon: connecting, errors, answers as
  * JSON, times for people.
  */
 #ifndef CARREL_CLI_ASK_H
@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "api/operation.h"
 #include "base/error.h"
 #include "carrel/carrel.h"
 #include "cli/options.h"
@@ -62,11 +63,12 @@ int ask_failed(const struct ask *a, const char *file, const struct carrel_error 
 /* Prints that there is no sandbox with this id, in the daemon's words. */
 int ask_no_sandbox(const struct ask *a, const char *id);
 
-/* Write one sandbox, or one exec, as a value in REST's form. */
-void json_sandbox(struct json_writer *w, const struct carrel_sandbox *s);
-void json_exec(struct json_writer *w, const struct carrel_exec_info *x);
-/* a member with a list */
-void json_denials(struct json_writer *w, const char *name, const struct carrel_denials *all);
+/*
+ * Prints an answer of the library as REST answers this operation, or the answer of one that only
+ * says whether something existed. Returns the exit status.
+ */
+int ask_json(enum operation_code op, const void *answer);
+int ask_json_existed(int existed);
 
 /* Prints {…} with one sandbox, or lines for people. Returns the exit status. */
 int print_sandbox(const struct ask *a, const struct carrel_sandbox *s);
@@ -95,7 +97,7 @@ struct table {
 };
 void table_row(struct table *t, FILE *out, const char *const *cells, size_t count);
 
-/* A list as a command prints it: a table, the sentence `empty`, or {"items": [...]}. */
+/* A list as a command prints it for people: a table, or the sentence `empty`. */
 struct list {
         const void *items; /* `count` of `size` bytes each */
         size_t count, size;
@@ -103,8 +105,7 @@ struct list {
         const char *const *heads;
         size_t columns;
         void (*row)(struct table *t, FILE *out, const void *item); /* calls table_row() */
-        void (*json)(struct json_writer *w, const void *item);     /* writes one object */
 };
-int list_print(const struct list *l, bool is_json);
+void list_print(const struct list *l);
 
 #endif

@@ -10,22 +10,6 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 
-static int
-print_json(const struct carrel_denials *all)
-{
-        struct json_writer w;
-
-        json_init(&w, true);
-        json_open_map(&w);
-        json_denials(&w, "items", all);
-        if (all->more > 0) {
-                json_key(&w, "denied_more");
-                json_uint(&w, all->more);
-        }
-        json_close_map(&w);
-        return json_print(&w, stdout);
-}
-
 static void
 print_lines(const struct carrel_denials *all)
 {
@@ -69,7 +53,7 @@ cmd_denials(int argc, char **argv)
         if (carrel_list_denials(a.c, a.words[0], &all, &failed) < 0)
                 return ask_close(&a, ask_failed(&a, NULL, &failed));
         if (a.is_json)
-                status = print_json(all);
+                status = ask_json(OP_DENIALS, all);
         else
                 print_lines(all);
         carrel_free(all);

@@ -19,6 +19,8 @@
 #include "cli/live.h"
 #include "cli/prepare.h"
 #include "cli/value.h"
+#include "client/record.h"
+#include "codec/codec.h"
 #include "sandbox/terminal.h"
 
 enum {
@@ -269,6 +271,7 @@ static void
 json_result(struct json_writer *w, const struct carrel_result *r, const struct carrel_lefts *left)
 {
         struct ending ending = ending_of_result(r);
+        struct record denied = client_record(r), found = { NULL, 0 };
 
         json_open_map(w);
         json_member_int(w, "exec", r->exec);
@@ -281,11 +284,12 @@ json_result(struct json_writer *w, const struct carrel_result *r, const struct c
                 ending_write_error(w, &ending);
         }
         if (r->denied.count > 0)
-                json_denials(w, "denied", &r->denied);
+                codec_write_list(w, "denied", FIELD_DENIED, &denied, 0);
         if (r->denied_more > 0)
                 json_member_int(w, "denied_more", (int64_t)r->denied_more);
         if (left)
-                left_write_all(w, left);
+                found = client_record(left);
+        codec_write(w, operation(OP_LEFT_TAKE), &found, 0);
         json_close_map(w);
 }
 

@@ -11,25 +11,6 @@
 #include "cli/left.h"
 
 static int
-print_info_json(const struct carrel_info *info)
-{
-        struct json_writer w;
-
-        json_init(&w, true);
-        json_open_map(&w);
-        json_member_text(&w, "version", info->version);
-        json_key(&w, "runtimes");
-        json_open_list(&w);
-        for (size_t i = 0; i < info->runtime_count; i++)
-                json_text(&w, info->runtimes[i]);
-        json_close_list(&w);
-        json_member_int(&w, "sandboxes", (int64_t)info->sandboxes);
-        json_member_int(&w, "pool", (int64_t)info->pool);
-        json_close_map(&w);
-        return json_print(&w, stdout);
-}
-
-static int
 daemon_info(const struct ask *a)
 {
         struct carrel_info *info;
@@ -39,7 +20,7 @@ daemon_info(const struct ask *a)
         if (carrel_info(a->c, &info, &e) < 0)
                 return ask_failed(a, NULL, &e);
         if (a->is_json) {
-                status = print_info_json(info);
+                status = ask_json(OP_INFO, info);
         } else {
                 (void)printf("version    ");
                 print_escaped(stdout, info->version, false);

@@ -10,36 +10,17 @@
 #include "cli/finding_print.h"
 #include "cli/value.h"
 
-static void
-json_token(struct json_writer *w, const struct carrel_token *t)
-{
-        json_open_map(w);
-        json_member_text(w, "id", t->id);
-        if (t->token)
-                json_member_text(w, "token", t->token);
-        if (t->owner)
-                json_member_text(w, "owner", t->owner);
-        if (t->scope)
-                json_member_text(w, "scope", t->scope);
-        json_key(w, "created_at_ms");
-        json_uint(w, t->created_at_ms);
-        json_close_map(w);
-}
-
 static int
 key_new(const struct ask *a, const char *owner, const char *scope)
 {
         struct carrel_error e;
         struct carrel_token *t;
-        struct json_writer w;
         int status = 0;
 
         if (carrel_token_create(a->c, owner, scope, &t, &e) < 0)
                 return ask_failed(a, NULL, &e);
         if (a->is_json) {
-                json_init(&w, true);
-                json_token(&w, t);
-                status = json_print(&w, stdout);
+                status = ask_json(OP_TOKEN_CREATE, t);
         } else {
                 print_escaped(stdout, t->token ? t->token : "", false);
                 (void)fputc('\n', stdout);
@@ -65,25 +46,21 @@ print_row(struct table *t, FILE *out, const void *item)
         table_row(t, out, cells, 4);
 }
 
-static void
-json_item(struct json_writer *w, const void *item)
-{
-        json_token(w, item);
-}
-
 static int
 key_ls(const struct ask *a)
 {
         struct carrel_tokens *all;
         struct carrel_error e;
-        int status;
+        int status = 0;
 
         if (carrel_token_list(a->c, &all, &e) < 0)
                 return ask_failed(a, NULL, &e);
-        status = list_print(&(struct list){ all->items, all->count, sizeof *all->items,
-                                            "There is no token. `carrel key new` makes one.", heads,
-                                            4, print_row, json_item },
-                            a->is_json);
+        if (a->is_json)
+                status = ask_json(OP_TOKEN_LIST, all);
+        else
+                list_print(&(struct list){ all->items, all->count, sizeof *all->items,
+                                           "There is no token. `carrel key new` makes one.", heads,
+                                           4, print_row });
         carrel_free(all);
         return status;
 }
@@ -92,20 +69,14 @@ static int
 key_rm(const struct ask *a, const char *id)
 {
         struct carrel_error e;
-        struct json_writer w;
         int existed;
 
         if (carrel_token_revoke(a->c, id, &existed, &e) < 0)
                 return ask_failed(a, NULL, &e);
-        if (!a->is_json) {
-                (void)puts(existed ? "token revoked" : "there was no such token");
-                return 0;
-        }
-        json_init(&w, true);
-        json_open_map(&w);
-        json_member_bool(&w, "existed", existed != 0);
-        json_close_map(&w);
-        return json_print(&w, stdout);
+        if (a->is_json)
+                return ask_json_existed(existed);
+        (void)puts(existed ? "token revoked" : "there was no such token");
+        return 0;
 }
 
 static int

@@ -46,20 +46,12 @@ signal_read(const char *text, int *ret, struct error *e)
 static int
 print_answer(const struct ask *a, int ran, bool is_late)
 {
-        struct json_writer w;
-
-        if (!a->is_json) {
-                (void)puts(!ran      ? "it had ended already"
-                           : is_late ? "SIGKILL was sent to all its processes, and some have not "
-                                       "ended yet"
-                                     : "killed, with every process it had started");
-                return 0;
-        }
-        json_init(&w, true);
-        json_open_map(&w);
-        json_member_bool(&w, "existed", ran != 0);
-        json_close_map(&w);
-        return json_print(&w, stdout);
+        if (a->is_json)
+                return ask_json_existed(ran);
+        (void)puts(!ran      ? "it had ended already"
+                   : is_late ? "SIGKILL was sent to all its processes, and some have not ended yet"
+                             : "killed, with every process it had started");
+        return 0;
 }
 
 /* The exec's stream if it still runs; NULL: there is nothing to wait for. */

@@ -93,41 +93,6 @@ left_write_json(struct json_writer *w, const struct run_result *r)
         json_close_list(w);
 }
 
-static void
-member_optional(struct json_writer *w, const char *key, const char *text)
-{
-        if (text)
-                json_member_text(w, key, text);
-}
-
-void
-left_write_all(struct json_writer *w, const struct carrel_lefts *all)
-{
-        if (all->count > 0) {
-                json_key(w, "left_behind");
-                json_open_list(w);
-        }
-        for (size_t i = 0; i < all->count; i++) {
-                const struct carrel_left *l = &all->items[i];
-
-                json_open_map(w);
-                json_member_int(w, "at_ms", (int64_t)l->at_ms);
-                json_member_text(w, "what", l->what);
-                json_member_text(w, "host_path", l->host_path);
-                member_optional(w, "kept_at", l->kept_at);
-                member_optional(w, "reason", l->reason);
-                if (l->count > 1)
-                        json_member_int(w, "count", (int64_t)l->count);
-                json_member_text(w, "message", l->message);
-                json_member_bool(w, "shown", l->was_shown != 0);
-                json_close_map(w);
-        }
-        if (all->count > 0)
-                json_close_list(w);
-        if (all->more > 0)
-                json_member_int(w, "left_behind_more", (int64_t)all->more);
-}
-
 /* -- for people -------------------------------------------------------------------------------- */
 
 static void

@@ -22,7 +22,4 @@ void left_print_all(const struct carrel_lefts *all, const char *id, bool only_ne
 /* Writes the member "left_behind" of an open map: a list, possibly empty. */
 void left_write_json(struct json_writer *w, const struct run_result *r);
 
-/* The members "left_behind" and "left_behind_more" in REST's form; nothing if there is nothing. */
-void left_write_all(struct json_writer *w, const struct carrel_lefts *all);
-
 #endif

@@ -27,12 +27,6 @@ print_row(struct table *t, FILE *out, const void *item)
         table_row(t, out, cells, 6);
 }
 
-static void
-json_item(struct json_writer *w, const void *item)
-{
-        json_sandbox(w, item);
-}
-
 struct listing {
         struct ask ask;
         bool is_quiet;
@@ -59,12 +53,12 @@ cmd_ls(int argc, char **argv)
                 print_escaped(stdout, all->items[i].id, false);
                 (void)fputc('\n', stdout);
         }
-        if (a->is_json || !l.is_quiet)
-                status = list_print(
-                        &(struct list){ all->items, all->count, sizeof *all->items,
-                                        "There is no sandbox. `carrel create` makes one.", heads, 6,
-                                        print_row, json_item },
-                        a->is_json);
+        if (a->is_json)
+                status = ask_json(OP_LIST, all);
+        else if (!l.is_quiet)
+                list_print(&(struct list){ all->items, all->count, sizeof *all->items,
+                                           "There is no sandbox. `carrel create` makes one.", heads,
+                                           6, print_row });
         carrel_free(all);
         return ask_close(a, status);
 }

@@ -14,6 +14,8 @@
 #include "cli/finding_print.h"
 #include "cli/live.h"
 #include "cli/value.h"
+#include "client/record.h"
+#include "codec/codec.h"
 
 enum { STATUS_READER_GONE = 128 + 13 };
 
@@ -123,12 +125,15 @@ static int
 print_json(const struct carrel_exec_info *info, const struct buffer *out)
 {
         static const char *const names[] = { "stdout", "stderr" };
+        struct record r = client_record(info);
         struct json_writer w;
 
         json_init(&w, true);
         json_open_map(&w);
         json_key(&w, "exec");
-        json_exec(&w, info);
+        json_open_map(&w);
+        codec_write(&w, operation(OP_EXEC_GET), &r, 0);
+        json_close_map(&w);
         for (size_t i = 0; i < 2; i++) {
                 json_key(&w, names[i]);
                 json_bytes(&w, out[i].bytes ? out[i].bytes : "", out[i].len);

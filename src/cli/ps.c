@@ -45,12 +45,6 @@ print_row(struct table *t, FILE *out, const void *item)
         table_row(t, out, cells, 6);
 }
 
-static void
-json_item(struct json_writer *w, const void *item)
-{
-        json_exec(w, item);
-}
-
 static int
 cmd_ps(int argc, char **argv)
 {
@@ -67,10 +61,11 @@ cmd_ps(int argc, char **argv)
                 return status;
         if (carrel_exec_list(a.c, a.words[0], &all, &failed) < 0)
                 return ask_close(&a, ask_failed(&a, NULL, &failed));
-        status = list_print(&(struct list){ all->items, all->count, sizeof *all->items,
-                                            "Nothing was run in it yet.", heads, 6, print_row,
-                                            json_item },
-                            a.is_json);
+        if (a.is_json)
+                status = ask_json(OP_EXEC_LIST, all);
+        else
+                list_print(&(struct list){ all->items, all->count, sizeof *all->items,
+                                           "Nothing was run in it yet.", heads, 6, print_row });
         carrel_free(all);
         return ask_close(&a, status);
 }

@@ -7,12 +7,15 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/left.h"
+#include "client/record.h"
+#include "codec/codec.h"
 
 enum { STOP_MAX = 256 };
 
 static int
 print_answer(const struct ask *a, const char *id, int existed, const struct carrel_lefts *left)
 {
+        struct record r = client_record(left);
         struct json_writer w;
 
         if (!a->is_json) {
@@ -24,8 +27,7 @@ print_answer(const struct ask *a, const char *id, int existed, const struct carr
         json_init(&w, true);
         json_open_map(&w);
         json_member_text(&w, "id", id);
-        json_member_bool(&w, "existed", existed != 0);
-        left_write_all(&w, left);
+        codec_write(&w, operation(OP_STOP), &r, 0);
         json_close_map(&w);
         return json_print(&w, stdout);
 }

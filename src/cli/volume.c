@@ -109,10 +109,20 @@ print_row(struct table *t, FILE *out, const void *item)
         table_row(t, out, cells, 5);
 }
 
-static void
-json_item(struct json_writer *w, const void *item)
+static int
+print_json(const struct volumes *v)
 {
-        json_volume(w, item);
+        struct json_writer w;
+
+        json_init(&w, true);
+        json_open_map(&w);
+        json_key(&w, "items");
+        json_open_list(&w);
+        for (size_t i = 0; i < v->count; i++)
+                json_volume(&w, &v->items[i]);
+        json_close_list(&w);
+        json_close_map(&w);
+        return json_print(&w, stdout);
 }
 
 static int
@@ -122,16 +132,17 @@ volume_ls(struct asked *a)
 
         if (volumes_list(&a->v, &e) < 0)
                 return failed(a, &e);
-        for (size_t i = 0; i < a->v.count && a->is_quiet && !a->is_json; i++)
+        if (a->is_json)
+                return print_json(&a->v);
+        for (size_t i = 0; i < a->v.count && a->is_quiet; i++)
                 (void)puts(a->v.items[i].name);
-        if (a->is_quiet && !a->is_json)
-                return 0;
-        return list_print(
-                &(struct list){ a->v.items, a->v.count, sizeof *a->v.items,
-                                "No volumes. To create one: carrel volume create NAME, or "
-                                "carrel run -v NAME:PATH",
-                                heads, 5, print_row, json_item },
-                a->is_json);
+        if (!a->is_quiet)
+                list_print(
+                        &(struct list){ a->v.items, a->v.count, sizeof *a->v.items,
+                                        "No volumes. To create one: carrel volume create NAME, or "
+                                        "carrel run -v NAME:PATH",
+                                        heads, 5, print_row });
+        return 0;
 }
 
 /* -- rm and prune ------------------------------------------------------------------------------ */

@@ -12,13 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/operation.h"
+#include "client/record.h"
 
 /* -- memory ------------------------------------------------------------------------------------ */
 
+struct head {
+        struct arena arena;
+        struct record record; /* in the arena */
+};
+
 enum { HEAD = 64 };
-_Static_assert(sizeof(struct arena) <= HEAD && HEAD % _Alignof(max_align_t) == 0,
-               "the hidden head has room for an arena");
+_Static_assert(sizeof(struct head) <= HEAD && HEAD % _Alignof(max_align_t) == 0,
+               "there is room for the hidden head");
+
+static struct head *
+head_of(const void *answer)
+{
+        return (struct head *)(uintptr_t)((const unsigned char *)answer - HEAD);
+}
 
 void *
 answer_new(size_t len)
@@ -27,14 +38,34 @@ answer_new(size_t len)
 
         if (!all)
                 return NULL;
-        arena_init((struct arena *)(void *)all, ANSWER_MAX);
+        arena_init(&((struct head *)(void *)all)->arena, ANSWER_MAX);
         return all + HEAD;
 }
 
 struct arena *
 answer_arena(void *answer)
 {
-        return (struct arena *)(void *)((unsigned char *)answer - HEAD);
+        return &head_of(answer)->arena;
+}
+
+int
+answer_keep(void *answer, const struct record *r, struct error *e)
+{
+        struct head *head = head_of(answer);
+        unsigned char *bytes = arena_alloc(&head->arena, r->len + 1);
+
+        if (!bytes)
+                return answer_check(&head->arena, e);
+        if (r->len > 0)
+                memcpy(bytes, r->bytes, r->len);
+        head->record = (struct record){ bytes, r->len };
+        return 0;
+}
+
+struct record
+client_record(const void *answer)
+{
+        return head_of(answer)->record;
 }
 
 void
@@ -43,7 +74,7 @@ carrel_free(void *given)
         if (!given)
                 return;
         arena_fini(answer_arena(given));
-        free(answer_arena(given));
+        free(head_of(given));
 }
 
 int
@@ -80,104 +111,107 @@ answer_text(struct arena *a, const struct record *r, uint16_t tag)
         return text ? arena_text(a, text) : NULL;
 }
 
-static size_t
-count_tag(const struct record *r, uint16_t tag, enum record_type type)
+static void *
+place(void *ret, size_t offset)
 {
-        struct record_entry entry;
-        size_t at = 0, count = 0;
-
-        while (record_next(r, &at, &entry) > 0)
-                count += entry.tag == tag && entry.type == type;
-        return count;
-}
-
-const char **
-answer_texts(struct arena *a, const struct record *r, uint16_t tag, size_t *ret_count)
-{
-        size_t count = count_tag(r, tag, RECORD_TEXT), i = 0, at = 0;
-        const char **texts = arena_array(a, const char *, count + 1);
-        struct record_entry entry;
-
-        *ret_count = texts ? count : 0;
-        while (texts && record_next(r, &at, &entry) > 0)
-                if (entry.tag == tag && entry.type == RECORD_TEXT)
-                        texts[i++] = arena_text(a, entry.value);
-        return texts;
+        return (unsigned char *)ret + offset;
 }
 
 static void
-read_ports(struct arena *a, const struct record *r, struct carrel_sandbox *ret)
+put_number(void *at, size_t size, uint64_t value)
 {
-        size_t count = count_tag(r, FIELD_PORTS, RECORD_UINT), i = 0, at = 0;
-        uint16_t *ports = arena_array(a, uint16_t, count + 1);
-        struct record_entry entry;
+        uint32_t medium = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+        uint16_t small = value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
+        const void *from = size == sizeof value    ? (const void *)&value
+                           : size == sizeof medium ? (const void *)&medium
+                                                   : (const void *)&small;
 
-        while (ports && record_next(r, &at, &entry) > 0)
-                if (entry.tag == FIELD_PORTS && entry.type == RECORD_UINT)
-                        ports[i++] = (uint16_t) * (const uint64_t *)entry.value;
-        ret->ports = ports;
-        ret->port_count = i;
-}
-
-static void
-read_warnings(struct arena *a, const struct record *r, struct carrel_sandbox *ret)
-{
-        size_t count = count_tag(r, FIELD_WARNINGS, RECORD_NESTED), i = 0, at = 0;
-        struct carrel_warning *warnings = arena_array(a, struct carrel_warning, count + 1);
-        struct record_entry entry;
-
-        while (warnings && record_next(r, &at, &entry) > 0) {
-                struct record inner = { entry.value, entry.len };
-
-                if (entry.tag != FIELD_WARNINGS || entry.type != RECORD_NESTED)
-                        continue;
-                warnings[i++] = (struct carrel_warning){
-                        .code = arena_text(a, record_get_text(&inner, FIELD_CODE, "")),
-                        .path = arena_text(a, record_get_text(&inner, FIELD_AT_PATH, "")),
-                        .message = arena_text(a, record_get_text(&inner, FIELD_MESSAGE, "")),
-                        .line = (unsigned)record_get_uint(&inner, FIELD_LINE, 0),
-                        .column = (unsigned)record_get_uint(&inner, FIELD_COLUMN, 0),
-                };
-        }
-        ret->warnings = warnings;
-        ret->warning_count = i;
+        memcpy(at, from, size);
 }
 
 static int
-lacks(struct error *e, const char *what)
+put_entry(struct arena *a, const struct answer_member *m, const struct record_entry *entry,
+          void *at, struct error *e)
 {
-        return fail(e, ERROR_PROTOCOL, "the daemon's answer lacks %s", what);
+        struct record inner = { entry->value, entry->len };
+
+        if (m->kind == ANSWER_RECORDS)
+                return answer_fill(a, m->item, &inner, at, e);
+        if (m->kind == ANSWER_TEXTS)
+                memcpy(at, &entry->value, sizeof entry->value);
+        else
+                put_number(at, m->size, *(const uint64_t *)entry->value);
+        return 0;
+}
+
+/* Entries of another type are ignored. */
+static int
+put_list(struct arena *a, const struct answer_member *m, const struct record *r, void *ret,
+         struct error *e)
+{
+        enum record_type type = api_record_type(api_field(m->tag));
+        size_t count = 0, i = 0, at = 0;
+        struct record_entry entry;
+        unsigned char *items;
+
+        while (record_next(r, &at, &entry) > 0)
+                count += entry.tag == m->tag && entry.type == type;
+        items = arena_alloc(a, (count + 1) * m->size);
+        if (!items)
+                return answer_check(a, e);
+        for (at = 0; record_next(r, &at, &entry) > 0;)
+                if (entry.tag == m->tag && entry.type == type &&
+                    put_entry(a, m, &entry, items + i++ * m->size, e) < 0)
+                        return -1;
+        memcpy(place(ret, m->offset), &(void *){ items }, sizeof(void *));
+        memcpy(place(ret, m->count_offset), &count, sizeof count);
+        return 0;
+}
+
+static int
+put_member(struct arena *a, const struct answer_member *m, const struct record *r, void *ret,
+           struct error *e)
+{
+        const char *text;
+        int flag;
+
+        switch (m->kind) {
+        case ANSWER_TEXT:
+                text = record_get_text(r, m->tag, NULL);
+                memcpy(place(ret, m->offset), &text, sizeof text);
+                return 0;
+        case ANSWER_FLAG:
+                flag = record_get_bool(r, m->tag, 0);
+                memcpy(place(ret, m->offset), &flag, sizeof flag);
+                return 0;
+        case ANSWER_NUMBER:
+                put_number(place(ret, m->offset), m->size, record_get_uint(r, m->tag, m->absent));
+                return 0;
+        default:
+                return put_list(a, m, r, ret, e);
+        }
 }
 
 int
-answer_read_sandbox(struct arena *a, const struct record *r, struct carrel_sandbox *ret,
-                    struct error *e)
+answer_fill(struct arena *a, const struct answer_shape *s, const struct record *r, void *ret,
+            struct error *e)
 {
-        *ret = (struct carrel_sandbox){
-                .id = answer_text(a, r, FIELD_ID),
-                .status = answer_text(a, r, FIELD_STATUS),
-                .name = answer_text(a, r, FIELD_NAME),
-                .owner = answer_text(a, r, FIELD_OWNER),
-                .provider = answer_text(a, r, FIELD_PROVIDER),
-                .runtime = answer_text(a, r, FIELD_RUNTIME),
-                .workspace = answer_text(a, r, FIELD_WORKSPACE),
-                .disk = answer_text(a, r, FIELD_DISK),
-                .disk_at = answer_text(a, r, FIELD_DISK_AT),
-                .disk_mb = record_get_uint(r, FIELD_DISK_MB, 0),
-                .cause = answer_text(a, r, FIELD_CAUSE),
-                .metadata = answer_text(a, r, FIELD_METADATA),
-                .created_at_ms = record_get_uint(r, FIELD_CREATED_AT, 0),
-                .remaining_ms = record_get_uint(r, FIELD_TIMEOUT, CARREL_NONE),
-                .delete_at_ms = record_get_uint(r, FIELD_DELETE_AT, CARREL_NONE),
-                .is_read_only = record_get_bool(r, FIELD_READ_ONLY, 0),
-        };
-        if (ret->delete_at_ms == 0)
-                ret->delete_at_ms = CARREL_NONE;
-        read_ports(a, r, ret);
-        read_warnings(a, r, ret);
-        if (answer_read_lefts(a, r, &ret->left, e) < 0 || answer_check(a, e) < 0)
-                return -1;
-        return ret->id && ret->status ? 0 : lacks(e, "the sandbox's id or status");
+        struct record_entry entry;
+
+        for (size_t i = 0; i < s->type->count; i++) {
+                const struct api_param *p = &s->type->members[i];
+                const struct api_field *f = api_field(p->tag);
+
+                if ((p->flags & PARAM_REQUIRED) != 0 &&
+                    (!record_find(r, p->tag, &entry) || entry.type != api_record_type(f)))
+                        return fail(e, ERROR_PROTOCOL, "the daemon's answer lacks %s", f->name);
+        }
+        for (size_t i = 0; i < s->count; i++)
+                if (put_member(a, &s->members[i], r, ret, e) < 0)
+                        return -1;
+        if (s->fill_rest)
+                s->fill_rest(r, ret);
+        return 0;
 }
 
 void
@@ -195,133 +229,4 @@ answer_end(const struct outcome *o, struct carrel_end *ret)
                                     .dropped_bytes = o->dropped_bytes,
                                     .denied_count = o->denied,
                                     .limits_reached = o->reached };
-}
-
-int
-answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_info *ret,
-                 struct error *e)
-{
-        struct outcome o;
-        bool has_end = ending_read(r, &o);
-
-        *ret = (struct carrel_exec_info){
-                .exec = (uint32_t)record_get_uint(r, FIELD_EXEC, 0),
-                .state = answer_text(a, r, FIELD_STATE),
-                .command = answer_text(a, r, FIELD_COMMAND),
-                .task = answer_text(a, r, FIELD_TASK),
-                .key = answer_text(a, r, FIELD_KEY),
-                .pid = (int)record_get_uint(r, FIELD_PID, 0),
-                .is_background = record_get_bool(r, FIELD_BACKGROUND, 0),
-                .started_at_ms = record_get_uint(r, FIELD_STARTED_AT, 0),
-                .stdout_offset = record_get_uint(r, FIELD_STDOUT_OFFSET, 0),
-                .stderr_offset = record_get_uint(r, FIELD_STDERR_OFFSET, 0),
-                .has_end = has_end,
-                .port = (unsigned)record_get_uint(r, FIELD_PORT, 0),
-                .timeout_ms = record_get_uint(r, FIELD_TIMEOUT, 0),
-                .timeout_by = answer_text(a, r, FIELD_TIMEOUT_BY),
-        };
-        answer_end(&o, &ret->end);
-        if (!has_end)
-                ret->end.outcome = NULL;
-        if (answer_check(a, e) < 0)
-                return -1;
-        return ret->exec != 0 && ret->state ? 0 : lacks(e, "the exec's number or state");
-}
-
-int
-answer_read_denial(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        struct carrel_denial *d = ret;
-        uint64_t count = record_get_uint(r, FIELD_COUNT, 1);
-
-        *d = (struct carrel_denial){
-                .at_ms = record_get_uint(r, FIELD_AT, 0),
-                .exec = (uint32_t)record_get_uint(r, FIELD_EXEC, 0),
-                .count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX,
-                .port = (unsigned)record_get_uint(r, FIELD_PORT, 0),
-                .reason = answer_text(a, r, FIELD_REASON),
-                .host = answer_text(a, r, FIELD_HOST),
-                .address = answer_text(a, r, FIELD_ADDRESS),
-                .said = answer_text(a, r, FIELD_SAID),
-                .message = answer_text(a, r, FIELD_MESSAGE),
-        };
-        if (answer_check(a, e) < 0)
-                return -1;
-        return d->reason && d->message
-                       ? 0
-                       : fail(e, ERROR_PROTOCOL,
-                              "the daemon's answer lacks why something was refused");
-}
-
-int
-answer_read_token(struct arena *a, const struct record *r, struct carrel_token *ret,
-                  struct error *e)
-{
-        *ret = (struct carrel_token){ .id = answer_text(a, r, FIELD_ID),
-                                      .owner = answer_text(a, r, FIELD_OWNER),
-                                      .scope = answer_text(a, r, FIELD_SCOPE),
-                                      .token = answer_text(a, r, FIELD_TOKEN),
-                                      .created_at_ms = record_get_uint(r, FIELD_CREATED_AT, 0) };
-        if (answer_check(a, e) < 0)
-                return -1;
-        return ret->id ? 0 : lacks(e, "the token's id");
-}
-
-int
-answer_read_list(struct arena *a, const struct record *r, uint16_t tag, size_t size,
-                 answer_read_fn *read, void *ret_items, size_t *ret_count, struct error *e)
-{
-        size_t count = count_tag(r, tag, RECORD_NESTED), i = 0, at = 0;
-        unsigned char *items = arena_alloc(a, (count + 1) * size);
-        struct record_entry entry;
-
-        if (!items)
-                return answer_check(a, e);
-        while (record_next(r, &at, &entry) > 0) {
-                struct record inner = { entry.value, entry.len };
-
-                if (entry.tag == tag && entry.type == RECORD_NESTED &&
-                    read(a, &inner, items + i++ * size, e) < 0)
-                        return -1;
-        }
-        *(void **)ret_items = items;
-        *ret_count = count;
-        return 0;
-}
-
-int
-answer_read_items(struct arena *a, const struct record *r, size_t size, answer_read_fn *read,
-                  void *ret_items, size_t *ret_count, struct error *e)
-{
-        return answer_read_list(a, r, FIELD_ITEMS, size, read, ret_items, ret_count, e);
-}
-
-static int
-read_left(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        struct carrel_left *l = ret;
-
-        *l = (struct carrel_left){
-                .at_ms = record_get_uint(r, FIELD_AT, 0),
-                .count = record_get_uint(r, FIELD_COUNT, 1),
-                .what = answer_text(a, r, FIELD_WHAT),
-                .host_path = answer_text(a, r, FIELD_HOST_PATH),
-                .kept_at = answer_text(a, r, FIELD_KEPT_AT),
-                .reason = answer_text(a, r, FIELD_REASON),
-                .message = answer_text(a, r, FIELD_MESSAGE),
-                .was_shown = record_get_bool(r, FIELD_SHOWN, 0),
-        };
-        if (answer_check(a, e) < 0)
-                return -1;
-        return l->what && l->host_path && l->message ? 0 : lacks(e, "what a command left behind");
-}
-
-int
-answer_read_lefts(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        struct carrel_lefts *all = ret;
-
-        all->more = record_get_uint(r, FIELD_LEFT_MORE, 0);
-        return answer_read_list(a, r, FIELD_LEFT_BEHIND, sizeof *all->items, read_left, &all->items,
-                                &all->count, e);
 }

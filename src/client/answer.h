@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "api/ending.h"
+#include "api/operation.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "carrel/carrel.h"
@@ -36,43 +37,63 @@ int answer_fail(struct carrel_error *out, const struct error *e);
  */
 const char *answer_text(struct arena *a, const struct record *r, uint16_t tag);
 
-/*
- * Copies every text with this tag into the arena. Returns the array, and its length in *ret_count.
+/* -- where the members of a record are in the structs of carrel.h ------------------------------ */
+
+enum answer_kind {
+        ANSWER_TEXT,    /* const char *, NULL if absent */
+        ANSWER_NUMBER,  /* unsigned, of `size` bytes; a value above its range is its maximum */
+        ANSWER_FLAG,    /* int */
+        ANSWER_TEXTS,   /* const char *const *, and a size_t */
+        ANSWER_NUMBERS, /* an array, and a size_t */
+        ANSWER_RECORDS, /* an array of structs, and a size_t */
+};
+
+struct answer_member {
+        uint16_t tag;
+        enum answer_kind kind;
+        size_t offset, size; /* in the struct; bytes of the number, or of one element */
+        size_t count_offset; /* of a list's count */
+        uint64_t absent;     /* the number if there is none */
+        const struct answer_shape *item;
+};
+
+struct answer_shape {
+        const struct api_type *type,
+                *item; /* the answers that it reads; item: of a list, or NULL */
+        size_t size;   /* of the struct */
+        const struct answer_member *members;
+        size_t count;
+        void (*fill_rest)(const struct record *r, void *ret); /* or NULL */
+};
+
+/* The answer of `stop`. */
+struct answer_stopped {
+        struct carrel_lefts left; /* first: the caller gets only this */
+        int existed;
+};
+
+/* The refusals of one exec as struct carrel_denials. */
+extern const struct answer_shape answer_exec_denials;
+
+/* Returns the shape for answers of an operation, or NULL. `*at` of answer_shape_next() starts at 0.
  */
-const char **answer_texts(struct arena *a, const struct record *r, uint16_t tag, size_t *ret_count);
+const struct answer_shape *answer_shape_of(const struct operation *o);
+const struct answer_shape *answer_shape_next(size_t *at);
 
 /*
- * Reads a record into a struct whose texts are in the arena. Returns 0 or -1 (ERROR_PROTOCOL,
- * ERROR_NO_MEMORY).
+ * Reads a record into a struct. Texts stay in the record; lists are in the arena. Returns 0 or -1
+ * (ERROR_PROTOCOL: a required member is missing; ERROR_NO_MEMORY).
  */
-int answer_read_sandbox(struct arena *a, const struct record *r, struct carrel_sandbox *ret,
-                        struct error *e);
-int answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_info *ret,
-                     struct error *e);
-int answer_read_denial(struct arena *a, const struct record *r,
-                       void *ret /* struct carrel_denial */, struct error *e);
-/* The list of what commands left behind, and the number of those not listed. */
-int answer_read_lefts(struct arena *a, const struct record *r, void *ret /* struct carrel_lefts */,
-                      struct error *e);
-int answer_read_token(struct arena *a, const struct record *r, struct carrel_token *ret,
-                      struct error *e);
+int answer_fill(struct arena *a, const struct answer_shape *s, const struct record *r, void *ret,
+                struct error *e);
+
+/* Copies the record into the answer's arena; client_record() returns it. Returns 0 or -1. */
+int answer_keep(void *answer, const struct record *r, struct error *e);
 
 /* Converts how a command ended into the library's public struct. */
 void answer_end(const struct outcome *o, struct carrel_end *ret);
 
 /* Checks that no allocation in the arena failed. Returns 0 or -1 (ERROR_NO_MEMORY). */
 int answer_check(const struct arena *a, struct error *e);
-
-/*
- * Reads each FIELD_ITEMS of the record with `read` into an array in the arena. `size` is the size
- * of one item in bytes. Errors: those of `read`; the error of a malformed record.
- */
-typedef int answer_read_fn(struct arena *a, const struct record *r, void *ret, struct error *e);
-int answer_read_items(struct arena *a, const struct record *r, size_t size, answer_read_fn *read,
-                      void *ret_items, size_t *ret_count, struct error *e);
-
-/* As answer_read_items(), for entries with another tag. */
-int answer_read_list(struct arena *a, const struct record *r, uint16_t tag, size_t size,
-                     answer_read_fn *read, void *ret_items, size_t *ret_count, struct error *e);
 
 #endif

@@ -3,115 +3,17 @@
  * itself.
  *
  * Room: client (joining). Touches: what its connection touches.
- * Each function writes a call, makes it, and reads the answer into a struct. The three steps are
- * shared below.
+ * Theory: each function writes the members of a call. Which struct its answer is follows from the
+ * row of the operation (client/call.h).
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "client/answer.h"
-#include "client/connection.h"
+#include "client/call.h"
 #include "client/manifest.h"
 #include "text/json.h"
 
 enum { MANIFEST_ARENA_MAX = 16 << 20 };
-
-static struct record_writer *
-begin_with_id(struct carrel *c, const char *id)
-{
-        struct record_writer *w = connection_begin(c);
-
-        record_text(w, FIELD_ID, id);
-        return w;
-}
-
-/* -- the three steps --------------------------------------------------------------------------- */
-
-/* Makes the call, and reads a struct of `size` bytes; `ret` may be NULL. */
-static int
-call_struct(struct carrel *c, enum operation_code op, size_t size, answer_read_fn *read, void *ret,
-            struct error *e)
-{
-        struct record r;
-        void *answer;
-
-        if (connection_call(c, op, &r, NULL, e) < 0)
-                return -1;
-        if (!ret)
-                return 0;
-        answer = answer_new(size);
-        if (!answer)
-                return fail(e, ERROR_NO_MEMORY, "no memory for the answer");
-        if (read(answer_arena(answer), &r, answer, e) < 0) {
-                carrel_free(answer);
-                return -1;
-        }
-        *(void **)ret = answer;
-        return 0;
-}
-
-static int
-read_sandbox(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        return answer_read_sandbox(a, r, ret, e);
-}
-
-static int
-read_token(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        return answer_read_token(a, r, ret, e);
-}
-
-static int
-call_sandbox(struct carrel *c, enum operation_code op, struct carrel_sandbox **ret,
-             struct carrel_error *e)
-{
-        struct error inner;
-
-        return call_struct(c, op, sizeof(struct carrel_sandbox), read_sandbox, ret, &inner) < 0
-                       ? answer_fail(e, &inner)
-                       : 0;
-}
-
-/*
- * The answer says whether the object existed. If the sandbox does not exist, the object did not
- * exist either.
- */
-static int
-call_existed(struct carrel *c, enum operation_code op, int *ret_existed, struct carrel_error *e)
-{
-        struct record r;
-        struct error inner;
-        int existed = 0;
-
-        if (connection_call(c, op, &r, NULL, &inner) == 0)
-                existed = record_get_bool(&r, FIELD_EXISTED, 0);
-        else if (op != OP_STOP || inner.code != ERROR_NOT_FOUND)
-                return answer_fail(e, &inner);
-        if (ret_existed)
-                *ret_existed = existed;
-        return 0;
-}
-
-static int
-call_text(struct carrel *c, enum operation_code op, uint16_t tag, char **ret, struct error *e)
-{
-        struct record r;
-        const char *text;
-        char *copy;
-
-        if (connection_call(c, op, &r, NULL, e) < 0)
-                return -1;
-        text = record_get_text(&r, tag, NULL);
-        if (!text)
-                return fail(e, ERROR_PROTOCOL, "the daemon's answer lacks its text");
-        copy = answer_new(strlen(text) + 1);
-        if (!copy)
-                return fail(e, ERROR_NO_MEMORY, "no memory for the answer");
-        memcpy(copy, text, strlen(text) + 1);
-        *ret = copy;
-        return 0;
-}
 
 /* -- sandboxes --------------------------------------------------------------------------------- */
 
@@ -170,7 +72,7 @@ call_config(struct carrel *c, enum operation_code op, const struct carrel_config
         if (result < 0)
                 return answer_fail(e, &inner);
         write_config(w, config);
-        return call_sandbox(c, op, ret, e);
+        return client_call(c, op, ret, e);
 }
 
 int
@@ -190,72 +92,50 @@ carrel_claim(struct carrel *c, const struct carrel_config *config, struct carrel
 int
 carrel_get(struct carrel *c, const char *id, struct carrel_sandbox **ret, struct carrel_error *e)
 {
-        struct error inner;
-
-        (void)begin_with_id(c, id);
-        if (call_struct(c, OP_GET, sizeof(struct carrel_sandbox), read_sandbox, ret, &inner) == 0)
-                return 0;
-        if (inner.code != ERROR_NOT_FOUND)
-                return answer_fail(e, &inner);
-        *ret = NULL;
-        return 0;
-}
-
-static int
-read_sandboxes(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        struct carrel_sandboxes *all = ret;
-
-        return answer_read_items(a, r, sizeof *all->items, read_sandbox, &all->items, &all->count,
-                                 e);
+        (void)client_begin(c, id);
+        return client_find(c, OP_GET, ERROR_NOT_FOUND, ret, e);
 }
 
 int
 carrel_list(struct carrel *c, struct carrel_sandboxes **ret, struct carrel_error *e)
 {
-        struct error inner;
-
         (void)connection_begin(c);
-        return call_struct(c, OP_LIST, sizeof(struct carrel_sandboxes), read_sandboxes, ret,
-                           &inner) < 0
-                       ? answer_fail(e, &inner)
-                       : 0;
+        return client_call(c, OP_LIST, ret, e);
 }
 
 int
 carrel_stop(struct carrel *c, const char *id, int *ret_existed, struct carrel_error *e)
 {
-        (void)begin_with_id(c, id);
-        return call_existed(c, OP_STOP, ret_existed, e);
+        (void)client_begin(c, id);
+        return client_existed(c, OP_STOP, ret_existed, e);
 }
 
-struct stopped {
-        struct carrel_lefts left; /* first: the caller gets only this */
-        int existed;
-};
-
+/* The answer for a sandbox that is not there. */
 static int
-read_stopped(struct arena *a, const struct record *r, void *ret, struct error *e)
+never_existed(struct answer_stopped **ret, struct error *e)
 {
-        struct stopped *s = ret;
+        _Alignas(RECORD_ALIGN) unsigned char bytes[32];
+        struct record_writer w;
 
-        s->existed = record_get_bool(r, FIELD_EXISTED, 0);
-        return answer_read_lefts(a, r, &s->left, e);
+        record_init(&w, bytes, sizeof bytes);
+        record_bool(&w, FIELD_EXISTED, 0);
+        return client_read(answer_shape_of(operation(OP_STOP)), &(struct record){ bytes, w.len },
+                           ret, e);
 }
 
 int
 carrel_stop_and_list(struct carrel *c, const char *id, int *ret_existed, struct carrel_lefts **ret,
                      struct carrel_error *e)
 {
-        struct stopped *s = NULL;
+        struct answer_stopped *s = NULL;
         struct error inner;
 
-        (void)begin_with_id(c, id);
-        if (call_struct(c, OP_STOP, sizeof *s, read_stopped, &s, &inner) < 0 &&
-            (inner.code != ERROR_NOT_FOUND || (s = answer_new(sizeof *s)) == NULL))
+        (void)client_begin(c, id);
+        if (client_try(c, OP_STOP, &s, &inner) < 0 &&
+            (inner.code != ERROR_NOT_FOUND || never_existed(&s, &inner) < 0))
                 return answer_fail(e, &inner);
         if (ret_existed)
-                /* lint: on success call_struct() has given it, and answer_new() is checked */
+                /* lint: both calls give it on success */
                 *ret_existed = s->existed;
         *ret = &s->left;
         return 0;
@@ -265,68 +145,38 @@ int
 carrel_extend_timeout(struct carrel *c, const char *id, uint64_t duration_ms, const char *key,
                       struct carrel_sandbox **ret, struct carrel_error *e)
 {
-        struct record_writer *w = begin_with_id(c, id);
+        struct record_writer *w = client_begin(c, id);
 
         record_uint(w, FIELD_DURATION, duration_ms);
         record_text(w, FIELD_KEY, key);
-        return call_sandbox(c, OP_EXTEND, ret, e);
+        return client_call(c, OP_EXTEND, ret, e);
 }
 
 int
 carrel_set_network(struct carrel *c, const char *id, const char *const *egress, size_t count,
                    struct carrel_sandbox **ret, struct carrel_error *e)
 {
-        struct record_writer *w = begin_with_id(c, id);
+        struct record_writer *w = client_begin(c, id);
 
         for (size_t i = 0; i < count; i++)
                 record_text(w, FIELD_EGRESS, egress[i]);
-        return call_sandbox(c, OP_NETWORK, ret, e);
-}
-
-static int
-read_denials(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        struct carrel_denials *all = ret;
-
-        all->more = record_get_uint(r, FIELD_DENIED_MORE, 0);
-        return answer_read_items(a, r, sizeof *all->items, answer_read_denial, &all->items,
-                                 &all->count, e);
+        return client_call(c, OP_NETWORK, ret, e);
 }
 
 int
 carrel_list_denials(struct carrel *c, const char *id, struct carrel_denials **ret,
                     struct carrel_error *e)
 {
-        struct error inner;
-
-        (void)begin_with_id(c, id);
-        return call_struct(c, OP_DENIALS, sizeof(struct carrel_denials), read_denials, ret,
-                           &inner) < 0
-                       ? answer_fail(e, &inner)
-                       : 0;
+        (void)client_begin(c, id);
+        return client_call(c, OP_DENIALS, ret, e);
 }
 
 int
 carrel_take_left(struct carrel *c, const char *id, struct carrel_lefts **ret,
                  struct carrel_error *e)
 {
-        struct error inner;
-
-        (void)begin_with_id(c, id);
-        return call_struct(c, OP_LEFT_TAKE, sizeof(struct carrel_lefts), answer_read_lefts, ret,
-                           &inner) < 0
-                       ? answer_fail(e, &inner)
-                       : 0;
-}
-
-static int
-read_exec_denials(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        struct carrel_denials *all = ret;
-
-        all->more = record_get_uint(r, FIELD_DENIED_MORE, 0);
-        return answer_read_list(a, r, FIELD_DENIED, sizeof *all->items, answer_read_denial,
-                                &all->items, &all->count, e);
+        (void)client_begin(c, id);
+        return client_call(c, OP_LEFT_TAKE, ret, e);
 }
 
 int
@@ -335,9 +185,8 @@ carrel_exec_denials(struct carrel *c, const char *id, uint32_t exec, struct carr
 {
         struct error inner;
 
-        record_uint(begin_with_id(c, id), FIELD_EXEC, exec);
-        return call_struct(c, OP_EXEC_GET, sizeof(struct carrel_denials), read_exec_denials, ret,
-                           &inner) < 0
+        record_uint(client_begin(c, id), FIELD_EXEC, exec);
+        return client_try_as(c, OP_EXEC_GET, &answer_exec_denials, ret, &inner) < 0
                        ? answer_fail(e, &inner)
                        : 0;
 }
@@ -345,15 +194,15 @@ carrel_exec_denials(struct carrel *c, const char *id, uint32_t exec, struct carr
 int
 carrel_pause(struct carrel *c, const char *id, struct carrel_sandbox **ret, struct carrel_error *e)
 {
-        (void)begin_with_id(c, id);
-        return call_sandbox(c, OP_PAUSE, ret, e);
+        (void)client_begin(c, id);
+        return client_call(c, OP_PAUSE, ret, e);
 }
 
 int
 carrel_resume(struct carrel *c, const char *id, struct carrel_sandbox **ret, struct carrel_error *e)
 {
-        (void)begin_with_id(c, id);
-        return call_sandbox(c, OP_RESUME, ret, e);
+        (void)client_begin(c, id);
+        return client_call(c, OP_RESUME, ret, e);
 }
 
 static int
@@ -362,8 +211,8 @@ get_url(struct carrel *c, const char *id, unsigned port, uint16_t field, char **
 {
         struct error inner;
 
-        record_uint(begin_with_id(c, id), FIELD_PORT, port);
-        if (call_text(c, OP_URL, field, ret, &inner) == 0)
+        record_uint(client_begin(c, id), FIELD_PORT, port);
+        if (client_text(c, OP_URL, field, ret, &inner) == 0)
                 return 0;
         if (error_http_status(inner.code) != 404)
                 return answer_fail(e, &inner);
@@ -389,16 +238,16 @@ carrel_instructions(struct carrel *c, const char *id, char **ret, struct carrel_
 {
         struct error inner;
 
-        (void)begin_with_id(c, id);
-        return call_text(c, OP_INSTRUCTIONS, FIELD_TEXT, ret, &inner) < 0 ? answer_fail(e, &inner)
-                                                                          : 0;
+        (void)client_begin(c, id);
+        return client_text(c, OP_INSTRUCTIONS, FIELD_TEXT, ret, &inner) < 0 ? answer_fail(e, &inner)
+                                                                            : 0;
 }
 
 int
 carrel_notify(struct carrel *c, const char *id, const char *event, struct carrel_error *e)
 {
-        record_text(begin_with_id(c, id), FIELD_EVENT, event);
-        return call_sandbox(c, OP_EVENT, NULL, e);
+        record_text(client_begin(c, id), FIELD_EVENT, event);
+        return client_call(c, OP_EVENT, NULL, e);
 }
 
 /* -- tasks ------------------------------------------------------------------------------------- */
@@ -407,21 +256,19 @@ int
 carrel_task_begin(struct carrel *c, const char *id, const char *task, uint64_t timeout_ms,
                   struct carrel_error *e)
 {
-        struct record_writer *w = begin_with_id(c, id);
-        struct error inner;
+        struct record_writer *w = client_begin(c, id);
 
         record_text(w, FIELD_TASK, task);
         record_uint(w, FIELD_TIMEOUT, timeout_ms);
-        return connection_call(c, OP_TASK_BEGIN, NULL, NULL, &inner) < 0 ? answer_fail(e, &inner)
-                                                                         : 0;
+        return client_call(c, OP_TASK_BEGIN, NULL, e);
 }
 
 int
 carrel_task_end(struct carrel *c, const char *id, const char *task, int *ret_existed,
                 struct carrel_error *e)
 {
-        record_text(begin_with_id(c, id), FIELD_TASK, task);
-        return call_existed(c, OP_TASK_END, ret_existed, e);
+        record_text(client_begin(c, id), FIELD_TASK, task);
+        return client_existed(c, OP_TASK_END, ret_existed, e);
 }
 
 /* -- tokens ------------------------------------------------------------------------------------ */
@@ -431,127 +278,56 @@ carrel_token_create(struct carrel *c, const char *owner, const char *scope,
                     struct carrel_token **ret, struct carrel_error *e)
 {
         struct record_writer *w = connection_begin(c);
-        struct error inner;
 
         record_text(w, FIELD_OWNER, owner);
         record_text(w, FIELD_SCOPE, scope);
-        return call_struct(c, OP_TOKEN_CREATE, sizeof(struct carrel_token), read_token, ret,
-                           &inner) < 0
-                       ? answer_fail(e, &inner)
-                       : 0;
-}
-
-static int
-read_tokens(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        struct carrel_tokens *all = ret;
-
-        return answer_read_items(a, r, sizeof *all->items, read_token, &all->items, &all->count, e);
+        return client_call(c, OP_TOKEN_CREATE, ret, e);
 }
 
 int
 carrel_token_list(struct carrel *c, struct carrel_tokens **ret, struct carrel_error *e)
 {
-        struct error inner;
-
         (void)connection_begin(c);
-        return call_struct(c, OP_TOKEN_LIST, sizeof(struct carrel_tokens), read_tokens, ret,
-                           &inner) < 0
-                       ? answer_fail(e, &inner)
-                       : 0;
+        return client_call(c, OP_TOKEN_LIST, ret, e);
 }
 
 int
 carrel_token_revoke(struct carrel *c, const char *token_id, int *ret_existed,
                     struct carrel_error *e)
 {
-        (void)begin_with_id(c, token_id);
-        return call_existed(c, OP_TOKEN_REVOKE, ret_existed, e);
+        (void)client_begin(c, token_id);
+        return client_existed(c, OP_TOKEN_REVOKE, ret_existed, e);
 }
 
 /* -- volumes ----------------------------------------------------------------------------------- */
-
-static int
-read_volume(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        struct carrel_volume *volume = ret;
-
-        volume->name = answer_text(a, r, FIELD_NAME);
-        volume->size = record_get_uint(r, FIELD_SIZE, 0);
-        volume->file_count = record_get_uint(r, FIELD_FILE_COUNT, 0);
-        volume->is_partial = record_get_bool(r, FIELD_PARTIAL, false);
-        volume->used_at_ms = record_get_uint(r, FIELD_USED_AT, 0);
-        volume->used_by = answer_text(a, r, FIELD_USED_BY);
-        if (answer_check(a, e) < 0)
-                return -1;
-        return volume->name ? 0
-                            : fail(e, ERROR_PROTOCOL, "the daemon's answer lacks a volume's name");
-}
-
-static int
-read_volumes(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        struct carrel_volumes *all = ret;
-
-        return answer_read_items(a, r, sizeof *all->items, read_volume, &all->items, &all->count,
-                                 e);
-}
 
 int
 carrel_volume_create(struct carrel *c, const char *name, struct carrel_volume **ret,
                      struct carrel_error *e)
 {
-        struct error inner;
-
         record_text(connection_begin(c), FIELD_NAME, name);
-        return call_struct(c, OP_VOLUME_CREATE, sizeof(struct carrel_volume), read_volume, ret,
-                           &inner) < 0
-                       ? answer_fail(e, &inner)
-                       : 0;
+        return client_call(c, OP_VOLUME_CREATE, ret, e);
 }
 
 int
 carrel_volume_list(struct carrel *c, struct carrel_volumes **ret, struct carrel_error *e)
 {
-        struct error inner;
-
         (void)connection_begin(c);
-        return call_struct(c, OP_VOLUME_LIST, sizeof(struct carrel_volumes), read_volumes, ret,
-                           &inner) < 0
-                       ? answer_fail(e, &inner)
-                       : 0;
+        return client_call(c, OP_VOLUME_LIST, ret, e);
 }
 
 int
 carrel_volume_remove(struct carrel *c, const char *name, int *ret_existed, struct carrel_error *e)
 {
         record_text(connection_begin(c), FIELD_NAME, name);
-        return call_existed(c, OP_VOLUME_REMOVE, ret_existed, e);
+        return client_existed(c, OP_VOLUME_REMOVE, ret_existed, e);
 }
 
 /* -- the daemon -------------------------------------------------------------------------------- */
 
-static int
-read_info(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        struct carrel_info *info = ret;
-
-        info->version = answer_text(a, r, FIELD_VERSION);
-        info->runtimes = answer_texts(a, r, FIELD_RUNTIMES, &info->runtime_count);
-        info->sandboxes = record_get_uint(r, FIELD_SANDBOXES, 0);
-        info->pool = record_get_uint(r, FIELD_POOL, 0);
-        if (answer_check(a, e) < 0)
-                return -1;
-        return info->version ? 0 : fail(e, ERROR_PROTOCOL, "the daemon's answer lacks its version");
-}
-
 int
 carrel_info(struct carrel *c, struct carrel_info **ret, struct carrel_error *e)
 {
-        struct error inner;
-
         (void)connection_begin(c);
-        return call_struct(c, OP_INFO, sizeof(struct carrel_info), read_info, ret, &inner) < 0
-                       ? answer_fail(e, &inner)
-                       : 0;
+        return client_call(c, OP_INFO, ret, e);
 }

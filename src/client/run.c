@@ -11,19 +11,16 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "client/answer.h"
-#include "client/connection.h"
+#include "client/call.h"
 #include "client/exec.h"
+#include "client/record.h"
 
 enum { AT_ONCE = 64 * 1024, KEEP_DEFAULT = 16 << 20 };
 
 static void
 begin_with_exec(struct carrel *c, const char *id, uint32_t exec)
 {
-        struct record_writer *w = connection_begin(c);
-
-        record_text(w, FIELD_ID, id);
-        record_uint(w, FIELD_EXEC, exec);
+        record_uint(client_begin(c, id), FIELD_EXEC, exec);
 }
 
 /* -- one call ---------------------------------------------------------------------------------- */
@@ -145,18 +142,19 @@ make_result(struct running *r, struct carrel_result **ret, struct error *e)
 static void
 add_denied(struct carrel *c, const char *id, struct carrel_result *result)
 {
-        struct arena *a = answer_arena(result);
         struct record r;
         struct error ignored;
 
         begin_with_exec(c, id, result->exec);
         if (result->end.denied_count == 0 ||
-            connection_call(c, OP_EXEC_GET, &r, NULL, &ignored) < 0)
+            connection_call(c, OP_EXEC_GET, &r, NULL, &ignored) < 0 ||
+            answer_keep(result, &r, &ignored) < 0)
                 return;
-        if (answer_read_list(a, &r, FIELD_DENIED, sizeof *result->denied.items, answer_read_denial,
-                             &result->denied.items, &result->denied.count, &ignored) < 0)
+        r = client_record(result);
+        if (answer_fill(answer_arena(result), &answer_exec_denials, &r, &result->denied, &ignored) <
+            0)
                 result->denied = (struct carrel_denials){ .count = 0 };
-        result->denied_more = result->denied.more = record_get_uint(&r, FIELD_DENIED_MORE, 0);
+        result->denied_more = result->denied.more;
 }
 
 int
@@ -195,89 +193,33 @@ carrel_run(struct carrel *c, const char *id, const struct carrel_command *comman
 
 /* -- the list of execs ------------------------------------------------------------------------- */
 
-static int
-read_exec(struct arena *a, const struct record *r, void *ret, struct error *e)
-{
-        return answer_read_exec(a, r, ret, e);
-}
-
-static int
-list(struct carrel *c, struct carrel_execs **ret, struct error *e)
-{
-        struct carrel_execs *all;
-        struct record r;
-
-        if (connection_call(c, OP_EXEC_LIST, &r, NULL, e) < 0)
-                return -1;
-        all = answer_new(sizeof *all);
-        if (!all)
-                return fail(e, ERROR_NO_MEMORY, "no memory for the answer");
-        if (answer_read_items(answer_arena(all), &r, sizeof *all->items, read_exec, &all->items,
-                              &all->count, e) < 0) {
-                carrel_free(all);
-                return -1;
-        }
-        *ret = all;
-        return 0;
-}
-
 int
 carrel_exec_list(struct carrel *c, const char *id, struct carrel_execs **ret,
                  struct carrel_error *e)
 {
-        struct error inner;
-
-        record_text(connection_begin(c), FIELD_ID, id);
-        return list(c, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        (void)client_begin(c, id);
+        return client_call(c, OP_EXEC_LIST, ret, e);
 }
 
 int
 carrel_exec_get(struct carrel *c, const char *id, uint32_t exec, struct carrel_exec_info **ret,
                 struct carrel_error *e)
 {
-        struct carrel_exec_info *info;
-        struct record r;
-        struct error inner;
-
         begin_with_exec(c, id, exec);
-        if (connection_call(c, OP_EXEC_GET, &r, NULL, &inner) < 0) {
-                if (inner.code != ERROR_EXEC_NOT_FOUND)
-                        return answer_fail(e, &inner);
-                *ret = NULL;
-                return 0;
-        }
-        info = answer_new(sizeof *info);
-        if (!info)
-                (void)fail(&inner, ERROR_NO_MEMORY, "no memory for the answer");
-        if (!info || answer_read_exec(answer_arena(info), &r, info, &inner) < 0) {
-                carrel_free(info);
-                return answer_fail(e, &inner);
-        }
-        *ret = info;
-        return 0;
+        return client_find(c, OP_EXEC_GET, ERROR_EXEC_NOT_FOUND, ret, e);
 }
 
 int
 carrel_signal(struct carrel *c, const char *id, uint32_t exec, int signal, struct carrel_error *e)
 {
-        struct error inner;
-
         begin_with_exec(c, id, exec);
         record_int(&c->w, FIELD_SIGNAL, signal);
-        return connection_call(c, OP_EXEC_SIGNAL, NULL, NULL, &inner) < 0 ? answer_fail(e, &inner)
-                                                                          : 0;
+        return client_call(c, OP_EXEC_SIGNAL, NULL, e);
 }
 
 int
 carrel_kill(struct carrel *c, const char *id, uint32_t exec, int *ret_ran, struct carrel_error *e)
 {
-        struct record r;
-        struct error inner;
-
         begin_with_exec(c, id, exec);
-        if (connection_call(c, OP_EXEC_KILL, &r, NULL, &inner) < 0)
-                return answer_fail(e, &inner);
-        if (ret_ran)
-                *ret_ran = record_get_bool(&r, FIELD_EXISTED, 0);
-        return 0;
+        return client_existed(c, OP_EXEC_KILL, ret_ran, e);
 }

@@ -94,6 +94,7 @@ def each_command(sh):
     check("exec --timeout is 124", sh("exec", "--timeout", "200ms", "one", "--", "sleep", "60").returncode == 124)
     check("a signal that ends the command is 128 and its number", sh("exec", "one", "--", "sh", "-c", "kill -TERM $$").returncode == 143)
     background(sh)
+    as_rest(sh)
     files(sh)
     before = sh.json("info", "one")[1]["timeout_ms"]
     check("of a time left of hours the minutes are shown", re.search(r" (2 h 59 min|3 h)\n", sh("create", "--name", "hours", "--timeout", "3h").stdout.decode()) and sh("stop", "hours").returncode == 0)
@@ -125,6 +126,21 @@ def events(sh, box):
     watcher.terminate()
     watcher.wait(ALWAYS)
     watcher.stdout.close()
+
+
+def as_rest(sh):
+    def members(answer):       # in order; a time that is left or that is converted between two clocks is another in each answer
+        return [(name, name.endswith("_at_ms") or (name == "timeout_ms" and "created_at_ms" in answer) or
+                 ([members(item) if isinstance(item, dict) else item for item in value] if isinstance(value, list) else value))
+                for name, value in answer.items()]
+
+    wrong = []
+    for words, path in ((["info", "one"], "/v1/sandboxes/one"), (["ls"], "/v1/sandboxes"), (["ps", "one"], "/v1/sandboxes/one/execs"),
+                        (["denials", "one"], "/v1/sandboxes/one/denials"), (["info"], "/v1/info")):
+        ours, theirs = members(sh.json(*words)[1]), members(sh.daemon.must("GET", path))
+        if ours != theirs:
+            wrong.append((words, ours, theirs))
+    check("--json is what REST answers, member by member", not wrong, *wrong)
 
 
 def background(sh):
