@@ -73,9 +73,28 @@ is_doubtful(const struct below *b, const struct stat *st)
         return (b->begun.tv_sec != 0 || b->begun.tv_nsec != 0) && !is_later(st, &b->begun);
 }
 
+/* Changed while the payload had no process: the host did it, and no command touched it later. */
+static bool
+is_of_host(const struct below *b, const struct stat *st)
+{
+        if (is_later(st, &b->rested))
+                return true;
+        for (size_t i = 0; i < b->pause_count; i++)
+                if (is_later(st, &b->pauses[i].from) && !gitdir_is_since(st, &b->pauses[i].until))
+                        return true;
+        return false;
+}
+
+/* Changed by a command, as far as can be seen. */
+static bool
+is_changed_by_command(const struct below *b, const struct stat *st)
+{
+        return gitdir_is_since(st, &b->since) && !is_of_host(b, st);
+}
+
 /*
- * Did any entry of the directory change since then? The search is bounded and may miss entries
- * beyond the bound.
+ * Did a command change any entry of the directory since then? The search is bounded and may miss
+ * entries beyond the bound.
  */
 static bool
 is_changed_within(const struct below *b, int dir, const char *name, unsigned depth, unsigned *left)
@@ -97,7 +116,7 @@ is_changed_within(const struct below *b, int dir, const char *name, unsigned dep
                             fstatat(fd, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                                 continue;
                         --*left;
-                        is_changed = (gitdir_is_since(&st, &b->since) && !is_doubtful(b, &st)) ||
+                        is_changed = (is_changed_by_command(b, &st) && !is_doubtful(b, &st)) ||
                                      (S_ISDIR(st.st_mode) && depth < WITHIN_DEPTH_MAX &&
                                       is_changed_within(b, fd, d->name, depth + 1, left));
                 }
@@ -329,9 +348,8 @@ below_meet(struct below *b, int dir, const char *path, const char *name)
         }
         if (!is_name(dir, name, row->path, &st))
                 return false;
-        is_changed = gitdir_is_since(&st, &b->since);
-        if ((!is_changed && !(S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left))) ||
-            is_later(&st, &b->rested))
+        is_changed = is_changed_by_command(b, &st);
+        if (!is_changed && !(S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left)))
                 return false;
         if (!is_changed || is_doubtful(b, &st) || !gitdir_is_since(&parent, &b->since) ||
             has(b, 'T', ""))
@@ -358,8 +376,7 @@ compare(struct below *b, const char *path)
         dir = beneath_open(b->source, directory, O_PATH);
         name = slash ? slash + 1 : path;
         if (dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            !is_later(&st, &b->rested) &&
-            ((gitdir_is_since(&st, &b->since) && !is_doubtful(b, &st)) ||
+            ((is_changed_by_command(b, &st) && !is_doubtful(b, &st)) ||
              (S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left))))
                 fold(b, BELOW_CHANGED, path);
         if (dir >= 0)

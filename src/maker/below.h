@@ -10,7 +10,7 @@
  *     inode older than the command ---------------> not the command's, also if a directory above
  * was renamed held by a mount ('h' in the list) ----------> not the command's tracked by the index
  * at the start ('t') ----> content: reported as changed directory older, so it had the name before
- * -> reported as changed later than the last process of the payload -> the host's in the clock tick
+ * -> reported as changed while the payload had no process -> the host's in the clock tick
  * in which a sandbox of one command began ----------------------------> reported as changed: a
  * person may have made it just before inside an installed package or a repository > reported, not
  * moved: a package manager or git would miss it else ---------------------------------------> moved
@@ -34,6 +34,11 @@
 #include "maker/kept.h"
 #include "wire/message.h"
 
+/* A time in which the payload had no process; both ends are outside (wall clock). */
+struct below_pause {
+        struct timespec from, until;
+};
+
 /* in one look; a further name cannot be moved, and the box is killed */
 enum { BELOW_MOVES_MAX = 64 };
 
@@ -52,6 +57,8 @@ struct below {
         const struct kept_places *places;
         /* rested: the payload has had no process since then; all 0: it may have one */
         struct timespec since, rested;
+        const struct below_pause *pauses; /* between `since` and `rested`; borrowed */
+        size_t pause_count;
         /* Exact start time of a sandbox of one command; what is not later may be older than it.
          * All 0 for other sandboxes. */
         struct timespec begun;

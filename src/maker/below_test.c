@@ -210,6 +210,35 @@ what_is_later_is_the_hosts(void **state)
 }
 
 static void
+what_is_of_a_pause_is_the_hosts(void **state)
+{
+        struct below_pause pause;
+
+        (void)state;
+        assert_int_equal(mkdir("top/mixed", 0700) | mkdir("top/mixed/.vscode", 0700), 0);
+        begin("k.git", 6);
+        b.pauses = &pause;
+        b.pause_count = 1;
+        write_file("top/.envrc", "before");
+        pass_a_tick(&pause.from);
+        pass_a_tick(&(struct timespec){ 0, 0 });
+        write_file("top/sub/.envrc", "host's");
+        write_file("top/mixed/.vscode/host", "x");
+        pass_a_tick(&pause.until);
+        assert_false(meet("sub", ".envrc") || meet("mixed", ".vscode"));
+        below_end(&b);
+        assert_int_equal(news_count, 0);
+        write_file("top/mixed/.vscode/own", "x");
+        assert_false(meet("mixed", ".vscode"));
+        below_end(&b); /* a command changed it afterwards */
+        assert_int_equal(news_count, 1);
+        assert_int_equal(news[0].what, KEPT_CHANGED_BELOW);
+        write_file("top/sub/.envrc", "the command's");
+        assert_true(meet("sub", ".envrc"));
+        assert_true(meet("", ".envrc")); /* from before the pause */
+}
+
+static void
 what_is_of_the_first_tick_is_reported_alone(void **state)
 {
         (void)state;
@@ -237,6 +266,8 @@ main(void)
                                                 bench_close),
                 cmocka_unit_test_setup_teardown(what_is_of_the_first_tick_is_reported_alone,
                                                 bench_open, bench_close),
+                cmocka_unit_test_setup_teardown(what_is_of_a_pause_is_the_hosts, bench_open,
+                                                bench_close),
                 cmocka_unit_test_setup_teardown(what_is_later_is_the_hosts, bench_open,
                                                 bench_close),
         };

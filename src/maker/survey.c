@@ -577,11 +577,37 @@ survey_begin(struct survey *s, const struct plan_view *view, const int *sources,
         kept_places_read(&s->places, view);
 }
 
+static bool
+is_before(const struct timespec *a, const struct timespec *b)
+{
+        return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+/* A wall clock that was set back would give what a command makes the time of a pause. */
+static void
+check_pauses(struct survey *s, const struct timespec *now)
+{
+        if (s->pause_count > 0 && is_before(now, &s->pauses[s->pause_count - 1].until))
+                s->pause_count = 0;
+}
+
+/* A command begins, and the search after those before it is still due. */
+static void
+add_pause(struct survey *s, const struct timespec *began)
+{
+        check_pauses(s, began);
+        if (s->rested.tv_sec != 0 && is_before(&s->rested, began) &&
+            s->pause_count < SURVEY_PAUSES_MAX)
+                s->pauses[s->pause_count++] = (struct below_pause){ s->rested, *began };
+}
+
 void
 survey_mark(struct survey *s, const struct timespec *began)
 {
         if (!s->is_open)
                 s->since = *began;
+        else
+                add_pause(s, began);
         s->rested = (struct timespec){ 0, 0 };
         s->is_open = true;
 }
@@ -600,15 +626,19 @@ survey_rest(struct survey *s)
 void
 survey_look(struct survey *s, bool is_busy)
 {
-        struct timespec began = wall_now();
+        struct timespec began = wall_now(), now;
         struct looking l = { .s = s, .since = s->since, .until = clock_boot_ms() + SURVEY_MS };
         char count[16];
 
+        (void)clock_gettime(CLOCK_REALTIME, &now);
         below_begin(&below);
         below.places = &s->places;
         below.report = s->report;
         below.since = s->since;
+        check_pauses(s, &now);
         below.rested = s->rested;
+        below.pauses = s->pauses;
+        below.pause_count = s->pause_count;
         below.begun = s->begun;
         for (size_t i = 0; i < s->count && !l.is_cut; i++) {
                 l.source = &s->sources[i];
@@ -625,8 +655,10 @@ survey_look(struct survey *s, bool is_busy)
                 send(&l, KEPT_MORE, "", "");
         if (l.is_cut || l.is_partial)
                 send(&l, KEPT_BOUND, "", count);
-        if (!is_busy) /* otherwise a command could have moved directories out of the search */
+        if (!is_busy) { /* otherwise a command could have moved directories out of the search */
                 s->since = began;
+                s->pause_count = 0;
+        }
         s->rested = s->begun = (struct timespec){ 0, 0 };
         s->is_open = is_busy;
         s->due_ms = UINT64_MAX;

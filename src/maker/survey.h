@@ -28,6 +28,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "maker/below.h"
 #include "maker/kept.h"
 #include "plan/pack.h"
 #include "wire/message.h"
@@ -39,6 +40,8 @@ enum {
         SURVEY_REPORTS_MAX = 16,
         SURVEY_SOURCES_MAX = 16,
         SURVEY_PAUSE_MS = 200,
+        SURVEY_PAUSES_MAX = 256 /* between two looks; what is new in a further one counts as made by
+                                   a command */
 };
 
 /* dir is owned, O_PATH; the plan owns the rest */
@@ -60,6 +63,9 @@ struct survey {
         struct timespec begun; /* exact start of a sandbox of one command; else all 0 */
         /* the payload has had no process since then; all 0: it may have one */
         struct timespec rested;
+        /* the earlier times without one, since `since`, in ascending order */
+        struct below_pause pauses[SURVEY_PAUSES_MAX];
+        size_t pause_count;
         bool must_kill; /* a name that was found requires the box to end */
         void (*report)(const struct wire_kept *news); /* NULL: reports are dropped */
 };

@@ -193,6 +193,69 @@ only_the_time_of_commands_counts(void **state)
         assert_int_equal(news_count, 1);
 }
 
+static struct timespec
+tick(void)
+{
+        struct timespec now;
+
+        pass_a_tick();
+        (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+        return now;
+}
+
+static void
+pauses_between_commands_are_the_hosts(void **state)
+{
+        struct timespec now;
+
+        (void)state;
+        assert_int_equal(mkdir("sub", 0700) | mkdir("own", 0700), 0);
+        begin("k.git", 6, true);
+        now = tick();
+        survey_mark(&s, &now);
+        for (unsigned i = 0; i < 3; i++) {
+                survey_rest(&s);
+                pass_a_tick();
+                if (i == 1)
+                        write_file("sub/.envrc", "host's");
+                now = tick();
+                survey_mark(&s, &now);
+                if (i == 1) { /* a search that meets a command keeps what was known */
+                        survey_look(&s, true);
+                        assert_int_equal(s.pause_count, 2);
+                }
+        }
+        assert_int_equal(s.pause_count, 3);
+        write_file("own/.envrc", "the command's");
+        survey_look(&s, false);
+        assert_int_equal(s.pause_count, 0);
+        assert_int_equal(news_count, 1);
+        assert_true(strstr(news[0].name, "/own/.envrc") != NULL);
+}
+
+static void
+a_clock_that_is_set_back_ends_pauses(void **state)
+{
+        struct timespec now, back;
+
+        (void)state;
+        begin("", 0, true);
+        now = tick();
+        survey_mark(&s, &now);
+        survey_rest(&s);
+        now = back = tick();
+        survey_mark(&s, &now);
+        assert_int_equal(s.pause_count, 1);
+        survey_mark(&s, &now); /* in the same tick */
+        assert_int_equal(s.pause_count, 1);
+        back.tv_sec--;
+        survey_mark(&s, &back);
+        assert_int_equal(s.pause_count, 0);
+        survey_rest(&s);
+        survey_mark(&s, &back);
+        assert_int_equal(s.pause_count, 0);
+}
+
 static void
 no_link_is_followed(void **state)
 {
@@ -217,6 +280,10 @@ main(void)
                                                 bench_close),
                 cmocka_unit_test_setup_teardown(what_is_new_or_changed_is, bench_open, bench_close),
                 cmocka_unit_test_setup_teardown(only_the_time_of_commands_counts, bench_open,
+                                                bench_close),
+                cmocka_unit_test_setup_teardown(pauses_between_commands_are_the_hosts, bench_open,
+                                                bench_close),
+                cmocka_unit_test_setup_teardown(a_clock_that_is_set_back_ends_pauses, bench_open,
                                                 bench_close),
                 cmocka_unit_test_setup_teardown(no_link_is_followed, bench_open, bench_close),
         };
