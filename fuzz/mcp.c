@@ -1,6 +1,6 @@
 /*
- * fuzz/mcp.c - any bytes as a message of the Model Context Protocol, and whatever order a backend
- * may answer its calls in.
+ * fuzz/mcp.c - any bytes as a message of the Model Context Protocol, and whatever keeper and
+ * boxes may answer to its calls.
  *
  * The first bytes choose transport, headers and what becomes of each call; the rest is the message.
  * Beyond not crashing: one message has one answer, an answer that has bytes is JSON with an id or
@@ -9,68 +9,34 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "mcp/mcp.h"
 #include "outcome/outcome.h"
+#include "wire/call.h"
 
-enum { HEAD = 16, STEPS = 24, OPEN_MAX = 8 };
+enum { HEAD = 16, STEPS = 24, OPEN_MAX = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static struct mcp_call *open_calls[OPEN_MAX];
-static int answers;
+/* A call as the keeper sees it. */
+struct open_call {
+        uint32_t serial;
+        uint16_t op;
+        int channel; /* the box's end, or -1 */
+        int is_open;
+};
+
+static struct open_call open_calls[OPEN_MAX];
+static size_t open_count;
+static int keeper, answers;
 
 static void
 must(int holds)
 {
         if (!holds)
                 abort();
-}
-
-static int
-begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op,
-      struct record_writer *w, struct error *e)
-{
-        struct record r = { w->bytes, w->len };
-
-        (void)who;
-        must(!w->is_broken && record_check(&r) == 0);
-        if (op == OP_CLIENT_HEARD) /* the server's own, which ends without it */
-                return -1;
-        for (size_t i = 0; i < OPEN_MAX; i++) {
-                if (open_calls[i])
-                        continue;
-                open_calls[i] = c;
-                c->backend = b;
-                c->link = &open_calls[i];
-                return 0;
-        }
-        return fail(e, ERROR_UNAVAILABLE, "no more of operation %d", (int)op);
-}
-
-static struct mcp_call *
-let_go(struct mcp_call *c)
-{
-        *(struct mcp_call **)c->link = NULL;
-        c->backend = NULL;
-        c->link = NULL;
-        return c;
-}
-
-static void
-end(struct mcp_call *c, bool is_left)
-{
-        (void)is_left;
-        if (c->backend)
-                (void)let_go(c);
-}
-
-static void
-send_frame(struct mcp_call *c, uint32_t kind, const void *bytes, size_t len)
-{
-        (void)kind;
-        (void)bytes;
-        must(len <= CHANNEL_FRAME_MAX && c->backend);
 }
 
 static void
@@ -109,10 +75,23 @@ is_full(struct mcp_sink *s)
 }
 
 static void
-reply(struct mcp_call *c, uint8_t what)
+send_reply(struct open_call *c, uint32_t flags, const struct record_writer *w, int fd)
+{
+        static unsigned char bytes[4096] __attribute__((aligned(8)));
+        struct wire_reply head = { c->serial, flags };
+
+        must(w->len <= sizeof bytes - sizeof head);
+        memcpy(bytes, &head, sizeof head);
+        memcpy(bytes + sizeof head, w->bytes, w->len);
+        must(wire_send(keeper, WIRE_REPLY, bytes, sizeof head + w->len, &fd, fd >= 0) == 0);
+}
+
+static void
+reply(struct open_call *c, uint8_t what)
 {
         static unsigned char bytes[1024] __attribute__((aligned(8)));
         struct record_writer w;
+        int fds[2] = { -1, -1 };
         size_t mark;
 
         record_init(&w, bytes, sizeof bytes);
@@ -126,53 +105,111 @@ reply(struct mcp_call *c, uint8_t what)
         record_uint(&w, FIELD_PID, 7);
         record_text(&w, FIELD_STATE, what & 8 ? "ended" : "running");
         record_close(&w, mark);
-        c->ops->reply(c, &(struct record){ bytes, what & 16 ? w.len : 0 }, true);
+        if (!(what & 16))
+                w.len = 0;
+        if ((operation(c->op)->flags & OPERATION_CHANNEL) != 0)
+                must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+        send_reply(c, 0, &w, fds[1]);
+        if (fds[1] >= 0)
+                (void)close(fds[1]);
+        c->channel = fds[0];
+        c->is_open = fds[0] >= 0;
 }
 
-/* One thing that may happen to a call. Those that end it let it go first, as a backend does. */
 static void
-happen(struct mcp_call *c, uint8_t what)
+refuse(struct open_call *c, uint8_t what)
 {
+        static unsigned char bytes[2048] __attribute__((aligned(8)));
+        struct record_writer w;
         struct error e;
 
+        (void)fail(&e,
+                   what & 8    ? ERROR_NOT_FOUND
+                   : what & 16 ? ERROR_EXISTS
+                               : ERROR_READ_ONLY,
+                   "no");
+        record_init(&w, bytes, sizeof bytes);
+        api_error_write(&w, &e);
+        send_reply(c, REPLY_ERROR, &w, -1);
+        c->is_open = 0;
+}
+
+static void
+lose(struct open_call *c)
+{
+        if (c->channel >= 0)
+                (void)close(c->channel);
+        c->channel = -1;
+        c->is_open = 0;
+}
+
+/* Takes the calls that were made. The server's own reports are answered at once. */
+static void
+hear(struct loop *loop)
+{
+        static unsigned char body[WIRE_BODY_MAX] __attribute__((aligned(16)));
+        const struct wire_call *head = (const void *)body;
+        struct wire_message m;
+
+        while (wire_receive(keeper, 0, &m, body, sizeof body) == 1) {
+                struct record r = { body + sizeof *head, m.len - sizeof *head };
+
+                if (m.kind != WIRE_CALL)
+                        continue;
+                must(open_count < OPEN_MAX && record_check(&r) == 0);
+                open_calls[open_count] = (struct open_call){ head->serial, head->op, -1, 1 };
+                if (head->op == OP_CLIENT_HEARD)
+                        reply(&open_calls[open_count], 0);
+                else
+                        open_count++;
+        }
+        while (loop_poll(loop) > 0)
+                ;
+}
+
+/* One thing that may happen to a call. */
+static void
+happen(struct open_call *c, uint8_t what)
+{
+        const struct wire_exec_failed failed = { 1, -2, what >> 5 };
+        const struct channel_started started = { 1, 7 };
+        const struct channel_end ended = { .word = what >> 3, .exit_code = what };
+
+        if (c->channel < 0) {
+                if (what % 8 == 1)
+                        refuse(c, what);
+                else
+                        reply(c, what);
+                return;
+        }
         switch (what % 8) {
-        case 0:
-                reply(c, what);
-                break;
-        case 1:
-                (void)fail(&e,
-                           what & 8    ? ERROR_NOT_FOUND
-                           : what & 16 ? ERROR_EXISTS
-                                       : ERROR_READ_ONLY,
-                           "no");
-                let_go(c)->ops->refused(c, &e);
-                break;
         case 2:
-                c->ops->started(c, &(struct channel_started){ 1, 7 });
+                (void)channel_send(c->channel, CHANNEL_STARTED, &started, sizeof started, 0);
                 break;
         case 3:
-                c->ops->output(c, 1 + (what >> 7), "\xc3\xa4\xf0\x9f\x98x\n\n", (what >> 3) % 9);
+                (void)channel_send(c->channel, what & 128 ? CHANNEL_STDERR : CHANNEL_STDOUT,
+                                   "\xc3\xa4\xf0\x9f\x98x\n\n", (what >> 3) % 9, what & 64);
                 break;
         case 4:
-                let_go(c)->ops->ended(
-                        c, &(struct channel_end){ .word = what >> 3, .exit_code = what });
+                (void)channel_send(c->channel, CHANNEL_END, &ended, sizeof ended, 0);
+                lose(c);
                 break;
         case 5:
-                let_go(c)->ops->lost(c);
+                lose(c);
                 break;
         case 6:
-                let_go(c)->ops->failed(c, &(struct wire_exec_failed){ 1, -2, what >> 5 });
+                (void)channel_send(c->channel, CHANNEL_FAILED, &failed, sizeof failed, 0);
+                lose(c);
                 break;
         default:
-                if (c->ops->quiet)
-                        c->ops->quiet(c);
+                break;
         }
 }
 
 static void
-come_round(struct loop_timer *t)
+no_link(void *data)
 {
-        (void)t;
+        (void)data;
 }
 
 int
@@ -180,19 +217,25 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
         static const char *const versions[] = { NULL, "2026-07-28", "2025-11-25", "x" },
                                  *const methods[] = { NULL, "tools/call", "tools/list", "x" };
-        struct mcp_backend backend = { begin, send_frame, end };
         struct mcp_sink sink = { on_answer, on_notify, is_full };
-        struct loop_timer now = { .due_ms = LOOP_NEVER };
         struct mcp_request *request;
         struct mcp_server *server;
         struct mcp_ask ask;
+        struct link link;
         struct loop *loop;
+        struct error e;
+        int fds[2];
 
         if (len < HEAD)
                 return 0;
         answers = 0;
-        must(loop_new(&loop) == 0);
-        server = mcp_server_new(loop, &backend, "0");
+        open_count = 0;
+        must(loop_new(&loop) == 0 &&
+             socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
+        keeper = fds[0];
+        link_init(&link, loop, 0, no_link, NULL);
+        must(link_connect(&link, fds[1], &e) == 0);
+        server = mcp_server_new(loop, &link, "0");
         must(server != NULL);
         ask = (struct mcp_ask){ .headers = { data[0] & 1, versions[data[0] >> 1 & 3],
                                              methods[data[0] >> 3 & 3],
@@ -202,17 +245,24 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                                 .flags = data[1] & 31 };
         request = mcp_receive(server, &ask, (const char *)data + HEAD, len - HEAD, &sink);
         must((request == NULL) == (answers == 1));
-        for (size_t step = 0; step < STEPS && answers == 0; step++)
-                if (open_calls[step % 2])
-                        happen(open_calls[step % 2], data[2 + step % (HEAD - 2)]);
+        hear(loop);
+        for (size_t step = 0; step < STEPS && answers == 0 && open_count > 0; step++) {
+                struct open_call *c = &open_calls[open_count - 1];
+
+                if (c->is_open)
+                        happen(c, data[2 + step % (HEAD - 2)]);
+                hear(loop);
+        }
         must(answers <= 1);
         if (answers == 0)
                 mcp_cancel(request);
         mcp_server_free(server);
-        for (size_t i = 0; i < OPEN_MAX; i++)
-                must(!open_calls[i]);
-        must(loop_timer_set(loop, &now, loop_now_ms(), come_round) == 0);
-        loop_turn(loop);
+        hear(loop);
+        must(link.count == 0);
+        link_close(&link);
+        for (size_t i = 0; i < open_count; i++)
+                lose(&open_calls[i]);
+        (void)close(keeper);
         loop_free(loop);
         return 0;
 }

@@ -83,11 +83,13 @@ static int
 serve(const struct options *o, struct error *e)
 {
         static struct listener http, tcp, ingress;
-        static struct door door = { .facades = door_facades };
+        static struct link link;
+        static struct door door = { .facades = door_facades, .link = &link };
 
         if (loop_new(&door.loop) < 0)
                 return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");
-        if (keeper_open(door.loop, o->keeper, keeper_gone, door.loop, &door.keeper, e) < 0 ||
+        link_init(&link, door.loop, LINK_SAYS_WHO, keeper_gone, door.loop);
+        if (link_connect(&link, o->keeper, e) < 0 ||
             listener_open(&http, &door, o->http, accepted_unix, e) < 0 ||
             (o->tcp >= 0 && listener_open(&tcp, &door, o->tcp, accepted_tcp, e) < 0) ||
             (o->ingress >= 0 &&
@@ -101,7 +103,7 @@ serve(const struct options *o, struct error *e)
         if (seal_enter(SEAL_DOOR, NULL, 0, e) < 0)
                 return -1;
         loop_run(door.loop);
-        keeper_close(door.keeper);
+        link_close(&link);
         return 0;
 }
 

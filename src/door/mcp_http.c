@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "codec/encode.h"
-#include "door/mcp_keeper.h"
 #include "http/pour.h"
 #include "loop/deferred.h"
 #include "mcp/fixture.h"
@@ -31,7 +30,6 @@ struct post {
 
 /* One for the program, which has one link to the keeper. */
 static struct mcp_server *server;
-static struct mcp_keeper backend;
 
 /* -- the answer -------------------------------------------------------------------------------- */
 
@@ -234,10 +232,8 @@ ask_of(const struct exchange *x, const struct wishes *w)
 static int
 server_ready(struct exchange *x)
 {
-        if (server)
-                return 0;
-        mcp_keeper_init(&backend, x->loop, x->keeper, true);
-        server = mcp_server_new(x->loop, &backend.backend, CARREL_VERSION);
+        if (!server)
+                server = mcp_server_new(x->loop, x->link, CARREL_VERSION);
         return server ? 0 : -1;
 }
 

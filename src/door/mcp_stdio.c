@@ -22,7 +22,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "door/mcp_keeper.h"
 #include "door/mcp_out.h"
 #include "door/mcp_stdio_options.h"
 #include "loop/deferred.h"
@@ -43,8 +42,7 @@ enum {
 
 struct stdio {
         struct loop *loop;
-        struct keeper *keeper;
-        struct mcp_keeper backend;
+        struct link link;
         struct mcp_server *server;
         struct mcp_ask ask;
         const struct stdio_options *options;
@@ -55,7 +53,7 @@ struct stdio {
         bool is_too_long; /* the line is too long: only its id is searched */
         struct mcp_id_scan id;
         bool is_ending;
-        struct mcp_call call; /* the program's own calls: create and stop its sandbox */
+        struct link_call call; /* the program's own calls: create and stop its sandbox */
         struct loop_timer patience, back;
         uint64_t gone_ms;       /* when the keeper closed the link */
         uid_t keeper_uid;       /* the user that ran it */
@@ -119,7 +117,7 @@ stop(struct stdio *s)
 static void stop_next(struct stdio *s);
 
 static void
-on_stopped(struct mcp_call *c, const struct record *fields, bool is_last)
+on_stopped(struct link_call *c, const struct record *fields, bool is_last)
 {
         (void)c;
         (void)fields;
@@ -128,38 +126,21 @@ on_stopped(struct mcp_call *c, const struct record *fields, bool is_last)
 }
 
 static void
-on_not_stopped(struct mcp_call *c, const struct error *e)
+on_not_stopped(struct link_call *c, const struct error *e)
 {
         (void)c;
         (void)e;
         stop_next(&it);
 }
 
-static void
-no_failure(struct mcp_call *c, const struct wire_exec_failed *f)
-{
-        (void)c;
-        (void)f;
-}
-
-static void
-no_loss(struct mcp_call *c)
-{
-        (void)c;
-}
-
-static const struct mcp_call_ops stop_ops = {
-        on_stopped, on_not_stopped,        request_ignore_started,
-        no_failure, request_ignore_output, request_ignore_ended,
-        no_loss
-};
+static const struct link_call_ops stop_ops = { .reply = on_stopped, .refused = on_not_stopped };
 
 static int
 own_call(struct stdio *s, enum operation_code op, struct record_writer *w,
-         const struct mcp_call_ops *ops, struct error *e)
+         const struct link_call_ops *ops, struct error *e)
 {
-        s->call = (struct mcp_call){ .ops = ops };
-        return s->backend.backend.begin(&s->backend.backend, &s->call, &s->ask.peer, op, w, e);
+        s->call.ops = ops;
+        return link_call_begin(&s->link, &s->call, &s->ask.peer, op, w, e);
 }
 
 static void
@@ -181,7 +162,7 @@ stop_next(struct stdio *s)
 }
 
 static void
-on_listed(struct mcp_call *c, const struct record *fields, bool is_last)
+on_listed(struct link_call *c, const struct record *fields, bool is_last)
 {
         struct record_entry entry;
         size_t at = 0;
@@ -200,11 +181,7 @@ on_listed(struct mcp_call *c, const struct record *fields, bool is_last)
                 stop_next(&it);
 }
 
-static const struct mcp_call_ops list_ops = {
-        on_listed,  on_not_stopped,        request_ignore_started,
-        no_failure, request_ignore_output, request_ignore_ended,
-        no_loss
-};
+static const struct link_call_ops list_ops = { .reply = on_listed, .refused = on_not_stopped };
 
 static void
 no_patience(struct loop_timer *t)
@@ -228,7 +205,7 @@ end(struct stdio *s)
         loop_timer_remove(&s->again);
         loop_timer_remove(&s->back);
         mcp_client_end(s->server, &s->ask.peer, NULL);
-        s->backend.backend.end(&s->call, false);
+        link_call_end(&s->call);
         if (*s->made)
                 mcp_bytes_put(&s->names, s->made, strlen(s->made) + 1);
         if (loop_timer_set(s->loop, &s->patience, loop_now_ms() + STOP_MS, no_patience) < 0) {
@@ -388,7 +365,7 @@ give_up(const struct error *e)
 }
 
 static void
-on_made(struct mcp_call *c, const struct record *fields, bool is_last)
+on_made(struct link_call *c, const struct record *fields, bool is_last)
 {
         const char *id = record_get_text(fields, FIELD_ID, "");
         struct error e;
@@ -402,17 +379,13 @@ on_made(struct mcp_call *c, const struct record *fields, bool is_last)
 }
 
 static void
-on_not_made(struct mcp_call *c, const struct error *e)
+on_not_made(struct link_call *c, const struct error *e)
 {
         (void)c;
         give_up(e);
 }
 
-static const struct mcp_call_ops make_ops = {
-        on_made,    on_not_made,           request_ignore_started,
-        no_failure, request_ignore_output, request_ignore_ended,
-        no_loss
-};
+static const struct link_call_ops make_ops = { .reply = on_made, .refused = on_not_made };
 
 static int
 make_sandbox(struct stdio *s, struct error *e)
@@ -504,14 +477,10 @@ come_back(struct loop_timer *t)
         struct error e;
         int fd;
 
-        keeper_close(s->keeper);
-        s->keeper = s->backend.keeper = NULL;
+        link_close(&s->link);
         fd = s->options->keeper_path ? connect_again(s->options->keeper_path, s->keeper_uid) : -1;
-        if (fd >= 0 && keeper_open(s->loop, fd, keeper_gone, s, &s->keeper, &e) == 0) {
-                s->backend.keeper = s->keeper;
-                mcp_keeper_is_back(&s->backend);
+        if (fd >= 0 && link_connect(&s->link, fd, &e) == 0)
                 return;
-        }
         if (s->options->keeper_path && loop_now_ms() - s->gone_ms < RETURN_MS &&
             loop_timer_set(s->loop, t, loop_now_ms() + RETRY_MS, come_back) == 0)
                 return;
@@ -572,11 +541,11 @@ serve(struct stdio *s, const struct stdio_options *o, struct arena *arena, struc
                 return -1;
         if (trust_peer_uid((int)strtol(o->keeper, NULL, 10), &s->keeper_uid) < 0)
                 return fail(e, ERROR_PROTOCOL, "the keeper's connection is no unix socket");
-        if (hear_signals(s, e) < 0 || keeper_open(s->loop, (int)strtol(o->keeper, NULL, 10),
-                                                  keeper_gone, s, &s->keeper, e) < 0)
+        link_init(&s->link, s->loop, LINK_RETURNS, keeper_gone, s);
+        if (hear_signals(s, e) < 0 ||
+            link_connect(&s->link, (int)strtol(o->keeper, NULL, 10), e) < 0)
                 return -1;
-        mcp_keeper_init(&s->backend, s->loop, s->keeper, false);
-        s->server = mcp_server_new(s->loop, &s->backend.backend, CARREL_VERSION);
+        s->server = mcp_server_new(s->loop, &s->link, CARREL_VERSION);
         if (!s->server)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left to begin");
         if (seal_enter(SEAL_MCP, NULL, 0, e) < 0 || begin(s, e) < 0)
@@ -605,7 +574,7 @@ mcp_stdio_main(int argc, char **argv)
         }
         mcp_out_flush(&it.out);
         mcp_server_free(it.server);
-        keeper_close(it.keeper);
+        link_close(&it.link);
         arena_fini(&arena);
         return it.status;
 }

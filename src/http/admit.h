@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
+#include "api/peer.h"
 #include "base/error.h"
-#include "link/keeper.h"
 #include "proto/http_head.h"
 
 /* The field values of the head are NUL-terminated here. */

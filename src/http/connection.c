@@ -64,7 +64,7 @@ connection_die(struct connection *c)
         loop_timer_remove(&c->deadline);
         (void)close(c->fd);
         c->fd = -1;
-        keeper_cancel(&c->who);
+        link_call_end(&c->who);
         crowd_leave(&c->member);
         bytes_fini(&c->in);
         bytes_fini(&c->out);

@@ -31,8 +31,8 @@ enum connection_state {
 };
 
 struct connection {
-        struct exchange x;      /* must be first */
-        struct keeper_call who; /* in the state ASK */
+        struct exchange x;    /* must be first */
+        struct link_call who; /* in the state ASK */
         struct crowd_member member;
         struct loop_watch watch;
         struct loop_timer deadline, kick, delay;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "http/crowd.h"
-#include "link/keeper.h"
+#include "link/call.h"
 #include "loop/loop.h"
 
 enum { BODIES_MAX = 64 << 20 /* bytes of all bodies that are being collected */ };
@@ -16,7 +16,7 @@ struct facade;
 
 struct door {
         struct loop *loop;
-        struct keeper *keeper;
+        struct link *link;
         const struct facade *const *facades; /* end with NULL */
         size_t body_bytes;                   /* collected now */
 };

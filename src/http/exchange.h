@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "link/keeper.h"
+#include "link/call.h"
 #include "loop/loop.h"
 #include "text/json.h"
 
@@ -41,7 +41,7 @@ struct exchange {
         const char *body;   /* the whole body; NUL-terminated; "" while it streams */
         size_t body_len;
         struct api_peer peer; /* the caller */
-        struct keeper *keeper;
+        struct link *link;
         struct loop *loop;
         void *state; /* owned by the handler */
         const struct exchange_hooks *hooks;

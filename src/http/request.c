@@ -47,7 +47,7 @@ request_forget(struct connection *c)
         c->added_len = 0;
         c->is_held = c->is_body_paused = c->is_too_large = c->is_done = c->is_chunked =
                 c->has_length = 0;
-        c->x = (struct exchange){ .loop = c->door->loop, .keeper = c->door->keeper };
+        c->x = (struct exchange){ .loop = c->door->loop, .link = c->door->link };
 }
 
 /* -- bodies ------------------------------------------------------------------------------------ */
@@ -279,16 +279,19 @@ mark_of(const char *token)
         return mark != 0 ? mark : 1;
 }
 
-static void
-told(struct keeper_call *who, const struct keeper_reply *r)
+static struct connection *
+of_who(struct link_call *who)
 {
-        struct connection *c =
-                (struct connection *)(void *)((char *)who - offsetof(struct connection, who));
+        return (struct connection *)(void *)((char *)who - offsetof(struct connection, who));
+}
+
+static void
+on_owner(struct link_call *who, const struct record *fields, bool is_last)
+{
+        struct connection *c = of_who(who);
         struct error e;
 
-        if (r->error) {
-                reject(c, r->error);
-        } else if (crowd_name(&c->member, record_get_text(&r->fields, FIELD_OWNER, ""), &e) < 0) {
+        if (crowd_name(&c->member, record_get_text(fields, FIELD_OWNER, ""), &e) < 0) {
                 reject(c, &e);
         } else {
                 c->known = mark_of(c->x.peer.token);
@@ -297,19 +300,26 @@ told(struct keeper_call *who, const struct keeper_reply *r)
         connection_kick(c);
 }
 
+static void
+on_no_owner(struct link_call *who, const struct error *e)
+{
+        reject(of_who(who), e);
+        connection_kick(of_who(who));
+}
+
 static int
 ask(struct connection *c)
 {
+        static const struct link_call_ops ops = { .reply = on_owner, .refused = on_no_owner };
         static _Alignas(16) unsigned char room[512];
         struct record_writer w;
         struct error e;
 
         record_init(&w, room, sizeof room);
-        keeper_identify(&w, &c->x.peer);
-        c->who = (struct keeper_call){ .reply = told };
+        c->who.ops = &ops;
         c->state = CONNECTION_ASK;
         connection_deadline(c, 0);
-        if (keeper_call(c->door->keeper, &c->who, OP_CALLER, &w, &e) == 0)
+        if (link_call_begin(c->door->link, &c->who, &c->x.peer, OP_CALLER, &w, &e) == 0)
                 return 0;
         reject(c, &e);
         return 1;

@@ -92,7 +92,7 @@ answer_over(struct proxy *p)
         if (p->answers_in_chunks && bytes_text(&p->client.out, "0\r\n\r\n") < 0)
                 p->closes = 2;
         side_close(&p->server);
-        keeper_cancel(&p->call); /* the socket inside is no longer in use */
+        link_call_end(&p->call); /* the socket inside is no longer in use */
         p->state = PROXY_FLUSH;
         return 1;
 }

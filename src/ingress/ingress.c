@@ -64,7 +64,7 @@ proxy_die(struct proxy *p)
         if (p->state == PROXY_DEAD)
                 return;
         p->state = PROXY_DEAD;
-        keeper_cancel(&p->call);
+        link_call_end(&p->call);
         loop_timer_remove(&p->deadline);
         side_close(&p->client);
         side_close(&p->server);
@@ -107,7 +107,7 @@ proxy_refuse(struct proxy *p, const struct error *e)
         char head[256];
 
         side_close(&p->server);
-        keeper_cancel(&p->call);
+        link_call_end(&p->call);
         /* part of an answer was sent: the client only sees the connection close */
         if (p->has_answer) {
                 proxy_die(p);
@@ -147,17 +147,6 @@ request_piece(void *data, const char *bytes, size_t len)
 
 /* -- requests ---------------------------------------------------------------------------------- */
 
-static void
-told(struct keeper_call *c, const struct record *fields)
-{
-        /*
-         * the call lasts as long as the connection inside, so that the keeper knows of it; it has
-         * no events
-         */
-        (void)c;
-        (void)fields;
-}
-
 /*
  * Every fault of a token gives the same answer, so that a client learns nothing by guessing. That
  * answer is delayed, and meanwhile new connections may take the place of this one.
@@ -171,51 +160,47 @@ refuse_late(struct proxy *p)
 }
 
 static void
-connected(struct keeper_call *c, const struct keeper_reply *r)
+refused(struct link_call *c, const struct error *e)
 {
         struct proxy *p = (struct proxy *)(void *)c;
-        struct error e;
-        int fd;
 
         if (p->state != PROXY_CONNECT)
                 /* the keeper closed the link: the socket that it returned stays valid */
                 return;
-        if (r->error || r->fd_count == 0) {
-                if (r->error)
-                        e = *r->error;
-                else
-                        (void)fail(&e, ERROR_PROTOCOL, "the keeper gave no socket");
-                if (error_http_status(e.code) < 500) {
-                        refuse_late(p);
-                        return;
-                }
-                proxy_refuse(p, &e);
-                pump(p);
+        if (error_http_status(e->code) < 500) {
+                refuse_late(p);
                 return;
         }
-        if (crowd_name(&p->member, record_get_text(&r->fields, FIELD_OWNER, ""), &e) < 0) {
-                proxy_refuse(p, &e);
-                pump(p);
-                return;
-        }
-        fd = r->fds[0];
-        r->fds[0] = -1;
-        if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ||
-            loop_watch_add(p->door->loop, &p->server.watch, fd, EPOLLIN, server_ready) < 0) {
-                (void)close(fd);
-                (void)proxy_no_memory(p);
-                pump(p);
-                return;
-        }
-        p->server.fd = fd;
-        p->target.port = (unsigned)record_get_uint(&r->fields, FIELD_PORT, 0);
-        p->state = PROXY_EXCHANGE;
-        proxy_deadline(p, IDLE_MS);
-        p->is_asked_in_chunks = p->request.framing == HTTP_CHUNKED;
-        if (ingress_write_request(&p->request, &p->target, &p->server.out) < 0)
-                (void)proxy_no_memory(p);
+        proxy_refuse(p, e);
         pump(p);
 }
+
+static void
+connected(struct link_call *c, const struct record *fields, int take_fd)
+{
+        struct proxy *p = (struct proxy *)(void *)c;
+        struct error e;
+
+        p->server.fd = take_fd;
+        if (crowd_name(&p->member, record_get_text(fields, FIELD_OWNER, ""), &e) < 0) {
+                proxy_refuse(p, &e);
+        } else if (fcntl(take_fd, F_SETFL, fcntl(take_fd, F_GETFL) | O_NONBLOCK) < 0 ||
+                   loop_watch_add(p->door->loop, &p->server.watch, take_fd, EPOLLIN, server_ready) <
+                           0) {
+                (void)proxy_no_memory(p);
+        } else {
+                p->target.port = (unsigned)record_get_uint(fields, FIELD_PORT, 0);
+                p->state = PROXY_EXCHANGE;
+                proxy_deadline(p, IDLE_MS);
+                p->is_asked_in_chunks = p->request.framing == HTTP_CHUNKED;
+                if (ingress_write_request(&p->request, &p->target, &p->server.out) < 0)
+                        (void)proxy_no_memory(p);
+        }
+        pump(p);
+}
+
+/* The call lasts as long as the connection inside, so that the keeper knows of it. */
+static const struct link_call_ops call_ops = { .refused = refused, .given = connected };
 
 static int
 begin_connect(struct proxy *p)
@@ -226,10 +211,10 @@ begin_connect(struct proxy *p)
 
         record_init(&w, room, sizeof room);
         record_text(&w, FIELD_TOKEN, p->target.token);
-        p->call = (struct keeper_call){ .reply = connected, .event = told };
+        p->call.ops = &call_ops;
         p->state = PROXY_CONNECT;
         proxy_deadline(p, CONNECT_MS);
-        if (keeper_call(p->door->keeper, &p->call, OP_PORT_CONNECT, &w, &e) < 0)
+        if (link_call_begin(p->door->link, &p->call, NULL, OP_PORT_CONNECT, &w, &e) < 0)
                 proxy_refuse(p, &e);
         return 1;
 }

@@ -24,7 +24,7 @@ enum proxy_state {
 };
 
 struct proxy {
-        struct keeper_call call; /* must be first */
+        struct link_call call; /* must be first */
         struct crowd_member member;
         struct side client, server;
         struct loop_timer deadline;

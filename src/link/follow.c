@@ -48,37 +48,7 @@ static void
 lose(struct follow *f)
 {
         follow_close(f);
-        if (f->ops->lost)
-                f->ops->lost(f);
-}
-
-static void
-tell(struct follow *f, const struct channel_piece *p)
-{
-        switch (p->kind) {
-        case CHANNEL_STARTED:
-                if (f->ops->started)
-                        f->ops->started(f, p->bytes);
-                break;
-        case CHANNEL_STDOUT:
-        case CHANNEL_STDERR:
-                if (f->ops->output)
-                        f->ops->output(f, p->kind == CHANNEL_STDOUT ? 1 : 2, p->bytes, p->len,
-                                       p->offset);
-                break;
-        case CHANNEL_FAILED:
-                follow_close(f);
-                if (f->ops->failed)
-                        f->ops->failed(f, p->bytes);
-                break;
-        case CHANNEL_END:
-                follow_close(f);
-                if (f->ops->ended)
-                        f->ops->ended(f, p->bytes);
-                break;
-        default:
-                lose(f);
-        }
+        f->ops->lost(f);
 }
 
 static void
@@ -91,7 +61,7 @@ take(struct follow *f, size_t got)
         while (f->is_open && result > 0) {
                 result = channel_reader_next(&f->reader, &bytes, &got, &piece);
                 if (result > 0)
-                        tell(f, &piece);
+                        f->ops->piece(f, &piece);
         }
         if (f->is_open && result < 0)
                 lose(f);
@@ -122,8 +92,7 @@ flush(struct follow *f)
                 free(f->out);
                 f->out = NULL;
                 f->out_at = f->out_room = 0;
-                if (f->ops->writable)
-                        f->ops->writable(f);
+                f->ops->writable(f);
         }
 }
 
@@ -218,7 +187,7 @@ ready(struct loop_watch *w, uint32_t events)
         }
         for (int turns = f->ops->quiet ? QUIET_TURNS : 1; turns > 0 && f->is_open && !f->is_paused;
              turns--) {
-                size_t room = f->ops->room ? f->ops->room(f) : READ_MAX;
+                size_t room = f->ops->room(f);
 
                 got = recv(f->fd, buffer, room < READ_MAX ? room : READ_MAX, MSG_DONTWAIT);
                 if (got > 0) {

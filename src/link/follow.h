@@ -1,9 +1,9 @@
 /*
- * link/follow.h - follows the channel of one exec without blocking. Independent of HTTP.
+ * link/follow.h - reads and writes the channel of one exec without blocking, for link/call.c.
  *
- * The loop calls the callbacks. Exactly one of failed, ended and lost is called, and it is the
- * last; then the follower closes itself. follow_close() may be called at any time, also within a
- * callback. The struct must live until that callback has returned (loop/deferred.h).
+ * The loop calls the callbacks. follow_close() may be called at any time, also within a callback.
+ * The struct must live until that callback has returned (loop/deferred.h). After follow_pause(), at
+ * most FOLLOW_BURST more bytes are passed.
  */
 #ifndef CARREL_LINK_FOLLOW_H
 #define CARREL_LINK_FOLLOW_H
@@ -13,24 +13,20 @@
 
 #include "loop/loop.h"
 #include "wire/channel.h"
-#include "wire/message.h"
 
 struct follow;
 
-struct follow_ops { /* NULL: not used */
-        void (*started)(struct follow *f, const struct channel_started *s);
-        void (*failed)(struct follow *f, const struct wire_exec_failed *failed);
-        /* stream is 1 or 2. After follow_pause(), at most FOLLOW_BURST more bytes are passed. */
-        void (*output)(struct follow *f, int stream, const void *bytes, size_t len,
-                       uint64_t offset);
-        void (*ended)(struct follow *f, const struct channel_end *end);
-        /* the box or its channel closed; how the exec ended is not known here */
+struct follow_ops {
+        /* any frame of the box; after FAILED and END nothing follows: close */
+        void (*piece)(struct follow *f, const struct channel_piece *p);
+        /* the box or its channel closed; the follower is closed. How the exec ended is not known.
+         */
         void (*lost)(struct follow *f);
-        void (*quiet)(struct follow *f); /* all received bytes were passed on */
-        /* how many bytes to read at once; NULL: as many as are there */
+        /* how many bytes to read at once */
         size_t (*room)(struct follow *f);
         /* the queued frames were sent, after follow_pending() was not 0 */
         void (*writable)(struct follow *f);
+        void (*quiet)(struct follow *f); /* all received bytes were passed on; NULL: not used */
 };
 
 enum { FOLLOW_BURST = 512 * 1024 };

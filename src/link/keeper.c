@@ -217,15 +217,6 @@ keeper_close(struct keeper *k)
         free(k);
 }
 
-void
-keeper_identify(struct record_writer *w, const struct api_peer *peer)
-{
-        if (peer->token)
-                record_text(w, FIELD_TOKEN, peer->token);
-        else
-                record_uint(w, FIELD_UID, peer->uid);
-}
-
 int
 keeper_call(struct keeper *k, struct keeper_call *c, enum operation_code op,
             const struct record_writer *w, struct error *e)

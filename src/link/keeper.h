@@ -1,5 +1,5 @@
 /*
- * link/keeper.h - the link to the keeper: calls, answers in any order, events. Independent of HTTP.
+ * link/keeper.h - the socket to the keeper: calls, answers in any order, events, for link/call.c.
  *
  * The struct of a call is embedded in the caller's state. The link owns it until its last reply or
  * keeper_cancel(). The loop calls the callbacks, never keeper_call(). If the keeper closes the
@@ -13,7 +13,6 @@
 #include <sys/types.h>
 
 #include "api/operation.h"
-#include "api/peer.h"
 #include "base/error.h"
 #include "loop/loop.h"
 #include "wire/call.h"
@@ -48,9 +47,6 @@ struct keeper_call {
 int keeper_open(struct loop *l, int take_fd, void (*gone)(void *data), void *data,
                 struct keeper **ret, struct error *e);
 void keeper_close(struct keeper *k);
-
-/* Adds the caller's identity to a record under construction: FIELD_UID or FIELD_TOKEN. */
-void keeper_identify(struct record_writer *w, const struct api_peer *peer);
 
 /*
  * Sends a call with the record written so far. `c` is zeroed except for its callbacks. If the call

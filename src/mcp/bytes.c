@@ -1,7 +1,7 @@
 /*
  * mcp/bytes.c - a text that grows.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  */
 #include "mcp/bytes.h"
 

@@ -1,7 +1,7 @@
 /*
- * mcp/call.c - the steps that all tools share: call the backend, report progress, answer.
+ * mcp/call.c - the steps that all tools share: call the daemon, report progress, answer.
  *
- * Room: mcp (acting). Touches: mem clock.
+ * Room: mcp (joining). Touches: mem clock.
  * Theory: a failure of a command or a tool is a result with isError, which the model sees and can
  * react to. Only a message that could not be served is a JSON-RPC error. Progress may be dropped,
  * results may not: a client that reads slowly gets less progress.
@@ -17,7 +17,7 @@
 enum { PROGRESS_MAX = 16 * 1024 /* bytes of output in one notification */ };
 
 struct mcp_request *
-request_of(struct mcp_call *c)
+request_of(struct link_call *c)
 {
         return (struct mcp_request *)(void *)((char *)c - offsetof(struct mcp_request, call));
 }
@@ -158,20 +158,20 @@ request_record(struct mcp_request *r, struct record_writer *ret_w, size_t room)
 
 int
 request_call(struct mcp_request *r, enum operation_code op, struct record_writer *w,
-             const struct mcp_call_ops *ops)
+             const struct link_call_ops *ops)
 {
         struct error e;
 
-        r->server->backend->end(&r->call, false);
-        r->call = (struct mcp_call){ .ops = ops };
-        if (r->server->backend->begin(r->server->backend, &r->call, &r->peer, op, w, &e) == 0)
+        link_call_end(&r->call);
+        r->call = (struct link_call){ .ops = ops };
+        if (link_call_begin(r->server->link, &r->call, &r->peer, op, w, &e) == 0)
                 return 0;
         request_fail(r, &e);
         return -1;
 }
 
 void
-request_on_refused(struct mcp_call *c, const struct error *e)
+request_on_refused(struct link_call *c, const struct error *e)
 {
         if (!request_begins_anew(request_of(c), e))
                 request_fail(request_of(c), e);
@@ -188,7 +188,7 @@ request_exec_error(struct error *e, const struct wire_exec_failed *f, const stru
 }
 
 void
-request_on_failed(struct mcp_call *c, const struct wire_exec_failed *f)
+request_on_failed(struct link_call *c, const struct wire_exec_failed *f)
 {
         struct error e;
 
@@ -197,7 +197,7 @@ request_on_failed(struct mcp_call *c, const struct wire_exec_failed *f)
 }
 
 void
-request_on_lost(struct mcp_call *c)
+request_on_lost(struct link_call *c)
 {
         struct error e;
 
@@ -207,7 +207,7 @@ request_on_lost(struct mcp_call *c)
 }
 
 void
-request_take_limit(struct mcp_call *c, const struct record *fields, bool is_last)
+request_take_limit(struct link_call *c, const struct record *fields, bool is_last)
 {
         (void)is_last;
         request_of(c)->exec.limit = (struct time_limit){
@@ -217,22 +217,7 @@ request_take_limit(struct mcp_call *c, const struct record *fields, bool is_last
 }
 
 void
-request_ignore_reply(struct mcp_call *c, const struct record *fields, bool is_last)
-{
-        (void)c;
-        (void)fields;
-        (void)is_last;
-}
-
-void
-request_ignore_started(struct mcp_call *c, const struct channel_started *s)
-{
-        (void)c;
-        (void)s;
-}
-
-void
-request_on_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
+request_on_output(struct link_call *c, int stream, const void *bytes, size_t len, uint64_t offset)
 {
         struct mcp_request *r = request_of(c);
 
@@ -268,22 +253,6 @@ request_take_counts(struct mcp_request *r, const struct record *fields)
         r->out.total = record_get_uint(fields, FIELD_STDOUT_OFFSET, 0);
         r->err.total = record_get_uint(fields, FIELD_STDERR_OFFSET, 0);
         r->exec.gone_bytes = record_get_uint(fields, FIELD_DROPPED, 0);
-}
-
-void
-request_ignore_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
-{
-        (void)c;
-        (void)stream;
-        (void)bytes;
-        (void)len;
-}
-
-void
-request_ignore_ended(struct mcp_call *c, const struct channel_end *end)
-{
-        (void)c;
-        (void)end;
 }
 
 /* -- progress ---------------------------------------------------------------------------------- */

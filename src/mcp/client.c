@@ -1,7 +1,7 @@
 /*
  * mcp/client.c - agents, as far as they can be identified, and the processes that end with them.
  *
- * Room: mcp (acting). Touches: mem clock.
+ * Room: mcp (joining). Touches: mem clock.
  * Theory: over stdio there is one agent, which has the whole program. Over HTTP an agent is
  * identified by user, token and name. It is remembered while it has a request in flight, and for
  * MCP_HEARD_MS after the last report to the daemon. The daemon ends the processes of a silent agent
@@ -51,11 +51,11 @@ mcp_client_free(struct mcp_client *c)
 /* -- reports to the daemon that a client is connected ------------------------------------------ */
 
 struct telling {
-        struct mcp_call call;
+        struct link_call call;
 };
 
 static void
-told(struct mcp_call *c, const struct record *fields, bool is_last)
+told(struct link_call *c, const struct record *fields, bool is_last)
 {
         (void)fields;
         if (is_last)
@@ -63,33 +63,14 @@ told(struct mcp_call *c, const struct record *fields, bool is_last)
 }
 
 static void
-not_told(struct mcp_call *c, const struct error *e)
+not_told(struct link_call *c, const struct error *e)
 {
         /* a caller that may not make this call has no processes there */
         (void)e;
         deferred_free((struct telling *)(void *)c);
 }
 
-static void
-no_start(struct mcp_call *c, const struct wire_exec_failed *f)
-{
-        (void)c;
-        (void)f;
-}
-
-static void
-no_channel(struct mcp_call *c)
-{
-        (void)c;
-}
-
-static const struct mcp_call_ops telling_ops = { told,
-                                                 not_told,
-                                                 request_ignore_started,
-                                                 no_start,
-                                                 request_ignore_output,
-                                                 request_ignore_ended,
-                                                 no_channel };
+static const struct link_call_ops telling_ops = { .reply = told, .refused = not_told };
 
 static void on_heard(struct loop_timer *t);
 
@@ -108,8 +89,7 @@ tell_heard(struct mcp_client *c)
         t->call.ops = &telling_ops;
         record_init(&w, bytes, sizeof bytes);
         record_text(&w, FIELD_CLIENT, c->mark);
-        if (c->server->backend->begin(c->server->backend, &t->call, &who, OP_CLIENT_HEARD, &w, &e) <
-            0)
+        if (link_call_begin(c->server->link, &t->call, &who, OP_CLIENT_HEARD, &w, &e) < 0)
                 deferred_free(t);
 }
 

@@ -1,7 +1,7 @@
 /*
  * mcp/fixture.c - fixed answers for the MCP conformance suite; empty in the shipped program.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  * Theory: names and texts come from the suite (0.1.16 and 0.2.0-alpha.12). Features that Carrel
  * does not have are left out, so that no row of test/npm/mcp_conformance_table.mjs passes by a
  * feature that is not shipped: completion, logging, subscriptions, elicitation, sampling, tasks.

@@ -1,7 +1,7 @@
 /*
  * mcp/mcp.c - takes messages and sends answers: assigns each request to its client, and ends it.
  *
- * Room: mcp (acting). Touches: mem clock.
+ * Room: mcp (joining). Touches: mem clock.
  * Theory: every request ends in finish(), which also ends its call: a foreground command is killed
  * when its channel closes. The request is freed in the next turn, because its own callback may end
  * it.
@@ -20,12 +20,12 @@ enum { SCAN_ARENA = 16 * 1024 };
 /* -- the server -------------------------------------------------------------------------------- */
 
 struct mcp_server *
-mcp_server_new(struct loop *l, struct mcp_backend *b, const char *version)
+mcp_server_new(struct loop *l, struct link *link, const char *version)
 {
         struct mcp_server *s = calloc(1, sizeof *s);
 
         if (s)
-                *s = (struct mcp_server){ .loop = l, .backend = b, .version = version };
+                *s = (struct mcp_server){ .loop = l, .link = link, .version = version };
         return s;
 }
 
@@ -40,7 +40,7 @@ finish(struct mcp_request *r)
                 at = &(*at)->next;
         *at = r->next;
         r->server->request_count--;
-        r->server->backend->end(&r->call, false);
+        link_call_end(&r->call);
         loop_timer_remove(&r->timer);
         for (struct mcp_held *h = r->client->held; h; h = h->next)
                 if (h->request == r)

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "link/call.h"
 #include "loop/loop.h"
-#include "mcp/backend.h"
 #include "mcp/message.h"
 #include "mcp/message_id.h"
 
@@ -82,10 +82,10 @@ struct mcp_sink {
 };
 
 /*
- * Borrows loop, backend and version. mcp_server_free() drops every request and kills every held
+ * Borrows loop, link and version. mcp_server_free() drops every request and kills every held
  * process.
  */
-struct mcp_server *mcp_server_new(struct loop *l, struct mcp_backend *b, const char *version);
+struct mcp_server *mcp_server_new(struct loop *l, struct link *link, const char *version);
 void mcp_server_free(struct mcp_server *s);
 
 /*

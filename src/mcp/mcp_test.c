@@ -1,5 +1,5 @@
 /*
- * mcp/mcp_test.c - the server with a scripted backend: its answers, what is cancelled, which
+ * mcp/mcp_test.c - the server over a scripted link: its answers, what is cancelled, which
  * sandbox a context gets.
  */
 #include "mcp/script.h"
@@ -86,7 +86,7 @@ test_output_of_any_byte(void **state)
         say(&w, CALL(3, "exec", "{\"command\":\"cat /proc/self/environ\"}"));
         n = last(&w, OP_EXEC);
         start_exec(n, 1, 2);
-        n->call->ops->output(n->call, 1, "a\0b", 3);
+        put_frame(n, CHANNEL_STDOUT, "a\0b", 3);
         exit_with(n, OUTCOME_EXITED, 0);
         expect_part(&w, "\"structuredContent\":{");
         expect_part(&w, "\"stdout\":\"a\\u0000b\"");
@@ -113,10 +113,10 @@ test_dropped_bytes(void **state)
         n = last(&w, OP_EXEC);
         start_exec(n, 1, 2);
         for (int i = 0; i < 30; i++)
-                n->call->ops->output(n->call, 1, text, 100000);
-        n->call->ops->ended(n->call, &(struct channel_end){ .word = OUTCOME_EXITED,
-                                                            .stdout_bytes = 3000500,
-                                                            .dropped_bytes = 500 });
+                put_frame(n, CHANNEL_STDOUT, text, 100000), turn(&w.script);
+        end_with(n, &(struct channel_end){ .word = OUTCOME_EXITED,
+                                           .stdout_bytes = 3000500,
+                                           .dropped_bytes = 500 });
         expect_part(&w, "\"stdout_bytes\":3000500,\"stderr_bytes\":0,\"dropped_bytes\":2934964,");
         expect_part(&w, "\"stdout_offset\":2934464,\"stderr_offset\":0}");
         raze(&w);
@@ -140,7 +140,7 @@ test_key_of_an_ended(void **state)
         record_uint(&fields, FIELD_EXEC, 4);
         record_text(&fields, FIELD_STATE, "ended");
         reply(n, &fields);
-        n->call->ops->started(n->call, &(struct channel_started){ 4, 9 });
+        started(n, 4, 9);
         assert_int_equal(w.client.answers, 0);
         exit_with(n, OUTCOME_EXITED, 0);
         expect_part(
@@ -252,7 +252,7 @@ test_cancel(void **state)
         assert_false(n->is_left); /* its channel is closed: the box kills it */
         say(&w, CALL(6, EXECUTE, "{\"command\":\"sleep 9\"}"));
         n = last(&w, OP_EXEC);
-        mcp_cancel(w.request);
+        cancel(&w);
         assert_true(n->is_ended && !n->is_left);
         assert_int_equal(w.client.answers, 0);
         raze(&w);
@@ -279,7 +279,7 @@ test_cancel_is_never_guessed(void **state)
         say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
                 "cancelled\",\"params\":{\"requestId\":5}}");
         assert_false(first->is_ended || second->is_ended);
-        mcp_cancel(w.request);
+        cancel(&w);
         raze(&w);
 }
 
@@ -355,21 +355,21 @@ test_context_makes_a_sandbox(void **state)
                       sizeof name - 1);
         assert_memory_equal(name, "ctx-", 4);
         (void)fail(&e, ERROR_NOT_FOUND, "none");
-        last(&w, OP_GET)->call->ops->refused(last(&w, OP_GET)->call, &e);
+        refuse(last(&w, OP_GET), &e);
         assert_string_equal(record_get_text(&last(&w, OP_CREATE)->fields, FIELD_NAME, ""), name);
         reply_id(last(&w, OP_CREATE), "abc1");
         assert_string_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_ID, ""), "abc1");
-        mcp_cancel(w.request);
+        cancel(&w);
         say(&w, CONTEXT("bob", "t1")); /* only the thread is the key */
         assert_string_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_ID, ""), "abc1");
-        mcp_cancel(w.request);
+        cancel(&w);
         say(&w, CONTEXT("alice", "t2"));
         assert_string_not_equal(record_get_text(&last(&w, OP_GET)->fields, FIELD_ID, ""), name);
-        mcp_cancel(w.request);
+        cancel(&w);
         w.ask.peer.uid = 8; /* another owner's t1 is another sandbox */
         say(&w, CONTEXT("alice", "t1"));
         assert_string_not_equal(record_get_text(&last(&w, OP_GET)->fields, FIELD_ID, ""), name);
-        mcp_cancel(w.request);
+        cancel(&w);
         w.ask.peer.uid = 7;
         say(&w,
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"carrel/clearSandboxCache\",\"params\":{}}");
@@ -404,10 +404,10 @@ test_context_continues(void **state)
                         assert_string_equal(record_get_text(&n->fields, FIELD_ID, ""),
                                             turn == 1 ? "one0" : "one1");
                         (void)fail(&e, codes[turn - 1], "it is over");
-                        n->call->ops->refused(n->call, &e);
+                        refuse(n, &e);
                 }
                 (void)fail(&e, ERROR_NOT_FOUND, "there is none");
-                last(&w, OP_GET)->call->ops->refused(last(&w, OP_GET)->call, &e);
+                refuse(last(&w, OP_GET), &e);
                 record_init(&fields, bytes, sizeof bytes);
                 record_text(&fields, FIELD_ID, turn == 0 ? "one0" : turn == 1 ? "one1" : "one2");
                 reply(last(&w, OP_CREATE), &fields);
@@ -421,7 +421,7 @@ test_context_continues(void **state)
         }
         say(&w, CALL(1, EXECUTE, "{\"command\":\"true\"}"));
         (void)fail(&e, ERROR_QUOTA_EXCEEDED, "too many");
-        last(&w, OP_EXEC)->call->ops->refused(last(&w, OP_EXEC)->call, &e);
+        refuse(last(&w, OP_EXEC), &e);
         assert_int_equal(w.client.answers, 1); /* any other refusal is the answer */
         raze(&w);
 }
@@ -444,7 +444,7 @@ test_mounts_and_contexts_exclude_each_other(void **state)
         w.ask.manifest = manifest;
         say(&w, CONTEXT("alice", "t1"));
         (void)fail(&e, ERROR_NOT_FOUND, "none");
-        last(&w, OP_GET)->call->ops->refused(last(&w, OP_GET)->call, &e);
+        refuse(last(&w, OP_GET), &e);
         expect_part(&w, "\"reason\":\"INVALID_CONFIG\"");
         raze(&w);
         arena_fini(&arena);

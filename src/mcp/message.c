@@ -1,7 +1,7 @@
 /*
  * mcp/message.c - reads a message, and checks everything that must hold before its method is used.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  * Theory: the checks are in the order of their errors: JSON, shape, era, envelope, headers. A
  * message with a malformed claim to the modern era is refused, never served as a legacy message.
  * Headers alone do not select an era, but must not contradict the body.

@@ -1,7 +1,7 @@
 /*
  * mcp/message_id.c - follows strings and brackets of a message, and keeps its id.
  *
- * Room: mcp (acting). Touches: nothing.
+ * Room: mcp (joining). Touches: nothing.
  * Theory: only members of the outermost object count. The text of the id is parsed as JSON at the
  * end, so the id in the answer is always a valid string or integer.
  */

@@ -1,7 +1,7 @@
 /*
  * mcp/methods.c - the methods of both eras, and their answers.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  */
 #include <string.h>
 

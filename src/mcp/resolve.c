@@ -1,7 +1,7 @@
 /*
  * mcp/resolve.c - finds the sandbox of a request, and the instructions for its agent.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  * Theory: an id is used unchanged. A context becomes a name, ctx-HASH, and names are unique per
  * owner. So the same context finds its sandbox again after a restart of the daemon, and two
  * simultaneous requests create only one. Owners are separate: the keeper looks names up among the
@@ -224,7 +224,7 @@ found(struct mcp_request *r, const struct record *fields)
 }
 
 static void
-on_made(struct mcp_call *c, const struct record *fields, bool is_last)
+on_made(struct link_call *c, const struct record *fields, bool is_last)
 {
         (void)is_last;
         found(request_of(c), fields);
@@ -232,7 +232,7 @@ on_made(struct mcp_call *c, const struct record *fields, bool is_last)
 
 /* Another request may have created it meanwhile: then it is found now. */
 static void
-on_not_made(struct mcp_call *c, const struct error *e)
+on_not_made(struct link_call *c, const struct error *e)
 {
         struct mcp_request *r = request_of(c);
 
@@ -244,11 +244,7 @@ on_not_made(struct mcp_call *c, const struct error *e)
         look(r);
 }
 
-static const struct mcp_call_ops make_ops = {
-        on_made,           on_not_made,           request_ignore_started,
-        request_on_failed, request_ignore_output, request_ignore_ended,
-        request_on_lost,
-};
+static const struct link_call_ops make_ops = { .reply = on_made, .refused = on_not_made };
 
 static int
 check_manifest(struct mcp_request *r)
@@ -297,7 +293,7 @@ is_over(const struct record *fields)
 }
 
 static void
-on_looked(struct mcp_call *c, const struct record *fields, bool is_last)
+on_looked(struct link_call *c, const struct record *fields, bool is_last)
 {
         struct mcp_request *r = request_of(c);
 
@@ -309,7 +305,7 @@ on_looked(struct mcp_call *c, const struct record *fields, bool is_last)
 }
 
 static void
-on_not_there(struct mcp_call *c, const struct error *e)
+on_not_there(struct link_call *c, const struct error *e)
 {
         struct mcp_request *r = request_of(c);
 
@@ -319,11 +315,7 @@ on_not_there(struct mcp_call *c, const struct error *e)
                 request_fail(r, e);
 }
 
-static const struct mcp_call_ops look_ops = {
-        on_looked,         on_not_there,          request_ignore_started,
-        request_on_failed, request_ignore_output, request_ignore_ended,
-        request_on_lost,
-};
+static const struct link_call_ops look_ops = { .reply = on_looked, .refused = on_not_there };
 
 static void
 look(struct mcp_request *r)
@@ -397,7 +389,7 @@ static const char dynamic_text[] =
         "What it allows is decided by its owner: a call that is not permitted says so.";
 
 static void
-on_words(struct mcp_call *c, const struct record *fields, bool is_last)
+on_words(struct link_call *c, const struct record *fields, bool is_last)
 {
         struct mcp_request *r = request_of(c);
         const char *text = record_get_text(fields, FIELD_TEXT, NULL);
@@ -409,7 +401,7 @@ on_words(struct mcp_call *c, const struct record *fields, bool is_last)
 
 /* Instructions are optional: if they cannot be read, the client is served without them. */
 static void
-on_no_words(struct mcp_call *c, const struct error *e)
+on_no_words(struct link_call *c, const struct error *e)
 {
         struct mcp_request *r = request_of(c);
 
@@ -417,11 +409,7 @@ on_no_words(struct mcp_call *c, const struct error *e)
         r->told(r, named_text);
 }
 
-static const struct mcp_call_ops words_ops = {
-        on_words,          on_no_words,           request_ignore_started,
-        request_on_failed, request_ignore_output, request_ignore_ended,
-        request_on_lost,
-};
+static const struct link_call_ops words_ops = { .reply = on_words, .refused = on_no_words };
 
 static void
 ask_words(struct mcp_request *r)

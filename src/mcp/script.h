@@ -1,6 +1,6 @@
 /*
- * mcp/script.h - for tests: a server of mcp.h with a backend that records calls, and a client that
- * records answers.
+ * mcp/script.h - for tests: a server of mcp.h over a scripted link, and a client that records
+ * answers.
  */
 #ifndef CARREL_MCP_SCRIPT_H
 #define CARREL_MCP_SCRIPT_H
@@ -9,83 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/unit.h"
+#include "link/script.h"
 #include "mcp/mcp.h"
-#include "outcome/outcome.h"
-
-/* -- a backend that records the calls; the test chooses their results -------------------------- */
-
-enum { CALLS_MAX = MCP_PIPE_REQUESTS_MAX + 16 };
-
-struct noted {
-        struct mcp_call *call;
-        enum operation_code op;
-        unsigned char bytes[16 * 1024] __attribute__((aligned(8)));
-        struct record fields;
-        bool is_ended, is_left, is_answered;
-};
-
-struct script {
-        struct mcp_backend backend;
-        struct noted *calls[CALLS_MAX];
-        /* over HTTP: the door may set more fields than a client may */
-        bool is_door;
-        size_t count;
-        char sent[4096];
-        size_t sent_len;
-        bool is_down;
-};
-
-static __attribute__((unused)) int
-begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op,
-      struct record_writer *w, struct error *e)
-{
-        struct script *s = (struct script *)(void *)b;
-        struct noted *n;
-
-        (void)who;
-        assert_false(w->is_broken);
-        if (s->is_down)
-                return fail(e, ERROR_UNAVAILABLE, "the daemon is not there");
-        assert_true(s->count < CALLS_MAX);
-        n = calloc(1, sizeof *n);
-        assert_non_null(n);
-        assert_true(w->len <= sizeof n->bytes);
-        memcpy(n->bytes, w->bytes, w->len);
-        n->fields = (struct record){ n->bytes, w->len };
-        n->call = c;
-        n->op = op;
-        if (operation_check(operation(op), &n->fields, s->is_door, e) < 0)
-                fail_msg("%s takes no such record: %s", operation(op)->name, e->message);
-        s->calls[s->count++] = n;
-        c->backend = b;
-        c->link = n;
-        return 0;
-}
-
-static __attribute__((unused)) void
-send_frame(struct mcp_call *c, uint32_t kind, const void *bytes, size_t len)
-{
-        struct script *s = (struct script *)(void *)c->backend;
-
-        if (kind == CHANNEL_STDIN_END)
-                return;
-        assert_true(s->sent_len + len <= sizeof s->sent);
-        memcpy(s->sent + s->sent_len, bytes, len);
-        s->sent_len += len;
-}
-
-static __attribute__((unused)) void
-end(struct mcp_call *c, bool is_left)
-{
-        struct noted *n = c->link;
-
-        if (!c->backend)
-                return;
-        n->is_ended = true;
-        n->is_left = is_left;
-        *c = (struct mcp_call){ .ops = c->ops };
-}
 
 /* -- a client that records the answer ---------------------------------------------------------- */
 
@@ -138,11 +63,11 @@ struct world {
 static __attribute__((unused)) void
 build(struct world *w)
 {
-        *w = (struct world){ .script.backend = { begin, send_frame, end },
-                             .client.sink = { on_answer, on_notify, is_full },
+        *w = (struct world){ .client.sink = { on_answer, on_notify, is_full },
                              .ask = { .sandbox = "box", .peer.uid = 7 } };
         assert_int_equal(loop_new(&w->loop), 0);
-        w->server = mcp_server_new(w->loop, &w->script.backend, "1.2.3");
+        script_open(&w->script, w->loop, 0);
+        w->server = mcp_server_new(w->loop, &w->script.link, "1.2.3");
         assert_non_null(w->server);
 }
 
@@ -155,37 +80,18 @@ forget(struct world *w)
         w->client.answers = 0;
 }
 
-static __attribute__((unused)) void
-come_round(struct loop_timer *t)
-{
-        (void)t;
-}
-
-static __attribute__((unused)) void
-reply(struct noted *n, const struct record_writer *fields)
-{
-        struct record r = { fields ? fields->bytes : NULL, fields ? fields->len : 0 };
-
-        n->is_answered = true;
-        n->call->ops->reply(n->call, &r, true);
-}
-
 /* Released objects are freed in the next turn. */
 static __attribute__((unused)) void
 raze(struct world *w)
 {
-        struct loop_timer now = { .due_ms = LOOP_NEVER };
-
         /* each such call gets an answer in the end, even if nothing waits for it */
         for (size_t i = 0; i < w->script.count; i++)
-                if (w->script.calls[i]->op == OP_CLIENT_HEARD && !w->script.calls[i]->is_answered)
+                if (w->script.calls[i]->op == OP_CLIENT_HEARD && w->script.fd >= 0 &&
+                    !w->script.calls[i]->is_answered)
                         reply(w->script.calls[i], NULL);
         mcp_server_free(w->server);
-        assert_int_equal(loop_timer_set(w->loop, &now, loop_now_ms(), come_round), 0);
-        loop_turn(w->loop);
+        script_close(&w->script);
         loop_free(w->loop);
-        for (size_t i = 0; i < w->script.count; i++)
-                free(w->script.calls[i]);
         forget(w);
 }
 
@@ -194,6 +100,15 @@ say(struct world *w, const char *text)
 {
         forget(w);
         w->request = mcp_receive(w->server, &w->ask, text, strlen(text), &w->client.sink);
+        turn(&w->script);
+}
+
+/* The client goes away. */
+static __attribute__((unused)) void
+cancel(struct world *w)
+{
+        mcp_cancel(w->request);
+        turn(&w->script);
 }
 
 static __attribute__((unused)) struct noted *
@@ -208,31 +123,6 @@ last(struct world *w, enum operation_code op)
                          operation(op)->name);
         assert_false(n->is_ended);
         return n;
-}
-
-static __attribute__((unused)) void
-start_exec(struct noted *n, uint32_t exec, int32_t pid)
-{
-        unsigned char bytes[256] __attribute__((aligned(8)));
-        struct record_writer w;
-
-        record_init(&w, bytes, sizeof bytes);
-        record_uint(&w, FIELD_EXEC, exec);
-        reply(n, &w);
-        n->call->ops->started(n->call, &(struct channel_started){ exec, pid });
-}
-
-static __attribute__((unused)) void
-print(struct noted *n, int stream, const char *text)
-{
-        n->call->ops->output(n->call, stream, text, strlen(text));
-}
-
-static __attribute__((unused)) void
-exit_with(struct noted *n, enum outcome_word word, int code)
-{
-        n->call->ops->ended(n->call, &(struct channel_end){
-                                             .word = word, .exit_code = code, .duration_ms = 5 });
 }
 
 #define CALL(id, name, arguments)                                                               \

@@ -17,7 +17,7 @@
 
 /* A background process that is killed when its client ends, over stdio. */
 struct mcp_held {
-        struct mcp_call call;
+        struct link_call call;
         struct mcp_client *client;
         struct mcp_held *next;
         struct mcp_request *request; /* the request that started it, until that was answered */
@@ -48,7 +48,7 @@ struct mcp_cached {
 
 struct mcp_server {
         struct loop *loop;
-        struct mcp_backend *backend;
+        struct link *link;
         const char *version;
         struct mcp_request *requests;
         struct mcp_client *clients;
@@ -91,7 +91,7 @@ struct mcp_request {
         const char *idempotency_key;  /* or NULL */
         const struct tool *tool;      /* of a tools/call */
         const struct node *arguments; /* a map, or NULL */
-        struct mcp_call call;
+        struct link_call call;
         struct loop_timer timer;
         struct mcp_progress progress;
         unsigned char key[32]; /* while a context is resolved */
@@ -188,21 +188,18 @@ int request_arguments(struct mcp_request *r, struct record_writer *ret_w, size_t
 
 /* Starts the request's call. Returns -1 after request_fail(). */
 int request_call(struct mcp_request *r, enum operation_code op, struct record_writer *w,
-                 const struct mcp_call_ops *ops);
+                 const struct link_call_ops *ops);
 
 /* Callbacks for calls in which these events do not occur, or end the request. */
-void request_on_refused(struct mcp_call *c, const struct error *e);
-void request_on_failed(struct mcp_call *c, const struct wire_exec_failed *f);
-void request_on_lost(struct mcp_call *c);
-void request_ignore_reply(struct mcp_call *c, const struct record *fields, bool is_last);
+void request_on_refused(struct link_call *c, const struct error *e);
+void request_on_failed(struct link_call *c, const struct wire_exec_failed *f);
+void request_on_lost(struct link_call *c);
 /* Keeps the limit on the command's time that the answer reports. */
-void request_take_limit(struct mcp_call *c, const struct record *fields, bool is_last);
-void request_ignore_started(struct mcp_call *c, const struct channel_started *s);
-void request_ignore_output(struct mcp_call *c, int stream, const char *bytes, size_t len);
-void request_ignore_ended(struct mcp_call *c, const struct channel_end *end);
+void request_take_limit(struct link_call *c, const struct record *fields, bool is_last);
 
 /* Keeps the output of a command, and reports it as progress. */
-void request_on_output(struct mcp_call *c, int stream, const char *bytes, size_t len);
+void request_on_output(struct link_call *c, int stream, const void *bytes, size_t len,
+                       uint64_t offset);
 
 /* Reads the answer to an attach: which bytes exist, and where its output starts. */
 void request_take_counts(struct mcp_request *r, const struct record *fields);
@@ -211,7 +208,7 @@ void request_take_counts(struct mcp_request *r, const struct record *fields);
 bool request_has_caught_up(const struct mcp_request *r);
 
 /* Returns the request that a call belongs to. */
-struct mcp_request *request_of(struct mcp_call *c);
+struct mcp_request *request_of(struct link_call *c);
 
 /*
  * Writes why a command did not start, as an error. `arguments` are those of its tool, or NULL if no

@@ -2,7 +2,7 @@
  * mcp/tokens.c - the estimate: runs of white space, of punctuation and of other characters, each
  * with a cost.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  * Theory: white space costs nothing. A run with an ideographic character costs one token a
  * character. A number, or a run of up to three units, costs one. Punctuation costs one for two
  * units. Other runs cost one for six units; if they have a letter typical of a language with

@@ -1,7 +1,7 @@
 /*
  * mcp/tools.c - the table of tools, and how a client sees it.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  * Theory: schemas of Carrel's own tools are generated from the operation table, so nothing is
  * stated twice. The schemas of Mastra's three tools are copies of its own texts (@mastra/core
  * 1.71.0, JSON Schema 2020-12), because agents were tuned with them.

@@ -1,7 +1,7 @@
 /*
  * mcp/tools_exec.c - runs a command, or reads the state of one, with all details of how it ended.
  *
- * Room: mcp (acting). Touches: mem clock.
+ * Room: mcp (joining). Touches: mem clock.
  * Theory: the context of a model is small. By default it gets the newest 64 KiB of each stream, and
  * counters of the total amount.
  */
@@ -110,7 +110,7 @@ answer(struct mcp_request *r, const struct channel_end *end, const struct record
 /* -- callbacks --------------------------------------------------------------------------------- */
 
 static void
-on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
+on_reply(struct link_call *c, const struct record *fields, bool is_last)
 {
         struct mcp_request *r = request_of(c);
 
@@ -122,7 +122,7 @@ on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
 }
 
 static void
-on_started(struct mcp_call *c, const struct channel_started *s)
+on_started(struct link_call *c, const struct channel_started *s)
 {
         struct mcp_request *r = request_of(c);
 
@@ -131,19 +131,23 @@ on_started(struct mcp_call *c, const struct channel_started *s)
         /* a repeated call for a command that has ended: its end comes next */
         if (!r->exec.is_background || r->exec.has_ended)
                 return;
-        r->server->backend->end(c, true);
+        link_call_leave(c);
         answer(r, NULL, NULL);
 }
 
 static void
-on_ended(struct mcp_call *c, const struct channel_end *end)
+on_ended(struct link_call *c, const struct channel_end *end)
 {
         tools_ended(request_of(c), end, answer);
 }
 
-static const struct mcp_call_ops exec_ops = { on_reply,          request_on_refused, on_started,
-                                              request_on_failed, request_on_output,  on_ended,
-                                              request_on_lost };
+static const struct link_call_ops exec_ops = { .reply = on_reply,
+                                               .refused = request_on_refused,
+                                               .started = on_started,
+                                               .failed = request_on_failed,
+                                               .output = request_on_output,
+                                               .ended = on_ended,
+                                               .lost = request_on_lost };
 
 /* -- exec -------------------------------------------------------------------------------------- */
 
@@ -174,7 +178,7 @@ tool_exec(struct mcp_request *r)
 /* -- exec_output ------------------------------------------------------------------------------- */
 
 static void
-on_attached_start(struct mcp_call *c, const struct channel_started *s)
+on_attached_start(struct link_call *c, const struct channel_started *s)
 {
         struct mcp_request *r = request_of(c);
 
@@ -183,20 +187,24 @@ on_attached_start(struct mcp_call *c, const struct channel_started *s)
 }
 
 static void
-on_quiet(struct mcp_call *c)
+on_quiet(struct link_call *c)
 {
         struct mcp_request *r = request_of(c);
 
         if (r->exec.wants_wait || !request_has_caught_up(r))
                 return;
-        r->server->backend->end(&r->call, true);
+        link_call_leave(&r->call);
         answer(r, NULL, NULL);
 }
 
-static const struct mcp_call_ops attached_ops = {
-        on_reply,          request_on_refused, on_attached_start, request_on_failed,
-        request_on_output, on_ended,           request_on_lost,   on_quiet,
-};
+static const struct link_call_ops attached_ops = { .reply = on_reply,
+                                                   .refused = request_on_refused,
+                                                   .started = on_attached_start,
+                                                   .failed = request_on_failed,
+                                                   .output = request_on_output,
+                                                   .ended = on_ended,
+                                                   .lost = request_on_lost,
+                                                   .quiet = on_quiet };
 
 static void
 waited(struct loop_timer *t)
@@ -204,7 +212,7 @@ waited(struct loop_timer *t)
         struct mcp_request *r =
                 (struct mcp_request *)(void *)((char *)t - offsetof(struct mcp_request, timer));
 
-        r->server->backend->end(&r->call, true);
+        link_call_leave(&r->call);
         answer(r, NULL, NULL);
 }
 

@@ -1,7 +1,7 @@
 /*
  * mcp/tools_fields.c - converts a tool's arguments to an operation's record.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  * Theory: the operation table has name, type and bounds of every field; this file only defines how
  * each type is written in JSON. Three fields are special: env is an object, a manifest may be text,
  * metadata is any value and is passed unchanged.

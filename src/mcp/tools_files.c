@@ -1,7 +1,7 @@
 /*
  * mcp/tools_files.c - reads, writes and lists files: the format of wire/file.h through a channel.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  * Theory: a file operation is an exec in the guest, so it can reach what the sandbox's own user can
  * reach. Its exit status is an errno. The size of a message sets the limits: 512 KiB of a file,
  * 1,024 files in a batch, 1 MiB of a listing.
@@ -20,7 +20,7 @@ enum { READ_MAX = 512 * 1024, ANSWER_MAX = 1 << 20, SMALL = 16 * 1024 /* bytes o
 /* -- shared by all three ----------------------------------------------------------------------- */
 
 static void
-on_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
+on_output(struct link_call *c, int stream, const void *bytes, size_t len, uint64_t offset)
 {
         struct mcp_request *r = request_of(c);
         struct error e;
@@ -77,7 +77,7 @@ with_sandbox(struct mcp_request *r, void (*then)(struct mcp_request *r))
 /* -- read_file --------------------------------------------------------------------------------- */
 
 static void
-read_ended(struct mcp_call *c, const struct channel_end *end)
+read_ended(struct link_call *c, const struct channel_end *end)
 {
         struct mcp_request *r = request_of(c);
         struct file_info info;
@@ -101,11 +101,11 @@ read_ended(struct mcp_call *c, const struct channel_end *end)
         request_structured(r, &w, false);
 }
 
-static const struct mcp_call_ops read_ops = {
-        request_ignore_reply, request_on_refused, request_ignore_started,
-        request_on_failed,    on_output,          read_ended,
-        request_on_lost,
-};
+static const struct link_call_ops read_ops = { .refused = request_on_refused,
+                                               .failed = request_on_failed,
+                                               .output = on_output,
+                                               .ended = read_ended,
+                                               .lost = request_on_lost };
 
 static void
 begin_read(struct mcp_request *r)
@@ -136,7 +136,7 @@ tool_read_file(struct mcp_request *r)
 /* -- list_files -------------------------------------------------------------------------------- */
 
 static void
-list_ended(struct mcp_call *c, const struct channel_end *end)
+list_ended(struct link_call *c, const struct channel_end *end)
 {
         struct mcp_request *r = request_of(c);
         struct file_listed listed, more = { .entry.path_len = 0 };
@@ -169,11 +169,11 @@ list_ended(struct mcp_call *c, const struct channel_end *end)
         request_structured(r, &w, false);
 }
 
-static const struct mcp_call_ops list_ops = {
-        request_ignore_reply, request_on_refused, request_ignore_started,
-        request_on_failed,    on_output,          list_ended,
-        request_on_lost,
-};
+static const struct link_call_ops list_ops = { .refused = request_on_refused,
+                                               .failed = request_on_failed,
+                                               .output = on_output,
+                                               .ended = list_ended,
+                                               .lost = request_on_lost };
 
 static void
 begin_list(struct mcp_request *r)
@@ -236,28 +236,25 @@ put_files(struct mcp_request *r, struct error *e)
 
 /* The last file completes the write: it may have ended before the end of input is sent. */
 static void
-on_write_reply(struct mcp_call *c, const struct record *fields, bool is_last)
+on_write_reply(struct link_call *c, const struct record *fields, bool is_last)
 {
         struct mcp_request *r = request_of(c);
 
         (void)fields;
         (void)is_last;
-        for (size_t at = 0, len; at < r->wire.len; at += len) {
-                len = r->wire.len - at < CHANNEL_FRAME_MAX ? r->wire.len - at : CHANNEL_FRAME_MAX;
-                r->server->backend->send(c, CHANNEL_STDIN, r->wire.text + at, len);
-        }
-        r->server->backend->send(c, CHANNEL_STDIN_END, NULL, 0);
+        link_call_send(c, CHANNEL_STDIN, r->wire.text, r->wire.len);
+        link_call_send(c, CHANNEL_STDIN_END, NULL, 0);
 }
 
 static void
-on_write_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
+on_write_output(struct link_call *c, int stream, const void *bytes, size_t len, uint64_t offset)
 {
         if (stream == 2)
                 tools_stream_put(&request_of(c)->err, bytes, len);
 }
 
 static void
-write_ended(struct mcp_call *c, const struct channel_end *end)
+write_ended(struct link_call *c, const struct channel_end *end)
 {
         struct mcp_request *r = request_of(c);
         struct json_writer w;
@@ -271,10 +268,12 @@ write_ended(struct mcp_call *c, const struct channel_end *end)
         request_structured(r, &w, false);
 }
 
-static const struct mcp_call_ops write_ops = {
-        on_write_reply,  request_on_refused, request_ignore_started, request_on_failed,
-        on_write_output, write_ended,        request_on_lost,
-};
+static const struct link_call_ops write_ops = { .reply = on_write_reply,
+                                                .refused = request_on_refused,
+                                                .failed = request_on_failed,
+                                                .output = on_write_output,
+                                                .ended = write_ended,
+                                                .lost = request_on_lost };
 
 static void
 begin_write(struct mcp_request *r)

@@ -2,7 +2,7 @@
  * mcp/tools_mastra.c - two of Mastra's three tools: read the output of a background process, and
  * kill it.
  *
- * Room: mcp (acting). Touches: mem clock.
+ * Room: mcp (joining). Touches: mem clock.
  * Theory: every call looks the pid up among the sandbox's execs, so it means the same over any
  * connection. A deliberate difference from Mastra: the output of an ended process can be read more
  * than once.
@@ -33,7 +33,7 @@ look_at_item(struct mcp_request *r, const struct record *item)
 }
 
 static void
-on_items(struct mcp_call *c, const struct record *fields, bool is_last)
+on_items(struct link_call *c, const struct record *fields, bool is_last)
 {
         struct mcp_request *r = request_of(c);
         struct record_entry entry;
@@ -49,11 +49,7 @@ on_items(struct mcp_call *c, const struct record *fields, bool is_last)
                 r->resolved(r);
 }
 
-static const struct mcp_call_ops items_ops = {
-        on_items,          request_on_refused,    request_ignore_started,
-        request_on_failed, request_ignore_output, request_ignore_ended,
-        request_on_lost,
-};
+static const struct link_call_ops items_ops = { .reply = on_items, .refused = request_on_refused };
 
 static void
 list_execs(struct mcp_request *r, void (*then)(struct mcp_request *r))
@@ -131,14 +127,14 @@ answer_output(struct mcp_request *r, const struct record *refused)
 }
 
 static void
-on_attached(struct mcp_call *c, const struct record *fields, bool is_last)
+on_attached(struct link_call *c, const struct record *fields, bool is_last)
 {
         (void)is_last;
         request_take_counts(request_of(c), fields);
 }
 
 static void
-on_attached_start(struct mcp_call *c, const struct channel_started *s)
+on_attached_start(struct link_call *c, const struct channel_started *s)
 {
         (void)s;
         request_of(c)->exec.has_started = true;
@@ -149,13 +145,13 @@ on_attached_start(struct mcp_call *c, const struct channel_started *s)
  * request. The counts in the reply may be older than the box's.
  */
 static void
-on_quiet(struct mcp_call *c)
+on_quiet(struct link_call *c)
 {
         struct mcp_request *r = request_of(c);
 
         if (r->exec.wants_wait || !request_has_caught_up(r))
                 return;
-        r->server->backend->end(&r->call, true);
+        link_call_leave(&r->call);
         answer_output(r, NULL);
 }
 
@@ -169,21 +165,25 @@ answer_attached_end(struct mcp_request *r, const struct channel_end *end,
 }
 
 static void
-on_attached_end(struct mcp_call *c, const struct channel_end *end)
+on_attached_end(struct link_call *c, const struct channel_end *end)
 {
         tools_ended(request_of(c), end, answer_attached_end);
 }
 
 static void
-on_attached_lost(struct mcp_call *c)
+on_attached_lost(struct link_call *c)
 {
         answer_output(request_of(c), NULL);
 }
 
-static const struct mcp_call_ops attached_ops = {
-        on_attached,       request_on_refused, on_attached_start, request_on_failed,
-        request_on_output, on_attached_end,    on_attached_lost,  on_quiet,
-};
+static const struct link_call_ops attached_ops = { .reply = on_attached,
+                                                   .refused = request_on_refused,
+                                                   .started = on_attached_start,
+                                                   .failed = request_on_failed,
+                                                   .output = request_on_output,
+                                                   .ended = on_attached_end,
+                                                   .lost = on_attached_lost,
+                                                   .quiet = on_quiet };
 
 static void
 waited(struct loop_timer *t)
@@ -191,12 +191,12 @@ waited(struct loop_timer *t)
         struct mcp_request *r =
                 (struct mcp_request *)(void *)((char *)t - offsetof(struct mcp_request, timer));
 
-        r->server->backend->end(&r->call, true);
+        link_call_leave(&r->call);
         answer_output(r, NULL);
 }
 
 static int
-attach(struct mcp_request *r, const struct mcp_call_ops *ops)
+attach(struct mcp_request *r, const struct link_call_ops *ops)
 {
         struct record_writer w;
 
@@ -281,32 +281,33 @@ answer_killed(struct mcp_request *r)
 }
 
 static void
-on_rest_end(struct mcp_call *c, const struct channel_end *end)
+on_rest_end(struct link_call *c, const struct channel_end *end)
 {
         (void)end;
         answer_killed(request_of(c));
 }
 
 static void
-on_rest_lost(struct mcp_call *c)
+on_rest_lost(struct link_call *c)
 {
         answer_killed(request_of(c));
 }
 
 static void
-on_rest_refused(struct mcp_call *c, const struct error *e)
+on_rest_refused(struct link_call *c, const struct error *e)
 {
         (void)e;
         answer_killed(request_of(c));
 }
 
-static const struct mcp_call_ops rest_ops = {
-        request_ignore_reply, on_rest_refused, request_ignore_started, request_on_failed,
-        request_on_output,    on_rest_end,     on_rest_lost,
-};
+static const struct link_call_ops rest_ops = { .refused = on_rest_refused,
+                                               .failed = request_on_failed,
+                                               .output = request_on_output,
+                                               .ended = on_rest_end,
+                                               .lost = on_rest_lost };
 
 static void
-on_killed(struct mcp_call *c, const struct record *fields, bool is_last)
+on_killed(struct link_call *c, const struct record *fields, bool is_last)
 {
         struct mcp_request *r = request_of(c);
 
@@ -317,11 +318,7 @@ on_killed(struct mcp_call *c, const struct record *fields, bool is_last)
                 was_not_running(r);
 }
 
-static const struct mcp_call_ops kill_ops = {
-        on_killed,         request_on_refused,    request_ignore_started,
-        request_on_failed, request_ignore_output, request_ignore_ended,
-        request_on_lost,
-};
+static const struct link_call_ops kill_ops = { .reply = on_killed, .refused = request_on_refused };
 
 static void
 found_for_kill(struct mcp_request *r)

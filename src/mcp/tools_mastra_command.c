@@ -2,7 +2,7 @@
  * mcp/tools_mastra_command.c - the first of Mastra's three tools: runs a command in the foreground
  * or background.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  * Theory: a background process belongs to its agent unless it is to be kept. Over stdio this
  * program holds its channel open. The box kills it when the channel closes, whichever of the two
  * programs ends. Over HTTP the agent and the process survive a restart of the daemon. The daemon
@@ -53,13 +53,13 @@ answer_ended(struct mcp_request *r, const struct channel_end *end, const struct 
 }
 
 static void
-on_ended(struct mcp_call *c, const struct channel_end *end)
+on_ended(struct link_call *c, const struct channel_end *end)
 {
         tools_ended(request_of(c), end, answer_ended);
 }
 
 static void
-on_started(struct mcp_call *c, const struct channel_started *s)
+on_started(struct link_call *c, const struct channel_started *s)
 {
         request_of(c)->exec.exec = s->exec;
 }
@@ -75,7 +75,7 @@ answer_error(struct mcp_request *r, const char *error)
 }
 
 static void
-on_failed(struct mcp_call *c, const struct wire_exec_failed *f)
+on_failed(struct link_call *c, const struct wire_exec_failed *f)
 {
         struct error e;
 
@@ -84,20 +84,23 @@ on_failed(struct mcp_call *c, const struct wire_exec_failed *f)
 }
 
 static void
-on_lost(struct mcp_call *c)
+on_lost(struct link_call *c)
 {
         answer_error(request_of(c), "the sandbox ended before the command did");
 }
 
-static const struct mcp_call_ops foreground = {
-        request_take_limit, request_on_refused, on_started, on_failed,
-        request_on_output,  on_ended,           on_lost,
-};
+static const struct link_call_ops foreground = { .reply = request_take_limit,
+                                                 .refused = request_on_refused,
+                                                 .started = on_started,
+                                                 .failed = on_failed,
+                                                 .output = request_on_output,
+                                                 .ended = on_ended,
+                                                 .lost = on_lost };
 
 /* -- and in the background --------------------------------------------------------------------- */
 
 static struct mcp_held *
-held_of(struct mcp_call *c)
+held_of(struct link_call *c)
 {
         return (struct mcp_held *)(void *)((char *)c - offsetof(struct mcp_held, call));
 }
@@ -126,7 +129,7 @@ mcp_held_free(struct mcp_held *h)
                 at = &(*at)->next;
         *at = h->next;
         h->client->held_count--;
-        h->client->server->backend->end(&h->call, false);
+        link_call_end(&h->call);
         deferred_free(h);
 }
 
@@ -140,7 +143,7 @@ answer_started(struct mcp_request *r, const struct channel_started *s)
 }
 
 static void
-held_started(struct mcp_call *c, const struct channel_started *s)
+held_started(struct link_call *c, const struct channel_started *s)
 {
         struct mcp_held *h = held_of(c);
         struct mcp_request *r = h->request;
@@ -151,7 +154,7 @@ held_started(struct mcp_call *c, const struct channel_started *s)
 }
 
 static struct mcp_request *
-held_over(struct mcp_call *c)
+held_over(struct link_call *c)
 {
         struct mcp_held *h = held_of(c);
         struct mcp_request *r = h->request;
@@ -161,7 +164,7 @@ held_over(struct mcp_call *c)
 }
 
 static void
-held_refused(struct mcp_call *c, const struct error *e)
+held_refused(struct link_call *c, const struct error *e)
 {
         struct mcp_request *r = held_over(c);
 
@@ -170,7 +173,7 @@ held_refused(struct mcp_call *c, const struct error *e)
 }
 
 static void
-held_failed(struct mcp_call *c, const struct wire_exec_failed *f)
+held_failed(struct link_call *c, const struct wire_exec_failed *f)
 {
         struct mcp_request *r;
         struct error e;
@@ -182,7 +185,7 @@ held_failed(struct mcp_call *c, const struct wire_exec_failed *f)
 }
 
 static void
-held_lost(struct mcp_call *c)
+held_lost(struct link_call *c)
 {
         struct mcp_request *r;
         struct error e;
@@ -194,30 +197,31 @@ held_lost(struct mcp_call *c)
 }
 
 static void
-held_ended(struct mcp_call *c, const struct channel_end *end)
+held_ended(struct link_call *c, const struct channel_end *end)
 {
         (void)end;
         held_lost(c);
 }
 
-static const struct mcp_call_ops held_ops = {
-        request_ignore_reply,  held_refused, held_started, held_failed,
-        request_ignore_output, held_ended,   held_lost,
-};
+static const struct link_call_ops held_ops = { .refused = held_refused,
+                                               .started = held_started,
+                                               .failed = held_failed,
+                                               .ended = held_ended,
+                                               .lost = held_lost };
 
 static void
-kept_started(struct mcp_call *c, const struct channel_started *s)
+kept_started(struct link_call *c, const struct channel_started *s)
 {
         struct mcp_request *r = request_of(c);
 
-        r->server->backend->end(c, true);
+        link_call_leave(c);
         answer_started(r, s);
 }
 
-static const struct mcp_call_ops kept_ops = {
-        request_ignore_reply,  request_on_refused,   kept_started,    request_on_failed,
-        request_ignore_output, request_ignore_ended, request_on_lost,
-};
+static const struct link_call_ops kept_ops = { .refused = request_on_refused,
+                                               .started = kept_started,
+                                               .failed = request_on_failed,
+                                               .lost = request_on_lost };
 
 static void
 begin_held(struct mcp_request *r, struct record_writer *w)
@@ -232,7 +236,7 @@ begin_held(struct mcp_request *r, struct record_writer *w)
                 return;
         }
         h->call.ops = &held_ops;
-        if (r->server->backend->begin(r->server->backend, &h->call, &r->peer, OP_EXEC, w, &e) == 0)
+        if (link_call_begin(r->server->link, &h->call, &r->peer, OP_EXEC, w, &e) == 0)
                 return;
         mcp_held_free(h);
         request_fail(r, &e);

@@ -1,7 +1,7 @@
 /*
  * mcp/tools_mastra_words.c - reads the arguments of Mastra's three tools, and ends their requests.
  *
- * Room: mcp (acting). Touches: nothing.
+ * Room: mcp (joining). Touches: nothing.
  * Theory: arguments are accepted as in Mastra's schemas: a number may be a numeric text, and some
  * may be null.
  */

@@ -2,7 +2,7 @@
  * mcp/tools_plain.c - tools that make one operation and answer at once; and the tool that clears
  * the cache.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  */
 #include <string.h>
 
@@ -49,7 +49,7 @@ gather(struct mcp_request *r, const struct record *fields)
 
 /* A list comes in several replies: their items are collected in one record. */
 static void
-on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
+on_reply(struct link_call *c, const struct record *fields, bool is_last)
 {
         struct mcp_request *r = request_of(c);
         struct record all;
@@ -67,11 +67,7 @@ on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
         request_fail(r, &e);
 }
 
-static const struct mcp_call_ops plain_ops = {
-        on_reply,          request_on_refused,    request_ignore_started,
-        request_on_failed, request_ignore_output, request_ignore_ended,
-        request_on_lost,
-};
+static const struct link_call_ops plain_ops = { .reply = on_reply, .refused = request_on_refused };
 
 static void
 call(struct mcp_request *r)

@@ -2,7 +2,7 @@
  * mcp/tools_refused.c - reports what the wall refused to a command, together with how the command
  * ended.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  * Theory: a model that sees only "could not resolve host" tries mirrors and proxies. If it reads
  * which line is missing, it asks for that line. The end of a command says whether anything was
  * refused; only then is the keeper asked. Without its answer the result is still sent.
@@ -23,7 +23,7 @@ sandbox_of(const struct mcp_request *r)
 }
 
 static void
-on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
+on_reply(struct link_call *c, const struct record *fields, bool is_last)
 {
         struct mcp_request *r = request_of(c);
 
@@ -32,7 +32,7 @@ on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
 }
 
 static void
-on_refused(struct mcp_call *c, const struct error *e)
+on_refused(struct link_call *c, const struct error *e)
 {
         struct mcp_request *r = request_of(c);
 
@@ -40,15 +40,7 @@ on_refused(struct mcp_call *c, const struct error *e)
         r->exec.refused(r, &r->exec.end, NULL);
 }
 
-static const struct mcp_call_ops ops = {
-        on_reply,
-        on_refused,
-        request_ignore_started,
-        request_on_failed,
-        request_ignore_output,
-        request_ignore_ended,
-        request_on_lost,
-};
+static const struct link_call_ops ops = { .reply = on_reply, .refused = on_refused };
 
 static int
 ask(struct mcp_request *r)
@@ -57,14 +49,13 @@ ask(struct mcp_request *r)
         struct record_writer w;
         struct error e;
 
-        r->server->backend->end(&r->call, false);
+        link_call_end(&r->call);
         loop_timer_remove(&r->timer); /* the answer came in time */
-        r->call = (struct mcp_call){ .ops = &ops };
+        r->call = (struct link_call){ .ops = &ops };
         record_init(&w, bytes, sizeof bytes);
         record_text(&w, FIELD_ID, sandbox_of(r));
         record_uint(&w, FIELD_EXEC, r->exec.exec);
-        return r->server->backend->begin(r->server->backend, &r->call, &r->peer, OP_EXEC_GET, &w,
-                                         &e);
+        return link_call_begin(r->server->link, &r->call, &r->peer, OP_EXEC_GET, &w, &e);
 }
 
 void

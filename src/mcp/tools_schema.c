@@ -2,7 +2,7 @@
  * mcp/tools_schema.c - JSON Schemas of the tools' input and output, generated from the operation
  * table.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  */
 #include "api/openapi.h"
 #include "mcp/tools_fields.h"

@@ -1,5 +1,5 @@
 /*
- * mcp/tools_test.c - the tools with a scripted backend: their calls and answers, and which
+ * mcp/tools_test.c - the tools over a scripted link: their calls and answers, and which
  * processes end with their client.
  */
 #include "mcp/script.h"
@@ -91,14 +91,14 @@ test_refused(void **state)
         build(&w);
         say(&w, CALL(1, EXECUTE, "{\"command\":\"true\"}"));
         (void)fail(&e, ERROR_READ_ONLY, "this sandbox permits no command");
-        last(&w, OP_EXEC)->call->ops->refused(last(&w, OP_EXEC)->call, &e);
+        refuse(last(&w, OP_EXEC), &e);
         expect_part(&w, "\"text\":\"Sandbox does not support executeCommand\"");
         expect_part(&w, "\"isError\":true");
         say(&w, CALL(1, EXECUTE, "{\"command\":\"true\"}"));
         print(last(&w, OP_EXEC), 1, "some\n");
-        last(&w, OP_EXEC)->call->ops->lost(last(&w, OP_EXEC)->call);
+        lose(last(&w, OP_EXEC));
         expect_text(&w, "some\\n\\nError: the sandbox ended before the command did", true);
-        w.script.is_down = true;
+        hang_up(&w.script);
         say(&w, CALL(1, EXECUTE, "{\"command\":\"true\"}"));
         expect_part(&w, "\"code\":\"unavailable\"");
         raze(&w);
@@ -123,6 +123,7 @@ test_background_dies_with_its_agent(void **state)
         assert_false(n->is_ended);
         print(n, 1, "heard by nobody");
         mcp_client_end(w.server, &w.ask.peer, NULL);
+        turn(&w.script);
         assert_true(n->is_ended && !n->is_left);
         raze(&w);
 }
@@ -211,22 +212,17 @@ test_output(void **state)
         /* the newest with that pid */
         assert_int_equal(record_get_uint(&n->fields, FIELD_EXEC, 0), 2);
         reply_attached(&w, 8, 0);
-        n->call->ops->quiet(n->call);
-        n->call->ops->started(n->call, &(struct channel_started){ 2, 77 });
-        n->call->ops->quiet(n->call);
+        started(n, 2, 77);
         assert_int_equal(w.client.answers, 0); /* the reply announced eight bytes */
-        print(n, 1, "started\n");
+        put_text(n, 1, "started\n");
         print(n, 2, "warn\n");
-        assert_int_equal(w.client.answers, 0);
-        n->call->ops->quiet(n->call);
         expect_text(&w, "stdout:\\nstarted\\n\\n\\nstderr:\\nwarn\\n", false);
         assert_true(n->is_ended && n->is_left);
         say(&w, CALL(1, OUTPUT, "{\"pid\":\"77\"}"));
         reply_execs(&w);
         reply_attached(&w, 0, 0);
         n = last(&w, OP_EXEC_ATTACH);
-        n->call->ops->started(n->call, &(struct channel_started){ 2, 77 });
-        n->call->ops->quiet(n->call);
+        started(n, 2, 77);
         expect_text(&w, "(no output yet)", false);
         say(&w, CALL(1, OUTPUT, "{\"pid\":\"77\",\"wait\":true}"));
         reply_execs(&w);
@@ -384,8 +380,9 @@ test_list_shows_its_own(void **state)
 
 /* The newest call of this operation, finished or not. */
 static struct noted *
-newest(const struct world *w, enum operation_code op)
+newest(struct world *w, enum operation_code op)
 {
+        turn(&w->script);
         for (size_t i = w->script.count; i > 0; i--)
                 if (w->script.calls[i - 1]->op == op)
                         return w->script.calls[i - 1];
@@ -474,9 +471,8 @@ test_write_files(void **state)
 static void
 end_refused(struct noted *n, uint16_t denied)
 {
-        n->call->ops->ended(
-                n->call,
-                &(struct channel_end){ .word = OUTCOME_EXITED, .exit_code = 6, .denied = denied });
+        end_with(n,
+                 &(struct channel_end){ .word = OUTCOME_EXITED, .exit_code = 6, .denied = denied });
 }
 
 /*
@@ -534,11 +530,11 @@ test_what_was_refused(void **state)
         start_exec(last(&w, OP_EXEC), 3, 40);
         end_refused(last(&w, OP_EXEC), 1);
         (void)fail(&e, ERROR_UNAVAILABLE, "the daemon is not there");
-        last(&w, OP_EXEC_GET)->call->ops->refused(last(&w, OP_EXEC_GET)->call, &e);
+        refuse(last(&w, OP_EXEC_GET), &e);
         expect_part(&w, "\"exit_code\":6"); /* the result is still sent */
         say(&w, CALL(4, EXECUTE, "{\"command\":\"curl a.test\"}"));
         start_exec(last(&w, OP_EXEC), 3, 40);
-        w.script.is_down = true;
+        hang_up(&w.script);
         end_refused(last(&w, OP_EXEC), 1);
         expect_text(&w, "Exit code: 6", true);
         raze(&w);

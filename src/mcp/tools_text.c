@@ -1,7 +1,7 @@
 /*
  * mcp/tools_text.c - the exact texts of Mastra's three tools.
  *
- * Room: mcp (acting). Touches: mem.
+ * Room: mcp (joining). Touches: mem.
  * Theory: agents were trained and tuned on these texts, so every line end must match. Output is cut
  * first by lines, then by tokens. Only the protection against endless output differs from Mastra:
  * of each stream the newest mebibyte is kept.

@@ -21,10 +21,9 @@ ask_record(void)
 
 int
 ask_with(struct exchange *x, const struct operation *o, struct record_writer *w,
-         struct keeper_call *c, struct error *e)
+         struct link_call *c, struct error *e)
 {
-        keeper_identify(w, &x->peer);
-        return keeper_call(x->keeper, c, o->code, w, e);
+        return link_call_begin(x->link, c, &x->peer, o->code, w, e);
 }
 
 int
@@ -41,7 +40,7 @@ ask_read(const struct codec_call *call, struct record_writer *w, struct error *e
 
 int
 ask(struct exchange *x, const struct route *r, const struct operation *o, const char *const *names,
-    struct keeper_call *c, struct error *e)
+    struct link_call *c, struct error *e)
 {
         struct codec_call call = { .operation = o,
                                    .path = &r->path,

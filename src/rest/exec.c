@@ -21,7 +21,6 @@
 #include "codec/codec.h"
 #include "codec/encode.h"
 #include "http/crowd.h"
-#include "link/follow.h"
 #include "loop/deferred.h"
 #include "outcome/outcome.h"
 #include "rest/ask.h"
@@ -47,8 +46,7 @@ enum {
 };
 
 struct session {
-        struct keeper_call call; /* must be first */
-        struct follow follow;
+        struct link_call call; /* must be first */
         struct loop_timer quiet;
         struct exchange *x;
         enum mode mode;
@@ -69,9 +67,15 @@ struct session {
 };
 
 static struct session *
-of_follow(struct follow *f)
+of(struct link_call *c)
 {
-        return f->state;
+        return (struct session *)(void *)c;
+}
+
+static bool
+is_raw(const struct session *s)
+{
+        return s->mode == MODE_RAW || s->mode == MODE_RAW_NOW;
 }
 
 /* -- ends -------------------------------------------------------------------------------------- */
@@ -79,12 +83,11 @@ of_follow(struct follow *f)
 static void
 end_session(struct session *s)
 {
-        keeper_cancel(&s->call);
         loop_timer_remove(&s->quiet);
         if (s->is_watcher || s->stays)
-                follow_leave(&s->follow);
+                link_call_leave(&s->call);
         else
-                follow_close(&s->follow);
+                link_call_end(&s->call);
         exec_view_fini(&s->view);
         deferred_free(s);
 }
@@ -238,9 +241,9 @@ end_events(struct session *s)
 /* -- callbacks of the channel ------------------------------------------------------------------ */
 
 static void
-on_started(struct follow *f, const struct channel_started *started)
+on_started(struct link_call *c, const struct channel_started *started)
 {
-        struct session *s = of_follow(f);
+        struct session *s = of(c);
 
         s->view.is_started = 1;
         s->view.started = *started;
@@ -251,9 +254,9 @@ on_started(struct follow *f, const struct channel_started *started)
 }
 
 static void
-on_failed(struct follow *f, const struct wire_exec_failed *failed)
+on_failed(struct link_call *c, const struct wire_exec_failed *failed)
 {
-        struct session *s = of_follow(f);
+        struct session *s = of(c);
         struct error e;
 
         (void)start_error_read(&e, failed, s->name, s->cwd);
@@ -277,33 +280,33 @@ add_output(struct session *s, struct capture *c, const void *bytes, size_t len, 
 }
 
 static size_t
-room_for_output(struct follow *f)
+room_for_output(struct link_call *c)
 {
-        return exchange_burst(of_follow(f)->x);
+        return exchange_burst(of(c)->x);
 }
 
 static void
-on_output(struct follow *f, int stream, const void *bytes, size_t len, uint64_t offset)
+on_output(struct link_call *c, int stream, const void *bytes, size_t len, uint64_t offset)
 {
-        struct session *s = of_follow(f);
+        struct session *s = of(c);
         size_t queued = 0;
 
         s->seen[stream - 1] = offset + len;
         if (s->mode == MODE_EVENTS)
                 queued = s->is_base64 ? send_piece(s, stream - 1, bytes, len, offset)
                                       : tell_text(s, stream - 1, bytes, len, offset);
-        else if (s->mode != MODE_RAW && s->mode != MODE_RAW_NOW)
+        else if (!is_raw(s))
                 add_output(s, &s->view.streams[stream - 1], bytes, len, offset);
         else if (stream == s->stream)
                 queued = exchange_write(s->x, bytes, len);
         if (queued > EXCHANGE_HIGH)
-                follow_pause(f);
+                link_call_pause(c);
 }
 
 static void
 drained(struct exchange *x)
 {
-        follow_resume(&((struct session *)x->state)->follow);
+        link_call_resume(&((struct session *)x->state)->call);
 }
 
 static void
@@ -311,7 +314,7 @@ tell_end(struct session *s)
 {
         if (s->mode == MODE_EVENTS) {
                 end_events(s);
-        } else if (s->mode == MODE_RAW || s->mode == MODE_RAW_NOW) {
+        } else if (is_raw(s)) {
                 exchange_end(s->x);
                 end_session(s);
         } else {
@@ -319,80 +322,85 @@ tell_end(struct session *s)
         }
 }
 
+static void
+refusals_told(struct link_call *c, const struct record *fields, bool is_last)
+{
+        (void)exec_view_keep(&of(c)->view, fields);
+        tell_end(of(c));
+}
+
 /* Reports the end even if this call failed: the denials can still be read later. */
 static void
-refusals_told(struct keeper_call *c, const struct keeper_reply *r)
+refusals_unknown(struct link_call *c, const struct error *e)
 {
-        struct session *s = (struct session *)(void *)c;
-
-        if (!r->error)
-                (void)exec_view_keep(&s->view, &r->fields);
-        tell_end(s);
+        tell_end(of(c));
 }
 
 static int
 ask_refusals(struct session *s)
 {
+        static const struct link_call_ops ops = { .reply = refusals_told,
+                                                  .refused = refusals_unknown };
         struct record_writer w = ask_record();
         struct error e;
 
-        keeper_cancel(&s->call);
-        s->call = (struct keeper_call){ .reply = refusals_told };
+        s->call.ops = &ops;
         record_text(&w, FIELD_ID, s->id);
         record_uint(&w, FIELD_EXEC, s->view.started.exec);
         return ask_with(s->x, operation(OP_EXEC_GET), &w, &s->call, &e);
 }
 
 static void
-on_end(struct follow *f, const struct channel_end *end)
+on_end(struct link_call *c, const struct channel_end *end)
 {
-        struct session *s = of_follow(f);
+        struct session *s = of(c);
 
         s->view.is_ended = 1;
         s->view.end = *end;
-        if (end->denied == 0 || s->mode == MODE_RAW || s->mode == MODE_RAW_NOW ||
-            ask_refusals(s) < 0)
+        if (end->denied == 0 || is_raw(s) || ask_refusals(s) < 0)
                 tell_end(s);
+}
+
+static void
+fail_lost(struct session *s)
+{
+        struct error e;
+
+        (void)fail_at(
+                &e, ERROR_BACKEND_FAILED, NULL, "lost",
+                "the sandbox ended, or its box broke off, before the command's end was known");
+        fail_session(s, &e);
 }
 
 /*
  * A command that started reports exactly one end, also if its box was killed and its exact end is
- * unknown.
+ * unknown. A raw stream cannot carry an error: it is cut off.
  */
 static void
-tell_lost(struct session *s)
+on_cut(struct link_call *c, const struct channel_end *end)
 {
-        s->view.is_ended = 1;
-        s->view.end = (struct channel_end){ .word = OUTCOME_LOST,
-                                            .exit_code = -1,
-                                            .stdout_bytes = s->seen[0],
-                                            .stderr_bytes = s->seen[1],
-                                            .dropped_bytes = s->view.streams[0].missed +
-                                                             s->view.streams[1].missed };
-        tell_end(s);
+        if (is_raw(of(c)))
+                fail_lost(of(c));
+        else
+                on_end(c, end);
 }
 
 static void
-on_lost(struct follow *f)
+on_lost(struct link_call *c)
 {
-        struct session *s = of_follow(f);
+        struct session *s = of(c);
         struct record fields = { s->view.reply, s->view.reply ? s->view.reply_len : 0 };
         struct error e;
 
-        if (!s->view.is_started && strcmp(record_get_text(&fields, FIELD_STATE, ""), "ended") == 0)
+        if (strcmp(record_get_text(&fields, FIELD_STATE, ""), "ended") == 0) {
                 (void)fail_at(&e, ERROR_EXEC_NOT_FOUND, "exec", "forgotten",
                               "the command has ended, and what it printed is no longer kept");
-        /* a raw stream cannot carry an error: it is cut off */
-        else if ((!s->view.is_started && s->is_watcher) || s->mode == MODE_RAW ||
-                 s->mode == MODE_RAW_NOW)
-                (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost",
-                              "the sandbox ended, or its box broke off, before the command's end "
-                              "was known");
-        else {
-                tell_lost(s);
-                return;
+                fail_session(s, &e);
+        } else if (s->is_watcher) {
+                fail_lost(s);
+        } else {
+                on_cut(c, &(struct channel_end){ .word = OUTCOME_LOST, .exit_code = -1 });
         }
-        fail_session(s, &e);
 }
 
 /*
@@ -400,9 +408,9 @@ on_lost(struct follow *f)
  * printed at the time of the request.
  */
 static void
-on_quiet(struct follow *f)
+on_quiet(struct link_call *c)
 {
-        struct session *s = of_follow(f);
+        struct session *s = of(c);
 
         if (!s->view.is_started || s->seen[0] < s->want[0] || s->seen[1] < s->want[1])
                 return;
@@ -414,61 +422,42 @@ on_quiet(struct follow *f)
         }
 }
 
-static const struct follow_ops to_the_end = { .started = on_started,
-                                              .failed = on_failed,
-                                              .output = on_output,
-                                              .ended = on_end,
-                                              .lost = on_lost,
-                                              .room = room_for_output };
-static const struct follow_ops what_is_there = { .started = on_started,
-                                                 .failed = on_failed,
-                                                 .output = on_output,
-                                                 .ended = on_end,
-                                                 .lost = on_lost,
-                                                 .quiet = on_quiet,
-                                                 .room = room_for_output };
-
 /* -- the keeper's replies ---------------------------------------------------------------------- */
 
 static void
-introduced(struct session *s, const struct keeper_reply *r)
+on_refused(struct link_call *c, const struct error *e)
 {
-        int fd = r->fds[0];
-        int is_now = s->mode == MODE_NOW || s->mode == MODE_RAW_NOW;
-        struct error e;
-
-        r->fds[0] = -1;
-        if (is_now) {
-                s->want[0] = record_get_uint(&r->fields, FIELD_STDOUT_BYTES, 0);
-                s->want[1] = record_get_uint(&r->fields, FIELD_STDERR_BYTES, 0);
-                if (s->mode == MODE_RAW_NOW)
-                        s->want[2 - s->stream] = 0;
-        }
-        if (follow_open(&s->follow, s->x->loop, fd, is_now ? &what_is_there : &to_the_end, s) < 0 ||
-            exec_view_keep(&s->view, &r->fields) < 0) {
-                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left to follow this command");
-                fail_session(s, &e);
-                return;
-        }
-        if (s->mode == MODE_RAW || s->mode == MODE_RAW_NOW)
-                exchange_begin(s->x, 200, "application/octet-stream", -1);
+        fail_session(of(c), e);
 }
 
 static void
-replied(struct keeper_call *c, const struct keeper_reply *r)
+on_reply(struct link_call *c, const struct record *fields, bool is_last)
 {
-        struct session *s = (struct session *)(void *)c;
+        struct session *s = of(c);
+        struct error e;
 
-        if (r->error) {
-                fail_session(s, r->error);
-        } else if (r->fd_count > 0 && !s->follow.is_open) {
-                introduced(s, r);
-        } else if (exec_view_keep(&s->view, &r->fields) < 0) {
-                exchange_no_memory(s->x);
-                end_session(s);
-        } else {
-                answer_view(s, 200);
+        s->want[0] = s->stream == 2 ? 0 : record_get_uint(fields, FIELD_STDOUT_BYTES, 0);
+        s->want[1] = s->stream == 1 ? 0 : record_get_uint(fields, FIELD_STDERR_BYTES, 0);
+        if (exec_view_keep(&s->view, fields) < 0) {
+                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left to follow this command");
+                fail_session(s, &e);
+        } else if (is_raw(s)) {
+                exchange_begin(s->x, 200, "application/octet-stream", -1);
         }
+}
+
+/* The same call, repeated after the end of its exec. */
+static void
+on_unopened(struct link_call *c, const struct record *fields)
+{
+        struct session *s = of(c);
+
+        if (exec_view_keep(&s->view, fields) == 0) {
+                answer_view(s, 200);
+                return;
+        }
+        exchange_no_memory(s->x);
+        end_session(s);
 }
 
 static void
@@ -492,9 +481,9 @@ tell_port(struct session *s, const char *event)
  * command keeps running.
  */
 static void
-port_told(struct keeper_call *c, const struct record *fields)
+port_told(struct link_call *c, const struct record *fields)
 {
-        struct session *s = (struct session *)(void *)c;
+        struct session *s = of(c);
 
         s->view.port = record_get_uint(fields, FIELD_PORT, 0);
         s->stays = 1;
@@ -505,6 +494,15 @@ port_told(struct keeper_call *c, const struct record *fields)
         begin_events(s);
         tell_port(s, s->view.port != 0 ? "port" : "port-timeout");
 }
+
+#define FOLLOWS                                                                                    \
+        .reply = on_reply, .refused = on_refused, .unopened = on_unopened, .started = on_started,  \
+        .failed = on_failed, .output = on_output, .ended = on_end, .cut = on_cut, .lost = on_lost, \
+        .room = room_for_output
+
+static const struct link_call_ops to_the_end = { FOLLOWS };
+static const struct link_call_ops to_a_port = { FOLLOWS, .event = port_told };
+static const struct link_call_ops what_is_there = { FOLLOWS, .quiet = on_quiet };
 
 /* -- requests ---------------------------------------------------------------------------------- */
 
@@ -531,7 +529,6 @@ begin(struct exchange *x, int is_watcher)
                 exchange_no_memory(x);
                 return NULL;
         }
-        s->call.reply = replied;
         s->x = x;
         s->is_base64 = ask_base64(x);
         s->is_watcher = is_watcher;
@@ -599,8 +596,7 @@ rest_exec(struct exchange *x, const struct route *r)
         s->mode = exchange_accepts(x, "text/event-stream")                   ? MODE_EVENTS
                   : s->stays && !record_get_bool(&call, FIELD_WAIT_PORTS, 0) ? MODE_STARTED
                                                                              : MODE_WHOLE;
-        if (record_get_bool(&call, FIELD_WAIT_PORTS, 0))
-                s->call.event = port_told;
+        s->call.ops = record_get_bool(&call, FIELD_WAIT_PORTS, 0) ? &to_a_port : &to_the_end;
         take_cap(s, &call);
         if (ask_with(x, r->operation, &w, &s->call, &e) < 0)
                 fail_session(s, &e);
@@ -738,6 +734,7 @@ rest_output(struct exchange *x, const struct route *r)
         /* earlier bytes are not requested, so bytes before this offset are not waited for */
         s->seen[0] = s->view.streams[0].first;
         s->seen[1] = s->view.streams[1].first;
+        s->call.ops = s->mode == MODE_NOW || s->mode == MODE_RAW_NOW ? &what_is_there : &to_the_end;
         take_cap(s, &call);
         /* no output of the other stream: its offset is beyond the end */
         if (s->stream != 0)

@@ -55,7 +55,6 @@ begin_answer(struct reading *r, struct error *e)
                 r->offset = info.size > r->range.length ? info.size - r->range.length : 0;
                 r->length = UINT64_MAX;
                 r->range = (struct range){ RANGE_FROM, r->offset, UINT64_MAX };
-                follow_close(&r->filer.follow);
                 return ask_reading(r, e);
         }
         if (r->range.kind != RANGE_NONE && r->offset >= info.size) {
@@ -90,12 +89,12 @@ read_output(struct filer *f, const void *bytes, size_t len, struct error *e)
                         return 0;
                 if (begin_answer(r, e) < 0)
                         return -1;
-                if (!f->follow.is_open)
+                if (!f->x->has_begun) /* it was asked again, for another part */
                         return 0;
         }
         if (len > head &&
             exchange_write(f->x, (const char *)bytes + head, len - head) > EXCHANGE_HIGH)
-                follow_pause(&f->follow);
+                link_call_pause(&f->call);
         return 0;
 }
 
@@ -222,7 +221,7 @@ hand_on(struct listing *l)
         if (!f->x->has_begun)
                 exchange_begin(f->x, 200, "application/json", -1);
         if (exchange_write(f->x, l->w.text, l->w.len) > EXCHANGE_HIGH)
-                follow_pause(&f->follow);
+                link_call_pause(&f->call);
         json_forget(&l->w);
 }
 

@@ -21,8 +21,7 @@ filer_end(struct filer *f)
         if (f->is_over)
                 return;
         f->is_over = 1;
-        keeper_cancel(&f->call);
-        follow_close(&f->follow);
+        link_call_end(&f->call);
         if (f->ops->fini)
                 f->ops->fini(f);
         deferred_free(f);
@@ -37,7 +36,7 @@ filer_gone(struct exchange *x)
 void
 filer_drained(struct exchange *x)
 {
-        follow_resume(&((struct filer *)x->state)->follow);
+        link_call_resume(&((struct filer *)x->state)->call);
 }
 
 void
@@ -50,13 +49,13 @@ filer_fail(struct filer *f, const struct error *e)
 /* -- the channel ------------------------------------------------------------------------------- */
 
 static struct filer *
-of(struct follow *follow)
+of(struct link_call *c)
 {
-        return follow->state;
+        return (struct filer *)(void *)c;
 }
 
 static void
-on_failed(struct follow *follow, const struct wire_exec_failed *failed)
+on_failed(struct link_call *c, const struct wire_exec_failed *failed)
 {
         struct error e;
 
@@ -64,19 +63,19 @@ on_failed(struct follow *follow, const struct wire_exec_failed *failed)
                 (void)file_error_read(&e, failed->sys, NULL, 0);
         else
                 (void)start_error_read(&e, failed, NULL, NULL);
-        filer_fail(of(follow), &e);
+        filer_fail(of(c), &e);
 }
 
 static size_t
-room_for_output(struct follow *follow)
+room_for_output(struct link_call *c)
 {
-        return exchange_burst(of(follow)->x);
+        return exchange_burst(of(c)->x);
 }
 
 static void
-on_output(struct follow *follow, int stream, const void *bytes, size_t len, uint64_t offset)
+on_output(struct link_call *c, int stream, const void *bytes, size_t len, uint64_t offset)
 {
-        struct filer *f = of(follow);
+        struct filer *f = of(c);
         struct error e;
 
         if (stream == 2) {
@@ -90,9 +89,9 @@ on_output(struct follow *follow, int stream, const void *bytes, size_t len, uint
 }
 
 static void
-on_end(struct follow *follow, const struct channel_end *end)
+on_end(struct link_call *c, const struct channel_end *end)
 {
-        struct filer *f = of(follow);
+        struct filer *f = of(c);
         struct error e;
 
         if (end->word == OUTCOME_EXITED && end->exit_code == 0) {
@@ -111,56 +110,50 @@ on_end(struct follow *follow, const struct channel_end *end)
 }
 
 static void
-on_lost(struct follow *follow)
+on_lost(struct link_call *c)
 {
         struct error e;
 
         (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost",
                       "the sandbox ended before the file operation did");
-        filer_fail(of(follow), &e);
+        filer_fail(of(c), &e);
 }
 
 static void
-on_writable(struct follow *follow)
+on_cut(struct link_call *c, const struct channel_end *end)
 {
-        if (of(follow)->ops->writable)
-                of(follow)->ops->writable(of(follow));
+        on_lost(c);
 }
-
-static const struct follow_ops follow_ops = { .failed = on_failed,
-                                              .output = on_output,
-                                              .ended = on_end,
-                                              .lost = on_lost,
-                                              .writable = on_writable,
-                                              .room = room_for_output };
-
-/* -- the keeper -------------------------------------------------------------------------------- */
 
 static void
-replied(struct keeper_call *c, const struct keeper_reply *r)
+on_writable(struct link_call *c)
 {
-        struct filer *f = (struct filer *)(void *)c;
-        struct error e;
-        int fd;
-
-        if (r->error) {
-                filer_fail(f, r->error);
-                return;
-        }
-        if (r->fd_count == 0) {
-                (void)fail(&e, ERROR_PROTOCOL, "the keeper gave no channel for a file operation");
-                filer_fail(f, &e);
-                return;
-        }
-        fd = r->fds[0];
-        r->fds[0] = -1;
-        if (follow_open(&f->follow, f->x->loop, fd, &follow_ops, f) < 0) {
-                exchange_no_memory(f->x);
-                filer_end(f);
-        } else if (f->ops->opened) {
-                f->ops->opened(f);
-        }
+        if (of(c)->ops->writable)
+                of(c)->ops->writable(of(c));
 }
+
+static void
+on_refused(struct link_call *c, const struct error *e)
+{
+        filer_fail(of(c), e);
+}
+
+static void
+on_reply(struct link_call *c, const struct record *fields, bool is_last)
+{
+        if (of(c)->ops->opened)
+                of(c)->ops->opened(of(c));
+}
+
+static const struct link_call_ops call_ops = { .reply = on_reply,
+                                               .refused = on_refused,
+                                               .failed = on_failed,
+                                               .output = on_output,
+                                               .ended = on_end,
+                                               .cut = on_cut,
+                                               .lost = on_lost,
+                                               .writable = on_writable,
+                                               .room = room_for_output };
 
 struct filer *
 filer_new(struct exchange *x, size_t len, const struct filer_ops *ops,
@@ -172,7 +165,7 @@ filer_new(struct exchange *x, size_t len, const struct filer_ops *ops,
                 exchange_no_memory(x);
                 return NULL;
         }
-        f->call.reply = replied;
+        f->call.ops = &call_ops;
         f->x = x;
         f->ops = ops;
         f->is_base64 = ask_base64(x);

@@ -6,7 +6,6 @@
 
 #include "http/exchange.h"
 #include "http/route.h"
-#include "link/follow.h"
 #include "wire/record.h"
 
 struct filer;
@@ -26,8 +25,7 @@ struct filer_ops {
 };
 
 struct filer {
-        struct keeper_call call; /* must be first */
-        struct follow follow;
+        struct link_call call; /* must be first */
         struct exchange *x;
         const struct filer_ops *ops;
         int is_base64, is_over;

@@ -11,15 +11,13 @@
 
 #include "base/numbers.h"
 #include "codec/codec.h"
-#include "link/follow.h"
 #include "loop/deferred.h"
 #include "rest/ask.h"
 #include "rest/exec_view.h"
 #include "rest/rest.h"
 
 struct input {
-        struct keeper_call call; /* must be first */
-        struct follow follow;
+        struct link_call call; /* must be first */
         struct exchange *x;
         bool wants_end;
         int has_all, is_resize, is_started;
@@ -29,8 +27,7 @@ struct input {
 static void
 end_input(struct input *in)
 {
-        keeper_cancel(&in->call);
-        follow_leave(&in->follow);
+        link_call_leave(&in->call);
         deferred_free(in);
 }
 
@@ -50,7 +47,7 @@ fail_input(struct input *in, const struct error *e)
 static void
 finish_when_sent(struct input *in)
 {
-        if (!in->has_all || follow_pending(&in->follow) > 0)
+        if (!in->has_all || link_call_pending(&in->call) > 0)
                 return;
         exchange_answer(in->x, 204, NULL, NULL, 0);
         end_input(in);
@@ -60,38 +57,38 @@ static void
 finish_body(struct input *in)
 {
         if (in->wants_end)
-                follow_send(&in->follow, CHANNEL_STDIN_END, NULL, 0);
+                link_call_send(&in->call, CHANNEL_STDIN_END, NULL, 0);
         finish_when_sent(in);
 }
 
 /* -- the channel ------------------------------------------------------------------------------- */
 
 static void
-over(struct follow *f)
+over(struct link_call *c)
 {
         struct error e;
 
         (void)fail_at(&e, ERROR_INVALID_ARGUMENT, "exec", "ended",
                       "the exec has ended, and takes no input");
-        fail_input(f->state, &e);
+        fail_input((struct input *)(void *)c, &e);
 }
 
 static void
-on_ended(struct follow *f, const struct channel_end *end)
+on_ended(struct link_call *c, const struct channel_end *end)
 {
-        over(f);
+        over(c);
 }
 
 static void
-on_failed(struct follow *f, const struct wire_exec_failed *failed)
+on_failed(struct link_call *c, const struct wire_exec_failed *failed)
 {
-        over(f);
+        over(c);
 }
 
 static void
-on_writable(struct follow *f)
+on_writable(struct link_call *c)
 {
-        struct input *in = f->state;
+        struct input *in = (struct input *)(void *)c;
 
         if (in->has_all)
                 finish_when_sent(in);
@@ -100,13 +97,13 @@ on_writable(struct follow *f)
 }
 
 static void
-on_started(struct follow *f, const struct channel_started *started)
+on_started(struct link_call *c, const struct channel_started *started)
 {
-        struct input *in = f->state;
+        struct input *in = (struct input *)(void *)c;
 
         in->is_started = 1;
         if (in->is_resize) {
-                follow_send(f, CHANNEL_RESIZE, &in->size, sizeof in->size);
+                link_call_send(c, CHANNEL_RESIZE, &in->size, sizeof in->size);
                 in->has_all = 1;
                 finish_when_sent(in);
         } else if (in->has_all) {
@@ -116,11 +113,18 @@ on_started(struct follow *f, const struct channel_started *started)
         }
 }
 
-static const struct follow_ops ops = { .started = on_started,
-                                       .failed = on_failed,
-                                       .ended = on_ended,
-                                       .lost = over,
-                                       .writable = on_writable };
+static void
+on_refused(struct link_call *c, const struct error *e)
+{
+        fail_input((struct input *)(void *)c, e);
+}
+
+static const struct link_call_ops ops = { .refused = on_refused,
+                                          .started = on_started,
+                                          .failed = on_failed,
+                                          .ended = on_ended,
+                                          .lost = over,
+                                          .writable = on_writable };
 
 static void
 body(struct exchange *x, const void *bytes, size_t len)
@@ -128,8 +132,8 @@ body(struct exchange *x, const void *bytes, size_t len)
         struct input *in = x->state;
 
         if (len > 0) {
-                follow_send(&in->follow, CHANNEL_STDIN, bytes, len);
-                if (follow_pending(&in->follow) > FOLLOW_BURST)
+                link_call_send(&in->call, CHANNEL_STDIN, bytes, len);
+                if (link_call_pending(&in->call) > FOLLOW_BURST)
                         exchange_body_pause(x);
                 return;
         }
@@ -137,27 +141,6 @@ body(struct exchange *x, const void *bytes, size_t len)
         /* a request without a body ends before there is a channel */
         if (in->is_started)
                 finish_body(in);
-}
-
-static void
-replied(struct keeper_call *c, const struct keeper_reply *r)
-{
-        struct input *in = (struct input *)(void *)c;
-        int fd = r->fd_count > 0 ? r->fds[0] : -1;
-        struct error e;
-
-        if (r->error) {
-                fail_input(in, r->error);
-        } else if (fd < 0) {
-                (void)fail(&e, ERROR_PROTOCOL, "the keeper gave no channel");
-                fail_input(in, &e);
-        } else {
-                r->fds[0] = -1;
-                if (follow_open(&in->follow, in->x->loop, fd, &ops, in) < 0) {
-                        exchange_no_memory(in->x);
-                        end_input(in);
-                }
-        }
 }
 
 static int
@@ -186,7 +169,7 @@ begin(struct exchange *x)
                 exchange_no_memory(x);
                 return NULL;
         }
-        in->call.reply = replied;
+        in->call.ops = &ops;
         in->x = x;
         exchange_hold(x, &hooks, in);
         return in;

@@ -56,7 +56,7 @@ static void
 pass(struct writing *w, const void *bytes, size_t len)
 {
         /* a broken channel is reported when it is read */
-        follow_send(&w->filer.follow, CHANNEL_STDIN, bytes, len);
+        link_call_send(&w->filer.call, CHANNEL_STDIN, bytes, len);
 }
 
 static void
@@ -65,7 +65,7 @@ finish(struct writing *w)
         const struct file_put last = { 0 };
 
         pass(w, &last, sizeof last);
-        follow_send(&w->filer.follow, CHANNEL_STDIN_END, NULL, 0);
+        link_call_send(&w->filer.call, CHANNEL_STDIN_END, NULL, 0);
 }
 
 /* -- one file, raw ----------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ put_body(struct exchange *x, const void *bytes, size_t len)
 
         if (w->is_known && len > 0) {
                 pass(w, bytes, len);
-                if (follow_pending(&w->filer.follow) > FOLLOW_BURST)
+                if (link_call_pending(&w->filer.call) > FOLLOW_BURST)
                         exchange_body_pause(x);
         } else if (w->is_known) {
                 w->has_all = 1;

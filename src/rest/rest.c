@@ -17,7 +17,7 @@
 enum { QUIET_MS = 15 * 1000 };
 
 struct asked {
-        struct keeper_call call; /* must be first */
+        struct link_call call; /* must be first */
         struct exchange *x;
         const struct operation *operation;
         struct json_writer w;
@@ -38,38 +38,47 @@ end_items(struct asked *a, const struct record *fields)
 }
 
 static void
-answered(struct keeper_call *c, const struct keeper_reply *r)
+end_asked(struct asked *a)
 {
-        struct asked *a = (struct asked *)(void *)c;
-        struct error e;
-
-        if (r->error) {
-                exchange_fail(a->x, r->error);
-        } else if (a->operation->status == 204) {
-                exchange_answer(a->x, 204, NULL, NULL, 0);
-        } else {
-                if (a->has_items)
-                        codec_write_items(&a->w, a->operation, &r->fields, a->is_base64);
-                else
-                        codec_write(&a->w, a->operation, &r->fields, a->is_base64);
-                if (a->w.len >= POUR_LEAST && exchange_keep(a->x, a->w.room, &e) < 0) {
-                        keeper_cancel(&a->call);
-                        exchange_fail(a->x, &e);
-                        json_fini(&a->w);
-                        deferred_free(a);
-                        return;
-                }
-                if (!r->is_last)
-                        return;
-                if (a->has_items)
-                        end_items(a, &r->fields);
-                json_close_map(&a->w);
-                exchange_json(a->x, a->operation->status, &a->w);
-        }
-        if (!r->is_last)
-                return;
+        link_call_end(&a->call);
         json_fini(&a->w);
         deferred_free(a);
+}
+
+static void
+on_refused(struct link_call *c, const struct error *e)
+{
+        struct asked *a = (struct asked *)(void *)c;
+
+        exchange_fail(a->x, e);
+        end_asked(a);
+}
+
+static void
+on_reply(struct link_call *c, const struct record *fields, bool is_last)
+{
+        struct asked *a = (struct asked *)(void *)c;
+        int status = a->operation->status;
+        struct error e;
+
+        if (a->has_items)
+                codec_write_items(&a->w, a->operation, fields, a->is_base64);
+        else if (status != 204)
+                codec_write(&a->w, a->operation, fields, a->is_base64);
+        if (a->w.len >= POUR_LEAST && exchange_keep(a->x, a->w.room, &e) < 0) {
+                on_refused(c, &e);
+                return;
+        }
+        if (!is_last)
+                return;
+        if (a->has_items)
+                end_items(a, fields);
+        json_close_map(&a->w);
+        if (status == 204)
+                exchange_answer(a->x, 204, NULL, NULL, 0);
+        else
+                exchange_json(a->x, status, &a->w);
+        end_asked(a);
 }
 
 static const struct exchange_hooks answered_anyway = { 0 };
@@ -77,6 +86,7 @@ static const struct exchange_hooks answered_anyway = { 0 };
 void
 rest_call(struct exchange *x, const struct route *r)
 {
+        static const struct link_call_ops ops = { .reply = on_reply, .refused = on_refused };
         static const char *const names[] = { "encoding", NULL };
         struct asked *a = deferred_make(x->loop, struct asked);
         struct error e;
@@ -85,7 +95,7 @@ rest_call(struct exchange *x, const struct route *r)
                 exchange_no_memory(x);
                 return;
         }
-        a->call.reply = answered;
+        a->call.ops = &ops;
         a->x = x;
         a->operation = r->operation;
         a->is_base64 = ask_base64(x);
@@ -123,7 +133,7 @@ rest_openapi(struct exchange *x, const struct route *r)
 /* -- events ------------------------------------------------------------------------------------ */
 
 struct watched {
-        struct keeper_call call; /* must be first */
+        struct link_call call; /* must be first */
         struct exchange *x;
         struct loop_timer quiet;
 };
@@ -131,7 +141,7 @@ struct watched {
 static void
 watch_end(struct watched *w)
 {
-        keeper_cancel(&w->call);
+        link_call_end(&w->call);
         loop_timer_remove(&w->quiet);
         deferred_free(w);
 }
@@ -152,19 +162,23 @@ speak(struct loop_timer *t)
 }
 
 static void
-watch_answered(struct keeper_call *c, const struct keeper_reply *r)
+watch_refused(struct link_call *c, const struct error *e)
 {
         struct watched *w = (struct watched *)(void *)c;
 
-        if (r->error) {
-                exchange_fail(w->x, r->error);
-                watch_end(w);
-                return;
-        }
+        exchange_fail(w->x, e);
+        watch_end(w);
+}
+
+static void
+watch_answered(struct link_call *c, const struct record *fields, bool is_last)
+{
+        struct watched *w = (struct watched *)(void *)c;
+
         if (w->x->has_begun)
                 return;
         exchange_begin(w->x, 200, "text/event-stream", -1);
-        (void)exchange_event_id(w->x, record_get_text(&r->fields, FIELD_EVENT_ID, NULL));
+        (void)exchange_event_id(w->x, record_get_text(fields, FIELD_EVENT_ID, NULL));
         (void)loop_timer_set(w->x->loop, &w->quiet, loop_now_ms() + QUIET_MS, speak);
 }
 
@@ -200,7 +214,7 @@ watch_overflow(struct watched *w)
 }
 
 static void
-watch_event(struct keeper_call *c, const struct record *fields)
+watch_event(struct link_call *c, const struct record *fields)
 {
         struct watched *w = (struct watched *)(void *)c;
         const char *event = record_get_text(fields, FIELD_EVENT, "event");
@@ -227,6 +241,9 @@ void
 rest_watch(struct exchange *x, const struct route *r)
 {
         static const char *const names[] = { "encoding", NULL };
+        static const struct link_call_ops ops = { .reply = watch_answered,
+                                                  .refused = watch_refused,
+                                                  .event = watch_event };
         static const struct exchange_hooks hooks = { .gone = watcher_gone };
         struct watched *w = deferred_make(x->loop, struct watched);
         struct error e;
@@ -235,8 +252,7 @@ rest_watch(struct exchange *x, const struct route *r)
                 exchange_no_memory(x);
                 return;
         }
-        w->call.reply = watch_answered;
-        w->call.event = watch_event;
+        w->call.ops = &ops;
         w->x = x;
         exchange_hold(x, &hooks, w);
         if (ask(x, r, r->operation, names, &w->call, &e) < 0) {
