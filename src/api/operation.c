@@ -45,6 +45,43 @@ static const struct api_field fields[] = {
         }
 #define COUNTED(...) PARAMS(__VA_ARGS__), COUNT(PARAMS(__VA_ARGS__))
 
+static const struct api_param event_members[] = {
+        MUST(EVENT),
+        MAY(AT),
+        MAY(ID),
+        MAY(EXEC),
+        MAY(STATUS),
+        MAY(CAUSE),
+        MAY(OUTCOME),
+        MAY(EXIT_CODE),
+        MAY(SIGNAL),
+        MAY(DURATION),
+        MAY(CPU),
+        MAY(MEMORY_PEAK),
+        SOME(LIMITS_REACHED),
+        MAY(STDOUT_BYTES),
+        MAY(STDERR_BYTES),
+        MAY(DROPPED),
+        MAY(STDOUT),
+        MAY(STDERR),
+        MAY(SLUG),
+        MAY(ACTOR),
+        MAY(PURPOSE),
+        MAY(GRANTED_BY),
+        MAY(HOST_PATH),
+        MAY(KEPT_AT),
+        MAY(REASON),
+        MAY(HOST),
+        MAY(PORT),
+        MAY(ADDRESS),
+        MAY(SAID),
+        MAY(COUNT),
+        MAY(MESSAGE),
+        MAY(EVENT_ID),
+};
+
+#define TYPE_OF(name, component, nested, members) \
+        const struct api_type api_type_##name = { component, nested, members, COUNT(members) };
 #define TYPE(name, component, nested, ...) \
         const struct api_type api_type_##name = { component, nested, COUNTED(__VA_ARGS__) };
 #include "api/types.def"
