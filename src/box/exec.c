@@ -487,6 +487,8 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
         wire->exec = x->number;
         wire->spare = 0;
         wire->flags &= (uint32_t) ~(WIRE_EXEC_LAST | WIRE_EXEC_GROUP | WIRE_EXEC_TREE);
+        if ((b->begin.flags & BOX_BEGIN_NET_ONLY) == 0)
+                wire->flags &= (uint32_t)~WIRE_EXEC_AS_CALLER;
         if ((b->state == BOX_MAKING && !b->one.is_on) || b->is_freezing)
                 keep_waiting(x, wire, len);
         else

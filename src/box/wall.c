@@ -77,6 +77,8 @@ find_exec(void *data, const struct wire_wall_denied *d)
 {
         struct box *b = data;
 
+        if (b->one.is_on && b->execs) /* nothing else runs in it */
+                return b->execs->number;
         return engine_can(b->engine, ENGINE_TELLS_APART) && d->cgroup != 0
                        ? find_by_source(b, d)
                        : find_alone(b, d->at_ms);
@@ -90,7 +92,10 @@ wall_init(struct box *b)
         b->wall.ask = ask_engine;
         b->wall.find_exec = find_exec;
         b->wall.data = b;
-        refusals_init(&b->wall.refusals, NUMBER_REFUSALS_LISTED, NUMBER_REFUSALS_HELD);
+        refusals_init(&b->wall.refusals,
+                      (b->begin.flags & BOX_BEGIN_NET_ONLY) != 0 ? NUMBER_REFUSALS_HELD
+                                                                 : NUMBER_REFUSALS_LISTED,
+                      NUMBER_REFUSALS_HELD);
 }
 
 /* -- refusals ---------------------------------------------------------------------------------- */

@@ -31,6 +31,13 @@ start_gate(int *ret_control, pid_t *ret_pid, struct error *e)
         return program_start_linked(PROGRAM_GATE, argv, envp, ret_control, ret_pid, e);
 }
 
+static void
+rejected(int sys)
+{
+        (void)fprintf(stderr, "carrel gate: the gate does not take the changed policy: %s\n",
+                      strerror(sys));
+}
+
 int
 wall_options(struct arena *arena, const struct spec *spec, const struct host_rules *rules,
              const char *id, const struct run_wall_options **ret, struct error *e)
@@ -56,6 +63,7 @@ wall_options(struct arena *arena, const struct spec *spec, const struct host_rul
         o->networks = rules->networks;
         o->caps = wall_caps(&spec->egress_caps);
         o->start = start_gate;
+        o->rejected = rejected;
         *ret = o;
         return 0;
 }

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -115,6 +116,13 @@ freshen_limits(void)
                 now.rlim_cur = STACK_USUAL;
                 (void)syscall(SYS_prlimit64, 0, RLIMIT_STACK, &now, NULL);
         }
+}
+
+bool
+command_is_fresh(const struct command *c)
+{
+        return (c->head.skip_resets & WIRE_RESET_SIGNALS) == 0 &&
+               (c->head.flags & WIRE_EXEC_AS_CALLER) == 0;
 }
 
 void
@@ -277,7 +285,10 @@ command_prepare(const struct command *c, int keep)
         /* first, so that all further work is counted, and is killed with the group */
         if (c->group >= 0 && write(c->group, "0", 1) != 1)
                 return -errno;
-        if (setsid() < 0)
+        /* as the caller's child would; and it ends with the guest, as in a pid namespace */
+        if ((c->head.flags & WIRE_EXEC_AS_CALLER) != 0
+                    ? prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0
+                    : setsid() < 0)
                 return -errno;
         return command_dress(c, keep);
 }
@@ -320,7 +331,8 @@ become(const struct command *c, struct command_attempt *ret, int *report)
                 return;
         }
         ret->stage = WIRE_STAGE_DIRECTORY;
-        ret->sys = -command_enter(c->cwd);
+        if ((c->head.flags & WIRE_EXEC_AS_CALLER) == 0)
+                ret->sys = -command_enter(c->cwd);
         if (ret->sys != 0)
                 return;
         ret->stage = WIRE_STAGE_LOOKUP;
@@ -342,7 +354,7 @@ open_report(int pair[2], const struct command *c)
 {
         if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
                 return -errno;
-        if ((c->head.skip_resets & WIRE_RESET_SIGNALS) == 0)
+        if (command_is_fresh(c))
                 command_freshen();
         return 0;
 }

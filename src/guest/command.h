@@ -4,6 +4,7 @@
 #ifndef CARREL_GUEST_COMMAND_H
 #define CARREL_GUEST_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -50,6 +51,9 @@ pid_t command_share(const struct command *c, struct command_attempt *ret, int *r
  */
 pid_t command_start(const struct command *c, enum wire_exec_stage *ret_stage);
 
+/* Does it get standard settings (command_freshen())? Not with WIRE_EXEC_AS_CALLER. */
+bool command_is_fresh(const struct command *c);
+
 /*
  * Sets standard signals, umask, niceness and personality of this process; each child inherits them.
  * This is done once, because sixty calls in every child take a tenth of the time of a short
@@ -70,7 +74,10 @@ enum {
 }; /* the only descriptor besides 0, 1, 2 that may stay
     * open */
 
-/* Joins the group and starts a session, then calls command_dress(). 0 or -errno. */
+/*
+ * Joins the group and starts a session (unless WIRE_EXEC_AS_CALLER), then calls command_dress(). 0
+ * or -errno.
+ */
 int command_prepare(const struct command *c, int keep);
 
 /*

@@ -90,6 +90,13 @@ take_row(struct execs *x)
 
 /* -- reports ----------------------------------------------------------------------------------- */
 
+/* The process group is the command's own, unless it keeps that of its caller. */
+static void
+pass_signal(const struct exec *e, int number)
+{
+        (void)kill(e->is_as_caller ? e->pid : -e->pid, number);
+}
+
 static void
 note_started(struct execs *x, struct exec *e, pid_t pid)
 {
@@ -99,7 +106,7 @@ note_started(struct execs *x, struct exec *e, pid_t pid)
         x->has_news = 1;
         for (int number = 1; number <= SIGNAL_LAST; number++)
                 if ((e->signals >> (number - 1) & 1) != 0)
-                        (void)kill(-pid, number);
+                        pass_signal(e, number);
 }
 
 static void
@@ -333,7 +340,7 @@ start(struct execs *x, struct exec *e, const struct command *c)
         int result = is_apart ? open_reports(x) : 0;
         pid_t pid;
 
-        if ((c->head.skip_resets & WIRE_RESET_SIGNALS) == 0)
+        if (command_is_fresh(c))
                 command_freshen();
         if (result < 0)
                 return result;
@@ -461,7 +468,8 @@ execs_start(struct execs *x, struct wire_message *m, char *body)
                             .master = -1,
                             .start = -1,
                             .is_last = (c.head.flags & WIRE_EXEC_LAST) != 0,
-                            .is_function = (c.head.flags & WIRE_EXEC_BUILTIN) != 0 };
+                            .is_function = (c.head.flags & WIRE_EXEC_BUILTIN) != 0,
+                            .is_as_caller = (c.head.flags & WIRE_EXEC_AS_CALLER) != 0 };
         c.stdio[0] = -1;
         if (result == 0) {
                 stage = WIRE_STAGE_TERMINAL;
@@ -522,7 +530,7 @@ execs_signal(struct execs *x, uint32_t exec, int number)
         if (!e || number < 1 || number > SIGNAL_LAST)
                 return;
         if (e->state == EXEC_RUNNING)
-                (void)kill(-e->pid, number);
+                pass_signal(e, number);
         else if (e->state == EXEC_STARTING)
                 e->signals |= UINT64_C(1) << (number - 1);
         if (e->state == EXEC_STARTING && number == SIGKILL && e->child > 0 && !e->has_reaper)

@@ -30,7 +30,7 @@ struct exec {
         pid_t pid;   /* of the command; 0 while it is not known */
         pid_t child; /* pid 1's own child: the command, its reaper or the
                       * function; 0 after it was reaped */
-        uint8_t has_reaper, is_function;
+        uint8_t has_reaper, is_function, is_as_caller;
         int start;        /* reports the result of its start (command_fork()); -1: it
                            * comes another way, or is known */
         int master;       /* of its terminal; -1: none */

@@ -151,13 +151,16 @@ static int
 open_signals(void)
 {
         struct sigaction standard = { .sa_handler = SIG_DFL };
-        sigset_t child;
+        sigset_t child, blocked;
 
         (void)sigemptyset(&child);
         (void)sigaddset(&child, SIGCHLD);
+        blocked = child;
+        if (getpid() != 1) /* no pid namespace: a terminal's Ctrl-C is for the command */
+                (void)sigfillset(&blocked);
         /* a caller may have left it ignored; then no child could be waited for */
         (void)sigaction(SIGCHLD, &standard, NULL);
-        if (sigprocmask(SIG_SETMASK, &child, NULL) < 0)
+        if (sigprocmask(SIG_SETMASK, &blocked, NULL) < 0)
                 return -1;
         return signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
 }

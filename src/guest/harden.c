@@ -17,6 +17,7 @@
 #include "filter/filter.h"
 #include "guest/landlock.h"
 #include "seal/landlock.h"
+#include "wall/beside.h"
 
 enum { CAPABILITY_LAST = 63 };
 
@@ -70,6 +71,37 @@ drop_capabilities(void)
         return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
 }
 
+/*
+ * With these capabilities root could leave the network namespace. In a user namespace all of them
+ * count in it alone; only file capabilities could bring one back, for that namespace.
+ */
+static int
+drop_net_capabilities(void)
+{
+        static const int ways[] = { CAP_SYS_ADMIN,  CAP_NET_ADMIN, CAP_SYS_PTRACE,
+                                    CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_BPF };
+        struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+        struct __user_cap_data_struct caps[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+        if (geteuid() == 0) {
+                (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+                if (syscall(SYS_capget, &head, caps) < 0)
+                        return -errno;
+        }
+        for (size_t i = 0; geteuid() == 0 && i < sizeof ways / sizeof *ways; i++) {
+                uint32_t keep = ~(1u << (ways[i] % 32));
+
+                /* an older kernel may not know the newest */
+                (void)prctl(PR_CAPBSET_DROP, ways[i], 0, 0, 0);
+                if (prctl(PR_CAPBSET_READ, ways[i], 0, 0, 0) > 0)
+                        return -EPERM; /* root's programs would gain it again */
+                caps[ways[i] / 32].effective &= keep;
+                caps[ways[i] / 32].permitted &= keep;
+                caps[ways[i] / 32].inheritable &= keep;
+        }
+        return syscall(SYS_capset, &head, caps) < 0 ? -errno : 0;
+}
+
 static int
 filter_step(const struct step *s)
 {
@@ -112,6 +144,10 @@ harden_step(struct harden *h, const struct step *s)
                 return identity_step(s);
         case STEP_DROP_CAPS:
                 return drop_capabilities();
+        case STEP_BYPASSES:
+                return wall_shut_beside();
+        case STEP_NET_CAPS:
+                return drop_net_capabilities();
         case STEP_NO_NEW_PRIVS:
                 return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
         case STEP_HIDE:

@@ -45,6 +45,7 @@
 #include "maker/spawner.h"
 #include "maker/survey.h"
 #include "maker/usage.h"
+#include "wire/box.h"
 #include "wire/message.h"
 
 enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096, GUARD_PAUSE_MS = 10, GUARD_LOOK_MS = 50 };
@@ -52,6 +53,9 @@ enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096, GUARD_PAUSE_MS = 10, GUARD
 static _Alignas(4096) unsigned char packed[WIRE_BODY_MAX];
 /* started by a spawner: a keeper remains, which is notified of readiness and receives the group */
 static unsigned is_living;
+/* the command of `carrel gate` stays in the caller's session, and so does the guest that starts it
+ */
+static unsigned keeps_session;
 
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ULL
@@ -590,6 +594,8 @@ make(struct wire_message *m)
                 fail_outside(failed, pid);
                 return EXIT_BROKEN;
         }
+        if (keeps_session)
+                (void)setsid();
         wire_message_close(m);
         tell_spawned(&host, pid);
         if (host.prepared >= 0)
@@ -629,6 +635,7 @@ int
 main(int argc, char **argv)
 {
         struct sigaction standard = { .sa_handler = SIG_DFL };
+        const struct wire_box_begin *begin;
         struct wire_message m;
         sigset_t all;
 
@@ -638,13 +645,19 @@ main(int argc, char **argv)
         (void)sigaction(SIGCHLD, &standard, NULL);
         /* started by descriptor, its name would be that number */
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
-        (void)setsid(); /* neither this process nor pid 1 has the caller's terminal */
+        if (argc == 2)
+                (void)setsid();
         if (argc == 2 && strcmp(argv[1], "spawner") == 0)
                 return spawner_serve(&(struct spawner){ packed, sizeof packed, make_living });
         if (argc == 2)
                 return lease_collect(argv[1]) < 0 ? EXIT_BROKEN : 0;
         if (wire_receive(KEEPER, 1, &m, packed, sizeof packed) <= 0)
                 return EXIT_BROKEN;
+        begin = (const void *)packed;
+        keeps_session = m.kind == WIRE_BOX_BEGIN && m.len > sizeof *begin &&
+                        (begin->flags & BOX_BEGIN_NET_ONLY) != 0;
+        if (!keeps_session)
+                (void)setsid();  /* neither this process nor pid 1 has the caller's terminal */
         if (m.kind == WIRE_MAKE) /* the caller is the box: test/rig/guest_rig.c */
                 return make(&m);
         if (m.kind != WIRE_BOX_BEGIN)

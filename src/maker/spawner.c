@@ -186,6 +186,8 @@ be_box(const struct spawner *s, const struct wire_box_begin *begin, const struct
         (void)madvise(s->bytes, s->room, MADV_DONTNEED);
         prepared_forget();
         (void)prctl(PR_SET_NAME, "carrel-box", 0, 0, 0);
+        if ((begin->flags & BOX_BEGIN_NET_ONLY) != 0) /* its maker has not left the caller's */
+                (void)setsid();
         raise_descriptors();
         if (getpriority(PRIO_PROCESS, 0) > 0)
                 /* it enforces limits on a payload with normal priority */

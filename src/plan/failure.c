@@ -87,12 +87,21 @@ static const struct failure_row rows[] = {
           "network at all." },
         { STEP_ROUTED, EOPNOTSUPP, ERROR_EGRESS_UNENFORCEABLE, "no_veth",
           "this kernel has no veth devices, which metadata.carrel.egress.routed needs",
-          "Load the module veth, or leave `routed` out: a server inside then shares its ports with "
-          "network.egress." },
+          "Load the module veth, or leave `routed` (carrel gate: --routed) out: a server inside "
+          "then "
+          "shares its ports with network.egress." },
         { STEP_ROUTED, 0, ERROR_EGRESS_UNENFORCEABLE, "routed",
           "the second network namespace of metadata.carrel.egress.routed cannot be made here",
-          "Run `carrel doctor`: it tries it. Without `routed` a server inside shares its ports "
-          "with network.egress." },
+          "Run `carrel doctor`: it tries it. Without `routed` (carrel gate: --routed) a server "
+          "inside "
+          "shares its ports with network.egress." },
+        { STEP_NET_CAPS, EPERM, ERROR_CAPABILITY_UNAVAILABLE, "capabilities",
+          "the program could leave the network namespace",
+          "Root needs CAP_SETPCAP to drop what leads back out of it: run this as an ordinary user, "
+          "or use `carrel run`." },
+        { STEP_BYPASSES, 0, ERROR_CAPABILITY_UNAVAILABLE, "seccomp",
+          "system call filters cannot be installed here",
+          "`carrel doctor` names what is in the way." },
         { STEP_FILTER, 0, ERROR_CAPABILITY_UNAVAILABLE, "seccomp",
           "system call filters cannot be installed here",
           "`carrel doctor` names what is in the way." },

@@ -48,6 +48,16 @@ int plan_build(struct arena *arena, const struct spec *spec, const struct host_f
                struct findings *findings, struct error *e);
 
 /*
+ * The plan of `carrel gate`: only the wall of network.egress, around a program that keeps its file
+ * system, identity, session and environment. Reads egress, egress_caps and wall of the spec, and of
+ * the request its id and the caller's ids (outside_uid 0: no user namespace). Errors:
+ * ERROR_EGRESS_UNENFORCEABLE (too many ports), ERROR_NO_MEMORY. Pure.
+ */
+int plan_build_net_only(struct arena *arena, const struct spec *spec,
+                        const struct plan_request *request, const struct plan **ret,
+                        struct error *e);
+
+/*
  * The number of processes and threads that a sandbox may have at once: limits.pids, or what follows
  * from memory if it is not written; SPEC_UNSET: no limit.
  */

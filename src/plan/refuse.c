@@ -79,13 +79,37 @@ check_dns(const struct spec *spec, struct error *e)
         return 0;
 }
 
-static int
-check_egress(const struct spec *spec, const struct host_facts *facts, struct error *e)
+int
+plan_refuse_ports(const struct spec *spec, struct error *e)
 {
         char path[EGRESS_PATH_ROOM];
         uint16_t ports[PLAN_WALL_PORTS];
         size_t at;
 
+        if (spec->wall.is_routed && plan_wall_stock(spec, &at) > WALL_STOCK_MAX) {
+                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path),
+                              "too_many_ports",
+                              "network.egress names more than %d ports from 1024 on, and a routed "
+                              "wall holds no more",
+                              WALL_STOCK_MAX);
+                error_hint(e,
+                           "Names may share a port; or leave metadata.carrel.egress.routed out.");
+                return place(e, &spec->egress[at]);
+        }
+        if (plan_wall_ports(spec, ports, &at) <= PLAN_WALL_PORTS)
+                return 0;
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path),
+                      "too_many_ports",
+                      "network.egress lists more than %d ports below 1024 (80 and 443 not "
+                      "counted), which is the maximum",
+                      PLAN_WALL_PORTS);
+        error_hint(e, "Ports from 1024 on are not counted.");
+        return place(e, &spec->egress[at]);
+}
+
+static int
+check_egress(const struct spec *spec, const struct host_facts *facts, struct error *e)
+{
         if (spec->egress_count == 0 && !spec->wall.is_routed)
                 return 0;
         if (!facts->has_wall && spec->egress_count == 0) {
@@ -105,25 +129,7 @@ check_egress(const struct spec *spec, const struct host_facts *facts, struct err
                               "then there is no network at all.");
                 return place(e, &spec->egress[0]);
         }
-        if (spec->wall.is_routed && plan_wall_stock(spec, &at) > WALL_STOCK_MAX) {
-                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path),
-                              "too_many_ports",
-                              "network.egress names more than %d ports from 1024 on, and a routed "
-                              "wall holds no more",
-                              WALL_STOCK_MAX);
-                error_hint(e,
-                           "Names may share a port; or leave metadata.carrel.egress.routed out.");
-                return place(e, &spec->egress[at]);
-        }
-        if (plan_wall_ports(spec, ports, &at) <= PLAN_WALL_PORTS)
-                return check_dns(spec, e);
-        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path),
-                      "too_many_ports",
-                      "network.egress lists more than %d ports below 1024 (80 and 443 not "
-                      "counted), which is the maximum",
-                      PLAN_WALL_PORTS);
-        error_hint(e, "Ports from 1024 on are not counted.");
-        return place(e, &spec->egress[at]);
+        return plan_refuse_ports(spec, e) < 0 ? -1 : check_dns(spec, e);
 }
 
 /* Is `dir` the mount point or beneath it? */

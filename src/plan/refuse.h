@@ -19,4 +19,7 @@
 int plan_refuse(const struct spec *spec, const struct host_facts *facts,
                 const struct plan_request *request, struct error *e);
 
+/* The part about ports: "too_many_ports". */
+int plan_refuse_ports(const struct spec *spec, struct error *e);
+
 #endif

@@ -205,6 +205,20 @@ resize(const struct session *s)
                 (void)ioctl(s->in.to, TIOCSWINSZ, &size);
 }
 
+/* The command has the caller's terminal itself. */
+static void
+hear_signal(struct session *s, const struct signalfd_siginfo *info)
+{
+        struct wire_exec_number number = { SESSION_EXEC, (int32_t)info->ssi_signo };
+        const struct run_wall_options *changed =
+                info->ssi_signo == SIGUSR1 ? s->o->changed(s->o->data, info) : NULL;
+
+        if (changed)
+                run_wall_change(s->wall, changed);
+        if (info->ssi_signo == SIGTERM || info->ssi_signo == SIGHUP)
+                session_say(s, WIRE_BOX_SIGNAL, &number, sizeof number);
+}
+
 void
 session_hear_signals(struct session *s)
 {
@@ -213,6 +227,10 @@ session_hear_signals(struct session *s)
         while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
                 struct wire_exec_number number = { SESSION_EXEC, (int32_t)info.ssi_signo };
 
+                if (session_is_net_only(s)) {
+                        hear_signal(s, &info);
+                        continue;
+                }
                 if (info.ssi_signo == SIGTSTP) {
                         stand_still(s);
                         continue;

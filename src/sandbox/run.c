@@ -145,14 +145,16 @@ one_turn(struct session *s)
 }
 
 static int
-open_signals(sigset_t *ret_before)
+open_signals(bool is_net_only, sigset_t *ret_before)
 {
+        /* a command without a sandbox needs only the first ones: it has the same terminal */
         static const int forwarded[] = { SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
                                          SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP };
+        const size_t count = is_net_only ? 5 : sizeof forwarded / sizeof *forwarded;
         sigset_t set;
 
         (void)sigemptyset(&set);
-        for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
+        for (size_t i = 0; i < count; i++)
                 (void)sigaddset(&set, forwarded[i]);
         (void)sigprocmask(SIG_BLOCK, &set, ret_before);
         return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -180,6 +182,7 @@ collect(struct session *s, struct run_result *ret)
         ret->kept = s->kept;
         ret->kept_count = s->kept_count;
         s->kept = NULL;
+        ret->has_no_gate = run_wall_is_down(s->wall);
         ret->denials = run_wall_denials(s->wall, &ret->denial_count, &ret->denied_more);
         s->out.captured = s->err.captured = NULL;
 }
@@ -224,9 +227,10 @@ sandbox_run(const struct run_options *options, struct run_result *ret, struct er
         sigset_t before;
         int result;
 
-        (void)sigaction(SIGPIPE, &ignore, &pipe_before);
         session_init(&s, options);
-        s.signals = open_signals(&before);
+        /* a command of the same session inherits it, and no stream passes through this process */
+        (void)sigaction(SIGPIPE, session_is_net_only(&s) ? NULL : &ignore, &pipe_before);
+        s.signals = open_signals(session_is_net_only(&s), &before);
         result = s.signals < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, errno, "listening for signals")
                                : session_start(&s, e);
         if (result == 0) {

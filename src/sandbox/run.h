@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/signalfd.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -28,6 +29,9 @@ struct run_wall_options {
         /* the host's; empty: the resolvers of resolv.conf, and no private network */
         struct spec_names resolvers, networks;
         struct wire_gate_caps caps;
+        /* Called if the gate rejects a changed list (struct run_options, `changed`): that of before
+         * stays. */
+        void (*rejected)(int sys);
         /* Starts a gate: gives its control socket (owned by the caller, non-blocking) and its
          * process. Called again when the gate ends. */
         int (*start)(int *ret_control, pid_t *ret_pid, struct error *e);
@@ -39,8 +43,13 @@ struct run_options {
         int (*start)(int *ret_socket, pid_t *ret_pid, struct error *e);
         const struct plan *plan;
         const struct sources *sources; /* the plan's, borrowed; NULL: none */
-        /* what is executed; with WIRE_EXEC_TTY at a pseudo-terminal inside, and `in` is the
-         * caller's terminal. Its size and limits are added */
+        /*
+         * What is executed; with WIRE_EXEC_TTY at a pseudo-terminal inside, and `in` is the
+         * caller's terminal. Its size and limits are added. With WIRE_EXEC_AS_CALLER the plan is
+         * plan_build_net_only(): the command gets in, out and err themselves, and stays in the
+         * caller's session, process group and directory. SIGTERM and SIGHUP are forwarded; a
+         * terminal sends SIGINT and SIGQUIT to the command too.
+         */
         struct wire_command command;
         bool captures;    /* keep output for the result instead of passing it on */
         bool escapes;     /* show control bytes as text if `out` or `err` is a terminal */
@@ -52,6 +61,12 @@ struct run_options {
         uint32_t switched_off; /* enum plan_switch; 0 in the shipped program */
         /* NULL: the list is empty, and no destination can be reached */
         const struct run_wall_options *wall;
+        /*
+         * WIRE_EXEC_AS_CALLER: SIGUSR1 arrived from this process. Returns the new list, borrowed as
+         * `wall` is, or NULL: nothing changes.
+         */
+        const struct run_wall_options *(*changed)(void *data, const struct signalfd_siginfo *by);
+        void *data; /* of changed() */
         /* Called once, at the first refused connection. NULL: refusals are only in the result. */
         void (*refused)(const struct wire_wall_denied *first);
 };
@@ -81,6 +96,7 @@ struct run_result {
         struct refusal *denials;
         size_t denial_count;
         uint64_t denied_more; /* refused requests that are not listed in `denials` */
+        bool has_no_gate;     /* at the end there was no gate, though there was a wall */
 };
 
 enum { RUN_CAPTURE_MAX = 1 << 20 };

@@ -19,7 +19,7 @@ session_after(uint64_t start, uint64_t span)
 bool
 session_is_in_background(const struct session *s)
 {
-        pid_t group = s->o->in < 0 ? -1 : tcgetpgrp(s->o->in);
+        pid_t group = s->o->in < 0 || session_is_net_only(s) ? -1 : tcgetpgrp(s->o->in);
 
         return group > 0 && group != getpgrp();
 }

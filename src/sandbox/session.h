@@ -46,6 +46,13 @@ session_has_terminal(const struct session *s)
         return (s->o->command.head.flags & WIRE_EXEC_TTY) != 0;
 }
 
+/* Does the command keep all of its caller but the network? */
+static inline bool
+session_is_net_only(const struct session *s)
+{
+        return (s->o->command.head.flags & WIRE_EXEC_AS_CALLER) != 0;
+}
+
 /* Is standard input our terminal, and is another job in the foreground there? */
 bool session_is_in_background(const struct session *s);
 

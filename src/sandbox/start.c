@@ -122,6 +122,8 @@ send_begin(struct session *s, struct error *e)
         size_t len;
         int result;
 
+        if (session_is_net_only(s))
+                begin.flags |= BOX_BEGIN_NET_ONLY;
         (void)memccpy(begin.id, s->o->plan->id, '\0', sizeof begin.id - 1);
         len = begin_write(begin, s->o->plan, sources, body, e);
         if (len == 0)
@@ -137,19 +139,23 @@ int
 session_start(struct session *s, struct error *e)
 {
         int pipes[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+        const int *own = (const int[]){ s->o->in, s->o->out, s->o->err };
+        bool has_pipes = !session_has_terminal(s) && !session_is_net_only(s);
         int result;
 
         if (check_command(&s->o->command, e) < 0 || run_wall_new(&s->wall, s->o->wall, e) < 0)
                 return -1;
-        result = session_has_terminal(s) ? 0 : open_pipes(pipes, e);
+        result = has_pipes ? open_pipes(pipes, e) : 0;
         if (result == 0)
                 result = s->o->start(&s->box, &s->maker, e);
         s->wall->box = s->box;
         if (result == 0)
                 result = send_begin(s, e);
         if (result == 0) /* it waits in the socket, so that the box never waits for it */
-                result = send_exec(s, (const int[]){ pipes[0][0], pipes[1][1], pipes[2][1] }, e);
-        if (result == 0 && !session_has_terminal(s))
+                result = send_exec(
+                        s, has_pipes ? (const int[]){ pipes[0][0], pipes[1][1], pipes[2][1] } : own,
+                        e);
+        if (result == 0 && has_pipes)
                 open_streams(s, pipes);
         close_pipes(pipes);
         return result;

@@ -31,6 +31,7 @@ let_gate_go(struct run_wall *w)
         if (w->gate >= 0)
                 (void)close(w->gate);
         w->gate = -1;
+        w->is_served = false;
         if (w->pid > 0) {
                 (void)kill(w->pid, SIGKILL);
                 while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
@@ -93,7 +94,10 @@ run_wall_new(struct run_wall **ret, const struct run_wall_options *options, stru
                 return fail(e, ERROR_NO_MEMORY, "no memory for the wall");
         w->o = options;
         w->box = w->gate = -1;
-        refusals_init(&w->refusals, NUMBER_REFUSALS_LISTED, NUMBER_REFUSALS_HELD);
+        w->before = options;
+        w->generation = 1;
+        /* the box decides how many it lists */
+        refusals_init(&w->refusals, NUMBER_REFUSALS_HELD, NUMBER_REFUSALS_HELD);
         *ret = w;
         w->due = UINT64_MAX;
         return options ? start_gate(w, e) : 0;
@@ -101,22 +105,51 @@ run_wall_new(struct run_wall **ret, const struct run_wall_options *options, stru
 
 /* -- messages ---------------------------------------------------------------------------------- */
 
-/* Sends the list and the sockets to the gate. */
+/* Sends the list to the gate: a change, or with the sockets of the message. */
 static int
-send_wall(struct run_wall *w, const struct wire_message *m, const struct wire_box_walled *walled,
-          const struct wall_listener *listeners)
+send_list(struct run_wall *w, uint16_t kind, const struct wire_message *m,
+          const struct wall_listener *listeners, size_t count)
 {
         const struct run_wall_options *o = w->o;
         _Alignas(8) static char body[GATE_POLICY_MAX];
-        struct wire_gate_policy head = { .wall = WALL_NUMBER, .generation = 1, .caps = o->caps };
+        struct wire_gate_policy head = { .wall = WALL_NUMBER,
+                                         .generation = w->generation,
+                                         .caps = o->caps };
         size_t len;
 
         memcpy(head.id, o->id, strnlen(o->id, sizeof head.id - 1));
         len = wire_gate_policy(body, sizeof body, &head, o->allow.items, o->allow.count,
-                               o->private_names.items, o->private_names.count, listeners,
-                               walled->listeners);
+                               o->private_names.items, o->private_names.count, listeners, count);
         return len == 0 ? -E2BIG
-                        : wire_send_in_time(w->gate, WIRE_GATE_ADD, body, len, m->fds, m->fd_count);
+                        : wire_send_in_time(w->gate, kind, body, len, m ? m->fds : NULL,
+                                            m ? m->fd_count : 0);
+}
+
+static void
+reject(struct run_wall *w, int sys)
+{
+        w->o = w->before;
+        w->o->rejected(sys);
+}
+
+void
+run_wall_change(struct run_wall *w, const struct run_wall_options *options)
+{
+        int result;
+
+        w->o = options;
+        w->generation++;
+        if (w->gate < 0) /* the next one gets it */
+                return;
+        result = send_list(w, WIRE_GATE_SET, NULL, NULL, 0);
+        if (result == -E2BIG)
+                reject(w, E2BIG);
+}
+
+bool
+run_wall_is_down(const struct run_wall *w)
+{
+        return w && w->o && w->is_there && w->is_down;
 }
 
 static int
@@ -133,7 +166,7 @@ hear_walled(struct run_wall *w, const struct wire_message *m, const void *body, 
         if (m->len != sizeof *walled + walled->listeners * sizeof(struct wall_listener) ||
             m->fd_count != (size_t)1 + WALL_FIXED + walled->listeners)
                 return fail(e, ERROR_PROTOCOL, "the box of the sandbox sent a malformed wall");
-        if (send_wall(w, m, walled, (const void *)(walled + 1)) < 0)
+        if (send_list(w, WIRE_GATE_ADD, m, (const void *)(walled + 1), walled->listeners) < 0)
                 let_gate_go(w);
         return 0;
 }
@@ -181,8 +214,17 @@ hear_control(struct run_wall *w, struct error *e)
         wire_message_close(&m);
         if (m.kind == WIRE_GATE_DROPPED)
                 return 1;
-        if (m.kind != WIRE_GATE_ADDED || m.len != sizeof *added || added->sys == 0)
+        if (m.kind != WIRE_GATE_ADDED || m.len != sizeof *added)
                 return 0;
+        if (added->sys == 0) {
+                w->before = w->o;
+                w->is_served = true;
+                return 0;
+        }
+        if (w->before != w->o) {
+                reject(w, added->sys);
+                return w->is_served ? 0 : 1; /* another gate gets the list of before */
+        }
         (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "gate",
                       "the gate does not take network.egress: %s", strerror(added->sys));
         return -1;
@@ -223,6 +265,7 @@ run_wall_end(struct run_wall *w)
 
         if (w->gate >= 0)
                 (void)wire_send(w->gate, WIRE_GATE_DROP, &number, sizeof number, NULL, 0);
+        w->is_down = w->gate < 0;
         w->is_over = true;
         w->due = UINT64_MAX;
 }

@@ -21,7 +21,11 @@ struct run_wall {
         pid_t pid;
         uint64_t due; /* when to start the next gate, UINT64_MAX: not scheduled */
         unsigned starts;
-        bool is_there;            /* the box has the wall */
+        uint32_t generation;                   /* of the list */
+        const struct run_wall_options *before; /* the list that the gate last accepted */
+        bool is_there;                         /* the box has the wall */
+        bool is_served;                        /* by the gate that runs now */
+        bool is_down;                          /* at the end there was no gate */
         bool is_over;             /* no process is inside any more: no other gate starts */
         struct refusals refusals; /* as the box counts them */
 };
@@ -46,6 +50,16 @@ int run_wall_hear_gate(struct run_wall *w, const struct pollfd *fd, struct error
 
 /* Starts a gate if one is due. Returns the milliseconds until then, UINT64_MAX if none is due. */
 uint64_t run_wall_look(struct run_wall *w);
+
+/*
+ * Another list applies from now on; connections that it does not allow are reset. Everything but
+ * allow and private_names must be as before. If the gate rejects it, the list of before stays, and
+ * options->rejected is called.
+ */
+void run_wall_change(struct run_wall *w, const struct run_wall_options *options);
+
+/* There is a wall, and no gate serves it. */
+bool run_wall_is_down(const struct run_wall *w);
 
 /* No process is inside any more: the gate reports its last refusals to the box. */
 void run_wall_end(struct run_wall *w);

@@ -64,7 +64,12 @@ struct wire_box_begin {
  * may be asked. WIRE_BOX_FINISHED comes when every process has ended and everything is undone, and
  * counts all of them; then the last refusals; then WIRE_BOX_GONE.
  */
-enum box_begin_flag { BOX_BEGIN_ONE = 1u << 0 };
+enum box_begin_flag {
+        BOX_BEGIN_ONE = 1u << 0,
+        BOX_BEGIN_NET_ONLY = 1u << 1 /* with ONE, for `carrel gate`: the plan makes a network
+                                        namespace alone, and the command stays in the session and
+                                        process group of the keeper */
+};
 
 /* WIRE_BOX_HELLO */
 struct wire_box_hello {

@@ -7,7 +7,7 @@
  *
  * Both are SOCK_SEQPACKET. The box owns the wall's sockets, its names and its listeners; a new gate
  * receives all of them, so that an address that was answered earlier still belongs to the same
- * name. In `carrel run` and `carrel gate` one process is keeper and box to its gate.
+ * name. `carrel run` and `carrel gate` are the keepers of their boxes and gates.
  *
  *     box --WALL (sockets, from pid 1)--> kept --WIRE_BOX_WALL asked by a keeper--> WIRE_BOX_WALLED
  * {sockets, gate's end of a new link} keeper --WIRE_GATE_ADD {policy; link, sockets}--> gate

@@ -205,6 +205,11 @@ enum wire_exec_flag {
                 1u << 4 /* the last descriptor is a cgroup.procs: the command joins by writing 0 */,
         WIRE_EXEC_TREE =
                 1u << 5 /* no group: the guest must be able to kill the tree (WIRE_KILL_TREE) */
+        ,
+        WIRE_EXEC_AS_CALLER =
+                1u
+                << 6 /* keeps what the guest has of its caller: session, process group, directory,
+                        limits, umask, ignored signals; a signal goes to its pid alone */
 };
 enum wire_reset_flag { WIRE_RESET_SIGNALS = 1u << 0, WIRE_RESET_FDS = 1u << 1 };
 
