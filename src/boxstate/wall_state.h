@@ -2,7 +2,7 @@
  * boxstate/wall_state.h - what of a wall outlives its gate: sockets, names, listeners, and what was
  * refused.
  *
- * Kept by the box of a daemon's sandbox, and by `carrel run` and `carrel gate` themselves. A gate
+ * Kept by the box. A gate
  * can be killed at any moment: what goes to the wall waits in the queues of the sockets held here,
  * and a new gate receives everything again. Needs nothing but libc; answers negative errno values.
  *

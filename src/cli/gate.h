@@ -4,32 +4,19 @@
 #ifndef CARREL_CLI_GATE_H
 #define CARREL_CLI_GATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/error.h"
-#include "spec/egress.h"
+#include "plan/plan.h"
+#include "policy/host_rules.h"
+#include "sandbox/run.h"
 #include "spec/spec.h"
-#include "wire/gate.h"
 
 /* -- the list (gate_list.c) -------------------------------------------------------------------- */
 
-struct gate_texts {
-        const char **items;
-        size_t count;
-};
-
 struct gate_list {
         const char *file;
-        struct gate_texts allow, private_names; /* as in network.egress */
-        struct spec_egress *entries;            /* the same, parsed */
-        const struct spec_egress *private_entries;
-        struct gate_texts resolvers, networks; /* the host's */
-        struct wire_gate_caps caps;
-        struct spec_egress_caps caps_max; /* the host's */
-        bool is_routed;                   /* the command may use every port (wall/wall.h) */
+        struct spec spec;        /* egress, egress_caps and wall; nothing else is set */
+        struct host_rules rules; /* the host's; resolvers and networks may be replaced */
 };
 
 /*
@@ -44,50 +31,21 @@ int gate_list_read(struct arena *arena, const char *file, const char *host_file,
 
 /* -- the run (gate_run.c) ---------------------------------------------------------------------- */
 
-enum { GATE_DENIALS_MAX = 256 };
-
-struct gate_denial {
-        uint32_t reason;
-        uint64_t count, cgroup;
-        uint16_t port;
-        char host[256], other[256], address[64];
-};
-
-struct gate_report {
-        struct gate_denial denials[GATE_DENIALS_MAX];
-        size_t count;
-        uint64_t left_out;
-        int status;
-        bool is_broken; /* the gate could not be kept running */
-};
-
 /* Reads the list again after SIGUSR1; `data` is passed to read(). -1: the old list stays. */
 struct gate_again {
         int (*read)(void *data, struct gate_list *ret, struct error *e);
         void *data;
 };
 
+/* The steps for the calling user, in `arena`. Errors: those of plan_build_net_only(). */
+int gate_plan(struct arena *arena, const struct gate_list *list, const struct plan **ret,
+              struct error *e);
+
 /*
- * Runs `argv` behind the wall. Returns 0 with its exit status in *ret; -1 if it did not start.
- * Errors: ERROR_CAPABILITY_UNAVAILABLE, ERROR_BACKEND_FAILED, ERROR_COMMAND_NOT_FOUND, ...
+ * Runs `argv` with this plan, on the caller's own standard streams. Returns 0 with how it ended and
+ * what was refused (run_result_fini()); -1 if it did not start. Errors: those of sandbox_run().
  */
-int gate_run(const struct gate_list *list, const struct gate_again *again, char **argv,
-             struct gate_report *ret, struct error *e);
-
-/* -- its parts (gate_inside.c) ----------------------------------------------------------------- */
-
-/* The process in the new namespaces that creates the wall, and listeners on request. */
-struct gate_inside {
-        int pid, link /* WIRE_WALL_LISTEN */, user,
-                net /* its namespaces; user -1 if none was created */;
-        int sockets[WALL_SOCKETS_MAX];
-        size_t socket_count; /* without the stock, which that process keeps */
-};
-
-/* Errors: ERROR_CAPABILITY_UNAVAILABLE, ERROR_BACKEND_FAILED. */
-int gate_inside_start(const struct wall_wanted *wanted, struct gate_inside *ret, struct error *e);
-
-/* In a child: enters the namespaces. Returns 0 or -errno. */
-int gate_inside_enter(const struct gate_inside *inside);
+int gate_run(struct arena *arena, const struct gate_list *list, const struct plan *plan,
+             const struct gate_again *again, char **argv, struct run_result *ret, struct error *e);
 
 #endif

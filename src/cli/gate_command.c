@@ -9,15 +9,16 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "boxstate/wall_state.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/gate.h"
 #include "cli/ladder.h"
+#include "cli/maker.h"
 #include "cli/options.h"
 #include "egress/address.h"
 #include "egress/admit.h"
 #include "policy/host_rules.h"
-#include "sandbox/caps.h"
 #include "text/json.h"
 
 enum { GATE_ARENA_MAX = 64 << 20, RULES_MAX = 8 << 20, TEXT_MAX = 900 };
@@ -26,7 +27,7 @@ struct asked {
         const char *policy, *host_file;
         uint64_t connections, bytes_out, bytes_in, bandwidth; /* 0: no bound of its own */
         struct option_list resolvers, networks;
-        bool is_json, is_routed;
+        bool is_json, is_routed, is_plan;
         const char *read; /* the file that is being read, for errors */
         struct arena *arena;
 };
@@ -66,48 +67,32 @@ check_resolvers(const struct asked *a, struct error *e)
 
 /* The destinations of the command line, beside the host's. */
 static int
-add_networks(struct arena *arena, const struct asked *a, struct gate_list *list, struct error *e)
+add_networks(struct arena *arena, const struct asked *a, struct spec_names *networks,
+             struct error *e)
 {
-        const struct gate_texts host = list->networks;
-        const char **items = arena_array(arena, const char *, host.count + a->networks.count + 1);
+        const char **items =
+                arena_array(arena, const char *, networks->count + a->networks.count + 1);
+        size_t count = 0;
 
         if (!items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the networks");
-        for (size_t i = 0; i < host.count; i++)
-                items[i] = host.items[i];
+        for (size_t i = 0; i < networks->count; i++)
+                items[count++] = networks->items[i];
         for (size_t i = 0; i < a->networks.count; i++)
-                items[host.count + i] = a->networks.items[i];
-        list->networks = (struct gate_texts){ items, host.count + a->networks.count };
+                items[count++] = a->networks.items[i];
+        *networks = (struct spec_names){ items, count };
         return 0;
 }
 
-/* The host's cap applies if it is smaller. */
-static void
-narrow_caps(struct wire_gate_caps *caps, const struct spec_egress_caps *most)
+static uint64_t
+or_unset(uint64_t value)
 {
-        struct spec_egress_caps asked = { .connections = caps->connections,
-                                          .names = caps->names,
-                                          .bytes_out = caps->bytes_out,
-                                          .bytes_in = caps->bytes_in,
-                                          .bytes_per_second = caps->bytes_per_second };
-        uint64_t *const values[] = { &asked.connections, &asked.names, &asked.bytes_out,
-                                     &asked.bytes_in, &asked.bytes_per_second };
-
-        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-                if (*values[i] == 0)
-                        *values[i] = SPEC_UNSET;
-        egress_caps_narrow(&asked, most);
-        *caps = wall_caps(&asked);
+        return value == 0 ? SPEC_UNSET : value;
 }
 
 static int
 get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct error *e)
 {
-        struct wire_gate_caps caps = { .connections = (uint32_t)a->connections,
-                                       .bytes_out = a->bytes_out,
-                                       .bytes_in = a->bytes_in,
-                                       .bytes_per_second = a->bandwidth };
-
         if (!a->policy) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
                            "which destinations may be reached is missing: --policy FILE");
@@ -121,14 +106,20 @@ get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct err
         if (gate_list_read(arena, a->policy, a->host_file, ret, &a->read, e) < 0)
                 return -1;
         a->read = NULL;
-        ret->caps = caps;
         if (a->resolvers.count > 0)
-                ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)a->resolvers.items,
-                                                      a->resolvers.count };
-        if (add_networks(arena, a, ret, e) < 0)
+                ret->rules.resolvers =
+                        (struct spec_names){ a->resolvers.items, a->resolvers.count };
+        if (add_networks(arena, a, &ret->rules.networks, e) < 0)
                 return -1;
-        narrow_caps(&ret->caps, &ret->caps_max);
-        ret->is_routed = a->is_routed;
+        ret->spec.egress_caps =
+                (struct spec_egress_caps){ .connections = or_unset(a->connections),
+                                           .names = SPEC_UNSET,
+                                           .bytes_out = or_unset(a->bytes_out),
+                                           .bytes_in = or_unset(a->bytes_in),
+                                           .bytes_per_second = or_unset(a->bandwidth) };
+        /* the host's cap applies if it is smaller */
+        egress_caps_narrow(&ret->spec.egress_caps, &ret->rules.egress_caps);
+        ret->spec.wall.is_routed = a->is_routed;
         return 0;
 }
 
@@ -148,6 +139,7 @@ print_rule(const struct egress_policy *p, const struct gate_list *list,
            const struct admit_decision *d, size_t i, const char *asked)
 {
         const struct spec_egress *entry = &p->allow[i];
+        char text[EGRESS_TEXT_ROOM];
         uint16_t port = d->port != 0 ? d->port : entry->ports[0];
         char ports[32] = "";
 
@@ -158,7 +150,7 @@ print_rule(const struct egress_policy *p, const struct gate_list *list,
                                entry->port_count == 1 ? " on port %u" : " on ports %u and %u",
                                entry->ports[0], entry->ports[1]);
         (void)printf("%s: allowed%s by network.egress/%zu, \"%s\" (%s:%u); %s%s\n", asked, ports, i,
-                     list->allow.items[i], list->file, entry->line,
+                     egress_text(entry, text), list->file, entry->line,
                      admit_needs_look(p, &d->host, port) ? "its TLS or HTTP must be for this name"
                                                          : "any protocol passes",
                      admit_may_be_private(p, &d->host, port) ? "; its addresses may be private ones"
@@ -189,14 +181,15 @@ static void
 print_explained(const struct egress_policy *p, const struct gate_list *list,
                 const struct admit_decision *d, const char *asked, bool is_json)
 {
-        char text[TEXT_MAX] = "";
+        char text[TEXT_MAX] = "", rule[EGRESS_TEXT_ROOM];
+        const struct spec_egress *decides = d->entry >= 0 ? &p->allow[d->entry] : NULL;
         struct json_writer w;
 
         if (d->denial != DENIAL_NONE)
                 write_refusal(d->denial, d->host.text[0] != '\0' ? d->host.text : asked, d->port,
                               "", list->file, text);
         if (!is_json && d->denial == DENIAL_NONE) {
-                for (size_t i = 0; i < list->allow.count; i++)
+                for (size_t i = 0; i < p->allow_count; i++)
                         print_rule(p, list, d, i, asked);
                 return;
         }
@@ -213,13 +206,13 @@ print_explained(const struct egress_policy *p, const struct gate_list *list,
         json_member_text(&w, "code", d->denial == DENIAL_NONE ? NULL : denial_name(d->denial));
         json_member_text(&w, "message", d->denial == DENIAL_NONE ? NULL : text);
         json_member_int(&w, "entry", d->entry);
-        json_member_text(&w, "rule", d->entry >= 0 ? list->allow.items[d->entry] : NULL);
-        json_member_int(&w, "line", d->entry >= 0 ? (int64_t)list->entries[d->entry].line : 0);
+        json_member_text(&w, "rule", decides ? egress_text(decides, rule) : NULL);
+        json_member_int(&w, "line", decides ? (int64_t)decides->line : 0);
         json_key(&w, "rules");
         json_open_list(&w);
-        for (size_t i = 0; i < list->allow.count; i++)
+        for (size_t i = 0; i < p->allow_count; i++)
                 if (is_rule_of(p, d, i))
-                        json_text(&w, list->allow.items[i]);
+                        json_text(&w, egress_text(&p->allow[i], rule));
         json_close_list(&w);
         json_close_map(&w);
         (void)json_print(&w, stdout);
@@ -228,10 +221,10 @@ print_explained(const struct egress_policy *p, const struct gate_list *list,
 static int
 explain(const struct gate_list *list, const char *asked, bool is_json)
 {
-        struct egress_policy policy = { .allow = list->entries,
-                                        .allow_count = list->allow.count,
-                                        .private_names = list->private_entries,
-                                        .private_count = list->private_names.count,
+        struct egress_policy policy = { .allow = list->spec.egress,
+                                        .allow_count = list->spec.egress_count,
+                                        .private_names = list->rules.private_names,
+                                        .private_count = list->rules.private_name_count,
                                         .generation = 1 };
         struct admit_decision decision = { .denial = DENIAL_FAILED, .entry = -1 };
         struct arena arena;
@@ -246,20 +239,24 @@ explain(const struct gate_list *list, const char *asked, bool is_json)
 
 /* -- what was refused -------------------------------------------------------------------------- */
 
-static const char *
-who(const struct gate_denial *d)
+/* The sentence; `address` becomes the address that was connected to, or "". */
+static void
+describe(const struct wire_wall_denied *d, const char *file, char address[WALL_STATE_ADDRESS_ROOM],
+         char text[TEXT_MAX])
 {
-        return d->host[0] != '\0' ? d->host : d->address;
+        (void)wall_state_address_text(d, address);
+        write_refusal((enum denial)d->reason, d->host[0] != '\0' ? d->host : address, d->port,
+                      d->other, file, text);
 }
 
 static void
-report_words(const struct gate_report *r, const char *file)
+report_words(const struct run_result *r, const char *file)
 {
-        for (size_t i = 0; i < r->count; i++) {
-                const struct gate_denial *d = &r->denials[i];
-                char text[TEXT_MAX];
+        for (size_t i = 0; i < r->denial_count; i++) {
+                const struct refusal *d = &r->denials[i];
+                char text[TEXT_MAX], address[WALL_STATE_ADDRESS_ROOM];
 
-                write_refusal((enum denial)d->reason, who(d), d->port, d->other, file, text);
+                describe(&d->d, file, address, text);
                 (void)fprintf(stderr, "carrel gate: refused%s", "");
                 if (d->count > 1)
                         (void)fprintf(stderr, " %llu times", (unsigned long long)d->count);
@@ -267,45 +264,47 @@ report_words(const struct gate_report *r, const char *file)
                 print_escaped(stderr, text, true);
                 (void)fputc('\n', stderr);
         }
-        if (r->left_out > 0)
+        if (r->denied_more > 0)
                 (void)fprintf(stderr, "carrel gate: refused %llu times more\n",
-                              (unsigned long long)r->left_out);
-        if (r->is_broken)
+                              (unsigned long long)r->denied_more);
+        if (r->has_no_gate)
                 (void)fputs("carrel gate: the gate could not be kept running; nothing passed from "
                             "then on\n",
                             stderr);
+        if (r->outcome.word != OUTCOME_EXITED && r->outcome.word != OUTCOME_SIGNALED)
+                (void)fputs("carrel gate: the end of the command was not seen\n", stderr);
 }
 
 static void
-report_json(const struct gate_report *r, const char *file)
+report_json(const struct run_result *r, const char *file)
 {
         struct json_writer w;
 
         json_init(&w, false);
         json_open_map(&w);
-        json_member_int(&w, "status", r->status);
-        json_member_bool(&w, "gate_failed", r->is_broken);
+        json_member_int(&w, "status", outcome_status(&r->outcome));
+        json_member_bool(&w, "gate_failed", r->has_no_gate);
         json_key(&w, "denials");
         json_open_list(&w);
-        for (size_t i = 0; i < r->count; i++) {
-                const struct gate_denial *d = &r->denials[i];
-                char text[TEXT_MAX];
+        for (size_t i = 0; i < r->denial_count; i++) {
+                const struct wire_wall_denied *d = &r->denials[i].d;
+                char text[TEXT_MAX], address[WALL_STATE_ADDRESS_ROOM];
 
-                write_refusal((enum denial)d->reason, who(d), d->port, d->other, file, text);
+                describe(d, file, address, text);
                 json_open_map(&w);
                 json_member_text(&w, "code", denial_name((enum denial)d->reason));
                 json_member_text(&w, "host", d->host[0] != '\0' ? d->host : NULL);
                 json_member_int(&w, "port", d->port);
-                json_member_text(&w, "address", d->address[0] != '\0' ? d->address : NULL);
+                json_member_text(&w, "address", address[0] != '\0' ? address : NULL);
                 json_member_text(&w, "other", d->other[0] != '\0' ? d->other : NULL);
                 json_member_int(&w, "cgroup", (int64_t)d->cgroup);
                 json_key(&w, "count");
-                json_uint(&w, d->count);
+                json_uint(&w, r->denials[i].count);
                 json_member_text(&w, "message", text);
                 json_close_map(&w);
         }
         json_close_list(&w);
-        json_member_int(&w, "left_out", (int64_t)r->left_out);
+        json_member_int(&w, "left_out", (int64_t)r->denied_more);
         json_close_map(&w);
         (void)json_print(&w, stderr);
 }
@@ -332,6 +331,24 @@ check_streams(struct error *e)
                               "COMMAND | ...");
                 return -1;
         }
+        return 0;
+}
+
+static int
+print_plan(struct arena *arena, const struct plan *plan, bool is_json)
+{
+        struct json_writer out;
+        const char *text;
+
+        if (is_json) {
+                json_init(&out, true);
+                plan_write_json(&out, plan);
+                return json_print(&out, stdout);
+        }
+        text = plan_text(arena, plan);
+        if (!text)
+                return 125;
+        print_escaped(stdout, text, true);
         return 0;
 }
 
@@ -363,6 +380,8 @@ static const struct option options[] = {
         OPTION_FLAG(struct asked, is_routed, "--routed",
                     "keep every port free for the command: the filter listens in a second "
                     "namespace"),
+        OPTION_FLAG(struct asked, is_plan, "--plan",
+                    "print each step, why it is taken and how it is undone, and run nothing"),
         OPTION_FLAG(struct asked, is_json, "--json",
                     "print refusals as one JSON object on standard error; explain: on standard "
                     "output"),
@@ -380,10 +399,12 @@ static int
 gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *e)
 {
         const struct gate_again again = { read_again, a };
-        static struct gate_report report;
-        struct gate_list list;
+        static struct gate_list list;
+        const struct plan *plan;
+        struct run_result result;
         struct words words;
         bool explains;
+        int status;
 
         if (options_read(&command_gate, argc, argv, a, &words, e) < 0)
                 return -1;
@@ -393,25 +414,34 @@ gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *
         if (explains &&
             options_read(&gate_explain, (int)words.rest_count, words.rest, a, &words, e) < 0)
                 return -1;
-        if (explains ? words.count == 0 : words.rest_count == 0) {
+        if (explains ? words.count == 0 : words.rest_count == 0 && !a->is_plan) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
                            explains ? "explain needs a host name: HOST or HOST:PORT"
                                     : "there is no command to run");
                 error_hint(e, "`carrel help gate` shows how it is used.");
                 return -1;
         }
+        /* the maker starts while the list is read */
+        if (!explains && !a->is_plan &&
+            (check_streams(e) < 0 || ladder_descriptors(e) < 0 || maker_prepare(e) < 0))
+                return -1;
         if (get_list(arena, a, &list, e) < 0)
                 return -1;
         if (explains)
                 return explain(&list, words.items[0], a->is_json);
-        if (check_streams(e) < 0 || ladder_descriptors(e) < 0 ||
-            gate_run(&list, &again, words.rest, &report, e) < 0)
+        if (gate_plan(arena, &list, &plan, e) < 0)
+                return -1;
+        if (a->is_plan)
+                return print_plan(arena, plan, a->is_json);
+        if (gate_run(arena, &list, plan, &again, words.rest, &result, e) < 0)
                 return -1;
         if (a->is_json)
-                report_json(&report, list.file);
+                report_json(&result, list.file);
         else
-                report_words(&report, list.file);
-        return report.status;
+                report_words(&result, list.file);
+        status = outcome_status(&result.outcome);
+        run_result_fini(&result);
+        return status;
 }
 
 static int

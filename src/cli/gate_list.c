@@ -113,26 +113,31 @@ too_many(size_t count, struct error *e)
                        "%zu destinations; at most %d can be listed", count, GATE_ENTRIES_MAX);
 }
 
+struct entries {
+        struct spec_egress *items; /* GATE_ENTRIES_MAX */
+        size_t count;
+};
+
 /* Adds a host: an entry, or one of a preset's. */
 static int
 add_entry(struct arena *arena, const char *text, const struct node *n, size_t item,
-          struct gate_list *ret, struct error *e)
+          struct entries *to, struct error *e)
 {
-        struct spec_egress *entry = &ret->entries[ret->allow.count];
+        struct spec_egress *entry = &to->items[to->count];
 
-        if (ret->allow.count == GATE_ENTRIES_MAX)
-                return too_many(ret->allow.count + 1, e);
+        if (to->count == GATE_ENTRIES_MAX)
+                return too_many(to->count + 1, e);
         if (egress_read(arena, text, entry, e) < 0)
                 return -1;
         entry->line = n->line;
         entry->column = n->column;
         entry->item = item;
-        ret->allow.items[ret->allow.count++] = text;
+        to->count++;
         return 0;
 }
 
 static int
-read_entry(struct arena *arena, const struct node *n, size_t item, struct gate_list *ret,
+read_entry(struct arena *arena, const struct node *n, size_t item, struct entries *to,
            struct error *e)
 {
         const struct egress_preset *preset;
@@ -142,11 +147,11 @@ read_entry(struct arena *arena, const struct node *n, size_t item, struct gate_l
                                "each destination is a string, and this is %s",
                                node_kind_name(n->kind));
         if (!egress_preset_is(n->text))
-                return add_entry(arena, n->text, n, item, ret, e);
+                return add_entry(arena, n->text, n, item, to, e);
         if (egress_preset_find(n->text, &preset, e) < 0)
                 return -1;
         for (const char *const *host = preset->hosts; *host; host++)
-                if (add_entry(arena, *host, n, item, ret, e) < 0)
+                if (add_entry(arena, *host, n, item, to, e) < 0)
                         return -1;
         return 0;
 }
@@ -154,6 +159,7 @@ read_entry(struct arena *arena, const struct node *n, size_t item, struct gate_l
 static int
 read_entries(struct arena *arena, const struct node *list, struct gate_list *ret, struct error *e)
 {
+        struct entries to = { NULL, 0 };
         size_t count = list ? list->len : 0;
 
         if (list && list->kind == NODE_NULL)
@@ -162,30 +168,31 @@ read_entries(struct arena *arena, const struct node *list, struct gate_list *ret
                 return not_a_list(list, e);
         if (count > GATE_ENTRIES_MAX)
                 return too_many(count, e);
-        ret->allow.items = arena_array(arena, const char *, GATE_ENTRIES_MAX + 1);
-        ret->entries = arena_array(arena, struct spec_egress, GATE_ENTRIES_MAX + 1);
-        if (!ret->allow.items || !ret->entries)
+        to.items = arena_array(arena, struct spec_egress, GATE_ENTRIES_MAX + 1);
+        if (!to.items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the list");
         for (size_t i = 0; i < count; i++) {
                 const struct node *n = node_at(list, i);
 
-                if (read_entry(arena, n, i, ret, e) < 0) {
+                if (read_entry(arena, n, i, &to, e) < 0) {
                         (void)snprintf(e->path, sizeof e->path, "network/egress/%zu", i);
                         e->line = n->line;
                         e->column = n->column;
                         return -1;
                 }
         }
+        ret->spec.egress = to.items;
+        ret->spec.egress_count = to.count;
         return 0;
 }
 
 /* Does the host permit a request for this? The rule is that of a manifest. */
 static int
-ask_host(const struct host_rules *rules, const struct gate_list *list, struct error *e)
+ask_host(const struct gate_list *list, struct error *e)
 {
-        for (size_t i = 0; i < list->allow.count; i++) {
-                const struct spec_egress *entry = &list->entries[i];
-                enum host_destination judged = host_destination_judge(rules, entry);
+        for (size_t i = 0; i < list->spec.egress_count; i++) {
+                const struct spec_egress *entry = &list->spec.egress[i];
+                enum host_destination judged = host_destination_judge(&list->rules, entry);
                 char text[EGRESS_TEXT_ROOM];
 
                 if (judged == HOST_DESTINATION_PERMITTED)
@@ -198,27 +205,6 @@ ask_host(const struct host_rules *rules, const struct gate_list *list, struct er
                 return -1;
         }
         return 0;
-}
-
-/* Writes the host's private names as entries again, because the gate reads texts. */
-static int
-write_private(struct arena *arena, const struct host_rules *rules, struct gate_list *ret,
-              struct error *e)
-{
-        ret->private_entries = rules->private_names;
-        ret->private_names.items = arena_array(arena, const char *, rules->private_name_count + 1);
-        for (size_t i = 0;
-             ret->private_names.items && i < rules->private_name_count && i < GATE_ENTRIES_MAX;
-             i++) {
-                char *text = arena_alloc(arena, EGRESS_TEXT_ROOM);
-
-                if (text)
-                        ret->private_names.items[ret->private_names.count++] =
-                                egress_text(&rules->private_names[i], text);
-        }
-        return arena_is_full(arena)
-                       ? fail(e, ERROR_NO_MEMORY, "no memory for the host's private names")
-                       : 0;
 }
 
 int
@@ -237,11 +223,7 @@ gate_list_read(struct arena *arena, const char *file, const char *host_file, str
                 return -1;
         }
         *ret_about = file;
-        ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)host.rules->resolvers.items,
-                                              host.rules->resolvers.count };
-        ret->networks = (struct gate_texts){ (const char **)(uintptr_t)host.rules->networks.items,
-                                             host.rules->networks.count };
-        ret->caps_max = host.rules->egress_caps;
-        return ask_host(host.rules, ret, e) < 0 || write_private(arena, host.rules, ret, e) < 0 ? -1
-                                                                                                : 0;
+        ret->rules = *host.rules;
+        ret->spec.wall.is_given = true;
+        return ask_host(ret, e);
 }

@@ -6,9 +6,8 @@
  * both families local to this namespace. So a listener on a wildcard address accepts a connection
  * to any address, and getsockname(2) returns the requested destination. The sockets are created
  * inside and held outside: by the gate, which answers, and by the box. A connection therefore waits
- * in the queue while a gate restarts, and never finds an open path. Used by the maker and by
- * `carrel gate`. Needs only libc; returns negative errno values.
- * Source: ip(7), ipv6(7), rtnetlink(7), sock_diag(7).
+ * in the queue while a gate restarts, and never finds an open path. Used by the maker. Needs only
+ * libc; returns negative errno values. Source: ip(7), ipv6(7), rtnetlink(7), sock_diag(7).
  */
 #ifndef CARREL_WALL_WALL_H
 #define CARREL_WALL_WALL_H

@@ -315,18 +315,34 @@ tried("by the relay", lambda: "200 OK" in talk("127.0.0.1", 8080, b"x"))
 
 
 def ways_out():
-    row("the namespace is not left: no setns, no raw socket, no other family, no descriptor of ours", ["api.test"], '''
+    row("the namespace is not left: no setns, no raw socket, no other family, no descriptor or memory of ours", ["api.test"], '''
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
-def setns():
-    fd = os.open("/proc/%d/ns/net" % os.getppid(), os.O_RDONLY)
+def setns(pid):
+    fd = os.open("/proc/%d/ns/net" % pid, os.O_RDONLY)
     return libc.setns(fd, 0x40000000) == 0 and "200 OK" in talk("127.0.0.66", 80, get("evil.test"), 3)
-tried("setns", setns)
+def holds(pid):
+    """A descriptor of it that this process can open again, or take."""
+    if os.readlink("/proc/%d/fd/3" % pid): return True
+    handle = os.pidfd_open(pid); return libc.syscall(438, handle, 3, 0) >= 0
+for pid in supervisors():
+    name = open("/proc/%d/comm" % pid).read().strip() + " "
+    tried(name + "setns", setns, pid)
+    tried(name + "traced", lambda pid: libc.ptrace(0x4206, pid, 0, 0) == 0, pid)
+    tried(name + "memory", lambda pid: os.close(os.open("/proc/%d/mem" % pid, os.O_RDWR)) is None, pid)
+    tried(name + "descriptors", holds, pid)
 tried("an inherited descriptor", lambda: os.fstat(77) and os.read(77, 1) == b"k")
 ''', "host", host_code='''
 import ctypes
 r, w = os.pipe(); os.write(w, b"k"); os.dup2(r, 77)
 tried("inherited", lambda: os.read(77, 1) == b"k")
+pid = os.fork()
+if pid == 0: time.sleep(300); os._exit(0)
+tried("traced", lambda: libc.ptrace(0x4206, pid, 0, 0) == 0)
+tried("memory", lambda: os.close(os.open("/proc/%d/mem" % pid, os.O_RDWR)) is None)
+tried("descriptors", lambda: bool(os.readlink("/proc/%d/fd/0" % pid)))
+for t in attempts: t.join()
+os.kill(pid, 9)
 ''')
     gate = Gate(["api.test"])
     p = gate.start("sh", "-c", "echo runs; exec sleep 300")

@@ -6,6 +6,10 @@ import errno
 import hashlib
 import json
 import os
+import pty
+import re
+import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -367,6 +371,106 @@ print(libc.syscall(425, 1, None), ctypes.get_errno())
     check("  and the sentence says the port that is not permitted", r.status == 126 and "api.test:22 is not among" in r.out + r.err, r)
 
 
+LIMITS = """
+import json, os, resource, signal
+state = dict(line.split(":\\t", 1) for line in open("/proc/self/status") if line.startswith(("Sig", "Umask", "NoNewPrivs", "Groups")))
+state.pop("SigQ")
+print(json.dumps([state, [resource.getrlimit(i) for i in range(16)], os.nice(0), os.getcwd(), os.getpgrp(), os.getsid(0), os.getgroups(), open("/proc/self/oom_score_adj").read(),
+                  sorted(os.sched_getaffinity(0)), {k: v for k, v in os.environ.items()}, [os.readlink("/proc/self/fd/%d" % i) for i in range(3)],
+                  sorted(os.listdir("/proc/self/fd")), [os.readlink("/proc/self/ns/" + n) for n in ("mnt", "pid", "ipc", "uts", "cgroup")]]))
+"""
+
+
+def kept(g):
+    """The command is as its caller would have started it, but for the network."""
+    folder = os.path.join(g.folder, "a directory")
+    os.mkdir(folder)
+
+    def odd():
+        os.umask(0o027)
+        os.nice(3)
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (333, 4444))
+        resource.setrlimit(resource.RLIMIT_STACK, (4 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+    lines = []
+    env = dict(g.env, ODD="a\nb", EMPTY="", BIG="x" * 100000)
+    for argv in ([sys.executable, "-c", LIMITS], g.argv(sys.executable, "-c", LIMITS)):
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS, cwd=folder, preexec_fn=odd, env=env)
+        lines.append(re.sub(r"(pipe|socket):\[\d+\]", r"\1", done.stdout.decode()) or repr(done))
+    check("it keeps its caller's limits, umask, niceness, ignored signals, directory, session, streams, environment and namespaces", lines[0] == lines[1] != "", *lines)
+    with open(os.path.join(folder, "out"), "w") as out:
+        subprocess.run(g.argv("sh", "-c", "echo one; echo two"), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL, timeout=ALWAYS)
+        check("  and a file as its output is that file", out.tell() == 8)
+    r = g.run("true", env=dict(g.env, BIG="x" * 120000, BIGGER="x" * 120000))
+    check("an environment too long for a message is refused by name", r.status == 125 and "longer than" in r.out + r.err, r)
+
+
+def terminal(g):
+    """In the terminal of its caller: Ctrl-C and Ctrl-Z reach the command, and `carrel` reports its end."""
+    def start(*argv):
+        pid, master = pty.fork()
+        if pid == 0:
+            os.execvpe(argv[0], argv, g.env)
+        return pid, master
+
+    def read_until(master, word):
+        got = b""
+        while word not in got:
+            got += os.read(master, 4096)
+        return got
+    pid, master = start(*g.argv("sh", "-c", "trap 'echo heard; exit 5' INT; tty; echo up; while :; do read x </dev/tty; done"))
+    said = read_until(master, b"up\r\n")
+    os.write(master, b"\x03")
+    said += read_until(master, b"heard")
+    check("Ctrl-C reaches the command, and its own status is the end", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5 and b"/dev/pts" in said, said)
+    os.close(master)
+    ask = "print(%r, '200 OK' in talk(address('api.test'), 80, get('api.test')))"
+    command = g.argv(sys.executable, "-uc", PRELUDE + "; ".join([ask % "up", "input()", ask % "on"]))
+    pid, master = start("sh", "-mc", "%s; echo stopped; fg >/dev/null; echo over $?" % shlex.join(command))
+    said = read_until(master, b"up True")
+    os.write(master, b"\x1a")
+    said += read_until(master, b"stopped")
+    os.write(master, b"\n")
+    said += read_until(master, b"over")
+    check("Ctrl-Z stops it and `carrel`, and both go on", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0 and b"on True" in said and b"over 0" in said + read_rest(master), said)
+    os.close(master)
+
+
+def read_rest(master):
+    got = b""
+    try:
+        while more := os.read(master, 4096):
+            got += more
+    except OSError:        # the other side is closed
+        pass
+    return got
+
+
+def endings(g):
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        p = g.start("sh", "-c", "trap 'exit 9' %d; echo up; while :; do sleep 0.02; done" % number)
+        p.stdout.readline()
+        p.send_signal(number)
+        check("signal %d is passed on" % number, p.wait(ALWAYS) == 9)
+    p = g.start("sh", "-c", "trap '' TERM; echo $$; exec sleep 1000")
+    command = int(p.stdout.readline())
+    p.kill()
+    p.wait()
+    until("the command has ended", lambda: not os.path.exists("/proc/%d" % command) or "Z" in open("/proc/%d/stat" % command).read().rsplit(")", 1)[1])
+    check("when `carrel` is killed, so is its command", True)
+    r = g.python("for i in range(300): ask('n%d.test' % i)")
+    check("two hundred and fifty-six refusals are listed, and the rest is counted", (len(r.denials), r.report["left_out"]) == (256, 44), len(r.denials), r.err[-300:])
+
+
+def planned(g):
+    done = subprocess.run([g.program, "gate", *g.options, "--plan"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
+    steps = [step["step"] for step in json.loads(done.stdout)["steps"]] if done.returncode == 0 else []
+    wall = "routed" if "--routed" in g.options else "wall"
+    user = [] if os.getuid() == 0 else ["map_uid", "map_gid"]
+    check("--plan prints the steps, and runs nothing", steps == ["spawn", *user, "loopback", wall, "bypasses", "net_caps", "hide"], done)
+
+
 def not_root(g):
     """The same by an ordinary user, in a user namespace that carrel creates."""
     if os.getuid() != 0 or not os.access("/usr/bin/setpriv", os.X_OK):
@@ -379,7 +483,7 @@ def not_root(g):
     argv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, *g.argv("sh", "-c", "id -u; grep CapEff /proc/self/status; curl -sS http://api.test/user")[1:]]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
     out = done.stdout.decode()
-    if b"making a user namespace" in done.stderr:
+    if b"namespaces cannot be made here" in done.stdout + done.stderr:
         report("a user who is not root", skip="this machine gives users no namespaces")
         return
     check("a user who is not root stays who it is, gains nothing, and reaches what is listed", done.returncode == 0 and out.startswith("65534") and "0000000000000000" in out and "/user" in out,
@@ -491,7 +595,6 @@ for _ in range(600):                           # until it has seen that they are
 
 def memory():
     """Connections that send nothing, and then none."""
-    import resource
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < MANY + 6000:
         report("connections that have begun a greeting", skip="the hard limit of descriptors here is %d" % hard)
@@ -561,6 +664,10 @@ def main():
     later_refusals(g)
     explained(g)
     command(g)
+    kept(g)
+    terminal(g)
+    endings(g)
+    planned(g)
     not_root(g)
     kept_ways_out(g)
     deaths(g)
