@@ -8,18 +8,28 @@
  * output. The bare mode is the floor: a pid 1 of its own in namespaces of its own, told over a
  * socket what to start, with one pipe for the output, and nothing of Carrel in it.
  *
+ * Two more modes are the kernel's part of what the aims ask for. They do only what every supervised
+ * command needs: a supervisor between caller and pid 1, three pipes, a control group, a message
+ * when the program has started and one when it has ended. `claimed` has a broker before that, which
+ * answers an empty call first. GROUP is the cgroup.procs of a v2 group.
+ *
  *     live bare COUNT PROGRAM
- *     live rested COUNT PROGRAM                the same, each after as long a pause as pool and
- * client make live box SOCKET COUNT PROGRAM            the box's own socket: what the keeper pays
- *     live keeper SOCKET ID COUNT PROGRAM      a call, as the command line makes it
- *     live later SOCKET ID COUNT PROGRAM       the same, each after a fifth of a second in which
- * nothing happens live http SOCKET ID COUNT PROGRAM        the same over HTTP/1.1, one connection
- * kept live pool SOCKET COUNT                   create, from the pool, and `true` in it: two calls
- * of a client that is connected live client SOCKET COUNT                 the same by a process that
- * is started for it, until it has ended live flood SOCKET ID BYTES               bytes a second
- * from `head -c BYTES /dev/zero` to this process
+ *     live rested COUNT PROGRAM             after as long a pause as pool and client make
+ *     live relayed GROUP COUNT PROGRAM      with a supervisor
+ *     live claimed GROUP COUNT PROGRAM      with a supervisor and a broker, after that pause
+ *     live box SOCKET COUNT PROGRAM         the box's own socket: what the keeper pays
+ *     live keeper SOCKET ID COUNT PROGRAM   a call, as the command line makes it
+ *     live later SOCKET ID COUNT PROGRAM    the same, each after a fifth of a second of nothing
+ *     live http SOCKET ID COUNT PROGRAM     the same over HTTP/1.1, one connection kept
+ *     live pool SOCKET COUNT                create, from the pool, and `true` in it: two calls of a
+ *                                           client that is connected
+ *     live client SOCKET COUNT              the same by a process that is started for it, until it
+ *                                           has ended
+ *     live flood SOCKET ID BYTES            bytes a second from `head -c BYTES /dev/zero` to this
+ *                                           process
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -111,7 +121,7 @@ bare_guest(int control)
 }
 
 static int
-bare_begin(void)
+bare_begin(void (*serve)(int control))
 {
         int pair[2];
         long pid;
@@ -126,7 +136,7 @@ bare_begin(void)
                 broken("clone");
         if (pid == 0) {
                 (void)close(pair[0]);
-                bare_guest(pair[1]);
+                serve(pair[1]);
         }
         (void)close(pair[1]);
         return pair[0];
@@ -148,6 +158,178 @@ bare_once(int control)
         if (wire_receive(control, 1, &m, body, sizeof body) != 1)
                 broken("waiting");
         (void)close(ends[0]);
+}
+
+/* -- the kernel's part --------------------------------------------------------------------------
+ */
+
+static int group = -1;
+
+static int
+start_supervised(void *streams)
+{
+        const int *fds = streams;
+
+        if (write(group, "0", 1) != 1 || setsid() < 0)
+                _exit(126);
+        for (int i = 0; i < 3; i++)
+                (void)dup2(fds[i], i);
+        (void)execve(program[0], program, (char *[]){ NULL });
+        _exit(127);
+}
+
+/* pid 1 that also says when the program has started. */
+static _Noreturn void
+supervised_guest(int control)
+{
+        struct wire_message m;
+
+        while (wire_receive(control, 1, &m, body, sizeof body) > 0) {
+                int status = 0;
+                pid_t pid = clone(start_supervised, stack + sizeof stack,
+                                  CLONE_VM | CLONE_VFORK | SIGCHLD, m.fds);
+
+                wire_message_close(&m);
+                (void)wire_send(control, WIRE_EXEC_STARTED, NULL, 0, NULL, 0);
+                (void)waitpid(pid, &status, 0);
+                if (status != 0)
+                        broken(program[0]);
+                (void)wire_send(control, WIRE_EXEC_ENDED, NULL, 0, NULL, 0);
+        }
+        _exit(0);
+}
+
+/* The same with a child that waits in its group: after a pause the kernel takes 10 ms for joining.
+ */
+static _Noreturn void
+waiting_child(int control)
+{
+        struct wire_message m;
+
+        if (write(group, "0", 1) != 1 || setsid() < 0 ||
+            wire_receive(control, 1, &m, body, sizeof body) <= 0)
+                _exit(126);
+        for (int i = 0; i < 3; i++)
+                (void)dup2(m.fds[i], i);
+        (void)execve(program[0], program, (char *[]){ NULL });
+        _exit(127);
+}
+
+static _Noreturn void
+preforked_guest(int control)
+{
+        struct wire_message m;
+
+        for (;;) {
+                int pair[2], status = 0;
+                pid_t pid;
+
+                if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                        broken("socketpair");
+                pid = fork();
+                if (pid == 0)
+                        waiting_child(pair[1]);
+                (void)close(pair[1]);
+                if (wire_receive(control, 1, &m, body, sizeof body) <= 0)
+                        _exit(0);
+                (void)wire_send(pair[0], WIRE_EXEC, NULL, 0, m.fds, 3);
+                wire_message_close(&m);
+                (void)!read(pair[0], &status, 1); /* its end closes as the program starts */
+                (void)wire_send(control, WIRE_EXEC_STARTED, NULL, 0, NULL, 0);
+                (void)waitpid(pid, &status, 0);
+                if (status != 0)
+                        broken(program[0]);
+                (void)wire_send(control, WIRE_EXEC_ENDED, NULL, 0, NULL, 0);
+                (void)close(pair[0]);
+        }
+}
+
+/* Makes the streams, and passes on to the caller's socket what pid 1 says. */
+static _Noreturn void
+supervise(int control, int guest)
+{
+        struct wire_message order, m;
+
+        while (wire_receive(control, 1, &order, body, sizeof body) > 0) {
+                int in[2], out[2], err[2];
+
+                if (pipe(in) < 0 || pipe(out) < 0 || pipe(err) < 0 ||
+                    wire_send(guest, WIRE_EXEC, NULL, 0, (int[]){ in[0], out[1], err[1] }, 3) < 0)
+                        broken("a supervisor");
+                for (int said = 0; said < 2 && wire_receive(guest, 1, &m, body, sizeof body) > 0;
+                     said++)
+                        (void)wire_send(order.fds[0], m.kind, NULL, 0, NULL, 0);
+                for (int i = 0; i < 2; i++)
+                        (void)(close(in[i]) | close(out[i]) | close(err[i]));
+                wire_message_close(&order);
+        }
+        _exit(0);
+}
+
+/* Answers an empty call, and passes on one with a descriptor. */
+static _Noreturn void
+broker(int control, int supervisor)
+{
+        struct wire_message m;
+
+        while (wire_receive(control, 1, &m, body, sizeof body) > 0) {
+                if (m.fd_count == 0)
+                        (void)wire_send(control, m.kind, NULL, 0, NULL, 0);
+                else
+                        (void)wire_send(supervisor, m.kind, NULL, 0, m.fds, 1);
+                wire_message_close(&m);
+        }
+        _exit(0);
+}
+
+/* A process that serves the other end of the socket it returns. */
+static int
+begin_with(void (*serve)(int control, int next), int next)
+{
+        int pair[2];
+        pid_t pid;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || (pid = fork()) < 0)
+                broken("a process");
+        if (pid == 0) {
+                (void)close(pair[0]);
+                serve(pair[1], next);
+        }
+        (void)close(pair[1]);
+        return pair[0];
+}
+
+static int
+relayed_begin(const char *group_path, int is_claimed)
+{
+        int supervisor;
+
+        group = open(group_path, O_WRONLY | O_CLOEXEC);
+        if (group < 0)
+                broken(group_path);
+        supervisor =
+                begin_with(supervise, bare_begin(is_claimed ? preforked_guest : supervised_guest));
+        return is_claimed ? begin_with(broker, supervisor) : supervisor;
+}
+
+static void
+relayed_once(int control, int is_claimed)
+{
+        struct wire_message m;
+        int pair[2];
+
+        if (is_claimed && (wire_send(control, WIRE_CALL, NULL, 0, NULL, 0) < 0 ||
+                           wire_receive(control, 1, &m, body, sizeof body) != 1))
+                broken("a broker");
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+            wire_send(control, WIRE_EXEC, NULL, 0, &pair[1], 1) < 0)
+                broken("sending");
+        (void)close(pair[1]);
+        do {
+                if (wire_receive(pair[0], 1, &m, body, sizeof body) != 1)
+                        broken("waiting");
+        } while (m.kind != WIRE_EXEC_ENDED);
+        (void)close(pair[0]);
 }
 
 /* -- the channel
@@ -456,7 +638,9 @@ main(int argc, char **argv)
         }
         program[0] = argc > 2 ? argv[argc - 1] : NULL;
         if (strcmp(mode, "bare") == 0 || strcmp(mode, "rested") == 0)
-                fd = bare_begin();
+                fd = bare_begin(bare_guest);
+        else if (argc == 5 && (strcmp(mode, "relayed") == 0 || strcmp(mode, "claimed") == 0))
+                fd = relayed_begin(argv[at++], mode[0] == 'c');
         else if (strcmp(mode, "box") == 0 && argc > 2)
                 fd = box_begin(argv[at++]);
         else if (argc > 3 && (strcmp(mode, "keeper") == 0 || strcmp(mode, "later") == 0 ||
@@ -471,10 +655,12 @@ main(int argc, char **argv)
         for (int i = 0; i < count; i++) {
                 uint64_t start;
 
-                if (mode[0] == 'l' || mode[0] == 'r')
+                if (mode[0] == 'l' || mode[0] == 'c' || strcmp(mode, "rested") == 0)
                         (void)usleep(mode[0] == 'l' ? 200000 : 2 * POOL_PAUSE_US);
                 start = now_ns();
-                if (mode[0] == 'r' || (mode[0] == 'b' && mode[1] == 'a'))
+                if (mode[0] == 'c' || strcmp(mode, "relayed") == 0)
+                        relayed_once(fd, mode[0] == 'c');
+                else if (mode[0] == 'r' || (mode[0] == 'b' && mode[1] == 'a'))
                         bare_once(fd);
                 else if (mode[0] == 'b')
                         box_once(fd);
