@@ -1,0 +1,580 @@
+/*
+ * audit/log.c - an audit log on disk: opening, appending, reading, verifying.
+ *
+ * Room: audit (acting). Touches: fd, the files of one directory, clock.
+ * Theory: nothing is kept in memory between two calls, so that any number of processes can write
+ * one chain. Each append reads the end of the chain, checks it, adds lines, syncs them, and signs a
+ * checkpoint.
+ */
+#include "audit/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/files.h"
+#include "audit/keys.h"
+#include "base/scoped.h"
+#include "clock/clock.h"
+#include "text/json.h"
+
+/* -- the directory ----------------------------------------------------------------------------- */
+
+int
+audit_log_open(struct audit_log *log, const char *path, bool makes, struct error *e)
+{
+        *log = (struct audit_log){ .dir = -1 };
+        (void)snprintf(log->path, sizeof log->path, "%s", path);
+        log->dir = files_open_directory(path, makes, e);
+        return log->dir < 0 ? -1 : 0;
+}
+
+void
+audit_log_close(struct audit_log *log)
+{
+        if (!log)
+                return;
+        keys_free(log->keys, log->key_count);
+        log->keys = NULL;
+        log->key_count = 0;
+        if (log->dir >= 0)
+                (void)close(log->dir);
+        log->dir = -1;
+}
+
+static int
+load_keys(struct audit_log *log, struct error *e)
+{
+        keys_free(log->keys, log->key_count);
+        log->keys = NULL;
+        log->key_count = 0;
+        return keys_read(log->dir, &log->keys, &log->key_count, e);
+}
+
+static int
+key_is_missing(const char *id, struct error *e)
+{
+        (void)fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "key", "the key %s of the log is missing",
+                      id);
+        error_hint(e, "Put the file key-%s back into the log's directory.", id);
+        return -1;
+}
+
+/* -- the end of the chain ---------------------------------------------------------------------- */
+
+struct tail {
+        int fd;      /* of the last file, for appending; -1: there is none yet */
+        off_t whole; /* bytes of whole lines in it */
+        size_t torn; /* bytes behind them */
+        struct audit_head head;
+        bool is_empty; /* no entry in any file */
+};
+
+/* The state of a chain after its last entry, of which only the line itself is checked. */
+static int
+head_after(struct audit_log *log, const char *line, size_t len, struct audit_head *ret,
+           struct error *e)
+{
+        const struct audit_key *key;
+        struct audit_entry entry;
+        struct arena arena;
+        int result;
+
+        arena_init(&arena, 64u << 20);
+        result = audit_entry_read(&arena, line, len, &entry, e);
+        if (result == 0) {
+                audit_head_init(ret, entry.chain, entry.key_id);
+                ret->next = entry.seq;
+                (void)snprintf(ret->hash, sizeof ret->hash, "%s", entry.previous);
+                key = keys_find(log->keys, log->key_count, entry.key_id);
+                result = key ? audit_entry_follow(&entry, key, ret, e)
+                             : key_is_missing(entry.key_id, e);
+        }
+        arena_fini(&arena);
+        if (result < 0)
+                (void)error_wrap(e, "the last entry of the audit log is not intact");
+        return result;
+}
+
+/* L4 */
+static int
+check_against_checkpoint(struct audit_log *log, const struct tail *t, struct error *e)
+{
+        struct audit_checkpoint c;
+        struct error ignored;
+
+        /* written without a sync: missing or empty after a power failure */
+        if (audit_log_checkpoint(log, &c, &ignored) < 0)
+                return 0;
+        if (t->is_empty || (strcmp(c.chain, t->head.chain) == 0 && c.seq >= t->head.next))
+                return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.truncated",
+                               "the audit log ends before entry %llu, which its checkpoint names",
+                               (unsigned long long)c.seq);
+        if (strcmp(c.chain, t->head.chain) != 0)
+                return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "checkpoint.other",
+                               "the audit log's checkpoint belongs to another chain");
+        return 0;
+}
+
+static int
+find_tail(struct audit_log *log, struct tail *t, struct error *e)
+{
+        struct files_list list;
+        bool has_line = false;
+
+        *t = (struct tail){ .fd = -1, .is_empty = true };
+        if (files_list(log->dir, &list, e) < 0)
+                return -1;
+        for (size_t i = list.count; i-- > 0 && !has_line;) {
+                scoped_fd int fd = files_open_log(log->dir, list.first[i], O_RDWR | O_APPEND, e);
+                struct files_tail end;
+
+                if (fd < 0 || files_read_tail(fd, &end, e) < 0)
+                        goto failed;
+                has_line = end.line != NULL;
+                if (i + 1 == list.count) {
+                        t->whole = end.whole;
+                        t->torn = end.torn;
+                        t->fd = fd_take(&fd);
+                }
+                if (has_line && head_after(log, end.line, end.len, &t->head, e) < 0) {
+                        free(end.memory);
+                        goto failed;
+                }
+                free(end.memory);
+        }
+        t->is_empty = !has_line;
+        files_list_fini(&list);
+        return check_against_checkpoint(log, t, e);
+failed:
+        files_list_fini(&list);
+        return -1;
+}
+
+/* -- appending --------------------------------------------------------------------------------- */
+
+static const struct audit_event first_event = { .action = "log.initialized",
+                                                .actor_id = "host:carrel",
+                                                .actor_role = "system",
+                                                .subject_kind = "audit" };
+
+static int
+add_line(struct audit_log *log, const struct audit_event *event, struct tail *t,
+         struct buffer *lines, struct error *e)
+{
+        const struct audit_key *key = keys_find(log->keys, log->key_count, t->head.key_id);
+
+        if (!key)
+                return key_is_missing(t->head.key_id, e);
+        return audit_entry_write(event, key, clock_wall_ms(), clock_boot_ms(), &t->head, lines, e);
+}
+
+/* The first entry: the chain's id, its key, and the key of its checkpoints. */
+static int
+begin_chain(struct audit_log *log, struct tail *t, struct buffer *lines, struct error *e)
+{
+        unsigned char seed[AUDIT_SEED_LEN], id[16];
+        char chain[AUDIT_ID_TEXT], public_key[65], input[256];
+        struct audit_event event = first_event;
+
+        if (log->key_count == 0 && (keys_add(log->dir, NULL, e) < 0 || load_keys(log, e) < 0))
+                return -1;
+        if (keys_seed(log->dir, true, seed, e) < 0)
+                return -1;
+        randombytes_buf(id, sizeof id);
+        (void)sodium_bin2hex(chain, sizeof chain, id, sizeof id);
+        audit_public_key(seed, public_key);
+        sodium_memzero(seed, sizeof seed);
+        audit_head_init(&t->head, chain, log->keys[0].id);
+        (void)snprintf(input, sizeof input, "{\"checkpoint_key\":\"%s\"}", public_key);
+        event.subject_ref = chain;
+        event.input = input;
+        return add_line(log, &event, t, lines, e);
+}
+
+/* L2 */
+static int
+cut_torn(struct audit_log *log, struct tail *t, struct buffer *lines, struct error *e)
+{
+        struct audit_event event = first_event;
+        char hash[AUDIT_HASH_TEXT], output[256];
+
+        if (files_hash(t->fd, t->whole, t->torn, hash, e) < 0)
+                return -1;
+        if (ftruncate(t->fd, t->whole) < 0)
+                return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno,
+                                "cutting a part of a line at the end of the audit log");
+        (void)snprintf(output, sizeof output, "{\"bytes\":%zu,\"sha256\":\"%s\"}", t->torn, hash);
+        event.action = "log.recovered";
+        event.subject_ref = t->head.chain;
+        event.output = output;
+        return add_line(log, &event, t, lines, e);
+}
+
+/* L3 */
+static int
+write_lines(struct audit_log *log, struct tail *t, uint64_t first, const struct buffer *lines,
+            struct error *e)
+{
+        bool is_new = t->fd < 0 || t->whole + (off_t)lines->len > AUDIT_FILE_MAX;
+
+        if (is_new) {
+                if (t->fd >= 0)
+                        (void)close(t->fd);
+                t->whole = 0;
+                t->fd = files_open_log(log->dir, first, O_RDWR | O_APPEND | O_CREAT, e);
+                if (t->fd < 0)
+                        return -1;
+                if (fsync(log->dir) < 0)
+                        return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "syncing %s", log->path);
+        }
+        if (files_write(t->fd, lines->bytes, lines->len) == 0 && fdatasync(t->fd) == 0)
+                return 0;
+        (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "writing the audit log in %s", log->path);
+        /* what cannot be removed now is found by the next append: L1, L2 */
+        return ftruncate(t->fd, t->whole) < 0 ? error_wrap(e, "removing a part of an entry") : -1;
+}
+
+static int
+sign_checkpoint(struct audit_log *log, const struct tail *t, struct error *e)
+{
+        unsigned char seed[AUDIT_SEED_LEN];
+        struct audit_checkpoint c;
+        struct buffer text = { 0 };
+        int result;
+
+        if (keys_seed(log->dir, false, seed, e) < 0)
+                return -1;
+        result = audit_checkpoint_make(&t->head, seed, &c, e);
+        sodium_memzero(seed, sizeof seed);
+        if (result == 0)
+                result = audit_checkpoint_write(&c, &text, e);
+        if (result == 0)
+                result = files_replace(log->dir, "checkpoint.json", text.bytes, text.len, false, e);
+        buffer_fini(&text);
+        return result;
+}
+
+static int
+append_locked(struct audit_log *log, const struct audit_event *events, size_t count, struct tail *t,
+              struct error *e)
+{
+        struct buffer lines = { 0 };
+        uint64_t first;
+        int result = -1;
+
+        if (find_tail(log, t, e) < 0)
+                return -1;
+        first = t->head.next;
+        if (t->is_empty && begin_chain(log, t, &lines, e) < 0)
+                goto end;
+        if (t->torn > 0 && cut_torn(log, t, &lines, e) < 0)
+                goto end;
+        for (size_t i = 0; i < count; i++)
+                if (add_line(log, &events[i], t, &lines, e) < 0)
+                        goto end;
+        result = write_lines(log, t, first, &lines, e);
+        if (result == 0)
+                result = sign_checkpoint(log, t, e);
+end:
+        buffer_fini(&lines);
+        return result;
+}
+
+int
+audit_log_append(struct audit_log *log, const struct audit_event *events, size_t count,
+                 uint64_t *ret_seq, char ret_chain[AUDIT_ID_TEXT], struct error *e)
+{
+        struct tail t = { .fd = -1 };
+        int result;
+
+        if (files_lock(log->dir, LOCK_EX, e) < 0)
+                return -1;
+        result = load_keys(log, e) < 0 ? -1 : append_locked(log, events, count, &t, e);
+        files_unlock(log->dir);
+        if (t.fd >= 0)
+                (void)close(t.fd);
+        if (result == 0) {
+                *ret_seq = t.head.next - 1;
+                memcpy(ret_chain, t.head.chain, AUDIT_ID_TEXT);
+        }
+        return result;
+}
+
+int
+audit_log_rotate_key(struct audit_log *log, const char *actor_id, struct error *e)
+{
+        char id[AUDIT_KEY_TEXT], chain[AUDIT_ID_TEXT], input[64];
+        struct audit_event event = { .action = "key.rotated",
+                                     .actor_id = actor_id,
+                                     .actor_role = "operator",
+                                     .subject_kind = "audit",
+                                     .subject_ref = "key",
+                                     .input = input };
+        uint64_t seq;
+
+        if (keys_add(log->dir, id, e) < 0)
+                return -1;
+        (void)snprintf(input, sizeof input, "{\"key\":\"%s\"}", id);
+        return audit_log_append(log, &event, 1, &seq, chain, e);
+}
+
+/* -- reading ----------------------------------------------------------------------------------- */
+
+/* Called for each whole line. Returns 0 to go on, 1 to end, -1 with an error. */
+typedef int line_fn(void *ctx, const char *line, size_t len, struct error *e);
+
+struct walk {
+        line_fn *each;
+        void *ctx;
+        uint64_t from;    /* files that end before this entry are left out */
+        size_t torn;      /* found at the end of the last file */
+        const char *file; /* being read; lives until the next one */
+        char name[FILES_NAME_MAX];
+};
+
+static int
+walk_file(FILE *file, off_t size, bool is_last, struct walk *w, struct error *e)
+{
+        char *line = NULL;
+        size_t room = 0;
+        off_t at = 0;
+        int result = 0;
+
+        while (result == 0 && at < size) {
+                ssize_t len = getline(&line, &room, file);
+
+                if (len < 0) {
+                        result = fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "reading %s", w->name);
+                } else if (line[len - 1] != '\n' && is_last) {
+                        w->torn = (size_t)len;
+                } else if (line[len - 1] != '\n' || len > AUDIT_LINE_MAX) {
+                        result = fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.tampered",
+                                         line[len - 1] != '\n' ? "a line is cut off"
+                                                               : "a line is too long");
+                } else {
+                        result = w->each(w->ctx, line, (size_t)len - 1, e);
+                }
+                at += len > 0 ? len : 0;
+        }
+        free(line);
+        return result;
+}
+
+static int
+walk_log(struct audit_log *log, struct walk *w, struct error *e)
+{
+        struct files_list list;
+        off_t last_size = 0;
+        int result = 0;
+
+        if (files_lock(log->dir, LOCK_SH, e) < 0)
+                return -1;
+        /* later appends come behind this size, so the lock is not needed while reading */
+        result = files_list(log->dir, &list, e);
+        if (result == 0 && list.count > 0)
+                result = files_size(log->dir, list.first[list.count - 1], &last_size, e);
+        files_unlock(log->dir);
+        if (result < 0)
+                return -1;
+        for (size_t i = 0; i < list.count && result == 0; i++) {
+                bool is_last = i + 1 == list.count;
+                off_t size = last_size;
+                FILE *file;
+                int fd;
+
+                if (!is_last && list.first[i + 1] <= w->from)
+                        continue;
+                files_name(list.first[i], w->name);
+                fd = files_open_log(log->dir, list.first[i], O_RDONLY, e);
+                file = fd >= 0 ? fdopen(fd, "r") : NULL;
+                if (!file) {
+                        result =
+                                fd >= 0 ? fail_sys(e, ERROR_NO_MEMORY, errno, "reading %s", w->name)
+                                        : -1;
+                        break;
+                }
+                if (!is_last)
+                        result = files_size(log->dir, list.first[i], &size, e);
+                if (result == 0)
+                        result = walk_file(file, size, is_last, w, e);
+                (void)fclose(file);
+        }
+        files_list_fini(&list);
+        return result < 0 ? -1 : 0;
+}
+
+struct reader {
+        uint64_t from;
+        bool (*each)(void *ctx, const char *line, size_t len, const struct audit_entry *entry);
+        void *ctx;
+};
+
+static int
+read_line(void *ctx, const char *line, size_t len, struct error *e)
+{
+        struct reader *r = ctx;
+        struct audit_entry entry;
+        struct arena arena;
+        int result;
+
+        arena_init(&arena, 64u << 20);
+        result = audit_entry_read(&arena, line, len, &entry, e);
+        if (result == 0 && entry.seq >= r->from && !r->each(r->ctx, line, len, &entry))
+                result = 1;
+        arena_fini(&arena);
+        return result;
+}
+
+int
+audit_log_read(struct audit_log *log, uint64_t from,
+               bool (*each)(void *ctx, const char *line, size_t len,
+                            const struct audit_entry *entry),
+               void *ctx, struct error *e)
+{
+        struct reader r = { from, each, ctx };
+        struct walk w = { .each = read_line, .ctx = &r, .from = from };
+
+        return walk_log(log, &w, e);
+}
+
+/* -- verifying --------------------------------------------------------------------------------- */
+
+struct verifier {
+        struct audit_log *log;
+        struct audit_verdict *verdict;
+        const struct audit_checkpoint *checkpoints[2]; /* NULL: none */
+        bool needs_keys;
+        char public_key[65]; /* of the chain's checkpoints */
+};
+
+static int
+check_checkpoints(const struct verifier *v, const struct audit_entry *entry, struct error *e)
+{
+        for (size_t i = 0; i < 2; i++) {
+                const struct audit_checkpoint *c = v->checkpoints[i];
+
+                if (c && c->seq == entry->seq && strcmp(c->hash, entry->hash) != 0)
+                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "checkpoint.other",
+                                       "it is not the entry that the checkpoint names");
+        }
+        return 0;
+}
+
+/* The first entry names the chain, its key, and the key of its checkpoints. */
+static int
+first_entry(struct verifier *v, const struct audit_entry *entry, struct error *e)
+{
+        const struct node *key = node_find(node_find(entry->root, "input"), "checkpoint_key");
+
+        if (key && key->kind == NODE_STRING)
+                (void)snprintf(v->public_key, sizeof v->public_key, "%s", key->text);
+        for (size_t i = 0; i < 2; i++) {
+                const struct audit_checkpoint *c = v->checkpoints[i];
+
+                if (c && strcmp(c->chain, entry->chain) != 0)
+                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "checkpoint.other",
+                                       "the log has the chain %s, the checkpoint %s", entry->chain,
+                                       c->chain);
+                if (c && strcmp(c->public_key, v->public_key) != 0)
+                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "checkpoint.signature",
+                                       "the checkpoint is signed with a key that is not the log's");
+        }
+        return 0;
+}
+
+static int
+verify_line(void *ctx, const char *line, size_t len, struct error *e)
+{
+        struct verifier *v = ctx;
+        const struct audit_key *key;
+        bool is_first = v->verdict->head.chain[0] == '\0';
+        struct audit_entry entry;
+        struct arena arena;
+        int result;
+
+        arena_init(&arena, 64u << 20);
+        result = audit_entry_read(&arena, line, len, &entry, e);
+        if (result == 0 && is_first)
+                audit_head_init(&v->verdict->head, entry.chain, entry.key_id);
+        if (result == 0) {
+                key = keys_find(v->log->keys, v->log->key_count, entry.key_id);
+                v->verdict->unsigned_count += key ? 0 : 1;
+                result = !key && v->needs_keys
+                                 ? key_is_missing(entry.key_id, e)
+                                 : audit_entry_follow(&entry, key, &v->verdict->head, e);
+        }
+        if (result == 0 && is_first)
+                result = first_entry(v, &entry, e);
+        if (result == 0)
+                result = check_checkpoints(v, &entry, e);
+        arena_fini(&arena);
+        return result;
+}
+
+static int
+check_end(const struct verifier *v, struct error *e)
+{
+        const struct audit_head *head = &v->verdict->head;
+
+        for (size_t i = 0; i < 2; i++) {
+                const struct audit_checkpoint *c = v->checkpoints[i];
+
+                if (c && c->seq >= head->next)
+                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.truncated",
+                                       "the log has %llu entries, but a checkpoint names entry "
+                                       "%llu",
+                                       (unsigned long long)head->next, (unsigned long long)c->seq);
+        }
+        if (head->next == 0)
+                return fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "empty",
+                               "the log has no entry yet");
+        return 0;
+}
+
+int
+audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
+                 struct audit_verdict *ret, struct error *e)
+{
+        struct verifier v = { .log = log, .verdict = ret, .needs_keys = needs_keys };
+        struct walk w = { .each = verify_line, .ctx = &v };
+        struct audit_checkpoint here;
+        int result;
+
+        *ret = (struct audit_verdict){ 0 };
+        if (load_keys(log, e) < 0)
+                return -1;
+        ret->has_checkpoint = audit_log_checkpoint(log, &here, e) == 0;
+        if (!ret->has_checkpoint && e->code == ERROR_AUDIT_BROKEN)
+                return -1;
+        v.checkpoints[0] = ret->has_checkpoint ? &here : NULL;
+        v.checkpoints[1] = kept;
+        result = walk_log(log, &w, e);
+        if (result == 0)
+                result = check_end(&v, e);
+        ret->torn = w.torn;
+        ret->at = ret->head.next;
+        (void)snprintf(ret->file, sizeof ret->file, "%s", w.name);
+        return result;
+}
+
+int
+audit_log_checkpoint(struct audit_log *log, struct audit_checkpoint *ret, struct error *e)
+{
+        char text[AUDIT_CHECKPOINT_MAX];
+        size_t len;
+
+        if (files_read(log->dir, "checkpoint.json", text, sizeof text, &len, e) < 0)
+                return -1;
+        /* not synced: a power failure can leave it empty */
+        if (len == 0)
+                return fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "missing",
+                               "there is no checkpoint in %s", log->path);
+        return audit_checkpoint_read(text, len, ret, e);
+}

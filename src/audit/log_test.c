@@ -1,0 +1,411 @@
+/*
+ * audit/log_test.c - what audit/log.h promises: durable before it returns, one chain for many
+ * writers, and every change of the files is found and named (L1 to L4; J01, J02, J08 to J10).
+ */
+#include "audit/log.h"
+#include "base/unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char directory[64], file[128];
+static struct audit_log log_here;
+static struct error error;
+
+static const struct audit_event event = { .action = "exec.started",
+                                          .actor_id = "uid:1000",
+                                          .actor_role = "operator",
+                                          .subject_kind = "sandbox",
+                                          .subject_ref = "sb-1",
+                                          .input = "{\"argv\":[\"true\"]}" };
+
+static int
+set_up(void **state)
+{
+        (void)state;
+        (void)snprintf(directory, sizeof directory, "/tmp/carrel-audit-XXXXXX");
+        if (!mkdtemp(directory))
+                return -1;
+        (void)snprintf(file, sizeof file, "%s/log-000000000000.jsonl", directory);
+        return audit_log_open(&log_here, directory, false, &error);
+}
+
+static int
+tear_down(void **state)
+{
+        const struct dirent *entry;
+        DIR *list = opendir(directory);
+
+        (void)state;
+        audit_log_close(&log_here);
+        while (list && (entry = readdir(list)))
+                (void)unlinkat(dirfd(list), entry->d_name, 0);
+        if (list)
+                (void)closedir(list);
+        return rmdir(directory);
+}
+
+static int
+append(size_t count)
+{
+        char chain[AUDIT_ID_TEXT];
+        uint64_t seq;
+        int result = 0;
+
+        for (size_t i = 0; i < count && result == 0; i++)
+                result = audit_log_append(&log_here, &event, 1, &seq, chain, &error);
+        return result;
+}
+
+/* The reason why it is refused, or "" */
+static const char *
+verify(const struct audit_checkpoint *kept)
+{
+        struct audit_verdict verdict;
+
+        error = (struct error){ 0 };
+        return audit_log_verify(&log_here, kept, true, &verdict, &error) == 0 ? "" : error.reason;
+}
+
+static char *
+read_file(size_t *ret_len)
+{
+        static char text[1 << 20];
+        int fd = open(file, O_RDONLY | O_CLOEXEC);
+        ssize_t len = read(fd, text, sizeof text);
+
+        assert_true(len >= 0);
+        (void)close(fd);
+        *ret_len = (size_t)len;
+        return text;
+}
+
+static void
+write_file(const char *text, size_t len)
+{
+        int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+        assert_int_equal(write(fd, text, len), len);
+        (void)close(fd);
+}
+
+static void
+begins_and_continues_a_chain(void **state)
+{
+        struct audit_event many[3] = { event, event, event };
+        struct audit_verdict verdict;
+        char chain[AUDIT_ID_TEXT];
+        uint64_t seq = 0;
+
+        (void)state;
+        assert_string_equal(verify(NULL), "empty");
+        assert_int_equal(append(2), 0);
+        assert_int_equal(audit_log_append(&log_here, many, 3, &seq, chain, &error), 0);
+        assert_int_equal(seq, 5); /* log.initialized is entry 0 */
+        assert_int_equal(audit_log_verify(&log_here, NULL, true, &verdict, &error), 0);
+        assert_int_equal(verdict.head.next, 6);
+        assert_true(verdict.has_checkpoint);
+        assert_string_equal(verdict.head.chain, chain);
+}
+
+static void
+finds_every_changed_byte(void **state)
+{
+        size_t len;
+        char *text;
+
+        (void)state;
+        assert_int_equal(append(3), 0);
+        text = read_file(&len);
+        for (size_t i = 0; i < len; i++) {
+                text[i] ^= 1;
+                write_file(text, len);
+                if (verify(NULL)[0] == '\0')
+                        fail_msg("byte %zu", i);
+                text[i] ^= 1;
+        }
+        write_file(text, len);
+        assert_string_equal(verify(NULL), "");
+}
+
+/* The lines of the file, in another order: "0123" is as it was. */
+static void
+write_lines(const char *order)
+{
+        size_t len, count = 0, at = 0;
+        char *text = read_file(&len), *out = malloc(2 * len), *lines[16];
+
+        for (size_t i = 0; i < len; i++)
+                if (i == 0 || text[i - 1] == '\n')
+                        lines[count++] = text + i;
+        for (; *order != '\0'; order++) {
+                const char *line = lines[*order - '0'];
+                size_t part = (size_t)((const char *)memchr(line, '\n', len) - line) + 1;
+
+                memcpy(out + at, line, part);
+                at += part;
+        }
+        write_file(out, at);
+        free(out);
+}
+
+static void
+finds_deleted_swapped_and_doubled_entries(void **state)
+{
+        static const struct {
+                const char *order, *reason;
+        } cases[] = {
+                { "01235", "chain.seq_gap" },   { "02345", "chain.seq_gap" },
+                { "12345", "chain.seq_gap" },   { "012435", "chain.seq_gap" },
+                { "0123345", "chain.seq_gap" }, { "01234", "chain.truncated" },
+                { "", "chain.truncated" },      { "012345", "" },
+        };
+        size_t len;
+        char *whole, *text;
+
+        (void)state;
+        assert_int_equal(append(5), 0);
+        text = read_file(&len);
+        whole = malloc(len);
+        memcpy(whole, text, len);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                write_lines(cases[i].order);
+                assert_string_equal(verify(NULL), cases[i].reason);
+                write_file(whole, len);
+        }
+        free(whole);
+}
+
+/* L4: what was cut is not continued, and an old copy of everything does not match what was kept. */
+static void
+finds_a_log_that_was_rolled_back(void **state)
+{
+        struct audit_checkpoint old, kept;
+        size_t len;
+        char *text, *copy;
+        struct buffer mark = { 0 };
+
+        (void)state;
+        assert_int_equal(append(2), 0);
+        text = read_file(&len);
+        copy = malloc(len);
+        memcpy(copy, text, len);
+        assert_int_equal(audit_log_checkpoint(&log_here, &old, &error), 0);
+        assert_int_equal(append(2), 0);
+        assert_int_equal(audit_log_checkpoint(&log_here, &kept, &error), 0);
+
+        write_file(copy, len);
+        assert_string_equal(verify(NULL), "chain.truncated");
+        assert_int_equal(append(1), -1);
+        assert_string_equal(error.reason, "chain.truncated");
+        /* the old checkpoint too: only the one that was kept elsewhere shows it */
+        assert_int_equal(audit_checkpoint_write(&old, &mark, &error), 0);
+        (void)snprintf(file, sizeof file, "%s/checkpoint.json", directory);
+        write_file(mark.bytes, mark.len);
+        (void)snprintf(file, sizeof file, "%s/log-000000000000.jsonl", directory);
+        assert_string_equal(verify(NULL), "");
+        assert_string_equal(verify(&old), "");
+        assert_string_equal(verify(&kept), "chain.truncated");
+        /* it grows again, with other entries */
+        assert_int_equal(append(2), 0);
+        assert_string_equal(verify(NULL), "");
+        assert_string_equal(verify(&kept), "checkpoint.other");
+        buffer_fini(&mark);
+        free(copy);
+}
+
+/* L2, J10: the machine stopped while a line was written. */
+static void
+continues_behind_a_part_of_a_line(void **state)
+{
+        struct audit_verdict verdict;
+        size_t len, last, now;
+        char *text, *copy;
+
+        (void)state;
+        assert_int_equal(append(1), 0);
+        (void)read_file(&last);
+        assert_int_equal(append(1), 0);
+        text = read_file(&len);
+        copy = malloc(len);
+        memcpy(copy, text, len);
+        for (size_t cut = last; cut < len; cut += 7) {
+                write_file(copy, cut);
+                (void)unlinkat(log_here.dir, "checkpoint.json", 0);
+                assert_int_equal(audit_log_verify(&log_here, NULL, true, &verdict, &error), 0);
+                assert_int_equal(verdict.torn, cut - last);
+                assert_int_equal(append(1), 0);
+                assert_int_equal(audit_log_verify(&log_here, NULL, true, &verdict, &error), 0);
+                assert_int_equal(verdict.torn, 0);
+                assert_int_equal(verdict.head.next, cut == last ? 3 : 4);
+                if (cut > last) {
+                        const char *grown = read_file(&now);
+
+                        assert_non_null(memmem(grown, now, "log.recovered", 13));
+                }
+        }
+        free(copy);
+}
+
+/* L1 */
+static void
+does_not_continue_a_changed_entry(void **state)
+{
+        size_t len;
+        char *text;
+
+        (void)state;
+        assert_int_equal(append(1), 0);
+        text = read_file(&len);
+        text[len - 20] ^= 1;
+        write_file(text, len);
+        assert_int_equal(append(1), -1);
+        assert_int_equal(error.code, ERROR_AUDIT_BROKEN);
+}
+
+/* L3, J08: the disk is full. RLIMIT_FSIZE gives a short write, then EFBIG. */
+static void
+leaves_nothing_of_a_failed_append(void **state)
+{
+        struct sigaction ignore = { .sa_handler = SIG_IGN };
+        struct rlimit before, small;
+        size_t len, now;
+
+        (void)state;
+        assert_int_equal(append(1), 0);
+        (void)read_file(&len);
+        (void)sigaction(SIGXFSZ, &ignore, NULL);
+        (void)getrlimit(RLIMIT_FSIZE, &before);
+        small = before;
+        small.rlim_cur = len + 100;
+        (void)setrlimit(RLIMIT_FSIZE, &small);
+        assert_int_equal(append(1), -1);
+        (void)setrlimit(RLIMIT_FSIZE, &before);
+        assert_int_equal(error.code, ERROR_AUDIT_UNAVAILABLE);
+        (void)read_file(&now);
+        assert_int_equal(now, len);
+        assert_string_equal(verify(NULL), "");
+        assert_int_equal(append(1), 0);
+        assert_string_equal(verify(NULL), "");
+}
+
+/* J09 */
+static void
+has_one_chain_for_many_writers(void **state)
+{
+        enum { WRITERS = 16, EACH = 8 };
+        struct audit_verdict verdict;
+        int status, left = WRITERS;
+
+        (void)state;
+        for (int i = 0; i < WRITERS; i++)
+                if (fork() == 0) {
+                        struct audit_log own;
+                        char chain[AUDIT_ID_TEXT];
+                        uint64_t seq;
+                        int result = audit_log_open(&own, directory, false, &error);
+
+                        for (int n = 0; n < EACH && result == 0; n++)
+                                result = audit_log_append(&own, &event, 1, &seq, chain, &error);
+                        _exit(result == 0 ? 0 : 1);
+                }
+        for (; left > 0 && wait(&status) > 0; left--)
+                assert_int_equal(status, 0);
+        assert_int_equal(audit_log_verify(&log_here, NULL, true, &verdict, &error), 0);
+        assert_int_equal(verdict.head.next, WRITERS * EACH + 1);
+}
+
+static void
+changes_its_key(void **state)
+{
+        struct audit_verdict verdict;
+        char name[64];
+
+        (void)state;
+        assert_int_equal(append(1), 0);
+        assert_int_equal(audit_log_rotate_key(&log_here, "uid:0", &error), 0);
+        assert_int_equal(append(1), 0);
+        assert_int_equal(audit_log_verify(&log_here, NULL, true, &verdict, &error), 0);
+        assert_int_equal(verdict.head.next, 4);
+        (void)snprintf(name, sizeof name, "key-%s", verdict.head.key_id);
+        assert_int_equal(unlinkat(log_here.dir, name, 0), 0);
+        assert_string_equal(verify(NULL), "key");
+        assert_int_equal(audit_log_verify(&log_here, NULL, false, &verdict, &error), 0);
+        assert_int_equal(verdict.unsigned_count, 1);
+        assert_int_equal(append(1), -1);
+        assert_string_equal(error.reason, "key");
+}
+
+/* J05 */
+static void
+refuses_a_key_and_a_directory_that_others_can_read(void **state)
+{
+        struct audit_verdict verdict;
+        struct audit_log other;
+        char name[96];
+
+        (void)state;
+        assert_int_equal(append(1), 0);
+        assert_int_equal(audit_log_verify(&log_here, NULL, true, &verdict, &error), 0);
+        (void)snprintf(name, sizeof name, "%s/key-%s", directory, verdict.head.key_id);
+        assert_int_equal(chmod(name, 0644), 0);
+        assert_int_equal(append(1), -1);
+        assert_int_equal(error.code, ERROR_AUDIT_UNAVAILABLE);
+        assert_int_equal(chmod(name, 0600), 0);
+        assert_int_equal(append(1), 0);
+        assert_int_equal(chmod(directory, 0755), 0);
+        assert_int_equal(audit_log_open(&other, directory, false, &error), -1);
+        assert_int_equal(error.code, ERROR_AUDIT_UNAVAILABLE);
+        assert_int_equal(chmod(directory, 0700), 0);
+}
+
+static bool
+count_entries(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
+{
+        (void)line;
+        (void)len;
+        *(uint64_t *)ctx = *(uint64_t *)ctx * 10 + entry->seq;
+        return entry->seq < 3;
+}
+
+static void
+reads_from_an_entry_on(void **state)
+{
+        uint64_t seen = 0;
+
+        (void)state;
+        assert_int_equal(append(5), 0);
+        assert_int_equal(audit_log_read(&log_here, 2, count_entries, &seen, &error), 0);
+        assert_int_equal(seen, 23);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(begins_and_continues_a_chain),
+                TEST(finds_every_changed_byte),
+                TEST(finds_deleted_swapped_and_doubled_entries),
+                TEST(finds_a_log_that_was_rolled_back),
+                TEST(continues_behind_a_part_of_a_line),
+                TEST(does_not_continue_a_changed_entry),
+                TEST(leaves_nothing_of_a_failed_append),
+                TEST(has_one_chain_for_many_writers),
+                TEST(changes_its_key),
+                TEST(refuses_a_key_and_a_directory_that_others_can_read),
+                TEST(reads_from_an_entry_on),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
