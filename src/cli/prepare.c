@@ -174,6 +174,17 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
         return 0;
 }
 
+/* No sandbox is shown the audit log of its user: it holds the keys. */
+static int
+guard_log(struct run_way *w, struct error *e)
+{
+        const char *logs = w->host.volumes /* the state directory */
+                                   ? arena_format(&w->p.arena, "%s/audit", w->host.volumes)
+                                   : NULL;
+
+        return logs && access(logs, F_OK) == 0 ? prepare_host_guard(&w->host, logs, e) : 0;
+}
+
 /* The user's own state directory; NULL if the environment does not give one. */
 static const char *
 keeping(struct arena *arena)
@@ -239,7 +250,8 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
         request.keeping = keeping(&ret->p.arena);
         request.reads = ret->reads.paths;
         request.read_count = ret->reads.count;
-        if (prepare_take(&ret->host, &request, ret->verdict.allowed, &ret->p, e) < 0)
+        if (guard_log(ret, e) < 0 ||
+            prepare_take(&ret->host, &request, ret->verdict.allowed, &ret->p, e) < 0)
                 return -1;
         request.timeout_ms = ret->limit.ms == SPEC_UNSET ? 0 : ret->limit.ms;
         return prepare_plan(&ret->host, &request, &ret->p, e);

@@ -23,7 +23,7 @@ struct prepare_options {
         struct option_list env;        /* -e NAME=value */
         struct override_set overrides; /* --memory and similar options */
         uint64_t timeout_ms;           /* 0: not given */
-        bool wants_terminal, is_json, is_raw, has_steps;
+        bool wants_terminal, is_json, is_raw, has_steps, audits;
         char **command;
         size_t command_count; /* the words after the options */
 };

@@ -24,6 +24,7 @@
 #include "cli/left.h"
 #include "cli/maker.h"
 #include "cli/prepare.h"
+#include "cli/run_audit.h"
 #include "cli/secret.h"
 #include "cli/systemd_scope.h"
 #include "cli/wall.h"
@@ -70,6 +71,8 @@ print_json(const struct run_way *w, const struct run_result *r)
         ending_write_json(&out, &ending);
         wall_write_json(&out, r);
         left_write_json(&out, r);
+        if (run_audit_ref())
+                json_member_text(&out, "audit_ref", run_audit_ref());
         if (r->outcome.word != OUTCOME_POLICY_KILLED || r->kept_count == 0)
                 ending_write_error(&out, &ending);
         json_findings(&out, &w->p.findings);
@@ -158,11 +161,27 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 return -1;
         options.command.env = env.items;
         options.command.head.envc = (uint32_t)env.count;
+        if (o->audits && run_audit_started(w, &options, e) < 0)
+                return -1;
         if (sandbox_run(&options, ret, e) < 0) {
                 host_tool_hint(o->command[0], w->p.rules, e);
                 return -1;
         }
         return 0;
+}
+
+/* Records how it ended: `r`, or the error because of which the command never ran. Returns `status`,
+ * or 125 if that could not be recorded and the status said success. */
+static int
+record(const struct run_way *w, const struct prepare_options *o, const struct run_result *r,
+       const struct error *why, int status)
+{
+        struct error e;
+
+        if (!o->audits || (r ? run_audit_ended(w, r, &e) : run_audit_failed(w, o, why, &e)) == 0)
+                return status;
+        (void)error_wrap(&e, "the end of the command is not recorded");
+        return print_failure(NULL, &e, false) != 0 && status == 0 ? 125 : status;
 }
 
 static int
@@ -200,6 +219,8 @@ get_ready(struct run_way *w, const struct prepare_options *o, int argc, char **a
 {
         if (run_way_init(w, e) < 0)
                 return -1;
+        if (o->audits && run_audit_begin(e) < 0)
+                return -1;
         maker_collect(w->host.facts.runtime_dir);
         if (secret_asker_start(o->host_file, e) < 0)
                 return -1;
@@ -229,17 +250,19 @@ cmd_run(int argc, char **argv)
                 status = print_failure(w.file_name, &e, o.is_json);
                 if (!o.is_json)
                         print_more_errors(stderr, w.file_name, &w.p.findings);
+                status = record(&w, &o, NULL, &e, status);
         } else if (run(&w, &o, &result, &e) < 0) {
                 if (e.code == ERROR_INVALID_ARGUMENT && e.hint[0] == '\0')
                         error_hint(&e, "`carrel run --help` shows an example.");
                 /* of the command, or of a line of the manifest */
                 status = print_failure(e.line > 0 ? w.file_name : NULL, &e, o.is_json);
+                status = record(&w, &o, NULL, &e, status);
         } else {
+                status = record(&w, &o, &result, NULL, outcome_status(&result.outcome));
                 if (o.is_json)
                         print_json(&w, &result);
                 else
                         print_ending(&w, &result);
-                status = outcome_status(&result.outcome);
                 if (result.out_error != 0 && print_unwritten(result.out_error) != 0 &&
                     (status == 0 || status == 128 + SIGPIPE))
                         /* the command succeeded, but part of its output could not be written */
@@ -248,12 +271,16 @@ cmd_run(int argc, char **argv)
                         print_back(NULL, result.outcome.word != OUTCOME_EXITED);
                 run_result_fini(&result);
         }
+        run_audit_end();
         run_way_fini(&w);
         return status;
 }
 
 static const struct option options[] = {
         FIND_OPTIONS,
+        OPTION_FLAG(struct prepare_options, audits, "--audit",
+                    "record start and end of the command in your audit log; without a record, "
+                    "nothing is started"),
         OPTION_LIST(struct prepare_options, env, VALUE_VARIABLE, "-e", "NAME=VALUE",
                     "set an environment variable"),
         OPTION_LIST(struct prepare_options, env, VALUE_VARIABLE, "--env", "NAME=VALUE", NULL),

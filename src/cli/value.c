@@ -23,7 +23,7 @@ static const struct kind {
         struct number {
                 uint64_t min, max;
         } number;
-        const char *words[5]; /* the allowed words, or some of them */
+        const char *words[6]; /* the allowed words, or some of them */
 } kinds[VALUE_COUNT] = {
         [VALUE_DURATION] = { "duration",
                              "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, "
@@ -129,6 +129,16 @@ static const struct kind {
                                   "ls",
                                   { 0, 0 },
                                   { "create", "ls", "rm", "prune" } },
+        [VALUE_AUDIT_ACTION] = { "action",
+                                 "verify, tail, export, checkpoint or rotate",
+                                 "verify",
+                                 { 0, 0 },
+                                 { "verify", "tail", "export", "checkpoint", "rotate" } },
+        [VALUE_AUDIT_FORM] = { "form",
+                               "jsonl or agentskit",
+                               "jsonl",
+                               { 0, 0 },
+                               { "jsonl", "agentskit" } },
 };
 
 /* " (1 to 65535)"; "" if it is not a number. */

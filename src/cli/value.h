@@ -41,6 +41,8 @@ enum value_kind {
         VALUE_SCOPE,
         VALUE_KEY_ACTION,
         VALUE_VOLUME_ACTION,
+        VALUE_AUDIT_ACTION,
+        VALUE_AUDIT_FORM,
         VALUE_SIZE,
         VALUE_TASKS,
         VALUE_COUNT

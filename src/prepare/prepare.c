@@ -287,10 +287,12 @@ check_state(const struct prepare_host *host, const struct plan_source *source, s
                              !host_path_is_below(&mounted, host->state)))
                 return 0;
         (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "holds_state",
-                      "the mount source %.200s would show the daemon's own state in %.200s",
+                      "the mount source %.200s would show Carrel's own files in %.200s",
                       source->host_path, host->state);
-        error_hint(e,
-                   "Mount another directory, or keep state elsewhere: carrel serve --state DIR.");
+        error_hint(
+                e,
+                "Mount another directory, or keep Carrel's files elsewhere: carrel serve --state "
+                "DIR, or CARREL_STATE.");
         return -1;
 }
 

@@ -63,6 +63,8 @@ take_terminal(struct session *s, struct wire_message *m)
         stream_init(&s->out, other, s->o->out);
         s->out.owns_from = true;
         s->out.shown_on = &s->mode;
+        s->out.seen = s->o->seen;
+        s->out.which = STDOUT_FILENO;
         m->fds[0] = -1;
         terminal_raw(&s->mode, s->o->in);
 }

@@ -67,6 +67,9 @@ struct run_options {
          */
         const struct run_wall_options *(*changed)(void *data, const struct signalfd_siginfo *by);
         void *data; /* of changed() */
+        /* Called with the command's output as it is read (`which`: 1, 2), before any of it is shown
+         * or dropped. Output is then copied, not spliced. NULL: not called. */
+        void (*seen)(int which, const char *bytes, size_t len);
         /* Called once, at the first refused connection. NULL: refusals are only in the result. */
         void (*refused)(const struct wire_wall_denied *first);
 };

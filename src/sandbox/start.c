@@ -107,6 +107,9 @@ open_streams(struct session *s, int pipes[3][2])
                 s->out.escapes = o->escapes && isatty(o->out);
                 s->err.escapes = o->escapes && isatty(o->err);
         }
+        s->out.seen = s->err.seen = o->seen;
+        s->out.which = STDOUT_FILENO;
+        s->err.which = STDERR_FILENO;
         s->out.owns_from = s->err.owns_from = true;
         s->out.budget = s->err.budget = o->output_bytes == SPEC_UNSET ? NULL : &s->budget;
 }

@@ -72,7 +72,7 @@ static bool
 is_splicing(const struct stream *s)
 {
         return s->sink == STREAM_PIPE && !s->escapes && s->start == s->end && !s->owns_to &&
-               (!s->budget || *s->budget > 0);
+               (!s->budget || *s->budget > 0) && !s->seen;
 }
 
 bool
@@ -182,6 +182,8 @@ fill(struct stream *s)
                         flush_held(s);
                 return;
         }
+        if (s->seen)
+                s->seen(s->which, s->escapes ? raw : s->buffer, (size_t)got);
         s->bytes += (uint64_t)got;
         s->start = 0;
         s->end = permitted(s, (size_t)got);

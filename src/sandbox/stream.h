@@ -38,6 +38,9 @@ struct stream {
         uint64_t bytes, dropped; /* bytes read from the source, and how many of them were dropped */
         /* bytes that may still be passed on, shared between streams; NULL: no limit */
         uint64_t *budget;
+        /* called with all bytes as they were read, and `which`; NULL: not called */
+        void (*seen)(int which, const char *bytes, size_t len);
+        int which;
         struct terminal_mode *shown_on; /* the terminal that shows this output, or NULL */
         char *captured;                 /* STREAM_CAPTURE */
         size_t captured_len, captured_max;

@@ -18,7 +18,9 @@ BLOCK = re.compile(r"^```sh tested\n(.*?)^```$", re.S | re.M)
 PAGES = [("docs/REST.md", [r'"name":\s*"first"', r'"stdout":\s*"hello from a file"', r'"exec":\s*2', r'"stdout":\s*"1\\n2\\n3\\n"',
                            r"event: started", r"one", r"event: end", r'"existed":\s*true']),
          ("docs/SECRETS.md", [r"run: sk-example-1, password of acme/db", r"before: sk-example-1", r"after: sk-example-2", r"no grant gives", r"bind_denied", r"status 126",
-                              r"secret-revealed openai-api-key as OPENAI_API_KEY"])]
+                              r"secret-revealed openai-api-key as OPENAI_API_KEY"]),
+         ("docs/AUDIT.md", [r"hello", r"status 3", r"no-such-command", r"status 127", r"log\.initialized", r"exec\.started", r"exited 3", r"command_not_found",
+                            r"intact: 5 entries", r"chain\.truncated", r"status 126"])]
 
 
 def run(script, folder):

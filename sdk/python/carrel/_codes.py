@@ -421,6 +421,22 @@ class InternalError(CarrelError):
     exit_status = 125
 
 
+class AuditUnavailableError(NotAvailableError):
+    """Nothing was started, because it could not be recorded. Correct the cause, or leave out --audit."""
+
+    code = "audit_unavailable"
+    http_status = 503
+    exit_status = 125
+
+
+class AuditBrokenError(ConflictError):
+    """carrel audit verify` names the first entry that is wrong. Keep the files, and begin a log in another directory."""
+
+    code = "audit_broken"
+    http_status = 409
+    exit_status = 126
+
+
 class FileNotFoundError(NotFoundError, builtins.FileNotFoundError):
     """Check the path; it is looked up inside the sandbox."""
 
@@ -696,6 +712,8 @@ CODES: Dict[str, Type[CarrelError]] = {
     "no_memory": NoMemoryError,
     "protocol_error": ProtocolError,
     "internal_error": InternalError,
+    "audit_unavailable": AuditUnavailableError,
+    "audit_broken": AuditBrokenError,
     "file_not_found": FileNotFoundError,
     "file_exists": FileExistsError,
     "not_a_file": NotAFileError,

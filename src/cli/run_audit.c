@@ -1,0 +1,284 @@
+/*
+ * cli/run_audit.c - what `carrel run --audit` records of one command.
+ *
+ * Room: cli (joining, program). Touches: the recorder's socket.
+ */
+#include "cli/run_audit.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/ending.h"
+#include "cli/ending.h"
+#include "cli/left.h"
+#include "cli/recorder.h"
+#include "cli/wall.h"
+#include "spec/norm.h"
+#include "text/jcs.h"
+
+enum {
+        WORDS_TEXT_MAX = 16 * 1024, /* bytes of a command's words that are recorded as text */
+        NORM_MEMORY = 16 << 20
+};
+
+/* One run has one command. */
+static struct {
+        char ref[RECORDER_REF_MAX], actor[32];
+        crypto_hash_sha256_state output[2];
+        uint64_t bytes[2];
+        bool has_started;
+} now;
+
+int
+run_audit_begin(struct error *e)
+{
+        (void)snprintf(now.actor, sizeof now.actor, "uid:%u", (unsigned)getuid());
+        return recorder_start(e);
+}
+
+const char *
+run_audit_ref(void)
+{
+        return now.ref[0] != '\0' ? now.ref : NULL;
+}
+
+void
+run_audit_end(void)
+{
+        recorder_end();
+}
+
+/* -- members ----------------------------------------------------------------------------------- */
+
+static void
+write_sum(struct json_writer *w, const char *key, const unsigned char sum[32])
+{
+        char text[AUDIT_HASH_TEXT];
+
+        (void)sodium_bin2hex(text, sizeof text, sum, 32);
+        json_member_text(w, key, text);
+}
+
+static void
+write_sum_of(struct json_writer *w, const char *key, const char *bytes, size_t len)
+{
+        unsigned char sum[crypto_hash_sha256_BYTES];
+
+        (void)crypto_hash_sha256(sum, (const unsigned char *)bytes, len);
+        write_sum(w, key, sum);
+}
+
+static void
+write_words(struct json_writer *w, const char *const *words, size_t count)
+{
+        unsigned char sum[crypto_hash_sha256_BYTES];
+        crypto_hash_sha256_state state;
+        size_t text = 0, shown = 0;
+
+        json_key(w, "argv");
+        json_open_list(w);
+        for (; shown < count && text + strlen(words[shown]) <= WORDS_TEXT_MAX; shown++) {
+                text += strlen(words[shown]);
+                json_text(w, words[shown]);
+        }
+        json_close_list(w);
+        json_member_int(w, "argc", (int64_t)count);
+        (void)crypto_hash_sha256_init(&state);
+        for (size_t i = 0; i < count; i++)
+                (void)crypto_hash_sha256_update(&state, (const unsigned char *)words[i],
+                                                strlen(words[i]) + 1);
+        (void)crypto_hash_sha256_final(&state, sum);
+        write_sum(w, "argv_sha256", sum);
+}
+
+/* Names only: values may be secrets. */
+static void
+write_environment(struct json_writer *w, const char *const *items, size_t count)
+{
+        json_key(w, "env");
+        json_open_list(w);
+        for (size_t i = 0; i < count; i++)
+                json_bytes(w, items[i], strcspn(items[i], "="));
+        json_close_list(w);
+}
+
+/* The hash of what the sandbox is allowed: the normal form of its manifest, with the options of
+ * this call. */
+static void
+write_allowed(struct json_writer *w, const struct spec *spec)
+{
+        const struct node *root;
+        struct buffer form = { 0 };
+        struct json_writer text;
+        struct arena arena;
+        struct error e;
+
+        arena_init(&arena, NORM_MEMORY);
+        json_init(&text, false);
+        spec_norm_write(&text, spec);
+        if (text.is_broken ||
+            json_read(&arena, text.text, text.len, &text_limits_manifest, &root, &e) < 0 ||
+            jcs_write(root, NULL, 0, SIZE_MAX / 2, &form, &e) < 0)
+                w->is_broken = true;
+        else
+                write_sum_of(w, "allowed_sha256", form.bytes, form.len);
+        buffer_fini(&form);
+        json_fini(&text);
+        arena_fini(&arena);
+}
+
+static void
+write_manifest(struct json_writer *w, const struct run_way *way)
+{
+        if (!way->file_name || !way->manifest.bytes)
+                return;
+        json_key(w, "manifest");
+        json_open_map(w);
+        json_member_text(w, "file", way->file_name);
+        write_sum_of(w, "sha256", way->manifest.bytes, way->manifest.len);
+        json_close_map(w);
+}
+
+/* -- records ----------------------------------------------------------------------------------- */
+
+static int
+append(const struct run_way *way, const char *action, struct json_writer *input,
+       struct json_writer *output, struct error *e)
+{
+        struct audit_event event = { .action = action,
+                                     .actor_id = now.actor,
+                                     .actor_role = "operator",
+                                     .subject_kind = "sandbox",
+                                     .subject_ref = way->id[0] != '\0' ? way->id : "none",
+                                     .input = input ? input->text : NULL,
+                                     .output = output ? output->text : NULL };
+        bool is_broken = (input && input->is_broken) || (output && output->is_broken);
+        int result = is_broken ? fail(e, ERROR_NO_MEMORY, "no memory for an audit record")
+                               : recorder_append(&event, now.ref, e);
+
+        if (input)
+                json_fini(input);
+        if (output)
+                json_fini(output);
+        return result;
+}
+
+static void
+write_refusal(struct json_writer *w, const struct error *why)
+{
+        json_init(w, false);
+        json_open_map(w);
+        json_key(w, "error");
+        json_open_map(w);
+        json_member_text(w, "code", error_wire_name(why->code));
+        if (why->path[0] != '\0')
+                json_member_text(w, "path", why->path);
+        if (why->reason[0] != '\0')
+                json_member_text(w, "reason", why->reason);
+        json_member_text(w, "message", why->message);
+        json_close_map(w);
+        json_close_map(w);
+}
+
+int
+run_audit_failed(const struct run_way *way, const struct prepare_options *o,
+                 const struct error *why, struct error *e)
+{
+        struct json_writer input, output;
+
+        if (why->code == ERROR_AUDIT_UNAVAILABLE || why->code == ERROR_AUDIT_BROKEN)
+                return 0;
+        if (now.has_started) {
+                write_refusal(&output, why);
+                return append(way, "exec.ended", NULL, &output, e);
+        }
+        json_init(&input, false);
+        json_open_map(&input);
+        write_words(&input, (const char *const *)o->command, o->command_count);
+        write_manifest(&input, way);
+        json_close_map(&input);
+        write_refusal(&output, why);
+        return append(way, "exec.refused", &input, &output, e);
+}
+
+static void
+seen(int which, const char *bytes, size_t len)
+{
+        size_t i = which == STDERR_FILENO ? 1 : 0;
+
+        (void)crypto_hash_sha256_update(&now.output[i], (const unsigned char *)bytes, len);
+        now.bytes[i] += len;
+}
+
+int
+run_audit_started(const struct run_way *way, struct run_options *options, struct error *e)
+{
+        const struct wire_command *c = &options->command;
+        struct json_writer input;
+
+        options->seen = seen;
+        for (size_t i = 0; i < 2; i++)
+                (void)crypto_hash_sha256_init(&now.output[i]);
+        json_init(&input, false);
+        json_open_map(&input);
+        write_words(&input, c->argv, c->head.argc);
+        json_member_text(&input, "cwd", c->cwd);
+        write_environment(&input, c->env, c->head.envc);
+        if (way->limit.by != TIME_LIMIT_NONE) {
+                json_member_int(&input, "timeout_ms", (int64_t)way->limit.ms);
+                json_member_text(&input, "timeout_by", time_limit_name(way->limit.by));
+        }
+        json_member_bool(&input, "terminal", (c->head.flags & WIRE_EXEC_TTY) != 0);
+        write_manifest(&input, way);
+        write_allowed(&input, way->p.spec);
+        json_close_map(&input);
+        now.has_started = append(way, "exec.started", &input, NULL, e) == 0;
+        return now.has_started ? 0 : -1;
+}
+
+static void
+write_stream(struct json_writer *w, const char *name, size_t i)
+{
+        unsigned char sum[crypto_hash_sha256_BYTES];
+
+        (void)crypto_hash_sha256_final(&now.output[i], sum);
+        json_key(w, name);
+        json_open_map(w);
+        json_key(w, "bytes");
+        json_uint(w, now.bytes[i]);
+        write_sum(w, "sha256", sum);
+        json_close_map(w);
+}
+
+int
+run_audit_ended(const struct run_way *way, const struct run_result *r, struct error *e)
+{
+        struct json_writer output, lists;
+
+        json_init(&output, false);
+        json_open_map(&output);
+        ending_write(&output, &r->outcome);
+        write_stream(&output, "stdout", 0);
+        write_stream(&output, "stderr", 1);
+        /* what the command did to the network and the workspace, as in `run --json` */
+        json_init(&lists, false);
+        json_open_map(&lists);
+        wall_write_json(&lists, r);
+        left_write_json(&lists, r);
+        json_close_map(&lists);
+        json_key(&output, "found");
+        if (lists.is_broken || lists.len > RECORDER_JSON_MAX) {
+                json_open_map(&output);
+                json_member_int(&output, "denied_count", (int64_t)r->denial_count);
+                json_member_int(&output, "left_behind_count", (int64_t)r->kept_count);
+                json_close_map(&output);
+        } else {
+                json_raw(&output, lists.text, lists.len);
+        }
+        json_fini(&lists);
+        json_close_map(&output);
+        return append(way, "exec.ended", NULL, &output, e);
+}

@@ -1,0 +1,47 @@
+/*
+ * cli/run_audit.h - what `carrel run --audit` records of one command.
+ *
+ *   exec.refused   the command was not started: the error
+ *   exec.started   on the disk before the command's process exists: argv, the SHA-256 of its words,
+ *                  names of its environment, manifest, what the sandbox is allowed, time limit
+ *   exec.ended     exactly one for each exec.started: the members of `run --json`, and byte count
+ *                  and SHA-256 of standard output and standard error
+ *
+ * Values of environment variables are never recorded. Of a long command the first words are; the
+ * SHA-256 is over all of them.
+ */
+#ifndef CARREL_CLI_RUN_AUDIT_H
+#define CARREL_CLI_RUN_AUDIT_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "cli/prepare.h"
+#include "sandbox/run.h"
+
+/* Opens the log and starts the recorder (cli/recorder.h). Errors: as recorder_start(). */
+int run_audit_begin(struct error *e);
+
+/*
+ * Records the start, and has the digests of the output made: `options` gets `seen`. Errors: as
+ * recorder_append(); then the command must not be started.
+ */
+int run_audit_started(const struct run_way *w, struct run_options *options, struct error *e);
+
+/* Records the end. Errors: as recorder_append(). */
+int run_audit_ended(const struct run_way *w, const struct run_result *r, struct error *e);
+
+/*
+ * Records that the command never ran, because of `why`: as its end if its start was recorded, else
+ * as a refusal. Nothing if `why` is an error of the log itself. Errors: as recorder_append().
+ */
+int run_audit_failed(const struct run_way *w, const struct prepare_options *o,
+                     const struct error *why, struct error *e);
+
+/* "audit://CHAIN/NUMBER" of the last record, or NULL if nothing was recorded. */
+const char *run_audit_ref(void);
+
+/* Ends the recorder. Nothing if there is none. */
+void run_audit_end(void);
+
+#endif

@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""audit_test - `carrel run --audit` and `carrel audit`: what is recorded, when it is on the disk,
+what happens if it cannot be, and that a change of the log is found (P30; J01, J02, J05 to J11).
+"""
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+import audit_chain
+from box_rig import CARREL, PATIENCE
+
+MANIFEST = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\nmounts: [{source: workspace, at: /workspace}]\n%s---\n"
+NUMBER = [0]
+
+
+def tell(what, is_good, *why):
+    NUMBER[0] += 1
+    print(f"{'ok' if is_good else 'not ok'} {NUMBER[0]} - {what}", flush=True)
+    for line in () if is_good else why:
+        print("# " + str(line).replace("\n", "\n# "))
+
+
+class Bench:
+    """A state directory and a workspace of their own."""
+
+    def __init__(self, top, name):
+        self.top = os.path.join(top, name)
+        self.state, self.work = os.path.join(self.top, "state"), os.path.join(self.top, "work")
+        os.makedirs(self.work)
+        self.log = os.path.join(self.state, "audit", "uid:%d" % os.getuid())
+        self.env = {**os.environ, "CARREL_STATE": self.state, "HOME": self.top}
+        self.manifest()
+
+    def manifest(self, more=""):
+        with open(os.path.join(self.work, "SANDBOX.md"), "w", encoding="utf-8") as f:
+            f.write(MANIFEST % more)
+
+    def words(self, *words):
+        return [CARREL, *words]
+
+    def carrel(self, *words):
+        return subprocess.run(self.words(*words), env=self.env, cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    def run(self, *command):
+        return self.carrel("run", "--audit", "--", *command)
+
+    def entries(self):
+        return list(audit_chain.entries(self.log))
+
+    def actions(self):
+        return [e["action"] for e in self.entries()]
+
+    def verify(self, *words):
+        a = self.carrel("audit", "verify", "--json", *words)
+        return a.returncode, json.loads(a.stdout)
+
+
+def sha(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def records_a_command(b):
+    a = b.carrel("run", "--audit", "-e", "TOKEN=hidden-value", "--", "sh", "-c", "echo out; echo error >&2; exit 3")
+    tell("the command's own status and output are as without --audit", (a.returncode, a.stdout, a.stderr) == (3, "out\n", "error\n"), a)
+    first, started, ended = b.entries()
+    tell("the log begins with its chain", first["action"] == "log.initialized" and first["prevHash"] == "GENESIS", first)
+    said = started["input"]
+    words = ["sh", "-c", "echo out; echo error >&2; exit 3"]
+    tell("exec.started has words, hash, directory, names of the environment, time limit and manifest",
+         said["argv"] == words and said["argv_sha256"] == sha("\0".join(words) + "\0") and said["cwd"] == "/workspace" and "TOKEN" in said["env"]
+         and said["timeout_ms"] == 600000 and said["manifest"]["sha256"] == sha(MANIFEST % ""), said)
+    done = ended["output"]
+    tell("exec.ended has outcome, status, and the hash of each stream",
+         (done["outcome"], done["exit_code"]) == ("exited", 3) and done["stdout"] == {"bytes": 4, "sha256": sha("out\n")} and done["stderr"] == {"bytes": 6, "sha256": sha("error\n")},
+         done)
+    tell("both are of one sandbox and one actor", started["subject"] == ended["subject"] and started["actor"]["id"] == "uid:%d" % os.getuid(), started, ended)
+    tell("no value of the environment is in the log", not any(b"hidden-value" in line for line in audit_chain.lines(b.log)))
+    norm = json.loads(b.carrel("check", "--json", "SANDBOX.md").stdout)["norm"]
+    tell("allowed_sha256 is that of the normal form, which `carrel check` prints", said["allowed_sha256"] == hashlib.sha256(audit_chain.canonical(norm)).hexdigest(), norm)
+    b.carrel("run", "--audit", "--memory", "64m", "--", "true")
+    tell("an option that changes what is allowed changes it", b.entries()[-2]["input"]["allowed_sha256"] != said["allowed_sha256"])
+
+
+def records_refusals(b):
+    b.run("no-such-command")
+    tell("a command that is not there has a start and an end with the error", b.actions()[-2:] == ["exec.started", "exec.ended"]
+         and b.entries()[-1]["output"]["error"]["code"] == "command_not_found", b.entries()[-1])
+    b.manifest("network: {egress: 7}\n")
+    b.run("true")
+    b.manifest()
+    last = b.entries()[-1]
+    tell("a manifest that is refused is recorded with its error", last["action"] == "exec.refused" and last["output"]["error"]["code"] == "sandbox_schema_invalid"
+         and last["input"]["argv"] == ["true"], last)
+    a = b.carrel("run", "--audit", "--json", "--", "sh", "-c", "mkdir -p .vscode; echo {} >.vscode/settings.json")
+    last = b.entries()[-1]
+    tell("what is left behind in the workspace is in the record", len(last["output"]["found"]["left_behind"]) == 1, last)
+    tell("`run --json` names the entry", json.loads(a.stdout)["audit_ref"] == "audit://%s/%d" % (last["metadata"]["carrel"]["chain"], last["seq"]), a.stdout)
+    hostile = "a\nb\u2028{\"seq\":1}\x1b[2J"
+    b.run("true", hostile)
+    tell("a word with line ends, JSON and control bytes stays one entry (E06)", b.entries()[-2]["input"]["argv"][1] == hostile)
+    shown = b.carrel("audit", "tail", "-n", "2").stdout
+    tell("and is printed without control bytes", "\x1b" not in shown and shown.count("\n") == 2, shown)
+
+
+def is_written_first(b):
+    """The entry is on the disk before the command runs: it cannot be read from inside, so the
+    command waits, and the log is read meanwhile."""
+    os.mkfifo(os.path.join(b.work, "go"))
+    with subprocess.Popen(b.words("run", "--audit", "--", "sh", "-c", "echo ready; read x <go"), env=b.env, cwd=b.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) as child:
+        child.stdout.readline()
+        tell("exec.started is in the log while the command runs", b.actions()[-1] == "exec.started", b.actions())
+        child.kill()
+        child.wait(PATIENCE)
+    deadline = threading.Event()
+    for _ in range(PATIENCE * 20):
+        if b.actions()[-1] == "exec.ended":
+            break
+        deadline.wait(0.05)
+    tell("a `carrel` that is killed leaves an end with the outcome lost (J07)", b.entries()[-1]["output"] == {"outcome": "lost"}, b.entries()[-1])
+    os.unlink(os.path.join(b.work, "go"))
+
+
+def starts_nothing_without_a_record(b):
+    mark = os.path.join(b.work, "mark")
+    os.chmod(b.log, 0o755)
+    a = b.run("touch", "mark")
+    tell("a log that others can read: refused, nothing is started", a.returncode == 125 and "audit_unavailable" in a.stderr and not os.path.exists(mark), a)
+    os.chmod(b.log, 0o700)
+    key = os.path.join(b.log, next(n for n in os.listdir(b.log) if n.startswith("key-")))
+    os.rename(key, key + ".away")
+    os.rename(key + ".away", os.path.join(b.top, "away"))
+    a = b.run("touch", "mark")
+    tell("a missing key: refused, nothing is started", a.returncode == 125 and "audit_unavailable, key" in a.stderr and not os.path.exists(mark), a)
+    os.rename(os.path.join(b.top, "away"), key)
+    a = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO", *b.words("run", "--audit", "--", "touch", "mark")],
+                       env=b.env, cwd=b.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    tell("a disk that does not keep what is written: refused, nothing is started (J08)", a.returncode == 125 and "audit_unavailable" in a.stderr and not os.path.exists(mark), a)
+    tell("and the log is as it was", b.verify()[1]["torn_bytes"] == 0 and b.verify()[0] == 0, b.verify())
+    tell("once it does again, commands run", b.run("touch", "mark").returncode == 0 and os.path.exists(mark))
+    os.unlink(mark)
+
+
+def has_one_entry_for_each(b):
+    """J06, J09: many at once, with every kind of end: one start and one end each."""
+    before = len(b.entries())
+    commands = [["true"], ["false"], ["sh", "-c", "kill -9 $$"], ["no-such-command"], ["sh", "-c", "yes | head -c 100000"]] * 3
+    children = [subprocess.Popen(b.words("run", "--audit", "--", *c), env=b.env, cwd=b.work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                for c in commands]
+    for c in children:
+        c.wait(PATIENCE)
+    new = b.entries()[before:]
+    starts = [e["subject"]["ref"] for e in new if e["action"] == "exec.started"]
+    ends = [e["subject"]["ref"] for e in new if e["action"] == "exec.ended"]
+    tell("15 commands at once: 15 starts and 15 ends, each once, in one chain", len(set(starts)) == 15 and sorted(starts) == sorted(ends) and len(new) == 30, new)
+
+
+def finds_changes(b):
+    kept = os.path.join(b.top, "kept.json")
+    with open(kept, "w", encoding="utf-8") as f:
+        f.write(b.carrel("audit", "checkpoint").stdout)
+    tell("intact, and as long as the checkpoint says", b.verify("--checkpoint", kept)[0] == 0)
+    log = os.path.join(b.log, "log-000000000000.jsonl")
+    whole = open(log, "rb").read()
+    lines = whole.splitlines(keepends=True)
+
+    def changed(what, content, reason, *words):
+        with open(log, "wb") as f:
+            f.write(content)
+        status, said = b.verify(*words)
+        a = b.carrel("run", "--audit", "--", "true") if reason == "chain.truncated" and not words else None
+        tell(what + ": " + reason, status == 126 and not said["intact"] and said["error"]["reason"] == reason, said)
+        if a:
+            tell("and such a log is not continued", a.returncode == 126 and "audit_broken" in a.stderr, a)
+        with open(log, "wb") as f:
+            f.write(whole)
+
+    changed("a changed word", whole.replace(b'"exit_code":3', b'"exit_code":0', 1), "chain.tampered")
+    changed("a removed entry", b"".join(lines[:3] + lines[4:]), "chain.seq_gap")
+    changed("two swapped entries", b"".join(lines[:3] + [lines[4], lines[3]] + lines[5:]), "chain.seq_gap")
+    changed("a doubled entry", b"".join(lines[:3] + lines[2:]), "chain.seq_gap")
+    changed("the last entry cut off", b"".join(lines[:-1]), "chain.truncated")
+    forged = rewritten(lines)
+    changed("an entry replaced, with all hashes made anew, but without the key", forged, "chain.signature")
+    mark = os.path.join(b.log, "checkpoint.json")
+    away = os.path.join(b.top, "checkpoint.json")
+    os.rename(mark, away)
+    changed("cut off with its checkpoint, against the kept one", b"".join(lines[:-1]), "chain.truncated", "--checkpoint", kept)
+    os.rename(away, mark)
+    other = Bench(b.top, "other")
+    other.run("true")
+    status, said = other.verify("--checkpoint", kept)
+    tell("another log in its place: checkpoint.other", status == 126 and said["error"]["reason"] == "checkpoint.other", said)
+    tell("after all that, the log is intact", b.verify("--checkpoint", kept)[0] == 0)
+
+
+def rewritten(lines):
+    """The whole log with one status changed, and every hash right again."""
+    out, previous = [], "GENESIS"
+    for line in lines:
+        e = json.loads(line)
+        if e.get("output", {}).get("exit_code") == 3:
+            e["output"]["exit_code"] = 0
+        e["prevHash"] = previous
+        del e["hash"]
+        e["hash"] = previous = hashlib.sha256(audit_chain.canonical(e)).hexdigest()
+        out.append(audit_chain.canonical(e) + b"\n")
+    return b"".join(out)
+
+
+def changes_its_key(b):
+    before = b.entries()[-1]["metadata"]["carrel"]["key"]
+    a = b.carrel("audit", "rotate")
+    b.run("true")
+    tell("after `rotate`, new entries have another key, and all verify (J05)",
+         a.returncode == 0 and b.entries()[-1]["metadata"]["carrel"]["key"] != before and b.verify()[0] == 0, a)
+
+
+def is_exported(b):
+    secret = os.path.join(b.top, "secret")
+    with open(secret, "w", encoding="utf-8") as f:
+        f.write("test-secret\n")
+    a = b.carrel("audit", "export", "--form", "agentskit", "--secret", secret)
+    rows = [json.loads(line) for line in a.stdout.split("\n") if line]
+    try:
+        audit_chain.check_rows([dict(r) for r in rows], b"test-secret")
+        why = None
+    except ValueError as e:
+        why = e
+    tell("AgentsKit's rows verify, one for each entry, with the entry as payload", not why and [r["payload"] for r in rows] == b.entries(), why, a.stderr)
+    tell("as JSON lines: the log itself", b.carrel("audit", "export").stdout.encode() == b"".join(line + b"\n" for line in audit_chain.lines(b.log)))
+    tell("--from begins later", json.loads(b.carrel("audit", "export", "--from", "3").stdout.split("\n")[0])["seq"] == 3)
+    a = b.carrel("audit", "export", "--form", "agentskit")
+    tell("without a secret: refused, with what to pass", a.returncode == 125 and "--secret FILE" in a.stderr, a)
+
+
+def is_out_of_reach(b):
+    a = subprocess.run(b.words("run", "--audit", "-w", b.top, "-f", os.path.join(b.work, "SANDBOX.md"), "--", "sh", "-c", "ls state/audit; cat state/audit/*/key-*"),
+                       env=b.env, cwd=b.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    tell("a workspace that contains the state directory is refused", a.returncode == 126 and "mount_denied, holds_state" in a.stderr and not a.stdout, a)
+
+
+def main():
+    top = os.path.realpath(tempfile.mkdtemp(prefix="carrel-audit-"))
+    try:
+        b = Bench(top, "bench")
+        for part in (records_a_command, records_refusals, is_written_first, has_one_entry_for_each, starts_nothing_without_a_record, finds_changes, changes_its_key, is_exported,
+                     is_out_of_reach):
+            part(b)
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+    print("1..%d" % NUMBER[0])
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    main()

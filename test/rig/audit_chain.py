@@ -1,0 +1,51 @@
+"""An independent reader of audit logs, with Python's standard library alone. Not a test.
+
+It knows docs/AUDIT.md and nothing of Carrel's source: canonical JSON, chain, signatures.
+"""
+import hashlib
+import hmac
+import json
+import os
+
+
+def canonical(value):
+    """RFC 8785, for the values that entries have: integers, and keys that are ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def lines(folder):
+    for name in sorted(n for n in os.listdir(folder) if n.startswith("log-")):
+        with open(os.path.join(folder, name), "rb") as f:
+            yield from f.read().splitlines()
+
+
+def keys(folder):
+    return {n[4:]: bytes.fromhex(open(os.path.join(folder, n), encoding="ascii").read()) for n in os.listdir(folder) if n.startswith("key-")}
+
+
+def entries(folder):
+    """Every entry, in order. ValueError names the first one that is wrong."""
+    known, previous, key, at, time = keys(folder), "GENESIS", None, 0, ""
+    for line in lines(folder):
+        entry = json.loads(line)
+        rest = {k: v for k, v in entry.items() if k != "hash"}
+        ours = dict(rest["metadata"]["carrel"])
+        mac = ours.pop("hmac")
+        unsigned = canonical({**rest, "metadata": {"carrel": ours}})
+        if (canonical(entry) != line or entry["seq"] != at or entry["prevHash"] != previous or entry["ts"] < time
+                or hashlib.sha256(canonical(rest)).hexdigest() != entry["hash"] or (key and ours["key"] != key)
+                or hmac.new(known[ours["key"]], previous.encode() + unsigned, hashlib.sha256).hexdigest() != mac):
+            raise ValueError("entry %d" % at)
+        previous, at, time = entry["hash"], at + 1, entry["ts"]
+        key = entry["input"]["key"] if entry["action"] == "key.rotated" else ours["key"]
+        yield entry
+
+
+def check_rows(rows, secret):
+    """Rows of AgentsKit's signed log, verified as its own `verify` does."""
+    previous = "0" * 64
+    for number, row in enumerate(rows):
+        signature = row.pop("signature")
+        if row["prevSignature"] != previous or hmac.new(secret, previous.encode() + canonical(row), hashlib.sha256).hexdigest() != signature:
+            raise ValueError("row %d" % number)
+        previous = signature
