@@ -122,7 +122,7 @@ is_asked_for(const struct carrel_left *l, bool only_new)
         return !only_new || !l->was_shown;
 }
 
-/* A search during another command is repeated after it, and finds the same again. */
+/* What was put right may be found again, with the same words. */
 static bool
 is_printed(const struct carrel_lefts *all, size_t at, bool only_new)
 {

@@ -97,16 +97,17 @@ is_changed_by_command(const struct below *b, const struct stat *st)
  * entries beyond the bound.
  */
 static bool
-is_changed_within(const struct below *b, int dir, const char *name, unsigned depth, unsigned *left)
+is_changed_within(const struct below *b, int dir, const char *name, unsigned depth, unsigned *left,
+                  uint64_t *evidence)
 {
         _Alignas(8) char entries[2048];
         int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         bool is_changed = false;
         long got;
 
-        while (fd >= 0 && !is_changed &&
+        while (fd >= 0 && *left > 0 &&
                (got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
-                for (long at = 0; at < got && !is_changed && *left > 0;) {
+                for (long at = 0; at<got && * left> 0;) {
                         const struct kept_dirent *d =
                                 (const struct kept_dirent *)(const void *)(entries + at);
                         struct stat st;
@@ -116,9 +117,13 @@ is_changed_within(const struct below *b, int dir, const char *name, unsigned dep
                             fstatat(fd, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                                 continue;
                         --*left;
-                        is_changed = (is_changed_by_command(b, &st) && !is_doubtful(b, &st)) ||
-                                     (S_ISDIR(st.st_mode) && depth < WITHIN_DEPTH_MAX &&
-                                      is_changed_within(b, fd, d->name, depth + 1, left));
+                        if (is_changed_by_command(b, &st) && !is_doubtful(b, &st)) {
+                                *evidence = told_mix(*evidence, &st);
+                                is_changed = true;
+                        }
+                        if (S_ISDIR(st.st_mode) && depth < WITHIN_DEPTH_MAX &&
+                            is_changed_within(b, fd, d->name, depth + 1, left, evidence))
+                                is_changed = true;
                 }
         if (fd >= 0)
                 (void)close(fd);
@@ -233,12 +238,14 @@ is_in_repository(struct below *b, const char *path)
 /* -- what is done with a name ------------------------------------------------------------------ */
 
 static void
-fold(struct below *b, enum below_kind kind, const char *path)
+fold(struct below *b, enum below_kind kind, const char *path, uint64_t evidence,
+     const struct stat *st)
 {
         struct below_fold *f = &b->folds[kind];
         char whole[2 * PATH_ROOM];
         size_t len;
 
+        f->evidence = told_mix(f->evidence ^ evidence, st);
         if (f->count++ == 0) {
                 (void)snprintf(whole, sizeof whole, "%s/%s", b->path, path);
                 len = strlen(whole);
@@ -336,6 +343,7 @@ below_meet(struct below *b, int dir, const char *path, const char *name)
         unsigned left = WITHIN_ENTRIES_MAX;
         char whole[PATH_ROOM];
         struct stat st, parent;
+        uint64_t evidence = 0;
         bool is_changed;
 
         if (!row || !beneath_join(whole, path, name) || is_opened(b, whole) || has(b, 't', whole) ||
@@ -349,15 +357,16 @@ below_meet(struct below *b, int dir, const char *path, const char *name)
         if (!is_name(dir, name, row->path, &st))
                 return false;
         is_changed = is_changed_by_command(b, &st);
-        if (!is_changed && !(S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left)))
+        if (!(S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left, &evidence)) &&
+            !is_changed)
                 return false;
         if (!is_changed || is_doubtful(b, &st) || !gitdir_is_since(&parent, &b->since) ||
             has(b, 'T', ""))
-                fold(b, BELOW_CHANGED, whole);
+                fold(b, BELOW_CHANGED, whole, evidence, &st);
         else if (is_in_packages(b, path))
-                fold(b, BELOW_PACKAGE, whole);
+                fold(b, BELOW_PACKAGE, whole, evidence, &st);
         else if (is_in_repository(b, path))
-                fold(b, BELOW_REPOSITORY, whole);
+                fold(b, BELOW_REPOSITORY, whole, evidence, &st);
         else
                 return move(b, dir, name, whole, &parent, &st);
         return false;
@@ -369,6 +378,7 @@ compare(struct below *b, const char *path)
         const char *slash = strrchr(path, '/'), *name;
         unsigned left = WITHIN_ENTRIES_MAX;
         char directory[PATH_ROOM];
+        uint64_t evidence = 0;
         struct stat st;
         int dir;
 
@@ -376,9 +386,9 @@ compare(struct below *b, const char *path)
         dir = beneath_open(b->source, directory, O_PATH);
         name = slash ? slash + 1 : path;
         if (dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            ((is_changed_by_command(b, &st) && !is_doubtful(b, &st)) ||
-             (S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left))))
-                fold(b, BELOW_CHANGED, path);
+            ((S_ISDIR(st.st_mode) && is_changed_within(b, dir, name, 0, &left, &evidence)) ||
+             (is_changed_by_command(b, &st) && !is_doubtful(b, &st))))
+                fold(b, BELOW_CHANGED, path, evidence, &st);
         if (dir >= 0)
                 (void)close(dir);
 }
@@ -401,7 +411,7 @@ below_be_closed(struct below *b, const char *path)
         if (dir < 0)
                 return;
         if (fstat(dir, &st) == 0 && gitdir_is_since(&st, &b->since) && st.st_ino != b->closed)
-                fold(b, BELOW_CLOSED, path);
+                fold(b, BELOW_CLOSED, path, 0, &st);
         b->closed = st.st_ino;
         (void)close(dir);
 }
@@ -419,7 +429,7 @@ below_end(struct below *b)
                 (void)snprintf(news.name, sizeof news.name, "%s", f->first);
                 (void)snprintf(news.kept, sizeof news.kept, "%s", f->more);
                 (void)snprintf(news.key, sizeof news.key, "%u", f->count);
-                if (f->count > 0 && b->report)
+                if (f->count > 0 && !told_before(b->told, &news, f->evidence) && b->report)
                         b->report(&news);
         }
 }

@@ -29,9 +29,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "maker/kept.h"
+#include "maker/told.h"
 #include "wire/message.h"
 
 /* A time in which the payload had no process; both ends are outside (wall clock). */
@@ -46,6 +48,7 @@ enum { BELOW_MOVES_MAX = 64 };
  * One report line: the first path, as many others as fit (relative to their source), and the count.
  */
 struct below_fold {
+        uint64_t evidence; /* told.h */
         unsigned count;
         size_t more_len;
         char first[760], more[1024];
@@ -63,6 +66,7 @@ struct below {
          * All 0 for other sandboxes. */
         struct timespec begun;
         void (*report)(const struct wire_kept *news); /* or NULL */
+        struct told *told;                            /* what was reported before; borrowed */
 
         /* the source that is searched (O_PATH); the caller changes it between sources. All
          * fields are borrowed. */

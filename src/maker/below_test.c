@@ -19,6 +19,7 @@
 static char base[64], keeping[96];
 static struct kept_places places;
 static struct below b;
+static struct told told;
 static struct wire_kept news[128];
 static size_t news_count;
 
@@ -82,8 +83,10 @@ write_file(const char *name, const char *text)
 static void
 begin(const char *list, size_t len)
 {
+        told.count = 0;
         b = (struct below){ .places = &places,
                             .report = hear,
+                            .told = &told,
                             .source = open("top", O_PATH | O_DIRECTORY | O_CLOEXEC),
                             .index = 3,
                             .path = "/top",

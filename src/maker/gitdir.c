@@ -15,6 +15,7 @@
 #include "git/config.h"
 #include "maker/config.h"
 #include "maker/confined.h"
+#include "maker/told.h"
 
 enum { LINK_MAX_BYTES = 8192, COARSE_S = 2 };
 
@@ -62,11 +63,14 @@ gitdir_is_since(const struct stat *st, const struct timespec *since)
 }
 
 static bool
-is_name_since(int dir, const char *name, const struct timespec *since)
+is_name_since(int dir, const char *name, const struct timespec *since, uint64_t *evidence)
 {
         struct stat st;
 
-        return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && gitdir_is_since(&st, since);
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return false;
+        *evidence = told_mix(*evidence, &st);
+        return gitdir_is_since(&st, since);
 }
 
 static bool
@@ -126,7 +130,7 @@ add_config(int git, const char *name, unsigned flags, char *runs)
  * Adds the hooks that git would run. Returns whether one of them, or the directory, changed since.
  */
 static bool
-add_hooks(int git, const struct timespec *since, char *runs)
+add_hooks(int git, const struct timespec *since, char *runs, uint64_t *evidence)
 {
         struct stat st;
         bool is_since;
@@ -135,6 +139,7 @@ add_hooks(int git, const struct timespec *since, char *runs)
         if (fstatat(git, "hooks", &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return false;
         is_since = gitdir_is_since(&st, since);
+        *evidence = told_mix(*evidence, &st);
         if (S_ISLNK(st.st_mode))
                 add(runs, "hooks", "");
         dir = openat(git, "hooks", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -144,6 +149,7 @@ add_hooks(int git, const struct timespec *since, char *runs)
                         continue;
                 add(runs, "hooks/", hooks[i]);
                 is_since |= gitdir_is_since(&st, since);
+                *evidence = told_mix(*evidence, &st);
         }
         if (dir >= 0)
                 (void)close(dir);
@@ -168,15 +174,18 @@ void
 gitdir_look(int git, const struct timespec *since, unsigned flags, bool is_moved,
             struct gitdir *ret)
 {
-        bool is_config = is_name_since(git, "config", since);
         char hooked[GITDIR_RUNS_ROOM] = "";
+        uint64_t evidence = 0;
+        bool is_config = is_name_since(git, "config", since, &evidence),
+             is_head = is_name_since(git, "HEAD", since, &evidence),
+             is_worktree = is_name_since(git, "config.worktree", since, &evidence),
+             is_common = is_name_since(git, "commondir", since, &evidence);
 
         *ret = (struct gitdir){ .runs = "" };
-        ret->is_new = is_moved && is_name_since(git, "HEAD", since) &&
-                      (is_config || !is_there(git, "config"));
-        ret->is_changed = add_hooks(git, since, hooked);
-        ret->is_changed |= is_config || is_name_since(git, "config.worktree", since) ||
-                           is_name_since(git, "commondir", since);
+        ret->is_new = is_moved && is_head && (is_config || !is_there(git, "config"));
+        ret->is_changed = add_hooks(git, since, hooked, &evidence);
+        ret->is_changed |= is_config || is_worktree || is_common;
+        ret->evidence = evidence;
         if (!ret->is_changed && !is_moved)
                 return;
         add_config(git, "config", flags, ret->runs);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -27,6 +28,7 @@ struct gitdir {
         /* one per line: keys that may run a program, "hooks/NAME", "commondir", "config"; "" if
          * none */
         char runs[GITDIR_RUNS_ROOM];
+        uint64_t evidence; /* of all that was examined (told.h) */
 };
 
 /*

@@ -129,7 +129,7 @@ count_directory(struct looking *l)
 /* -- reporting --------------------------------------------------------------------------------- */
 
 static void
-send(const struct looking *l, unsigned what, const char *path, const char *runs)
+send(const struct looking *l, unsigned what, const char *path, const char *runs, uint64_t evidence)
 {
         struct wire_kept news = { .what = what };
         char whole[2 * PATH_ROOM];
@@ -140,6 +140,10 @@ send(const struct looking *l, unsigned what, const char *path, const char *runs)
         len = strlen(whole);
         (void)snprintf(news.name, sizeof news.name, "%s",
                        whole + (len < sizeof news.name ? 0 : len - sizeof news.name + 1));
+        if (what != KEPT_BOUND)
+                (void)snprintf(news.kept, sizeof news.kept, "%s", runs);
+        if (told_before(&l->s->told, &news, evidence))
+                return;
         (void)snprintf(news.kept, sizeof news.kept, "%s", runs);
         if (l->s->report)
                 l->s->report(&news);
@@ -166,12 +170,13 @@ is_told(struct looking *l, const char *git)
 
 /* `path` is the path for the report, `git` the repository's directory in the source. */
 static void
-report(struct looking *l, unsigned what, const char *path, const char *git, const char *runs)
+report(struct looking *l, unsigned what, const char *path, const char *git,
+       const struct gitdir *found)
 {
         if (is_told(l, git))
                 return;
         if (l->reports++ < SURVEY_REPORTS_MAX)
-                send(l, what, path, runs);
+                send(l, what, path, found->runs, found->evidence);
 }
 
 /* -- repositories ------------------------------------------------------------------------------ */
@@ -187,7 +192,7 @@ judge(struct looking *l, unsigned what, const char *path, int git, unsigned flag
         gitdir_look(git, &l->since, flags, is_moved, &found);
         /* A new `.git` at the top was already reported when it was created (guard.h). */
         if (found.runs[0] != '\0' || (found.is_new && strcmp(path, ".git") != 0))
-                report(l, what, path, path, found.runs);
+                report(l, what, path, path, &found);
 }
 
 /* `.git` in the directory `dir` is a file or a link that points git to a repository. */
@@ -218,8 +223,9 @@ judge_link(struct looking *l, int dir, const char *path, const struct stat *st)
                         (void)close(git);
                 }
         }
+        found.evidence = told_mix(found.evidence, st);
         if (is_new || found.is_changed)
-                report(l, KEPT_GITFILE, name, name, found.runs);
+                report(l, KEPT_GITFILE, name, name, &found);
 }
 
 /* The repository that git finds when it runs in the directory `dir`. */
@@ -250,7 +256,7 @@ judge_top(struct looking *l, unsigned what, int dir, const char *path)
 
 /* `git status` at the top enters it. */
 static void
-judge_gitlink(struct looking *l, const char *path)
+judge_gitlink(struct looking *l, const char *path, const struct stat *index)
 {
         struct gitdir found = { .runs = "" };
         char git[PATH_ROOM], words[PATH_ROOM], target[PATH_ROOM];
@@ -272,7 +278,8 @@ judge_gitlink(struct looking *l, const char *path)
         }
         if (dir >= 0)
                 (void)close(dir);
-        report(l, KEPT_GITLINK, path, git, found.runs);
+        found.evidence = told_mix(found.evidence, index);
+        report(l, KEPT_GITLINK, path, git, &found);
         if (is_file && fd >= 0)
                 (void)is_told(l, target);
 }
@@ -281,18 +288,22 @@ static void
 compare_links(struct looking *l, int git)
 {
         static struct gitlinks links;
+        struct gitdir found = { .runs = "" };
+        struct stat index;
 
-        if (!is_since(l, git, "index"))
+        if (fstatat(git, "index", &index, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !gitdir_is_since(&index, &l->since))
                 return;
+        found.evidence = told_mix(0, &index);
         if (has(l->source, 'L', ""))
                 links.len = links.is_whole = 0;
         else
                 gitlinks_read(git, l->source->list, l->source->list_len, &links);
         for (unsigned at = 0; at < links.len && !is_over(l) && !has_enough(l);
              at += (unsigned)strlen(links.names + at) + 1)
-                judge_gitlink(l, links.names + at);
+                judge_gitlink(l, links.names + at, &index);
         if (!links.is_whole)
-                report(l, KEPT_INDEX, ".git/index", ".git/index", "");
+                report(l, KEPT_INDEX, ".git/index", ".git/index", &found);
 }
 
 /* -- submodules -------------------------------------------------------------------------------- */
@@ -634,6 +645,7 @@ survey_look(struct survey *s, bool is_busy)
         below_begin(&below);
         below.places = &s->places;
         below.report = s->report;
+        below.told = &s->told;
         below.since = s->since;
         check_pauses(s, &now);
         below.rested = s->rested;
@@ -652,12 +664,13 @@ survey_look(struct survey *s, bool is_busy)
         s->must_kill = s->must_kill || below.must_kill;
         (void)snprintf(count, sizeof count, "%u", l.directories);
         if (has_enough(&l))
-                send(&l, KEPT_MORE, "", "");
+                send(&l, KEPT_MORE, "", "", 0);
         if (l.is_cut || l.is_partial)
-                send(&l, KEPT_BOUND, "", count);
+                send(&l, KEPT_BOUND, "", count, 0);
         if (!is_busy) { /* otherwise a command could have moved directories out of the search */
                 s->since = began;
                 s->pause_count = 0;
+                s->told.count = 0;
         }
         s->rested = s->begun = (struct timespec){ 0, 0 };
         s->is_open = is_busy;

@@ -30,6 +30,7 @@
 
 #include "maker/below.h"
 #include "maker/kept.h"
+#include "maker/told.h"
 #include "plan/pack.h"
 #include "wire/message.h"
 
@@ -66,7 +67,8 @@ struct survey {
         /* the earlier times without one, since `since`, in ascending order */
         struct below_pause pauses[SURVEY_PAUSES_MAX];
         size_t pause_count;
-        bool must_kill; /* a name that was found requires the box to end */
+        struct told told; /* since `since` */
+        bool must_kill;   /* a name that was found requires the box to end */
         void (*report)(const struct wire_kept *news); /* NULL: reports are dropped */
 };
 

@@ -182,8 +182,12 @@ only_the_time_of_commands_counts(void **state)
         assert_int_equal(news_count, 1);
         /* the next search finds what was hidden from this one */
         assert_true(s.is_open && s.since.tv_sec == now.tv_sec && s.since.tv_nsec == now.tv_nsec);
+        survey_look(&s, true); /* and reports nothing again */
+        assert_int_equal(news_count, 1);
+        pass_a_tick();
+        write_file("own/.git/config", "[core]\nfsmonitor = y\n");
         news_count = 0;
-        survey_look(&s, false);
+        survey_look(&s, false); /* but what was put right, and came back */
         assert_int_equal(news_count, 1);
         assert_told(0, KEPT_REPOSITORY, "own/.git", "core.fsmonitor");
         assert_true(s.due_ms == UINT64_MAX && !s.is_open);

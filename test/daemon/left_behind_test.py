@@ -132,18 +132,23 @@ def stop(d):
 
 
 def twice(d):
-    """A search that meets another command is repeated after it: what it found is in the record twice."""
+    """A search that meets another command is repeated after it, and finds the same again."""
     with Workspace() as ws:
         box = Living(d, ws, "twice")
 
         def is_found(name):
             return any(l["host_path"] == os.path.join(ws.path, name) for l in box.left()) or box.carrel("exec", "-d", box.name, "--", "true").returncode != 0
 
+        printed = []
         for name in ("one", "two", "three", "four", "five", "six"):
-            box.sh("evil " + name)
+            printed += lines(box.sh("evil " + name))
             until(name + " is found", lambda name=name: is_found(name + "/.git"))
         said = lines(box.carrel("info", box.name))
-        check("info prints each line once", len(said) == 6 and len(set(said)) == 6, said, box.left())
+        check("what a repeated search found is in the record once", len(box.left()) == 6 and box.total() == 6, box.left())
+        tool = mcp(d, "sandbox_get", {"sandbox_id": box.id})["structuredContent"]
+        check("  and in the tool of MCP", tool.get("left_behind") == box.left(), tool)
+        check("  and no exec prints it again", len(printed) == len(set(printed)), printed)
+        check("  and info prints each line once", len(said) == 6 and len(set(said)) == 6, said, box.left())
         d.must("DELETE", "/v1/sandboxes/" + box.id)
 
 
