@@ -459,6 +459,7 @@ channel_push(struct channel *c)
                 done(c);
                 return;
         }
+        handover_grown(c);
         if (c->is_lossless || result < 0)
                 for (int i = 0; i < 2; i++)
                         output_watch(&x->out[i]);
@@ -504,6 +505,7 @@ channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossle
         *at = c;
         while (c->is_repeat && (spent = handover_adopt(c)))
                 channel_free(spent);
+        handover_hold(c);
         if (loop_watch_add(x->box->loop, &c->watch, take_fd, 0, ready) < 0) {
                 done(c);
                 return;

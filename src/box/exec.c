@@ -187,7 +187,8 @@ room(const struct output *o, size_t most)
 {
         for (const struct channel *c = exec_of(o)->channels; c; c = c->next)
                 if (c->is_lossless) {
-                        size_t behind = log_free_behind(&o->log, c->at[o->stream]);
+                        size_t behind = log_free_behind(&o->log, c->holds ? c->from[o->stream]
+                                                                          : c->at[o->stream]);
 
                         most = behind < most ? behind : most;
                 }

@@ -12,7 +12,8 @@
  * the keeper dies in between, the kernel closes that end, as if the caller had left. But the caller
  * lives, and repeats its call if the call has a key; without a key it may not. A kept channel is
  * the place of that repeat: a reader that must lose nothing starts at the first byte. Input that
- * the keeper sent for the caller is still read from it.
+ * the keeper sent for the caller is still read from it. What such a channel had taken is lost with
+ * it, so until HANDED the log keeps it: a command that fills the log meanwhile waits.
  */
 #include "box/handover.h"
 
@@ -23,7 +24,9 @@
 
 #include "box/state.h"
 
-enum { SAID_FIRST = 64 * 1024, SAID_MAX = 16 << 20 };
+enum { SAID_FIRST = 64 * 1024, SAID_MAX = 16 << 20, HOLD_MS = 5000 };
+/* bytes; no socket holds so many, so a caller has read some of them */
+enum { TAKEN = 768 * 1024 };
 
 static int
 may_be_called_again(const struct channel *c)
@@ -34,6 +37,54 @@ may_be_called_again(const struct channel *c)
                (x->flags & BOX_EXEC_BACKGROUND) == 0 && !x->is_over &&
                x->box->protocol >= BOX_PROTOCOL_HANDED && x->box->state < BOX_ENDING;
 }
+
+/* -- the log keeps all ------------------------------------------------------------------------- */
+
+void
+handover_hold(struct channel *c)
+{
+        c->holds = c->is_lossless && may_be_called_again(c);
+        for (int i = 0; i < 2; i++)
+                c->from[i] = c->exec->out[i].log.first;
+}
+
+static void
+release(struct channel *c)
+{
+        if (!c->holds)
+                return;
+        c->holds = 0;
+        loop_timer_remove(&c->patience);
+        for (int i = 0; i < 2; i++)
+                output_watch(&c->exec->out[i]);
+}
+
+/* The keeper is slow, not dead. */
+static void
+held_long(struct loop_timer *t)
+{
+        release(box_holder(t, struct channel, patience));
+}
+
+void
+handover_grown(struct channel *c)
+{
+        int is_full = 0;
+        uint64_t taken = 0;
+
+        for (int i = 0; i < 2 && c->holds; i++) {
+                is_full |= log_free_behind(&c->exec->out[i].log, c->from[i]) == 0;
+                taken += c->at[i] - c->from[i];
+        }
+        if (is_full && taken > c->rest_len + TAKEN)
+                release(c);
+        else if (is_full && c->patience.due_ms == LOOP_NEVER &&
+                 loop_timer_set(c->exec->box->loop, &c->patience, loop_now_ms() + HOLD_MS,
+                                held_long) < 0)
+                release(c);
+}
+
+/* -- who owns it ------------------------------------------------------------------------------- */
 
 static void
 close_end(struct channel *c)
@@ -74,6 +125,7 @@ handover_keep(struct channel *c, void (*give_up)(struct loop_timer *t))
         if (loop_timer_set(x->box->loop, &c->patience, loop_now_ms() + BOX_REPEAT_MS, give_up) < 0)
                 return 0;
         c->is_kept = 1;
+        c->holds = 0;
         c->is_lossless = (x->flags & BOX_EXEC_LOSSLESS) != 0;
         c->at[0] = c->at[1] = 0;
         free(c->rest);
@@ -110,8 +162,10 @@ handover_done(struct exec *x, uint64_t keeper)
         for (struct channel *c = x->channels; c; c = c->next)
                 if (c->by == keeper)
                         last = c;
-        if (last)
-                last->is_handed = 1;
+        if (!last)
+                return;
+        last->is_handed = 1;
+        release(last);
 }
 
 /* True: the frames contain a DETACH. They start inside the frame that is being received. */

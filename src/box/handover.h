@@ -17,6 +17,13 @@ int handover_keep(struct channel *c, void (*give_up)(struct loop_timer *t));
 /* For such a call: takes over what was kept for it. Returns a kept channel that has no use any
  * more: free it, and call this again. NULL: there is no other */
 struct channel *handover_adopt(struct channel *c);
+/*
+ * A new channel. If it must lose nothing and its call may be repeated, it holds: until its caller
+ * has the other end, the log drops nothing that was sent to it.
+ */
+void handover_hold(struct channel *c);
+/* the log has grown: a channel holds a full one for a moment only */
+void handover_grown(struct channel *c);
 /* the caller has received the other end of the last channel that this keeper brought */
 void handover_done(struct exec *x, uint64_t keeper);
 /* true: unread input contains the request to detach */

@@ -165,7 +165,8 @@ struct channel {
         struct exec *exec;
         struct loop_watch watch; /* fd: owned */
         int fd;
-        uint64_t at[2]; /* the next byte of each stream */
+        uint64_t at[2];   /* the next byte of each stream */
+        uint64_t from[2]; /* while it holds: the first byte that the log keeps for a repeat */
         uint64_t missed;
         uint64_t said;       /* of a channel that sends the whole input: bytes so far */
         unsigned char *rest; /* bytes that the socket did not take */
@@ -174,12 +175,13 @@ struct channel {
         size_t head_got, body_got, body_left;
         unsigned char body[16];     /* of a small frame */
         uint64_t by;                /* number of the keeper that brought it */
-        struct loop_timer patience; /* while is_kept */
+        struct loop_timer patience; /* while is_kept, or while the log is full because it holds */
         unsigned is_handed : 1;     /* its caller has the other end */
         unsigned is_repeat : 1;     /* of a call that was made again */
         /* the other end closed before a caller had it: kept for a repeat of the call; fd may be
          * -1 */
         unsigned is_kept : 1;
+        unsigned holds : 1; /* handover_hold() */
         unsigned is_owner : 1, says_whole : 1, is_lossless : 1, is_detached : 1, said_started : 1,
                 said_end : 1, is_hung : 1, is_deaf : 1, is_broken : 1;
 };

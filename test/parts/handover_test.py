@@ -10,16 +10,19 @@ import os
 import re
 import struct
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import box_rig
 import wire
 from box_rig import check, report, until
-from box_wire import LOSSLESS, NO_STDIN, REPEAT, Bench
+from box_wire import LOSSLESS, NO_STDIN, REPEAT, Bench, mark, running
+from daemon_rig import state_of
 from test_clock import Clock
 from wire import C_DETACH, C_STDIN
 
 REPEAT_MS = int(re.search(r"\bBOX_REPEAT_MS = (\d+)", wire.source("src/wire/box.h")).group(1))
+HOLD_MS = int(re.search(r"\bHOLD_MS = (\d+)", wire.source("src/box/handover.c")).group(1))
 WAITS = "echo begun; while ! test -e /workspace/go; do sleep 0.01; done; echo done"
 
 
@@ -111,13 +114,48 @@ def keeper_gone_twice(bench):
     check("keepers may die one after the other", (bytes(s.channel.out), s.channel.end["word"]) == (b"begun\ndone\n", "exited"), s.channel.end)
 
 
-def nothing_lost(bench):
-    s = Scene(bench, "key", "echo begun; seq 1 400000")        # more than a log and a socket hold
-    s.channel.close()
-    again = s.box.keeper.attach(s.number, flags=REPEAT | LOSSLESS)
-    again.wait()
-    text = b"begun\n" + b"".join(b"%d\n" % i for i in range(1, 400001))
-    check("who reads without loss reads all of it", bytes(again.out) == text and again.end["dropped_bytes"] == 0, len(again.out), again.end)
+LINES = 400000         # more than a log and a socket hold
+ALL = b"begun\n" + b"".join(b"%d\n" % i for i in range(1, LINES + 1))
+
+
+def printing(bench):
+    """A command that prints more than anything holds, and waits until it is read."""
+    def waits(s, name):
+        for _ in range(5):             # the box reads what it may in each of its turns
+            s.listed()
+            if [state_of(pid) for pid in running(name)] != ["S"]:
+                return False
+        return True
+    for _ in range(10):                # on a machine that stands still for so long, again
+        name, begun = mark(), time.monotonic()
+        s = Scene(bench, "key", ["bash", "-c", "echo begun; exec -a %s seq 1 %d" % (name, LINES)])
+        until("the command waits for a reader", lambda s=s, name=name: waits(s, name))
+        if time.monotonic() - begun < HOLD_MS / 1000:
+            break
+    return s
+
+
+def nothing_lost():
+    with Clock() as clock, Bench(clock.env, clock.build) as bench:
+        s = printing(bench)
+        for last in (False, True):
+            s.channel.close()
+            s.keeper_dies()
+            s.channel = s.box.keeper.attach(s.number, flags=REPEAT | LOSSLESS)
+            if not last:
+                s.channel.until(lambda: len(s.channel.out) > 100000)
+        s.handed()
+        s.channel.wait()
+        check("who reads without loss reads all of it, however many keepers died first", bytes(s.channel.out) == ALL and s.channel.end["dropped_bytes"] == 0,
+              len(s.channel.out), s.channel.end)
+        s = printing(bench)
+        s.handed()
+        s.channel.wait()
+        check("the command goes on when its caller has its end", bytes(s.channel.out) == ALL)
+        s = printing(bench)
+        clock.move(HOLD_MS / 1000 + 1)
+        s.channel.wait()
+        check("or after a moment, if the keeper is slow", bytes(s.channel.out) == ALL and s.channel.end["dropped_bytes"] == 0)
 
 
 def nobody_comes():
@@ -278,10 +316,12 @@ def model():
 
 def main():
     only = sys.argv[1:]
-    for part in (caller_gone, keeper_gone, keeper_gone_twice, nothing_lost, unread):
+    for part in (caller_gone, keeper_gone, keeper_gone_twice, unread):
         if not only or part.__name__ in only:
             with Bench() as bench:
                 part(bench)
+    if not only or "nothing_lost" in only:
+        nothing_lost()
     if not only or "nobody_comes" in only:
         nobody_comes()
     if not only or "model" in only:
