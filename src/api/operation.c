@@ -45,39 +45,15 @@ static const struct api_field fields[] = {
         }
 #define COUNTED(...) PARAMS(__VA_ARGS__), COUNT(PARAMS(__VA_ARGS__))
 
+#define RESULTS_TEXT(TAG) MAY(TAG)
+#define RESULTS_UINT(TAG) MAY(TAG)
+#define RESULTS_ENDING(TAG)                                                                   \
+        MAY(OUTCOME), MAY(EXIT_CODE), MAY(SIGNAL), MAY(DURATION), MAY(CPU), MAY(MEMORY_PEAK), \
+                SOME(LIMITS_REACHED), MAY(STDOUT_BYTES), MAY(STDERR_BYTES), MAY(DROPPED)
 static const struct api_param event_members[] = {
-        MUST(EVENT),
-        MAY(AT),
-        MAY(ID),
-        MAY(EXEC),
-        MAY(STATUS),
-        MAY(CAUSE),
-        MAY(OUTCOME),
-        MAY(EXIT_CODE),
-        MAY(SIGNAL),
-        MAY(DURATION),
-        MAY(CPU),
-        MAY(MEMORY_PEAK),
-        SOME(LIMITS_REACHED),
-        MAY(STDOUT_BYTES),
-        MAY(STDERR_BYTES),
-        MAY(DROPPED),
-        MAY(STDOUT),
-        MAY(STDERR),
-        MAY(SLUG),
-        MAY(ACTOR),
-        MAY(PURPOSE),
-        MAY(GRANTED_BY),
-        MAY(HOST_PATH),
-        MAY(KEPT_AT),
-        MAY(REASON),
-        MAY(HOST),
-        MAY(PORT),
-        MAY(ADDRESS),
-        MAY(SAID),
-        MAY(COUNT),
-        MAY(MESSAGE),
-        MAY(EVENT_ID),
+        MUST(EVENT), MAY(AT), MAY(ID), MAY(STATUS), MAY(CAUSE),
+#define MEMBER(TAG, member, TYPE) RESULTS_##TYPE(TAG),
+#include "event/event.def"
 };
 
 #define TYPE_OF(name, component, nested, members) \

@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "box/holder.h"
 #include "box/state.h"
 
 enum { SAID_FIRST = 64 * 1024, SAID_MAX = 16 << 20, HOLD_MS = 5000 };

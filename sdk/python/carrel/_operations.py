@@ -342,12 +342,12 @@ class Event(Answer):
     """Time, in milliseconds since 1970."""
     id: Optional[str] = None
     """Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}."""
-    exec: Optional[int] = None
-    """Number of the exec within its sandbox."""
     status: Optional[str] = None
     """pending, running, paused, stopping, stopped or failed."""
     cause: Optional[str] = None
     """Why it was stopped or failed: stopped, deadline, oom, disk_mb, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name), later_version (it runs: a later version of carrel started it)."""
+    exec: Optional[int] = None
+    """Number of the exec within its sandbox."""
     outcome: Optional[str] = None
     """exited, signaled, timed_out, oom_killed, cpu_limit, killed, policy_killed or lost."""
     exit_code: Optional[int] = None
@@ -368,10 +368,6 @@ class Event(Answer):
     """Bytes written to standard error so far, kept or not."""
     dropped_bytes: Optional[int] = None
     """Bytes of output that are missing in this response, counted from the requested offset (0): older than stdout_offset and stderr_offset, or above limits.output_bytes."""
-    stdout: Optional[str] = None
-    """Standard output."""
-    stderr: Optional[str] = None
-    """Standard error."""
     slug: Optional[str] = None
     """Name of the secret in its SECRETS.md; never its value."""
     actor: Optional[str] = None
@@ -380,6 +376,8 @@ class Event(Answer):
     """The variable for the secret, or the place in a manifest that was refused."""
     granted_by: Optional[str] = None
     """The grant that gave access, as role:ops; or owner."""
+    task: Optional[str] = None
+    """The task an exec belongs to, 1 to 63 characters."""
     host_path: Optional[str] = None
     """A name that programs of the host act on, and that a command created or changed."""
     kept_at: Optional[str] = None
