@@ -570,6 +570,7 @@ int carrel_remove(struct carrel *c, const char *id, const char *path, int is_rec
  * ----------------------------------------------------------------------------------------------------------
  */
 
+/* docs/EVENTS.md lists the events and their members. */
 struct carrel_event {
         const char *event; /* "exec-ended", "stopped", ... */
         uint64_t at_ms;
@@ -578,11 +579,19 @@ struct carrel_event {
         int exit_code; /* of "exec-ended": the exit status, as in end.exit_status; else -1 */
         const char *slug, *actor, *purpose,
                 *granted_by; /* of "secret-revealed", "secret-denied", else NULL; never a value */
-        const char *host_path, *kept_at; /* of "name-moved", "content-changed", ...: a protected
-                                            name on the host, and where it is now; else NULL */
-        const char *reason;    /* of "config-restored": the key that was restored; else NULL */
-        int has_end;           /* of "exec-ended" */
-        struct carrel_end end; /* valid with has_end */
+        const char *host_path, *kept_at;   /* of "name-moved", "content-changed", ...: a protected
+                                              name on the host, and where it is now; else NULL */
+        const char *reason;                /* of "config-restored": the key that was restored; of
+                                              "egress-denied": why; else NULL */
+        int has_end;                       /* of "exec-ended" */
+        struct carrel_end end;             /* valid with has_end */
+        const char *task;                  /* of "task-timed-out", else NULL */
+        const char *host, *address, *said; /* of "egress-denied": requested name, address, and the
+                                              name that contradicts them; else NULL */
+        unsigned port;                     /* of "egress-denied"; 0: none */
+        uint64_t count;      /* of "egress-denied", and of finds that are one event: how many */
+        const char *message; /* one sentence, or NULL */
+        const char *event_id;
 };
 
 /* Events of one sandbox, or of all sandboxes of the caller (`id` NULL), from now on, over a

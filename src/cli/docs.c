@@ -558,6 +558,7 @@ static const struct part {
         { "denials", "every reason why a connection is refused, with the fix", print_denials },
         { "refusals", "how much of what was refused is listed", print_refusals },
         { "api", "every operation of the daemon, with its fields", docs_api_print },
+        { "events", "every event of a sandbox, with its members", docs_api_print_events },
         { "openapi", "the same as an OpenAPI 3.1 document", docs_api_print_openapi },
         { "parts", "this list", print_parts },
 };

@@ -1,5 +1,6 @@
 /*
- * cli/docs_api.c - prints the part of the manual that comes from the table of operations.
+ * cli/docs_api.c - prints the parts of the manual that come from the tables of operations and
+ * events.
  *
  * Room: cli (joining, program). Touches: fd (standard output).
  */
@@ -12,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/docs_api.h"
 #include "cli/finding_print.h"
+#include "event/event.h"
 #include "text/json.h"
 
 enum { WORD_MAX = 64, LINE_MAX_LEN = 512 };
@@ -91,6 +93,50 @@ docs_api_print(struct doc_table *sheet)
                 print_results(sheet, o);
                 if (o->param_count > 0)
                         print_params(sheet, o);
+        }
+        return 0;
+}
+
+/* -- events ------------------------------------------------------------------------------------ */
+
+static const uint16_t member_tags[EVENT_MEMBERS] = {
+#define MEMBER(TAG, member, TYPE) [EVENT_HAS_##member] = FIELD_##TAG,
+#include "event/event.def"
+};
+
+/* "`exec`, `port`" */
+static void
+list_members(const struct event_row *row, char *out, size_t room)
+{
+        out[0] = '\0';
+        for (size_t i = 0; i < EVENT_MEMBERS; i++) {
+                size_t used = strlen(out);
+
+                if ((row->members & 1u << i) != 0)
+                        (void)snprintf(out + used, room - used, "%s`%s`%s", used > 0 ? ", " : "",
+                                       api_field(member_tags[i])->name,
+                                       i == EVENT_HAS_end ? " and all of an ending" : "");
+        }
+}
+
+int
+docs_api_print_events(struct doc_table *sheet)
+{
+        static const char *const heads[] = { "event", "meaning", "members", "who gets it", NULL };
+
+        sheet->heads = heads;
+        sheet->has_table = false;
+        for (int kind = 0; kind < EVENT_KINDS; kind++) {
+                const struct event_row *row = event_row((enum event_kind)kind);
+                char list[LINE_MAX_LEN];
+                const char *cells[] = { row->word ? row->word : "any other", row->meaning, list,
+                                        (row->readers & EVENT_LOGGED) != 0  ? "watchers, log"
+                                        : (row->readers & EVENT_ASKED) != 0 ? "one call"
+                                                                            : "watchers",
+                                        NULL };
+
+                list_members(row, list, sizeof list);
+                doc_table_row(sheet, cells);
         }
         return 0;
 }

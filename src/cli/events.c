@@ -6,87 +6,83 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "api/ending.h"
+#include "api/event_record.h"
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/ending.h"
 #include "cli/finding_print.h"
 #include "clock/clock.h"
 
-static void
-member(struct json_writer *w, const char *key, const char *text)
+/* As the table of events has it; borrows from both. */
+static struct event
+event_of(const struct carrel_event *got, const struct outcome *end)
 {
-        if (text)
-                json_member_text(w, key, text);
+        return (struct event){
+                .kind = event_find(got->event),
+                .word = got->event,
+                .from = { .at_ms = got->at_ms,
+                          .id = got->id,
+                          .status = got->status,
+                          .cause = got->cause },
+#define OF_TEXT(member) got->member
+#define OF_UINT(member) got->member
+#define OF_ENDING(member) got->has_end ? end : NULL
+#define MEMBER(TAG, member, TYPE) .member = OF_##TYPE(member),
+#include "event/event.def"
+        };
 }
 
 /* One line per event, so that a program can read them as they come. */
 static int
-print_json(const struct carrel_event *event)
+print_json(const struct event *event)
 {
-        struct outcome o = ending_of_carrel(&event->end);
         struct json_writer w;
 
         json_init(&w, false);
         json_open_map(&w);
-        json_member_text(&w, "event", event->event);
-        json_key(&w, "at_ms");
-        json_uint(&w, event->at_ms);
-        member(&w, "id", event->id);
-        if (event->exec > 0)
-                json_member_int(&w, "exec", event->exec);
-        member(&w, "status", event->status);
-        member(&w, "cause", event->cause);
-        if (event->has_end)
-                ending_write(&w, &o);
-        member(&w, "slug", event->slug);
-        member(&w, "actor", event->actor);
-        member(&w, "purpose", event->purpose);
-        member(&w, "granted_by", event->granted_by);
-        member(&w, "host_path", event->host_path);
-        member(&w, "kept_at", event->kept_at);
-        member(&w, "reason", event->reason);
+        event_json(&w, event);
         json_close_map(&w);
         return json_print(&w, stdout);
 }
 
 static void
-print_word(const char *before, const char *text)
+print_word(const char *text)
 {
-        if (!text)
+        if (!text || text[0] == '\0')
                 return;
-        (void)fputs(before, stdout);
+        (void)fputs("  ", stdout);
         print_escaped(stdout, text, false);
 }
 
 static int
-print_text(const struct carrel_event *event)
+print_text(const struct event *event)
 {
-        time_t seconds = (time_t)(event->at_ms / 1000);
-        char when[32] = "";
+        time_t seconds = (time_t)(event->from.at_ms / 1000);
+        char when[32] = "", line[EVENT_LINE_ROOM];
         struct tm parts;
 
         if (localtime_r(&seconds, &parts))
                 (void)strftime(when, sizeof when, "%H:%M:%S", &parts);
-        (void)printf("%s.%03u", when, (unsigned)(event->at_ms % 1000));
-        print_word("  ", event->event);
-        print_word("  ", event->id);
+        (void)printf("%s.%03u", when, (unsigned)(event->from.at_ms % 1000));
+        print_word(event->word);
+        print_word(event->from.id);
         if (event->exec > 0)
-                (void)printf("  exec %" PRIu32, event->exec);
-        print_word("  ", event->status);
-        print_word("  ", event->cause);
-        print_word("  ", event->outcome);
-        if (event->exit_code >= 0)
-                (void)printf(" %d", event->exit_code);
-        print_word("  ", event->slug);
-        print_word(" as ", event->purpose);
-        print_word(" for ", event->actor);
-        print_word(", granted by ", event->granted_by);
-        print_word("  ", event->host_path);
-        print_word(", now at ", event->kept_at);
-        print_word(": ", event->reason);
+                (void)printf("  exec %" PRIu64, event->exec);
+        print_word(event->from.status);
+        print_word(event->from.cause);
+        event_line(event, line);
+        print_word(line);
         (void)fputc('\n', stdout);
         return fflush(stdout) == 0 ? 0 : 125;
+}
+
+static int
+print_event(const struct carrel_event *got, bool is_json)
+{
+        struct outcome end = ending_of_carrel(&got->end);
+        struct event event = event_of(got, &end);
+
+        return is_json ? print_json(&event) : print_text(&event);
 }
 
 static int
@@ -98,19 +94,19 @@ follow(const struct ask *a, struct carrel_events *events, uint64_t until)
                 uint64_t now = clock_boot_ms();
                 struct carrel_event event;
                 struct carrel_error e;
-                int got;
+                int result;
 
                 if (now >= until)
                         return 0;
-                got = carrel_events_next(events,
-                                         until == UINT64_MAX   ? -1
-                                         : until - now > 60000 ? 60000
-                                                               : (int)(until - now),
-                                         &event, &e);
-                if (got < 0)
+                result = carrel_events_next(events,
+                                            until == UINT64_MAX   ? -1
+                                            : until - now > 60000 ? 60000
+                                                                  : (int)(until - now),
+                                            &event, &e);
+                if (result < 0)
                         return ask_failed(a, NULL, &e);
-                if (got > 0)
-                        status = a->is_json ? print_json(&event) : print_text(&event);
+                if (result > 0)
+                        status = print_event(&event, a->is_json);
         }
         return status;
 }

@@ -22,6 +22,7 @@
 #include "cli/finding_print.h"
 #include "cli/output_target.h"
 #include "clock/clock.h"
+#include "event/event.h"
 #include "outcome/outcome.h"
 #include "sandbox/terminal.h"
 
@@ -242,7 +243,7 @@ hear_events(struct live *l)
         while (!l->has_said_refusal &&
                (got = carrel_events_next(l->o->events, 0, &event, NULL)) != 0) {
                 bool is_ours = got > 0 && event.exec == carrel_exec_number(l->o->x) &&
-                               strcmp(event.event, "egress-denied") == 0;
+                               event_find(event.event) == EVENT_EGRESS_DENIED;
 
                 l->has_said_refusal = got < 0 || is_ours;
                 if (is_ours)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/event_record.h"
 #include "client/answer.h"
 #include "client/connection.h"
 #include "clock/clock.h"
@@ -21,7 +22,7 @@ struct carrel_events {
         bool is_over;       /* that event was the last */
 };
 
-enum { EVENT_MAX = 1 << 20 };
+enum { EVENT_BYTES_MAX = 1 << 20 };
 
 int
 carrel_watch(struct carrel *c, const char *id, struct carrel_events **ret, struct carrel_error *e)
@@ -33,7 +34,7 @@ carrel_watch(struct carrel *c, const char *id, struct carrel_events **ret, struc
                 (void)fail(&inner, ERROR_NO_MEMORY, "no memory for events");
                 return answer_fail(e, &inner);
         }
-        arena_init(&w->arena, EVENT_MAX);
+        arena_init(&w->arena, EVENT_BYTES_MAX);
         if (connection_again(c, &w->c, &inner) == 0) {
                 record_text(connection_begin(w->c), FIELD_ID, id);
                 if (connection_call(w->c, OP_WATCH, NULL, NULL, &inner) == 0) {
@@ -61,42 +62,46 @@ carrel_events_fd(const struct carrel_events *w)
         return w->c->socket;
 }
 
+static const char *
+copy(struct carrel_events *w, const char *text)
+{
+        return text ? arena_text(&w->arena, text) : NULL;
+}
+
 static int
 read_event(struct carrel_events *w, const struct wire_message *m, struct carrel_event *ret,
            struct error *e)
 {
         struct record r = { w->c->in + sizeof(struct wire_call),
                             m->len - sizeof(struct wire_call) };
-        struct outcome o;
+        struct outcome end;
+        struct event event;
 
         if (m->len < sizeof(struct wire_call) || record_check(&r) < 0)
                 return fail(e, ERROR_PROTOCOL, "an event of the daemon is malformed");
+        if (event_record_read(&r, &event, &end) < 0)
+                return fail(e, ERROR_PROTOCOL, "an event of the daemon lacks its name");
         arena_fini(&w->arena);
-        arena_init(&w->arena, EVENT_MAX);
+        arena_init(&w->arena, EVENT_BYTES_MAX);
         *ret = (struct carrel_event){
-                .event = answer_text(&w->arena, &r, FIELD_EVENT),
-                .at_ms = record_get_uint(&r, FIELD_AT, 0),
-                .id = answer_text(&w->arena, &r, FIELD_ID),
-                .status = answer_text(&w->arena, &r, FIELD_STATUS),
-                .cause = answer_text(&w->arena, &r, FIELD_CAUSE),
+                .event = copy(w, event.word),
+                .at_ms = event.from.at_ms,
+                .id = copy(w, event.from.id),
+                .status = copy(w, event.from.status),
+                .cause = copy(w, event.from.cause),
                 .outcome = answer_text(&w->arena, &r, FIELD_OUTCOME),
-                .exec = (uint32_t)record_get_uint(&r, FIELD_EXEC, 0),
                 .exit_code = (int)record_get_int(&r, FIELD_EXIT_CODE, -1),
-                .slug = answer_text(&w->arena, &r, FIELD_SLUG),
-                .actor = answer_text(&w->arena, &r, FIELD_ACTOR),
-                .purpose = answer_text(&w->arena, &r, FIELD_PURPOSE),
-                .granted_by = answer_text(&w->arena, &r, FIELD_GRANTED_BY),
-                .host_path = answer_text(&w->arena, &r, FIELD_HOST_PATH),
-                .kept_at = answer_text(&w->arena, &r, FIELD_KEPT_AT),
-                .reason = answer_text(&w->arena, &r, FIELD_REASON),
+                .has_end = event.end != NULL,
+#define COPY_TEXT(member) .member = copy(w, event.member),
+#define COPY_UINT(member) .member = (__typeof__(ret->member))event.member,
+#define COPY_ENDING(member)
+#define MEMBER(TAG, member, TYPE) COPY_##TYPE(member)
+#include "event/event.def"
         };
-        ret->has_end = ending_read(&r, &o);
-        if (ret->has_end)
-                answer_end(&o, &ret->end);
-        if (answer_check(&w->arena, e) < 0)
-                return -1;
-        w->is_over = ret->event && strcmp(ret->event, WATCH_OVERFLOW) == 0;
-        return ret->event ? 1 : fail(e, ERROR_PROTOCOL, "an event of the daemon lacks its name");
+        if (event.end)
+                answer_end(event.end, &ret->end);
+        w->is_over = event.kind == EVENT_OVERFLOW;
+        return answer_check(&w->arena, e) < 0 ? -1 : 1;
 }
 
 static int

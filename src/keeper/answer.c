@@ -77,13 +77,21 @@ state_name(uint32_t state)
         return state < sizeof names / sizeof *names && names[state] ? names[state] : "starting";
 }
 
-void
-answer_exec_end(struct record_writer *w, const struct wire_box_listed *l)
+bool
+answer_exec_outcome(const struct wire_box_listed *l, struct outcome *ret)
 {
-        struct outcome o = ending_of(&l->end);
+        *ret = ending_of(&l->end);
+        ret->dropped_bytes += l->stdout_first + l->stderr_first;
+        return l->state == BOX_EXEC_ENDED && l->end.word < OUTCOME_MAX;
+}
 
-        o.dropped_bytes += l->stdout_first + l->stderr_first;
-        if (l->state == BOX_EXEC_ENDED && l->end.word < OUTCOME_MAX)
+/* Of one that still runs: the counters of its output. */
+static void
+write_end(struct record_writer *w, const struct wire_box_listed *l)
+{
+        struct outcome o;
+
+        if (answer_exec_outcome(l, &o))
                 ending_record(w, &o);
         else
                 ending_record_bytes(w, &o);
@@ -119,7 +127,7 @@ answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_
                 record_uint(w, FIELD_STARTED_AT, wall - (now - l->started_ms));
         if (limit.ms != 0 && limit.by != TIME_LIMIT_NONE)
                 answer_time_limit(w, &limit);
-        answer_exec_end(w, l);
+        write_end(w, l);
         record_uint(w, FIELD_STDOUT_OFFSET, l->stdout_first);
         record_uint(w, FIELD_STDERR_OFFSET, l->stderr_first);
         if (port_wait_found(s, l->exec) != 0)

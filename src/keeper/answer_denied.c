@@ -8,29 +8,35 @@
 #include "egress/admit.h"
 #include "keeper/sandbox.h"
 
-enum { TEXT_ROOM = 1200 };
-
-static void
-write_denied(struct record_writer *w, const struct wire_wall_denied *d, uint64_t count)
+void
+answer_denied_words(const struct wire_wall_denied *d, struct denied_words *ret)
 {
         enum denial reason = d->reason > DENIAL_NONE && d->reason < DENIAL_MAX
                                      ? (enum denial)d->reason
                                      : DENIAL_FAILED;
-        char text[TEXT_ROOM], address[WALL_STATE_ADDRESS_ROOM];
 
-        (void)wall_state_address_text(d, address);
-        (void)denial_text(reason, d->host[0] != '\0' ? d->host : address, d->port, d->other, text,
-                          sizeof text);
-        record_text(w, FIELD_REASON, denial_name(reason));
+        ret->reason = denial_name(reason);
+        (void)wall_state_address_text(d, ret->address);
+        (void)denial_text(reason, d->host[0] != '\0' ? d->host : ret->address, d->port, d->other,
+                          ret->message, sizeof ret->message);
+}
+
+static void
+write_denied(struct record_writer *w, const struct wire_wall_denied *d, uint64_t count)
+{
+        struct denied_words words;
+
+        answer_denied_words(d, &words);
+        record_text(w, FIELD_REASON, words.reason);
         record_text(w, FIELD_HOST, d->host);
         if (d->port != 0)
                 record_uint(w, FIELD_PORT, d->port);
-        if (address[0] != '\0')
-                record_text(w, FIELD_ADDRESS, address);
+        if (words.address[0] != '\0')
+                record_text(w, FIELD_ADDRESS, words.address);
         if (d->other[0] != '\0')
                 record_text(w, FIELD_SAID, d->other);
         record_uint(w, FIELD_COUNT, count);
-        record_text(w, FIELD_MESSAGE, text);
+        record_text(w, FIELD_MESSAGE, words.message);
 }
 
 void

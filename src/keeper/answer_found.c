@@ -26,6 +26,12 @@ make_clean(char *text, size_t room)
                 text[at] = '?';
 }
 
+static const char *
+or_null(const char *text)
+{
+        return text[0] != '\0' ? text : NULL;
+}
+
 static struct wire_kept
 clean_copy(const struct wire_kept *kept)
 {
@@ -37,41 +43,41 @@ clean_copy(const struct wire_kept *kept)
         return copy;
 }
 
-static const char *
-or_null(const char *text)
+struct event_left
+answer_kept(const struct wire_kept *kept, struct wire_kept *ret_copy)
 {
-        return text[0] != '\0' ? text : NULL;
-}
+        struct wire_kept *copy = ret_copy;
+        struct event_left left = { .host_path = copy->name };
 
-void
-answer_kept(struct record_writer *w, const struct wire_kept *kept)
-{
-        struct wire_kept copy = clean_copy(kept);
-
-        record_text(w, FIELD_HOST_PATH, copy.name);
-        if (copy.what < KEPT_REPOSITORY)
-                record_text(w, FIELD_KEPT_AT, or_null(copy.kept));
-        for (char *at = copy.kept; (at = strchr(at, '\n')) != NULL;)
+        *copy = clean_copy(kept);
+        if (copy->what < KEPT_REPOSITORY)
+                left.kept_at = or_null(copy->kept);
+        else
+                left.reason = or_null(copy->kept);
+        for (char *at = copy->kept; left.reason && (at = strchr(at, '\n')) != NULL;)
                 *at = ',';
-        if (copy.what >= KEPT_REPOSITORY)
-                record_text(w, FIELD_REASON, or_null(copy.kept));
-        if (copy.what == KEPT_RESTORED)
-                record_text(w, FIELD_REASON, copy.key);
-        if (left_is_folded(copy.what))
-                record_uint(w, FIELD_COUNT,
-                            left_count(&(struct left_behind){ copy.what, "", "", copy.key }));
+        if (copy->what == KEPT_RESTORED)
+                left.reason = copy->key;
+        if (left_is_folded(copy->what))
+                left.count = left_count(&(struct left_behind){ copy->what, "", "", copy->key });
+        return left;
 }
 
 static void
 write_one(struct record_writer *w, const struct wire_box_found *one, bool was_shown)
 {
-        struct wire_kept copy = clean_copy(&one->kept);
+        struct wire_kept copy = clean_copy(&one->kept), words;
+        struct event_left left = answer_kept(&one->kept, &words);
         char message[LEFT_MESSAGE_ROOM];
 
         left_message(&(struct left_behind){ copy.what, copy.name, copy.kept, copy.key }, message);
         record_uint(w, FIELD_AT, one->at_ms);
         record_text(w, FIELD_WHAT, left_word(copy.what));
-        answer_kept(w, &copy);
+        record_text(w, FIELD_HOST_PATH, left.host_path);
+        record_text(w, FIELD_KEPT_AT, left.kept_at);
+        record_text(w, FIELD_REASON, left.reason);
+        if (left.count > 0)
+                record_uint(w, FIELD_COUNT, left.count);
         record_text(w, FIELD_MESSAGE, message);
         record_bool(w, FIELD_SHOWN, was_shown);
 }

@@ -361,7 +361,7 @@ static void
 on_found(struct box *b, const struct wire_box_found *one)
 {
         if (b->sandbox && found_put(&b->sandbox->found, one) && b->is_ready)
-                watch_tell_found(b->sandbox, one);
+                publish_found(b->sandbox, one);
 }
 
 /* Of a box from before WIRE_BOX_FOUND, which does not repeat it. */

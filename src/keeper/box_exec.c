@@ -104,6 +104,6 @@ box_lose_execs(struct box *b)
                 l->end.word = OUTCOME_LOST;
                 l->end.exit_code = -1;
                 if (b->sandbox)
-                        watch_tell(b->sandbox, "exec-ended", l);
+                        publish_exec(b->sandbox, l, true);
         }
 }

@@ -185,7 +185,8 @@ on_task(struct loop_timer *t)
         (void)store_task_remove(s->keeper->store, s->id, task->name, &e);
         task_remove(task);
         if (!is_client)
-                watch_tell(s, "task-timed-out", NULL);
+                sandbox_publish(s,
+                                event_task_timed_out((struct event_task_timed_out){ kill.task }));
 }
 
 struct task *

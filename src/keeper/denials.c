@@ -12,17 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egress/admit.h"
 #include "keeper/sandbox.h"
 
 /* EVENTS_A_SECOND is for one sandbox. */
-enum {
-        EVENTS_A_SECOND = 16,
-        SECOND_MS = 1000,
-        LOG_FIRST_MS = 1000,
-        LOG_MS = 60000,
-        TEXT_ROOM = 400
-};
+enum { EVENTS_A_SECOND = 16, SECOND_MS = 1000, LOG_FIRST_MS = 1000, LOG_MS = 60000 };
 
 _Static_assert(BOX_DENIALS_MAX == NUMBER_REFUSALS_FIRST + NUMBER_REFUSALS_LAST,
                "as many as its box keeps");
@@ -43,7 +36,7 @@ static void
 tell_folded(struct box *b)
 {
         if (b->sandbox && b->denied_folded > 0)
-                watch_tell_denied_more(b->sandbox, b->denied_folded);
+                publish_denied_more(b->sandbox, b->denied_folded);
         b->denied_told = b->denied_folded = 0;
 }
 
@@ -68,7 +61,7 @@ tell_denied(struct box *b, const struct wire_box_denied *d)
                 return;
         }
         b->denied_told++;
-        watch_tell_denied(b->sandbox, d);
+        publish_denied(b->sandbox, d);
 }
 
 /* -- the log ----------------------------------------------------------------------------------- */
@@ -82,41 +75,29 @@ find_number(const struct box *b, uint64_t number)
         return NULL;
 }
 
-/* "not_listed a.test:443 (exec 3)" */
-static void
-write_thing(const struct wire_box_denied *d, char ret[TEXT_ROOM])
-{
-        enum denial reason = d->d.reason > DENIAL_NONE && d->d.reason < DENIAL_MAX
-                                     ? (enum denial)d->d.reason
-                                     : DENIAL_FAILED;
-        char address[WALL_STATE_ADDRESS_ROOM], port[16] = "", exec[32] = "";
-
-        if (d->d.port != 0)
-                (void)snprintf(port, sizeof port, ":%u", (unsigned)d->d.port);
-        if (d->exec != 0)
-                (void)snprintf(exec, sizeof exec, " (exec %" PRIu32 ")", d->exec);
-        (void)snprintf(ret, TEXT_ROOM, "%s %s%s%s", denial_name(reason),
-                       d->d.host[0] != '\0' ? d->d.host : wall_state_address_text(&d->d, address),
-                       port, exec);
-}
-
 static void
 log_now(struct box *b)
 {
         const struct wire_box_denied *first = find_number(b, b->log_number);
         uint64_t count = b->refusals.total - b->logged;
-        char thing[TEXT_ROOM] = "";
+        char thing[EVENT_LINE_ROOM] = "", exec[32] = "";
+        struct denied_words words;
 
         b->logged = b->refusals.total;
         b->log_number = 0;
         if (count == 0)
                 return;
-        if (first)
-                write_thing(first, thing);
+        if (first) {
+                struct event e = denied_event(first, &words);
+
+                event_line(&e, thing);
+        }
+        if (first && first->exec != 0)
+                (void)snprintf(exec, sizeof exec, " (exec %" PRIu32 ")", first->exec);
         (void)fprintf(stderr,
                       "carrel-keeper: sandbox %s: %" PRIu64
-                      " request%s to the network refused%s%s\n",
-                      b->id, count, count == 1 ? "" : "s", first ? ", first: " : "", thing);
+                      " request%s to the network refused%s%s%s\n",
+                      b->id, count, count == 1 ? "" : "s", first ? ", first: " : "", thing, exec);
 }
 
 static void

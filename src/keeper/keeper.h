@@ -73,6 +73,7 @@ struct keeper {
         struct peer spawner;
         struct peer gates, gate; /* announces new gates; the current gate, fd -1: none */
         uint32_t last_wall;
+        uint64_t last_event; /* number of the last event */
         struct loop_watch listener;
         /* collect: asks for the collection of what killed makers left */
         struct loop_timer checkpoint, accept_again, collect;

@@ -486,7 +486,7 @@ create_or_claim(struct call *c, bool may_make, struct error *e)
                 if (s) {
                         deadline_arm(s);
                         sandbox_touch(s);
-                        watch_tell(s, "created", NULL);
+                        sandbox_publish(s, event_created());
                 }
         }
         if (s && record_get_bool(&c->record, FIELD_START, 0)) {

@@ -387,7 +387,7 @@ op_network(struct call *c, struct error *e)
                 if (s->box && s->box->is_ready)
                         wall_box_changed(s->box);
                 c->cursor = s->box ? s->box->generation : 0;
-                watch_tell(s, "network-changed", NULL);
+                sandbox_publish(s, event_network_changed());
         } else if (!is_judged) {
                 *e = refused;
                 return CALL_FAILED;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/event_record.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 
@@ -113,19 +114,15 @@ unlink_waiter(struct port_waiter *w)
 }
 
 static void
-tell_event(const struct port_wait *p, const struct port_waiter *waiter, const char *event)
+publish(const struct port_wait *p, const struct port_waiter *waiter, struct event e)
 {
         struct keeper *k = p->sandbox->keeper;
         struct record_writer w;
 
         record_init(&w, k->out + sizeof(struct wire_call),
                     sizeof k->out - sizeof(struct wire_call));
-        record_text(&w, FIELD_EVENT, event);
-        record_uint(&w, FIELD_AT, loop_wall_ms());
-        record_text(&w, FIELD_ID, p->sandbox->id);
-        record_uint(&w, FIELD_EXEC, p->exec);
-        if (p->found != 0)
-                record_uint(&w, FIELD_PORT, p->found);
+        e.from = (struct event_source){ .at_ms = loop_wall_ms(), .id = p->sandbox->id };
+        event_record(&w, &e);
         reply_event(waiter->connection, waiter->serial, &w);
 }
 
@@ -179,7 +176,7 @@ past_limit(struct loop_timer *t)
         struct port_waiter *w = (struct port_waiter *)t;
 
         if (!w->call)
-                tell_event(w->of, w, "port-timeout");
+                publish(w->of, w, event_port_timeout((struct event_port_timeout){ w->of->exec }));
         unlink_waiter(w);
         wake(w);
 }
@@ -207,7 +204,8 @@ found(struct port_wait *p, uint16_t port)
         /* lint: a waiter stays in its list until it is removed below */
         for (struct port_waiter *w = next_waiter(p); w; w = next_waiter(p)) {
                 if (!w->call)
-                        tell_event(p, w, "port-open");
+                        publish(p, w,
+                                event_port_open((struct event_port_open){ p->exec, p->found }));
                 wake(w);
         }
 }

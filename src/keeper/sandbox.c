@@ -247,7 +247,7 @@ sandbox_box_ready(struct sandbox *s)
         }
         sandbox_touch(s);
         if (!s->is_attached)
-                watch_tell(s, "started", NULL);
+                sandbox_publish(s, event_started());
         if (s->state == SANDBOX_PAUSED && s->waiting.first && sandbox_freeze(s, false, &e) < 0)
                 calls_fail(&s->waiting, &e);
         if (s->state == SANDBOX_RUNNING)
@@ -334,7 +334,7 @@ sandbox_box_frozen(struct sandbox *s, bool is_frozen, int sys)
 
                 s->state = is_frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
                 if (was_frozen != is_frozen)
-                        watch_tell(s, is_frozen ? "paused" : "resumed", NULL);
+                        sandbox_publish(s, is_frozen ? event_paused() : event_resumed());
                 if (!is_frozen)
                         sandbox_touch(s);
                 answer_all(l, s);
@@ -374,7 +374,7 @@ finish(struct sandbox *s)
         if (s->row.owner)
                 ended_add(&k->ended, s->id, s->row.name, s->row.owner,
                           s->stop_cause ? s->stop_cause : "stopped", loop_now_ms());
-        watch_tell(s, "stopped", NULL);
+        sandbox_publish(s, event_stopped());
         for (struct call *c = calls_take(&s->stopping); c; c = calls_take(&s->stopping)) {
                 struct record_writer w = reply_begin(c);
 
@@ -456,7 +456,7 @@ fail_in_memory(struct sandbox *s, const char *cause)
         calls_fail(&s->waiting, &e);
         calls_fail(&s->pausing, &e);
         calls_fail(&s->resuming, &e);
-        watch_tell(s, "failed", NULL);
+        sandbox_publish(s, event_failed());
         remove_directory(s);
 }
 
@@ -581,7 +581,7 @@ sandbox_event(struct sandbox *s, const char *name)
         struct error e;
 
         lifecycle_event_read(name, &happened);
-        watch_tell(s, name, NULL);
+        sandbox_publish(s, event_reported(name));
         if (!l || happened.kind == LIFECYCLE_UNKNOWN)
                 return;
         if (l->destroy_on) {
@@ -605,7 +605,7 @@ sandbox_exec_news(struct sandbox *s, const struct wire_box_listed *l, bool is_en
         if ((l->flags & BOX_EXEC_QUIET) != 0)
                 return;
         sandbox_touch(s);
-        watch_tell(s, is_end ? "exec-ended" : "exec-started", l);
+        publish_exec(s, l, is_end);
         if (!is_end)
                 return;
         port_wait_exec_ended(s, l->exec);

@@ -6,6 +6,7 @@
 
 #include "boxstate/found.h"
 #include "boxstate/wall_state.h"
+#include "event/event.h"
 #include "keeper/keeper.h"
 #include "outcome/time_limit.h"
 #include "wire/box.h"
@@ -332,31 +333,38 @@ void wall_box_changed(struct box *b);
 
 /* -- refused connections (denials.c) ----------------------------------------------------------- */
 
-enum { BOX_DENIALS_MAX = WALL_STATE_DENIALS_MAX };
+enum { BOX_DENIALS_MAX = WALL_STATE_DENIALS_MAX, DENIED_MESSAGE_ROOM = 1200 };
 
 void denials_hear(struct box *b, const struct wire_box_denied *d);
 void denials_hear_refused(struct box *b, const struct wire_box_refused *r);
 void denials_gone(struct box *b); /* the box is gone: no more refusals will arrive */
 void denials_free(struct box *b);
 
+/* -- events (publish.c) ------------------------------------------------------------------------ */
+
+/* Sets of what sandbox it is, and when; gives it to the log and to watchers, as its row says. */
+void sandbox_publish(struct sandbox *s, struct event e);
+
+/* "exec-started" or "exec-ended" */
+void publish_exec(struct sandbox *s, const struct wire_box_listed *l, bool is_end);
+
+/*
+ * The first refusal of each kind; repetitions are no event. The second function publishes how many
+ * further refusals were not published.
+ */
+void publish_denied(struct sandbox *s, const struct wire_box_denied *denied);
+void publish_denied_more(struct sandbox *s, unsigned count);
+void publish_found(struct sandbox *s, const struct wire_box_found *one);
+
+/* The event of a refusal; it borrows from both. */
+struct denied_words;
+struct event denied_event(const struct wire_box_denied *denied, struct denied_words *words);
+
 /* -- watchers (watch.c) ------------------------------------------------------------------------ */
 
-/* Sends the event to every watcher that may see the sandbox. `l` NULL: the event has no exec. */
-void watch_tell(struct sandbox *s, const char *event, const struct wire_box_listed *l);
+/* Sends the event to every watcher that may see the sandbox. */
+void watch_publish(const struct sandbox *s, const struct event *e);
 
-/* Describes the use of a secret, never its value. `granted_by` NULL: left out. */
-struct watch_secret {
-        uint32_t exec;
-        const char *slug, *actor, *purpose, *granted_by;
-};
-void watch_tell_secret(struct sandbox *s, const char *event, const struct watch_secret *secret);
-/*
- * Reports the first refusal of each kind; repetitions send no event. The second function reports
- * how many further refusals were not sent.
- */
-void watch_tell_denied(struct sandbox *s, const struct wire_box_denied *denied);
-void watch_tell_denied_more(struct sandbox *s, unsigned count);
-void watch_tell_found(struct sandbox *s, const struct wire_box_found *one);
 void watch_forget(struct keeper *k, const struct connection *connection, const uint32_t *serial);
 
 /* The connection has room: sends each of its watchers one missed event in turn. */
@@ -376,16 +384,23 @@ size_t pool_ready(const struct keeper *k);
 void answer_sandbox(struct record_writer *w, const struct sandbox *s);
 void answer_time_limit(struct record_writer *w, const struct time_limit *l);
 void answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_box_listed *l);
-/* Only how it ended (api/ending.h); of one that still runs the counters of its output. */
-void answer_exec_end(struct record_writer *w, const struct wire_box_listed *l);
+/* How it ended, as it is answered. false: it still runs, or its end is not known. */
+bool answer_exec_outcome(const struct wire_box_listed *l, struct outcome *ret);
 /* all fields but the time */
 void answer_denied(struct record_writer *w, const struct wire_box_denied *denied);
+/* A refusal in words; borrows from `d`. */
+struct denied_words {
+        const char *reason;
+        char address[WALL_STATE_ADDRESS_ROOM]; /* "": none */
+        char message[DENIED_MESSAGE_ROOM];
+};
+void answer_denied_words(const struct wire_wall_denied *d, struct denied_words *ret);
 /* refusals of this exec; writes nothing if it had no refusal */
 void answer_denied_to(struct record_writer *w, const struct box *b, uint32_t exec);
 /* count of refusals that are not in b->denials */
 void answer_denied_more(struct record_writer *w, const struct box *b);
-/* a name that host programs act on: name, place, reason and count, for an event or a list */
-void answer_kept(struct record_writer *w, const struct wire_kept *kept);
+/* A name that host programs act on, in words; `ret_copy` holds them. */
+struct event_left answer_kept(const struct wire_kept *kept, struct wire_kept *ret_copy);
 /* what its commands left behind: those after this number, and the number of those not listed */
 void answer_found(struct record_writer *w, const struct sandbox *s, uint64_t after);
 void answer_warnings(struct record_writer *w, const struct findings *f);

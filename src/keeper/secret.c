@@ -20,7 +20,6 @@
 enum {
         MEMORY_MAX = 256 * 1024,
         BY_ROOM = 128,
-        LINE_ROOM = 512,
         WAITING_MAX = 1024,
         /*
          * Concurrent requests of one owner: a source that hangs must not take all workers of the
@@ -71,36 +70,39 @@ granted_by(const struct secret_bound *b, char text[BY_ROOM])
         return text;
 }
 
-static void
-tell(struct sandbox *s, const char *event, uint32_t exec, const char *slug, const char *name,
-     const char *by)
+static const char *
+user_of(const struct sandbox *s)
 {
-        const struct watch_secret told = { .exec = exec,
-                                           .slug = slug,
-                                           .actor = s->row.owner ? s->row.owner : s->keeper->owner,
-                                           .purpose = name,
-                                           .granted_by = by };
+        return s->row.owner ? s->row.owner : s->keeper->owner;
+}
 
-        char line[LINE_ROOM];
+static void
+publish_revealed(struct sandbox *s, uint32_t exec, const struct secret_bound *b)
+{
+        char by[BY_ROOM];
 
-        watch_tell_secret(s, event, &told);
-        (void)snprintf(line, sizeof line, "%s %s as %s in %s exec %u for %s%s%s", event, slug, name,
-                       s->id, exec, told.actor, by ? ", granted by " : "", by ? by : "");
-        /* owners and grants are text from others: keep it on one line */
-        for (char *c = line; *c != '\0'; c++)
-                *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
-        (void)fprintf(stderr, "carrel-keeper: %s\n", line);
+        sandbox_publish(s, event_secret_revealed((struct event_secret_revealed){
+                                   .exec = exec,
+                                   .slug = b->slug,
+                                   .actor = user_of(s),
+                                   .purpose = b->name,
+                                   .granted_by = granted_by(b, by) }));
+}
+
+static void
+publish_refused(struct sandbox *s, const char *slug, const char *purpose)
+{
+        sandbox_publish(s, event_secret_denied((struct event_secret_denied){
+                                   .slug = slug, .actor = user_of(s), .purpose = purpose }));
 }
 
 void
 secret_tell(struct call *c, struct sandbox *s, uint32_t exec)
 {
         const struct call_secrets *w = c->secrets;
-        char by[BY_ROOM];
 
         for (size_t i = 0; w && i < w->count; i++)
-                tell(s, "secret-revealed", exec, w->wanted[i].slug, w->wanted[i].name,
-                     granted_by(&w->wanted[i], by));
+                publish_revealed(s, exec, &w->wanted[i]);
 }
 
 /* The path of the error says which one was refused: env/auth/state/env/N. */
@@ -121,7 +123,7 @@ tell_denied(struct sandbox *s, const struct error *e)
         if (index < env->auth_count) {
                 slug = inventory ? host_inventory_slug(inventory, &memory, env->auth[index].name)
                                  : NULL;
-                tell(s, "secret-denied", 0, slug ? slug : "", env->auth[index].name, NULL);
+                publish_refused(s, slug ? slug : "", env->auth[index].name);
         }
         arena_fini(&memory);
 }
@@ -130,7 +132,7 @@ void
 secret_tell_refused(struct sandbox *s, const struct error *e)
 {
         if (e->code == ERROR_AUTH_UNRESOLVABLE)
-                tell(s, "secret-denied", 0, "a secret", e->path, NULL);
+                publish_refused(s, "a secret", e->path);
 }
 
 /* -- requesting -------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 enum {
         PROTOCOL = 3,
         NEWS_ROOM = 256,
+        CLOSED_ROOM = 600,
         WALLS_A_TURN = 8,
         LISTENERS_ROOM = WIRE_FDS_MAX,
         AGAIN_MS = 20,
@@ -39,14 +40,13 @@ find_wall(const struct keeper *k, uint32_t wall)
 static bool
 has_list(struct sandbox *s)
 {
+        char message[CLOSED_ROOM];
         struct error e;
 
         if (sandbox_judge(s, &e) == 0)
                 return true;
-        (void)fprintf(stderr,
-                      "carrel-keeper: the list of destinations of %s cannot be read, so nothing is "
-                      "reached: %s\n",
-                      s->id, e.message);
+        (void)snprintf(message, sizeof message, "its list cannot be read: %s", e.message);
+        sandbox_publish(s, event_network_closed((struct event_network_closed){ message }));
         return false;
 }
 
@@ -106,16 +106,19 @@ give_again(struct box *b)
 static void
 on_added(struct box *b, const struct wire_gate_added *added)
 {
+        char message[CLOSED_ROOM];
+
         if (added->generation == b->generation) {
                 b->taken = b->generation;
                 calls_begin(&b->listing);
         }
         if (added->sys == 0)
                 return;
-        (void)fprintf(stderr,
-                      "carrel-keeper: the gate does not take the list of %s, which reaches nothing "
-                      "from now on: %s\n",
-                      b->id, strerror(added->sys));
+        (void)snprintf(message, sizeof message, "the gate does not take its list: %s",
+                       strerror(added->sys));
+        if (b->sandbox)
+                sandbox_publish(b->sandbox,
+                                event_network_closed((struct event_network_closed){ message }));
         drop_wall(b);
         /*
          * EINVAL is about the list, which a retry does not change; memory and descriptors may

@@ -1,5 +1,5 @@
 /*
- * keeper/watch.c - sends events to watchers.
+ * keeper/watch.c - sends events (event/event.def) to watchers.
  *
  * Room: keeper (joining). Touches: mem.
  * Theory: a watcher sees only its owner's sandboxes. An event is stored once per owner
@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/event_record.h"
 #include "keeper/news.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
-#include "outcome/left.h"
 
 /*
  * WATCHERS_MAX: on one connection; the door has no limit, because each of its watchers is a
@@ -28,7 +28,6 @@
 enum {
         WATCHERS_MAX = 64,
         EVENTS_A_TURN = 32,
-        MESSAGE_ROOM = 160,
         LINGER_MS = 60 * 1000 /* without a watcher */,
         WORD_LEN = 16,
         EVENT_ID_LEN = WORD_LEN + 24
@@ -202,6 +201,7 @@ enum call_state
 op_watch(struct call *c, struct error *e)
 {
         struct record_writer w = reply_begin(c);
+        struct event watching = event_watching();
         const struct watcher *watcher;
         struct sandbox *s = NULL;
 
@@ -217,8 +217,8 @@ op_watch(struct call *c, struct error *e)
         watcher = watcher_new(c, s);
         if (!watcher)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a watcher"), CALL_FAILED;
-        record_text(&w, FIELD_EVENT, "watching");
-        record_uint(&w, FIELD_AT, loop_wall_ms());
+        watching.from.at_ms = loop_wall_ms();
+        event_record(&w, &watching);
         write_id(&w, watcher->audience, watcher->at - 1);
         if (watcher->has_missed || watcher->at < watcher->audience->news->next)
                 peer_want(&c->connection->peer);
@@ -265,12 +265,10 @@ static void
 say_overflow(const struct watcher *watcher)
 {
         struct record_writer w = begin_event(watcher->connection->keeper);
+        struct event overflow = event_overflow();
 
-        record_text(&w, FIELD_EVENT, WATCH_OVERFLOW);
-        record_uint(&w, FIELD_AT, loop_wall_ms());
-        record_text(&w, FIELD_MESSAGE,
-                    "events were lost because they were not read fast enough: list the sandboxes "
-                    "again, then watch again");
+        overflow.from.at_ms = loop_wall_ms();
+        event_record(&w, &overflow);
         reply_event(watcher->connection, watcher->serial, &w);
 }
 
@@ -279,12 +277,10 @@ static void
 say_missed(const struct watcher *watcher)
 {
         struct record_writer w = begin_event(watcher->connection->keeper);
+        struct event missed = event_missed();
 
-        record_text(&w, FIELD_EVENT, WATCH_MISSED);
-        record_uint(&w, FIELD_AT, loop_wall_ms());
-        record_text(&w, FIELD_MESSAGE,
-                    "what followed that event is no longer kept: ask again what there is; what "
-                    "comes from now on follows here");
+        missed.from.at_ms = loop_wall_ms();
+        event_record(&w, &missed);
         write_id(&w, watcher->audience, watcher->at - 1);
         reply_event(watcher->connection, watcher->serial, &w);
 }
@@ -364,40 +360,6 @@ watch_turn(struct connection *connection)
                 peer_want(&connection->peer);
 }
 
-static void
-write_secret(struct record_writer *w, const struct watch_secret *secret)
-{
-        if (secret->exec > 0)
-                record_uint(w, FIELD_EXEC, secret->exec);
-        record_text(w, FIELD_SLUG, secret->slug);
-        record_text(w, FIELD_ACTOR, secret->actor);
-        record_text(w, FIELD_PURPOSE, secret->purpose);
-        record_text(w, FIELD_GRANTED_BY, secret->granted_by);
-}
-
-static void
-write_event(struct record_writer *w, const struct sandbox *s, const char *event,
-            const struct wire_box_listed *l, const struct watch_secret *secret,
-            const struct wire_box_denied *denied, const struct wire_kept *kept)
-{
-        record_text(w, FIELD_EVENT, event);
-        record_uint(w, FIELD_AT, loop_wall_ms());
-        record_text(w, FIELD_ID, s->id);
-        record_text(w, FIELD_STATUS, sandbox_status(s));
-        record_text(w, FIELD_CAUSE, s->row.cause);
-        if (secret)
-                write_secret(w, secret);
-        if (denied)
-                answer_denied(w, denied);
-        if (kept)
-                answer_kept(w, kept);
-        if (!l)
-                return;
-        record_uint(w, FIELD_EXEC, l->exec);
-        if (l->state == BOX_EXEC_ENDED)
-                answer_exec_end(w, l);
-}
-
 /* Stores the event for watchers that are behind, and sends it to the others. */
 static void
 publish(struct audience *a, const struct sandbox *s, const struct record_writer *w)
@@ -416,60 +378,14 @@ publish(struct audience *a, const struct sandbox *s, const struct record_writer 
         }
 }
 
-static void
-tell(struct sandbox *s, const char *event, const struct wire_box_listed *l,
-     const struct watch_secret *secret, const struct wire_box_denied *denied,
-     const struct wire_kept *kept)
+void
+watch_publish(const struct sandbox *s, const struct event *e)
 {
         struct audience *a = s->row.owner ? find_audience(s->keeper, s->row.owner) : NULL;
         struct record_writer w = begin_event(s->keeper);
 
         if (!a)
                 return;
-        write_event(&w, s, event, l, secret, denied, kept);
+        event_record(&w, e);
         publish(a, s, &w);
-}
-
-void
-watch_tell(struct sandbox *s, const char *event, const struct wire_box_listed *l)
-{
-        tell(s, event, l, NULL, NULL, NULL);
-}
-
-void
-watch_tell_secret(struct sandbox *s, const char *event, const struct watch_secret *secret)
-{
-        tell(s, event, NULL, secret, NULL, NULL);
-}
-
-void
-watch_tell_denied(struct sandbox *s, const struct wire_box_denied *denied)
-{
-        tell(s, "egress-denied", NULL, NULL, denied, NULL);
-}
-
-void
-watch_tell_denied_more(struct sandbox *s, unsigned count)
-{
-        struct keeper *k = s->keeper;
-        struct audience *a = s->row.owner ? find_audience(k, s->row.owner) : NULL;
-        struct record_writer w = begin_event(k);
-        char message[MESSAGE_ROOM];
-
-        write_event(&w, s, "egress-denied", NULL, NULL, NULL, NULL);
-        (void)snprintf(message, sizeof message,
-                       "%u more requests to the network were refused within a second; GET "
-                       "/v1/sandboxes/%s/denials lists the last",
-                       count, s->id);
-        record_uint(&w, FIELD_COUNT, count);
-        record_text(&w, FIELD_MESSAGE, message);
-        if (a)
-                publish(a, s, &w);
-}
-
-void
-watch_tell_found(struct sandbox *s, const struct wire_box_found *one)
-{
-        if (left_event(one->kept.what))
-                tell(s, left_event(one->kept.what), NULL, NULL, NULL, &one->kept);
 }

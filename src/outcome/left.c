@@ -15,58 +15,54 @@
 #include "wire/message.h"
 
 static const struct {
-        const char *word, *event, *sentence;
+        const char *word, *sentence;
 } rows[KEPT_WHAT_MAX] = {
-        [KEPT_MOVED] = { "moved", "name-moved",
+        [KEPT_MOVED] = { "moved",
                          "was made by the command and moved out of the workspace, because programs "
                          "of the host act on it. Take it back with:" },
-        [KEPT_MADE] = { "made", "name-made",
+        [KEPT_MADE] = { "made",
                         "was made by the command. Programs of the host act on it: look at its "
                         "configuration and hooks first." },
-        [KEPT_CHANGED] = { "changed", "content-changed",
+        [KEPT_CHANGED] = { "changed",
                            "was changed by the command. Programs of the host act on it: look at "
                            "the change first." },
-        [KEPT_STUCK] = { "stuck", "name-stuck",
+        [KEPT_STUCK] = { "stuck",
                          "was made by the command, could not be moved out of the workspace, and "
                          "the command was killed. Programs of the host act on it." },
-        [KEPT_STRICT] = { "refused", "name-refused",
-                          "was made by the command, so the command was killed "
-                          "(metadata.carrel.protect: strict). It is now at" },
-        [KEPT_RESTORED] = { "restored", "config-restored",
-                            "was changed by the command and put back as it was:" },
-        [KEPT_REPOSITORY] = { "repository", "repository-found",
-                              "is a repository that the command made or changed." },
-        [KEPT_BARE] = { "bare-repository", "bare-repository-found",
+        [KEPT_STRICT] = { "refused", "was made by the command, so the command was killed "
+                                     "(metadata.carrel.protect: strict). It is now at" },
+        [KEPT_RESTORED] = { "restored", "was changed by the command and put back as it was:" },
+        [KEPT_REPOSITORY] = { "repository", "is a repository that the command made or changed." },
+        [KEPT_BARE] = { "bare-repository",
                         "is a bare repository that the command made or changed." },
-        [KEPT_GITLINK] = { "gitlink", "gitlink-found",
+        [KEPT_GITLINK] = { "gitlink",
                            "was registered in the repository's index by the command (a gitlink), "
                            "so that git status looks into it." },
-        [KEPT_SUBMODULE] = { "submodule", "submodule-found",
+        [KEPT_SUBMODULE] = { "submodule",
                              "is a submodule's repository that the command made or changed." },
-        [KEPT_GITFILE] = { "gitfile", "gitfile-found",
+        [KEPT_GITFILE] = { "gitfile",
                            "leads git to another repository, and was made or changed by the "
                            "command." },
-        [KEPT_INDEX] = { "index-unread", "index-unread",
+        [KEPT_INDEX] = { "index-unread",
                          "was changed by the command, and Carrel cannot read it: gitlinks in it "
                          "were not compared." },
-        [KEPT_MORE] = { "more", "more-found",
-                        "holds more repositories that the command made or changed than are "
-                        "reported here." },
-        [KEPT_BOUND] = { "bounded", "search-bounded",
+        [KEPT_MORE] = { "more", "holds more repositories that the command made or changed than are "
+                                "reported here." },
+        [KEPT_BOUND] = { "bounded",
                          "has more directories than Carrel searches for repositories and names "
                          "that the command made or changed." },
-        [KEPT_CHANGED_BELOW] = { "changed", "content-changed",
+        [KEPT_CHANGED_BELOW] = { "changed",
                                  "was changed by the command. Programs of the host act on it: look "
                                  "at the change first." },
-        [KEPT_PACKAGES] = { "in-package", "package-names-found",
+        [KEPT_PACKAGES] = { "in-package",
                             "was made by the command in an installed package, and left there. "
                             "Programs of the host act on it when you enter or open that "
                             "directory." },
-        [KEPT_WITHIN] = { "in-repository", "repository-names-found",
+        [KEPT_WITHIN] = { "in-repository",
                           "was made by the command in a repository within the workspace, and left "
                           "there. Programs of the host act on it: look at it before you enter or "
                           "open that directory." },
-        [KEPT_CLOSED] = { "closed", "directory-closed",
+        [KEPT_CLOSED] = { "closed",
                           "is a directory that the command made or changed and that Carrel cannot "
                           "list, so it was not searched for names that programs of the host act "
                           "on." },
@@ -76,12 +72,6 @@ const char *
 left_word(unsigned what)
 {
         return what < KEPT_WHAT_MAX ? rows[what].word : NULL;
-}
-
-const char *
-left_event(unsigned what)
-{
-        return what < KEPT_WHAT_MAX ? rows[what].event : NULL;
 }
 
 bool

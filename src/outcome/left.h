@@ -1,8 +1,9 @@
 /*
- * outcome/left.h - what commands left in a workspace on which host programs act: its word, its
- * event, and a sentence for people.
+ * outcome/left.h - what commands left in a workspace on which host programs act: its word, and a
+ * sentence for people.
  *
- * `carrel run`, the keeper's answers and events, and every client use these words.
+ * `carrel run`, the keeper's answers and every client use these words; the event of each is a row
+ * of event/event.def.
  */
 #ifndef CARREL_OUTCOME_LEFT_H
 #define CARREL_OUTCOME_LEFT_H
@@ -24,9 +25,6 @@ struct left_behind {
 
 /* "moved", "repository", ...; NULL: not a value of enum wire_kept_what. */
 const char *left_word(unsigned what);
-
-/* "name-moved", "repository-found", ...; NULL as above. */
-const char *left_event(unsigned what);
 
 /* Do these list in `kept`: what git would run; other names of the same kind, and in `key` how many
  * in all? */

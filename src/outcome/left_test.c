@@ -9,21 +9,19 @@
 static char message[LEFT_MESSAGE_ROOM], command[LEFT_COMMAND_ROOM];
 
 static void
-every_kind_has_a_word_an_event_and_a_sentence(void **state)
+every_kind_has_a_word_and_a_sentence(void **state)
 {
         (void)state;
         for (unsigned what = KEPT_MOVED; what < KEPT_WHAT_MAX; what++) {
                 struct left_behind l = { what, "/w/n", "/k/n", "2" };
 
                 assert_non_null(left_word(what));
-                assert_non_null(left_event(what));
                 left_message(&l, message);
                 assert_true(strlen(message) > strlen("/w/n "));
                 assert_memory_equal(message, "/w/n ", 5);
         }
         assert_null(left_word(0));
         assert_null(left_word(KEPT_WHAT_MAX));
-        assert_null(left_event(UINT32_MAX));
         left_message(&(struct left_behind){ KEPT_WHAT_MAX, "n", "", "" }, message);
         assert_string_equal(message, "");
 }
@@ -89,7 +87,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_kind_has_a_word_an_event_and_a_sentence),
+                cmocka_unit_test(every_kind_has_a_word_and_a_sentence),
                 cmocka_unit_test(the_command_is_quoted_for_a_shell),
                 cmocka_unit_test(lists_are_walked_line_by_line),
                 cmocka_unit_test(the_longest_texts_fit_or_are_cut),

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "api/event_record.h"
 #include "api/openapi.h"
 #include "base/arena.h"
 #include "codec/codec.h"
@@ -197,18 +198,15 @@ watch_over(struct watched *w)
 static void
 watch_overflow(struct watched *w)
 {
+        struct event overflow = event_overflow();
         struct json_writer text;
 
         json_init(&text, false);
         json_open_map(&text);
-        json_key(&text, "event");
-        json_text(&text, WATCH_OVERFLOW);
-        json_key(&text, "message");
-        json_text(&text, "events were lost because they were not read fast enough: list the "
-                         "sandboxes again, then watch again");
+        event_json(&text, &overflow);
         json_close_map(&text);
         if (!text.is_broken)
-                (void)exchange_event(w->x, WATCH_OVERFLOW, NULL, text.text, text.len);
+                (void)exchange_event(w->x, overflow.word, NULL, text.text, text.len);
         json_fini(&text);
         watch_over(w);
 }
@@ -231,7 +229,7 @@ watch_event(struct link_call *c, const struct record *fields)
                 queued = exchange_event(w->x, event, record_get_text(fields, FIELD_EVENT_ID, NULL),
                                         text.text, text.len);
         json_fini(&text);
-        if (strcmp(event, WATCH_OVERFLOW) == 0)
+        if (event_find(event) == EVENT_OVERFLOW)
                 watch_over(w);
         else if (queued > EXCHANGE_HIGH)
                 watch_overflow(w);

@@ -35,9 +35,4 @@ struct wire_reply {
         uint32_t flags;
 };
 
-/* FIELD_EVENT of the last event of a serial: what came faster than it was read is lost, and no more
- * comes. */
-#define WATCH_OVERFLOW "overflow"
-#define WATCH_MISSED "missed" /* what followed the event that the call named is lost */
-
 #endif
