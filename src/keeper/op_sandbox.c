@@ -224,17 +224,35 @@ op_url(struct call *c, struct error *e)
         return CALL_DONE;
 }
 
+/* A word of the daemon's own would be believed by whoever reads events. */
+static void
+refuse_event(const char *word, struct error *e)
+{
+        bool is_own = event_find(word) != EVENT_REPORTED;
+
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "event", is_own ? "reserved" : "value",
+                      is_own ? "only the daemon sends the event %.128s"
+                             : "event must be 1 to 128 printable ASCII characters without a space, "
+                               "not %.128s",
+                      word);
+        error_hint(e, "Report an event with a name of your own, or one of AIP-37, such as "
+                      "turn-end. docs/EVENTS.md lists the names of the daemon.");
+}
+
 enum call_state
 op_event(struct call *c, struct error *e)
 {
+        const char *word = record_get_text(&c->record, FIELD_EVENT, "");
         struct sandbox *s = registry_of_call(c, e);
 
         if (!s)
                 return CALL_FAILED;
+        if (!event_may_report(word))
+                return refuse_event(word, e), CALL_FAILED;
         if (sandbox_judge(s, e) < 0)
                 return CALL_FAILED;
         (void)answer(c, s); /* the consequences of the event may end the sandbox */
-        sandbox_event(s, record_get_text(&c->record, FIELD_EVENT, ""));
+        sandbox_event(s, word);
         return CALL_DONE;
 }
 

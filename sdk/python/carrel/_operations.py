@@ -337,7 +337,7 @@ class Denial(Answer):
 @dataclass(frozen=True)
 class Event(Answer):
     event: str
-    """Name of an event: workspace-close, turn-end, exec-ended, ..."""
+    """Name of an event: exec-ended, stopped, ... In a call: a name of the caller's own, such as turn-end or workspace-close."""
     at_ms: Optional[int] = None
     """Time, in milliseconds since 1970."""
     id: Optional[str] = None
