@@ -201,6 +201,10 @@ async function daemons(t) {
                 });
                 await assert.rejects(client.create({ manifest: '---\nprovider: local\nconfig: {}\n  bad: [\n---\n' }), e => e.code === 'sandbox_manifest_syntax' && e.line > 0);
         });
+        await t.test('an argument that no operation has is sent, so that the daemon can refuse it', async () => {
+                await assert.rejects(client.create({ nmae: 'x' }), e => e.code === 'invalid_argument' && e.path === 'nmae' && /did you mean name/.test(e.message));
+                await assert.rejects(client.listPage({ limti: 5 }), e => e.code === 'invalid_argument' && e.path === 'limti');
+        });
         await t.test("page: the package's own example", async () => {
                 const file = path.join(BUILD, `page-client-${process.pid}.mjs`);
                 fs.writeFileSync(file, `${block_of('sdk/typescript/README.md', 'js')}\nconsole.log(JSON.stringify([stdout, exit_code]))`);

@@ -13,7 +13,7 @@ import type {
 } from '@mastra/core/workspace';
 
 import { CarrelClient } from './client.ts';
-import type { SandboxEntry, SandboxRequest } from './client.ts';
+import type { SandboxEntry, SandboxRequest } from './operations.ts';
 import { CarrelError } from './http.ts';
 import type { Place } from './http.ts';
 import { workspace } from './mastra_core.ts';

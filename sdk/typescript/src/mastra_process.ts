@@ -12,7 +12,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { CommandResult, ProcessHandle, ProcessInfo, SpawnProcessOptions } from '@mastra/core/workspace';
 
-import type { CarrelClient, Exec, ExecEvent, ExecRequest } from './client.ts';
+import type { CarrelClient, ExecEvent } from './client.ts';
+import type { Exec, ExecRequest } from './operations.ts';
 import { CarrelError } from './http.ts';
 import type { CarrelSandbox } from './mastra.ts';
 import { workspace } from './mastra_core.ts';

@@ -6,7 +6,7 @@
  * A fourth argument of exec() does the same for one command; callers of the bare interface never see it.
  */
 import { CarrelClient } from './client.ts';
-import type { Exec, ExecRequest, SandboxEntry as CarrelEntry } from './client.ts';
+import type { Exec, ExecRequest, SandboxEntry as CarrelEntry } from './operations.ts';
 import { CarrelError } from './http.ts';
 import type { Place } from './http.ts';
 
