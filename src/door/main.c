@@ -10,7 +10,6 @@
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -19,41 +18,19 @@
 #include "http/connection.h"
 #include "http/door.h"
 #include "ingress/ingress.h"
+#include "loop/startup.h"
 #include "seal/seal.h"
 
 struct options {
         int keeper, http, tcp, ingress;
 };
 
-static int
-read_options(int argc, char **argv, struct options *ret)
-{
-        const struct {
-                const char *name;
-                int *fd;
-        } names[] = {
-                { "--keeper-fd", &ret->keeper },
-                { "--http-fd", &ret->http },
-                { "--tcp-fd", &ret->tcp },
-                { "--ingress-fd", &ret->ingress },
-        };
-
-        for (int i = 1; i < argc; i += 2) {
-                size_t row = 0;
-                char *end;
-                long fd;
-
-                while (row < sizeof names / sizeof *names && strcmp(argv[i], names[row].name) != 0)
-                        row++;
-                if (row == sizeof names / sizeof *names || i + 1 >= argc)
-                        return -1;
-                fd = strtol(argv[i + 1], &end, 10);
-                if (end == argv[i + 1] || *end != '\0' || fd < 0 || fd > 1 << 20)
-                        return -1;
-                *names[row].fd = (int)fd;
-        }
-        return ret->keeper >= 0 && ret->http >= 0 ? 0 : -1;
-}
+static const struct startup_option rows[] = {
+        STARTUP_ROW(struct options, keeper, "--keeper-fd", STARTUP_FD, 1),
+        STARTUP_ROW(struct options, http, "--http-fd", STARTUP_FD, 1),
+        STARTUP_ROW(struct options, tcp, "--tcp-fd", STARTUP_FD, 0),
+        STARTUP_ROW(struct options, ingress, "--ingress-fd", STARTUP_FD, 0),
+};
 
 static void
 keeper_gone(void *data)
@@ -118,14 +95,9 @@ main(int argc, char **argv)
                 return mcp_stdio_main(argc - 1, argv + 1);
         /* otherwise it has the name of a memory file */
         (void)prctl(PR_SET_NAME, "carrel-door", 0, 0, 0);
-        if (read_options(argc, argv, &o) < 0) {
-                (void)fprintf(
-                        stderr,
-                        "carrel-door: --keeper-fd N --http-fd N [--tcp-fd N] [--ingress-fd N]\n");
-                return 125;
-        }
         (void)sigaction(SIGPIPE, &ignore, NULL);
-        if (serve(&o, &e) < 0) {
+        if (startup_read(rows, sizeof rows / sizeof *rows, argc, argv, &o, &e) < 0 ||
+            serve(&o, &e) < 0) {
                 (void)fprintf(stderr, "carrel-door: %s\n", e.message);
                 return 125;
         }

@@ -436,9 +436,8 @@ begin(struct stdio *s, struct error *e)
 /* -- the program ------------------------------------------------------------------------------- */
 
 static int
-read_manifest(const char *fd_text, struct arena *arena, const struct node **ret, struct error *e)
+read_manifest(int fd, struct arena *arena, const struct node **ret, struct error *e)
 {
-        int fd = (int)strtol(fd_text, NULL, 10);
         struct stat about;
         void *bytes;
 
@@ -537,13 +536,12 @@ serve(struct stdio *s, const struct stdio_options *o, struct arena *arena, struc
         if (loop_new(&s->loop) < 0)
                 return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");
         mcp_out_init(&s->out, s->loop);
-        if (o->manifest && read_manifest(o->manifest, arena, &s->ask.manifest, e) < 0)
+        if (o->manifest >= 0 && read_manifest(o->manifest, arena, &s->ask.manifest, e) < 0)
                 return -1;
-        if (trust_peer_uid((int)strtol(o->keeper, NULL, 10), &s->keeper_uid) < 0)
+        if (trust_peer_uid(o->keeper, &s->keeper_uid) < 0)
                 return fail(e, ERROR_PROTOCOL, "the keeper's connection is no unix socket");
         link_init(&s->link, s->loop, LINK_RETURNS, keeper_gone, s);
-        if (hear_signals(s, e) < 0 ||
-            link_connect(&s->link, (int)strtol(o->keeper, NULL, 10), e) < 0)
+        if (hear_signals(s, e) < 0 || link_connect(&s->link, o->keeper, e) < 0)
                 return -1;
         s->server = mcp_server_new(s->loop, &s->link, CARREL_VERSION);
         if (!s->server)
@@ -557,13 +555,13 @@ serve(struct stdio *s, const struct stdio_options *o, struct arena *arena, struc
 int
 mcp_stdio_main(int argc, char **argv)
 {
-        struct stdio_options o = { NULL };
+        struct stdio_options o;
         struct sigaction ignore = { .sa_handler = SIG_IGN };
         struct arena arena;
         struct error e;
 
-        if (stdio_options_read(argc, argv, &o) < 0) {
-                (void)fprintf(stderr, "carrel-door mcp: started by `carrel mcp`\n");
+        if (stdio_options_read(argc, argv, &o, &e) < 0) {
+                (void)fprintf(stderr, "carrel-door mcp: %s\n", e.message);
                 return 125;
         }
         (void)sigaction(SIGPIPE, &ignore, NULL);

@@ -9,52 +9,38 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loop/startup.h"
+
+#define ROW(member, name, kind) STARTUP_ROW(struct stdio_options, member, name, kind, 0)
+
+static const struct startup_option rows[] = {
+        STARTUP_ROW(struct stdio_options, keeper, "--keeper-fd", STARTUP_FD, 1),
+        ROW(keeper_path, "--keeper-path", STARTUP_TEXT),
+        ROW(manifest, "--manifest-fd", STARTUP_FD),
+        ROW(manifest_name, "--manifest-name", STARTUP_TEXT),
+        ROW(sandbox, "--sandbox", STARTUP_TEXT),
+        ROW(workspace, "--workspace", STARTUP_TEXT),
+        ROW(runtime, "--runtime", STARTUP_TEXT),
+        ROW(cache_key, "--cache-key", STARTUP_TEXT),
+        ROW(context, "--context-key", STARTUP_TEXT),
+        ROW(names, "--tool-names", STARTUP_TEXT),
+        ROW(instructions, "--instructions", STARTUP_TEXT),
+        ROW(is_dynamic, "--context", STARTUP_FLAG),
+        ROW(keeps_background, "--keep-background", STARTUP_FLAG),
+        ROW(is_private, "--private", STARTUP_FLAG),
+        ROW(manages, "--manage", STARTUP_FLAG),
+        STARTUP_LIST(struct stdio_options, reads, read_count, "--read", STARTUP_TEXT,
+                     STDIO_READS_MAX),
+};
+
 int
-stdio_options_read(int argc, char **argv, struct stdio_options *ret)
+stdio_options_read(int argc, char **argv, struct stdio_options *ret, struct error *e)
 {
-        const struct {
-                const char *name;
-                const char **value;
-                bool *flag;
-        } rows[] = {
-                { "--keeper-fd", &ret->keeper, NULL },
-                { "--keeper-path", &ret->keeper_path, NULL },
-                { "--manifest-fd", &ret->manifest, NULL },
-                { "--manifest-name", &ret->manifest_name, NULL },
-                { "--sandbox", &ret->sandbox, NULL },
-                { "--workspace", &ret->workspace, NULL },
-                { "--runtime", &ret->runtime, NULL },
-                { "--cache-key", &ret->cache_key, NULL },
-                { "--context-key", &ret->context, NULL },
-                { "--tool-names", &ret->names, NULL },
-                { "--instructions", &ret->instructions, NULL },
-                { "--context", NULL, &ret->is_dynamic },
-                { "--keep-background", NULL, &ret->keeps_background },
-                { "--private", NULL, &ret->is_private },
-                { "--manage", NULL, &ret->manages },
-        };
-
-        for (int i = 1; i < argc; i++) {
-                size_t row = 0;
-
-                if (strcmp(argv[i], "--read") == 0 && i + 1 < argc &&
-                    /* lint: `ret` is the caller's and never NULL */
-                    ret->read_count < STDIO_READS_MAX) {
-                        ret->reads[ret->read_count++] = argv[++i];
-                        continue;
-                }
-                while (row < sizeof rows / sizeof *rows && strcmp(argv[i], rows[row].name) != 0)
-                        row++;
-                if (row == sizeof rows / sizeof *rows || (rows[row].value && i + 1 >= argc))
-                        return -1;
-                if (rows[row].value)
-                        *rows[row].value = argv[++i];
-                else if (rows[row].flag)
-                        *rows[row].flag = true;
-        }
-        /* lint: no row leads to NULL but by its other half */
+        *ret = (struct stdio_options){ .keeper = -1, .manifest = -1 };
+        if (startup_read(rows, sizeof rows / sizeof *rows, argc, argv, ret, e) < 0)
+                return -1;
         ret->is_dynamic = ret->is_dynamic || ret->cache_key || ret->context;
-        return ret->keeper ? 0 : -1;
+        return 0;
 }
 
 void

@@ -13,16 +13,17 @@ enum { STDIO_READS_MAX = 64 };
 
 /* Texts are borrowed from the command line. NULL: not given. */
 struct stdio_options {
-        const char *keeper, *keeper_path, *manifest, *manifest_name, *sandbox, *workspace, *runtime,
-                *cache_key, *context, *names, *instructions;
+        int keeper, manifest; /* descriptors; -1: not given */
+        const char *keeper_path, *manifest_name, *sandbox, *workspace, *runtime, *cache_key,
+                *context, *names, *instructions;
         /* files that were read for the manifest */
         const char *reads[STDIO_READS_MAX];
         size_t read_count;
         bool is_dynamic, keeps_background, is_private, manages;
 };
 
-/* Returns -1 if `carrel mcp` does not pass such options. */
-int stdio_options_read(int argc, char **argv, struct stdio_options *ret);
+/* Errors: those of startup_read(). */
+int stdio_options_read(int argc, char **argv, struct stdio_options *ret, struct error *e);
 
 /*
  * Sets how each message of the agent is served, except for the manifest, which the caller must

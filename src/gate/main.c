@@ -6,7 +6,6 @@
  * gate ends when its keeper closes the socket. The boxes hold the walls' sockets too, so new
  * connections wait in their queues for the next gate.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,24 +17,10 @@
 #include "gate/control.h"
 #include "gate/gate.h"
 #include "gate/test_switches.h"
+#include "loop/startup.h"
 #include "seal/seal.h"
 
 enum { POLLS_MAX = 16 };
-
-static int
-read_options(int argc, char **argv, int *ret_keeper)
-{
-        char *end;
-        long fd;
-
-        if (argc != 3 || strcmp(argv[1], "--keeper-fd") != 0)
-                return -1;
-        fd = strtol(argv[2], &end, 10);
-        if (end == argv[2] || *end != '\0' || fd < 3 || fd > 1 << 20)
-                return -1;
-        *ret_keeper = (int)fd;
-        return fcntl(*ret_keeper, F_SETFD, FD_CLOEXEC);
-}
 
 /* Reserves some for pipes; the rest is for connections. */
 static void
@@ -91,17 +76,16 @@ int
 main(int argc, char **argv)
 {
         struct sigaction ignore = { .sa_handler = SIG_IGN };
+        static const struct startup_option options[] = {
+                { .name = "--keeper-fd", .kind = STARTUP_FD, .is_required = 1 },
+        };
         struct error e;
-        int keeper;
+        int keeper = -1;
 
         (void)prctl(PR_SET_NAME, "carrel-gate", 0, 0, 0); /* instead of the memfd's name */
-        if (read_options(argc, argv, &keeper) < 0) {
-                (void)fprintf(stderr, "carrel-gate: --keeper-fd N\n");
-                return 125;
-        }
         (void)sigaction(SIGPIPE, &ignore, NULL);
         accept_retry_begin();
-        if (serve(keeper, &e) < 0) {
+        if (startup_read(options, 1, argc, argv, &keeper, &e) < 0 || serve(keeper, &e) < 0) {
                 (void)fprintf(stderr, "carrel-gate: %s\n", e.message);
                 return 125;
         }

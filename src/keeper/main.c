@@ -30,6 +30,7 @@
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
 #include "keeper/turns.h"
+#include "loop/startup.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
 
@@ -45,8 +46,8 @@ enum {
 struct options {
         const char *state, *ingress;
         int spawner, listener, host, pool_manifest, fetcher, gate, doors[DOORS_MAX];
-        size_t door_count, pool;
-        uint64_t delete_after_ms;
+        size_t door_count;
+        uint64_t pool, delete_after_ms;
 };
 
 static struct keeper keeper;
@@ -54,55 +55,20 @@ static int signal_end = -1; /* for the signal handler: a byte written there wake
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-static int
-read_number(const char *text, uint64_t most, uint64_t *ret)
-{
-        char *end = NULL;
-
-        errno = 0;
-        *ret = strtoull(text, &end, 10);
-        return errno == 0 && *text >= '0' && *text <= '9' && *end == '\0' && *ret <= most ? 0 : -1;
-}
-
-static int
-read_option(const char *name, const char *value, struct options *o)
-{
-        const struct {
-                const char *name;
-                const char **text;
-                int *fd;
-        } rows[] = {
-                { "--state", &o->state, NULL },
-                { "--ingress", &o->ingress, NULL },
-                { "--spawner-fd", NULL, &o->spawner },
-                { "--listen-fd", NULL, &o->listener },
-                { "--host-fd", NULL, &o->host },
-                { "--pool-manifest-fd", NULL, &o->pool_manifest },
-                { "--fetcher-fd", NULL, &o->fetcher },
-                { "--gate-fd", NULL, &o->gate },
-        };
-        uint64_t number = 0;
-
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-                if (strcmp(rows[i].name, name) != 0)
-                        continue;
-                if (rows[i].text)
-                        *rows[i].text = value;
-                else if (read_number(value, 1 << 20, &number) < 0)
-                        return -1;
-                else
-                        *rows[i].fd = (int)number;
-                return 0;
-        }
-        if (strcmp(name, "--door-fd") == 0 && o->door_count < DOORS_MAX &&
-            read_number(value, 1 << 20, &number) == 0)
-                return o->doors[o->door_count++] = (int)number, 0;
-        if (strcmp(name, "--pool") == 0 && read_number(value, 4096, &number) == 0)
-                return o->pool = (size_t)number, 0;
-        return strcmp(name, "--delete-after") == 0
-                       ? read_number(value, INT64_MAX, &o->delete_after_ms)
-                       : -1;
-}
+static const struct startup_option rows[] = {
+        STARTUP_ROW(struct options, state, "--state", STARTUP_TEXT, 1),
+        STARTUP_ROW(struct options, ingress, "--ingress", STARTUP_TEXT, 0),
+        STARTUP_ROW(struct options, spawner, "--spawner-fd", STARTUP_FD, 1),
+        STARTUP_ROW(struct options, listener, "--listen-fd", STARTUP_FD, 0),
+        STARTUP_ROW(struct options, host, "--host-fd", STARTUP_FD, 0),
+        STARTUP_ROW(struct options, pool_manifest, "--pool-manifest-fd", STARTUP_FD, 0),
+        STARTUP_ROW(struct options, fetcher, "--fetcher-fd", STARTUP_FD, 0),
+        STARTUP_ROW(struct options, gate, "--gate-fd", STARTUP_FD, 0),
+        STARTUP_LIST(struct options, doors, door_count, "--door-fd", STARTUP_FD, DOORS_MAX),
+        { "--pool", STARTUP_NUMBER, 0, offsetof(struct options, pool), 4096, 0, 0 },
+        { "--delete-after", STARTUP_NUMBER, 0, offsetof(struct options, delete_after_ms), INT64_MAX,
+          0, 0 },
+};
 
 static int
 read_options(int argc, char **argv, struct options *o, struct error *e)
@@ -114,15 +80,11 @@ read_options(int argc, char **argv, struct options *o, struct error *e)
                                .fetcher = -1,
                                .gate = -1,
                                .delete_after_ms = STORE_NEVER };
-        for (int i = 1; i < argc; i += 2)
-                if (i + 1 >= argc || read_option(argv[i], argv[i + 1], o) < 0)
-                        return fail(e, ERROR_INVALID_ARGUMENT,
-                                    "carrel-keeper does not understand %.100s", argv[i]);
-        if (!o->state || o->state[0] != '/' || o->spawner < 0)
-                return fail(
-                        e, ERROR_INVALID_ARGUMENT,
-                        "carrel-keeper needs --state with an absolute directory, and --spawner-fd");
-        return 0;
+        if (startup_read(rows, sizeof rows / sizeof *rows, argc, argv, o, e) < 0)
+                return -1;
+        return o->state[0] == '/'
+                       ? 0
+                       : fail(e, ERROR_INVALID_ARGUMENT, "--state is no absolute directory");
 }
 
 /* -- preparation ------------------------------------------------------------------------------- */
@@ -354,7 +316,7 @@ begin(struct keeper *k, const struct options *o, struct error *e)
         if (o->pool_manifest >= 0 &&
             read_whole(o->pool_manifest, MANIFEST_MAX, &manifest, &len, e) < 0)
                 return -1;
-        result = pool_open(k, o->pool, manifest, len, e);
+        result = pool_open(k, (size_t)o->pool, manifest, len, e);
         free(manifest);
         for (size_t i = 0; result == 0 && i < o->door_count; i++)
                 result = connection_door(k, o->doors[i], e);

@@ -649,6 +649,8 @@ main(int argc, char **argv)
                 (void)setsid();
         if (argc == 2 && strcmp(argv[1], "spawner") == 0)
                 return spawner_serve(&(struct spawner){ packed, sizeof packed, make_living });
+        if (argc > 2)
+                return EXIT_BROKEN;
         if (argc == 2)
                 return lease_collect(argv[1]) < 0 ? EXIT_BROKEN : 0;
         if (wire_receive(KEEPER, 1, &m, packed, sizeof packed) <= 0)

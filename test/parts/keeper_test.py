@@ -586,10 +586,17 @@ def restarts():
         attempt("after a start of the machine what ran is lost, what only waited waits on, with the time it had (Z20)", rebooted)
 
         def two():
-            done = subprocess.run([os.path.join(k.build, "carrel-keeper"), "--state", k.state, "--spawner-fd", "0"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-            text = done.stderr.decode()
-            return wrong(status=(done.returncode, 125)) + ([] if "pid %d" % k.child.pid in text and "state_in_use" in text else [text])
-        attempt("a second keeper of one state directory is refused and told who holds it (Z22)", two)
+            def second(*more):
+                with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as spawner:
+                    words = [os.path.join(k.build, "carrel-keeper"), "--state", k.state, "--spawner-fd", str(spawner.fileno()), *more]
+                    done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, pass_fds=[spawner.fileno()])
+                return done, done.stderr.decode()
+
+            unknown, why = second("--future", "1")
+            done, text = second()
+            return wrong(status=(done.returncode, 125)) + ([] if "pid %d" % k.child.pid in text and "state_in_use" in text else [text]) + (
+                [] if unknown.returncode and "--future is unknown" in why else [why])
+        attempt("a second keeper of one state directory is refused and told who holds it, also one with an unknown option (Z22)", two)
 
 
 def box_pid(k, id):
