@@ -3,7 +3,7 @@
  *
  * Room: cli (joining, program). Touches: fd (standard error, when it is a terminal), the
  * environment (TERM).
- * Theory: sandbox/terminal.c restores the modes of the terminal driver. What remains are modes of
+ * Theory: run/terminal.c restores the modes of the terminal driver. What remains are modes of
  * the terminal itself, which a killed program could not reset. Each sequence here has no effect if
  * its mode was not on.
  */

@@ -21,7 +21,7 @@
 #include "cli/value.h"
 #include "client/record.h"
 #include "codec/codec.h"
-#include "sandbox/terminal.h"
+#include "run/terminal.h"
 
 enum {
         STATUS_READER_GONE = 128 + 13,

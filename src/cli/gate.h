@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "plan/plan.h"
 #include "policy/host_rules.h"
-#include "sandbox/run.h"
+#include "run/run.h"
 #include "spec/spec.h"
 
 /* -- the list (gate_list.c) -------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #define CARREL_CLI_LEFT_H
 
 #include "carrel/carrel.h"
-#include "sandbox/run.h"
+#include "run/run.h"
 #include "text/json.h"
 
 /* Prints one line for each on standard error; nothing if the list is empty. */

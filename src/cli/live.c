@@ -24,7 +24,7 @@
 #include "clock/clock.h"
 #include "event/event.h"
 #include "outcome/outcome.h"
-#include "sandbox/terminal.h"
+#include "run/terminal.h"
 
 enum { GRACE_MS = 10000, LAST_MS = 2000, CALL_MS = 2000, INPUT_ROOM = 64 * 1024 };
 

@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "prepare/prepare.h"
+#include "prepare/time_allowed.h"
 #include "prepare/verdict.h"
-#include "sandbox/time_allowed.h"
 
 struct prepare_options {
         const char *file, *workspace, *host_file;

@@ -1,7 +1,7 @@
 /*
  * cli/run.c - `carrel run`: runs one command in its own sandbox.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), the environment; sandbox/run.h does
+ * Room: cli (joining, program). Touches: fd (standard streams), the environment; run/run.h does
  * the rest.
  * Theory, the ladder: the caller's descriptors are marked close-on-exec. With privileges, the maker
  * is started and the privileges are dropped before any foreign text is read. Then manifest,
@@ -28,8 +28,8 @@
 #include "cli/secret.h"
 #include "cli/systemd_scope.h"
 #include "cli/wall.h"
-#include "sandbox/environment.h"
-#include "sandbox/run.h"
+#include "prepare/environment.h"
+#include "run/run.h"
 #include "wire/message.h"
 
 extern char **environ;

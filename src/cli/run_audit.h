@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "cli/prepare.h"
-#include "sandbox/run.h"
+#include "run/run.h"
 
 /* Opens the log and starts the recorder (cli/recorder.h). Errors: as recorder_start(). */
 int run_audit_begin(struct error *e);

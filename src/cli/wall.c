@@ -12,8 +12,8 @@
 
 #include "boxstate/wall_state.h"
 #include "egress/admit.h"
+#include "prepare/caps.h"
 #include "programs/programs.h"
-#include "sandbox/caps.h"
 
 enum { TEXT_ROOM = 1200 };
 

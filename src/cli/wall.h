@@ -5,7 +5,7 @@
 #define CARREL_CLI_WALL_H
 
 #include "policy/host_rules.h"
-#include "sandbox/run.h"
+#include "run/run.h"
 #include "text/json.h"
 
 /* Gives the spec's list, in `arena`. *ret is NULL if the list is empty. Errors: ERROR_NO_MEMORY. */

@@ -15,7 +15,7 @@
 
 #include "base/scoped.h"
 #include "keeper/box_parts.h"
-#include "sandbox/begin.h"
+#include "sources/begin.h"
 
 /* OUTPUT_KEPT: default bytes kept of each stream. */
 enum { BACKLOG = 16, BOX_SOURCES_AT = 3, OUTPUT_KEPT = 1 << 20 };

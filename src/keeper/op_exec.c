@@ -26,7 +26,7 @@
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
 #include "outcome/outcome.h"
-#include "sandbox/time_allowed.h"
+#include "prepare/time_allowed.h"
 #include "text/tree.h"
 #include "wire/channel.h"
 

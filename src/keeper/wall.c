@@ -14,7 +14,7 @@
 
 #include "keeper/sandbox.h"
 #include "plan/wall.h"
-#include "sandbox/caps.h"
+#include "prepare/caps.h"
 
 enum {
         PROTOCOL = 3,

@@ -26,7 +26,7 @@
  * `protect: strict` holds content and configuration too, and ends the sandbox instead of moving or
  * reporting. `unprotect` removes a name from all of this.
  *
- *     sandbox/sources.c examines and decides | plan/mounts.c: FREEZE and PIN steps, GUARD lists |
+ *     sources/sources.c examines and decides | plan/mounts.c: FREEZE and PIN steps, GUARD lists |
  * maker/guard.c: moves, compares, reports
  *
  * The names are those that a program reads without being asked to run the project: when it enters

@@ -1,73 +1,240 @@
 /*
- * prepare/environment.c - the environment of one command, with the values that its sandbox may
- * have.
+ * prepare/environment.c - the environment of a command.
  *
- * Room: prepare (joining). Touches: mem.
- * Theory: first access, then the value, then the environment. The process that passes the value to
- * a command did not choose it.
+ * Room: prepare (joining). Touches: the caller's environment, through an argument.
+ * Theory: base set, then variables that save time without a network, then passthrough, then
+ * secrets, then the caller's own -e; a later value replaces an earlier one. Nothing is inherited
+ * (P13).
  */
+#include "prepare/environment.h"
+
 #include <string.h>
 
-#include "prepare/prepare.h"
+#include "plan/request.h"
+#include "secret/bind.h"
 
-int
-prepare_secrets_wanted(struct arena *arena, const struct prepared *p, const char *actor,
-                       struct secret_bound **ret, size_t *ret_count, struct error *e)
+static const char *
+host_value(char *const *host, const char *name)
 {
-        struct host_rules rules = *p->rules;
+        size_t len = strlen(name);
 
-        rules.actor = actor;
-        return secret_wanted(arena, &p->spec->env, &rules, ret, ret_count, e);
+        for (; host && *host; host++)
+                if (strncmp(*host, name, len) == 0 && (*host)[len] == '=')
+                        return *host + len + 1;
+        return NULL;
 }
 
-/* The sandbox's variables, then the command's. */
 static int
-join(struct arena *arena, const struct prepare_command *c, struct environment_request *request,
-     struct error *e)
+set(struct arena *arena, struct environment *env, const char *name, const char *value,
+    struct error *e)
 {
-        const char **all =
-                arena_array(arena, const char *, c->sandbox_env_count + c->command->head.envc + 1);
+        size_t len = strlen(name), value_len = strlen(value);
+        char *item = arena_alloc(arena, len + value_len + 2);
+        size_t at = 0;
 
-        if (!all)
+        if (!item)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
-        if (c->sandbox_env_count > 0)
-                memcpy(all, c->sandbox_env, sizeof *all * c->sandbox_env_count);
-        if (c->command->head.envc > 0)
-                memcpy(all + c->sandbox_env_count, c->command->env,
-                       sizeof *all * c->command->head.envc);
-        request->extra = all;
-        request->extra_count = c->sandbox_env_count + c->command->head.envc;
+        /* lint: its end is set below; printf would leave a copy of a secret on the stack */
+        memcpy(item, name, len);
+        item[len] = '=';
+        memcpy(item + len + 1, value, value_len + 1);
+        while (at < env->count &&
+               (strncmp(env->items[at], name, len) != 0 || env->items[at][len] != '='))
+                at++;
+        if (at == ENVIRONMENT_MAX)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d environment variables",
+                            ENVIRONMENT_MAX);
+        env->items[at] = item;
+        if (at == env->count)
+                env->items[++env->count] = NULL;
+        return 0;
+}
+
+/*
+ * Where a command can install programs: the user-wide places of pip and npm. The system's are
+ * read-only.
+ */
+
+static const char *
+search_path(struct arena *arena, const struct environment_request *r)
+{
+        const char *path = "/usr/local/bin:/usr/bin:/bin";
+        const struct spec *spec = r->spec;
+
+        for (size_t i = spec->carrel.tools.count; path && i-- > 0;)
+                path = arena_format(arena, "%s/bin:%s:%s", spec->carrel.tools.items[i],
+                                    spec->carrel.tools.items[i], path);
+        if (path && r->first_path)
+                path = arena_format(arena, "%s:%s", r->first_path, path);
+        path = path ? arena_format(arena, PLAN_HOME "/.local/bin:%s", path) : NULL;
+        return path ? path : "/usr/bin:/bin";
+}
+
+/*
+ * The prompt shows that a shell inside is not one of the host. bash and zsh have their own escapes
+ * for the directory; sh, dash and shells that start later expand $PWD, and so does bash. A prompt
+ * in the user's own files inside overrides it.
+ */
+static int
+set_prompt(struct arena *arena, const struct environment_request *r, struct environment *env,
+           struct error *e)
+{
+        const char *slash = r->program ? strrchr(r->program, '/') : NULL,
+                   *shell = slash        ? slash + 1
+                            : r->program ? r->program
+                                         : "";
+        const char *end = strcmp(shell, "bash") == 0  ? "\\w \\$ "
+                          : strcmp(shell, "zsh") == 0 ? "%~ %# "
+                                                      : "$PWD $ ";
+        const char *prompt = arena_format(arena, "(%s) %s", r->name ? r->name : "carrel", end);
+
+        return set(arena, env, "PS1", prompt ? prompt : "(carrel) $ ", e);
+}
+
+/* The same user as in /etc/passwd inside. */
+static int
+set_user(struct arena *arena, struct environment *env, struct error *e)
+{
+        static const struct {
+                const char *name, *value;
+        } rows[] = {
+                { "USER", PLAN_USER },
+                { "LOGNAME", PLAN_USER },
+                { "SHELL", PLAN_SHELL },
+        };
+
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if (set(arena, env, rows[i].name, rows[i].value, e) < 0)
+                        return -1;
+        return 0;
+}
+
+static int
+set_base(struct arena *arena, const struct environment_request *r, struct environment *env,
+         struct error *e)
+{
+        const char *lang = host_value(r->host, "LANG");
+        const char *term = r->has_terminal ? host_value(r->host, "TERM") : NULL;
+
+        if (set(arena, env, "PATH", search_path(arena, r), e) < 0 ||
+            set(arena, env, "HOME", PLAN_HOME, e) < 0)
+                return -1;
+        if (set(arena, env, "LANG", lang && strlen(lang) < 64 ? lang : "C.UTF-8", e) < 0)
+                return -1;
+        if (set(arena, env, "TERM", term && strlen(term) < 64 ? term : "dumb", e) < 0)
+                return -1;
+        if (r->has_terminal && set_prompt(arena, r, env, e) < 0)
+                return -1;
+        return set(arena, env, "PWD", r->cwd, e) < 0 ? -1 : set_user(arena, env, e);
+}
+
+/*
+ * If network.egress lists nothing, no retry can succeed: package managers then fail at once (npm
+ * would take 70 s). A sandbox whose list may change while it lives (metadata.carrel.egress) keeps
+ * their defaults.
+ */
+static int
+set_retries(struct arena *arena, const struct environment_request *r, struct environment *env,
+            struct error *e)
+{
+        static const char *const names[] = { "npm_config_fetch_retries", "PIP_RETRIES",
+                                             "CARGO_NET_RETRY", "UV_HTTP_RETRIES" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names && r->spec->egress_count == 0 &&
+                           !r->spec->wall.is_given;
+             i++)
+                if (set(arena, env, names[i], "0", e) < 0)
+                        return -1;
+        return 0;
+}
+
+static int
+set_passthrough(struct arena *arena, const struct environment_request *r, struct environment *env,
+                struct error *e)
+{
+        for (size_t i = 0; i < r->spec->env.passthrough_count; i++) {
+                const char *name = r->spec->env.passthrough[i].name;
+                const char *value = host_value(r->host, name);
+
+                if (value && set(arena, env, name, value, e) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+/* A variable that the caller replaces is not written first. */
+static bool
+is_replaced(const struct environment_request *r, const char *name)
+{
+        size_t len = strlen(name);
+
+        for (size_t i = 0; i < r->extra_count; i++)
+                if (strncmp(r->extra[i], name, len) == 0 && r->extra[i][len] == '=')
+                        return true;
+        return false;
+}
+
+static int
+set_secrets(struct arena *arena, const struct environment_request *r, struct environment *env,
+            struct error *e)
+{
+        const struct secret_bound *bound;
+        size_t count;
+
+        if (r->is_own)
+                return 0;
+        if (secret_bind(arena, &r->spec->env, r->rules, r->secrets, &bound, &count, e) < 0)
+                return -1;
+        for (size_t i = 0; i < count; i++)
+                if (!is_replaced(r, bound[i].name) &&
+                    set(arena, env, bound[i].name, bound[i].value, e) < 0)
+                        return -1;
+        return 0;
+}
+
+static bool
+is_name(const char *text, size_t len)
+{
+        for (size_t i = 0; i < len; i++) {
+                char c = text[i];
+
+                if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+                      (i > 0 && c >= '0' && c <= '9')))
+                        return false;
+        }
+        return len > 0 && len <= 128;
+}
+
+static int
+set_extra(struct arena *arena, const struct environment_request *r, struct environment *env,
+          struct error *e)
+{
+        for (size_t i = 0; i < r->extra_count; i++) {
+                size_t len = strcspn(r->extra[i], "=");
+                const char *name = arena_copy(arena, r->extra[i], len);
+
+                if (!name)
+                        return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
+                if (!is_name(name, len) || r->extra[i][len] != '=')
+                        return fail(e, ERROR_INVALID_ARGUMENT,
+                                    "-e takes NAME=value, and a name is letters, digits and _");
+                if (set(arena, env, name, r->extra[i] + len + 1, e) < 0)
+                        return -1;
+        }
         return 0;
 }
 
 int
-prepare_environment(struct arena *arena, const struct prepared *p,
-                    const struct prepare_command *command, struct environment *ret, struct error *e)
+environment_make(struct arena *arena, const struct environment_request *request,
+                 struct environment *ret, struct error *e)
 {
-        const struct wire_command *c = command->command;
-        struct host_rules rules = *p->rules;
-        struct environment_request request = { .spec = p->spec,
-                                               .rules = &rules,
-                                               .secrets = command->secrets,
-                                               .cwd = c->cwd ? c->cwd : p->cwd,
-                                               .first_path = p->runtime ? PLAN_RUNTIME_DIR : NULL,
-                                               .has_terminal = (c->head.flags & WIRE_EXEC_TTY) != 0,
-                                               .name = command->name,
-                                               .program = c->argv[0],
-                                               .is_own = (c->head.flags & WIRE_EXEC_BUILTIN) != 0,
-                                               .host = command->host,
-                                               .keeps_all = command->keeps_all };
-
-        rules.actor = command->actor;
-        return join(arena, command, &request, e) < 0 ? -1
-                                                     : environment_make(arena, &request, ret, e);
-}
-
-void
-prepare_environment_wipe(struct environment *env)
-{
-        for (size_t i = 0; i < env->count; i++)
-                explicit_bzero((char *)(uintptr_t)env->items[i], strlen(env->items[i]));
-        env->count = 0;
-        env->items[0] = NULL;
+        *ret = (struct environment){ .count = 0 };
+        if (request->keeps_all)
+                for (char *const *item = request->host; *item && ret->count < ENVIRONMENT_MAX;
+                     item++)
+                        ret->items[ret->count++] = *item;
+        if (set_base(arena, request, ret, e) < 0 || set_retries(arena, request, ret, e) < 0 ||
+            set_passthrough(arena, request, ret, e) < 0)
+                return -1;
+        return set_secrets(arena, request, ret, e) < 0 ? -1 : set_extra(arena, request, ret, e);
 }

@@ -5,7 +5,7 @@
 #define CARREL_PREPARE_IMAGE_H
 
 #include "prepare/host.h"
-#include "sandbox/sources.h"
+#include "sources/sources.h"
 
 /*
  * Tries the daemon's state directory, else /var/lib/carrel, else /var/tmp. If the host can create

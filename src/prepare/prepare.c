@@ -20,7 +20,7 @@
 #include "prepare/private.h"
 #include "prepare/reach.h"
 #include "prepare/verdict.h"
-#include "sandbox/gitconfig.h"
+#include "sources/gitconfig.h"
 #include "spec/provider.h"
 #include "volume/volume.h"
 

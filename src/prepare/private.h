@@ -5,7 +5,7 @@
 #define CARREL_PREPARE_PRIVATE_H
 
 #include "prepare/host.h"
-#include "sandbox/sources.h"
+#include "sources/sources.h"
 
 /*
  * Sets *ret_place to STATE/private, which need not exist yet. Adds the nearest existing directory

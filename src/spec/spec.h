@@ -32,7 +32,7 @@ struct spec_place {
 };
 
 struct spec_limits {         /* AIP-36 limits and metadata.carrel.limits; SPEC_UNSET if not given */
-        uint64_t timeout_ms; /* wall clock, per command; default: see sandbox/time_allowed.h */
+        uint64_t timeout_ms; /* wall clock, per command; default: see prepare/time_allowed.h */
         uint64_t memory_mb;  /* MiB, whole sandbox */
         uint64_t cpu_ms;     /* CPU time of the whole tree, per command */
         uint64_t cpu_millicores; /* 1000 is one CPU */

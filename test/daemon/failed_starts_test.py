@@ -82,7 +82,7 @@ with Daemon() as daemon:
         status, error = carrel("run", "--json", "-f", os.path.join(works[cwd], "SANDBOX.md"), "--", *argv)
         compare(name, [("run", error, status), *in_daemon(daemon, boxes[cwd], argv, cwd or None)], code, reason, path)
     compare("an argument of 150 KiB", list(in_daemon(daemon, boxes[""], ["true", "x" * 150 * 1024])), "command_not_executable", "too_long", "argv/0")
-    # `carrel run` starts one command, which always has its place: for it sandbox/run_test.c has the row
+    # `carrel run` starts one command, which always has its place: for it run/run_test.c has the row
     full = daemon.create(start=True, manifest=FULL)
     sleep, held = {"argv": ["sleep", "7941"], "background": True}, 0
     while held < 8 and daemon.call("POST", "/v1/sandboxes/%s/execs" % full, sleep).status < 300:

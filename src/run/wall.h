@@ -1,0 +1,78 @@
+/*
+ * run/wall.h - the gate of one run: starts it, sends it the list, restarts it; what it refused.
+ * Internal to the parts that share run/session.h.
+ *
+ *     no gate --start--> configured (CONFIG) --the box hands the wall out: ADD--> serving --gate
+ * ends--> no gate
+ */
+#ifndef CARREL_RUN_WALL_H
+#define CARREL_RUN_WALL_H
+
+#include <poll.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "run/run.h"
+
+struct run_wall {
+        const struct run_wall_options *o; /* NULL: there is no gate */
+        int box;                          /* socket, borrowed */
+        int gate;                         /* control socket, -1: no gate */
+        pid_t pid;
+        uint64_t due; /* when to start the next gate, UINT64_MAX: not scheduled */
+        unsigned starts;
+        uint32_t generation;                   /* of the list */
+        const struct run_wall_options *before; /* the list that the gate last accepted */
+        bool is_there;                         /* the box has the wall */
+        bool is_served;                        /* by the gate that runs now */
+        bool is_down;                          /* at the end there was no gate */
+        bool is_over;             /* no process is inside any more: no other gate starts */
+        struct refusals refusals; /* as the box counts them */
+};
+
+/*
+ * Starts a gate, before there is a wall; `box` is set later. NULL options: neither gate nor wall,
+ * and pid 1 reports refusals. Free it with run_wall_free(). Errors: those of the start,
+ * ERROR_NO_MEMORY.
+ */
+int run_wall_new(struct run_wall **ret, const struct run_wall_options *options, struct error *e);
+
+/*
+ * Handles a message of the box about its wall (WIRE_BOX_READY, WIRE_BOX_WALLED), or about a refusal
+ * (WIRE_BOX_REFUSED). Returns 0, or -1 if the wall cannot be sent to the gate.
+ */
+int run_wall_hear_box(struct run_wall *w, struct wire_message *m, const void *body,
+                      struct error *e);
+
+/* What to poll for; then handles what arrived. -1: the gate rejects the list. */
+struct pollfd run_wall_poll(const struct run_wall *w);
+int run_wall_hear_gate(struct run_wall *w, const struct pollfd *fd, struct error *e);
+
+/* Starts a gate if one is due. Returns the milliseconds until then, UINT64_MAX if none is due. */
+uint64_t run_wall_look(struct run_wall *w);
+
+/*
+ * Another list applies from now on; connections that it does not allow are reset. Everything but
+ * allow and private_names must be as before. If the gate rejects it, the list of before stays, and
+ * options->rejected is called.
+ */
+void run_wall_change(struct run_wall *w, const struct run_wall_options *options);
+
+/* There is a wall, and no gate serves it. */
+bool run_wall_is_down(const struct run_wall *w);
+
+/* No process is inside any more: the gate reports its last refusals to the box. */
+void run_wall_end(struct run_wall *w);
+
+/* The first refusal; NULL: none. */
+const struct wire_wall_denied *run_wall_first(const struct run_wall *w);
+
+/*
+ * Gives the refusals in order of first occurrence; the caller frees them. NULL without any.
+ * ret_more receives the number of other refused requests. Accepts NULL.
+ */
+struct refusal *run_wall_denials(const struct run_wall *w, size_t *ret_count, uint64_t *ret_more);
+
+void run_wall_free(struct run_wall *w);
+
+#endif
