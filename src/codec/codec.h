@@ -56,11 +56,15 @@ int codec_body(struct arena *arena, const char *body, size_t len, const struct n
                struct error *e);
 
 /*
- * Writes the object of a JSON body into a record. codec_read() uses it, and tools that have no path
- * or query.
+ * Writes one parameter into a record: `n` is its JSON, all items of a repeated one. codec_read()
+ * uses it, and tools that have no path or query. Errors: ERROR_INVALID_ARGUMENT with the name as
+ * the place; those of a manifest that is a text.
  */
-int codec_members(struct arena *arena, const struct operation *o, const struct node *body,
-                  struct record_writer *w, struct error *e);
+int codec_param(struct arena *arena, const struct api_param *p, const struct node *n, int is_base64,
+                struct record_writer *w, struct error *e);
+
+/* Reads `encoding` of an object: base64, utf-8, utf8, text, null or none. Errors: as above. */
+int codec_encoding(const struct node *map, int *ret_is_base64, struct error *e);
 
 /*
  * Checks the query of a route. It may hold names of the operation `o` (NULL: none) and of

@@ -50,27 +50,27 @@ int
 base64_read(const char *text, size_t len, void *out, size_t *ret_len)
 {
         unsigned char *to = out;
-        size_t pad = len >= 2 && text[len - 2] == '=' && text[len - 1] == '=' ? 2
-                     : len >= 1 && text[len - 1] == '='                       ? 1
-                                                                              : 0;
+        size_t count = 0, pad = 0;
+        uint32_t group = 0;
 
-        if (len % 4 != 0)
-                return -1;
-        for (size_t i = 0; i < len; i += 4) {
-                uint32_t group = 0;
+        for (size_t i = 0; i < len; i++) {
+                int digit = text[i] == '=' ? 0 : digit_of(text[i]);
 
-                for (size_t j = i; j < i + 4; j++) {
-                        int digit = j >= len - pad ? 0 : digit_of(text[j]);
-
-                        if (digit < 0)
-                                return -1;
-                        group = group << 6 | (uint32_t)digit;
-                }
+                if (text[i] == '\r' || text[i] == '\n')
+                        continue;
+                if (digit < 0 || (pad > 0 && text[i] != '='))
+                        return -1;
+                pad += text[i] == '=';
+                group = group << 6 | (uint32_t)digit;
+                if (++count % 4 != 0)
+                        continue;
                 *to++ = (unsigned char)(group >> 16);
                 *to++ = (unsigned char)(group >> 8);
                 *to++ = (unsigned char)group;
         }
-        *ret_len = len / 4 * 3 - pad;
+        if (count % 4 != 0 || pad > 2)
+                return -1;
+        *ret_len = count / 4 * 3 - pad;
         return 0;
 }
 

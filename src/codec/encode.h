@@ -15,8 +15,8 @@
 size_t base64_write(const void *bytes, size_t len, char *out);
 
 /*
- * Decodes padded base64 (RFC 4648, no white space), in place or elsewhere. `out` has room for len /
- * 4 * 3 bytes. Returns -1 if the text is not base64.
+ * Decodes padded base64 (RFC 4648; line breaks are skipped), in place or elsewhere. `out` has room
+ * for len / 4 * 3 bytes. Returns -1 if the text is not base64.
  */
 int base64_read(const char *text, size_t len, void *out, size_t *ret_len);
 

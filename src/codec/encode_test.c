@@ -13,10 +13,9 @@ base64_goes_there_and_back(void **state)
 {
         unsigned char bytes[64], back[64];
         char text[BASE64_ROOM(64)];
+        size_t got = 0;
 
         for (size_t len = 0; len < sizeof bytes; len++) {
-                size_t got = 0;
-
                 for (size_t i = 0; i < len; i++)
                         bytes[i] = (unsigned char)(i * 37 + len);
                 assert_int_equal(base64_write(bytes, len, text), BASE64_ROOM(len) - 1);
@@ -26,6 +25,10 @@ base64_goes_there_and_back(void **state)
         }
         (void)base64_write("Ma", 2, text);
         assert_string_equal(text, "TWE=");
+        /* as programs wrap it */
+        assert_int_equal(base64_read("TW\r\nE=\r\n", 8, back, &got), 0);
+        assert_int_equal(got, 2);
+        assert_memory_equal(back, "Ma", 2);
 }
 
 static void

@@ -492,8 +492,8 @@ write_env(struct arena *arena, const struct api_field *f, const struct node *map
         return 0;
 }
 
-static int
-write_param(struct arena *arena, const struct api_param *p, const struct node *n, int is_base64,
+int
+codec_param(struct arena *arena, const struct api_param *p, const struct node *n, int is_base64,
             struct record_writer *w, struct error *e)
 {
         const struct api_field *f = api_field(p->tag);
@@ -533,25 +533,40 @@ codec_body(struct arena *arena, const char *body, size_t len, const struct node 
 }
 
 int
-codec_members(struct arena *arena, const struct operation *o, const struct node *body,
-              struct record_writer *w, struct error *e)
+codec_encoding(const struct node *map, int *ret_is_base64, struct error *e)
 {
-        const struct node *encoding = node_find(body, "encoding");
-        int is_base64 = encoding && node_is_text(encoding, "base64");
+        static const char *const plain[] = { "utf-8", "utf8", "text" };
+        const struct node *n = node_find(map, "encoding");
+        size_t i = 0;
 
-        if (encoding && !is_base64 && !node_is_text(encoding, "utf-8") &&
-            !node_is_text(encoding, "utf8") && encoding->kind != NODE_NULL)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "encoding", "value",
-                               "encoding is base64, or left out");
+        *ret_is_base64 = n && node_is_text(n, "base64");
+        if (!n || *ret_is_base64 || n->kind == NODE_NULL)
+                return 0;
+        while (i < sizeof plain / sizeof *plain && !node_is_text(n, plain[i]))
+                i++;
+        return i < sizeof plain / sizeof *plain
+                       ? 0
+                       : fail_at(e, ERROR_INVALID_ARGUMENT, "encoding", "value",
+                                 "encoding is base64, or left out");
+}
+
+static int
+read_members(struct arena *arena, const struct operation *o, const struct node *body,
+             struct record_writer *w, struct error *e)
+{
+        int is_base64;
+
+        if (codec_encoding(body, &is_base64, e) < 0)
+                return -1;
         node_each(n, body)
         {
                 const struct api_param *p = param_named(o, 0, n->key);
 
-                if (n == encoding)
+                if (strcmp(n->key, "encoding") == 0)
                         continue;
                 if (!p)
                         return unknown(o, 0, n->key, n, e);
-                if (n->kind != NODE_NULL && write_param(arena, p, n, is_base64, w, e) < 0)
+                if (n->kind != NODE_NULL && codec_param(arena, p, n, is_base64, w, e) < 0)
                         return -1;
         }
         return 0;
@@ -585,7 +600,7 @@ codec_read(struct arena *arena, const struct codec_call *call, struct record_wri
                 return -1;
         if (ret_body)
                 *ret_body = body;
-        else if (codec_members(arena, call->operation, body, w, e) < 0)
+        else if (read_members(arena, call->operation, body, w, e) < 0)
                 return -1;
         record = (struct record){ w->bytes, w->len };
         if (call->key && key && !w->is_broken &&

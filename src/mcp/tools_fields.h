@@ -32,8 +32,4 @@ int tools_record(const struct tool *t, const struct node *arguments, const char 
 /* Writes bytes as text if they are UTF-8; else as base64, with an "encoding" member. */
 void tools_bytes(struct json_writer *w, const char *key, const char *bytes, size_t len);
 
-/* Gives the bytes of a text, or, with encoding "base64", the decoded bytes. They are in `arena`. */
-int tools_content(const struct node *map, const char *key, struct arena *arena, const char **ret,
-                  size_t *ret_len, struct error *e);
-
 #endif

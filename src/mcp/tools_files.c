@@ -11,6 +11,7 @@
 #include "api/ending.h"
 #include "api/file_error.h"
 #include "codec/file_entry.h"
+#include "codec/file_put.h"
 #include "mcp/server.h"
 #include "mcp/tools_fields.h"
 #include "wire/file.h"
@@ -193,41 +194,24 @@ tool_list_files(struct mcp_request *r)
 /* -- write_files ------------------------------------------------------------------------------- */
 
 static int
-put_file(struct mcp_request *r, const struct node *file, struct error *e)
-{
-        const struct node *path = node_find(file, "path"), *mode = node_find(file, "mode");
-        struct file_put put = { 0 };
-        const char *bytes;
-        size_t len;
-
-        if (!path || path->kind != NODE_STRING || path->len == 0 || path->len > FILE_PATH_MAX)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL,
-                               "each file has a path of 1 to %d bytes", FILE_PATH_MAX);
-        if (mode && (mode->kind != NODE_INT || mode->integer < 0 || mode->integer > 07777))
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL,
-                               "a file's mode is a number from 0 to 4095");
-        if (tools_content(file, "content", &r->arena, &bytes, &len, e) < 0)
-                return -1;
-        put.len = len;
-        put.path_len = (uint32_t)path->len;
-        put.mode = mode ? (uint32_t)mode->integer & 0777 : 0;
-        put.flags = mode ? FILE_PUT_MODE : 0;
-        mcp_bytes_put(&r->wire, (const char *)&put, sizeof put);
-        mcp_bytes_put(&r->wire, path->text, path->len);
-        mcp_bytes_put(&r->wire, bytes, len);
-        return 0;
-}
-
-static int
 put_files(struct mcp_request *r, struct error *e)
 {
         static const struct file_put last = { 0 };
         const struct node *files = node_find(r->arguments, "files");
+        struct codec_file file;
+        int index = 0;
 
         if (!files || files->kind != NODE_LIST || files->len == 0 || files->len > FILE_BATCH_MAX)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL,
                                "`files` must be a list of 1 to %d files", FILE_BATCH_MAX);
-        node_each(file, files) if (put_file(r, file, e) < 0) return -1;
+        node_each(node, files)
+        {
+                if (codec_read_file(&r->arena, node, index++, &file, e) < 0)
+                        return -1;
+                mcp_bytes_put(&r->wire, (const char *)&file.put, sizeof file.put);
+                mcp_bytes_put(&r->wire, file.path, file.put.path_len);
+                mcp_bytes_put(&r->wire, file.bytes, file.put.len);
+        }
         mcp_bytes_put(&r->wire, (const char *)&last, sizeof last);
         return r->wire.is_broken
                        ? fail(e, ERROR_NO_MEMORY, "there is no memory left for these files")

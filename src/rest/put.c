@@ -14,7 +14,7 @@
 
 #include "base/buffer.h"
 #include "codec/codec.h"
-#include "codec/encode.h"
+#include "codec/file_put.h"
 #include "rest/ask.h"
 #include "rest/filer.h"
 #include "rest/rest.h"
@@ -238,78 +238,15 @@ rest_file_put(struct exchange *x, const struct route *route)
 /* -- a batch ----------------------------------------------------------------------------------- */
 
 static int
-member_error(struct error *e, int index, const char *name, const char *message)
-{
-        char at[64];
-
-        (void)snprintf(at, sizeof at, "files/%d%s%s", index, name[0] ? "/" : "", name);
-        return fail_at(e, ERROR_INVALID_ARGUMENT, at, "value", "%s", message);
-}
-
-static int
-check_members(const struct node *file, int index, struct error *e)
-{
-        static const char *const known[] = { "path", "content", "encoding", "mode" };
-
-        if (file->kind != NODE_MAP)
-                return member_error(e, index, "", "an entry of files is an object");
-        node_each(n, file)
-        {
-                size_t i = 0;
-
-                while (i < sizeof known / sizeof *known && strcmp(known[i], n->key) != 0)
-                        i++;
-                if (i == sizeof known / sizeof *known) {
-                        (void)member_error(e, index, n->key,
-                                           "a file has path, content, encoding and mode");
-                        (void)snprintf(e->reason, sizeof e->reason, "unknown_field");
-                        return -1;
-                }
-        }
-        return 0;
-}
-
-static int
-read_file(struct writing *w, struct arena *arena, const struct node *file, int index,
+read_file(struct writing *w, struct arena *arena, const struct node *node, int index,
           struct error *e)
 {
-        const struct node *path = node_find(file, "path"), *content = node_find(file, "content"),
-                          *encoding = node_find(file, "encoding"), *mode = node_find(file, "mode");
-        struct file_put put = { 0 };
-        const char *bytes;
-        size_t len;
+        struct codec_file file;
 
-        if (check_members(file, index, e) < 0)
+        if (codec_read_file(arena, node, index, &file, e) < 0)
                 return -1;
-        if (!path || path->kind != NODE_STRING || path->len == 0 || path->len > FILE_PATH_MAX)
-                return member_error(e, index, "path", "path is a string of 1 to 4095 bytes");
-        if (!content || content->kind != NODE_STRING)
-                return member_error(e, index, "content", "content is a string");
-        if (encoding && !node_is_text(encoding, "base64") && !node_is_text(encoding, "utf-8") &&
-            !node_is_text(encoding, "utf8"))
-                return member_error(e, index, "encoding", "encoding is base64, or left out");
-        if (mode && mode->kind != NODE_NULL &&
-            (mode->kind != NODE_INT || mode->integer < 0 || mode->integer > 07777))
-                return member_error(e, index, "mode", "mode is permission bits, 0 to 4095");
-        bytes = content->text;
-        len = content->len;
-        if (encoding && node_is_text(encoding, "base64")) {
-                void *raw = arena_alloc(arena, len + 1);
-
-                if (!raw)
-                        return fail(e, ERROR_NO_MEMORY, "there is no memory left for this request");
-                if (base64_read(content->text, content->len, raw, &len) < 0)
-                        return member_error(e, index, "content", "content is not base64");
-                bytes = raw;
-        }
-        put = (struct file_put){ .len = len,
-                                 .path_len = (uint32_t)path->len,
-                                 .mode = mode && mode->kind == NODE_INT
-                                                 ? (uint32_t)mode->integer & 0777
-                                                 : 0,
-                                 .flags = mode && mode->kind == NODE_INT ? FILE_PUT_MODE : 0 };
-        if (keep(w, &put, sizeof put) < 0 || keep(w, path->text, path->len) < 0 ||
-            keep(w, bytes, len) < 0)
+        if (keep(w, &file.put, sizeof file.put) < 0 || keep(w, file.path, file.put.path_len) < 0 ||
+            keep(w, file.bytes, file.put.len) < 0)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for this request");
         return 0;
 }
