@@ -13,21 +13,21 @@
 
 enum { FIRST_ROOM = 64 };
 
-static int
-grow(struct buffer *b, size_t need)
+int
+buffer_reserve(char **bytes, size_t *room, size_t need)
 {
-        size_t room = b->room < FIRST_ROOM ? FIRST_ROOM : b->room;
-        char *bytes;
+        size_t more = *room < FIRST_ROOM ? FIRST_ROOM : *room;
+        char *larger;
 
-        if (need <= b->room)
+        if (need <= *room)
                 return 0;
-        while (room < need)
-                room = room > SIZE_MAX / 2 ? need : room * 2;
-        bytes = realloc(b->bytes, room);
-        if (!bytes)
+        while (more < need)
+                more = more > SIZE_MAX / 2 ? need : more * 2;
+        larger = realloc(*bytes, more);
+        if (!larger)
                 return -ENOMEM;
-        b->bytes = bytes;
-        b->room = room;
+        *bytes = larger;
+        *room = more;
         return 0;
 }
 
@@ -36,7 +36,7 @@ buffer_add(struct buffer *b, const void *bytes, size_t len, size_t max)
 {
         if (b->len > max || len > max - b->len || b->len + len == SIZE_MAX)
                 return -E2BIG;
-        if (grow(b, b->len + len + 1) < 0)
+        if (buffer_reserve(&b->bytes, &b->room, b->len + len + 1) < 0)
                 return -ENOMEM;
         if (len > 0)
                 memcpy(b->bytes + b->len, bytes, len);

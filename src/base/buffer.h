@@ -18,6 +18,12 @@ struct buffer {
  */
 int buffer_add(struct buffer *b, const void *bytes, size_t len, size_t max);
 
+/*
+ * For other structs that grow: makes *bytes (NULL, or of malloc() with *room bytes) at least `need`
+ * bytes long. The room doubles. Returns 0, or -ENOMEM and nothing has changed.
+ */
+int buffer_reserve(char **bytes, size_t *room, size_t need);
+
 /* Frees the bytes; the buffer is empty again. Accepts NULL. */
 void buffer_fini(struct buffer *b);
 

@@ -6,7 +6,8 @@
 #ifndef CARREL_HTTP_CONNECTION_H
 #define CARREL_HTTP_CONNECTION_H
 
-#include "http/bytes.h"
+#include "base/buffer.h"
+#include "base/byte_queue.h"
 #include "http/door.h"
 #include "http/exchange.h"
 #include "http/route.h"
@@ -54,9 +55,8 @@ struct connection {
         struct http_body body;
         struct reader reader;
         struct route route;
-        char *whole; /* a body that is collected */
-        size_t whole_len, whole_room;
-        size_t kept_body; /* bytes of it that its handler keeps */
+        struct buffer whole; /* a body that is collected */
+        size_t kept_body;    /* bytes of it that its handler keeps */
         int is_held, is_body_paused, is_too_large;
         /* the answer */
         /* bytes collected for it; the bytes in `out` are counted separately */

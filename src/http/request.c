@@ -26,12 +26,10 @@ enum { BODY_MS = 30 * 1000, STREAM_MS = 300 * 1000 };
 void
 request_drop_body(struct connection *c)
 {
-        c->door->body_bytes -= c->whole_len + c->kept_body;
+        c->door->body_bytes -= c->whole.len + c->kept_body;
         crowd_hold_nothing(&c->member, CROWD_BODIES);
         c->kept_body = 0;
-        free(c->whole);
-        c->whole = NULL;
-        c->whole_len = c->whole_room = 0;
+        buffer_fini(&c->whole);
 }
 
 void
@@ -56,28 +54,16 @@ static void
 collect(struct connection *c, const char *bytes, size_t len)
 {
         if (c->is_too_large == BODY_FITS)
-                c->is_too_large = c->whole_len + len > BODY_MAX                   ? BODY_TOO_LARGE
+                c->is_too_large = c->whole.len + len > BODY_MAX                   ? BODY_TOO_LARGE
                                   : c->door->body_bytes + len > BODIES_MAX        ? BODY_TOO_MANY
                                   : crowd_hold(&c->member, CROWD_BODIES, len) < 0 ? BODY_TOO_GREEDY
                                                                                   : BODY_FITS;
         if (c->is_too_large != BODY_FITS)
                 return;
-        if (c->whole_len + len + 1 > c->whole_room) {
-                size_t room = c->whole_room * 2 > c->whole_len + len + 1 ? c->whole_room * 2
-                                                                         : c->whole_len + len + 1;
-                char *whole = realloc(c->whole, room);
-
-                if (!whole) {
-                        c->is_too_large = BODY_TOO_MANY;
-                        return;
-                }
-                c->whole = whole;
-                c->whole_room = room;
-        }
-        memcpy(c->whole + c->whole_len, bytes, len);
-        c->whole_len += len;
-        c->door->body_bytes += len;
-        c->whole[c->whole_len] = '\0';
+        if (buffer_add(&c->whole, bytes, len, BODY_MAX) < 0)
+                c->is_too_large = BODY_TOO_MANY;
+        else
+                c->door->body_bytes += len;
 }
 
 static void
@@ -108,8 +94,8 @@ body_is_over(struct connection *c)
                         c->x.hooks->body(&c->x, NULL, 0);
                 return;
         }
-        c->x.body = c->whole ? c->whole : "";
-        c->x.body_len = c->whole_len;
+        c->x.body = c->whole.bytes ? c->whole.bytes : "";
+        c->x.body_len = c->whole.len;
         handle(c);
 }
 

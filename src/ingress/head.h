@@ -5,8 +5,8 @@
 #ifndef CARREL_INGRESS_HEAD_H
 #define CARREL_INGRESS_HEAD_H
 
+#include "base/byte_queue.h"
 #include "base/error.h"
-#include "http/bytes.h"
 #include "proto/http_head.h"
 
 enum { INGRESS_TOKEN_MAX = 63, INGRESS_HOST_MAX = 63 };

@@ -4,7 +4,7 @@
 #ifndef CARREL_INGRESS_SIDE_H
 #define CARREL_INGRESS_SIDE_H
 
-#include "http/bytes.h"
+#include "base/byte_queue.h"
 #include "loop/loop.h"
 
 enum { SIDE_HIGH = 256 * 1024 /* queued bytes above which reading pauses */ };

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -26,7 +25,7 @@ watch_for(struct follow *f)
         if (f->is_open)
                 (void)loop_watch_change(&f->watch,
                                         (f->is_paused ? 0u : (uint32_t)EPOLLIN) |
-                                                (f->out_len > 0 ? (uint32_t)EPOLLOUT : 0u));
+                                                (f->out.len > 0 ? (uint32_t)EPOLLOUT : 0u));
 }
 
 void
@@ -37,9 +36,7 @@ follow_close(struct follow *f)
         f->is_open = 0;
         loop_watch_remove(&f->watch);
         (void)close(f->fd);
-        free(f->out);
-        f->out = NULL;
-        f->out_at = f->out_len = f->out_room = 0;
+        bytes_fini(&f->out);
 }
 
 /* -- from the box ------------------------------------------------------------------------------ */
@@ -72,53 +69,30 @@ take(struct follow *f, size_t got)
 static void
 flush(struct follow *f)
 {
-        while (f->out_len > 0) {
-                ssize_t sent =
-                        send(f->fd, f->out + f->out_at, f->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        while (f->out.len > 0) {
+                ssize_t sent = send(f->fd, f->out.at + f->out.first, f->out.len,
+                                    MSG_NOSIGNAL | MSG_DONTWAIT);
 
                 if (sent < 0 && errno == EINTR)
                         continue;
-                if (sent < 0) {
-                        if (errno != EAGAIN)
-                                /* the read side reports that the channel has closed */
-                                f->out_len = 0;
+                if (sent < 0 && errno == EAGAIN)
                         break;
-                }
-                f->out_at += (size_t)sent;
-                f->out_len -= (size_t)sent;
+                /* the read side reports that the channel has closed */
+                bytes_drop(&f->out, sent < 0 ? f->out.len : (size_t)sent);
         }
         watch_for(f);
-        if (f->out_len == 0) {
-                free(f->out);
-                f->out = NULL;
-                f->out_at = f->out_room = 0;
+        if (f->out.len == 0)
                 f->ops->writable(f);
-        }
 }
 
 /* Without memory the frame is cut off, so the box must get nothing after it. */
 static void
 append(struct follow *f, const void *bytes, size_t len)
 {
-        if (f->out_at > 0 && f->out_at + f->out_len + len > f->out_room) {
-                memmove(f->out, f->out + f->out_at, f->out_len);
-                f->out_at = 0;
-        }
-        if (f->out_len + len > f->out_room) {
-                size_t room = f->out_len + len + 4096;
-                unsigned char *out = realloc(f->out, room);
-
-                if (!out) {
-                        (void)shutdown(f->fd, SHUT_RDWR);
-                        f->out_len = 0;
-                        return;
-                }
-                f->out = out;
-                f->out_room = room;
-        }
-        if (len > 0)
-                memcpy(f->out + f->out_at + f->out_len, bytes, len);
-        f->out_len += len;
+        if (bytes_put(&f->out, bytes, len) == 0)
+                return;
+        (void)shutdown(f->fd, SHUT_RDWR);
+        bytes_fini(&f->out);
 }
 
 static void
@@ -129,7 +103,7 @@ send_frame(struct follow *f, uint32_t kind, const unsigned char *bytes, size_t l
         struct msghdr msg = { .msg_iov = parts, .msg_iovlen = 2 };
         size_t sent = 0;
 
-        if (f->out_len == 0) {
+        if (f->out.len == 0) {
                 ssize_t got = sendmsg(f->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 
                 if (got < 0 && errno != EAGAIN && errno != EINTR)
@@ -163,7 +137,7 @@ follow_send(struct follow *f, uint32_t kind, const void *bytes, size_t len)
 size_t
 follow_pending(const struct follow *f)
 {
-        return f->out_len;
+        return f->out.len;
 }
 
 /* -- following --------------------------------------------------------------------------------- */
@@ -174,7 +148,7 @@ ready(struct loop_watch *w, uint32_t events)
         struct follow *f = (struct follow *)(void *)w;
         ssize_t got;
 
-        if ((events & EPOLLOUT) != 0 && f->out_len > 0) {
+        if ((events & EPOLLOUT) != 0 && f->out.len > 0) {
                 flush(f);
                 if (!f->is_open)
                         return;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/byte_queue.h"
 #include "loop/loop.h"
 #include "wire/channel.h"
 
@@ -38,8 +39,7 @@ struct follow {
         const struct follow_ops *ops;
         void *state; /* owned by the caller */
         struct channel_reader reader;
-        unsigned char *out; /* frames that wait to be sent */
-        size_t out_at, out_len, out_room;
+        struct bytes out; /* frames that wait to be sent */
         int is_paused, is_open;
 };
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "text/utf8.h"
 
 enum { FIRST_ROOM = 256 };
@@ -24,35 +25,14 @@ mcp_bytes_fini(struct mcp_bytes *b)
         *b = (struct mcp_bytes){ 0 };
 }
 
-static bool
-grow(struct mcp_bytes *b, size_t len)
-{
-        size_t room = b->room ? b->room : FIRST_ROOM;
-        char *text;
-
-        if (b->is_broken || len >= SIZE_MAX / 4 - b->len) {
-                b->is_broken = true;
-                return false;
-        }
-        while (room <= b->len + len)
-                room *= 2;
-        if (room == b->room)
-                return true;
-        text = realloc(b->text, room);
-        if (!text) {
-                b->is_broken = true;
-                return false;
-        }
-        b->text = text;
-        b->room = room;
-        return true;
-}
-
 void
 mcp_bytes_put(struct mcp_bytes *b, const char *bytes, size_t len)
 {
-        if (!grow(b, len))
+        if (b->is_broken || len >= SIZE_MAX / 4 - b->len ||
+            buffer_reserve(&b->text, &b->room, b->len + len + (b->room ? 1 : FIRST_ROOM)) < 0) {
+                b->is_broken = true;
                 return;
+        }
         if (len > 0)
                 memcpy(b->text + b->len, bytes, len);
         b->len += len;

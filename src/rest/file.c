@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/file_error.h"
+#include "base/buffer.h"
 #include "codec/codec.h"
 #include "codec/encode.h"
 #include "codec/file_entry.h"
@@ -162,8 +163,7 @@ rest_file_read(struct exchange *x, const struct route *route)
 struct listing {
         struct filer filer; /* must be first */
         struct json_writer w;
-        unsigned char *rest; /* the first bytes of an incomplete entry */
-        size_t rest_len, rest_room;
+        struct buffer rest; /* the first bytes of an incomplete entry */
         int is_one, is_cut, count;
         char *next; /* where the next part starts, or NULL */
 };
@@ -231,21 +231,13 @@ list_output(struct filer *f, const void *bytes, size_t len, struct error *e)
         struct listing *l = (struct listing *)(void *)f;
         ssize_t taken;
 
-        if (l->rest_len + len > l->rest_room) {
-                unsigned char *rest = realloc(l->rest, l->rest_len + len);
-
-                if (!rest)
-                        return fail(e, ERROR_NO_MEMORY, "there is no memory left for this listing");
-                l->rest = rest;
-                l->rest_room = l->rest_len + len;
-        }
-        memcpy(l->rest + l->rest_len, bytes, len);
-        l->rest_len += len;
-        taken = take_entries(l, l->rest, l->rest_len);
+        if (buffer_add(&l->rest, bytes, len, SIZE_MAX - 1) < 0)
+                return fail(e, ERROR_NO_MEMORY, "there is no memory left for this listing");
+        taken = take_entries(l, (const unsigned char *)l->rest.bytes, l->rest.len);
         if (taken < 0)
                 return fail(e, ERROR_PROTOCOL, "the listing from inside is malformed");
-        l->rest_len -= (size_t)taken;
-        memmove(l->rest, l->rest + taken, l->rest_len);
+        l->rest.len -= (size_t)taken;
+        memmove(l->rest.bytes, l->rest.bytes + taken, l->rest.len);
         if (!l->is_one && l->w.len >= POUR_LEAST)
                 hand_on(l);
         return 0;
@@ -264,7 +256,7 @@ list_done(struct filer *f)
         struct listing *l = (struct listing *)(void *)f;
         struct error e;
 
-        if (l->rest_len > 0 || (l->is_one && l->count != 1)) {
+        if (l->rest.len > 0 || (l->is_one && l->count != 1)) {
                 (void)fail(&e, ERROR_PROTOCOL, "the listing from inside is malformed");
                 exchange_fail(f->x, &e);
                 return;
@@ -291,7 +283,7 @@ list_fini(struct filer *f)
         struct listing *l = (struct listing *)(void *)f;
 
         json_fini(&l->w);
-        free(l->rest);
+        buffer_fini(&l->rest);
         free(l->next);
 }
 

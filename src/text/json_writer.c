@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
+
 enum { FIRST_ROOM = 256 };
 
 void
@@ -40,25 +42,10 @@ json_forget(struct json_writer *w)
 static bool
 grow(struct json_writer *w, size_t len)
 {
-        size_t room = w->room ? w->room : FIRST_ROOM;
-        char *text;
-
-        if (w->is_broken || len >= SIZE_MAX / 4 - w->len) {
+        if (w->is_broken || len >= SIZE_MAX / 4 - w->len ||
+            buffer_reserve(&w->text, &w->room, w->len + len + (w->room ? 1 : FIRST_ROOM)) < 0)
                 w->is_broken = true;
-                return false;
-        }
-        while (room <= w->len + len)
-                room *= 2;
-        if (room == w->room)
-                return true;
-        text = realloc(w->text, room);
-        if (!text) {
-                w->is_broken = true;
-                return false;
-        }
-        w->text = text;
-        w->room = room;
-        return true;
+        return !w->is_broken;
 }
 
 static void

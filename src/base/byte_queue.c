@@ -1,12 +1,14 @@
 /*
- * http/bytes.c - a byte queue.
+ * base/byte_queue.c - a byte queue.
  *
- * Room: http (joining). Touches: mem.
+ * Room: base (words). Touches: mem.
  */
-#include "http/bytes.h"
+#include "base/byte_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/buffer.h"
 
 char *
 bytes_room(struct bytes *b, size_t len)
@@ -15,24 +17,17 @@ bytes_room(struct bytes *b, size_t len)
                 memmove(b->at, b->at + b->first, b->len);
                 b->first = 0;
         }
-        if (b->len + len > b->room) {
-                size_t room = b->len + len + 1024;
-                char *at = realloc(b->at, room);
-
-                if (!at)
-                        return NULL;
-                b->at = at;
-                b->room = room;
-        }
+        if (buffer_reserve(&b->at, &b->room, b->len + len) < 0)
+                return NULL;
         return b->at + b->first + b->len;
 }
 
 int
 bytes_put(struct bytes *b, const void *bytes, size_t len)
 {
-        char *room = bytes_room(b, len);
+        char *room = len > 0 ? bytes_room(b, len) : NULL;
 
-        if (!room)
+        if (len > 0 && !room)
                 return -1;
         if (len > 0)
                 memcpy(room, bytes, len);

@@ -1,9 +1,9 @@
 /*
- * http/bytes.h - a byte queue: added at the end, removed from the front. An empty queue holds no
- * memory.
+ * base/byte_queue.h - a byte queue: added at the end, removed from the front. An empty queue holds
+ * no memory.
  */
-#ifndef CARREL_HTTP_BYTES_H
-#define CARREL_HTTP_BYTES_H
+#ifndef CARREL_BASE_BYTE_QUEUE_H
+#define CARREL_BASE_BYTE_QUEUE_H
 
 #include <stddef.h>
 
