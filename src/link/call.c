@@ -86,10 +86,16 @@ out_of_patience(struct loop_timer *t)
                 (struct link_call *)(void *)((char *)t - offsetof(struct link_call, patience));
         struct error e;
 
-        (void)fail(&e, ERROR_UNAVAILABLE,
-                   "the daemon did not come back within %d s: %s was not delivered, and nothing of "
-                   "it was done",
-                   LINK_PARKED_MS / 1000, operation(c->op)->name);
+        if (c->was_sent)
+                (void)fail(&e, ERROR_UNAVAILABLE,
+                           "the daemon did not come back within %d s: whether %s was done is not "
+                           "known. Look before you repeat it",
+                           LINK_PARKED_MS / 1000, operation(c->op)->name);
+        else
+                (void)fail(&e, ERROR_UNAVAILABLE,
+                           "the daemon did not come back within %d s: %s was not delivered, and "
+                           "nothing of it was done",
+                           LINK_PARKED_MS / 1000, operation(c->op)->name);
         refuse(c, &e);
 }
 
@@ -123,6 +129,7 @@ send_call(struct link_call *c, const struct record_writer *w, struct error *e)
         if (keeper_call(c->link->keeper, &c->call, c->op, w, e) < 0)
                 return -1;
         c->state = LINK_CALL_SENT;
+        c->was_sent = true;
         return 0;
 }
 

@@ -128,7 +128,7 @@ struct link_call {
         enum operation_code op;
         unsigned char *bytes; /* a copy of the record, if it may be sent again */
         size_t len;
-        bool has_items; /* were passed on */
+        bool was_sent, has_items; /* items were passed on */
         unsigned repeats;
         uint64_t seen[2], gaps; /* end of each stream as received; bytes before it that were not */
 };
