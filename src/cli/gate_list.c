@@ -13,7 +13,7 @@
 #include "policy/host_destination.h"
 #include "prepare/host_file.h"
 #include "ref/file.h"
-#include "spec/preset.h"
+#include "spec/section.h"
 #include "text/json.h"
 #include "text/yaml.h"
 #include "wire/gate.h"
@@ -106,84 +106,27 @@ read_tree(struct arena *arena, const char *file, const struct node **ret, struct
         return find_list(root, ret, e);
 }
 
+/* By the same reader as a manifest's: with the same grammar, presets and messages. */
 static int
-too_many(size_t count, struct error *e)
+read_entries(struct arena *arena, const struct node *list, struct spec *ret, struct error *e)
 {
-        return fail_at(e, ERROR_QUOTA_EXCEEDED, "network/egress", "too_many",
-                       "%zu destinations; at most %d can be listed", count, GATE_ENTRIES_MAX);
-}
+        static const struct trail network = { NULL, "network", 0 };
+        struct findings findings;
+        struct judge judge = { .arena = arena, .findings = &findings };
 
-struct entries {
-        struct spec_egress *items; /* GATE_ENTRIES_MAX */
-        size_t count;
-};
-
-/* Adds a host: an entry, or one of a preset's. */
-static int
-add_entry(struct arena *arena, const char *text, const struct node *n, size_t item,
-          struct entries *to, struct error *e)
-{
-        struct spec_egress *entry = &to->items[to->count];
-
-        if (to->count == GATE_ENTRIES_MAX)
-                return too_many(to->count + 1, e);
-        if (egress_read(arena, text, entry, e) < 0)
-                return -1;
-        entry->line = n->line;
-        entry->column = n->column;
-        entry->item = item;
-        to->count++;
-        return 0;
-}
-
-static int
-read_entry(struct arena *arena, const struct node *n, size_t item, struct entries *to,
-           struct error *e)
-{
-        const struct egress_preset *preset;
-
-        if (n->kind != NODE_STRING)
-                return fail_at(e, ERROR_SCHEMA_INVALID, "", "type",
-                               "each destination is a string, and this is %s",
-                               node_kind_name(n->kind));
-        if (!egress_preset_is(n->text))
-                return add_entry(arena, n->text, n, item, to, e);
-        if (egress_preset_find(n->text, &preset, e) < 0)
-                return -1;
-        for (const char *const *host = preset->hosts; *host; host++)
-                if (add_entry(arena, *host, n, item, to, e) < 0)
-                        return -1;
-        return 0;
-}
-
-static int
-read_entries(struct arena *arena, const struct node *list, struct gate_list *ret, struct error *e)
-{
-        struct entries to = { NULL, 0 };
-        size_t count = list ? list->len : 0;
-
-        if (list && list->kind == NODE_NULL)
-                count = 0;
-        else if (list && list->kind != NODE_LIST)
+        if (!list || list->kind == NODE_NULL)
+                return 0;
+        if (list->kind != NODE_LIST)
                 return not_a_list(list, e);
-        if (count > GATE_ENTRIES_MAX)
-                return too_many(count, e);
-        to.items = arena_array(arena, struct spec_egress, GATE_ENTRIES_MAX + 1);
-        if (!to.items)
+        if (list->len > GATE_ENTRIES_MAX)
+                return fail_at(e, ERROR_QUOTA_EXCEEDED, "network/egress", "too_many",
+                               "%zu destinations; at most %d can be listed", list->len,
+                               GATE_ENTRIES_MAX);
+        findings_init(&findings, arena);
+        egress_list_read(&judge, list, &(struct trail){ &network, "egress", 0 }, ret);
+        if (arena_is_full(arena))
                 return fail(e, ERROR_NO_MEMORY, "no memory for the list");
-        for (size_t i = 0; i < count; i++) {
-                const struct node *n = node_at(list, i);
-
-                if (read_entry(arena, n, i, &to, e) < 0) {
-                        (void)snprintf(e->path, sizeof e->path, "network/egress/%zu", i);
-                        e->line = n->line;
-                        e->column = n->column;
-                        return -1;
-                }
-        }
-        ret->spec.egress = to.items;
-        ret->spec.egress_count = to.count;
-        return 0;
+        return findings_verdict(&findings, e);
 }
 
 /* Does the host permit a request for this? The rule is that of a manifest. */
@@ -216,7 +159,7 @@ gate_list_read(struct arena *arena, const char *file, const char *host_file, str
         struct host_file host;
 
         *ret = (struct gate_list){ .file = file };
-        if (read_tree(arena, file, &list, e) < 0 || read_entries(arena, list, ret, e) < 0)
+        if (read_tree(arena, file, &list, e) < 0 || read_entries(arena, list, &ret->spec, e) < 0)
                 return -1;
         if (host_file_load(arena, host_file, &none, 0, NULL, &host, e) < 0) {
                 *ret_about = host.name;

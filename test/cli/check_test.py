@@ -130,7 +130,7 @@ def host_file(tap, carrel):
         done = carrel("gate", "--policy", "egress.SANDBOX.md", option, value, "--", "true")
         tap.ok(done.returncode == 125 and done.stderr.startswith("carrel: error: %s: " % option) and '"%s"' % value in done.stderr and told in done.stderr, "carrel gate %s: a wrong value is told as one" % option, done)
     done = carrel("gate", "--policy", "list.yaml", "--", "true")
-    tap.ok(done.returncode == 126 and done.stderr.startswith("list.yaml:1:17: error: each destination is a string") and "network/egress/1" in done.stderr, "and what is no destination in a list", done)
+    tap.ok(done.returncode == 126 and done.stderr.startswith("list.yaml:1:17: error: expected a string, got an integer") and "network/egress/1" in done.stderr, "and what is no destination in a list", done)
     carrel.write("secret/SANDBOX.md", GOOD % "env: {auth: {ref: ./SECRETS.md, state: {env: [DB_PW, OTHER]}}}\n")
     carrel.write("secret/SECRETS.md", "---\nsecrets: [{slug: db-pw}]\n---\n")
     got, answer = carrel.json("check", "secret/SANDBOX.md")
