@@ -559,6 +559,32 @@ print("again", "200 OK" in talk(a, 80, get("api.test")))
     report("a gate that is stopped lets nothing pass, and goes on when it goes on", wrong)
 
 
+def changed():
+    """The list is changed, and then the gate is killed: the next one has the list of now."""
+    g = Gate(["api.test"])
+    p = g.start(sys.executable, "-uc", PRELUDE + '''
+print("ready"); sys.stdin.readline()
+while ask("h2.test")[0] != 0: time.sleep(0.02)
+print("changed"); sys.stdin.readline()
+print(ask_on("h2.test")[0], ask_on("api.test")[0])
+''')
+    try:
+        p.stdout.readline()
+        with open(g.policy, "w") as f:
+            f.write('["h2.test"]')
+        p.send_signal(signal.SIGUSR1)
+        p.stdin.write(b"\n")
+        p.stdin.flush()
+        p.stdout.readline()
+        old = until("the gate is there", lambda: child_gates(p.pid))
+        os.kill(old[0], signal.SIGKILL)
+        until("another gate", lambda: [x for x in child_gates(p.pid) if x not in old])
+        out = p.communicate(b"\n", timeout=ALWAYS)[0].decode()
+    finally:
+        p.kill()
+    check("a gate that follows another has the changed list", out == "0 3\n", out)
+
+
 def descriptors():
     """Out of descriptors: new connections end, existing ones continue, and afterwards everything
     works.
@@ -671,6 +697,7 @@ def main():
     not_root(g)
     kept_ways_out(g)
     deaths(g)
+    changed()
     descriptors()
     memory()
     slow_greeting()
