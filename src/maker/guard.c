@@ -307,7 +307,7 @@ begin_item(struct guard *g, struct guard_item *item)
 void
 guard_begin(struct guard *g, const struct plan_view *view, const int *sources, bool is_watching)
 {
-        memset(g, 0, offsetof(struct guard, configs));
+        memset(g, 0, offsetof(struct guard, items));
         g->view = view;
         g->inotify = -1;
         g->is_busy = !is_watching;

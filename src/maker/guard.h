@@ -48,7 +48,6 @@ struct guard_config {
 struct guard {
         const struct plan_view *view;
         struct kept_places places;
-        struct guard_item items[GUARD_ITEMS_MAX];
         size_t count;
         size_t config_count; /* not 0: the caller runs guard_sweep() often while the box is busy */
         int dirs[PLAN_SOURCES_MAX]; /* the sources, O_PATH; -1 if nothing in it is guarded */
@@ -62,7 +61,8 @@ struct guard {
         unsigned moves, must_kill;
         /* called once for each report; NULL: reports are dropped */
         void (*report)(const struct wire_kept *news);
-        /* last, because of its size: 2 MiB, of which only used pages are touched */
+        /* last, because of their size: 24 KiB and 2 MiB, of which only used pages are touched */
+        struct guard_item items[GUARD_ITEMS_MAX];
         struct guard_config configs[GUARD_CONFIGS_MAX];
 };
 

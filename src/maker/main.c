@@ -25,6 +25,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -147,6 +148,17 @@ keep_only(int control, const int *stock, size_t stock_count, int disk)
         return KEEPER;
 }
 
+/*
+ * Host paths must not be visible inside. The kernel drops the pages; to overwrite them it would
+ * copy them first, for as long as pid 1 lives.
+ */
+static void
+forget_plan(size_t len)
+{
+        if (madvise(packed, sizeof packed, MADV_DONTNEED) < 0)
+                memset(packed, 0, len);
+}
+
 static _Noreturn void
 run_inside(const struct host *h, int control)
 {
@@ -177,7 +189,7 @@ run_inside(const struct host *h, int control)
                         fail_inside(control, i, result);
         }
         control = keep_only(control, box.stock, box.stock_count, box.disk);
-        memset(packed, 0, h->packed_len); /* host paths must not be visible inside */
+        forget_plan(h->packed_len);
         if (is_living)
                 (void)wire_send(control, WIRE_BOX_READY, NULL, 0, NULL, 0);
         if (box.has_names)
