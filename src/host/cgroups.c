@@ -21,7 +21,7 @@
 
 #include "base/scoped.h"
 
-enum { MOUNTS_MAX = 48, TEXT_MAX = 4 << 20, CONTROLS_MAX = 256 };
+enum { MOUNTS_MAX = 48, TEXT_MAX = 4 << 20, TEXT_FIRST = 16384, CONTROLS_MAX = 256 };
 
 struct slice {
         const char *at;
@@ -662,26 +662,34 @@ machine_read(void *data, const char *path, char *buf, size_t room)
         return (int)got;
 }
 
-/* Reads a whole /proc file, NUL-terminated; the caller frees it. NULL if it cannot be read. */
+/*
+ * Reads a whole /proc file, NUL-terminated, into `first`, or into memory that the caller frees.
+ * NULL if it cannot be read.
+ */
 static char *
-text_read(const char *path)
+text_read(const char *path, char first[TEXT_FIRST])
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-        size_t used = 0, room = 16384;
-        char *text = NULL, *larger;
+        size_t used = 0, room = TEXT_FIRST - 1;
+        char *text = first, *larger;
         ssize_t got = 1;
 
-        while (fd >= 0 && got > 0 && room <= TEXT_MAX) {
-                larger = realloc(text, room + 1);
-                if (!larger)
-                        break;
-                text = larger;
+        if (fd < 0)
+                return NULL;
+        for (;;) {
                 while (used < room && (got = read(fd, text + used, room - used)) > 0)
                         used += (size_t)got;
+                if (got <= 0 || room > TEXT_MAX)
+                        break;
+                larger = realloc(text != first ? text : NULL, 2 * room + 1);
+                if (!larger)
+                        break;
+                if (text == first)
+                        memcpy(larger, first, used);
+                text = larger;
                 room *= 2;
         }
-        if (text)
-                text[used] = '\0';
+        text[used] = '\0';
         return text;
 }
 
@@ -694,8 +702,9 @@ cgroup_facts_read(struct cgroup_facts *ret, unsigned release)
                                       .is_root = geteuid() == 0,
                                       .release = release,
                                       .self_pid = (long)getpid() };
-        char *cgroup_text = text_read("/proc/self/cgroup"),
-             *mountinfo_text = text_read("/proc/self/mountinfo");
+        static char first[2][TEXT_FIRST];
+        char *cgroup_text = text_read("/proc/self/cgroup", first[0]),
+             *mountinfo_text = text_read("/proc/self/mountinfo", first[1]);
 
         if (cgroup_text && mountinfo_text)
                 cgroup_facts_parse(ret, cgroup_text, mountinfo_text, &probe);
@@ -703,7 +712,8 @@ cgroup_facts_read(struct cgroup_facts *ret, unsigned release)
                 *ret = (struct cgroup_facts){
                         .why_none = "/proc/self/cgroup cannot be read: mount /proc"
                 };
-        /* lint: two calls, two buffers; gcc 12 takes a realloc that failed for a free */
-        free(cgroup_text);
-        free(mountinfo_text);
+        if (cgroup_text != first[0])
+                free(cgroup_text);
+        if (mountinfo_text != first[1])
+                free(mountinfo_text);
 }

@@ -188,11 +188,12 @@ host_file_users_place(struct arena *arena)
 bool
 host_file_has_default(void)
 {
+        _Alignas(16) unsigned char first[1024] = { 0 };
         const char *users;
         struct arena arena;
         bool has;
 
-        arena_init(&arena, PATH_ARENA_MAX);
+        arena_init_in(&arena, PATH_ARENA_MAX, first, sizeof first);
         users = host_file_users_place(&arena);
         has = access(HOST_FILE_MACHINE, F_OK) == 0 || (users && access(users, F_OK) == 0);
         arena_fini(&arena);

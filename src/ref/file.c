@@ -21,7 +21,11 @@
 
 #include "base/scoped.h"
 
-enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, TRIES_MAX = 16 };
+enum {
+        OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+        TRIES_MAX = 16,
+        FIRST_ROOM = 8192
+};
 
 static int
 unreadable(struct error *e, int sys, const char *path)
@@ -66,37 +70,53 @@ too_large(struct error *e, const char *path, size_t max)
         return -1;
 }
 
-/* Reads a descriptor whose file was found regular; grows with what comes, so an empty-looking file
- * costs nothing. */
+/* The bytes of `fd`, at most `room`; or -errno. */
+static ssize_t
+read_up_to(int fd, char *bytes, size_t room)
+{
+        size_t len = 0;
+        ssize_t got;
+
+        do {
+                got = read(fd, bytes + len, room - len);
+                if (got > 0)
+                        len += (size_t)got;
+        } while ((got > 0 && len < room) || (got < 0 && errno == EINTR));
+        return got < 0 ? -errno : (ssize_t)len;
+}
+
+/*
+ * Reads a descriptor whose file was found regular, until it ends: an empty-looking file has content
+ * too. Most files fit into the first buffer, which costs no call of the kernel.
+ */
 static int
 read_all(struct arena *arena, int fd, const char *path, size_t max, const char **ret_bytes,
          size_t *ret_len, struct error *e)
 {
-        char *bytes = malloc(max + 1);
-        size_t len = 0;
-        ssize_t got;
+        static char first[FIRST_ROOM];
+        size_t room = max < sizeof first ? max + 1 : sizeof first;
+        ssize_t len = read_up_to(fd, first, room), more = 0;
+        char *bytes = first;
 
-        if (!bytes)
-                return fail(e, ERROR_NO_MEMORY, "no memory to read \"%.200s\"", path);
-        do {
-                got = read(fd, bytes + len, max + 1 - len);
-                if (got > 0)
-                        len += (size_t)got;
-        } while ((got > 0 && len <= max) || (got < 0 && errno == EINTR));
-        if (got < 0) {
-                int sys = errno;
-
-                free(bytes);
-                return unreadable(e, sys, path);
+        if (len == (ssize_t)room && room < max + 1) {
+                bytes = malloc(max + 1);
+                if (!bytes)
+                        return fail(e, ERROR_NO_MEMORY, "no memory to read \"%.200s\"", path);
+                memcpy(bytes, first, room);
+                more = read_up_to(fd, bytes + room, max + 1 - room);
+                len = more < 0 ? more : len + more;
         }
-        if (len <= max)
-                *ret_bytes = arena_copy(arena, bytes, len);
-        free(bytes);
-        if (len > max)
+        if (len >= 0 && (size_t)len <= max)
+                *ret_bytes = arena_copy(arena, bytes, (size_t)len);
+        if (bytes != first)
+                free(bytes);
+        if (len < 0)
+                return unreadable(e, (int)-len, path);
+        if ((size_t)len > max)
                 return too_large(e, path, max);
         if (!*ret_bytes)
                 return fail(e, ERROR_NO_MEMORY, "no memory to read \"%.200s\"", path);
-        *ret_len = len;
+        *ret_len = (size_t)len;
         return 0;
 }
 

@@ -105,7 +105,7 @@ static int
 step(struct walking *w, const char *piece, struct ref_reads *reads, struct arena *arena,
      struct error *e)
 {
-        char here[2 * PATH_ROOM];
+        static char here[2 * PATH_ROOM]; /* as in ref_reads_add() */
         struct stat st;
 
         if (strcmp(piece, ".") == 0)
@@ -130,8 +130,9 @@ int
 ref_reads_add(struct ref_reads *reads, struct arena *arena, int directory, const char *path, int fd,
               struct error *e)
 {
-        struct walking w;
-        char piece[PATH_ROOM];
+        /* not on the stack, where the compiler clears them for each call */
+        static struct walking w;
+        static char piece[PATH_ROOM];
         struct stat opened, found;
 
         if (!reads)
