@@ -491,6 +491,7 @@ call_again(struct box *b, bool was_ready)
 
         if (result == 0) {
                 s->box->tries = was_ready ? 0 : b->tries + 1;
+                /* lint: the new box is in the keeper's list, and the sweep frees it */
                 s->leaves_directory = false;
                 b->sandbox = NULL;
                 box_forget(b);
