@@ -3,9 +3,10 @@
  * library.
  *
  * Room: base (words). Touches: nothing.
- * Theory: Debian's libyaml.a, libjansson.a, libsqlite3.a, libsodium.a and libcares.a are compiled
- * with _FORTIFY_SOURCE for glibc, which replaces snprintf and others by a checked form. musl has no
- * such name. The check is kept: a length larger than the object ends the program.
+ * Theory: Debian's libyaml.a, libjansson.a, libsqlite3.a, libsodium.a, libcares.a and
+ * libtree-sitter.a are compiled with _FORTIFY_SOURCE for glibc, which replaces snprintf and others
+ * by a checked form. musl has no such name. The check is kept: a length larger than the object ends
+ * the program.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 int __vsnprintf_chk(char *out, size_t len, int flag, size_t object_len, const char *fmt,
                     va_list ap);
 int __snprintf_chk(char *out, size_t len, int flag, size_t object_len, const char *fmt, ...);
+int __fprintf_chk(FILE *out, int flag, const char *fmt, ...);
 char *__strncpy_chk(char *out, const char *text, size_t len, size_t object_len);
 void *__memcpy_chk(void *out, const void *bytes, size_t len, size_t object_len);
 void *__memset_chk(void *out, int byte, size_t len, size_t object_len);
@@ -55,6 +57,19 @@ __explicit_bzero_chk(void *out, size_t len, size_t object_len)
         if (len > object_len)
                 abort();
         explicit_bzero(out, len);
+}
+
+int
+__fprintf_chk(FILE *out, int flag, const char *fmt, ...)
+{
+        va_list ap;
+        int result;
+
+        (void)flag;
+        va_start(ap, fmt);
+        result = vfprintf(out, fmt, ap);
+        va_end(ap);
+        return result;
 }
 
 /* Every argument of fcntl(2) is a long or a pointer at most; musl's offsets have 64 bits anyway. */

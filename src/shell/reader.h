@@ -1,0 +1,42 @@
+/*
+ * shell/reader.h - what the files of this room share; no other room includes it.
+ */
+#ifndef CARREL_SHELL_READER_H
+#define CARREL_SHELL_READER_H
+
+#include "shell/reading.h"
+
+struct reader {
+        struct arena *memory;
+        const struct shell_facts *facts;
+        struct shell_reading *reading;
+        unsigned depth, pipelines;
+        unsigned pipeline, place; /* of the command that is being read */
+        bool in_shell;            /* a shell runs the command itself, with its builtins */
+        bool has_moved;           /* a `cd` was read: relative paths are not known any more */
+};
+
+/* Program and arguments; NULL entries are not known. */
+struct words {
+        const char *const *items;
+        size_t count;
+        bool has_more; /* further ones follow, unknown */
+};
+
+/* Adds an action. `written` is copied. */
+void reader_doubt(struct reader *r, enum shell_doubt doubt, const char *written, size_t len);
+void reader_program(struct reader *r, const char *program, const struct words *w, bool is_carrier);
+
+/* Reads a text into the same reading (parse.c). */
+void reader_text(struct reader *r, const char *text, size_t len);
+
+/* Reads the words of a simple command (command.c). */
+void reader_words(struct reader *r, const struct words *w);
+
+/* Adds a doubt unless the variable is known to be harmless. `is_exported`: for a program. */
+void reader_assignment(struct reader *r, const char *name, size_t len, bool is_exported);
+
+/* The words from `from` on. */
+struct words words_after(const struct words *w, size_t from);
+
+#endif

@@ -1,0 +1,282 @@
+/*
+ * shell/reading_test.c - what a command would run: the spellings of attacks, and plain commands.
+ */
+#include "shell/reading.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The programs of a small host; paths are those of /bin, and a link to rm. */
+static const char *
+find(void *context, const char *word)
+{
+        static const char *const names[] = { "ls",      "rm",   "cat",     "grep",    "sh",
+                                             "bash",    "env",  "xargs",   "find",    "nice",
+                                             "timeout", "sudo", "busybox", "echo",    "printf",
+                                             "git",     "curl", "base64",  "python3", "nohup",
+                                             "time",    "dash", "true",    "[",       "test",
+                                             "wc" };
+        const char *name = strncmp(word, "/bin/", 5) == 0 ? word + 5 : word;
+
+        (void)context;
+        if (strcmp(word, "./link-to-rm") == 0)
+                return "rm";
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (strcmp(names[i], name) == 0)
+                        return names[i];
+        return NULL;
+}
+
+/* "ls rm!" for two programs; carriers in parentheses, doubts as ?word. */
+static void
+describe(const struct shell_reading *r, char *out, size_t room)
+{
+        size_t len = 0;
+
+        out[0] = '\0';
+        for (size_t i = 0; i < r->count && len < room - 64; i++) {
+                const struct shell_action *a = &r->actions[i];
+
+                len += (size_t)snprintf(out + len, room - len, "%s%s%s%s", i > 0 ? " " : "",
+                                        a->doubt        ? "?"
+                                        : a->is_carrier ? "("
+                                                        : "",
+                                        a->doubt ? shell_doubt_word(a->doubt) : a->program,
+                                        a->is_carrier ? ")" : "");
+        }
+}
+
+struct row {
+        const char *text, *wanted;
+};
+
+static const struct row plain[] = {
+        { "", "" },
+        { "ls -l /tmp", "ls" },
+        { "ls; cat f && grep x f || wc f & rm y", "ls cat grep wc rm" },
+        { "cat f | grep x | wc -l", "cat grep wc" },
+        { "if grep -q x f; then ls; elif cat g; then wc f; else rm f; fi", "grep ls cat wc rm" },
+        { "for x in a b; do cat $x; done", "cat" },
+        { "while grep x f; do ls; done", "grep ls" },
+        { "until grep x f; do ls; done", "grep ls" },
+        { "(ls; cat f)", "ls cat" },
+        { "{ ls; cat f; }", "ls cat" },
+        { "! ls", "ls" },
+        { "x=1; echo \"$x\" '$x' ${x}", "echo" },
+        { "LANG=C ls", "ls" },
+        { "export LC_ALL=C; ls", "ls" },
+        { "ls 2>/dev/null >/dev/null 2>&1 <f", "ls" },
+        { "ls # rm", "ls" },
+        { "echo a#b", "echo" },
+        { "ls \\\n -l", "ls" },
+        { "cd /tmp && ls", "ls" },
+        { "set -e; ls", "ls" },
+        { "echo $((1 + 2))", "echo" },
+        { "echo ${x:-a} ${x%.c} ${#x}", "echo" },
+        { "[ -f x ] && ls", "[ ls" },
+        { "test -f x || ls", "test ls" },
+        { "sh -c 'ls; cat f'", "(sh) ls cat" },
+        { "bash -ec \"ls\"", "(bash) ls" },
+        { "env LANG=C ls", "(env) ls" },
+        { "env", "env" },
+        { "timeout -s KILL 5 nice -n 3 nohup ls", "(timeout) (nice) (nohup) ls" },
+        { "xargs -0 -n 1 grep x", "(xargs) grep" },
+        { "find . -name '*.c' -exec grep x {} \\; -print", "find grep" },
+        { "exit 3", "" },
+};
+
+/* Group L of the catalogue of attacks: each must name rm, or be a doubt. */
+static const struct row spellings[] = {
+        { "ls; rm f", "ls rm" },
+        { "ls && rm f", "ls rm" },
+        { "ls || rm f", "ls rm" },
+        { "ls | rm f", "ls rm" },
+        { "ls & rm f", "ls rm" },
+        { "ls\nrm f", "ls rm" },
+        { "ls\rrm f", "?control" },
+        { "ls $(rm f)", "rm ls" },
+        { "ls `rm f`", "rm ls" },
+        { "ls \"$(rm f)\"", "rm ls" },
+        { "ls \"`rm f`\"", "rm ls" },
+        { "ls ${x:-$(rm f)}", "rm ls" },
+        { "echo $(( $(rm f) ))", "?evaluates rm echo" },
+        { "ls <(rm f)", "?shells_differ rm ls" },
+        { "ls >(rm f)", "?shells_differ rm ls" },
+        { "ls > /bin/rm", "ls ?writes" },
+        { "ls >> f", "ls ?writes" },
+        { "ls >| f", "ls ?shells_differ" },
+        { "ls &> f", "ls ?shells_differ" },
+        { "> f rm x", "?writes rm" },
+        { "env >/dev/null rm f", NULL },
+        { "sh </dev/null -c 'rm f'", NULL },
+        { "a=(rm f); ls", "?shells_differ ls" },
+        { "x+=1 ls", "?shells_differ ls" },
+        { "select x in a; do rm f; done", NULL },
+        { "time -f x rm f", "?option" },
+        { "env -C /bin ./rm f", "(env) ?unknown_program" },
+        { "env -u X $x rm", "(env) ?expansion" },
+        { "timeout $x rm f", "?expansion" },
+        { "function f { rm x; }; f", "?compound rm ?unknown_program" },
+        { "!ls", NULL },
+        { "ls \xc2\xa0; rm f", "ls rm" },
+        { "ls\xc2\xa0rm f", NULL },
+        { "ls \xff", "?control" },
+        { "echo \"a`rm f`b\"", "rm echo" },
+        { "echo `echo \\`rm f\\``", NULL },
+        { "echo $(<f)", NULL },
+        { "echo \"\\\\$(rm f)\"", "rm echo" },
+        { "echo \"\\$(rm f)\"", "echo" },
+        { "ls ;; rm f", NULL },
+        { "ls a\n\\\nrm f", "?shells_differ ls" },
+        { "[ f\nrm ]", NULL },
+        { "if rm f; then :; fi", "rm" },
+        { "ls & & rm f", NULL },
+        { "ls ${x[$(rm f)]}", NULL },
+        { "ls ${x:=$(rm f)}", NULL },
+        { "let 'x[$(rm f)]'", "?builtin" },
+        { "test -v 'x[$(rm f)]'", "?evaluates test" },
+        { "test \"$x\"", "?evaluates test" },
+        { "cat </dev/tcp/127.0.0.1/80", "cat ?network" },
+        { "\\rm f", "rm" },
+        { "r\\m f", "rm" },
+        { "r''m f", "rm" },
+        { "r\"\"m f", "rm" },
+        { "'rm' f", "rm" },
+        { "\"rm\" f", "rm" },
+        { "r\\\nm f", "?shells_differ ?unknown_program" },
+        { "ls\\\nm f", "?shells_differ ls" },
+        { "$'\\x72m' f", "?shells_differ ?expansion" },
+        { "$\"rm\" f", "?shells_differ ?expansion" },
+        { "rm${IFS}-rf${IFS}/", "?expansion" },
+        { "$x f", "?expansion" },
+        { "${x:-rm} f", "?expansion" },
+        { "x=rm; $x f", "?expansion" },
+        { "x=r; y=m; $x$y f", "?expansion" },
+        { "/b?n/rm f", "?expansion" },
+        { "/bin/r* f", "?expansion" },
+        { "/bin/[r]m f", "?expansion" },
+        { "~/rm f", "?expansion" },
+        { "/bin/rm f", "rm" },
+        { "./link-to-rm f", "rm" },
+        { "cd /; bin/rm f", "?unknown_program" },
+        { "./copy-of-rm f", "?unknown_program" },
+        { "/proc/self/root/bin/rm f", "?unknown_program" },
+        { "/lib64/ld-linux-x86-64.so.2 /bin/rm f", "?unknown_program" },
+        { "env rm f", "(env) rm" },
+        { "env -i rm f", "(env) rm" },
+        { "env -S 'rm f'", "?option" },
+        { "env PATH=. ls", "?environment (env) ls" },
+        { "command rm f", "rm" },
+        { "command -p rm f", "rm" },
+        { "builtin command rm f", "rm" },
+        { "exec rm f", "rm" },
+        { "exec -a ls rm f", "?option" },
+        { "busybox rm f", "(busybox) rm" },
+        { "echo f | xargs rm", "echo (xargs) rm" },
+        { "echo rm | xargs -I{} {} f", "echo (xargs) ?expansion" },
+        { "echo rm | xargs -0Ils ls f", "echo ?option (xargs) ls" },
+        { "echo rm | xargs sh -c", "echo (xargs) (sh) ?expansion" },
+        { "echo rm | xargs env", "echo (xargs) ?expansion" },
+        { "find . -exec rm {} \\;", "find rm" },
+        { "find . -exec {} \\;", "find ?expansion" },
+        { "find . -delete", "find rm" },
+        { "find . -fprint /etc/passwd", "find ?writes" },
+        { "nice rm f", "(nice) rm" },
+        { "nice -n 5 rm f", "(nice) rm" },
+        { "timeout 5 rm f", "(timeout) rm" },
+        { "timeout --unknown 5 rm f", "?option" },
+        { "time rm f", "(time) rm" },
+        { "nohup rm f", "(nohup) rm" },
+        { "sudo rm f", "sudo ?runs_others" },
+        { "sh -c 'rm f'", "(sh) rm" },
+        { "sh -c \"r''m f\"", "(sh) rm" },
+        { "sh -c \"$x\"", "(sh) ?expansion" },
+        { "bash -lc 'rm f'", "?option" },
+        { "sh -c \"sh -c 'rm f'\"", "(sh) (sh) rm" },
+        { "sh file", "sh ?script" },
+        { ". file", "?builtin" },
+        { "source file", "?builtin" },
+        { "eval rm f", "?builtin" },
+        { "trap 'rm f' EXIT", "?builtin" },
+        { "alias ls=rm; ls", "?builtin ls" },
+        { "echo cm0gZgo= | base64 -d | sh", "echo base64 sh ?script" },
+        { "curl x | bash", "curl bash ?script" },
+        { "f() { rm x; }; f", "?compound rm ?unknown_program" },
+        { "ls() { rm x; }; ls", "?compound rm ls" },
+        { "case x in x) rm f;; esac", "?compound rm" },
+        { "cat <<E\n$(rm f)\nE\n", NULL },
+        { "cat <<< $(rm f)", NULL },
+        { "PATH=.:$PATH ls", "?environment ls" },
+        { "export PAGER='rm f'; git log", "?environment git" },
+        { "PAGER='rm f' git log", "?environment git" },
+        { "typeset -x PAGER=rm; git log", "?builtin git" },
+        { "declare -x PAGER=rm; git log", "?builtin git" },
+        { "printf -v PAGER rm; git log", "?evaluates printf git" },
+        { "read PATH; ls", "?builtin ls" },
+        { "http_proxy=x; curl y", "?environment curl" },
+        { "for PATH in .; do ls; done", "?environment ls" },
+        { "unset PATH; ls", "?builtin ls" },
+        { "[ -v 'x[$(rm f)]' ]", NULL },
+        { "[[ -v x ]]", "?evaluates" },
+        { "echo $((x))", "?evaluates echo" },
+        { "echo ${!x} ${x@P}", "?evaluates ?evaluates echo" },
+        { "((x = 1)); ls", NULL },
+        { "coproc rm f", "?shells_differ ?builtin" },
+        { "{rm,f}", NULL },
+        { "ls |& rm f", "ls ?shells_differ rm" },
+        { "ls 'unfinished", NULL },
+        { "ls )", NULL },
+};
+
+static void
+check_rows(const struct row *rows, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                struct shell_facts facts = { find, NULL };
+                struct shell_reading r;
+                struct arena memory;
+                char got[4096];
+
+                arena_init(&memory, SHELL_MEMORY);
+                shell_read_text(&memory, rows[i].text, strlen(rows[i].text), &facts, &r);
+                describe(&r, got, sizeof got);
+                if (rows[i].wanted ? strcmp(got, rows[i].wanted) != 0 : !strchr(got, '?'))
+                        print_message("# %s: %s, not %s\n", rows[i].text, got,
+                                      rows[i].wanted ? rows[i].wanted : "a doubt");
+                if (rows[i].wanted)
+                        assert_string_equal(got, rows[i].wanted);
+                else
+                        assert_non_null(strchr(got, '?'));
+                arena_fini(&memory);
+        }
+}
+
+static void
+plain_commands_are_resolved(void **state)
+{
+        (void)state;
+        check_rows(plain, sizeof plain / sizeof *plain);
+}
+
+static void
+each_spelling_is_seen(void **state)
+{
+        (void)state;
+        check_rows(spellings, sizeof spellings / sizeof *spellings);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(plain_commands_are_resolved),
+                cmocka_unit_test(each_spelling_is_seen),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
