@@ -1,0 +1,204 @@
+/*
+ * cli/policy.c - `carrel policy test|explain`: what a list of programs says about a command.
+ *
+ * Room: cli (joining, program). Touches: fd (standard output), the policy file.
+ * Knows how to ask and how to print. Knows nothing of shells and lists: shell/ and policy/ do.
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/options.h"
+#include "host/programs.h"
+#include "policy/commands.h"
+#include "ref/file.h"
+#include "ref/reads.h"
+#include "text/json.h"
+#include "text/yaml.h"
+
+enum { POLICY_MEMORY = 64 << 20, POLICY_FILE_MAX = 256 << 10, STATUS_ASK = 1, STATUS_DENY = 126 };
+
+struct asking {
+        const char *text; /* a command for a shell, or NULL */
+        bool is_json, is_explained;
+        struct words words;
+        struct command_rules rules;
+        struct shell_reading reading;
+        struct command_finding findings[SHELL_ACTIONS_MAX];
+        enum command_verdict verdict;
+};
+
+/* -- reading ----------------------------------------------------------------------------------- */
+
+static int
+read_arguments(int argc, char **argv, struct asking *a, struct error *e)
+{
+        if (options_read(&command_policy, argc, argv, a, &a->words, e) < 0)
+                return -1;
+        a->is_explained = a->words.count > 0 && strcmp(a->words.items[0], "explain") == 0;
+        if (a->words.count == 2 && (a->is_explained || strcmp(a->words.items[0], "test") == 0) &&
+            (a->text != NULL) != (a->words.rest_count > 0))
+                return 0;
+        (void)fail(e, ERROR_INVALID_ARGUMENT,
+                   "policy needs test or explain, the FILE, and a command: -c TEXT, or words");
+        error_hint(e, "For example: carrel policy test policy.yaml -- rm -rf build");
+        return -1;
+}
+
+static int
+read_rules(struct arena *arena, struct asking *a, struct error *e)
+{
+        const char *name = a->words.items[1], *bytes;
+        size_t len, name_len = strlen(name);
+        const struct node *tree;
+        int result;
+
+        if (ref_file_read(arena, name, POLICY_FILE_MAX, NULL, &bytes, &len, e) < 0)
+                return -1;
+        result = name_len > 5 && strcmp(name + name_len - 5, ".json") == 0
+                         ? json_read(arena, bytes, len, &text_limits_manifest, &tree, e)
+                         : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &tree, e);
+        return result < 0 ? -1 : command_rules_read(arena, tree, &a->rules, e);
+}
+
+static int
+judge(struct arena *arena, struct asking *a, struct error *e)
+{
+        struct host_programs programs;
+        struct shell_facts facts = { host_programs_find, &programs };
+
+        if (read_rules(arena, a, e) < 0)
+                return -1;
+        host_programs_init(&programs, arena, AT_FDCWD);
+        if (a->text)
+                shell_read_text(arena, a->text, strlen(a->text), &facts, &a->reading);
+        else
+                shell_read_words(arena, (const char *const *)a->words.rest, a->words.rest_count,
+                                 &facts, &a->reading);
+        a->verdict =
+                command_judge(&a->rules, &a->reading, host_programs_same, &programs, a->findings);
+        return 0;
+}
+
+/* -- printing ---------------------------------------------------------------------------------- */
+
+static void
+write_action(struct json_writer *w, const struct shell_action *action,
+             const struct command_finding *f)
+{
+        json_open_map(w);
+        json_member_text(w, "program", action->program);
+        json_member_text(w, "written", action->written);
+        json_member_text(w, "verdict", command_verdict_word(f->verdict));
+        json_member_text(w, "reason", f->reason);
+        if (f->entry)
+                json_member_text(w, "entry", f->entry);
+        if (action->doubt != SHELL_NO_DOUBT)
+                json_member_text(w, "meaning", shell_doubt_meaning(action->doubt));
+        json_close_map(w);
+}
+
+static int
+print_json(const struct asking *a)
+{
+        struct json_writer w;
+
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_text(&w, "verdict", command_verdict_word(a->verdict));
+        json_key(&w, "actions");
+        json_open_list(&w);
+        for (size_t i = 0; i < a->reading.count; i++)
+                write_action(&w, &a->reading.actions[i], &a->findings[i]);
+        json_close_list(&w);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static void
+print_action(const struct shell_action *action, const struct command_finding *f)
+{
+        (void)printf("%-5s  ", command_verdict_word(f->verdict));
+        print_escaped(stdout, action->program ? action->program : action->written, false);
+        if (action->doubt != SHELL_NO_DOUBT)
+                (void)printf(": %s (%s)", shell_doubt_meaning(action->doubt),
+                             shell_doubt_word(action->doubt));
+        else
+                (void)printf(": %s", f->reason);
+        if (f->entry) {
+                (void)fputs(", by the entry \"", stdout);
+                print_escaped(stdout, f->entry, false);
+                (void)fputc('"', stdout);
+        }
+        (void)fputc('\n', stdout);
+}
+
+/* All actions, or the first that has the verdict. */
+static void
+print_text(const struct asking *a)
+{
+        if (a->is_explained || a->verdict == COMMAND_ALLOW)
+                (void)printf("%s\n", command_verdict_word(a->verdict));
+        for (size_t i = 0; i < a->reading.count; i++) {
+                if (!a->is_explained &&
+                    (a->findings[i].verdict != a->verdict || a->verdict == COMMAND_ALLOW))
+                        continue;
+                print_action(&a->reading.actions[i], &a->findings[i]);
+                if (!a->is_explained)
+                        return;
+        }
+}
+
+static int
+cmd_policy(int argc, char **argv)
+{
+        static struct asking a;
+        static const int statuses[] = { 0, STATUS_ASK, STATUS_DENY };
+        struct arena arena;
+        struct error e;
+        int status;
+
+        if (read_arguments(argc, argv, &a, &e) < 0)
+                return print_failure(NULL, &e, a.is_json);
+        arena_init(&arena, POLICY_MEMORY);
+        if (judge(&arena, &a, &e) < 0) {
+                status = print_failure(a.words.items[1], &e, a.is_json);
+        } else {
+                status = statuses[a.verdict];
+                if (!a.is_json)
+                        print_text(&a);
+                else if (print_json(&a) != 0)
+                        status = 125;
+        }
+        arena_fini(&arena);
+        return status;
+}
+
+static const struct option options[] = {
+        OPTION_TEXT(struct asking, text, VALUE_TEXT, "-c", "TEXT",
+                    "the command is a text for a shell"),
+        OPTION_FLAG(struct asking, is_json, "--json", JSON_DOC),
+        OPTION_END,
+};
+
+static const struct operand operands[] = {
+        { "test FILE -- COMMAND", VALUE_FILE,
+          "print the verdict; exit with 0 for allow, 1 for ask, 126 for deny", true },
+        { "explain FILE -- COMMAND", VALUE_FILE,
+          "also print each program that the command would run", true },
+        { NULL },
+};
+
+const struct command command_policy = {
+        .name = "policy",
+        .help = "Check a command against lists of allowed and denied programs.",
+        .options = options,
+        .operands = operands,
+        .words_max = 2,
+        .rest = "",
+        .notes = "The lists are a guard rail, not a wall: a program that is allowed can start any "
+                 "other.\nThe sandbox is the wall. docs/POLICY.md describes the file.\n",
+        .example = "carrel policy test examples/policy.yaml -- ls -l",
+        .run = cmd_policy,
+};

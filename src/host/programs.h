@@ -1,0 +1,35 @@
+/*
+ * host/programs.h - which program a name or a path is, on this machine: by file, not by name.
+ *
+ * The directories are those that a sandbox has in its PATH, and sbin. Two names are the same
+ * program if they are the same inode.
+ */
+#ifndef CARREL_HOST_PROGRAMS_H
+#define CARREL_HOST_PROGRAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+
+struct host_programs {
+        struct arena *arena;        /* borrowed */
+        struct host_program *items; /* NULL: not listed yet */
+        size_t count;
+        int folder; /* descriptor that relative paths begin at; borrowed, or AT_FDCWD */
+};
+
+/* Nothing is read before the first path is looked up. */
+void host_programs_init(struct host_programs *p, struct arena *arena, int folder);
+
+/*
+ * The name in PATH of the file that `word` is: a name, or a path if it has a slash. NULL: none.
+ * `word`'s last part is preferred if it is one of the names. Borrowed from `word` or the arena.
+ * Beyond 65,536 programs, or without memory for their list, some are not found.
+ */
+const char *host_programs_find(void *programs, const char *word);
+
+/* Are these the same file? False if one of them does not exist. */
+bool host_programs_same(void *programs, const char *one, const char *other);
+
+#endif
