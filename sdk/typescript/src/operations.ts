@@ -153,18 +153,18 @@ export interface Volume {
 }
 
 export interface DaemonEvent {
-        /** Name of an event: workspace-close, turn-end, exec-ended, ... */
+        /** Name of an event: exec-ended, stopped, ... In a call: a name of the caller's own, such as turn-end or workspace-close. */
         event: string;
         /** Time, in milliseconds since 1970. */
         at_ms?: number;
         /** Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}. */
         id?: string;
-        /** Number of the exec within its sandbox. */
-        exec?: number;
         /** pending, running, paused, stopping, stopped or failed. */
         status?: Status;
         /** Why it was stopped or failed: stopped, deadline, oom, disk_mb, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name), later_version (it runs: a later version of carrel started it). */
         cause?: string;
+        /** Number of the exec within its sandbox. */
+        exec?: number;
         /** exited, signaled, timed_out, oom_killed, cpu_limit, killed, policy_killed or lost. */
         outcome?: Outcome;
         /** 0 to 255 of a command that exited; 128 + signal, 124 timed out, 125 lost, else 137. */
@@ -185,10 +185,6 @@ export interface DaemonEvent {
         stderr_bytes?: number;
         /** Bytes of output that are missing in this response, counted from the requested offset (0): older than stdout_offset and stderr_offset, or above limits.output_bytes. */
         dropped_bytes?: number;
-        /** Standard output. */
-        stdout?: string;
-        /** Standard error. */
-        stderr?: string;
         /** Name of the secret in its SECRETS.md; never its value. */
         slug?: string;
         /** The user for whom a secret was revealed or denied. */
@@ -197,6 +193,8 @@ export interface DaemonEvent {
         purpose?: string;
         /** The grant that gave access, as role:ops; or owner. */
         granted_by?: string;
+        /** The task an exec belongs to, 1 to 63 characters. */
+        task?: string;
         /** A name that programs of the host act on, and that a command created or changed. */
         host_path?: string;
         /** Where that name is now, on the daemon's host. */
@@ -217,8 +215,6 @@ export interface DaemonEvent {
         message?: string;
         /** Position of the event in the caller's events; use it as Last-Event-ID. */
         event_id?: string;
-        /** base64: values that are bytes are written so. */
-        encoding?: 'base64';
 }
 
 export interface Denial {
