@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 25 s: forty operations of git, each on the host and in a sandbox
 """Operations of git, each inside a sandbox and outside: afterwards the files are equal, byte for
 byte. Prints TAP.
 
@@ -7,12 +8,14 @@ the host and once in a copy in a sandbox, with the same dates and the caller's o
 files of both copies are compared (names, modes, bytes), except the index, of which git's own
 listing is compared.
 """
+import concurrent.futures
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 CARREL = os.environ.get("CARREL", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/carrel"))
 MANIFEST = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\nmounts:\n  - {source: workspace, at: /workspace}\n---\n"
@@ -20,6 +23,8 @@ IDENTITY = "[user]\n\tname = \"Ada \\\"the\\\" L\"\n\temail = ada@example.invali
 DATES = {"GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z"}
 FROM_URL = 'git -c protocol.file.allow=always -c url."$PWD/".insteadOf=https://h.invalid/'
 NUMBER = [0]
+LINES = threading.Lock()
+AT_ONCE = 3             # rows
 
 ROWS = [
     ("commit", "echo x >f; git add f; git commit -qm x"),
@@ -60,10 +65,11 @@ ROWS = [
 
 
 def tell(what, is_good, *why):
-    NUMBER[0] += 1
-    print(f"{'ok' if is_good else 'not ok'} {NUMBER[0]} - {what}", flush=True)
-    for line in () if is_good else why:
-        print("# " + str(line).replace("\n", "\n# "))
+    with LINES:
+        NUMBER[0] += 1
+        print(f"{'ok' if is_good else 'not ok'} {NUMBER[0]} - {what}", flush=True)
+        for line in () if is_good else why:
+            print("# " + str(line).replace("\n", "\n# "))
 
 
 def host(home, place, script):
@@ -125,23 +131,28 @@ def looks(home, place):
     return seen, said
 
 
-def table(top, home, base):
-    for number, (label, script) in enumerate(ROWS):
-        if len(sys.argv) > 1 and not any(w in label for w in sys.argv[1:]):
-            continue
-        places = [os.path.join(top, way, str(number), "ws") for way in ("outside", "inside")]
-        for place in places:
-            shutil.copytree(base, place, symlinks=True)
-            host(home, place, "git status >/dev/null")     # the times of a copy differ
-        out = host(home, places[0], script)
-        # Its own --global is not the caller's.
-        if os.path.exists(os.path.join(home, ".gitconfig")):
-            write(home, ".gitconfig", IDENTITY)
-        into = inside(home, places[1], script)
-        (left, left_said), (right, right_said) = looks(home, places[0]), looks(home, places[1])
-        differ = sorted(n for n in set(left) | set(right) if left.get(n) != right.get(n))
-        tell(f"git {label}: the same inside and outside", out[0] == 0 and out[:2] == into[:2] and not differ and left_said == right_said, out, into, differ,
-             *[(n, left.get(n), right.get(n)) for n in differ[:4]], *([left_said, right_said] if left_said != right_said else []))
+def row(top, base, number, label, script):
+    home = os.path.join(top, "homes", str(number))
+    write(home, ".gitconfig", IDENTITY)
+    places = [os.path.join(top, way, str(number), "ws") for way in ("outside", "inside")]
+    for place in places:
+        shutil.copytree(base, place, symlinks=True)
+        host(home, place, "git status >/dev/null")     # the times of a copy differ
+    out = host(home, places[0], script)
+    # Its own --global is not the caller's.
+    write(home, ".gitconfig", IDENTITY)
+    into = inside(home, places[1], script)
+    (left, left_said), (right, right_said) = looks(home, places[0]), looks(home, places[1])
+    differ = sorted(n for n in set(left) | set(right) if left.get(n) != right.get(n))
+    tell(f"git {label}: the same inside and outside", out[0] == 0 and out[:2] == into[:2] and not differ and left_said == right_said, out, into, differ,
+         *[(n, left.get(n), right.get(n)) for n in differ[:4]], *([left_said, right_said] if left_said != right_said else []))
+
+
+def table(top, base):
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as lot:
+        rows = [lot.submit(row, top, base, number, *words) for number, words in enumerate(ROWS) if len(sys.argv) < 2 or any(w in words[0] for w in sys.argv[1:])]
+        for one in rows:
+            one.result()
 
 
 def known(top, home, base):
@@ -173,7 +184,7 @@ def main():
         home = os.path.join(top, "home")
         write(home, ".gitconfig", IDENTITY)
         base = make(top, home)
-        table(top, home, base)
+        table(top, base)
         known(top, home, base)
     print(f"1..{NUMBER[0]}")
     return 0

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 70 s: in ./dev test --all the daemon is killed and started again at every point
 """crash_keeper_files_test - a keeper killed at any call on files and sockets loses nothing it has answered, leaves nothing, and repeats nothing.
 """
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 50 s: in ./dev test --all the daemon is killed and started again at every point
 """crash_keeper_messages_test - a keeper killed at any message or wait loses nothing it has answered, leaves nothing, and repeats nothing.
 """
 import os

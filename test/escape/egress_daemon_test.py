@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 30 s: four scenes with floods, one after the other; a list changes 400 times in ./dev test --all
 """egress_daemon_test - sandboxes of one daemon beside each other: each has its own list, lists
 change under a client that never pauses, floods of refused requests.
 
@@ -23,8 +24,8 @@ from gate_rig import PRELUDE, Names, Origin, enter
 from wire import head
 
 HOST = {"providers": {"local": {"isolated": True, "egress": True}}, "resolvers": ["127.0.0.1:5300"], "private_networks": ["127.0.0.0/8", "::1/128"]}
-FLIPS, EVERY = (1000, 10) if DEEP else (160, 8)    # changes of a list, and after how many of them the client gets a moment with one list
-FLOOD_S = 12 if DEEP else 3
+FLIPS, EVERY = (400, 10) if DEEP else (160, 8)    # changes of a list, and after how many of them the client gets a moment with one list
+FLOOD_S = 6 if DEEP else 3
 
 
 def manifest(*egress):

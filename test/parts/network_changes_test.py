@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from box_rig import DEEP, end, report
 from keeper_rig import Keeper, Refused
 
-CHANGES = 10000 if DEEP else 200       # a 50 KB manifest was refused from the 41st change on
+CHANGES = 2000 if DEEP else 200       # a 50 KB manifest was refused from the 41st change on
 NARROW = ["a%d.example" % i for i in range(8)]
 
 
