@@ -238,13 +238,6 @@ request_arguments(struct mcp_request *r, struct record_writer *ret_w, size_t roo
         return -1;
 }
 
-bool
-request_has_caught_up(const struct mcp_request *r)
-{
-        return r->exec.has_started && r->out.total >= r->exec.out_bytes &&
-               r->err.total >= r->exec.err_bytes;
-}
-
 void
 request_take_counts(struct mcp_request *r, const struct record *fields)
 {
@@ -253,6 +246,47 @@ request_take_counts(struct mcp_request *r, const struct record *fields)
         r->out.total = record_get_uint(fields, FIELD_STDOUT_OFFSET, 0);
         r->err.total = record_get_uint(fields, FIELD_STDERR_OFFSET, 0);
         r->exec.gone_bytes = record_get_uint(fields, FIELD_DROPPED, 0);
+}
+
+/* -- output up to now -------------------------------------------------------------------------- */
+
+static void
+show(struct mcp_request *r)
+{
+        link_call_leave(&r->call);
+        r->exec.shown(r);
+}
+
+void
+request_on_quiet(struct link_call *c)
+{
+        struct mcp_request *r = request_of(c);
+
+        if (!r->exec.wants_wait && r->exec.has_started && r->out.total >= r->exec.out_bytes &&
+            r->err.total >= r->exec.err_bytes)
+                show(r);
+}
+
+static void
+waited(struct loop_timer *t)
+{
+        show((struct mcp_request *)(void *)((char *)t - offsetof(struct mcp_request, timer)));
+}
+
+void
+request_attach(struct mcp_request *r, struct record_writer *w, uint64_t wait_ms,
+               const struct link_call_ops *ops, void (*shown)(struct mcp_request *r))
+{
+        struct error e;
+
+        r->exec.shown = shown;
+        if (r->exec.wants_wait &&
+            loop_timer_set(r->server->loop, &r->timer, loop_now_ms() + wait_ms, waited) < 0) {
+                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for a timer");
+                request_fail(r, &e);
+        } else {
+                (void)request_call(r, OP_EXEC_ATTACH, w, ops);
+        }
 }
 
 /* -- progress ---------------------------------------------------------------------------------- */

@@ -375,6 +375,15 @@ request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r))
         }
 }
 
+void
+request_with_sandbox(struct mcp_request *r, void (*then)(struct mcp_request *r))
+{
+        if (node_find(r->arguments, "sandbox_id"))
+                then(r);
+        else
+                request_resolve(r, then);
+}
+
 /* -- instructions ------------------------------------------------------------------------------ */
 
 static const char none_text[] = "No sandbox is configured for this connection: pass the id of one "

@@ -115,7 +115,8 @@ struct mcp_request {
                 char pid_text[24];
                 struct channel_end end;
                 struct time_limit limit;
-                tools_ended_fn *refused; /* called when the refusals are known */
+                tools_ended_fn *refused;              /* called when the refusals are known */
+                void (*shown)(struct mcp_request *r); /* see request_attach() */
         } exec;
         struct mcp_bytes wire; /* bytes of a file operation */
 };
@@ -204,8 +205,14 @@ void request_on_output(struct link_call *c, int stream, const void *bytes, size_
 /* Reads the answer to an attach: which bytes exist, and where its output starts. */
 void request_take_counts(struct mcp_request *r, const struct record *fields);
 
-/* Has all output arrived that existed at the time of the attach? */
-bool request_has_caught_up(const struct mcp_request *r);
+/*
+ * Attaches to an exec, with the record `w`. Leaves it and calls `shown` once all output has arrived
+ * that existed at the time of the request; with exec.wants_wait, `wait_ms` later. `ops` has
+ * request_on_quiet. On failure it calls request_fail().
+ */
+void request_attach(struct mcp_request *r, struct record_writer *w, uint64_t wait_ms,
+                    const struct link_call_ops *ops, void (*shown)(struct mcp_request *r));
+void request_on_quiet(struct link_call *c);
 
 /* Returns the request that a call belongs to. */
 struct mcp_request *request_of(struct link_call *c);
@@ -225,8 +232,12 @@ void request_progress(struct mcp_request *r, int stream, const char *bytes, size
 /* Is a sandbox configured, by id or by context? */
 bool request_is_configured(const struct mcp_request *r);
 
-/* Calls `then` when r->sandbox is known, now or later. On failure it calls request_fail(). */
+/*
+ * Calls `then` when r->sandbox is known, now or later. On failure it calls request_fail().
+ * request_with_sandbox() calls it at once if the arguments name a sandbox.
+ */
 void request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r));
+void request_with_sandbox(struct mcp_request *r, void (*then)(struct mcp_request *r));
 
 /*
  * For initialize and server/discover: calls `then` with the text for the agent's system message,

@@ -169,10 +169,7 @@ start(struct mcp_request *r)
 void
 tool_exec(struct mcp_request *r)
 {
-        if (node_find(r->arguments, "sandbox_id"))
-                start(r);
-        else
-                request_resolve(r, start);
+        request_with_sandbox(r, start);
 }
 
 /* -- exec_output ------------------------------------------------------------------------------- */
@@ -187,13 +184,8 @@ on_attached_start(struct link_call *c, const struct channel_started *s)
 }
 
 static void
-on_quiet(struct link_call *c)
+answer_running(struct mcp_request *r)
 {
-        struct mcp_request *r = request_of(c);
-
-        if (r->exec.wants_wait || !request_has_caught_up(r))
-                return;
-        link_call_leave(&r->call);
         answer(r, NULL, NULL);
 }
 
@@ -204,17 +196,7 @@ static const struct link_call_ops attached_ops = { .reply = on_reply,
                                                    .output = request_on_output,
                                                    .ended = on_ended,
                                                    .lost = request_on_lost,
-                                                   .quiet = on_quiet };
-
-static void
-waited(struct loop_timer *t)
-{
-        struct mcp_request *r =
-                (struct mcp_request *)(void *)((char *)t - offsetof(struct mcp_request, timer));
-
-        link_call_leave(&r->call);
-        answer(r, NULL, NULL);
-}
+                                                   .quiet = request_on_quiet };
 
 static void
 attach(struct mcp_request *r)
@@ -225,25 +207,15 @@ attach(struct mcp_request *r)
                                    ? (uint64_t)wait_ms->integer
                                    : MCP_WAIT_MS;
         struct record_writer w;
-        struct error e;
 
         if (request_arguments(r, &w, 1024) < 0)
                 return;
         r->exec.wants_wait = wait && wait->boolean;
-        if (r->exec.wants_wait &&
-            loop_timer_set(r->server->loop, &r->timer, loop_now_ms() + longest, waited) < 0) {
-                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for a timer");
-                request_fail(r, &e);
-        } else {
-                (void)request_call(r, OP_EXEC_ATTACH, &w, &attached_ops);
-        }
+        request_attach(r, &w, longest, &attached_ops, answer_running);
 }
 
 void
 tool_exec_output(struct mcp_request *r)
 {
-        if (node_find(r->arguments, "sandbox_id"))
-                attach(r);
-        else
-                request_resolve(r, attach);
+        request_with_sandbox(r, attach);
 }

@@ -66,15 +66,6 @@ answer_malformed(struct mcp_request *r)
         request_fail(r, &e);
 }
 
-static void
-with_sandbox(struct mcp_request *r, void (*then)(struct mcp_request *r))
-{
-        if (node_find(r->arguments, "sandbox_id"))
-                then(r);
-        else
-                request_resolve(r, then);
-}
-
 /* -- read_file --------------------------------------------------------------------------------- */
 
 static void
@@ -131,7 +122,7 @@ begin_read(struct mcp_request *r)
 void
 tool_read_file(struct mcp_request *r)
 {
-        with_sandbox(r, begin_read);
+        request_with_sandbox(r, begin_read);
 }
 
 /* -- list_files -------------------------------------------------------------------------------- */
@@ -188,7 +179,7 @@ begin_list(struct mcp_request *r)
 void
 tool_list_files(struct mcp_request *r)
 {
-        with_sandbox(r, begin_list);
+        request_with_sandbox(r, begin_list);
 }
 
 /* -- write_files ------------------------------------------------------------------------------- */
@@ -276,5 +267,5 @@ begin_write(struct mcp_request *r)
 void
 tool_write_files(struct mcp_request *r)
 {
-        with_sandbox(r, begin_write);
+        request_with_sandbox(r, begin_write);
 }

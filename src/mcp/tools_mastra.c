@@ -140,21 +140,6 @@ on_attached_start(struct link_call *c, const struct channel_started *s)
         request_of(c)->exec.has_started = true;
 }
 
-/*
- * Answers with the output that existed at the time of the request; later output is for the next
- * request. The counts in the reply may be older than the box's.
- */
-static void
-on_quiet(struct link_call *c)
-{
-        struct mcp_request *r = request_of(c);
-
-        if (r->exec.wants_wait || !request_has_caught_up(r))
-                return;
-        link_call_leave(&r->call);
-        answer_output(r, NULL);
-}
-
 static void
 answer_attached_end(struct mcp_request *r, const struct channel_end *end,
                     const struct record *refused)
@@ -183,28 +168,12 @@ static const struct link_call_ops attached_ops = { .reply = on_attached,
                                                    .output = request_on_output,
                                                    .ended = on_attached_end,
                                                    .lost = on_attached_lost,
-                                                   .quiet = on_quiet };
+                                                   .quiet = request_on_quiet };
 
 static void
-waited(struct loop_timer *t)
+answer_running(struct mcp_request *r)
 {
-        struct mcp_request *r =
-                (struct mcp_request *)(void *)((char *)t - offsetof(struct mcp_request, timer));
-
-        link_call_leave(&r->call);
         answer_output(r, NULL);
-}
-
-static int
-attach(struct mcp_request *r, const struct link_call_ops *ops)
-{
-        struct record_writer w;
-
-        if (request_record(r, &w, 512) < 0)
-                return -1;
-        record_text(&w, FIELD_ID, r->sandbox);
-        record_uint(&w, FIELD_EXEC, r->exec.exec);
-        return request_call(r, OP_EXEC_ATTACH, &w, ops);
 }
 
 /* How long `wait` waits; always limited (E10). */
@@ -219,19 +188,24 @@ wait_ms(const struct mcp_request *r)
 }
 
 static void
+attach(struct mcp_request *r, const struct link_call_ops *ops)
+{
+        struct record_writer w;
+
+        if (request_record(r, &w, 512) < 0)
+                return;
+        record_text(&w, FIELD_ID, r->sandbox);
+        record_uint(&w, FIELD_EXEC, r->exec.exec);
+        request_attach(r, &w, wait_ms(r), ops, answer_running);
+}
+
+static void
 found_for_output(struct mcp_request *r)
 {
-        struct error e;
-
-        if (r->exec.exec == 0 || (!r->exec.is_running && r->exec.was_killed)) {
+        if (r->exec.exec == 0 || (!r->exec.is_running && r->exec.was_killed))
                 not_found(r);
-        } else if (r->exec.wants_wait && loop_timer_set(r->server->loop, &r->timer,
-                                                        loop_now_ms() + wait_ms(r), waited) < 0) {
-                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for a timer");
-                request_fail(r, &e);
-        } else {
-                (void)attach(r, &attached_ops);
-        }
+        else
+                attach(r, &attached_ops);
 }
 
 static void
@@ -313,7 +287,7 @@ on_killed(struct link_call *c, const struct record *fields, bool is_last)
 
         (void)is_last;
         if (record_get_bool(fields, FIELD_EXISTED, 0))
-                (void)attach(r, &rest_ops);
+                attach(r, &rest_ops);
         else
                 was_not_running(r);
 }

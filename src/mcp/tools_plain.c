@@ -84,8 +84,8 @@ call(struct mcp_request *r)
 void
 tool_plain(struct mcp_request *r)
 {
-        if (r->tool->flags & TOOL_SANDBOX && !node_find(r->arguments, "sandbox_id"))
-                request_resolve(r, call);
+        if (r->tool->flags & TOOL_SANDBOX)
+                request_with_sandbox(r, call);
         else
                 call(r);
 }
