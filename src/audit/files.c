@@ -50,7 +50,7 @@ make_directories(const char *path)
 }
 
 int
-files_open_directory(const char *path, bool makes, struct error *e)
+audit_file_open_directory(const char *path, bool makes, struct error *e)
 {
         int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
         scoped_fd int fd = open(path, flags);
@@ -79,7 +79,7 @@ files_open_directory(const char *path, bool makes, struct error *e)
 }
 
 int
-files_lock(int dir, int how, struct error *e)
+audit_file_lock(int dir, int how, struct error *e)
 {
         while (flock(dir, how) < 0)
                 if (errno != EINTR)
@@ -88,7 +88,7 @@ files_lock(int dir, int how, struct error *e)
 }
 
 void
-files_unlock(int dir)
+audit_file_unlock(int dir)
 {
         (void)flock(dir, LOCK_UN);
 }
@@ -104,27 +104,27 @@ compare_numbers(const void *a, const void *b)
 }
 
 void
-files_name(uint64_t first, char ret[FILES_NAME_MAX])
+audit_file_name(uint64_t first, char ret[AUDIT_FILE_NAME_MAX])
 {
-        (void)snprintf(ret, FILES_NAME_MAX, "log-%012" PRIu64 ".jsonl", first);
+        (void)snprintf(ret, AUDIT_FILE_NAME_MAX, "log-%012" PRIu64 ".jsonl", first);
 }
 
 static bool
 read_name(const char *name, uint64_t *ret)
 {
-        char again[FILES_NAME_MAX];
+        char again[AUDIT_FILE_NAME_MAX];
 
         if (strncmp(name, "log-", 4) != 0)
                 return false;
         *ret = strtoull(name + 4, NULL, 10);
-        files_name(*ret, again);
+        audit_file_name(*ret, again);
         return strcmp(name, again) == 0;
 }
 
 int
-files_list(int dir, struct files_list *ret, struct error *e)
+audit_file_list(int dir, struct audit_file_list *ret, struct error *e)
 {
-        struct files_list list = { 0 };
+        struct audit_file_list list = { 0 };
         const struct dirent *entry;
         uint64_t *grown;
         DIR *open_dir;
@@ -145,7 +145,7 @@ files_list(int dir, struct files_list *ret, struct error *e)
                         grown = realloc(list.first, (list.count + LIST_STEP) * sizeof *grown);
                         if (!grown) {
                                 (void)closedir(open_dir);
-                                files_list_fini(&list);
+                                audit_file_list_fini(&list);
                                 return fail(e, ERROR_NO_MEMORY, "no memory for the audit log");
                         }
                         list.first = grown;
@@ -160,22 +160,22 @@ files_list(int dir, struct files_list *ret, struct error *e)
 }
 
 void
-files_list_fini(struct files_list *list)
+audit_file_list_fini(struct audit_file_list *list)
 {
         free(list->first);
-        *list = (struct files_list){ 0 };
+        *list = (struct audit_file_list){ 0 };
 }
 
 /* -- one log file ------------------------------------------------------------------------------ */
 
 int
-files_open_log(int dir, uint64_t first, int flags, struct error *e)
+audit_file_open_log(int dir, uint64_t first, int flags, struct error *e)
 {
-        char name[FILES_NAME_MAX];
+        char name[AUDIT_FILE_NAME_MAX];
         struct stat st;
         int fd;
 
-        files_name(first, name);
+        audit_file_name(first, name);
         fd = openat(dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
         if (fd < 0)
                 return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "opening %s of the audit log",
@@ -189,12 +189,12 @@ files_open_log(int dir, uint64_t first, int flags, struct error *e)
 }
 
 int
-files_size(int dir, uint64_t first, off_t *ret, struct error *e)
+audit_file_size(int dir, uint64_t first, off_t *ret, struct error *e)
 {
-        char name[FILES_NAME_MAX];
+        char name[AUDIT_FILE_NAME_MAX];
         struct stat st;
 
-        files_name(first, name);
+        audit_file_name(first, name);
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return unavailable(e, "reading the audit log");
         *ret = st.st_size;
@@ -223,7 +223,7 @@ read_at(int fd, char *out, size_t len, off_t at)
 /* Finds the last whole line in the last `len` bytes of a file of `size` bytes. Returns false if a
  * larger part is needed. */
 static bool
-find_line(struct files_tail *t, size_t len, off_t size)
+find_line(struct audit_file_tail *t, size_t len, off_t size)
 {
         const char *end = memrchr(t->memory, '\n', len), *start;
 
@@ -242,9 +242,9 @@ find_line(struct files_tail *t, size_t len, off_t size)
 }
 
 int
-files_read_tail(int fd, struct files_tail *ret, struct error *e)
+audit_file_read_tail(int fd, struct audit_file_tail *ret, struct error *e)
 {
-        struct files_tail t = { 0 };
+        struct audit_file_tail t = { 0 };
         size_t len = FIRST_WINDOW;
         struct stat st;
 
@@ -269,7 +269,7 @@ files_read_tail(int fd, struct files_tail *ret, struct error *e)
 }
 
 int
-files_hash(int fd, off_t at, size_t len, char ret[AUDIT_HASH_TEXT], struct error *e)
+audit_file_hash(int fd, off_t at, size_t len, char ret[AUDIT_HASH_TEXT], struct error *e)
 {
         unsigned char sum[crypto_hash_sha256_BYTES];
         crypto_hash_sha256_state state;
@@ -290,7 +290,7 @@ files_hash(int fd, off_t at, size_t len, char ret[AUDIT_HASH_TEXT], struct error
 }
 
 int
-files_write(int fd, const char *bytes, size_t len)
+audit_file_write(int fd, const char *bytes, size_t len)
 {
         while (len > 0) {
                 ssize_t put = write(fd, bytes, len);
@@ -308,7 +308,7 @@ files_write(int fd, const char *bytes, size_t len)
 /* -- small files ------------------------------------------------------------------------------- */
 
 int
-files_read(int dir, const char *name, char *out, size_t room, size_t *ret_len, struct error *e)
+audit_file_read(int dir, const char *name, char *out, size_t room, size_t *ret_len, struct error *e)
 {
         scoped_fd int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         struct stat st;
@@ -328,14 +328,15 @@ files_read(int dir, const char *name, char *out, size_t room, size_t *ret_len, s
 }
 
 int
-files_replace(int dir, const char *name, const char *bytes, size_t len, bool syncs, struct error *e)
+audit_file_replace(int dir, const char *name, const char *bytes, size_t len, bool syncs,
+                   struct error *e)
 {
-        char other[FILES_NAME_MAX];
+        char other[AUDIT_FILE_NAME_MAX];
         scoped_fd int fd = -1;
 
         (void)snprintf(other, sizeof other, ".%s.new", name);
         fd = openat(dir, other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0 || files_write(fd, bytes, len) < 0 || (syncs && fsync(fd) < 0) ||
+        if (fd < 0 || audit_file_write(fd, bytes, len) < 0 || (syncs && fsync(fd) < 0) ||
             renameat(dir, other, dir, name) < 0 || (syncs && fsync(dir) < 0)) {
                 (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "writing %s of the audit log",
                                name);

@@ -15,16 +15,16 @@
 #include "audit/entry.h"
 #include "base/error.h"
 
-enum { FILES_NAME_MAX = 40 };
+enum { AUDIT_FILE_NAME_MAX = 40 };
 
 /* The log files' first entries, ascending. */
-struct files_list {
+struct audit_file_list {
         uint64_t *first;
         size_t count;
 };
 
 /* The last whole line of a file, and what is behind it. */
-struct files_tail {
+struct audit_file_tail {
         char *memory;     /* the caller frees it */
         const char *line; /* in `memory`, without its line end; NULL: no whole line */
         size_t len;
@@ -33,30 +33,31 @@ struct files_tail {
 };
 
 /* The directory at an absolute path, of this user and closed to others. */
-int files_open_directory(const char *path, bool makes, struct error *e);
+int audit_file_open_directory(const char *path, bool makes, struct error *e);
 
-int files_lock(int dir, int how, struct error *e);
-void files_unlock(int dir);
+int audit_file_lock(int dir, int how, struct error *e);
+void audit_file_unlock(int dir);
 
-int files_list(int dir, struct files_list *ret, struct error *e);
-void files_list_fini(struct files_list *list);
+int audit_file_list(int dir, struct audit_file_list *ret, struct error *e);
+void audit_file_list_fini(struct audit_file_list *list);
 
-void files_name(uint64_t first, char ret[FILES_NAME_MAX]);
-int files_open_log(int dir, uint64_t first, int flags, struct error *e);
-int files_size(int dir, uint64_t first, off_t *ret, struct error *e);
-int files_read_tail(int fd, struct files_tail *ret, struct error *e);
+void audit_file_name(uint64_t first, char ret[AUDIT_FILE_NAME_MAX]);
+int audit_file_open_log(int dir, uint64_t first, int flags, struct error *e);
+int audit_file_size(int dir, uint64_t first, off_t *ret, struct error *e);
+int audit_file_read_tail(int fd, struct audit_file_tail *ret, struct error *e);
 
 /* SHA-256 of `len` bytes at `at`, in hex. */
-int files_hash(int fd, off_t at, size_t len, char ret[AUDIT_HASH_TEXT], struct error *e);
+int audit_file_hash(int fd, off_t at, size_t len, char ret[AUDIT_HASH_TEXT], struct error *e);
 
 /* Writes everything. Returns 0, or -1 with errno. */
-int files_write(int fd, const char *bytes, size_t len);
+int audit_file_write(int fd, const char *bytes, size_t len);
 
 /* A small file, at most `room` bytes. */
-int files_read(int dir, const char *name, char *out, size_t room, size_t *ret_len, struct error *e);
+int audit_file_read(int dir, const char *name, char *out, size_t room, size_t *ret_len,
+                    struct error *e);
 
 /* Replaces a small file at once (rename); `syncs`: it is on the disk afterwards. */
-int files_replace(int dir, const char *name, const char *bytes, size_t len, bool syncs,
-                  struct error *e);
+int audit_file_replace(int dir, const char *name, const char *bytes, size_t len, bool syncs,
+                       struct error *e);
 
 #endif

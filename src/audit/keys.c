@@ -28,7 +28,7 @@ read_secret(int dir, const char *name, unsigned char ret[AUDIT_KEY_LEN], struct 
         char text[HEX_LEN];
         size_t len, got = 0;
         struct stat st;
-        int result = files_read(dir, name, text, sizeof text, &len, e);
+        int result = audit_file_read(dir, name, text, sizeof text, &len, e);
 
         if (result == 0 && (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
                             (st.st_mode & 077) != 0 || st.st_uid != geteuid())) {
@@ -53,21 +53,21 @@ write_secret(int dir, const char *name, const unsigned char bytes[AUDIT_KEY_LEN]
 
         (void)sodium_bin2hex(text, sizeof text, bytes, AUDIT_KEY_LEN);
         text[HEX_LEN - 1] = '\n';
-        result = files_replace(dir, name, text, HEX_LEN, true, e);
+        result = audit_file_replace(dir, name, text, HEX_LEN, true, e);
         sodium_memzero(text, sizeof text);
         return result;
 }
 
 static void
-name_of(const char *id, char ret[FILES_NAME_MAX])
+name_of(const char *id, char ret[AUDIT_FILE_NAME_MAX])
 {
-        (void)snprintf(ret, FILES_NAME_MAX, "key-%.16s", id);
+        (void)snprintf(ret, AUDIT_FILE_NAME_MAX, "key-%.16s", id);
 }
 
 static int
 take_key(int dir, const char *name, struct audit_key *ret, struct error *e)
 {
-        char again[FILES_NAME_MAX];
+        char again[AUDIT_FILE_NAME_MAX];
 
         if (read_secret(dir, name, ret->bytes, e) < 0)
                 return -1;
@@ -79,7 +79,7 @@ take_key(int dir, const char *name, struct audit_key *ret, struct error *e)
 }
 
 int
-keys_read(int dir, struct audit_key **ret, size_t *ret_count, struct error *e)
+audit_keys_read(int dir, struct audit_key **ret, size_t *ret_count, struct error *e)
 {
         struct audit_key *keys = calloc(AUDIT_KEYS_MAX, sizeof *keys);
         int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = 0;
@@ -106,7 +106,7 @@ keys_read(int dir, struct audit_key **ret, size_t *ret_count, struct error *e)
         }
         (void)closedir(list);
         if (result < 0) {
-                keys_free(keys, count);
+                audit_keys_free(keys, count);
                 return -1;
         }
         *ret = keys;
@@ -115,7 +115,7 @@ keys_read(int dir, struct audit_key **ret, size_t *ret_count, struct error *e)
 }
 
 void
-keys_free(struct audit_key *keys, size_t count)
+audit_keys_free(struct audit_key *keys, size_t count)
 {
         if (keys)
                 sodium_memzero(keys, count * sizeof *keys);
@@ -123,7 +123,7 @@ keys_free(struct audit_key *keys, size_t count)
 }
 
 const struct audit_key *
-keys_find(const struct audit_key *keys, size_t count, const char *id)
+audit_keys_find(const struct audit_key *keys, size_t count, const char *id)
 {
         for (size_t i = 0; i < count; i++)
                 if (strcmp(keys[i].id, id) == 0)
@@ -132,9 +132,9 @@ keys_find(const struct audit_key *keys, size_t count, const char *id)
 }
 
 int
-keys_add(int dir, char ret_id[AUDIT_KEY_TEXT], struct error *e)
+audit_keys_add(int dir, char ret_id[AUDIT_KEY_TEXT], struct error *e)
 {
-        char name[FILES_NAME_MAX];
+        char name[AUDIT_FILE_NAME_MAX];
         struct audit_key key;
         int result;
 
@@ -149,7 +149,7 @@ keys_add(int dir, char ret_id[AUDIT_KEY_TEXT], struct error *e)
 }
 
 int
-keys_seed(int dir, bool makes, unsigned char ret[AUDIT_SEED_LEN], struct error *e)
+audit_keys_seed(int dir, bool makes, unsigned char ret[AUDIT_SEED_LEN], struct error *e)
 {
         struct error missing;
 

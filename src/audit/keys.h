@@ -14,20 +14,20 @@
 enum { AUDIT_KEYS_MAX = 256 };
 
 /*
- * Reads every key-ID of the directory. Gives an array, which keys_free() erases and frees. Errors:
- * ERROR_AUDIT_UNAVAILABLE (a key that others can read, or that does not have its name; more than
- * AUDIT_KEYS_MAX), ERROR_NO_MEMORY.
+ * Reads every key-ID of the directory. Gives an array, which audit_keys_free() erases and frees.
+ * Errors: ERROR_AUDIT_UNAVAILABLE (a key that others can read, or that does not have its name; more
+ * than AUDIT_KEYS_MAX), ERROR_NO_MEMORY.
  */
-int keys_read(int dir, struct audit_key **ret, size_t *ret_count, struct error *e);
-void keys_free(struct audit_key *keys, size_t count);
+int audit_keys_read(int dir, struct audit_key **ret, size_t *ret_count, struct error *e);
+void audit_keys_free(struct audit_key *keys, size_t count);
 
 /* The key with this id, or NULL. */
-const struct audit_key *keys_find(const struct audit_key *keys, size_t count, const char *id);
+const struct audit_key *audit_keys_find(const struct audit_key *keys, size_t count, const char *id);
 
 /* Writes a new key to the disk. `ret_id` (may be NULL) receives its id. */
-int keys_add(int dir, char ret_id[AUDIT_KEY_TEXT], struct error *e);
+int audit_keys_add(int dir, char ret_id[AUDIT_KEY_TEXT], struct error *e);
 
 /* The seed that signs checkpoints. If `makes`, a missing one is created. The caller erases it. */
-int keys_seed(int dir, bool makes, unsigned char ret[AUDIT_SEED_LEN], struct error *e);
+int audit_keys_seed(int dir, bool makes, unsigned char ret[AUDIT_SEED_LEN], struct error *e);
 
 #endif

@@ -31,7 +31,7 @@ audit_log_open(struct audit_log *log, const char *path, bool makes, struct error
 {
         *log = (struct audit_log){ .dir = -1 };
         (void)snprintf(log->path, sizeof log->path, "%s", path);
-        log->dir = files_open_directory(path, makes, e);
+        log->dir = audit_file_open_directory(path, makes, e);
         return log->dir < 0 ? -1 : 0;
 }
 
@@ -40,7 +40,7 @@ audit_log_close(struct audit_log *log)
 {
         if (!log)
                 return;
-        keys_free(log->keys, log->key_count);
+        audit_keys_free(log->keys, log->key_count);
         log->keys = NULL;
         log->key_count = 0;
         if (log->dir >= 0)
@@ -51,10 +51,10 @@ audit_log_close(struct audit_log *log)
 static int
 load_keys(struct audit_log *log, struct error *e)
 {
-        keys_free(log->keys, log->key_count);
+        audit_keys_free(log->keys, log->key_count);
         log->keys = NULL;
         log->key_count = 0;
-        return keys_read(log->dir, &log->keys, &log->key_count, e);
+        return audit_keys_read(log->dir, &log->keys, &log->key_count, e);
 }
 
 static int
@@ -92,7 +92,7 @@ head_after(struct audit_log *log, const char *line, size_t len, struct audit_hea
                 audit_head_init(ret, entry.chain, entry.key_id);
                 ret->next = entry.seq;
                 (void)snprintf(ret->hash, sizeof ret->hash, "%s", entry.previous);
-                key = keys_find(log->keys, log->key_count, entry.key_id);
+                key = audit_keys_find(log->keys, log->key_count, entry.key_id);
                 result = key ? audit_entry_follow(&entry, key, ret, e)
                              : key_is_missing(entry.key_id, e);
         }
@@ -125,17 +125,18 @@ check_against_checkpoint(struct audit_log *log, const struct tail *t, struct err
 static int
 find_tail(struct audit_log *log, struct tail *t, struct error *e)
 {
-        struct files_list list;
+        struct audit_file_list list;
         bool has_line = false;
 
         *t = (struct tail){ .fd = -1, .is_empty = true };
-        if (files_list(log->dir, &list, e) < 0)
+        if (audit_file_list(log->dir, &list, e) < 0)
                 return -1;
         for (size_t i = list.count; i-- > 0 && !has_line;) {
-                scoped_fd int fd = files_open_log(log->dir, list.first[i], O_RDWR | O_APPEND, e);
-                struct files_tail end;
+                scoped_fd int fd =
+                        audit_file_open_log(log->dir, list.first[i], O_RDWR | O_APPEND, e);
+                struct audit_file_tail end;
 
-                if (fd < 0 || files_read_tail(fd, &end, e) < 0)
+                if (fd < 0 || audit_file_read_tail(fd, &end, e) < 0)
                         goto failed;
                 has_line = end.line != NULL;
                 if (i + 1 == list.count) {
@@ -150,10 +151,10 @@ find_tail(struct audit_log *log, struct tail *t, struct error *e)
                 free(end.memory);
         }
         t->is_empty = !has_line;
-        files_list_fini(&list);
+        audit_file_list_fini(&list);
         return check_against_checkpoint(log, t, e);
 failed:
-        files_list_fini(&list);
+        audit_file_list_fini(&list);
         return -1;
 }
 
@@ -168,7 +169,7 @@ static int
 add_line(struct audit_log *log, const struct audit_event *event, struct tail *t,
          struct buffer *lines, struct error *e)
 {
-        const struct audit_key *key = keys_find(log->keys, log->key_count, t->head.key_id);
+        const struct audit_key *key = audit_keys_find(log->keys, log->key_count, t->head.key_id);
 
         if (!key)
                 return key_is_missing(t->head.key_id, e);
@@ -183,9 +184,9 @@ begin_chain(struct audit_log *log, struct tail *t, struct buffer *lines, struct 
         char chain[AUDIT_ID_TEXT], public_key[65], input[256];
         struct audit_event event = first_event;
 
-        if (log->key_count == 0 && (keys_add(log->dir, NULL, e) < 0 || load_keys(log, e) < 0))
+        if (log->key_count == 0 && (audit_keys_add(log->dir, NULL, e) < 0 || load_keys(log, e) < 0))
                 return -1;
-        if (keys_seed(log->dir, true, seed, e) < 0)
+        if (audit_keys_seed(log->dir, true, seed, e) < 0)
                 return -1;
         randombytes_buf(id, sizeof id);
         (void)sodium_bin2hex(chain, sizeof chain, id, sizeof id);
@@ -205,7 +206,7 @@ cut_torn(struct audit_log *log, struct tail *t, struct buffer *lines, struct err
         struct audit_event event = first_event;
         char hash[AUDIT_HASH_TEXT], output[256];
 
-        if (files_hash(t->fd, t->whole, t->torn, hash, e) < 0)
+        if (audit_file_hash(t->fd, t->whole, t->torn, hash, e) < 0)
                 return -1;
         if (ftruncate(t->fd, t->whole) < 0)
                 return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno,
@@ -228,13 +229,13 @@ write_lines(struct audit_log *log, struct tail *t, uint64_t first, const struct 
                 if (t->fd >= 0)
                         (void)close(t->fd);
                 t->whole = 0;
-                t->fd = files_open_log(log->dir, first, O_RDWR | O_APPEND | O_CREAT, e);
+                t->fd = audit_file_open_log(log->dir, first, O_RDWR | O_APPEND | O_CREAT, e);
                 if (t->fd < 0)
                         return -1;
                 if (fsync(log->dir) < 0)
                         return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "syncing %s", log->path);
         }
-        if (files_write(t->fd, lines->bytes, lines->len) == 0 && fdatasync(t->fd) == 0)
+        if (audit_file_write(t->fd, lines->bytes, lines->len) == 0 && fdatasync(t->fd) == 0)
                 return 0;
         (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "writing the audit log in %s", log->path);
         /* what cannot be removed now is found by the next append: L1, L2 */
@@ -249,14 +250,15 @@ sign_checkpoint(struct audit_log *log, const struct tail *t, struct error *e)
         struct buffer text = { 0 };
         int result;
 
-        if (keys_seed(log->dir, false, seed, e) < 0)
+        if (audit_keys_seed(log->dir, false, seed, e) < 0)
                 return -1;
         result = audit_checkpoint_make(&t->head, seed, &c, e);
         sodium_memzero(seed, sizeof seed);
         if (result == 0)
                 result = audit_checkpoint_write(&c, &text, e);
         if (result == 0)
-                result = files_replace(log->dir, "checkpoint.json", text.bytes, text.len, false, e);
+                result = audit_file_replace(log->dir, "checkpoint.json", text.bytes, text.len,
+                                            false, e);
         buffer_fini(&text);
         return result;
 }
@@ -294,10 +296,10 @@ audit_log_append(struct audit_log *log, const struct audit_event *events, size_t
         struct tail t = { .fd = -1 };
         int result;
 
-        if (files_lock(log->dir, LOCK_EX, e) < 0)
+        if (audit_file_lock(log->dir, LOCK_EX, e) < 0)
                 return -1;
         result = load_keys(log, e) < 0 ? -1 : append_locked(log, events, count, &t, e);
-        files_unlock(log->dir);
+        audit_file_unlock(log->dir);
         if (t.fd >= 0)
                 (void)close(t.fd);
         if (result == 0) {
@@ -319,7 +321,7 @@ audit_log_rotate_key(struct audit_log *log, const char *actor_id, struct error *
                                      .input = input };
         uint64_t seq;
 
-        if (keys_add(log->dir, id, e) < 0)
+        if (audit_keys_add(log->dir, id, e) < 0)
                 return -1;
         (void)snprintf(input, sizeof input, "{\"key\":\"%s\"}", id);
         return audit_log_append(log, &event, 1, &seq, chain, e);
@@ -336,7 +338,7 @@ struct walk {
         uint64_t from;    /* files that end before this entry are left out */
         size_t torn;      /* found at the end of the last file */
         const char *file; /* being read; lives until the next one */
-        char name[FILES_NAME_MAX];
+        char name[AUDIT_FILE_NAME_MAX];
 };
 
 static int
@@ -370,17 +372,17 @@ walk_file(FILE *file, off_t size, bool is_last, struct walk *w, struct error *e)
 static int
 walk_log(struct audit_log *log, struct walk *w, struct error *e)
 {
-        struct files_list list;
+        struct audit_file_list list;
         off_t last_size = 0;
         int result = 0;
 
-        if (files_lock(log->dir, LOCK_SH, e) < 0)
+        if (audit_file_lock(log->dir, LOCK_SH, e) < 0)
                 return -1;
         /* later appends come behind this size, so the lock is not needed while reading */
-        result = files_list(log->dir, &list, e);
+        result = audit_file_list(log->dir, &list, e);
         if (result == 0 && list.count > 0)
-                result = files_size(log->dir, list.first[list.count - 1], &last_size, e);
-        files_unlock(log->dir);
+                result = audit_file_size(log->dir, list.first[list.count - 1], &last_size, e);
+        audit_file_unlock(log->dir);
         if (result < 0)
                 return -1;
         for (size_t i = 0; i < list.count && result == 0; i++) {
@@ -391,8 +393,8 @@ walk_log(struct audit_log *log, struct walk *w, struct error *e)
 
                 if (!is_last && list.first[i + 1] <= w->from)
                         continue;
-                files_name(list.first[i], w->name);
-                fd = files_open_log(log->dir, list.first[i], O_RDONLY, e);
+                audit_file_name(list.first[i], w->name);
+                fd = audit_file_open_log(log->dir, list.first[i], O_RDONLY, e);
                 file = fd >= 0 ? fdopen(fd, "r") : NULL;
                 if (!file) {
                         result =
@@ -401,12 +403,12 @@ walk_log(struct audit_log *log, struct walk *w, struct error *e)
                         break;
                 }
                 if (!is_last)
-                        result = files_size(log->dir, list.first[i], &size, e);
+                        result = audit_file_size(log->dir, list.first[i], &size, e);
                 if (result == 0)
                         result = walk_file(file, size, is_last, w, e);
                 (void)fclose(file);
         }
-        files_list_fini(&list);
+        audit_file_list_fini(&list);
         return result < 0 ? -1 : 0;
 }
 
@@ -504,7 +506,7 @@ verify_line(void *ctx, const char *line, size_t len, struct error *e)
         if (result == 0 && is_first)
                 audit_head_init(&v->verdict->head, entry.chain, entry.key_id);
         if (result == 0) {
-                key = keys_find(v->log->keys, v->log->key_count, entry.key_id);
+                key = audit_keys_find(v->log->keys, v->log->key_count, entry.key_id);
                 v->verdict->unsigned_count += key ? 0 : 1;
                 result = !key && v->needs_keys
                                  ? key_is_missing(entry.key_id, e)
@@ -570,7 +572,7 @@ audit_log_checkpoint(struct audit_log *log, struct audit_checkpoint *ret, struct
         char text[AUDIT_CHECKPOINT_MAX];
         size_t len;
 
-        if (files_read(log->dir, "checkpoint.json", text, sizeof text, &len, e) < 0)
+        if (audit_file_read(log->dir, "checkpoint.json", text, sizeof text, &len, e) < 0)
                 return -1;
         /* not synced: a power failure can leave it empty */
         if (len == 0)
