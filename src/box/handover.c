@@ -77,11 +77,10 @@ handover_grown(struct channel *c)
                 is_full |= log_free_behind(&c->exec->out[i].log, c->from[i]) == 0;
                 taken += c->at[i] - c->from[i];
         }
-        if (is_full && taken > c->rest_len + TAKEN)
-                release(c);
-        else if (is_full && c->patience.due_ms == LOOP_NEVER &&
-                 loop_timer_set(c->exec->box->loop, &c->patience, loop_now_ms() + HOLD_MS,
-                                held_long) < 0)
+        if (is_full && (taken > c->rest_len + TAKEN ||
+                        (c->patience.due_ms == LOOP_NEVER &&
+                         loop_timer_set(c->exec->box->loop, &c->patience, loop_now_ms() + HOLD_MS,
+                                        held_long) < 0)))
                 release(c);
 }
 
