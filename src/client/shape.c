@@ -9,18 +9,19 @@
 
 /* OF is the struct of the rows that follow. */
 #define AT(member) offsetof(OF, member)
-#define ROW(field, kind, member, element, count, absent, item)                               \
-        {                                                                                    \
-                FIELD_##field, ANSWER_##kind, AT(member), sizeof(((OF *)0)->element), count, \
-                        absent, item                                                         \
+#define ONE(member) sizeof(((OF *)0)->member)
+#define EACH(member) sizeof(*((OF *)0)->member)
+#define ROW(field, kind, member, size, count, absent, item)                         \
+        {                                                                           \
+                FIELD_##field, ANSWER_##kind, AT(member), size, count, absent, item \
         }
-#define TEXT(field, member) ROW(field, TEXT, member, member, 0, 0, NULL)
-#define FLAG(field, member) ROW(field, FLAG, member, member, 0, 0, NULL)
-#define NUMBER(field, member, absent) ROW(field, NUMBER, member, member, 0, absent, NULL)
-#define TEXTS(field, member, count) ROW(field, TEXTS, member, member[0], AT(count), 0, NULL)
-#define NUMBERS(field, member, count) ROW(field, NUMBERS, member, member[0], AT(count), 0, NULL)
+#define TEXT(field, member) ROW(field, TEXT, member, ONE(member), 0, 0, NULL)
+#define FLAG(field, member) ROW(field, FLAG, member, ONE(member), 0, 0, NULL)
+#define NUMBER(field, member, absent) ROW(field, NUMBER, member, ONE(member), 0, absent, NULL)
+#define TEXTS(field, member, count) ROW(field, TEXTS, member, EACH(member), AT(count), 0, NULL)
+#define NUMBERS(field, member, count) ROW(field, NUMBERS, member, EACH(member), AT(count), 0, NULL)
 #define RECORDS(field, member, count, shape) \
-        ROW(field, RECORDS, member, member[0], AT(count), 0, &(shape))
+        ROW(field, RECORDS, member, EACH(member), AT(count), 0, &(shape))
 
 #define SHAPE(type, item, members, rest)                                                          \
         {                                                                                         \
