@@ -19,14 +19,15 @@ _Static_assert(EVENT_MEMBERS <= 32, "a row has one bit for each member");
 static const struct event_row rows[EVENT_KINDS] = {
 #define HAS(member) | 1u << EVENT_HAS_##member
 #define EVENT(KIND, name, WORD, READERS, LINE, MEANING, MEMBERS) \
-        [EVENT_##KIND] = { WORD, READERS, LINE, MEANING, 0 MEMBERS },
+        /* lint: MEMBERS begins with an operator */              \
+        [EVENT_##KIND] = { (WORD), (READERS), (LINE), (MEANING), 0 MEMBERS },
 #define PLAIN(KIND, name, WORD, READERS, MEANING) \
-        [EVENT_##KIND] = { WORD, READERS, "", MEANING, 0 },
+        [EVENT_##KIND] = { (WORD), (READERS), "", (MEANING), 0 },
 #define LEFT(WHAT, KIND, name, WORD, MEANING) \
-        [EVENT_##KIND] = { WORD, EVENT_WATCHED, LEFT_LINE, MEANING, 0 LEFT_MEMBERS },
+        [EVENT_##KIND] = { (WORD), EVENT_WATCHED, LEFT_LINE, (MEANING), 0 LEFT_MEMBERS },
 #define MARK(KIND, name, WORD, MESSAGE, MEANING) \
-        [EVENT_##KIND] = { WORD, EVENT_ASKED, "[{message}]", MEANING, 0 HAS(message) },
-#define NAMED(KIND, name, READERS, MEANING) [EVENT_##KIND] = { NULL, READERS, "", MEANING, 0 },
+        [EVENT_##KIND] = { (WORD), EVENT_ASKED, "[{message}]", (MEANING), 0 HAS(message) },
+#define NAMED(KIND, name, READERS, MEANING) [EVENT_##KIND] = { NULL, (READERS), "", (MEANING), 0 },
 #include "event/event.def"
 };
 
@@ -39,20 +40,22 @@ static const enum event_kind left_kinds[KEPT_WHAT_MAX] = {
 /* -- making one -------------------------------------------------------------------------------- */
 
 #define HAS(member) .member = of.member,
-#define EVENT(KIND, name, WORD, READERS, LINE, MEANING, MEMBERS)                      \
-        struct event event_##name(struct event_##name of)                             \
-        {                                                                             \
-                return (struct event){ .kind = EVENT_##KIND, .word = WORD, MEMBERS }; \
+#define EVENT(KIND, name, WORD, READERS, LINE, MEANING, MEMBERS)                        \
+        struct event event_##name(struct event_##name of)                               \
+        {                                                                               \
+                return (struct event){ .kind = EVENT_##KIND, .word = (WORD), MEMBERS }; \
         }
-#define PLAIN(KIND, name, WORD, READERS, MEANING)                            \
-        struct event event_##name(void)                                      \
-        {                                                                    \
-                return (struct event){ .kind = EVENT_##KIND, .word = WORD }; \
+#define PLAIN(KIND, name, WORD, READERS, MEANING)                              \
+        struct event event_##name(void)                                        \
+        {                                                                      \
+                return (struct event){ .kind = EVENT_##KIND, .word = (WORD) }; \
         }
-#define MARK(KIND, name, WORD, MESSAGE, MEANING)                                                 \
-        struct event event_##name(void)                                                          \
-        {                                                                                        \
-                return (struct event){ .kind = EVENT_##KIND, .word = WORD, .message = MESSAGE }; \
+#define MARK(KIND, name, WORD, MESSAGE, MEANING)               \
+        struct event event_##name(void)                        \
+        {                                                      \
+                return (struct event){ .kind = EVENT_##KIND,   \
+                                       .word = (WORD),         \
+                                       .message = (MESSAGE) }; \
         }
 #define NAMED(KIND, name, READERS, MEANING)                                  \
         struct event event_##name(const char *word)                          \
