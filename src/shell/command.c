@@ -511,11 +511,10 @@ reader_words(struct reader *r, const struct words *w)
                 doubt_word(r, SHELL_LIMIT, w->items[0]);
         else if (!w->items[0])
                 doubt_word(r, SHELL_EXPANSION, NULL);
-        else if (!r->in_shell)
-                read_program(r, w);
-        else if (!read_builtin(r, w) &&
-                 !read_carrier(r, shell_carriers, sizeof shell_carriers / sizeof *shell_carriers,
-                               w->items[0], w))
+        else if (!r->in_shell ||
+                 (!read_builtin(r, w) &&
+                  !read_carrier(r, shell_carriers, sizeof shell_carriers / sizeof *shell_carriers,
+                                w->items[0], w)))
                 read_program(r, w);
         r->depth--;
 }
