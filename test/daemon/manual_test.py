@@ -67,10 +67,13 @@ def examples_work():
     examples = re.findall(r"^Example: `carrel (.*)`$", run(CARREL, "docs", "commands").stdout, re.MULTILINE)
     tell(len(commands) == len(examples) > 5, "every command has an example", f"{commands} {examples}")
     asking = [c for c, words in zip(commands, examples) if "[--state DIR]" in run(CARREL, "help", c).stdout]
-    for name, words in zip(commands, examples):
-        if name not in asking:
-            done = run("sh", "-c", f'"$0" {words.replace("> sandbox.schema.json", ">/dev/null")}', CARREL)
-            tell(done.returncode == 0, f"carrel {words}", done.stdout[-800:])
+    with tempfile.TemporaryDirectory() as state:
+        env = {**os.environ, "CARREL_STATE": state}
+        run(CARREL, "run", "--audit", "-w", os.path.join(TOP, "examples/data-report/workspace"), "--", "true", env=env)    # for the example of `audit`
+        for name, words in zip(commands, examples):
+            if name not in asking:
+                done = run("sh", "-c", f'"$0" {words.replace("> sandbox.schema.json", ">/dev/null")}', CARREL, env=env)
+                tell(done.returncode == 0, f"carrel {words}", done.stdout[-800:])
     examples_work_with_a_daemon([words for c, words in zip(commands, examples) if c in asking and c != "serve"])
 
 
