@@ -64,15 +64,25 @@ audit_file_open_directory(const char *path, bool makes, struct error *e)
                 error_hint(e, "`carrel run --audit -- COMMAND` begins one.");
                 return -1;
         }
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "opening the audit log %s",
-                                path);
-        if (st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
-                (void)fail(e, ERROR_AUDIT_UNAVAILABLE,
-                           st.st_uid != geteuid() ? "the audit log %s belongs to another user"
-                                                  : "other users can reach the audit log %s",
+        if (fd < 0 || fstat(fd, &st) < 0) {
+                (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "opening the audit log %s", path);
+                if (makes)
+                        error_hint(e, "Nothing was started. Name a state directory that you can "
+                                      "write: CARREL_STATE=DIR");
+                else
+                        error_hint(e, "Name the log's directory: --log DIR");
+                return -1;
+        }
+        if (st.st_uid != geteuid()) {
+                (void)fail(e, ERROR_AUDIT_UNAVAILABLE, "the audit log %s belongs to another user",
                            path);
-                error_hint(e, "Choose another directory, or: chmod 700 %s", path);
+                error_hint(e, "Run it as that user: sudo -u '#%u' carrel ...", (unsigned)st.st_uid);
+                return -1;
+        }
+        if ((st.st_mode & 077) != 0) {
+                (void)fail(e, ERROR_AUDIT_UNAVAILABLE, "other users can reach the audit log %s",
+                           path);
+                error_hint(e, "Run: chmod 700 %s", path);
                 return -1;
         }
         return fd_take(&fd);

@@ -62,7 +62,11 @@ key_is_missing(const char *id, struct error *e)
 {
         (void)fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "key", "the key %s of the log is missing",
                       id);
-        error_hint(e, "Put the file key-%s back into the log's directory.", id);
+        error_hint(e,
+                   "Put the file key-%s back into the log's directory. `carrel audit verify "
+                   "--no-keys` "
+                   "checks hashes and chain without it.",
+                   id);
         return -1;
 }
 
@@ -530,9 +534,8 @@ check_end(const struct verifier *v, struct error *e)
 
                 if (c && c->seq >= head->next)
                         return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.truncated",
-                                       "the log has %llu entries, but a checkpoint names entry "
-                                       "%llu",
-                                       (unsigned long long)head->next, (unsigned long long)c->seq);
+                                       "the log ends before it, but a checkpoint names entry %llu",
+                                       (unsigned long long)c->seq);
         }
         if (head->next == 0)
                 return fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "empty",

@@ -103,6 +103,18 @@ print_verdict(const struct asked *a, const struct audit_verdict *v)
                              "checkpoint` elsewhere, and pass it with --checkpoint.\n");
 }
 
+/* Says where, and what to do now. */
+static void
+not_intact(const struct asked *a, const struct audit_verdict *v, struct error *e)
+{
+        (void)error_wrap(e, "entry %" PRIu64 "%s%s", v->at, v->file[0] != '\0' ? " in " : "",
+                         v->file);
+        error_hint(e,
+                   "Keep the files: move the directory %s to another place. The next `carrel run "
+                   "--audit` begins a new log.",
+                   a->log.path);
+}
+
 static int
 audit_verify(struct asked *a)
 {
@@ -115,8 +127,7 @@ audit_verify(struct asked *a)
                 return failed(a, &e);
         result = audit_log_verify(&a->log, a->checkpoint ? &kept : NULL, !a->has_no_keys, &v, &e);
         if (result < 0 && e.code == ERROR_AUDIT_BROKEN)
-                (void)error_wrap(&e, "entry %" PRIu64 "%s%s", v.at, v.file[0] != '\0' ? " in " : "",
-                                 v.file);
+                not_intact(a, &v, &e);
         if (a->is_json)
                 print_verdict_json(a, &v, &e);
         else if (result < 0)

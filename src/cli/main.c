@@ -243,6 +243,27 @@ printed(int status)
         return print_unwritten(0);
 }
 
+static bool
+is_help(const char *word)
+{
+        return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* Also after an action: `carrel audit verify --help`. */
+static bool
+wants_help(const struct command *c, int argc, char **argv)
+{
+        if (argc > 2 && is_help(argv[2]))
+                return true;
+        for (const struct operand *o = c->operands; argc > 3 && o && o->name; o++) {
+                size_t len = strcspn(o->name, " ");
+
+                if (o->is_action && strncmp(o->name, argv[2], len) == 0 && argv[2][len] == '\0')
+                        return is_help(argv[3]);
+        }
+        return false;
+}
+
 static int
 dispatch(int argc, char **argv)
 {
@@ -252,14 +273,14 @@ dispatch(int argc, char **argv)
                 overview(stderr);
                 return 125;
         }
-        if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        if (is_help(argv[1]))
                 return cmd_help(1, argv);
         if (strcmp(argv[1], "--version") == 0)
                 return cmd_version(1, argv);
         c = command_find(argv[1]);
         if (!c)
                 return unknown(argv[1]);
-        if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
+        if (wants_help(c, argc, argv)) {
                 usage_print(stdout, c);
                 return 0;
         }

@@ -17,7 +17,8 @@
 #include "text/json.h"
 #include "text/yaml.h"
 
-enum { POLICY_MEMORY = 64 << 20, POLICY_FILE_MAX = 256 << 10, STATUS_ASK = 1, STATUS_DENY = 126 };
+enum { POLICY_MEMORY = 64 << 20, POLICY_FILE_MAX = 256 << 10, STATUS_ASK = 1 };
+enum { STATUS_FAILED = 125, STATUS_DENY = 126 };
 
 struct asking {
         const char *text; /* a command for a shell, or NULL */
@@ -41,7 +42,10 @@ read_arguments(int argc, char **argv, struct asking *a, struct error *e)
             (a->text != NULL) != (a->words.rest_count > 0))
                 return 0;
         (void)fail(e, ERROR_INVALID_ARGUMENT,
-                   "policy needs test or explain, the FILE, and a command: -c TEXT, or words");
+                   a->text != NULL && a->words.rest_count > 0
+                           ? "policy takes a command as -c TEXT or as words, not both"
+                           : "policy needs test or explain, the FILE, and a command: -c TEXT, or "
+                             "words");
         error_hint(e, "For example: carrel policy test policy.yaml -- rm -rf build");
         return -1;
 }
@@ -83,6 +87,25 @@ judge(struct arena *arena, struct asking *a, struct error *e)
 
 /* -- printing ---------------------------------------------------------------------------------- */
 
+/* What the word of a finding means. */
+static const char *
+finding_meaning(const struct shell_action *action, const struct command_finding *f)
+{
+        static const char *const meanings[][2] = {
+                { "allowed", "allowed" },
+                { "carrier", "read for the programs that it runs" },
+                { "not_denied", "not denied, and there is no allow list" },
+                { "denied", "denied" },
+                { "not_allowed", "not in the allow list" },
+                { "disallowed", "a disallowed command" },
+        };
+
+        for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+                if (strcmp(meanings[i][0], f->reason) == 0)
+                        return meanings[i][1];
+        return shell_doubt_meaning(action->doubt);
+}
+
 static void
 write_action(struct json_writer *w, const struct shell_action *action,
              const struct command_finding *f)
@@ -94,8 +117,7 @@ write_action(struct json_writer *w, const struct shell_action *action,
         json_member_text(w, "reason", f->reason);
         if (f->entry)
                 json_member_text(w, "entry", f->entry);
-        if (action->doubt != SHELL_NO_DOUBT)
-                json_member_text(w, "meaning", shell_doubt_meaning(action->doubt));
+        json_member_text(w, "meaning", finding_meaning(action, f));
         json_close_map(w);
 }
 
@@ -121,11 +143,9 @@ print_action(const struct shell_action *action, const struct command_finding *f)
 {
         (void)printf("%-5s  ", command_verdict_word(f->verdict));
         print_escaped(stdout, action->program ? action->program : action->written, false);
-        if (action->doubt != SHELL_NO_DOUBT)
-                (void)printf(": %s (%s)", shell_doubt_meaning(action->doubt),
-                             shell_doubt_word(action->doubt));
-        else
-                (void)printf(": %s", f->reason);
+        (void)printf(": %s", finding_meaning(action, f));
+        if (strcmp(f->reason, shell_doubt_word(action->doubt)) == 0)
+                (void)printf(" (%s)", f->reason);
         if (f->entry) {
                 (void)fputs(", by the entry \"", stdout);
                 print_escaped(stdout, f->entry, false);
@@ -163,13 +183,14 @@ cmd_policy(int argc, char **argv)
                 return print_failure(NULL, &e, a.is_json);
         arena_init(&arena, POLICY_MEMORY);
         if (judge(&arena, &a, &e) < 0) {
-                status = print_failure(a.words.items[1], &e, a.is_json);
+                (void)print_failure(a.words.items[1], &e, a.is_json);
+                status = STATUS_FAILED; /* 126 is the verdict deny */
         } else {
                 status = statuses[a.verdict];
                 if (!a.is_json)
                         print_text(&a);
                 else if (print_json(&a) != 0)
-                        status = 125;
+                        status = STATUS_FAILED;
         }
         arena_fini(&arena);
         return status;

@@ -55,9 +55,12 @@ recorder_directory(struct arena *arena, const char *named, const char **ret, str
         char path[PATH_MAX];
         const char *state;
 
-        if (named && !realpath(named, path))
-                return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "opening the audit log %s",
-                                named);
+        if (named && !realpath(named, path)) {
+                (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "opening the audit log %s",
+                               named);
+                error_hint(e, "Check the path of --log. Without it, your own log is read.");
+                return -1;
+        }
         if (!named && state_choose(arena, NULL, &state, e) < 0)
                 return -1;
         if (!named && (size_t)snprintf(path, sizeof path, "%s/audit/uid:%u", state,

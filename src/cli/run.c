@@ -180,7 +180,11 @@ record(const struct run_way *w, const struct prepare_options *o, const struct ru
 
         if (!o->audits || (r ? run_audit_ended(w, r, &e) : run_audit_failed(w, o, why, &e)) == 0)
                 return status;
-        (void)error_wrap(&e, "the end of the command is not recorded");
+        (void)error_wrap(&e, r ? "the end of the command is not recorded"
+                               : "the refusal is not recorded");
+        if (r)
+                error_hint(&e, "The command has run. `carrel audit verify` shows whether the log "
+                               "is intact.");
         return print_failure(NULL, &e, false) != 0 && status == 0 ? 125 : status;
 }
 

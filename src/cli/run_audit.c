@@ -29,14 +29,15 @@ static struct {
         char ref[RECORDER_REF_MAX], actor[32];
         crypto_hash_sha256_state output[2];
         uint64_t bytes[2];
-        bool has_started;
+        bool has_begun, has_started;
 } now;
 
 int
 run_audit_begin(struct error *e)
 {
         (void)snprintf(now.actor, sizeof now.actor, "uid:%u", (unsigned)getuid());
-        return recorder_start(e);
+        now.has_begun = recorder_start(e) == 0;
+        return now.has_begun ? 0 : -1;
 }
 
 const char *
@@ -189,7 +190,8 @@ run_audit_failed(const struct run_way *way, const struct prepare_options *o,
 {
         struct json_writer input, output;
 
-        if (why->code == ERROR_AUDIT_UNAVAILABLE || why->code == ERROR_AUDIT_BROKEN)
+        if (!now.has_begun || why->code == ERROR_AUDIT_UNAVAILABLE ||
+            why->code == ERROR_AUDIT_BROKEN)
                 return 0;
         if (now.has_started) {
                 write_refusal(&output, why);

@@ -33,7 +33,8 @@ int run_audit_ended(const struct run_way *w, const struct run_result *r, struct 
 
 /*
  * Records that the command never ran, because of `why`: as its end if its start was recorded, else
- * as a refusal. Nothing if `why` is an error of the log itself. Errors: as recorder_append().
+ * as a refusal. Nothing if `why` is an error of the log itself, or came before
+ * run_audit_begin() had opened it. Errors: as recorder_append().
  */
 int run_audit_failed(const struct run_way *w, const struct prepare_options *o,
                      const struct error *why, struct error *e);

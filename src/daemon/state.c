@@ -60,10 +60,14 @@ state_choose(struct arena *arena, const char *named, const char **ret, struct er
         char *copy;
         size_t len;
 
-        if (!path)
-                return fail(e, ERROR_STATE_UNUSABLE,
-                            "nothing says where to keep state: neither --state, CARREL_STATE, "
-                            "XDG_STATE_HOME nor HOME");
+        if (!path) {
+                (void)fail(e, ERROR_STATE_UNUSABLE,
+                           "no state directory: none of --state, CARREL_STATE, XDG_STATE_HOME and "
+                           "HOME is set");
+                error_hint(e, "Name one, for example: export CARREL_STATE=/var/tmp/carrel-%u",
+                           (unsigned)geteuid());
+                return -1;
+        }
         if (path[0] != '/' && !getcwd(here, sizeof here))
                 return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "asking for the current directory");
         copy = path[0] == '/' ? arena_text(arena, path) : arena_format(arena, "%s/%s", here, path);

@@ -289,10 +289,9 @@ check_state(const struct prepare_host *host, const struct plan_source *source, s
         (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "holds_state",
                       "the mount source %.200s would show Carrel's own files in %.200s",
                       source->host_path, host->state);
-        error_hint(
-                e,
-                "Mount another directory, or keep Carrel's files elsewhere: carrel serve --state "
-                "DIR, or CARREL_STATE.");
+        error_hint(e, "Mount a directory below it (a workspace: -w DIR). Or move Carrel's files to "
+                      "another "
+                      "directory, and name it: CARREL_STATE=DIR, or carrel serve --state DIR.");
         return -1;
 }
 

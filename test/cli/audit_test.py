@@ -148,6 +148,16 @@ def starts_nothing_without_a_record(b):
     os.unlink(mark)
 
 
+def needs_a_state_directory(b):
+    """Root has one without any variable."""
+    if os.getuid() == 0:
+        return
+    mark = os.path.join(b.work, "mark")
+    a = subprocess.run(b.words("run", "--audit", "--", "touch", "mark"), env={"PATH": os.environ["PATH"]}, cwd=b.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
+                       check=False)
+    tell("without HOME: one error, which names the variable to set", a.returncode == 125 and a.stderr.count("error:") == 1 and "export CARREL_STATE=" in a.stderr and not os.path.exists(mark), a)
+
+
 def has_one_entry_for_each(b):
     """J06, J09: many at once, with every kind of end: one start and one end each."""
     before = len(b.entries())
@@ -177,6 +187,8 @@ def finds_changes(b):
         status, said = b.verify(*words)
         a = b.carrel("run", "--audit", "--", "true") if reason == "chain.truncated" and not words else None
         tell(what + ": " + reason, status == 126 and not said["intact"] and said["error"]["reason"] == reason, said)
+        shown = b.carrel("audit", "verify", *words)
+        tell("  and verify says what to do with the files", "move the directory %s to another place" % b.log in shown.stderr, shown)
         if a:
             tell("and such a log is not continued", a.returncode == 126 and "audit_broken" in a.stderr, a)
         with open(log, "wb") as f:
@@ -244,15 +256,23 @@ def is_exported(b):
 def is_out_of_reach(b):
     a = subprocess.run(b.words("run", "--audit", "-w", b.top, "-f", os.path.join(b.work, "SANDBOX.md"), "--", "sh", "-c", "ls state/audit; cat state/audit/*/key-*"),
                        env=b.env, cwd=b.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    tell("a workspace that contains the state directory is refused", a.returncode == 126 and "mount_denied, holds_state" in a.stderr and not a.stdout, a)
+    tell("a workspace that contains the state directory is refused, with what to do", a.returncode == 126 and "mount_denied, holds_state" in a.stderr and "-w DIR" in a.stderr
+         and "CARREL_STATE=DIR" in a.stderr and not a.stdout, a)
+
+
+def shows_its_help(b):
+    a = b.carrel("audit", "verify", "--help")
+    tell("--help works after an action too", a.returncode == 0 and a.stdout == b.carrel("audit", "--help").stdout, a)
+    a = b.carrel("gate", "--policy", "/dev/null", "--", "verify", "--help")
+    tell("but not in the place of a command's own", "Usage: carrel gate" not in a.stdout, a)
 
 
 def main():
     top = os.path.realpath(tempfile.mkdtemp(prefix="carrel-audit-"))
     try:
         b = Bench(top, "bench")
-        for part in (records_a_command, records_refusals, is_written_first, has_one_entry_for_each, starts_nothing_without_a_record, finds_changes, changes_its_key, is_exported,
-                     is_out_of_reach):
+        for part in (records_a_command, records_refusals, is_written_first, has_one_entry_for_each, starts_nothing_without_a_record, needs_a_state_directory, finds_changes, changes_its_key, is_exported,
+                     is_out_of_reach, shows_its_help):
             part(b)
     finally:
         shutil.rmtree(top, ignore_errors=True)

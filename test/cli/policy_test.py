@@ -54,7 +54,8 @@ def verdicts(folder):
     rows = ((rules, ["--", "ls", "-l"], 0, "allow\n"), (rules, ["-c", "ls | wc -l"], 0, "allow\n"), (rules, ["-c", "ls; /bin/rm f"], 126, 'deny   rm: denied, by the entry "rm"\n'),
             (rules, ["--", os.path.join(folder, "link")], 126, 'deny   rm: denied, by the entry "rm"\n'), (rules, ["--", os.path.join(folder, "copy")], 126, None), (rules, ["--", "/proc/self/root/bin/rm"], 126, None),
             (rules, ["-c", "$x"], 126, "deny   $x: the program is only known when the shell expands this (expansion)\n"), (ask, ["-c", "$x"], 1, None), (ask, ["-c", "$x; rm f"], 126, None),
-            (rules, ["--", "$x"], 126, None), (rules, ["--", "sh", "-c", "ls"], 0, "allow\n"), (rules, ["--", "echo", "rm"], 126, "deny   echo: not_allowed\n"))
+            (rules, ["--", "$x"], 126, None), (rules, ["--", "sh", "-c", "ls"], 0, "allow\n"), (rules, ["--", "echo", "rm"], 126, "deny   echo: not in the allow list\n"),
+            (rules, ["--", "sudo", "ls"], 126, 'deny   sudo: denied, by the entry "sudo"\n'))
     wrong = []
     for file, words, status, out in rows:
         got = policy("test", file, *words)
@@ -67,12 +68,15 @@ def verdicts(folder):
     wrong = []
     for text, hint in (("validators: {shell: x}\n", "validators"), ("allow: ls\n", "allow"), ("commands_disallowed: ['$x']\n", "commands_disallowed"), ("nothing: 1\n", "nothing")):
         got = policy("test", write(folder, "bad.yaml", text), "--", "ls")
-        if got[0] in (0, 1) or "schema_invalid" not in got[2] or hint not in got[2] or "docs/POLICY.md" not in got[2]:
+        if got[0] != 125 or "schema_invalid" not in got[2] or hint not in got[2] or "docs/POLICY.md" not in got[2]:
             wrong.append((text, got))
     for words in ((), ("test",), ("test", rules), ("test", rules, "-c", "ls", "--", "ls"), ("watch", rules, "--", "ls")):
         done = subprocess.run([CARREL, "policy", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS, check=False)
         if done.returncode != 125 or b"carrel policy test policy.yaml" not in done.stderr:
             wrong.append((words, done))
+    both = policy("test", rules, "-c", "ls", "--", "ls")
+    if "not both" not in both[2]:
+        wrong.append(both)
     report("a file or a command line that is none is refused, with what to write", wrong)
 
 
