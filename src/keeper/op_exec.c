@@ -103,8 +103,9 @@ write_exec(struct keeper *k, const struct exec_request *r, const struct environm
                 wire_command_write(&command, &r->box, k->plan);
         else
                 (void)fail_at(e, ERROR_INVALID_ARGUMENT, "argv", "too_long",
-                              "the command and its environment are longer than %d bytes",
-                              (int)WIRE_BODY_MAX);
+                              "the command and its environment are longer than %d bytes, or "
+                              "more than %d words",
+                              (int)WIRE_BODY_MAX, WIRE_COMMAND_STRINGS_MAX);
         return len;
 }
 

@@ -20,7 +20,11 @@ wire_command_len(const struct wire_command *c)
                 len += strlen(c->argv[i]) + 1;
         for (size_t i = 0; i < c->head.envc; i++)
                 len += strlen(c->env[i]) + 1;
-        return c->head.argc > 0 && len <= WIRE_BODY_MAX ? len : 0;
+        /* what wire_command_read() would refuse: a caller cannot be answered there */
+        if (c->head.argc == 0 || c->head.argc > WIRE_COMMAND_STRINGS_MAX ||
+            c->head.envc > WIRE_COMMAND_STRINGS_MAX)
+                return 0;
+        return len <= WIRE_BODY_MAX ? len : 0;
 }
 
 static char *

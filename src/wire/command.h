@@ -20,7 +20,8 @@ struct wire_command {          /* everything is borrowed */
         const char *cwd; /* absolute and inside */
 };
 
-/* Bytes of WIRE_BOX_EXEC for this command; 0: it has no arguments, or exceeds WIRE_BODY_MAX. */
+/* Bytes of WIRE_BOX_EXEC for this command; 0: it has no arguments, or exceeds
+ * WIRE_COMMAND_STRINGS_MAX or WIRE_BODY_MAX. */
 size_t wire_command_len(const struct wire_command *c);
 
 /* Writes as many bytes; ask->exec is also that of the command. */

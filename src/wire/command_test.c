@@ -65,12 +65,33 @@ a_message_has_its_bounds(void **state)
         assert_int_equal(wire_command_len(&c), 0);
 }
 
+/* A command that the reader would refuse is not packed. */
+static void
+refuses_more_words_than_can_be_read(void **state)
+{
+        const char **words = calloc(WIRE_COMMAND_STRINGS_MAX + 1, sizeof *words);
+        struct wire_command c = { { .argc = WIRE_COMMAND_STRINGS_MAX }, words, words, "/" };
+
+        (void)state;
+        assert_non_null(words);
+        for (size_t i = 0; i <= WIRE_COMMAND_STRINGS_MAX; i++)
+                words[i] = "";
+        assert_true(wire_command_len(&c) > 0);
+        c.head.argc++;
+        assert_int_equal(wire_command_len(&c), 0);
+        c.head.argc = 1;
+        c.head.envc = WIRE_COMMAND_STRINGS_MAX + 1;
+        assert_int_equal(wire_command_len(&c), 0);
+        free(words);
+}
+
 int
 main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_is_written_is_read),
                 cmocka_unit_test(a_message_has_its_bounds),
+                cmocka_unit_test(refuses_more_words_than_can_be_read),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

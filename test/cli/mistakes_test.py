@@ -109,6 +109,7 @@ def machine():
         done = subprocess.run(["sh", "-c", '"$0" run -- yes | head -1', CARREL], cwd=ws.path, stdin=subprocess.DEVNULL, capture_output=True, timeout=ALWAYS, check=False)
         check("a reader that goes ends the command, without a word", (done.stdout, done.stderr) == (b"y\n", b""), done)
         judge("an argument list that is too long", carrel(ws, "run", "--", "true", *["x" * 1000] * 1000), 125, ["longer than 204800 bytes"])
+        judge("too many arguments", carrel(ws, "run", "--", "true", *[""] * 50000), 125, ["more than 40000 arguments"])
         done = carrel(ws, "run", "--", "echo", b"\xff\xfe")
         check("an argument that is not UTF-8 arrives as it is", done.stdout == b"\xff\xfe\n", done)
         judge("a command that is not UTF-8", carrel(ws, "run", "--", b"\xff\xfe"), 127, ["\\xff\\xfe"])
