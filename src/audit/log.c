@@ -24,6 +24,10 @@
 #include "clock/clock.h"
 #include "text/json.h"
 
+/* Fewer than can be read: a log with too many keys would take no further entry. The rest is for
+ * rotations at the same time. */
+enum { KEYS_ROTATED_MAX = AUDIT_KEYS_MAX - 16 };
+
 /* -- the directory ----------------------------------------------------------------------------- */
 
 int
@@ -203,23 +207,51 @@ begin_chain(struct audit_log *log, struct tail *t, struct buffer *lines, struct 
         return add_line(log, &event, t, lines, e);
 }
 
-/* L2 */
+/* L2: the entry about what write_lines() cuts off. */
 static int
-cut_torn(struct audit_log *log, struct tail *t, struct buffer *lines, struct error *e)
+add_recovered(struct audit_log *log, struct tail *t, struct buffer *lines, struct error *e)
 {
         struct audit_event event = first_event;
         char hash[AUDIT_HASH_TEXT], output[256];
 
         if (audit_file_hash(t->fd, t->whole, t->torn, hash, e) < 0)
                 return -1;
-        if (ftruncate(t->fd, t->whole) < 0)
-                return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno,
-                                "cutting a part of a line at the end of the audit log");
         (void)snprintf(output, sizeof output, "{\"bytes\":%zu,\"sha256\":\"%s\"}", t->torn, hash);
         event.action = "log.recovered";
         event.subject_ref = t->head.chain;
         event.output = output;
         return add_line(log, &event, t, lines, e);
+}
+
+/* On the disk: another file may follow this one. */
+static int
+cut_torn(const struct tail *t, struct error *e)
+{
+        if (ftruncate(t->fd, t->whole) < 0 || fdatasync(t->fd) < 0)
+                return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno,
+                                "cutting a part of a line at the end of the audit log");
+        return 0;
+}
+
+static int
+begin_file(struct audit_log *log, struct tail *t, uint64_t first, struct error *e)
+{
+        if (t->fd >= 0)
+                (void)close(t->fd);
+        t->whole = 0;
+        t->fd = audit_file_open_log(log->dir, first, O_RDWR | O_APPEND | O_CREAT, e);
+        if (t->fd < 0)
+                return -1;
+        if (fsync(log->dir) < 0)
+                return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "syncing %s", log->path);
+        return 0;
+}
+
+/* What cannot be removed now is found by the next append: L1, L2. */
+static int
+take_back(const struct tail *t, struct error *e)
+{
+        return ftruncate(t->fd, t->whole) < 0 ? error_wrap(e, "removing a part of an entry") : -1;
 }
 
 /* L3 */
@@ -229,21 +261,14 @@ write_lines(struct audit_log *log, struct tail *t, uint64_t first, const struct 
 {
         bool is_new = t->fd < 0 || t->whole + (off_t)lines->len > AUDIT_FILE_MAX;
 
-        if (is_new) {
-                if (t->fd >= 0)
-                        (void)close(t->fd);
-                t->whole = 0;
-                t->fd = audit_file_open_log(log->dir, first, O_RDWR | O_APPEND | O_CREAT, e);
-                if (t->fd < 0)
-                        return -1;
-                if (fsync(log->dir) < 0)
-                        return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "syncing %s", log->path);
-        }
+        if (t->torn > 0 && cut_torn(t, e) < 0)
+                return -1;
+        if (is_new && begin_file(log, t, first, e) < 0)
+                return -1;
         if (audit_file_write(t->fd, lines->bytes, lines->len) == 0 && fdatasync(t->fd) == 0)
                 return 0;
         (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "writing the audit log in %s", log->path);
-        /* what cannot be removed now is found by the next append: L1, L2 */
-        return ftruncate(t->fd, t->whole) < 0 ? error_wrap(e, "removing a part of an entry") : -1;
+        return take_back(t, e);
 }
 
 static int
@@ -280,14 +305,15 @@ append_locked(struct audit_log *log, const struct audit_event *events, size_t co
         first = t->head.next;
         if (t->is_empty && begin_chain(log, t, &lines, e) < 0)
                 goto end;
-        if (t->torn > 0 && cut_torn(log, t, &lines, e) < 0)
+        if (t->torn > 0 && add_recovered(log, t, &lines, e) < 0)
                 goto end;
         for (size_t i = 0; i < count; i++)
                 if (add_line(log, &events[i], t, &lines, e) < 0)
                         goto end;
         result = write_lines(log, t, first, &lines, e);
-        if (result == 0)
-                result = sign_checkpoint(log, t, e);
+        /* an entry that the caller takes for missing must not be there */
+        if (result == 0 && sign_checkpoint(log, t, e) < 0)
+                result = take_back(t, e);
 end:
         buffer_fini(&lines);
         return result;
@@ -325,6 +351,11 @@ audit_log_rotate_key(struct audit_log *log, const char *actor_id, struct error *
                                      .input = input };
         uint64_t seq;
 
+        if (load_keys(log, e) < 0)
+                return -1;
+        if (log->key_count >= KEYS_ROTATED_MAX)
+                return fail(e, ERROR_AUDIT_UNAVAILABLE, "the audit log has %d keys: begin another",
+                            KEYS_ROTATED_MAX);
         if (audit_keys_add(log->dir, id, e) < 0)
                 return -1;
         (void)snprintf(input, sizeof input, "{\"key\":\"%s\"}", id);

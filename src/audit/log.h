@@ -13,7 +13,7 @@
  *   L1  An entry follows an intact one: the end of the chain is checked before anything is added.
  *   L2  A line that was only partly written when the machine stopped is cut off, and the entry
  *       log.recovered says how long it was and what its SHA-256 is.
- *   L3  After a failed write or sync nothing of it stays in the file.
+ *   L3  After a failed write, sync or checkpoint nothing of it stays in the file.
  *   L4  A log that ends before its last checkpoint is not continued.
  */
 #ifndef CARREL_AUDIT_LOG_H
@@ -53,7 +53,10 @@ int audit_log_open(struct audit_log *log, const char *path, bool makes, struct e
 int audit_log_append(struct audit_log *log, const struct audit_event *events, size_t count,
                      uint64_t *ret_seq, char ret_chain[AUDIT_ID_TEXT], struct error *e);
 
-/* Signs with a new key from now on. The entry key.rotated names it, signed with the old one. */
+/*
+ * Signs with a new key from now on. The entry key.rotated names it, signed with the old one.
+ * Errors: those of audit_log_append(); ERROR_AUDIT_UNAVAILABLE if the log has 240 keys.
+ */
 int audit_log_rotate_key(struct audit_log *log, const char *actor_id, struct error *e);
 
 /*

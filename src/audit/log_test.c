@@ -2,6 +2,7 @@
  * audit/log_test.c - what audit/log.h promises: durable before it returns, one chain for many
  * writers, and every change of the files is found and named (L1 to L4; J01, J02, J08 to J10).
  */
+#include "audit/keys.h"
 #include "audit/log.h"
 #include "base/unit.h"
 
@@ -298,6 +299,47 @@ leaves_nothing_of_a_failed_append(void **state)
         assert_string_equal(verify(NULL), "");
 }
 
+/* L3: no room for the checkpoint, after the entry was written. */
+static void
+takes_an_entry_back_without_its_checkpoint(void **state)
+{
+        size_t len, now;
+
+        (void)state;
+        assert_int_equal(append(1), 0);
+        (void)read_file(&len);
+        assert_int_equal(mkdirat(log_here.dir, ".checkpoint.json.new", 0700), 0);
+        assert_int_equal(append(1), -1);
+        assert_int_equal(error.code, ERROR_AUDIT_UNAVAILABLE);
+        (void)read_file(&now);
+        assert_int_equal(now, len);
+        assert_string_equal(verify(NULL), "");
+        assert_int_equal(unlinkat(log_here.dir, ".checkpoint.json.new", AT_REMOVEDIR), 0);
+        assert_int_equal(append(1), 0);
+        assert_string_equal(verify(NULL), "");
+}
+
+/* L2: what is cut off is in an entry, or it is still there. */
+static void
+keeps_a_part_of_a_line_that_it_cannot_record(void **state)
+{
+        struct audit_event wrong = event;
+        char chain[AUDIT_ID_TEXT];
+        size_t len, now;
+        uint64_t seq;
+        char *text;
+
+        (void)state;
+        assert_int_equal(append(2), 0);
+        text = read_file(&len);
+        write_file(text, len - 9);
+        (void)unlinkat(log_here.dir, "checkpoint.json", 0);
+        wrong.input = "{";
+        assert_int_equal(audit_log_append(&log_here, &wrong, 1, &seq, chain, &error), -1);
+        (void)read_file(&now);
+        assert_int_equal(now, len - 9);
+}
+
 /* J09 */
 static void
 has_one_chain_for_many_writers(void **state)
@@ -343,6 +385,36 @@ changes_its_key(void **state)
         assert_int_equal(verdict.unsigned_count, 1);
         assert_int_equal(append(1), -1);
         assert_string_equal(error.reason, "key");
+}
+
+static void
+add_key(unsigned number)
+{
+        struct audit_key key = { .bytes = { (unsigned char)number, (unsigned char)(number >> 8) } };
+        char name[32];
+        int fd;
+
+        audit_key_name(&key);
+        (void)snprintf(name, sizeof name, "key-%s", key.id);
+        fd = openat(log_here.dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        for (size_t i = 0; i < sizeof key.bytes; i++)
+                assert_int_equal(dprintf(fd, "%02x", key.bytes[i]), 2);
+        assert_int_equal(write(fd, "\n", 1), 1);
+        (void)close(fd);
+}
+
+/* Another key would be one more than can be read: no entry could follow. */
+static void
+refuses_one_key_too_many(void **state)
+{
+        (void)state;
+        assert_int_equal(append(1), 0);
+        for (unsigned i = 1; i < AUDIT_KEYS_MAX; i++)
+                add_key(i);
+        assert_int_equal(audit_log_rotate_key(&log_here, "uid:0", &error), -1);
+        assert_int_equal(error.code, ERROR_AUDIT_UNAVAILABLE);
+        assert_int_equal(append(1), 0);
+        assert_string_equal(verify(NULL), "");
 }
 
 /* J05 */
@@ -401,8 +473,11 @@ main(void)
                 TEST(continues_behind_a_part_of_a_line),
                 TEST(does_not_continue_a_changed_entry),
                 TEST(leaves_nothing_of_a_failed_append),
+                TEST(takes_an_entry_back_without_its_checkpoint),
+                TEST(keeps_a_part_of_a_line_that_it_cannot_record),
                 TEST(has_one_chain_for_many_writers),
                 TEST(changes_its_key),
+                TEST(refuses_one_key_too_many),
                 TEST(refuses_a_key_and_a_directory_that_others_can_read),
                 TEST(reads_from_an_entry_on),
         };

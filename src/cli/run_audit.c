@@ -81,8 +81,9 @@ write_words(struct json_writer *w, const char *const *words, size_t count)
 
         json_key(w, "argv");
         json_open_list(w);
-        for (; shown < count && text + strlen(words[shown]) <= WORDS_TEXT_MAX; shown++) {
-                text += strlen(words[shown]);
+        /* with its NUL: also the number of empty words has a bound */
+        for (; shown < count && text + strlen(words[shown]) < WORDS_TEXT_MAX; shown++) {
+                text += strlen(words[shown]) + 1;
                 json_text(w, words[shown]);
         }
         json_close_list(w);

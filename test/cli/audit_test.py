@@ -2,9 +2,11 @@
 """audit_test - `carrel run --audit` and `carrel audit`: what is recorded, when it is on the disk,
 what happens if it cannot be, and that a change of the log is found (P30; J01, J02, J05 to J11).
 """
+import fcntl
 import hashlib
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -102,6 +104,10 @@ def records_refusals(b):
     last = b.entries()[-1]
     tell("what is left behind in the workspace is in the record", len(last["output"]["found"]["left_behind"]) == 1, last)
     tell("`run --json` names the entry", json.loads(a.stdout)["audit_ref"] == "audit://%s/%d" % (last["metadata"]["carrel"]["chain"], last["seq"]), a.stdout)
+    a = b.run("true", *[""] * 39990)
+    said = b.entries()[-2]["input"]
+    tell("39,991 words are a record with their count and hash", a.returncode == 0 and said["argc"] == 39991 and len(said["argv"]) < 17000
+         and said["argv_sha256"] == sha("true\0" + "\0" * 39990), a.stderr)
     hostile = "a\nb\u2028{\"seq\":1}\x1b[2J"
     b.run("true", hostile)
     tell("a word with line ends, JSON and control bytes stays one entry (E06)", b.entries()[-2]["input"]["argv"][1] == hostile)
@@ -126,6 +132,29 @@ def is_written_first(b):
         deadline.wait(0.05)
     tell("a `carrel` that is killed leaves an end with the outcome lost (J07)", b.entries()[-1]["output"] == {"outcome": "lost"}, b.entries()[-1])
     os.unlink(os.path.join(b.work, "go"))
+
+
+def is_ended_if_killed_while_it_begins(b):
+    """`carrel` is killed while the recorder waits for the log, before its answer: the start is
+    written later, and so must be the end."""
+    log = os.open(b.log, os.O_RDONLY)
+    fcntl.flock(log, fcntl.LOCK_EX)
+    with subprocess.Popen(b.words("run", "--audit", "--", "true"), env=b.env, cwd=b.work, stdin=subprocess.DEVNULL) as child:
+        recorder = None
+        for _ in range(PATIENCE * 50):
+            waiting = {int(w.split()[5]) for w in open("/proc/locks", encoding="ascii") if "-> FLOCK" in w}
+            children = open("/proc/%d/task/%d/children" % (child.pid, child.pid), encoding="ascii").read().split()
+            recorder = next((int(c) for c in children if int(c) in waiting), None)
+            if recorder:
+                break
+            threading.Event().wait(0.02)
+        end = os.pidfd_open(recorder)
+        child.kill()
+    os.close(log)
+    select.select([end], [], [], PATIENCE)
+    os.close(end)
+    tell("a `carrel` that is killed before its start is written leaves both entries (J07)",
+         b.actions()[-2:] == ["exec.started", "exec.ended"] and b.entries()[-1]["output"] == {"outcome": "lost"}, b.actions()[-3:])
 
 
 def starts_nothing_without_a_record(b):
@@ -271,8 +300,8 @@ def main():
     top = os.path.realpath(tempfile.mkdtemp(prefix="carrel-audit-"))
     try:
         b = Bench(top, "bench")
-        for part in (records_a_command, records_refusals, is_written_first, has_one_entry_for_each, starts_nothing_without_a_record, needs_a_state_directory, finds_changes, changes_its_key, is_exported,
-                     is_out_of_reach, shows_its_help):
+        for part in (records_a_command, records_refusals, is_written_first, is_ended_if_killed_while_it_begins, has_one_entry_for_each, starts_nothing_without_a_record,
+                     needs_a_state_directory, finds_changes, changes_its_key, is_exported, is_out_of_reach, shows_its_help):
             part(b)
     finally:
         shutil.rmtree(top, ignore_errors=True)
