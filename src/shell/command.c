@@ -58,6 +58,7 @@ enum builtin {
         BUILTIN_CONTROL, /* changes nothing outside of the text */
         BUILTIN_MOVES,   /* cd */
         BUILTIN_SET,     /* set: options of the shell */
+        BUILTIN_WAITS,   /* wait: -p assigns, and evaluates the name */
         BUILTIN_PROGRAM, /* judged like the program of that name */
         BUILTIN_EVALUATES /* the same; an option evaluates a word */,
         BUILTIN_DOUBT
@@ -70,7 +71,7 @@ static const struct {
         { ":", BUILTIN_CONTROL },        { "break", BUILTIN_CONTROL },
         { "continue", BUILTIN_CONTROL }, { "exit", BUILTIN_CONTROL },
         { "return", BUILTIN_CONTROL },   { "shift", BUILTIN_CONTROL },
-        { "times", BUILTIN_CONTROL },    { "wait", BUILTIN_CONTROL },
+        { "times", BUILTIN_CONTROL },    { "wait", BUILTIN_WAITS },
         { "cd", BUILTIN_MOVES },         { "set", BUILTIN_SET },
         { "[", BUILTIN_EVALUATES },      { "test", BUILTIN_EVALUATES },
         { "printf", BUILTIN_EVALUATES }, { "echo", BUILTIN_PROGRAM },
@@ -128,6 +129,16 @@ evaluates_nothing(const struct words *w)
         for (size_t i = 1; i < w->count; i++)
                 if (!w->items[i] || strncmp(w->items[i], "-v", 2) == 0 ||
                     strcmp(w->items[i], "-R") == 0)
+                        return false;
+        return true;
+}
+
+/* -p NAME assigns: NAME may be PATH, or an array's element, whose index is evaluated. */
+static bool
+waits_only(const struct words *w)
+{
+        for (size_t i = 1; i < w->count; i++)
+                if (!w->items[i] || (w->items[i][0] == '-' && strchr(w->items[i], 'p')))
                         return false;
         return true;
 }
@@ -475,6 +486,10 @@ read_builtin(struct reader *r, const struct words *w)
         case BUILTIN_SET:
                 if (!is_plain_set(w))
                         doubt_word(r, SHELL_BUILTIN, w->items[0]);
+                return true;
+        case BUILTIN_WAITS:
+                if (!waits_only(w))
+                        doubt_word(r, SHELL_EVALUATES, w->items[0]);
                 return true;
         case BUILTIN_DOUBT:
                 doubt_word(r, SHELL_BUILTIN, w->items[0]);

@@ -88,6 +88,7 @@ static const struct row plain[] = {
         { "xargs -0 -n 1 grep x", "(xargs) grep" },
         { "find . -name '*.c' -exec grep x {} \\; -print", "find grep" },
         { "exit 3", "" },
+        { "ls & wait -n -f 7; wait", "ls" },
 };
 
 /* Group L of the catalogue of attacks: each must name rm, or be a doubt. */
@@ -141,6 +142,9 @@ static const struct row spellings[] = {
         { "let 'x[$(rm f)]'", "?builtin" },
         { "test -v 'x[$(rm f)]'", "?evaluates test" },
         { "test \"$x\"", "?evaluates test" },
+        { "wait -n -p 'x[$(rm f)]'", "?evaluates" },
+        { "wait -np PATH", "?evaluates" },
+        { "x='-p y'; wait $x", "?evaluates" },
         { "cat </dev/tcp/127.0.0.1/80", "cat ?network" },
         { "\\rm f", "rm" },
         { "r\\m f", "rm" },
