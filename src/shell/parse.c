@@ -100,6 +100,9 @@ visit_redirect(struct parse *p, TSNode node)
                         name = parse_word(p, child);
         }
         check_line(p, node);
+        /* {NAME}> assigns in bash, also PATH; for other shells it is a word */
+        if (ts_node_start_byte(node) > 0 && p->text[ts_node_start_byte(node) - 1] == '}')
+                parse_doubt(p, SHELL_SHELLS, node);
         /* the grammar also puts the arguments after it there */
         if (count > 1)
                 parse_doubt(p, SHELL_SHELLS, node);

@@ -144,6 +144,8 @@ static const struct row spellings[] = {
         { "test \"$x\"", "?evaluates test" },
         { "wait -n -p 'x[$(rm f)]'", "?evaluates" },
         { "wait -np PATH", "?evaluates" },
+        { ": {PATH}>/dev/null; ls", "?shells_differ ls" },
+        { "ls {PATH}</dev/null", "ls ?shells_differ" },
         { "x='-p y'; wait $x", "?evaluates" },
         { "cat </dev/tcp/127.0.0.1/80", "cat ?network" },
         { "\\rm f", "rm" },
