@@ -542,6 +542,9 @@ verify_line(void *ctx, const char *line, size_t len, struct error *e)
                 audit_head_init(&v->verdict->head, entry.chain, entry.key_id);
         if (result == 0) {
                 key = audit_keys_find(v->log->keys, v->log->key_count, entry.key_id);
+                /* a key that was made since they were read */
+                if (!key && load_keys(v->log, e) == 0)
+                        key = audit_keys_find(v->log->keys, v->log->key_count, entry.key_id);
                 v->verdict->unsigned_count += key ? 0 : 1;
                 result = !key && v->needs_keys
                                  ? key_is_missing(entry.key_id, e)

@@ -13,6 +13,8 @@
 
 #include "text/utf8.h"
 
+enum { BRACKETS_MAX = 2000 };
+
 const TSLanguage *tree_sitter_bash(void);
 
 const char *
@@ -496,6 +498,17 @@ has_control(const char *text, size_t len)
         return false;
 }
 
+/* The time to read brackets that stay open grows with the square of their number. */
+static bool
+has_many_brackets(const char *text, size_t len)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < len; i++)
+                count += text[i] == '(' || text[i] == '[' || text[i] == '{' || text[i] == '`';
+        return count > BRACKETS_MAX;
+}
+
 void
 reader_text(struct reader *r, const char *text, size_t len)
 {
@@ -504,7 +517,7 @@ reader_text(struct reader *r, const char *text, size_t len)
         TSParser *parser;
         TSTree *tree;
 
-        if (len > SHELL_TEXT_MAX || r->depth >= SHELL_DEPTH_MAX) {
+        if (len > SHELL_TEXT_MAX || r->depth >= SHELL_DEPTH_MAX || has_many_brackets(text, len)) {
                 reader_doubt(r, SHELL_LIMIT, "", 0);
                 return;
         }
@@ -519,7 +532,9 @@ reader_text(struct reader *r, const char *text, size_t len)
                 return;
         }
         tree = ts_parser_parse_string(parser, NULL, text, (uint32_t)len);
-        if (!tree || ts_node_has_error(ts_tree_root_node(tree)))
+        if (!tree)
+                reader_doubt(r, SHELL_LIMIT, "", 0);
+        else if (ts_node_has_error(ts_tree_root_node(tree)))
                 reader_doubt(r, SHELL_SYNTAX, text, len);
         r->in_shell = true;
         if (tree) {
