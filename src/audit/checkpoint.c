@@ -27,7 +27,7 @@ audit_public_key(const unsigned char seed[AUDIT_SEED_LEN], char ret[65])
 static int
 write_form(const struct audit_checkpoint *c, bool is_signed, struct buffer *out, struct error *e)
 {
-        const struct node *root;
+        const struct node *root = NULL;
         struct json_writer w;
         struct arena arena;
         int result;

@@ -188,7 +188,7 @@ audit_entry_write(const struct audit_event *event, const struct audit_key *key, 
 {
         char time[AUDIT_TIME_TEXT], hmac[AUDIT_HASH_TEXT], hash[AUDIT_HASH_TEXT];
         struct signature s = { NULL, NULL };
-        const struct node *root;
+        const struct node *root = NULL;
         struct arena arena;
         int result = -1;
 
@@ -266,7 +266,7 @@ audit_entry_read(struct arena *arena, const char *line, size_t len, struct audit
 {
         struct buffer again = { 0 };
         char hash[AUDIT_HASH_TEXT];
-        const struct node *root;
+        const struct node *root = NULL;
         bool is_same;
 
         if (json_read(arena, line, len, &line_limits, &root, e) < 0)

@@ -70,7 +70,7 @@ static int
 canonical(const struct audit_export *x, const struct audit_entry *entry, const char *signature,
           struct buffer *out, struct error *e)
 {
-        const struct node *root;
+        const struct node *root = NULL;
         struct json_writer w;
         struct arena arena;
         int result;

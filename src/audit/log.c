@@ -583,7 +583,7 @@ audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, boo
 {
         struct verifier v = { .log = log, .verdict = ret, .needs_keys = needs_keys };
         struct walk w = { .each = verify_line, .ctx = &v };
-        struct audit_checkpoint here;
+        struct audit_checkpoint here = { 0 };
         int result;
 
         *ret = (struct audit_verdict){ 0 };
