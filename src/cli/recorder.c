@@ -187,8 +187,9 @@ static int
 take_descriptors(int socket, int log)
 {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        scoped_fd int at_socket = fcntl(socket, F_DUPFD_CLOEXEC, ON_LOG + 1);
-        scoped_fd int at_log = fcntl(log, F_DUPFD_CLOEXEC, ON_LOG + 1);
+        /* closed with all others below; after a failure this process ends */
+        int at_socket = fcntl(socket, F_DUPFD_CLOEXEC, ON_LOG + 1);
+        int at_log = fcntl(log, F_DUPFD_CLOEXEC, ON_LOG + 1);
 
         if (null < 0 || at_socket < 0 || at_log < 0)
                 return -errno;
@@ -200,7 +201,6 @@ take_descriptors(int socket, int log)
         if (syscall(SYS_close_range, ON_LOG + 1, ~0u, 0) < 0)
                 for (int other = ON_LOG + 1; other < FD_LAST; other++)
                         (void)close(other);
-        at_socket = at_log = -1;
         return 0;
 }
 
@@ -212,8 +212,7 @@ become_recorder(struct audit_log *log, int socket)
                                             LANDLOCK_REMOVE_FILE,
                                     ON_LOG };
         struct work w = { .log = *log };
-        const char *step = "taking its descriptors";
-        struct error e;
+        struct error e = { 0 };
         sigset_t all;
 
         (void)prctl(PR_SET_NAME, "carrel-recorder", 0, 0, 0);
@@ -221,7 +220,7 @@ become_recorder(struct audit_log *log, int socket)
         (void)sigfillset(&all);
         (void)sigprocmask(SIG_SETMASK, &all, NULL);
         if (chdir("/") < 0 || take_descriptors(socket, log->dir) < 0) {
-                (void)fail_sys(&e, ERROR_BACKEND_FAILED, errno, "%s", step);
+                (void)fail_sys(&e, ERROR_BACKEND_FAILED, errno, "taking its descriptors");
         } else if (seal_enter(SEAL_RECORDER, &place, 1, &e) == 0) {
                 w.log.dir = ON_LOG;
                 serve(&w);
@@ -238,7 +237,7 @@ recorder_start(struct error *e)
         struct audit_log log = { .dir = -1 };
         const char *directory;
         struct arena arena;
-        int pair[2], result;
+        int pair[2] = { -1, -1 }, result;
 
         arena_init(&arena, ARENA_MAX);
         result = recorder_directory(&arena, NULL, &directory, e);

@@ -130,7 +130,7 @@ print_ending(const struct run_way *w, const struct run_result *r)
 static int
 run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, struct error *e)
 {
-        struct environment env;
+        struct environment env = { .count = 0 };
         struct run_options options = {
                 .start = maker_start,
                 .plan = w->p.plan,
