@@ -235,7 +235,7 @@ int
 recorder_start(struct error *e)
 {
         struct audit_log log = { .dir = -1 };
-        const char *directory;
+        const char *directory = NULL;
         struct arena arena;
         int pair[2] = { -1, -1 }, result;
 
