@@ -305,7 +305,7 @@ choose_flags(const struct record *r, struct exec_request *q)
              is_tty = record_get_bool(r, FIELD_TTY, 0);
 
 #define COMMAND_NUMBER(field, member)
-#define COMMAND_FLAG(field, member, flag) q->box.flags |= record_get_bool(r, field, 0) ? flag : 0;
+#define COMMAND_FLAG(field, member, flag) q->box.flags |= record_get_bool(r, field, 0) ? (flag) : 0;
 #include "api/command.def"
 #undef COMMAND_NUMBER
 #undef COMMAND_FLAG
