@@ -103,6 +103,9 @@ fail_session(struct session *s, const struct error *e)
 {
         struct json_writer w;
 
+        /* now, not when the answer is written: of many that grow at once, one finds room */
+        exec_view_fini(&s->view);
+        (void)exchange_keep(s->x, 0, NULL);
         if (!s->x->has_begun) {
                 exchange_fail(s->x, e);
         } else if (s->mode == MODE_EVENTS) {
