@@ -78,7 +78,7 @@ make_environment(const struct sandbox *s, const struct exec_request *r, struct a
         struct prepare_command command = { .command = &r->command,
                                            .host = s->keeper->environment,
                                            .secrets = r->secrets,
-                                           .actor = secret_actor(s) };
+                                           .actor = sandbox_actor(s) };
 
         if (!items || !id)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the environment");

@@ -18,7 +18,6 @@
  * Calls wait for a box in order of arrival.
  */
 #include "keeper/sandbox.h"
-#include "keeper/secret.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,6 +44,24 @@ sandbox_status(const struct sandbox *s)
         return s->state == SANDBOX_STARTING && s->is_attached ? "running" : names[s->state];
 }
 
+/* -- whose it is ------------------------------------------------------------------------------- */
+
+const char *
+sandbox_user(const struct sandbox *s)
+{
+        return s->row.owner ? s->row.owner : s->keeper->owner;
+}
+
+const char *
+sandbox_actor(const struct sandbox *s)
+{
+        const char *user = sandbox_user(s);
+
+        return strcmp(user, s->keeper->owner) != 0 ? user : NULL;
+}
+
+/* -- judging ----------------------------------------------------------------------------------- */
+
 enum { READS_MAX = 64, KEEPING_LEN = 4096 + 8 };
 
 static struct prepare_request
@@ -55,9 +72,20 @@ request_of(const struct sandbox *s)
                                          .runtime = s->row.runtime,
                                          .owner = s->row.owner,
                                          .caller_uid = s->row.caller_uid,
-                                         .actor = secret_actor(s),
+                                         .actor = sandbox_actor(s),
                                          .now_s = (int64_t)(loop_wall_ms() / 1000),
                                          .is_living = true };
+}
+
+/* A manifest that is refused because of its secrets: nothing else reports that. */
+static void
+publish_refused_secret(struct sandbox *s, const struct error *e)
+{
+        if (e->code == ERROR_AUTH_UNRESOLVABLE)
+                sandbox_publish(s, event_secret_denied(
+                                           (struct event_secret_denied){ .slug = "a secret",
+                                                                         .actor = sandbox_user(s),
+                                                                         .purpose = e->path }));
 }
 
 int
@@ -83,7 +111,7 @@ sandbox_judge(struct sandbox *s, struct error *e)
         }
         prepared_init(p);
         if (prepare_judge(&s->keeper->host, &request, tree, p, e) < 0) {
-                secret_tell_refused(s, e);
+                publish_refused_secret(s, e);
                 prepared_fini(p);
                 free(p);
                 arena_fini(&s->tree_memory);

@@ -112,6 +112,12 @@ bool sandbox_belongs(const struct sandbox *s, const struct caller *who);
 
 const char *sandbox_status(const struct sandbox *s);
 
+/* The owner of its sandbox; of the pool's, the operator. */
+const char *sandbox_user(const struct sandbox *s);
+
+/* The actor that asks for secrets in it, as in struct prepare_request: NULL is the operator. */
+const char *sandbox_actor(const struct sandbox *s);
+
 /* Checks its manifest against rules and template. The result is kept, so later calls are free. */
 int sandbox_judge(struct sandbox *s, struct error *e);
 

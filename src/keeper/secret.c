@@ -52,13 +52,6 @@ static struct {
 
 /* -- reporting --------------------------------------------------------------------------------- */
 
-const char *
-secret_actor(const struct sandbox *s)
-{
-        /* the pool's manifest is the operator's own */
-        return s->row.owner && strcmp(s->row.owner, s->keeper->owner) != 0 ? s->row.owner : NULL;
-}
-
 static const char *
 granted_by(const struct secret_bound *b, char text[BY_ROOM])
 {
@@ -70,12 +63,6 @@ granted_by(const struct secret_bound *b, char text[BY_ROOM])
         return text;
 }
 
-static const char *
-user_of(const struct sandbox *s)
-{
-        return s->row.owner ? s->row.owner : s->keeper->owner;
-}
-
 static void
 publish_revealed(struct sandbox *s, uint32_t exec, const struct secret_bound *b)
 {
@@ -84,7 +71,7 @@ publish_revealed(struct sandbox *s, uint32_t exec, const struct secret_bound *b)
         sandbox_publish(s, event_secret_revealed((struct event_secret_revealed){
                                    .exec = exec,
                                    .slug = b->slug,
-                                   .actor = user_of(s),
+                                   .actor = sandbox_user(s),
                                    .purpose = b->name,
                                    .granted_by = granted_by(b, by) }));
 }
@@ -93,7 +80,7 @@ static void
 publish_refused(struct sandbox *s, const char *slug, const char *purpose)
 {
         sandbox_publish(s, event_secret_denied((struct event_secret_denied){
-                                   .slug = slug, .actor = user_of(s), .purpose = purpose }));
+                                   .slug = slug, .actor = sandbox_user(s), .purpose = purpose }));
 }
 
 void
@@ -126,13 +113,6 @@ tell_denied(struct sandbox *s, const struct error *e)
                 publish_refused(s, slug ? slug : "", env->auth[index].name);
         }
         arena_fini(&memory);
-}
-
-void
-secret_tell_refused(struct sandbox *s, const struct error *e)
-{
-        if (e->code == ERROR_AUTH_UNRESOLVABLE)
-                publish_refused(s, "a secret", e->path);
 }
 
 /* -- requesting -------------------------------------------------------------------------------- */
@@ -215,7 +195,7 @@ want(struct call *c, struct sandbox *s, struct error *e)
         c->secrets = w;
         w->call = c;
         arena_init(&w->memory, MEMORY_MAX);
-        if (prepare_secrets_wanted(&w->memory, s->prepared, secret_actor(s), &w->wanted, &w->count,
+        if (prepare_secrets_wanted(&w->memory, s->prepared, sandbox_actor(s), &w->wanted, &w->count,
                                    e) < 0) {
                 w->count = 0;
                 return -1;

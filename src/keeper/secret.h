@@ -26,17 +26,8 @@ enum call_state secret_need(struct call *c, struct sandbox *s, struct error *e);
 /* The values that were fetched for it; NULL: it needs none. */
 const struct secret_values *secret_of_call(const struct call *c);
 
-/* The actor that asks for secrets in this sandbox, as in struct prepare_request. */
-const char *secret_actor(const struct sandbox *s);
-
 /* Sends one event for each secret: the command was sent to its box as this exec. */
 void secret_tell(struct call *c, struct sandbox *s, uint32_t exec);
-
-/*
- * If the manifest was refused because of its secrets, before anything else was reported, sends that
- * as an event.
- */
-void secret_tell_refused(struct sandbox *s, const struct error *e);
 
 /* Call it when the call ends: wipes the values and cancels the wait for them. */
 void secret_forget(struct call *c);
