@@ -13,10 +13,10 @@
 #include "audit/export.h"
 #include "audit/log.h"
 #include "cli/ask.h"
+#include "cli/audit_place.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
-#include "cli/recorder.h"
 #include "cli/value.h"
 #include "ref/file.h"
 
@@ -349,7 +349,7 @@ cmd_audit(int argc, char **argv)
         if (!action)
                 return failed(&a, &e);
         arena_init(&a.arena, ARENA_MAX);
-        if (recorder_directory(&a.arena, a.log_at, &directory, &e) < 0 ||
+        if (audit_place(&a.arena, a.log_at, &directory, &e) < 0 ||
             audit_log_open(&a.log, directory, false, &e) < 0)
                 status = failed(&a, &e);
         else

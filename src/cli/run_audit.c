@@ -12,16 +12,18 @@
 #include <unistd.h>
 
 #include "api/ending.h"
+#include "cli/audit_place.h"
 #include "cli/ending.h"
 #include "cli/left.h"
-#include "cli/recorder.h"
 #include "cli/wall.h"
+#include "recorder/recorder.h"
 #include "spec/norm.h"
 #include "text/jcs.h"
 
 enum {
         WORDS_TEXT_MAX = 16 * 1024, /* bytes of a command's words that are recorded as text */
-        NORM_MEMORY = 16 << 20
+        NORM_MEMORY = 16 << 20,
+        PLACE_MEMORY = 64 * 1024
 };
 
 /* One run has one command. */
@@ -35,8 +37,14 @@ static struct {
 int
 run_audit_begin(struct error *e)
 {
+        const char *directory;
+        struct arena arena;
+
         (void)snprintf(now.actor, sizeof now.actor, "uid:%u", (unsigned)getuid());
-        now.has_begun = recorder_start(e) == 0;
+        arena_init(&arena, PLACE_MEMORY);
+        now.has_begun =
+                audit_place(&arena, NULL, &directory, e) == 0 && recorder_start(directory, e) == 0;
+        arena_fini(&arena);
         return now.has_begun ? 0 : -1;
 }
 

@@ -19,7 +19,7 @@
 #include "cli/prepare.h"
 #include "run/run.h"
 
-/* Opens the log and starts the recorder (cli/recorder.h). Errors: as recorder_start(). */
+/* Opens the log and starts the recorder (recorder/recorder.h). Errors: as recorder_start(). */
 int run_audit_begin(struct error *e);
 
 /*

@@ -116,7 +116,7 @@ enum wire_kind {
         WIRE_BOX_SHOWN,
         WIRE_ROOT, /* builder to spawner, of one release always: maker/prepared.c; descriptor: a
                       mount namespace */
-        /* `carrel run` and its recorder, of one release always: cli/recorder.c */
+        /* a recorder and its client, of one release always: recorder/message.h */
         WIRE_AUDIT,
         WIRE_AUDITED,
         WIRE_KIND_MAX

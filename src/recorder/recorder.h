@@ -1,0 +1,31 @@
+/*
+ * recorder/recorder.h - the process that writes the audit log of `carrel run --audit`.
+ *
+ * The process that parses manifests may write no file as root, and the keys of the log are not in
+ * its memory: it sends events, and the recorder writes them. If `carrel` ends without saying how
+ * the command ended, the recorder writes that its end was not seen.
+ */
+#ifndef CARREL_RECORDER_RECORDER_H
+#define CARREL_RECORDER_RECORDER_H
+
+#include "audit/entry.h"
+#include "base/error.h"
+#include "recorder/message.h"
+
+/*
+ * Opens the log in `directory` (absolute; created if it is missing) and starts the process. Call it
+ * before the ladder. Errors: those of audit_log_open(), ERROR_BACKEND_FAILED.
+ */
+int recorder_start(const char *directory, struct error *e);
+
+/*
+ * Waits until the event is on the disk. `ret_ref` receives "audit://CHAIN/NUMBER". Errors: those of
+ * audit_log_append(); ERROR_AUDIT_UNAVAILABLE if the recorder has ended.
+ */
+int recorder_append(const struct audit_event *event, char ret_ref[RECORDER_REF_MAX],
+                    struct error *e);
+
+/* Ends the process. Nothing if there is none. */
+void recorder_end(void);
+
+#endif
