@@ -255,15 +255,3 @@ sandbox_run(const struct run_options *options, struct run_result *ret, struct er
         (void)sigprocmask(SIG_SETMASK, &before, NULL);
         return result;
 }
-
-void
-run_result_fini(struct run_result *r)
-{
-        free(r->out);
-        free(r->err);
-        free(r->denials);
-        free(r->kept);
-        r->kept = NULL;
-        r->denials = NULL;
-        r->out = r->err = NULL;
-}

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "run/run.h"
+#include "run/options.h"
+#include "run/result.h"
 #include "run/stream.h"
 #include "run/terminal.h"
 #include "run/wall.h"

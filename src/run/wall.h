@@ -1,6 +1,6 @@
 /*
  * run/wall.h - the gate of one run: starts it, sends it the list, restarts it; what it refused.
- * Internal to the parts that share run/session.h.
+ * The functions are internal to the parts that share run/session.h.
  *
  *     no gate --start--> configured (CONFIG) --the box hands the wall out: ADD--> serving --gate
  * ends--> no gate
@@ -9,10 +9,31 @@
 #define CARREL_RUN_WALL_H
 
 #include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "run/run.h"
+#include "base/error.h"
+#include "boxstate/refusals.h"
+#include "spec/spec.h"
+#include "wire/gate.h"
+#include "wire/message.h"
+
+/* The lists of network.egress, if it lists anything. Everything is borrowed. */
+struct run_wall_options {
+        const char *id;                         /* of the sandbox */
+        struct spec_names allow, private_names; /* as network.egress writes them */
+        /* the host's; empty: the resolvers of resolv.conf, and no private network */
+        struct spec_names resolvers, networks;
+        struct wire_gate_caps caps;
+        /* Called if the gate rejects a changed list (struct run_options, `changed`): that of before
+         * stays. */
+        void (*rejected)(int sys);
+        /* Starts a gate: gives its control socket (owned by the caller, non-blocking) and its
+         * process. Called again when the gate ends. */
+        int (*start)(int *ret_control, pid_t *ret_pid, struct error *e);
+};
 
 struct run_wall {
         const struct run_wall_options *o; /* NULL: there is no gate */
