@@ -206,8 +206,8 @@ elsewhere(struct judge *j, enum map map, const struct node *member)
         return NULL;
 }
 
-const char *
-advice_key(struct judge *j, const struct field_set *set, const struct node *member)
+static const char *
+advise_key(struct judge *j, const struct field_set *set, const struct node *member)
 {
         const char *known;
         enum map map = TOP;
@@ -242,8 +242,8 @@ static const struct {
         { "metadata", "{carrel: {limits: {pids: 512}}}" },
 };
 
-const char *
-advice_example(struct judge *j, const char *name)
+static const char *
+example_of(struct judge *j, const char *name)
 {
         for (size_t i = 0; name && i < sizeof examples / sizeof *examples; i++)
                 if (strcmp(examples[i].name, name) == 0)
@@ -354,7 +354,7 @@ static const char *
 map_of(struct judge *j, const struct field_set *set, const struct field *row,
        const struct node *value)
 {
-        const char *example = advice_example(j, row->name);
+        const char *example = example_of(j, row->name);
 
         if (set == mount_item.members)
                 return "Write {source: workspace, at: /workspace}. For another directory: carrel "
@@ -374,8 +374,8 @@ map_of(struct judge *j, const struct field_set *set, const struct field *row,
         return arena_format(j->arena, "It takes a map, for example %s.", example);
 }
 
-const char *
-advice_type(struct judge *j, const struct field_set *set, const struct field *row,
+static const char *
+advise_type(struct judge *j, const struct field_set *set, const struct field *row,
             const struct node *value)
 {
         switch (row->kind) {
@@ -392,8 +392,8 @@ advice_type(struct judge *j, const struct field_set *set, const struct field *ro
         }
 }
 
-const char *
-advice_choice(struct judge *j, const struct field *row, const char *text)
+static const char *
+advise_choice(struct judge *j, const struct field *row, const char *text)
 {
         static const struct {
                 const char *text, *choice;
@@ -415,3 +415,7 @@ advice_choice(struct judge *j, const struct field *row, const char *text)
                 return n.found ? arena_format(j->arena, "Did you mean `%s`?", n.found) : NULL;
         return arena_format(j->arena, "Write `%s: %s`.", row->name, n.found);
 }
+
+const struct field_advice advice_of_block = {
+        .key = advise_key, .type = advise_type, .choice = advise_choice, .example = example_of
+};

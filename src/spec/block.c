@@ -8,7 +8,8 @@
  */
 #include <string.h>
 
-#include "spec/credential.h"
+#include "spec/advice.h"
+#include "spec/credential_scan.h"
 #include "spec/provider.h"
 #include "spec/section.h"
 
@@ -196,7 +197,7 @@ int
 spec_read(struct arena *arena, const struct manifest *m, struct spec **ret,
           struct findings *findings, struct error *e)
 {
-        struct judge j = { arena, findings, m->kind, m->syntax };
+        struct judge j = { arena, findings, m->kind, m->syntax, &advice_of_block };
         struct spec *spec = arena_new(arena, struct spec);
 
         if (!m->block)

@@ -1,5 +1,5 @@
 /*
- * spec/credential.h - does a block hold a plaintext credential?
+ * spec/credential.h - has a text the signs of a plaintext credential?
  *
  * Rule 2 of AIP-36: no inline credentials. There are three signs, without guessing by entropy: (a)
  * the name of the key, (b) the shape of the value, (c) NAME=value in a list of names. Source:
@@ -10,8 +10,6 @@
 
 #include <stdbool.h>
 
-#include "spec/judge.h"
-
 /* The name of the credential shape that `text` holds anywhere ("github token"), or NULL. Linear in
  * the length. */
 const char *credential_shape_find(const char *text);
@@ -19,11 +17,7 @@ const char *credential_shape_find(const char *text);
 /* Is `key` the name of a credential, in any case, with or without "_", "-" and spaces? */
 bool credential_key_check(const char *key);
 
-/*
- * Scans the whole block, every key and scalar except the member `provider`. Adds
- * ERROR_PLAINTEXT_CREDENTIAL with reason "key" or "value" for each. The path names the place; no
- * text contains the value.
- */
-void credential_scan(struct judge *j, const struct node *block);
+/* Is it NAME=value, with a value that is not empty? */
+bool credential_assignment_check(const char *text);
 
 #endif

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/advice.h"
 #include "text/nearest.h"
 
 static const char *const kind_words[] = {
@@ -78,7 +77,7 @@ static void
 unknown(struct judge *j, const struct field_set *set, const struct node *member,
         const struct trail *at)
 {
-        const char *hint = advice_key(j, set, member),
+        const char *hint = j->advice ? j->advice->key(j, set, member) : NULL,
                    *close = hint ? NULL : meant(set, member->key);
 
         if (close)
@@ -181,6 +180,12 @@ hint_of(struct judge *j, const struct field *row)
                             row->name ? "." : ":", row->help);
 }
 
+static const char *
+example_of(struct judge *j, const struct field *row)
+{
+        return j->advice ? j->advice->example(j, row->name) : NULL;
+}
+
 /*
  * Some codes have fewer reasons than others (reference, section 4). A provider setting that is out
  * of bounds is reported as a wrong type. A fault of a mount without its own reason is a schema
@@ -209,8 +214,9 @@ bad_type(struct judge *j, const struct field_set *set, const struct field *row,
                           (value->kind == NODE_INT || value->kind == NODE_FLOAT);
         bool is_shown = value->text && value->kind != NODE_NULL &&
                         (row->kind == FIELD_UINT || row->kind == FIELD_BOOL);
-        const char *hint =
-                is_pattern ? advice_example(j, row->name) : advice_type(j, set, row, value);
+        const char *hint = is_pattern  ? example_of(j, row)
+                           : j->advice ? j->advice->type(j, set, row, value)
+                                       : NULL;
 
         if (value->kind == NODE_NULL)
                 (void)snprintf(got, sizeof got, "nothing (null)");
@@ -246,7 +252,7 @@ text_read(struct judge *j, const struct field_set *set, const struct field *row,
                 return false;
         }
         if (row->matches && !row->matches(value->text)) {
-                const char *example = advice_example(j, row->name),
+                const char *example = example_of(j, row),
                            *hint = example ? arena_format(j->arena, "For example %s. %s", example,
                                                           row->help)
                                            : NULL;
@@ -309,7 +315,8 @@ choice_read(struct judge *j, const struct field_set *set, const struct field *ro
                         used += snprintf(sentence + used, sizeof sentence - (size_t)used, "%s %s",
                                          choice == row->choices ? "" : ",", *choice);
         }
-        bad(j, set, row, value, at, "enum", advice_choice(j, row, value->text), sentence);
+        bad(j, set, row, value, at, "enum",
+            j->advice ? j->advice->choice(j, row, value->text) : NULL, sentence);
         return false;
 }
 
@@ -407,7 +414,7 @@ field_read(struct judge *j, const struct field_set *set, const struct field *row
 
         if (!value) {
                 if (row->flags & FIELD_REQUIRED) {
-                        const char *example = advice_example(j, row->name);
+                        const char *example = example_of(j, row);
 
                         judge_error(j, map, &here, set->code, "missing",
                                     example ? arena_format(j->arena, "Add a line: %s. %s", example,

@@ -81,6 +81,22 @@ enum { FIELD_SET_MAX = 24 };
 #define FIELD_SET(table) .rows = (table), .count = sizeof(table) / sizeof((table)[0])
 
 /*
+ * The next step after a mistake, as a sentence for error_hint(). Each gives NULL where the help of
+ * the row is the best advice. Static, or in the judge's arena.
+ */
+struct field_advice {
+        /* For `member`, whose key no row of `set` has. */
+        const char *(*key)(struct judge *j, const struct field_set *set, const struct node *member);
+        /* For a value whose type differs from that of `row`, a row of `set`. */
+        const char *(*type)(struct judge *j, const struct field_set *set, const struct field *row,
+                            const struct node *value);
+        /* For a value that is not one of the choices of `row`. */
+        const char *(*choice)(struct judge *j, const struct field *row, const char *text);
+        /* "`config: {}`": a line for the field `name`, which may be NULL. */
+        const char *(*example)(struct judge *j, const char *name);
+};
+
+/*
  * Reports unknown keys and merges spellings: values[i] becomes the node for row i, or NULL. `map`
  * must be a map. field_read() reports missing required fields.
  */

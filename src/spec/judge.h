@@ -24,11 +24,14 @@ struct trail {
         size_t index;           /* 0-based, if key is NULL */
 };
 
+struct field_advice;
+
 struct judge {
         struct arena *arena;
         struct findings *findings;
         enum manifest_kind kind;
         enum manifest_syntax syntax;
+        const struct field_advice *advice; /* spec/field.h; NULL: only the help of the rows */
 };
 
 /*
