@@ -1,5 +1,5 @@
 /*
- * plan/plan.c - builds the list of steps.
+ * plan/build.c - builds the list of steps.
  *
  * Room: plan (deciding, pure). Touches: nothing.
  * Theory: each part of the room adds its steps to one builder, in the order of the phases. Refusals
