@@ -49,6 +49,40 @@ make_directories(const char *path)
         return 0;
 }
 
+/*
+ * Syncs every directory on the way to `path`: after a power failure a new log is there, with its
+ * name in each of them. Those that this user may not read it did not create.
+ */
+static int
+sync_directories(const char *path)
+{
+        char part[4096];
+        size_t len = strlen(path);
+
+        for (size_t i = len; i > 0; i--) {
+                scoped_fd int fd = -1;
+
+                if (path[i - 1] != '/')
+                        continue;
+                memcpy(part, path, i);
+                part[i] = '\0';
+                fd = open(part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (fd < 0 && errno == EACCES)
+                        continue;
+                /* EINVAL: a file system that cannot sync a directory */
+                if (fd < 0 || (fsync(fd) < 0 && errno != EINVAL))
+                        return -1;
+        }
+        return 0;
+}
+
+/* A log without a checkpoint is new: its first entry may be the next one. */
+static int
+sync_new(int dir, const char *path)
+{
+        return faccessat(dir, "checkpoint.json", F_OK, 0) == 0 ? 0 : sync_directories(path);
+}
+
 int
 audit_file_open_directory(const char *path, bool makes, struct error *e)
 {
@@ -58,6 +92,9 @@ audit_file_open_directory(const char *path, bool makes, struct error *e)
 
         if (fd < 0 && errno == ENOENT && makes && make_directories(path) == 0)
                 fd = open(path, flags);
+        if (fd >= 0 && makes && sync_new(fd, path) < 0)
+                return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno,
+                                "syncing the directories of the audit log %s", path);
         if (fd < 0 && errno == ENOENT) {
                 (void)fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "missing",
                               "there is no audit log in %s", path);
@@ -251,30 +288,73 @@ find_line(struct audit_file_tail *t, size_t len, off_t size)
         return true;
 }
 
-int
-audit_file_read_tail(int fd, struct audit_file_tail *ret, struct error *e)
+static int
+read_tail_of(int fd, off_t size, struct audit_file_tail *ret, struct error *e)
 {
         struct audit_file_tail t = { 0 };
         size_t len = FIRST_WINDOW;
-        struct stat st;
 
-        if (fstat(fd, &st) < 0)
-                return unavailable(e, "reading the audit log");
         for (;; len *= 4) {
-                if ((off_t)len > st.st_size)
-                        len = (size_t)st.st_size;
+                if ((off_t)len > size)
+                        len = (size_t)size;
                 free(t.memory);
                 t.memory = malloc(len + 1);
                 if (!t.memory)
                         return fail(e, ERROR_NO_MEMORY, "no memory for the audit log");
-                if (read_at(fd, t.memory, len, st.st_size - (off_t)len) < 0) {
+                if (read_at(fd, t.memory, len, size - (off_t)len) < 0) {
                         free(t.memory);
                         return unavailable(e, "reading the audit log");
                 }
-                if (find_line(&t, len, st.st_size))
+                if (find_line(&t, len, size))
                         break;
         }
         *ret = t;
+        return 0;
+}
+
+int
+audit_file_read_tail(int fd, struct audit_file_tail *ret, struct error *e)
+{
+        struct stat st;
+
+        return fstat(fd, &st) < 0 ? unavailable(e, "reading the audit log")
+                                  : read_tail_of(fd, st.st_size, ret, e);
+}
+
+/* Where the first zero byte of a file is; its size if there is none; -1 with errno. */
+static off_t
+find_zero(int fd, off_t size)
+{
+        char bytes[HASH_STEP];
+
+        for (off_t at = 0; at < size;) {
+                size_t part = size - at < (off_t)sizeof bytes ? (size_t)(size - at) : sizeof bytes;
+                const char *zero;
+
+                if (read_at(fd, bytes, part, at) < 0)
+                        return -1;
+                zero = memchr(bytes, '\0', part);
+                if (zero)
+                        return at + (zero - bytes);
+                at += (off_t)part;
+        }
+        return size;
+}
+
+int
+audit_file_read_written(int fd, struct audit_file_tail *ret, struct error *e)
+{
+        struct stat st;
+        off_t zero;
+
+        if (fstat(fd, &st) < 0)
+                return unavailable(e, "reading the audit log");
+        zero = find_zero(fd, st.st_size);
+        if (zero < 0)
+                return unavailable(e, "reading the audit log");
+        if (read_tail_of(fd, zero, ret, e) < 0)
+                return -1;
+        ret->torn = (size_t)(st.st_size - ret->whole);
         return 0;
 }
 

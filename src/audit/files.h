@@ -45,6 +45,8 @@ void audit_file_name(uint64_t first, char ret[AUDIT_FILE_NAME_MAX]);
 int audit_file_open_log(int dir, uint64_t first, int flags, struct error *e);
 int audit_file_size(int dir, uint64_t first, off_t *ret, struct error *e);
 int audit_file_read_tail(int fd, struct audit_file_tail *ret, struct error *e);
+/* The same up to the first line with a zero byte. Reads the whole file. */
+int audit_file_read_written(int fd, struct audit_file_tail *ret, struct error *e);
 
 /* SHA-256 of `len` bytes at `at`, in hex. */
 int audit_file_hash(int fd, off_t at, size_t len, char ret[AUDIT_HASH_TEXT], struct error *e);

@@ -33,7 +33,7 @@ enum { KEYS_ROTATED_MAX = AUDIT_KEYS_MAX - 16 };
 int
 audit_log_open(struct audit_log *log, const char *path, bool makes, struct error *e)
 {
-        *log = (struct audit_log){ .dir = -1 };
+        *log = (struct audit_log){ .dir = -1, .file_max = AUDIT_FILE_MAX };
         (void)snprintf(log->path, sizeof log->path, "%s", path);
         log->dir = audit_file_open_directory(path, makes, e);
         return log->dir < 0 ? -1 : 0;
@@ -130,6 +130,31 @@ check_against_checkpoint(struct audit_log *log, const struct tail *t, struct err
         return 0;
 }
 
+/*
+ * The end of one file, read again if it may hold a part of the last write: blocks of it that never
+ * reached the disk are zeros, with right lines behind them. The checkpoint names the last entry of
+ * every write that was completed.
+ */
+static int
+read_end(struct audit_log *log, int fd, struct audit_file_tail *ret, struct error *e)
+{
+        char member[AUDIT_HASH_TEXT + 16];
+        struct audit_checkpoint c;
+        struct error ignored;
+
+        if (audit_file_read_tail(fd, ret, e) < 0)
+                return -1;
+        if (!ret->line)
+                return 0;
+        if (audit_log_checkpoint(log, &c, &ignored) == 0) {
+                (void)snprintf(member, sizeof member, "\"hash\":\"%s\"", c.hash);
+                if (ret->torn == 0 && memmem(ret->line, ret->len, member, strlen(member)))
+                        return 0;
+        }
+        free(ret->memory);
+        return audit_file_read_written(fd, ret, e);
+}
+
 static int
 find_tail(struct audit_log *log, struct tail *t, struct error *e)
 {
@@ -144,7 +169,8 @@ find_tail(struct audit_log *log, struct tail *t, struct error *e)
                         audit_file_open_log(log->dir, list.first[i], O_RDWR | O_APPEND, e);
                 struct audit_file_tail end;
 
-                if (fd < 0 || audit_file_read_tail(fd, &end, e) < 0)
+                if (fd < 0 || (i + 1 == list.count ? read_end(log, fd, &end, e)
+                                                   : audit_file_read_tail(fd, &end, e)) < 0)
                         goto failed;
                 has_line = end.line != NULL;
                 if (i + 1 == list.count) {
@@ -259,7 +285,7 @@ static int
 write_lines(struct audit_log *log, struct tail *t, uint64_t first, const struct buffer *lines,
             struct error *e)
 {
-        bool is_new = t->fd < 0 || t->whole + (off_t)lines->len > AUDIT_FILE_MAX;
+        bool is_new = t->fd < 0 || t->whole + (off_t)lines->len > log->file_max;
 
         if (t->torn > 0 && cut_torn(t, e) < 0)
                 return -1;
@@ -389,8 +415,10 @@ walk_file(FILE *file, off_t size, bool is_last, struct walk *w, struct error *e)
 
                 if (len < 0) {
                         result = fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "reading %s", w->name);
-                } else if (line[len - 1] != '\n' && is_last) {
-                        w->torn = (size_t)len;
+                } else if (is_last && (line[len - 1] != '\n' || memchr(line, '\0', (size_t)len))) {
+                        /* of a write that the machine did not complete: nothing follows it */
+                        w->torn = (size_t)(size - at);
+                        result = 1;
                 } else if (line[len - 1] != '\n' || len > AUDIT_LINE_MAX) {
                         result = fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.tampered",
                                          line[len - 1] != '\n' ? "a line is cut off"
@@ -611,9 +639,11 @@ audit_log_checkpoint(struct audit_log *log, struct audit_checkpoint *ret, struct
 
         if (audit_file_read(log->dir, "checkpoint.json", text, sizeof text, &len, e) < 0)
                 return -1;
-        /* not synced: a power failure can leave it empty */
-        if (len == 0)
+        if (audit_checkpoint_read(text, len, ret, e) == 0)
+                return 0;
+        /* not synced: a power failure can leave a part of it, or zeros */
+        if (strcmp(e->reason, "checkpoint.form") == 0)
                 return fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "missing",
                                "there is no checkpoint in %s", log->path);
-        return audit_checkpoint_read(text, len, ret, e);
+        return -1;
 }

@@ -11,8 +11,9 @@
  * what is recorded first can be done afterwards.
  *
  *   L1  An entry follows an intact one: the end of the chain is checked before anything is added.
- *   L2  A line that was only partly written when the machine stopped is cut off, and the entry
- *       log.recovered says how long it was and what its SHA-256 is.
+ *   L2  What was only partly written when the machine stopped is cut off, and the entry
+ *       log.recovered says how long it was and what its SHA-256 is. That is a part of a line at the
+ *       end, and everything from the first line on that has a zero byte: canonical JSON has none.
  *   L3  After a failed write, sync or checkpoint nothing of it stays in the file.
  *   L4  A log that ends before its last checkpoint is not continued.
  */
@@ -34,6 +35,7 @@ enum {
 struct audit_log {
         int dir; /* owned; -1: not open */
         char path[4096];
+        int64_t file_max;       /* bytes of a file: AUDIT_FILE_MAX; smaller in tests */
         struct audit_key *keys; /* read when needed; owned */
         size_t key_count;
 };
@@ -73,7 +75,7 @@ struct audit_verdict {
         struct audit_head head;  /* behind the last entry that is right */
         uint64_t unsigned_count; /* entries whose signature was not checked, because there is no key
                                   */
-        size_t torn;             /* bytes of a part of a line at the end */
+        size_t torn;             /* bytes of a part of a write at the end: L2 */
         uint64_t at;             /* number of the entry, or of the missing one, that is wrong */
         char file[40];           /* and its file */
         bool has_checkpoint;     /* checkpoint.json is there and right */

@@ -257,6 +257,107 @@ continues_behind_a_part_of_a_line(void **state)
         free(copy);
 }
 
+/* L2, Z08: blocks of the last write reached the disk in another order. */
+static void
+continues_behind_blocks_that_were_not_written(void **state)
+{
+        struct audit_event many[3] = { event, event, event };
+        struct audit_verdict verdict;
+        char chain[AUDIT_ID_TEXT];
+        size_t len, last;
+        char *text, *copy;
+        uint64_t seq;
+
+        (void)state;
+        assert_int_equal(append(1), 0);
+        (void)read_file(&last);
+        assert_int_equal(audit_log_append(&log_here, many, 3, &seq, chain, &error), 0);
+        text = read_file(&len);
+        copy = malloc(len);
+        memcpy(copy, text, len);
+        for (size_t at = last; at + 100 < len; at += 301) {
+                memcpy(text, copy, len);
+                memset(text + at, 0, 100);
+                write_file(text, len);
+                /* the checkpoint of the entries before it is on the disk, or none */
+                (void)unlinkat(log_here.dir, "checkpoint.json", 0);
+                assert_int_equal(audit_log_verify(&log_here, NULL, true, &verdict, &error), 0);
+                assert_true(verdict.torn >= len - at);
+                assert_int_equal(append(1), 0);
+                assert_string_equal(verify(NULL), "");
+        }
+        free(copy);
+}
+
+/* Whoever writes zeros into an entry that was answered cuts the log: the checkpoint names it. */
+static void
+finds_zeros_in_an_answered_entry(void **state)
+{
+        size_t len;
+        char *text;
+
+        (void)state;
+        assert_int_equal(append(3), 0);
+        text = read_file(&len);
+        text[len - 30] = '\0';
+        write_file(text, len);
+        assert_string_equal(verify(NULL), "chain.truncated");
+        assert_int_equal(append(1), -1);
+        assert_int_equal(error.code, ERROR_AUDIT_BROKEN);
+}
+
+/* J11: the chain goes over all files. */
+static void
+finds_a_file_that_was_removed(void **state)
+{
+        char *name = file + strlen(directory) + 1;
+        size_t count = 0;
+
+        (void)state;
+        log_here.file_max = 1200;
+        assert_int_equal(append(6), 0);
+        assert_string_equal(verify(NULL), "");
+        for (uint64_t first = 1; first < 7; first++) {
+                (void)snprintf(name, 40, "log-%012llu.jsonl", (unsigned long long)first);
+                if (renameat(log_here.dir, name, log_here.dir, "away") < 0)
+                        continue;
+                count++;
+                assert_string_not_equal(verify(NULL), "");
+                assert_int_equal(renameat(log_here.dir, "away", log_here.dir, name), 0);
+                assert_string_equal(verify(NULL), "");
+        }
+        assert_true(count >= 3);
+}
+
+/* J02: an entry of another log with the same key and number. */
+static void
+finds_an_entry_of_another_log(void **state)
+{
+        char *text, *copy, *end;
+        size_t len, count;
+
+        (void)state;
+        assert_int_equal(append(2), 0);
+        text = read_file(&len);
+        copy = malloc(len);
+        memcpy(copy, text, len);
+        assert_int_equal(unlink(file), 0);
+        assert_int_equal(unlinkat(log_here.dir, "checkpoint.json", 0), 0);
+        assert_int_equal(append(3), 0);
+        text = read_file(&count);
+        /* the first two entries of this log, the last one of the other */
+        end = memchr(text, '\n', count);
+        end = memchr(end + 1, '\n', (size_t)(text + count - end - 1));
+        assert_non_null(end);
+        count = (size_t)(end - text) + 1;
+        end = memrchr(copy, '\n', len - 1);
+        memmove(text + count, end + 1, (size_t)(copy + len - end - 1));
+        write_file(text, count + (size_t)(copy + len - end - 1));
+        (void)unlinkat(log_here.dir, "checkpoint.json", 0);
+        assert_string_equal(verify(NULL), "chain.broken");
+        free(copy);
+}
+
 /* L1 */
 static void
 does_not_continue_a_changed_entry(void **state)
@@ -471,6 +572,10 @@ main(void)
                 TEST(finds_deleted_swapped_and_doubled_entries),
                 TEST(finds_a_log_that_was_rolled_back),
                 TEST(continues_behind_a_part_of_a_line),
+                TEST(continues_behind_blocks_that_were_not_written),
+                TEST(finds_zeros_in_an_answered_entry),
+                TEST(finds_a_file_that_was_removed),
+                TEST(finds_an_entry_of_another_log),
                 TEST(does_not_continue_a_changed_entry),
                 TEST(leaves_nothing_of_a_failed_append),
                 TEST(takes_an_entry_back_without_its_checkpoint),

@@ -2,16 +2,11 @@
 """power_test - what a keeper finds after a power loss, at any moment of a recorded life (Z07, Z08;
 N1, N2).
 
-No file system here loses what was not synced, so the test builds one from a record: strace writes
-down every change that a keeper makes below its state directory, and every reply. For each moment,
-the files are built again as a disk could hold them: only what was synced; that and the first half
-of the rest; that and only the last write. Names of files appear when they were created (as in
-LazyFS) or, stricter, when their file or their directory was synced. A keeper is started on each: it
-serves, has everything that it had answered, and at most the one call more that was in progress.
+No file system here loses what was not synced, so the test builds one from a record (disk_rig.py). A
+keeper is started on each image of its state directory: it serves, has everything that it had
+answered, and at most the one call more that was in progress.
 """
-import hashlib
 import os
-import re
 import shutil
 import signal
 import sqlite3
@@ -21,119 +16,11 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import DEEP, ROOT, end, report
+from disk_rig import RECORD, Disk, replay
 from keeper_rig import Keeper, until
 from wire import KIND
 
-CALLS = "openat,open,pwrite64,write,writev,fsync,fdatasync,ftruncate,rename,renameat,renameat2,unlink,unlinkat,sendmsg"
-LINE = re.compile(r"^(?:\d+ +)?(\w+)\((.*)\) += (-?\d+|0x[0-9a-f]+)(?:<(.*)>)?(?: .*)?$")
-FD, TEXT = re.compile(r"^(?:\d+|AT_FDCWD)<([^>]*)>"), re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 MILLION = 1000000
-
-
-def unhex(text):
-    return bytes.fromhex(text.replace("\\x", ""))
-
-
-def path_of(text):
-    return unhex(text).decode() if text.startswith("\\x") else text
-
-
-class Disk:
-    """The files of one directory, in the kernel's view and on the disk."""
-
-    def __init__(self, root, begin=None):
-        self.root = root + "/"
-        self.now = {name: [bytearray(body), bytes(body), []] for name, body in (begin or {}).items()}  # [content, the part that was synced, writes since]
-        self.named = set(self.now)                     # names that are on the disk, in the strict reading
-
-    def inside(self, path):
-        name = path[len(self.root):] if path.startswith(self.root) else None
-        return name if name and "/" not in name and not name.endswith(".sock") else None
-
-    def write(self, name, at, body):
-        f = self.now[name]
-        f[0][at:at] = b"\0" * max(0, at - len(f[0])) if at > len(f[0]) else b""
-        f[0][at:at + len(body)] = body
-        f[2].append((at, body))
-
-    def synced(self, name):
-        f = self.now[name]
-        f[1], f[2] = bytes(f[0]), []
-        self.named.add(name)
-
-    def images(self, is_torn):
-        """name -> bytes, a few times."""
-        def build(kept):
-            def body(f):
-                out = bytearray(f[1])
-                for at, what in kept(f[2]):
-                    out.extend(b"\0" * max(0, at - len(out)))
-                    out[at:at + len(what)] = what
-                return bytes(out)
-            return {name: body(f) for name, f in self.now.items()}
-
-        all_of = [build(lambda writes: [])]
-        if is_torn:
-            all_of += [build(lambda w: [(at, b[:len(b) // 2]) for at, b in w[:1]] if len(w) == 1 else w[:len(w) // 2]), build(lambda w: w[-1:])]
-        return all_of + [{name: body for name, body in one.items() if name in self.named} for one in all_of[:1]]
-
-
-def replay(log, disk):
-    """Each moment as (number of replies so far, image); for one number no image twice."""
-    replies, seen = 0, set()
-    position = {}
-    with open(log, encoding="latin-1") as f:
-        for line in f:
-            m = LINE.match(line.strip())
-            if not m or int(m.group(3), 0) < 0:
-                continue
-            call, words, given = m.group(1), m.group(2), m.group(4)
-            fd = FD.match(words)
-            name = disk.inside(path_of(fd.group(1))) if fd else None
-            texts = [unhex(t) for t in TEXT.findall(words)]
-            is_change = True
-            if call in ("open", "openat"):
-                name = disk.inside(path_of(given or ""))
-                if name and "O_CREAT" in words and name not in disk.now:
-                    disk.now[name] = [bytearray(), b"", []]
-                elif name and "O_TRUNC" in words:
-                    disk.now[name] = [bytearray(), b"", []]
-                else:
-                    is_change = False
-                position[name] = 0
-            elif call == "pwrite64" and name:
-                disk.write(name, int(words.rsplit(", ", 1)[1]), texts[0])
-            elif call in ("write", "writev") and name:
-                body = b"".join(texts)[:int(m.group(3))]
-                disk.write(name, position.get(name, 0), body)
-                position[name] = position.get(name, 0) + len(body)
-            elif call in ("fsync", "fdatasync") and name:
-                disk.synced(name)
-            elif call in ("fsync", "fdatasync") and fd and path_of(fd.group(1)) + "/" == disk.root:
-                disk.named = set(disk.now)
-            elif call == "ftruncate" and name:
-                size = int(words.rsplit(", ", 1)[1])
-                body = bytearray(disk.now[name][0][:size].ljust(size, b"\0"))
-                disk.now[name] = [body, bytes(body) if size == 0 else disk.now[name][1], []]
-            elif call.startswith("rename"):
-                old, new = (disk.inside(t.decode()) for t in texts[:2])
-                disk.now[new] = disk.now.pop(old)
-                disk.named |= {new} if old in disk.named else set()
-            elif call.startswith("unlink"):
-                name = disk.inside(texts[0].decode())
-                is_change = name in disk.now
-                disk.now.pop(name, None)
-            elif call == "sendmsg" and texts and len(texts[0]) >= 8 and int.from_bytes(texts[0][6:8], "little") == KIND["REPLY"]:
-                replies += 1
-            else:
-                is_change = False
-            if not is_change:
-                continue
-            for image in disk.images(call in ("pwrite64", "write", "writev")):
-                mark = (replies, hashlib.blake2b(repr(sorted(image.items())).encode()).digest())
-                if mark not in seen:
-                    seen.add(mark)
-                    yield replies, image
 
 
 # -- the lives that are recorded -----------------------------------------------------------------------------------------------
@@ -164,6 +51,10 @@ def expected(begin, calls):
     return out
 
 
+def is_reply(texts):
+    return bool(texts) and len(texts[0]) >= 8 and int.from_bytes(texts[0][6:8], "little") == KIND["REPLY"]
+
+
 def text_of(path):
     with open(path, encoding="latin-1") as f:
         return f.read()
@@ -171,7 +62,7 @@ def text_of(path):
 
 def record(k, calls, number):
     log = os.path.join(k.folder, "record-%d" % len(os.listdir(k.folder)))
-    k.start(wait=False, prefix=["strace", "-D", "-f", "-y", "-xx", "-s", "400000", "-o", log, "-e", "trace=" + CALLS])
+    k.start(wait=False, prefix=["strace", "-D", "-o", log, *RECORD])
     c = k.caller()
     for op, fields in calls:
         c.call(op, **fields)
@@ -262,7 +153,7 @@ def main():
             last = files_of(k.state)
             states = expected(begin, calls)
             disk = Disk(k.state, base)
-            moments = list(replay(log, disk))
+            moments = list(replay(log, disk, is_reply))
             moments = moments if DEEP else moments[:-1:5] + moments[-1:]       # four ways for each moment: five moments come to each way
             wrong = [] if after == states[-1] else ["the life itself ended as %r, not %r" % (after, states[-1])]
             kept = {n: bytes(f[0]) for n, f in disk.now.items() if n != "lock"}
