@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "gate/accept_retry.h"
+#include "gate/connection.h"
 #include "gate/connection_parts.h"
 #include "gate/test_switches.h"
 

@@ -4,7 +4,7 @@
 #ifndef CARREL_GATE_CONNECTION_H
 #define CARREL_GATE_CONNECTION_H
 
-#include "gate/wall.h"
+#include "gate/listener.h"
 
 /* Accepts the connections that wait on a listener. */
 void connection_accept(struct listener *l);

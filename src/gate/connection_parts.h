@@ -14,9 +14,9 @@
 
 #include <netinet/in.h>
 
-#include "gate/connection.h"
 #include "gate/dial.h"
 #include "gate/flow.h"
+#include "gate/wall.h"
 
 enum connection_state {
         CONNECTION_PROXY,

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "gate/wall.h"
+#include "gate/wall_life.h"
 
 enum { CONTROL_BATCH = 64, SERVERS_MAX = 4096, BODY_MAX = GATE_POLICY_MAX + 4096 };
 
@@ -30,8 +30,12 @@ flush(struct gate *g)
                 (void)loop_watch_change(&g->control, EPOLLIN);
 }
 
-void
-control_say(struct gate *g, uint16_t kind, const void *body, size_t len)
+/*
+ * If the socket is full, the message waits, in order. While one waits, no more messages of the
+ * keeper are read.
+ */
+static void
+say(struct gate *g, uint16_t kind, const void *body, size_t len)
 {
         if (wire_queue_send(&g->said, kind, body, len, NULL, 0) < 0)
                 g->is_over = true;
@@ -94,7 +98,7 @@ answer(struct gate *g, const struct wire_gate_policy *head, int result)
                                          .generation = head->generation,
                                          .sys = result };
 
-        control_say(g, WIRE_GATE_ADDED, &added, sizeof added);
+        say(g, WIRE_GATE_ADDED, &added, sizeof added);
         return 0;
 }
 
@@ -171,10 +175,10 @@ hear_number(struct gate *g, const struct wire_message *m, const char *body)
                 used.names = (uint32_t)names_count(w->names);
                 used.accepted = w->accepted;
                 used.denied = w->denied;
-                used.bytes_out = w->bytes_out;
-                used.bytes_in = w->bytes_in;
+                used.bytes_out = w->counted.out;
+                used.bytes_in = w->counted.in;
         }
-        control_say(g, WIRE_GATE_USED, &used, sizeof used);
+        say(g, WIRE_GATE_USED, &used, sizeof used);
         return 0;
 }
 
@@ -218,9 +222,20 @@ control_ready(struct loop_watch *watch, uint32_t events)
         }
 }
 
+/* The link ended without a message of the keeper, which may add the wall again. */
+static void
+lose(struct wall *w)
+{
+        const struct wire_number number = { (int32_t)w->number };
+
+        wall_drop(w);
+        say(w->gate, WIRE_GATE_DROPPED, &number, sizeof number);
+}
+
 int
 control_open(struct gate *g, int fd)
 {
+        g->lost = lose;
         wire_queue_init(&g->said, fd, 0, 0);
         return loop_watch_add(g->loop, &g->control, fd, EPOLLIN, control_ready);
 }

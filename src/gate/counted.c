@@ -9,9 +9,10 @@
 #include "gate/counted.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "gate/wall.h"
+#include "wire/message.h"
 
 /* Of what passed, so that a long transfer seldom sends a message and a short one does not claim
  * much. A cap bounds it, however much passed. */
@@ -29,76 +30,84 @@ ahead_of(uint64_t passed, uint64_t cap)
 
 /* A message that does not fit on the link is sent with the next one, or when bytes stop. */
 static void
-tell(struct wall *w, uint64_t out, uint64_t in)
+tell(struct counted *c, uint64_t out, uint64_t in)
 {
         const struct wire_wall_counted told = { out, in };
 
-        if (w->link.fd < 0 ||
-            wire_send(w->link.fd, WIRE_WALL_COUNTED, &told, sizeof told, NULL, 0) < 0)
+        if (c->link->fd < 0 ||
+            wire_send(c->link->fd, WIRE_WALL_COUNTED, &told, sizeof told, NULL, 0) < 0)
                 return;
-        w->counted.said_out = out;
-        w->counted.said_in = in;
+        c->said_out = out;
+        c->said_in = in;
+}
+
+static bool
+is_ahead(const struct counted *c)
+{
+        return c->said_out != c->out || c->said_in != c->in;
 }
 
 static void
-settle(struct wall *w)
+settle(struct counted *c)
 {
-        if (w->counted.is_kept &&
-            (w->counted.said_out != w->bytes_out || w->counted.said_in != w->bytes_in))
-                tell(w, w->bytes_out, w->bytes_in);
+        if (c->is_kept && is_ahead(c))
+                tell(c, c->out, c->in);
 }
 
 static void
 look(struct loop_timer *t)
 {
-        struct wall *w = (struct wall *)((char *)t - offsetof(struct wall, counted.settle));
-        uint64_t now = w->bytes_out + w->bytes_in;
+        struct counted *c = (struct counted *)((char *)t - offsetof(struct counted, settle));
+        uint64_t now = c->out + c->in;
 
-        if (now == w->counted.seen)
-                settle(w);
-        if (w->counted.said_out != w->bytes_out || w->counted.said_in != w->bytes_in)
-                (void)loop_timer_set(w->gate->loop, &w->counted.settle,
-                                     loop_now_ms() + COUNTED_SETTLE_MS, look);
-        w->counted.seen = now;
+        if (now == c->seen)
+                settle(c);
+        if (is_ahead(c))
+                (void)loop_timer_set(c->loop, &c->settle, loop_now_ms() + COUNTED_SETTLE_MS, look);
+        c->seen = now;
 }
 
 void
-counted_more(struct wall *w)
+counted_begin(struct counted *c, struct loop *loop, const struct loop_watch *link,
+              const struct wire_gate_caps *caps)
 {
-        struct counted *c = &w->counted;
+        *c = (struct counted){
+                .loop = loop, .link = link, .caps = caps, .settle = { .due_ms = LOOP_NEVER }
+        };
+}
 
+void
+counted_add(struct counted *c, bool is_out, size_t len)
+{
+        *(is_out ? &c->out : &c->in) += len;
         if (!c->is_kept)
                 return;
-        if (w->bytes_out > c->said_out || w->bytes_in > c->said_in)
-                tell(w,
-                     w->bytes_out > c->said_out
-                             ? w->bytes_out + ahead_of(w->bytes_out, w->caps.bytes_out)
-                             : c->said_out,
-                     w->bytes_in > c->said_in
-                             ? w->bytes_in + ahead_of(w->bytes_in, w->caps.bytes_in)
-                             : c->said_in);
+        if (c->out > c->said_out || c->in > c->said_in)
+                tell(c,
+                     c->out > c->said_out ? c->out + ahead_of(c->out, c->caps->bytes_out)
+                                          : c->said_out,
+                     c->in > c->said_in ? c->in + ahead_of(c->in, c->caps->bytes_in) : c->said_in);
         if (c->settle.due_ms == LOOP_NEVER)
-                (void)loop_timer_set(w->gate->loop, &c->settle, loop_now_ms() + COUNTED_SETTLE_MS,
-                                     look);
+                (void)loop_timer_set(c->loop, &c->settle, loop_now_ms() + COUNTED_SETTLE_MS, look);
 }
 
 int
-counted_hear(struct wall *w, const void *body, size_t len)
+counted_hear(struct counted *c, const void *body, size_t len)
 {
         struct wire_wall_counted m;
 
-        if (len != sizeof m || w->has_begun || w->counted.is_kept)
+        if (len != sizeof m || c->is_kept)
                 return -EPROTO;
         memcpy(&m, body, sizeof m);
-        w->bytes_out = w->counted.said_out = m.bytes_out;
-        w->bytes_in = w->counted.said_in = m.bytes_in;
-        w->counted.is_kept = true;
+        c->out = c->said_out = m.bytes_out;
+        c->in = c->said_in = m.bytes_in;
+        c->is_kept = true;
         return 0;
 }
 
 void
-counted_end(struct wall *w)
+counted_end(struct counted *c)
 {
-        loop_timer_remove(&w->counted.settle);
-        settle(w);
+        loop_timer_remove(&c->settle);
+        settle(c);
 }

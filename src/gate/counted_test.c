@@ -10,15 +10,16 @@
 #include <unistd.h>
 
 #include "base/unit.h"
-#include "gate/gate.h"
-#include "gate/wall.h"
+#include "wire/message.h"
 
 enum { PIECE = 128 * 1024, MESSAGES_MOST = 256 };
 
 #define MANY ((uint64_t)1 << 30)
 
-static struct gate the_gate;
-static struct wall the_wall;
+static struct counted counted;
+static struct wire_gate_caps caps;
+static struct loop *loop;
+static struct loop_watch link_to_box;
 static int box;
 
 static int
@@ -28,16 +29,14 @@ begin(void **state)
         int ends[2];
 
         (void)state;
-        memset(&the_wall, 0, sizeof the_wall);
-        memset(&the_gate, 0, sizeof the_gate);
+        memset(&caps, 0, sizeof caps);
         assert_int_equal(
                 socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-        assert_int_equal(loop_new(&the_gate.loop), 0);
-        the_wall.gate = &the_gate;
-        the_wall.link.fd = ends[0];
-        the_wall.counted.settle.due_ms = LOOP_NEVER;
+        assert_int_equal(loop_new(&loop), 0);
+        link_to_box.fd = ends[0];
+        counted_begin(&counted, loop, &link_to_box, &caps);
         box = ends[1];
-        assert_int_equal(counted_hear(&the_wall, &none, sizeof none), 0);
+        assert_int_equal(counted_hear(&counted, &none, sizeof none), 0);
         return 0;
 }
 
@@ -45,10 +44,10 @@ static int
 finish(void **state)
 {
         (void)state;
-        counted_end(&the_wall);
-        (void)close(the_wall.link.fd);
+        counted_end(&counted);
+        (void)close(link_to_box.fd);
         (void)close(box);
-        loop_free(the_gate.loop);
+        loop_free(loop);
         return 0;
 }
 
@@ -71,12 +70,11 @@ pass(uint64_t most)
         struct wire_wall_counted kept = { 0, 0 };
         size_t messages = 0;
 
-        while (the_wall.bytes_in < MANY) {
-                the_wall.bytes_in += PIECE;
-                counted_more(&the_wall);
+        while (counted.in < MANY) {
+                counted_add(&counted, false, PIECE);
                 messages += hear(&kept);
-                assert_true(kept.bytes_in >= the_wall.bytes_in);
-                assert_true(kept.bytes_in - the_wall.bytes_in <= most);
+                assert_true(kept.bytes_in >= counted.in);
+                assert_true(kept.bytes_in - counted.in <= most);
         }
         assert_int_equal(kept.bytes_out, 0);
         return messages;
@@ -95,8 +93,7 @@ a_short_transfer_is_counted_little_too_high(void **state)
         struct wire_wall_counted kept = { 0, 0 };
 
         (void)state;
-        the_wall.bytes_out = PIECE;
-        counted_more(&the_wall);
+        counted_add(&counted, true, PIECE);
         assert_true(hear(&kept));
         assert_int_equal(kept.bytes_out, PIECE + COUNTED_AHEAD_LEAST);
         assert_int_equal(kept.bytes_in, 0);
@@ -106,7 +103,7 @@ static void
 a_cap_bounds_how_far_it_is_ahead(void **state)
 {
         (void)state;
-        the_wall.caps.bytes_in = (uint64_t)COUNTED_AHEAD_PART * PIECE;
+        caps.bytes_in = (uint64_t)COUNTED_AHEAD_PART * PIECE;
         (void)pass(PIECE);
 }
 
@@ -117,9 +114,9 @@ the_end_sends_the_truth(void **state)
 
         (void)state;
         (void)pass(COUNTED_AHEAD_MOST);
-        counted_end(&the_wall);
+        counted_end(&counted);
         assert_true(hear(&kept));
-        assert_int_equal(kept.bytes_in, the_wall.bytes_in);
+        assert_int_equal(kept.bytes_in, counted.in);
 }
 
 int

@@ -15,7 +15,6 @@
 #include <sys/epoll.h>
 
 #include "gate/test_switches.h"
-#include "gate/wall.h"
 #include "wall/whose.h"
 
 static bool

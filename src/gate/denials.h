@@ -8,21 +8,9 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-#include "egress/admit.h"
-#include "loop/loop.h"
-#include "wire/gate.h"
+#include "gate/wall.h"
 
 enum { DENIALS_PER_SECOND = 1000, DENIALS_BURST = 2000, DENIALS_REST_MS = 20 };
-
-struct denials {
-        uint64_t left, at_ms;          /* refusals that are still allowed now, as of at_ms */
-        struct loop_timer rest;        /* until further refusals are allowed */
-        uint32_t untold;               /* refusals that did not fit on the link: sent as a number
-                                        * with the next one */
-        bool is_resting, is_link_full; /* each of the two pauses the wall's turn */
-};
-
-struct wall;
 
 /* What the caller knows of a refusal; this module finds the rest. */
 struct denial_note {

@@ -118,7 +118,7 @@ what_is_held_goes_first(void **state)
         assert_int_equal(pump(), FLOW_WAITS);
         expect_text("first second");
         assert_null(flow.hold.bytes);
-        assert_int_equal(the_wall.bytes_out, 12);
+        assert_int_equal(the_wall.counted.out, 12);
 }
 
 static void
@@ -217,7 +217,7 @@ carry_all(void)
                         for (ssize_t i = 0; i < n; i++)
                                 assert_int_equal(got[i], (char)(received++ % 251));
         }
-        assert_int_equal(the_wall.bytes_out, total);
+        assert_int_equal(the_wall.counted.out, total);
 }
 
 static void
@@ -254,7 +254,7 @@ a_used_up_bandwidth_waits(void **state)
         the_wall.out = (struct bucket){ .tokens = 0, .at_ms = loop_now_ms() };
         send_text("12345678");
         assert_int_equal(pump(), FLOW_LATER);
-        assert_int_equal(the_wall.bytes_out, 0);
+        assert_int_equal(the_wall.counted.out, 0);
         the_wall.out.tokens = 8;
         assert_int_equal(pump(), FLOW_LATER); /* does not even check for more bytes */
         expect_text("12345678");
@@ -302,8 +302,8 @@ many_requests_take_many_turns(void **state)
                 send_text(get);
         assert_int_equal(shutdown(sender, SHUT_WR), 0);
         flow.from_ends = true;
-        for (the_wall.turn.left = 0; pump() != FLOW_OVER; before = the_wall.bytes_out)
-                assert_in_range(the_wall.bytes_out, before, before + A_TURN);
+        for (the_wall.turn.left = 0; pump() != FLOW_OVER; before = the_wall.counted.out)
+                assert_in_range(the_wall.counted.out, before, before + A_TURN);
         while (recv(receiver, bytes, sizeof bytes, MSG_DONTWAIT | MSG_WAITALL) > 0) {
                 assert_memory_equal(bytes, get, sizeof bytes);
                 got++;

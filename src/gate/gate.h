@@ -50,6 +50,8 @@ struct gate {
         struct fair_share_pool held; /* bytes not passed on yet */
         struct loop_watch control;
         struct wire_queue said; /* messages that wait for the control socket; gate/control.c */
+        /* Drops a wall that its box gave up; the keeper may add it again (gate/control.c). */
+        void (*lost)(struct wall *w);
         bool is_over;
 };
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/connection.h"
 #include "gate/connection_parts.h"
 #include "gate/test_switches.h"
 #include "proto/greeting.h"

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "gate/accept_retry.h"
+#include "gate/denials.h"
 #include "gate/test_switches.h"
 #include "proto/dns.h"
 

@@ -8,7 +8,7 @@
 #ifndef CARREL_GATE_NAME_SERVER_H
 #define CARREL_GATE_NAME_SERVER_H
 
-#include "gate/wall.h"
+#include "gate/listener.h"
 
 enum {
         QUESTIONS_MAX = 64 /* that wait, per wall */,

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "gate/connection.h"
 #include "gate/connection_parts.h"
 #include "gate/test_switches.h"
 #include "proto/http1.h"

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/connection.h"
 #include "gate/connection_parts.h"
+#include "gate/denials.h"
 
 enum {
         TEXT_MAX = 900,
