@@ -4,7 +4,7 @@
 #ifndef CARREL_KEEPER_LIMITS_H
 #define CARREL_KEEPER_LIMITS_H
 
-#include "text/yaml.h"
+#include "text/limits.h"
 
 enum { LIMITS_TREE_MEMORY = 4 << 20 };
 

@@ -12,9 +12,9 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "text/limits.h"
 #include "text/source.h"
 #include "text/tree.h"
-#include "text/yaml.h"
 
 struct builder_frame;
 

@@ -11,8 +11,8 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "text/limits.h"
 #include "text/tree.h"
-#include "text/yaml.h"
 
 /*
  * Reads one JSON value (RFC 8259) of `len` bytes into a tree in `arena`, with line and column of

@@ -13,8 +13,8 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "text/limits.h"
 #include "text/tree.h"
-#include "text/yaml.h"
 
 /* Bytes that tree_pack() needs. A member of a map can be a root too: its own key is left out. */
 size_t tree_pack_len(const struct node *root);

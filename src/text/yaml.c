@@ -21,12 +21,6 @@
 #include "text/scalar.h"
 #include "text/source.h"
 
-const struct text_limits text_limits_manifest = {
-        .bytes_max = 256 * 1024,
-        .depth_max = 32,
-        .nodes_max = 16384,
-};
-
 struct composer {
         yaml_parser_t parser;
         struct source source;

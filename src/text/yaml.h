@@ -16,15 +16,8 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "text/limits.h"
 #include "text/tree.h"
-
-struct text_limits {
-        size_t bytes_max;   /* length of the input, bytes */
-        unsigned depth_max; /* nesting of lists and maps */
-        unsigned nodes_max; /* scalars, lists and maps together */
-};
-
-extern const struct text_limits text_limits_manifest; /* 256 KiB, 32, 16384 */
 
 /*
  * Reads `len` bytes. `first_line` is the 1-based line of the first byte within its file, so that
