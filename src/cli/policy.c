@@ -9,11 +9,11 @@
 
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "cli/judge.h"
 #include "cli/options.h"
-#include "host/programs.h"
-#include "policy/commands.h"
 #include "ref/file.h"
 #include "ref/reads.h"
+#include "shell/reading.h"
 #include "text/json.h"
 #include "text/yaml.h"
 
@@ -24,10 +24,8 @@ struct asking {
         const char *text; /* a command for a shell, or NULL */
         bool is_json, is_explained;
         struct words words;
-        struct command_rules rules;
-        struct shell_reading reading;
-        struct command_finding findings[SHELL_ACTIONS_MAX];
-        enum command_verdict verdict;
+        const struct node *rules;
+        struct judgement judgement;
 };
 
 /* -- reading ----------------------------------------------------------------------------------- */
@@ -55,69 +53,44 @@ read_rules(struct arena *arena, struct asking *a, struct error *e)
 {
         const char *name = a->words.items[1], *bytes;
         size_t len, name_len = strlen(name);
-        const struct node *tree;
-        int result;
 
         if (ref_file_read(arena, name, POLICY_FILE_MAX, NULL, &bytes, &len, e) < 0)
                 return -1;
-        result = name_len > 5 && strcmp(name + name_len - 5, ".json") == 0
-                         ? json_read(arena, bytes, len, &text_limits_manifest, &tree, e)
-                         : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &tree, e);
-        return result < 0 ? -1 : command_rules_read(arena, tree, &a->rules, e);
+        return name_len > 5 && strcmp(name + name_len - 5, ".json") == 0
+                       ? json_read(arena, bytes, len, &text_limits_manifest, &a->rules, e)
+                       : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &a->rules, e);
 }
 
 static int
 judge(struct arena *arena, struct asking *a, struct error *e)
 {
+        struct judge_request request = { .rules_count = 1,
+                                         .text = a->text,
+                                         .words = (const char *const *)a->words.rest,
+                                         .word_count = a->words.rest_count };
         struct host_programs programs;
-        struct shell_facts facts = { host_programs_find, &programs };
+        size_t list;
 
         if (read_rules(arena, a, e) < 0)
                 return -1;
+        request.rules[0] = a->rules;
         host_programs_init(&programs, arena, AT_FDCWD);
-        if (a->text)
-                shell_read_text(arena, a->text, strlen(a->text), &facts, &a->reading);
-        else
-                shell_read_words(arena, (const char *const *)a->words.rest, a->words.rest_count,
-                                 &facts, &a->reading);
-        a->verdict =
-                command_judge(&a->rules, &a->reading, host_programs_same, &programs, a->findings);
-        return 0;
+        return judge_command(arena, &request, &programs, &a->judgement, &list, e);
 }
 
 /* -- printing ---------------------------------------------------------------------------------- */
 
-/* What the word of a finding means. */
-static const char *
-finding_meaning(const struct shell_action *action, const struct command_finding *f)
-{
-        static const char *const meanings[][2] = {
-                { "allowed", "allowed" },
-                { "carrier", "read for the programs that it runs" },
-                { "not_denied", "not denied, and there is no allow list" },
-                { "denied", "denied" },
-                { "not_allowed", "not in the allow list" },
-                { "disallowed", "a disallowed command" },
-        };
-
-        for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-                if (strcmp(meanings[i][0], f->reason) == 0)
-                        return meanings[i][1];
-        return shell_doubt_meaning(action->doubt);
-}
-
 static void
-write_action(struct json_writer *w, const struct shell_action *action,
-             const struct command_finding *f)
+write_action(struct json_writer *w, const struct judge_action *action)
 {
         json_open_map(w);
         json_member_text(w, "program", action->program);
         json_member_text(w, "written", action->written);
-        json_member_text(w, "verdict", command_verdict_word(f->verdict));
-        json_member_text(w, "reason", f->reason);
-        if (f->entry)
-                json_member_text(w, "entry", f->entry);
-        json_member_text(w, "meaning", finding_meaning(action, f));
+        json_member_text(w, "verdict", command_verdict_word(action->verdict));
+        json_member_text(w, "reason", action->reason);
+        if (action->entry)
+                json_member_text(w, "entry", action->entry);
+        json_member_text(w, "meaning", judge_meaning(action->reason));
         json_close_map(w);
 }
 
@@ -128,27 +101,27 @@ print_json(const struct asking *a)
 
         json_init(&w, true);
         json_open_map(&w);
-        json_member_text(&w, "verdict", command_verdict_word(a->verdict));
+        json_member_text(&w, "verdict", command_verdict_word(a->judgement.verdict));
         json_key(&w, "actions");
         json_open_list(&w);
-        for (size_t i = 0; i < a->reading.count; i++)
-                write_action(&w, &a->reading.actions[i], &a->findings[i]);
+        for (size_t i = 0; i < a->judgement.count; i++)
+                write_action(&w, &a->judgement.actions[i]);
         json_close_list(&w);
         json_close_map(&w);
         return json_print(&w, stdout);
 }
 
 static void
-print_action(const struct shell_action *action, const struct command_finding *f)
+print_action(const struct judge_action *action)
 {
-        (void)printf("%-5s  ", command_verdict_word(f->verdict));
+        (void)printf("%-5s  ", command_verdict_word(action->verdict));
         print_escaped(stdout, action->program ? action->program : action->written, false);
-        (void)printf(": %s", finding_meaning(action, f));
-        if (strcmp(f->reason, shell_doubt_word(action->doubt)) == 0)
-                (void)printf(" (%s)", f->reason);
-        if (f->entry) {
+        (void)printf(": %s", judge_meaning(action->reason));
+        if (shell_doubt_find(action->reason) != SHELL_NO_DOUBT)
+                (void)printf(" (%s)", action->reason);
+        if (action->entry) {
                 (void)fputs(", by the entry \"", stdout);
-                print_escaped(stdout, f->entry, false);
+                print_escaped(stdout, action->entry, false);
                 (void)fputc('"', stdout);
         }
         (void)fputc('\n', stdout);
@@ -158,16 +131,14 @@ print_action(const struct shell_action *action, const struct command_finding *f)
 static void
 print_text(const struct asking *a)
 {
-        if (a->is_explained || a->verdict == COMMAND_ALLOW)
-                (void)printf("%s\n", command_verdict_word(a->verdict));
-        for (size_t i = 0; i < a->reading.count; i++) {
-                if (!a->is_explained &&
-                    (a->findings[i].verdict != a->verdict || a->verdict == COMMAND_ALLOW))
-                        continue;
-                print_action(&a->reading.actions[i], &a->findings[i]);
-                if (!a->is_explained)
-                        return;
-        }
+        const struct judgement *j = &a->judgement;
+
+        if (a->is_explained || j->verdict == COMMAND_ALLOW)
+                (void)printf("%s\n", command_verdict_word(j->verdict));
+        for (size_t i = 0; a->is_explained && i < j->count; i++)
+                print_action(&j->actions[i]);
+        if (!a->is_explained && j->verdict != COMMAND_ALLOW && j->deciding < j->count)
+                print_action(&j->actions[j->deciding]);
 }
 
 static int
@@ -186,7 +157,7 @@ cmd_policy(int argc, char **argv)
                 (void)print_failure(a.words.items[1], &e, a.is_json);
                 status = STATUS_FAILED; /* 126 is the verdict deny */
         } else {
-                status = statuses[a.verdict];
+                status = statuses[a.judgement.verdict];
                 if (!a.is_json)
                         print_text(&a);
                 else if (print_json(&a) != 0)

@@ -124,7 +124,7 @@ static const struct rule_row rule_rows[] = {
 #include "filter/calls.def"
 };
 
-enum { KEEPER = 1 << 0, DOOR = 1 << 1, BOX = 1 << 2, GATE = 1 << 3 };
+enum { KEEPER = 1 << 0, DOOR = 1 << 1, BOX = 1 << 2, GATE = 1 << 3, JUDGE = 1 << 4 };
 
 struct own_row {
         const char *name;
@@ -143,7 +143,9 @@ static const struct own_row own_rows[] = {
 static const struct {
         const char *name;
         int who;
-} processes[] = { { "keeper", KEEPER }, { "door", DOOR }, { "box", BOX }, { "gate", GATE } };
+} processes[] = {
+        { "keeper", KEEPER }, { "door", DOOR }, { "box", BOX }, { "gate", GATE }, { "judge", JUDGE }
+};
 
 static const struct {
         const char *name;

@@ -16,6 +16,7 @@
 #include "filter/filter_box.h"
 #include "filter/filter_door.h"
 #include "filter/filter_gate.h"
+#include "filter/filter_judge.h"
 #include "filter/filter_keeper.h"
 
 #ifndef SECCOMP_FILTER_FLAG_LOG
@@ -48,6 +49,7 @@ filter_enter(enum filter_own who)
                 [FILTER_DOOR] = PROGRAM(filter_door_steps),
                 [FILTER_BOX] = PROGRAM(filter_box_steps),
                 [FILTER_GATE] = PROGRAM(filter_gate_steps),
+                [FILTER_JUDGE] = PROGRAM(filter_judge_steps),
         };
 
         if (IS_SANITIZED)

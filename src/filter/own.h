@@ -7,7 +7,14 @@
 #ifndef CARREL_FILTER_OWN_H
 #define CARREL_FILTER_OWN_H
 
-enum filter_own { FILTER_KEEPER, FILTER_DOOR, FILTER_BOX, FILTER_GATE, FILTER_OWN_MAX };
+enum filter_own {
+        FILTER_KEEPER,
+        FILTER_DOOR,
+        FILTER_BOX,
+        FILTER_GATE,
+        FILTER_JUDGE,
+        FILTER_OWN_MAX
+};
 
 /*
  * Applies to this process, irrevocably. Needs no_new_privs. 0 or -errno (EINVAL: a kernel without

@@ -11,11 +11,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PROGRAMS_MAX = 65536, DIRECTORY_COUNT = 5, PATH_ROOM = 4096 };
+enum { PROGRAMS_MAX = 65536, PATH_ROOM = 4096 };
 
 struct host_program {
         dev_t device;
@@ -23,8 +24,8 @@ struct host_program {
         const char *name;
 };
 
-static const char *const directories[DIRECTORY_COUNT] = { "/usr/local/bin", "/usr/bin", "/bin",
-                                                          "/usr/sbin", "/sbin" };
+static const char *const standard[] = { "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin",
+                                        "/sbin" };
 
 static bool
 is_program(const struct stat *st)
@@ -35,7 +36,63 @@ is_program(const struct stat *st)
 void
 host_programs_init(struct host_programs *p, struct arena *arena, int folder)
 {
-        *p = (struct host_programs){ arena, NULL, 0, folder };
+        *p = (struct host_programs){ .arena = arena, .folder = folder };
+        p->directory_count = sizeof standard / sizeof *standard;
+        memcpy(p->directories, standard, sizeof standard);
+}
+
+/* -- what a sandbox has ------------------------------------------------------------------------ */
+
+static bool
+is_below(const struct spec_names *roots, const char *path)
+{
+        for (size_t i = 0; i < roots->count; i++) {
+                size_t len = strlen(roots->items[i]);
+
+                if (strncmp(path, roots->items[i], len) == 0 &&
+                    (path[len] == '/' || path[len] == '\0'))
+                        return true;
+        }
+        return false;
+}
+
+/* Is the path text that the kernel would not lead elsewhere before its first link? */
+static bool
+is_straight(const char *path)
+{
+        return path[0] == '/' && !strstr(path, "/../") &&
+               !(strlen(path) >= 3 && strcmp(path + strlen(path) - 3, "/..") == 0);
+}
+
+void
+host_programs_confine(struct host_programs *p, const struct spec_names *roots, const char *path)
+{
+        p->roots = roots;
+        p->directory_count = 0;
+        while (*path != '\0' && !p->is_open) {
+                size_t len = strcspn(path, ":");
+                const char *directory = arena_copy(p->arena, path, len);
+
+                p->is_open = !directory || !is_straight(directory) || !is_below(roots, directory) ||
+                             p->directory_count == HOST_PROGRAM_DIRECTORIES;
+                if (!p->is_open)
+                        p->directories[p->directory_count++] = directory;
+                path += len + (path[len] == ':');
+        }
+}
+
+/* The real path of a file that a sandbox has too. */
+static bool
+find_real(const struct host_programs *p, const char *path, char real[PATH_ROOM], struct stat *ret)
+{
+        if (p->roots && (!is_straight(path) || !is_below(p->roots, path)))
+                return false;
+        if (fstatat(p->folder, path, ret, 0) < 0 || !is_program(ret))
+                return false;
+        if (path[0] == '/' && realpath(path, real))
+                return !p->roots || is_below(p->roots, real);
+        real[0] = '\0';
+        return !p->roots;
 }
 
 /* -- the list ---------------------------------------------------------------------------------- */
@@ -74,58 +131,94 @@ list(struct host_programs *p)
         if (p->items)
                 return;
         p->items = arena_array(p->arena, struct host_program, PROGRAMS_MAX);
-        for (size_t i = 0; p->items && i < DIRECTORY_COUNT; i++)
-                add_directory(p, directories[i]);
+        for (size_t i = 0; p->items && i < p->directory_count; i++)
+                add_directory(p, p->directories[i]);
 }
 
 /* -- one word ---------------------------------------------------------------------------------- */
 
 /* The program that a shell runs for a name is the first in PATH. */
 static bool
-find_file(const struct host_programs *p, const char *word, struct stat *ret)
+find_file(const struct host_programs *p, const char *word, char real[PATH_ROOM], struct stat *ret)
 {
         char path[PATH_ROOM];
 
         if (strchr(word, '/'))
-                return fstatat(p->folder, word, ret, 0) == 0 && is_program(ret);
-        for (size_t i = 0; i < DIRECTORY_COUNT; i++) {
-                int len = snprintf(path, sizeof path, "%s/%s", directories[i], word);
+                return find_real(p, word, real, ret);
+        for (size_t i = 0; i < p->directory_count && !p->is_open && word[0] != '\0'; i++) {
+                int len = snprintf(path, sizeof path, "%s/%s", p->directories[i], word);
 
-                if (len < (int)sizeof path && stat(path, ret) == 0 && is_program(ret))
+                if (len < (int)sizeof path && find_real(p, path, real, ret))
                         return true;
         }
         return false;
 }
 
+/* Is the last part of `path` a name of this file in PATH? */
+static const char *
+name_of(const struct host_programs *p, const char *path, const struct stat *file)
+{
+        const char *slash = strrchr(path, '/');
+        char real[PATH_ROOM];
+        struct stat st;
+
+        return slash && find_file(p, slash + 1, real, &st) && st.st_dev == file->st_dev &&
+                               st.st_ino == file->st_ino
+                       ? slash + 1
+                       : NULL;
+}
+
+/* The same answer in whatever order the directories were read. */
+static const char *
+search(struct host_programs *p, const struct stat *file)
+{
+        const char *found = NULL;
+
+        list(p);
+        for (size_t i = 0; i < p->count; i++)
+                if (p->items[i].device == file->st_dev && p->items[i].inode == file->st_ino &&
+                    (!found || strcmp(p->items[i].name, found) < 0))
+                        found = p->items[i].name;
+        return found;
+}
+
+const char *
+host_programs_look(struct host_programs *p, const char *word, struct host_file_id *ret)
+{
+        char real[PATH_ROOM];
+        const char *name;
+        struct stat st;
+
+        *ret = (struct host_file_id){ 0, 0 };
+        if (!find_file(p, word, real, &st))
+                return NULL;
+        *ret = (struct host_file_id){ st.st_dev, st.st_ino };
+        if (!strchr(word, '/'))
+                return word;
+        name = name_of(p, word, &st);
+        if (name)
+                return name;
+        name = name_of(p, real, &st);
+        if (name)
+                return arena_text(p->arena, name);
+        /* a sandbox's names are those of its files; to list them all takes milliseconds */
+        return p->roots ? NULL : search(p, &st);
+}
+
 const char *
 host_programs_find(void *programs, const char *word)
 {
-        struct host_programs *p = programs;
-        const char *slash = strrchr(word, '/'), *found = NULL;
-        struct stat st;
+        struct host_file_id id;
 
-        if (!find_file(p, word, &st))
-                return NULL;
-        if (!slash)
-                return word;
-        list(p);
-        for (size_t i = 0; i < p->count; i++) {
-                if (p->items[i].device != st.st_dev || p->items[i].inode != st.st_ino)
-                        continue;
-                if (strcmp(p->items[i].name, slash + 1) == 0)
-                        return p->items[i].name;
-                /* the same answer in whatever order the directory was read */
-                if (!found || strcmp(p->items[i].name, found) < 0)
-                        found = p->items[i].name;
-        }
-        return found;
+        return host_programs_look(programs, word, &id);
 }
 
 bool
 host_programs_same(void *programs, const char *one, const char *other)
 {
+        char real[PATH_ROOM];
         struct stat a, b;
 
-        return find_file(programs, one, &a) && find_file(programs, other, &b) &&
+        return find_file(programs, one, real, &a) && find_file(programs, other, real, &b) &&
                a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }

@@ -9,18 +9,44 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
+#include "spec/spec.h"
+
+enum { HOST_PROGRAM_DIRECTORIES = 32 };
 
 struct host_programs {
         struct arena *arena;        /* borrowed */
         struct host_program *items; /* NULL: not listed yet */
         size_t count;
         int folder; /* descriptor that relative paths begin at; borrowed, or AT_FDCWD */
+        const char *directories[HOST_PROGRAM_DIRECTORIES];
+        size_t directory_count;
+        /* NULL: all files of this machine count; else only those below these directories */
+        const struct spec_names *roots;
+        /* a directory of PATH is not below the roots: what a name is cannot be known */
+        bool is_open;
+};
+
+/* Both 0: no file. */
+struct host_file_id {
+        uint64_t device, inode;
 };
 
 /* Nothing is read before the first path is looked up. */
 void host_programs_init(struct host_programs *p, struct arena *arena, int folder);
+
+/*
+ * Only what a sandbox has of this machine, at the same paths and read-only: `roots` (absolute,
+ * normal; borrowed). `path` is the PATH of a command there. A relative path, a path with ".." and
+ * a directory of PATH that is not below the roots are not known.
+ */
+void host_programs_confine(struct host_programs *p, const struct spec_names *roots,
+                           const char *path);
+
+/* The file of a word and, as below, its name. */
+const char *host_programs_look(struct host_programs *p, const char *word, struct host_file_id *ret);
 
 /*
  * The name in PATH of the file that `word` is: a name, or a path if it has a slash. NULL: none.

@@ -51,6 +51,11 @@ PROGRAM_BYTES(carrel_gate, ".incbin \"" CARREL_GATE_PATH "\"\n");
 #else
 PROGRAM_BYTES(carrel_gate, "");
 #endif
+#ifdef CARREL_JUDGE_PATH
+PROGRAM_BYTES(carrel_judge, ".incbin \"" CARREL_JUDGE_PATH "\"\n");
+#else
+PROGRAM_BYTES(carrel_judge, "");
+#endif
 
 static const struct image_row {
         const char *name;
@@ -60,6 +65,7 @@ static const struct image_row {
         [PROGRAM_KEEPER] = { "carrel-keeper", carrel_keeper_start, carrel_keeper_end },
         [PROGRAM_DOOR] = { "carrel-door", carrel_door_start, carrel_door_end },
         [PROGRAM_GATE] = { "carrel-gate", carrel_gate_start, carrel_gate_end },
+        [PROGRAM_JUDGE] = { "carrel-judge", carrel_judge_start, carrel_judge_end },
 };
 
 const char *

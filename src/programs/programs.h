@@ -9,7 +9,14 @@
 
 #include "base/error.h"
 
-enum program { PROGRAM_INIT, PROGRAM_KEEPER, PROGRAM_DOOR, PROGRAM_GATE, PROGRAM_MAX };
+enum program {
+        PROGRAM_INIT,
+        PROGRAM_KEEPER,
+        PROGRAM_DOOR,
+        PROGRAM_GATE,
+        PROGRAM_JUDGE,
+        PROGRAM_MAX
+};
 
 /* "carrel-init", ... */
 const char *program_name(enum program image);

@@ -30,6 +30,7 @@ enum calls {
         CALLS_DOOR = FILTER_DOOR,
         CALLS_BOX = FILTER_BOX,
         CALLS_GATE = FILTER_GATE,
+        CALLS_JUDGE = FILTER_JUDGE,
         CALLS_ANY = FILTER_OWN_MAX
 };
 enum core { CORE_KEPT, CORE_CLOSED };

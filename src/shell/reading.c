@@ -5,6 +5,8 @@
  */
 #include "shell/reading.h"
 
+#include <string.h>
+
 static const struct {
         const char *word, *meaning;
 } doubts[] = {
@@ -24,4 +26,13 @@ const char *
 shell_doubt_meaning(enum shell_doubt doubt)
 {
         return doubts[doubt].meaning;
+}
+
+enum shell_doubt
+shell_doubt_find(const char *word)
+{
+        for (int i = 1; i < SHELL_DOUBT_MAX; i++)
+                if (strcmp(doubts[i].word, word) == 0)
+                        return (enum shell_doubt)i;
+        return SHELL_NO_DOUBT;
 }

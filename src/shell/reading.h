@@ -71,4 +71,7 @@ void shell_read_words(struct arena *memory, const char *const *words, size_t cou
 const char *shell_doubt_word(enum shell_doubt doubt);
 const char *shell_doubt_meaning(enum shell_doubt doubt);
 
+/* The doubt of this word; SHELL_NO_DOUBT: none. */
+enum shell_doubt shell_doubt_find(const char *word);
+
 #endif

@@ -119,6 +119,12 @@ enum wire_kind {
         /* a recorder and its client, of one release always: recorder/message.h */
         WIRE_AUDIT,
         WIRE_AUDITED,
+        /* carrel-judge and a process that asks it, of one release always: wire/judge.h */
+        WIRE_JUDGE,
+        WIRE_JUDGE_THIS,
+        WIRE_JUDGE_LOOKUP,
+        WIRE_JUDGE_FILES,
+        WIRE_JUDGED,
         WIRE_KIND_MAX
 };
 

@@ -1,13 +1,13 @@
 /*
- * policy/commands.h - which commands may run: lists of programs, judged on what a command would run
+ * judge/commands.h - which commands may run: lists of programs, judged on what a command would run
  * (shell/reading.h).
  *
  * A guard rail against mistakes and simple tricks, not a wall: a program that is allowed can start
  * any other. The sandbox is the wall. AgentsKit's words (allow, deny, requireSandbox) and those of
  * the Geodocs document (executables_allowlist, commands_disallowed) are read.
  */
-#ifndef CARREL_POLICY_COMMANDS_H
-#define CARREL_POLICY_COMMANDS_H
+#ifndef CARREL_JUDGE_COMMANDS_H
+#define CARREL_JUDGE_COMMANDS_H
 
 #include "base/error.h"
 #include "shell/reading.h"

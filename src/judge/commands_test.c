@@ -1,7 +1,7 @@
 /*
- * policy/commands_test.c - lists of programs against commands, AgentsKit's own among them.
+ * judge/commands_test.c - lists of programs against commands, AgentsKit's own among them.
  */
-#include "policy/commands.h"
+#include "judge/commands.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

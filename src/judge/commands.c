@@ -1,23 +1,15 @@
 /*
- * policy/commands.c - judges what a command would run by lists.
+ * judge/commands.c - judges what a command would run by lists.
  *
- * Room: policy (deciding, pure). Touches: mem.
+ * Room: judge (deciding, pure). Touches: mem.
  * Theory: deny wins, then what is not known, then allow. An empty allow list allows nothing. A
  * denied program is denied under each name of its file; an allowed one is allowed under its own
  * name alone, because one file can be several programs (busybox). The exception to the first: a
  * name that is listed in allow itself.
  */
-#include "policy/commands.h"
+#include "judge/commands.h"
 
 #include <string.h>
-
-const char *
-command_verdict_word(enum command_verdict verdict)
-{
-        static const char *const words[] = { "allow", "ask", "deny" };
-
-        return words[verdict];
-}
 
 static const char *
 base_name(const char *path)
