@@ -33,11 +33,21 @@ copy_of(const uint8_t *data, size_t len)
         return copy;
 }
 
+static const struct operation *
+nth(unsigned index)
+{
+        size_t at = 0;
+
+        for (unsigned i = 0; i < index % OPERATIONS_COUNT; i++)
+                (void)operation_next(&at);
+        return operation_next(&at);
+}
+
 static void
 record_try(const uint8_t *data, size_t len, unsigned op)
 {
         struct record r = { copy_of(data, len), len };
-        const struct operation *o = operation((enum operation_code)(op % (OP_MAX - 1) + 1));
+        const struct operation *o = nth(op);
         struct record_entry entry;
         struct error e, back;
         size_t at = 0;

@@ -285,6 +285,9 @@ struct carrel_command {
         const char *task;  /* 1 to 63 bytes, or NULL */
         const char *key;   /* idempotency key: a repeated call returns the same exec; or NULL */
         uint64_t wait_ports_ms; /* maximum time to wait for a port; 0: until the command ends */
+        /* or instead of argv and line: code for the interpreter of a language ("python") inside,
+         * at most 131,070 bytes */
+        const char *language, *code;
 };
 
 /* Limits that do not end a command. The second is only known if a control group counts. */

@@ -105,6 +105,22 @@ static const struct api_type *const types[] = {
                 { FIELD_DELETE_AT, 0, NUMBER_MOMENT_MS }, { FIELD_ENV, PARAM_REPEATED, ANY },     \
                 { FIELD_PORTS, PARAM_REPEATED, NUMBER_PORT }, { FIELD_METADATA, 0, 0, 65536 },    \
                 { FIELD_START, 0, ANY }, KEY_IN_BODY
+/* What a command takes beside its words. */
+#define EXEC_PARAMS                                                                             \
+        { FIELD_CWD, 0, 1, 4095 }, { FIELD_ENV, PARAM_REPEATED, ANY },                          \
+                { FIELD_TIMEOUT, 0, NUMBER_DURATION_MS }, { FIELD_CPU, 0, NUMBER_DURATION_MS }, \
+                { FIELD_BACKGROUND, 0, ANY }, { FIELD_STDIN_OPEN, 0, ANY },                     \
+                { FIELD_INPUT, 0, 0, 65536 }, { FIELD_TTY, 0, ANY },                            \
+                { FIELD_ROWS, 0, NUMBER_TERMINAL_SIDE },                                        \
+                { FIELD_COLUMNS, 0, NUMBER_TERMINAL_SIDE },                                     \
+                { FIELD_KEEP_BYTES, 0, NUMBER_KEPT_BYTES },                                     \
+                { FIELD_OUTPUT_BYTES, 0, NUMBER_BYTES }, { FIELD_LOSSLESS, 0, ANY },            \
+                { FIELD_KILL_REST, 0, ANY }, { FIELD_WAIT_PORTS, 0, ANY },                      \
+                { FIELD_WAIT_PORTS_MS, 0, NUMBER_DURATION_MS }, { FIELD_TASK, 0, 1, 63 },       \
+                KEY_IN_BODY,                                                                    \
+        {                                                                                       \
+                FIELD_CLIENT, PARAM_DOOR_ONLY, 1, 62                                            \
+        }
 
 #define TAKES(...) COUNTED(__VA_ARGS__)
 #define TAKES_NOTHING NULL, 0

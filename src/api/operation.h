@@ -49,7 +49,10 @@ enum operation_code {
 #define OPERATION(number, NAME, ...) OP_##NAME = (number),
 #include "api/operation.def"
 #undef OPERATION
-        OP_MAX = 1
+};
+
+enum { /* the numbers of the rows have gaps */
+       OPERATIONS_COUNT = 0
 #define OPERATION(...) +1
 #include "api/operation.def"
 #undef OPERATION

@@ -14,6 +14,7 @@
 
 static const struct api_query rows[] = {
         { "POST", EXECS, "encoding", BASE64, "base64: output is written so." },
+        { "POST", "/v1/sandboxes/{id}/code", "encoding", BASE64, "base64: output is written so." },
         { "GET", EXECS "/{exec}", "encoding", BASE64, "base64: what is bytes is written so." },
         { "GET", EXECS "/{exec}/output", "encoding", BASE64, "base64: output is written so." },
         { "GET", EXECS "/{exec}/output", "wait", FLAG, "true: answer when it has ended." },

@@ -14,6 +14,7 @@
 #include "cli/back.h"
 #include "cli/commands.h"
 #include "cli/ending.h"
+#include "cli/exec.h"
 #include "cli/finding_print.h"
 #include "cli/left.h"
 #include "cli/live.h"
@@ -29,15 +30,6 @@ enum {
         CAPTURE_MAX = 1 << 20,
         FORWARD_MAX = 64 /* bytes of a value, as in carrel run */,
         FORWARD_ROOM = 72
-};
-
-struct executing {
-        struct ask ask;
-        const char *cwd, *task, *key;
-        uint64_t timeout_ms, wait_timeout_ms; /* 0: not given */
-        struct option_list env;
-        bool has_terminal, is_background, is_raw, kills_rest, has_no_input, waits_ports;
-        struct carrel_command command;
 };
 
 /*
@@ -432,21 +424,27 @@ run_live(struct executing *x)
         return status;
 }
 
+int
+exec_command(struct executing *x)
+{
+        int status = ask_open(&x->ask);
+
+        if (status == 0)
+                status = x->is_background ? start_and_leave(x)
+                         : x->ask.is_json ? run_to_json(x)
+                                          : run_live(x);
+        return ask_close(&x->ask, status);
+}
+
 static int
 cmd_exec(int argc, char **argv)
 {
         static struct executing x;
         struct error e;
-        int status;
 
         if (read_arguments(argc, argv, &x, &e) < 0 || check(&x, &e) < 0)
                 return ask_wrong(&x.ask, &e);
-        status = ask_open(&x.ask);
-        if (status == 0)
-                status = x.is_background ? start_and_leave(&x)
-                         : x.ask.is_json ? run_to_json(&x)
-                                         : run_live(&x);
-        return ask_close(&x.ask, status);
+        return exec_command(&x);
 }
 
 static const struct option options[] = {

@@ -115,6 +115,14 @@ find_manifest(const struct prepare_options *o, struct run_way *w, struct error *
                              : ref_manifest_find(&w->p.arena, o->workspace ? o->workspace : ".",
                                                  &w->reads, &w->manifest, e);
 
+        if (result < 0 && e->code == ERROR_NOT_CONFIGURED && o->otherwise) {
+                w->manifest = (struct ref_manifest_file){ .name = "the default sandbox",
+                                                          .bytes = o->otherwise,
+                                                          .len = strlen(o->otherwise),
+                                                          .kind = MANIFEST_BLOCK,
+                                                          .syntax = MANIFEST_YAML };
+                result = 0;
+        }
         w->file_name = result == 0 ? w->manifest.name : o->file;
         return result;
 }

@@ -25,7 +25,10 @@ struct prepare_options {
         uint64_t timeout_ms;           /* 0: not given */
         bool wants_terminal, is_json, is_raw, has_steps, audits;
         char **command;
-        size_t command_count; /* the words after the options */
+        size_t command_count;  /* the words after the options */
+        const char *otherwise; /* the block if the workspace declares none; NULL: it must */
+        /* what to say instead if command[0] does not exist inside; NULL: nothing else */
+        const struct error *not_found;
 };
 
 struct run_way {

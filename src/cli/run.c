@@ -24,6 +24,7 @@
 #include "cli/left.h"
 #include "cli/maker.h"
 #include "cli/prepare.h"
+#include "cli/run.h"
 #include "cli/run_audit.h"
 #include "cli/secret.h"
 #include "cli/systemd_scope.h"
@@ -164,6 +165,8 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
         if (o->audits && run_audit_started(w, &options, e) < 0)
                 return -1;
         if (sandbox_run(&options, ret, e) < 0) {
+                if (o->not_found && e->code == ERROR_COMMAND_NOT_FOUND)
+                        *e = *o->not_found;
                 host_tool_hint(o->command[0], w->p.rules, e);
                 return -1;
         }
@@ -189,10 +192,8 @@ record(const struct run_way *w, const struct prepare_options *o, const struct ru
 }
 
 static int
-checked(int argc, char **argv, struct prepare_options *o, struct error *e)
+checked(const struct prepare_options *o, struct error *e)
 {
-        if (prepare_options_read(&command_run, argc, argv, o, e) < 0)
-                return -1;
         if (o->command_count == 0 || o->command[0][0] == '\0') {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
                            o->command_count == 0 ? "there is no command to run"
@@ -234,36 +235,30 @@ get_ready(struct run_way *w, const struct prepare_options *o, int argc, char **a
         return 0;
 }
 
-static int
-cmd_run(int argc, char **argv)
+int
+run_command(const struct prepare_options *o, int argc, char **argv)
 {
-        struct prepare_options o;
         static struct run_way w; /* large, and zero if never written */
         struct run_result result;
         struct error e;
         int status;
 
-        if (checked(argc, argv, &o, &e) < 0) {
-                if (e.hint[0] == '\0')
-                        error_hint(&e, "`carrel run --help` shows an example.");
-                return print_failure(NULL, &e, o.is_json);
-        }
-        status = get_ready(&w, &o, argc, argv, &e);
-        print_warnings(&w, &o);
+        status = get_ready(&w, o, argc, argv, &e);
+        print_warnings(&w, o);
         if (status < 0) {
-                status = print_failure(w.file_name, &e, o.is_json);
-                if (!o.is_json)
+                status = print_failure(w.file_name, &e, o->is_json);
+                if (!o->is_json)
                         print_more_errors(stderr, w.file_name, &w.p.findings);
-                status = record(&w, &o, NULL, &e, status);
-        } else if (run(&w, &o, &result, &e) < 0) {
+                status = record(&w, o, NULL, &e, status);
+        } else if (run(&w, o, &result, &e) < 0) {
                 if (e.code == ERROR_INVALID_ARGUMENT && e.hint[0] == '\0')
                         error_hint(&e, "`carrel run --help` shows an example.");
                 /* of the command, or of a line of the manifest */
-                status = print_failure(e.line > 0 ? w.file_name : NULL, &e, o.is_json);
-                status = record(&w, &o, NULL, &e, status);
+                status = print_failure(e.line > 0 ? w.file_name : NULL, &e, o->is_json);
+                status = record(&w, o, NULL, &e, status);
         } else {
-                status = record(&w, &o, &result, NULL, outcome_status(&result.outcome));
-                if (o.is_json)
+                status = record(&w, o, &result, NULL, outcome_status(&result.outcome));
+                if (o->is_json)
                         print_json(&w, &result);
                 else
                         print_ending(&w, &result);
@@ -271,13 +266,27 @@ cmd_run(int argc, char **argv)
                     (status == 0 || status == 128 + SIGPIPE))
                         /* the command succeeded, but part of its output could not be written */
                         status = 125;
-                if (o.wants_terminal && !o.is_json)
+                if (o->wants_terminal && !o->is_json)
                         print_back(NULL, result.outcome.word != OUTCOME_EXITED);
                 run_result_fini(&result);
         }
         run_audit_end();
         run_way_fini(&w);
         return status;
+}
+
+static int
+cmd_run(int argc, char **argv)
+{
+        struct prepare_options o;
+        struct error e;
+
+        if (prepare_options_read(&command_run, argc, argv, &o, &e) < 0 || checked(&o, &e) < 0) {
+                if (e.hint[0] == '\0')
+                        error_hint(&e, "`carrel run --help` shows an example.");
+                return print_failure(NULL, &e, o.is_json);
+        }
+        return run_command(&o, argc, argv);
 }
 
 static const struct option options[] = {

@@ -109,7 +109,7 @@ load_host(struct serving *s, struct launcher_files *ret, struct error *e)
                 return -1;
         ret->secrets =
                 (struct secret_sources){ file.rules->sources, file.rules->secrets_file, NULL };
-        if (interpreters_look(&s->files, file.rules, &runtimes, e) < 0)
+        if (interpreters_look(&s->files, file.rules, NULL, &runtimes, e) < 0)
                 return -1;
         return prepare_host_pack(
                 &s->files,

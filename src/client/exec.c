@@ -93,6 +93,8 @@ write_command(struct record_writer *w, const struct carrel_command *c)
         for (size_t i = 0; i < c->argc; i++)
                 record_text(w, FIELD_ARGV, c->argv[i]);
         record_text(w, FIELD_COMMAND, c->line);
+        record_text(w, FIELD_LANGUAGE, c->language);
+        record_text(w, FIELD_SOURCE, c->code);
         record_text(w, FIELD_CWD, c->cwd);
         for (size_t i = 0; i < c->env_count; i++)
                 record_text(w, FIELD_ENV, c->env[i]);
@@ -115,12 +117,19 @@ write_command(struct record_writer *w, const struct carrel_command *c)
         record_text(w, FIELD_KEY, c->key);
 }
 
+/* For messages. */
+static const char *
+name_of(const struct carrel_command *c)
+{
+        return c->argc > 0 ? c->argv[0] : c->language ? c->language : "sh";
+}
+
 static int
 check_command(const struct carrel_command *c, struct error *e)
 {
-        if ((c->argc == 0) == (c->line == NULL))
+        if ((c->argc > 0) + (c->line != NULL) + (c->code != NULL) != 1)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", NULL,
-                               "a command is argv or a line for the shell, one of the two");
+                               "a command is argv, a line for the shell or code, one of the three");
         for (size_t i = 0; i < c->argc; i++)
                 if (!c->argv[i])
                         return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", NULL,
@@ -156,7 +165,7 @@ take_exec(struct carrel *c, enum operation_code op, const char *name, struct err
         }
         if (client_exec_take(fd, (uint32_t)number, name, &x, e) < 0 || !x)
                 return NULL;
-        x->is_own = op == OP_EXEC && !has_ended;
+        x->is_own = op != OP_EXEC_ATTACH && !has_ended;
         x->time = time;
         return x;
 }
@@ -185,7 +194,7 @@ carrel_exec(struct carrel *c, const char *id, const struct carrel_command *comma
                 return answer_fail(e, &inner);
         record_text(w, FIELD_ID, id);
         write_command(w, command);
-        x = take_exec(c, OP_EXEC, command->argc > 0 ? command->argv[0] : "sh", &inner);
+        x = take_exec(c, command->code ? OP_CODE : OP_EXEC, name_of(command), &inner);
         if (!x) {
                 carrel_close(ports);
                 return answer_fail(e, &inner);

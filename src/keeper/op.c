@@ -8,11 +8,13 @@
 call_run *
 call_function(enum operation_code code)
 {
-        static call_run *const functions[OP_MAX] = {
-#define OPERATION(number, NAME, function, ...) [OP_##NAME] = op_##function,
+        switch (code) {
+#define OPERATION(number, NAME, function, ...) \
+        case OP_##NAME:                        \
+                return op_##function;
 #include "api/operation.def"
 #undef OPERATION
-        };
-
-        return functions[code];
+        default:
+                return NULL;
+        }
 }

@@ -183,6 +183,8 @@ request_exec_error(struct error *e, const struct wire_exec_failed *f, const stru
         const struct node *cwd = node_find(arguments, "cwd"),
                           *name = node_at(node_find(arguments, "argv"), 0);
 
+        if (!name)
+                name = node_find(arguments, "language");
         (void)start_error_read(e, f, name && name->kind == NODE_STRING ? name->text : NULL,
                                cwd && cwd->kind == NODE_STRING ? cwd->text : NULL);
 }

@@ -115,6 +115,11 @@ static const struct tool tools[] = {
           "output, how it ended, and what it used. "
           "With background: true it returns at once; use exec_output to read the output later.",
           TOOL_SANDBOX | TOOL_DESTRUCTIVE, OP_EXEC, exec_leaves, NULL, tool_exec },
+        { "run_code", "Run code",
+          "Runs code in a language (python, javascript, shell, ...) with the interpreter of the "
+          "sandbox, and answers with its output, how it ended, and what it used. Nothing is kept "
+          "from one call to the next but files.",
+          TOOL_SANDBOX | TOOL_DESTRUCTIVE, OP_CODE, exec_leaves, NULL, tool_exec },
         { "exec_output", "Output of a command",
           "Tells the output of a command so far and how it stands.",
           TOOL_SANDBOX | TOOL_READ_ONLY | TOOL_IDEMPOTENT, OP_EXEC_ATTACH, attach_leaves, NULL,

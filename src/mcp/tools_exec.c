@@ -163,7 +163,7 @@ start(struct mcp_request *r)
         if (!r->exec.is_background)
                 record_bool(&w, FIELD_LOSSLESS, 1);
         record_text(&w, FIELD_KEY, r->idempotency_key);
-        (void)request_call(r, OP_EXEC, &w, &exec_ops);
+        (void)request_call(r, r->tool->op, &w, &exec_ops);
 }
 
 void

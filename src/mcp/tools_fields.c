@@ -58,10 +58,8 @@ is_extra(const struct tool *t, const char *name)
                 enum operation_code op;
                 const char *name;
         } extras[] = {
-                { OP_FILE_WRITE, "files" },
-                { OP_EXEC, "encoding" },
-                { OP_EXEC_ATTACH, "wait" },
-                { OP_EXEC_ATTACH, "wait_ms" },
+                { OP_FILE_WRITE, "files" }, { OP_EXEC, "encoding" },       { OP_CODE, "encoding" },
+                { OP_EXEC_ATTACH, "wait" }, { OP_EXEC_ATTACH, "wait_ms" },
         };
 
         for (size_t i = 0; i < sizeof extras / sizeof *extras; i++)

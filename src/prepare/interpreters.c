@@ -51,6 +51,7 @@ struct found {
 struct looking {
         struct arena *arena;
         const struct host_rules *rules;
+        bool (*wanted)(const char *family);
         struct found *found;
         size_t count;
 };
@@ -152,8 +153,9 @@ look_in(struct looking *l, const char *directory)
                 const struct runtime_family *family = interpreters_family(entry->d_name);
                 char path[PATH_ROOM];
 
-                if (family && snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) <
-                                      (int)sizeof path)
+                if (family && (!l->wanted || l->wanted(family->name)) &&
+                    snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) <
+                            (int)sizeof path)
                         take(l, family, path);
         }
         if (list)
@@ -332,10 +334,10 @@ list(struct looking *l, struct runtimes *ret, struct error *e)
 }
 
 int
-interpreters_look(struct arena *arena, const struct host_rules *rules, struct runtimes *ret,
-                  struct error *e)
+interpreters_look(struct arena *arena, const struct host_rules *rules,
+                  bool (*wanted)(const char *family), struct runtimes *ret, struct error *e)
 {
-        struct looking l = { .arena = arena, .rules = rules };
+        struct looking l = { .arena = arena, .rules = rules, .wanted = wanted };
 
         l.found = arena_array(arena, struct found, FOUND_MAX + 1);
         if (!l.found)

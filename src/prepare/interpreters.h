@@ -4,6 +4,8 @@
 #ifndef CARREL_PREPARE_INTERPRETERS_H
 #define CARREL_PREPARE_INTERPRETERS_H
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "policy/host_rules.h"
@@ -17,10 +19,11 @@
  * To get the version, it runs each one, all at once, for at most ten seconds (and two seconds of
  * CPU time). They run with an empty environment, no descriptors but a pipe, no new privileges and,
  * if we are root, as the user nobody. Only files that no one but root and this user may change are
- * run. One that does not answer is left out. Errors: ERROR_NO_MEMORY, ERROR_BACKEND_FAILED.
+ * run. One that does not answer is left out. `wanted` (NULL: all) says whether to look for a
+ * family. Errors: ERROR_NO_MEMORY, ERROR_BACKEND_FAILED.
  */
-int interpreters_look(struct arena *arena, const struct host_rules *rules, struct runtimes *ret,
-                      struct error *e);
+int interpreters_look(struct arena *arena, const struct host_rules *rules,
+                      bool (*wanted)(const char *family), struct runtimes *ret, struct error *e);
 
 /*
  * Copies the first dotted number in a program's output ("Python 3.13.1", "v24.0.0"), at most `room`

@@ -82,7 +82,7 @@ finds_those_of_this_machine(void **state)
 
         (void)state;
         arena_init(&arena, 16 << 20);
-        assert_int_equal(interpreters_look(&arena, &rules, &all, &e), 0);
+        assert_int_equal(interpreters_look(&arena, &rules, NULL, &all, &e), 0);
         for (size_t i = 0; i < all.count; i++) {
                 assert_true(all.items[i].path[0] == '/');
                 assert_true(strchr("0123456789", all.items[i].version[0]) != NULL);
@@ -123,9 +123,9 @@ looks_into_tool_roots(void **state)
         assert_int_equal(fclose(f), 0);
         assert_int_equal(chmod(program, 0755), 0);
         arena_init(&arena, 16 << 20);
-        assert_int_equal(interpreters_look(&arena, &without, &all, &e), 0);
+        assert_int_equal(interpreters_look(&arena, &without, NULL, &all, &e), 0);
         assert_int_equal(runtime_find(&all, "lua99.7", &lua, &e), -1);
-        assert_int_equal(interpreters_look(&arena, &with, &all, &e), 0);
+        assert_int_equal(interpreters_look(&arena, &with, NULL, &all, &e), 0);
         assert_int_equal(runtime_find(&all, "lua99.7", &lua, &e), 0);
         assert_string_equal(lua->prefix, folder);
         assert_string_equal(lua->version, "99.7.1");

@@ -591,8 +591,9 @@ rest_exec(struct exchange *x, const struct route *r)
         }
         call = (struct record){ w.bytes, w.len };
         (void)snprintf(s->id, sizeof s->id, "%s", record_get_text(&call, FIELD_ID, ""));
-        (void)snprintf(s->name, sizeof s->name, "%.*s", NAME_ROOM - 1,
-                       record_get_text(&call, FIELD_ARGV, ""));
+        (void)snprintf(
+                s->name, sizeof s->name, "%.*s", NAME_ROOM - 1,
+                record_get_text(&call, FIELD_ARGV, record_get_text(&call, FIELD_LANGUAGE, "")));
         (void)snprintf(s->cwd, sizeof s->cwd, "%.*s", CWD_ROOM - 1,
                        record_get_text(&call, FIELD_CWD, ""));
         s->stays = record_get_bool(&call, FIELD_BACKGROUND, 0);

@@ -13,6 +13,7 @@ static const struct {
         route_handler *handle;
 } special[] = {
         { OP_EXEC, rest_exec },
+        { OP_CODE, rest_exec },
         { OP_EXEC_ATTACH, rest_output },
         { OP_FILE_READ, rest_file_read },
         { OP_FILE_WRITE, rest_file_write },

@@ -15,7 +15,7 @@ import { block_of, BUILD, NODE, program, run, until, with_daemon } from './rig.m
 const METHODS = {
         create: 'create', list: 'list', claim: 'claim', get: 'get', stop: 'stop', extend: 'extend', pause: 'pause', resume: 'resume', url: 'url',
         denials: 'denials', 'left.take': 'takeLeftBehind', network: 'setNetwork',
-        instructions: 'instructions', event: 'event', 'task.begin': 'beginTask', 'task.end': 'endTask', 'exec.start': 'exec', 'exec.list': 'execs', 'exec.get': 'execGet',
+        instructions: 'instructions', event: 'event', 'task.begin': 'beginTask', 'task.end': 'endTask', 'exec.start': 'exec', 'code.run': 'runCode', 'exec.list': 'execs', 'exec.get': 'execGet',
         'exec.kill': 'kill', 'exec.attach': 'attach', 'exec.signal': 'signal', 'exec.stdin': 'stdin', 'exec.resize': 'resize', 'file.read': 'readFile', 'file.write': 'writeFiles',
         'file.put': 'writeFile', 'file.remove': 'remove', 'file.list': 'listFiles', 'file.stat': 'stat', 'file.mkdir': 'mkdir', 'file.move': 'move',
         'token.create': 'createToken', 'token.list': 'tokens', 'token.revoke': 'revokeToken', 'volume.create': 'createVolume', 'volume.list': 'volumes', 'volume.remove': 'removeVolume', info: 'info', watch: 'watch',
@@ -46,6 +46,16 @@ async function execs(t) {
                         at += e.data.length;
                 }
                 assert.equal(Buffer.concat(heard.filter(x => x.event === 'stdout').map(e => e.data)).toString(), 'one\ntwo\n');
+        }));
+        await t.test('code: runs with the interpreter inside, and streams', () => fresh({}, async id => {
+                const code = 'import sys\nprint(sys.stdin.read()[::-1]); sys.exit(3)';
+                const r = await client.runCode(id, { language: 'python', code, input: 'abc' });
+                assert.deepEqual([r.stdout, r.exit_code, r.outcome], ['cba\n', 3, 'exited']);
+                const heard = [];
+                for await (const e of client.streamCode(id, { language: 'sh', code: 'echo a; echo b >&2' }))
+                        heard.push(e.event);
+                assert.deepEqual([heard[0], heard.at(-1), heard.length], ['started', 'end', 4]);
+                await assert.rejects(client.runCode(id, { language: 'cobol', code: '' }), e => e.code === 'invalid_argument' && e.path === 'language');
         }));
         await t.test('stream: leaving the loop kills a foreground exec', () => fresh({}, async id => {
                 for await (const e of client.stream(id, { argv: ['sleep', '60'] }))

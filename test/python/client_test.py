@@ -97,6 +97,18 @@ def runs(d, c):
         raised(ValueError, s.run, ["a\0b"])
 
 
+def code(d, c):
+    """run_code: languages, input, exit code, check, a missing language"""
+    with c.create() as s:
+        result = s.run_code("python", "import sys\nprint(sys.stdin.read()[::-1]); sys.exit(3)", input="abc")
+        equal((result.stdout, result.exit_status, result.outcome), (b"cba\n", 3, "exited"))
+        equal(s.run_code("shell", "wc -c", input=b"x" * 100000).stdout_text.strip(), "100000")
+        equal(s.run_code("shell", "echo $A; pwd", env={"A": "1"}, cwd="/tmp").stdout, b"1\n/tmp\n")
+        raised(CommandFailedError, lambda: s.run_code("sh", "exit 2", check=True))
+        equal(s.run_code("sh", "sleep 1000", timeout=0.3).outcome, "timed_out")
+        equal(raised(errors.InvalidArgumentError, lambda: s.run_code("cobol", "")).path, "language")
+
+
 def outputs(d, c):
     """run: bytes as they were, the newest keep_bytes, callbacks in order, input of any length"""
     with c.create(manifest=PLAIN) as s:
@@ -346,7 +358,7 @@ def main():
     need_programs()
     with Daemon("--listen", "127.0.0.1:0") as d:
         c = Carrel(state=d.state, timeout=60)
-        for part in (operations, life, manifests, runs, outputs, keys, streams, processes, files, ports, network, events, tcp, volumes, places, exceptions, answers):
+        for part in (operations, life, manifests, runs, code, outputs, keys, streams, processes, files, ports, network, events, tcp, volumes, places, exceptions, answers):
             row(part, d, c)
     end()
 

@@ -227,6 +227,20 @@ class AsyncSandbox(AsyncSandboxBase):
             on_stderr=on_stderr, keep_bytes=keep_bytes, output_bytes=output_bytes, kill_rest=kill_rest, task=task,
             key=key)
 
+    async def run_code(self, language: str, code: str, *, input: Optional[Data] = None, env: Optional[Mapping[str, str]] = None, cwd: Optional[Path] = None,
+                 timeout: Optional[float] = None, cpu: Optional[float] = None, check: bool = False, on_stdout: Optional[Callable[[bytes], Any]] = None,
+                 on_stderr: Optional[Callable[[bytes], Any]] = None, keep_bytes: Optional[int] = KEEP_BYTES, output_bytes: Optional[int] = None,
+                 kill_rest: Optional[bool] = None, task: Optional[str] = None, key: Optional[str] = None) -> Result:
+        """Runs code with the interpreter of the sandbox and waits for its end; otherwise like run().
+
+        `language` is python, javascript, typescript, shell, bash, ruby, perl, ... Code has at most 131,070 bytes and no NUL. A language
+        without an interpreter inside raises RuntimeUnknownError, whose hint lists those that are there.
+        """
+        return await in_thread(self._sync.run_code,
+            language, code, input=input, env=env, cwd=cwd, timeout=timeout, cpu=cpu, check=check, on_stdout=on_stdout,
+            on_stderr=on_stderr, keep_bytes=keep_bytes, output_bytes=output_bytes, kill_rest=kill_rest, task=task,
+            key=key)
+
     def stream(self, command: Command, *, input: Optional[Data] = None, env: Optional[Mapping[str, str]] = None, cwd: Optional[Path] = None,
                timeout: Optional[float] = None, cpu: Optional[float] = None, stdin: bool = False, tty: bool = False, rows: Optional[int] = None,
                columns: Optional[int] = None, lossless: bool = True, output_bytes: Optional[int] = None, kill_rest: Optional[bool] = None,

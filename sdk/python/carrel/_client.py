@@ -307,12 +307,21 @@ class Sandbox:
         """
         given = None if input is None else bytes_of(input)
         request = self._request(command, env, cwd, timeout, cpu, output_bytes, kill_rest, task, key, given)
-        is_long = given is not None and len(given) > INPUT_AT_ONCE
-        with self._open_stream({**request, "lossless": True, **({"stdin": True} if is_long else {})}) as stream:
-            if given is not None and is_long:
-                stream.process._feed(given)
-            result = stream._collect(keep_bytes, None, {"stdout": on_stdout, "stderr": on_stderr})
-        return result.check() if check else result
+        return self._run("exec.start", request, given, check, on_stdout, on_stderr, keep_bytes)
+
+    def run_code(self, language: str, code: str, *, input: Optional[Data] = None, env: Optional[Mapping[str, str]] = None, cwd: Optional[Path] = None,
+                 timeout: Optional[float] = None, cpu: Optional[float] = None, check: bool = False, on_stdout: Optional[Callable[[bytes], Any]] = None,
+                 on_stderr: Optional[Callable[[bytes], Any]] = None, keep_bytes: Optional[int] = KEEP_BYTES, output_bytes: Optional[int] = None,
+                 kill_rest: Optional[bool] = None, task: Optional[str] = None, key: Optional[str] = None) -> Result:
+        """Runs code with the interpreter of the sandbox and waits for its end; otherwise like run().
+
+        `language` is python, javascript, typescript, shell, bash, ruby, perl, ... Code has at most 131,070 bytes and no NUL. A language
+        without an interpreter inside raises RuntimeUnknownError, whose hint lists those that are there.
+        """
+        given = None if input is None else bytes_of(input)
+        request = self._request([], env, cwd, timeout, cpu, output_bytes, kill_rest, task, key, given)
+        del request["argv"]
+        return self._run("code.run", {**request, "language": language, "code": code}, given, check, on_stdout, on_stderr, keep_bytes)
 
     def stream(self, command: Command, *, input: Optional[Data] = None, env: Optional[Mapping[str, str]] = None, cwd: Optional[Path] = None,
                timeout: Optional[float] = None, cpu: Optional[float] = None, stdin: bool = False, tty: bool = False, rows: Optional[int] = None,
@@ -383,8 +392,17 @@ class Sandbox:
             request.update(input=base64.b64encode(given).decode(), encoding="base64")
         return request
 
-    def _open_stream(self, request: Dict[str, Any]) -> "Stream":
-        return Stream(self._transport, self.id, open_events(self._transport, "exec.start", request))
+    def _run(self, operation: str, request: Dict[str, Any], given: Optional[bytes], check: bool, on_stdout: Optional[Callable[[bytes], Any]],
+             on_stderr: Optional[Callable[[bytes], Any]], keep_bytes: Optional[int]) -> Result:
+        is_long = given is not None and len(given) > INPUT_AT_ONCE
+        with self._open_stream({**request, "lossless": True, **({"stdin": True} if is_long else {})}, operation) as stream:
+            if given is not None and is_long:
+                stream.process._feed(given)
+            result = stream._collect(keep_bytes, None, {"stdout": on_stdout, "stderr": on_stderr})
+        return result.check() if check else result
+
+    def _open_stream(self, request: Dict[str, Any], operation: str = "exec.start") -> "Stream":
+        return Stream(self._transport, self.id, open_events(self._transport, operation, request))
 
 
 def terminal(tty: bool, rows: Optional[int], columns: Optional[int]) -> Dict[str, Any]:

@@ -101,6 +101,12 @@ OPERATIONS: Dict[str, Operation] = {
         body=(),
         has_key=False, is_raw=False,
     ),
+    "code.run": Operation(
+        "POST", "/v1/sandboxes/{id}/code",
+        query=('encoding',),
+        body=('language', 'code', 'cwd', 'env', 'timeout_ms', 'cpu_ms', 'background', 'stdin', 'input', 'tty', 'rows', 'columns', 'keep_bytes', 'output_bytes', 'lossless', 'kill_rest', 'wait_ports', 'wait_ports_ms', 'task', 'key', 'encoding'),
+        has_key=True, is_raw=False,
+    ),
     "exec.get": Operation(
         "GET", "/v1/sandboxes/{id}/execs/{exec}",
         query=('wait_ports', 'wait_ports_ms', 'encoding'),

@@ -8,7 +8,7 @@ import { bytes_of, CarrelError, Transport } from './http.ts';
 import type { Call, Place } from './http.ts';
 import { OPERATIONS } from './operations.ts';
 import type {
-        DaemonEvent, DaemonInfo, Denial, Exec, ExecRequest, FileEntry, LeftBehind, Operation, OperationName, PortUrl, SandboxEntry, SandboxRequest, Token, Volume,
+        CodeRequest, DaemonEvent, DaemonInfo, Denial, Exec, ExecRequest, FileEntry, LeftBehind, Operation, OperationName, PortUrl, SandboxEntry, SandboxRequest, Token, Volume,
 } from './operations.ts';
 
 /** One part of a list. With next_cursor there is more: give it as cursor. */
@@ -204,6 +204,16 @@ export class CarrelClient {
                 return exec_events(this.transport.events(call_of('exec.start', { id, ...with_input(request) }, { ...options, query: { encoding: 'base64' } })));
         }
 
+        /** Runs code with the interpreter of the sandbox and waits for its end; otherwise like exec(). */
+        runCode(id: string, request: CodeRequest, options: WithSignal = {}): Promise<Exec> {
+                return this.ask('code.run', { id, ...with_input(request) }, options);
+        }
+
+        /** Runs code and says what it says, as it says it. Leaving the loop kills everything that the code started. */
+        streamCode(id: string, request: CodeRequest, options: WithSignal = {}): AsyncGenerator<ExecEvent, void, void> {
+                return exec_events(this.transport.events(call_of('code.run', { id, ...with_input(request) }, { ...options, query: { encoding: 'base64' } })));
+        }
+
         /** What it said from these bytes on, to its end. Leaving the loop leaves it alone. */
         attach(id: string, exec: number, options: { stdout_offset?: number; stderr_offset?: number; lossless?: boolean } & WithSignal = {}): AsyncGenerator<ExecEvent, void, void> {
                 const { signal, ...from } = options;
@@ -314,7 +324,7 @@ export class CarrelClient {
 }
 
 /** JSON of the daemon has no \u0000: an input that holds one goes as bytes. */
-function with_input(request: ExecRequest): object {
+function with_input(request: ExecRequest | CodeRequest): object {
         return request.input?.includes('\0') ? { ...request, input: Buffer.from(request.input).toString('base64'), encoding: 'base64' } : request;
 }
 

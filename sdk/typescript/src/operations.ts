@@ -364,6 +364,51 @@ export interface ExecRequest {
         key?: string;
 }
 
+export interface CodeRequest {
+        /** Language of the code: javascript, typescript, python, shell, bash, zsh, fish, ruby, perl, php, lua or julia, if its interpreter is in the sandbox. Also js, node, ts, py, python3, sh, rb, pl. */
+        language: string;
+        /** The code, at most 131,070 bytes without a NUL. */
+        code: string;
+        /** Working directory of the command; a relative path starts at the sandbox's working directory. */
+        cwd?: string;
+        /** Environment variables: an object of names and values. */
+        env?: Record<string, string>;
+        /** Of a sandbox: milliseconds until it is stopped (in a response: the remaining time). Of an exec: milliseconds until all its processes are killed; a value above that of the manifest or the host file is refused. */
+        timeout_ms?: number;
+        /** CPU time used, in milliseconds. In a call: the maximum. */
+        cpu_ms?: number;
+        /** Return at once; the exec keeps running when its caller disconnects. */
+        background?: boolean;
+        /** Keep standard input open, to write to it later. */
+        stdin?: boolean;
+        /** Standard input as one piece: text, or base64 with encoding: base64. */
+        input?: string;
+        /** Give it a terminal. */
+        tty?: boolean;
+        /** Rows of the terminal. */
+        rows?: number;
+        /** Columns of the terminal. */
+        columns?: number;
+        /** Output kept for each stream; older bytes are dropped and counted. */
+        keep_bytes?: number;
+        /** Output beyond this is dropped and counted. */
+        output_bytes?: number;
+        /** Apply back-pressure: block the command when the reader is slow instead of dropping output. */
+        lossless?: boolean;
+        /** When the command ends, kill the processes that it left running. */
+        kill_rest?: boolean;
+        /** Return as soon as one of the declared ports begins to listen (its number is `port`), the command ends, or wait_ports_ms has passed. The command keeps running. */
+        wait_ports?: boolean;
+        /** Maximum time to wait for a port (wait_ports), in milliseconds. After that the response has no `port`, and the command keeps running. Default: until the command ends. */
+        wait_ports_ms?: number;
+        /** The task an exec belongs to, 1 to 63 characters. */
+        task?: string;
+        /** Idempotency key, 1 to 63 characters: the same call with the same key has one effect; another call with it is refused. */
+        key?: string;
+        /** base64: values that are bytes are written so. */
+        encoding?: 'base64' | 'utf-8';
+}
+
 export interface Operation {
         method: string;
         route: string;
@@ -388,6 +433,7 @@ export const OPERATIONS = {
         'task.end': { method: 'DELETE', route: '/v1/sandboxes/{id}/tasks/{task}', query: [], body: [] },
         'exec.start': { method: 'POST', route: '/v1/sandboxes/{id}/execs', query: ['encoding'], body: ['argv', 'command', 'cwd', 'env', 'timeout_ms', 'cpu_ms', 'background', 'stdin', 'input', 'tty', 'rows', 'columns', 'keep_bytes', 'output_bytes', 'lossless', 'kill_rest', 'wait_ports', 'wait_ports_ms', 'task', 'key', 'encoding'] },
         'exec.list': { method: 'GET', route: '/v1/sandboxes/{id}/execs', query: ['limit', 'cursor'], body: [] },
+        'code.run': { method: 'POST', route: '/v1/sandboxes/{id}/code', query: ['encoding'], body: ['language', 'code', 'cwd', 'env', 'timeout_ms', 'cpu_ms', 'background', 'stdin', 'input', 'tty', 'rows', 'columns', 'keep_bytes', 'output_bytes', 'lossless', 'kill_rest', 'wait_ports', 'wait_ports_ms', 'task', 'key', 'encoding'] },
         'exec.get': { method: 'GET', route: '/v1/sandboxes/{id}/execs/{exec}', query: ['wait_ports', 'wait_ports_ms', 'encoding'], body: [] },
         'exec.kill': { method: 'DELETE', route: '/v1/sandboxes/{id}/execs/{exec}', query: [], body: [] },
         'exec.attach': { method: 'GET', route: '/v1/sandboxes/{id}/execs/{exec}/output', query: ['stdout_offset', 'stderr_offset', 'lossless', 'keep_bytes', 'encoding', 'wait', 'stream', 'follow'], body: [] },
