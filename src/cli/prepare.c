@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,15 +183,39 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
         return 0;
 }
 
-/* No sandbox is shown the audit log of its user: it holds the keys. */
+int
+run_way_make_hidden(const struct prepare_options *o, struct run_way *w, struct error *e)
+{
+        const char *workspace = workspace_path(o, w, e), *state = w->host.volumes;
+        const struct spec_names mounted = { &workspace, 1 };
+
+        /* a workspace that is missing is refused later */
+        if (!workspace || !state || !host_path_is_below(&mounted, state))
+                return 0;
+        if (state_make(state, e) == 0)
+                return 0;
+        /* then no command of this user can create it either */
+        return e->sys == EACCES || e->sys == EROFS || e->sys == EPERM ? 0 : -1;
+}
+
+/* No sandbox is shown the audit log of its user: it holds the keys. A mount that contains the state
+ * directory shows it empty; a mount of the log, or of a directory between the two, is refused. */
 static int
 guard_log(struct run_way *w, struct error *e)
 {
-        const char *logs = w->host.volumes /* the state directory */
-                                   ? arena_format(&w->p.arena, "%s/audit", w->host.volumes)
-                                   : NULL;
+        const char *state = w->host.volumes, *logs;
+        char real[PATH_MAX];
 
-        return logs && access(logs, F_OK) == 0 ? prepare_host_guard(&w->host, logs, e) : 0;
+        if (!state || access(state, F_OK) < 0)
+                return 0;
+        if (!realpath(state, real))
+                return fail_sys(e, ERROR_STATE_UNUSABLE, errno,
+                                "looking at the state directory %.200s", state);
+        w->host.hidden = arena_text(&w->p.arena, real);
+        logs = arena_format(&w->p.arena, "%s/audit", state);
+        if (!w->host.hidden || !logs)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a path");
+        return access(logs, F_OK) == 0 ? prepare_host_guard(&w->host, logs, e) : 0;
 }
 
 /* The user's own state directory; NULL if the environment does not give one. */

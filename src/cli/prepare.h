@@ -68,6 +68,13 @@ int prepare_options_read(const struct command *c, int argc, char **argv,
 int run_way_init(struct run_way *w, struct error *e);
 
 /*
+ * Creates the state directory if the workspace would contain it: a command that created it first
+ * could begin the user's audit log with keys that it knows. Before the ladder, after
+ * run_way_init(). Errors: ERROR_STATE_UNUSABLE.
+ */
+int run_way_make_hidden(const struct prepare_options *options, struct run_way *w, struct error *e);
+
+/*
  * Runs all stages after run_way_init(). Call run_way_fini() on `ret`, also after a failure. All
  * messages about the manifest are in ret->p.findings. Errors: any of reading, judging and planning;
  * ERROR_NOT_CONFIGURED, ERROR_READ_ONLY.

@@ -222,7 +222,7 @@ static int
 get_ready(struct run_way *w, const struct prepare_options *o, int argc, char **argv,
           struct error *e)
 {
-        if (run_way_init(w, e) < 0)
+        if (run_way_init(w, e) < 0 || run_way_make_hidden(o, w, e) < 0)
                 return -1;
         if (o->audits && run_audit_begin(e) < 0)
                 return -1;

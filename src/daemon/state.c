@@ -90,9 +90,8 @@ refuse(struct error *e, const char *reason, const char *path, const char *what, 
         return -1;
 }
 
-/* Creates missing directories on the way, each closed to other users. */
-static int
-make_way(const char *path, struct error *e)
+int
+state_make(const char *path, struct error *e)
 {
         char part[PATH_ROOM];
 
@@ -181,7 +180,7 @@ state_open(const char *path, mode_t socket_mode, struct state *ret, struct error
                               "Choose a shorter one with --state DIR.");
         fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT) {
-                if (make_way(path, e) < 0)
+                if (state_make(path, e) < 0)
                         return -1;
                 fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         }

@@ -22,6 +22,10 @@ struct state {
  */
 int state_choose(struct arena *arena, const char *named, const char **ret, struct error *e);
 
+/* Creates a missing directory and its parents, each closed to other users. Errors:
+ * ERROR_STATE_UNUSABLE with errno. */
+int state_make(const char *path, struct error *e);
+
 /*
  * Creates a missing directory and its parents, checks its owner and takes its lock. `socket_mode`
  * is the mode of the sockets. The directory has mode 0700; the group or others may pass through it

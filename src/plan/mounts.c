@@ -259,6 +259,21 @@ pin_parents(struct builder *b, const struct plan_mount *m, const char *relative)
         }
 }
 
+/* Not optional: without its cover the box is not made. */
+static void
+hide_directory(struct builder *b, const struct plan_mount *m)
+{
+        const struct plan_source *source = source_of(b, m);
+
+        if (!source->hidden || !builder_has(b, SWITCH_MASK))
+                return;
+        if (!m->is_read_only)
+                pin_parents(b, m, source->hidden);
+        builder_add(b, STEP_MASK, builder_text(b, "%s/%s", m->at, source->hidden),
+                    "Carrel's own files: the audit log, its keys, the daemon's token")
+                ->flags |= STEP_DIRECTORY;
+}
+
 static void
 protect(struct builder *b, const struct plan_mount *m)
 {
@@ -306,6 +321,7 @@ builder_mounts(struct builder *b)
                 else
                         plan_bind(b, sorted[i]);
                 hide_sockets(b, sorted[i]);
+                hide_directory(b, sorted[i]);
                 protect(b, sorted[i]);
         }
 }

@@ -514,6 +514,28 @@ mounts_are_where_they_should_be(void **state)
         teardown(&b);
 }
 
+/* The directory of Carrel's own beneath a mount is covered, and its parents cannot be moved. */
+static void
+a_hidden_directory_is_covered(void **state)
+{
+        const struct step *mask, *pin;
+        struct plan_source mine[SOURCE_MAX];
+        struct bench b;
+
+        (void)state;
+        setup_mounts(&b);
+        memcpy(mine, sources, sizeof mine);
+        mine[SOURCE_WORK].hidden = ".local/state/carrel";
+        b.request.sources = mine;
+        must_build(&b);
+        mask = find_step(b.plan, STEP_MASK, "/workspace/.local/state/carrel", NULL);
+        assert_non_null(mask);
+        assert_int_equal(mask->flags & (STEP_DIRECTORY | STEP_OPTIONAL), STEP_DIRECTORY);
+        pin = find_step(b.plan, STEP_PIN, "/workspace/.local/state", NULL);
+        assert_true(pin && pin < mask && find_step(b.plan, STEP_PIN, "/workspace/.local", NULL));
+        teardown(&b);
+}
+
 static void
 protected_names_are_held(void **state)
 {
@@ -911,6 +933,7 @@ main(void)
                 cmocka_unit_test(a_controller_without_its_limit_warns),
                 cmocka_unit_test(limits_choose_the_control_group),
                 cmocka_unit_test(mounts_are_where_they_should_be),
+                cmocka_unit_test(a_hidden_directory_is_covered),
                 cmocka_unit_test(protected_names_are_held),
                 cmocka_unit_test(landlock_allows_exactly_what_may_be_written),
                 cmocka_unit_test(phases_never_go_back_and_the_filter_is_last),

@@ -45,6 +45,8 @@ struct plan_source {
         size_t socket_count; /* relative paths of host sockets beneath it */
         const struct plan_protect *protect;
         size_t protect_count;
+        /* relative path of a directory that the box sees empty, and cannot move; NULL: none */
+        const char *hidden;
         /* Volume name, or NULL if this is not a volume. host_path is then
          * volume_place/NAME/data; device and inode are unknown until it is opened. */
         const char *volume;

@@ -274,15 +274,33 @@ open_workspace(const struct prepare_host *host, const struct prepare_request *re
                        : refuse_place(request->workspace, "workspace", "the workspace", e);
 }
 
+/* Notes what the box must see empty beneath this source. */
+static void
+hide(const struct prepare_host *host, struct plan_source *source)
+{
+        const struct spec_names mounted = { &source->host_path, 1 };
+        const char *rest;
+
+        if (!host->hidden || !host_path_is_below(&mounted, host->hidden))
+                return;
+        rest = host->hidden + strlen(source->host_path);
+        rest += strspn(rest, "/");
+        if (rest[0] != '\0')
+                source->hidden = rest;
+}
+
 /*
- * A process that can read the daemon's token or write its records controls the daemon. So neither a
- * part of its state nor a directory that contains it is shown inside.
+ * A process that can read the daemon's token or write its records controls the daemon, and the
+ * audit log holds its keys. So neither a part of such a state nor a directory that contains it is
+ * shown inside, unless the box sees it empty.
  */
 static int
 check_state(const struct prepare_host *host, const struct plan_source *source, struct error *e)
 {
         const struct spec_names state = { &host->state, 1 }, mounted = { &source->host_path, 1 };
 
+        if (source->hidden)
+                return 0;
         if (!host->state || (!host_path_is_below(&state, source->host_path) &&
                              !host_path_is_below(&mounted, host->state)))
                 return 0;
@@ -427,10 +445,11 @@ check_sources(const struct prepare_host *host, const struct prepare_request *req
                               p->sources->items[p->sources->common].host_path,
                               p->sources->mounts[p->sources->common].at);
         for (size_t i = 0; i < p->sources->count; i++) {
-                const struct plan_source *source = &p->sources->items[i];
+                struct plan_source *source = &p->sources->items[i];
 
                 if (source->volume)
                         continue;
+                hide(host, source);
                 if (check_state(host, source, e) < 0)
                         return -1;
                 if (((int)i == p->sources->common ||

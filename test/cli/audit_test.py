@@ -285,7 +285,9 @@ def is_exported(b):
 def is_out_of_reach(b):
     a = subprocess.run(b.words("run", "--audit", "-w", b.top, "-f", os.path.join(b.work, "SANDBOX.md"), "--", "sh", "-c", "ls state/audit; cat state/audit/*/key-*"),
                        env=b.env, cwd=b.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    tell("a workspace that contains the state directory is refused, with what to do", a.returncode == 126 and "mount_denied, holds_state" in a.stderr and "-w DIR" in a.stderr
+    tell("a workspace that contains the state directory shows it empty", a.returncode != 0 and not a.stdout and "cannot access 'state/audit'" in a.stderr, a)
+    a = b.carrel("run", "--audit", "-w", b.log, "-f", os.path.join(b.work, "SANDBOX.md"), "--", "ls")
+    tell("the log as workspace is refused, with what to do", a.returncode == 126 and "mount_denied, holds_state" in a.stderr and "-w DIR" in a.stderr
          and "CARREL_STATE=DIR" in a.stderr and not a.stdout, a)
 
 
