@@ -595,6 +595,9 @@ struct carrel_event {
         uint64_t count;      /* of "egress-denied", and of finds that are one event: how many */
         const char *message; /* one sentence, or NULL */
         const char *event_id;
+        /* of "egress-ended": bytes that passed, and how long it was open, summed over `count`
+         * connections */
+        uint64_t bytes_out, bytes_in, duration_ms;
 };
 
 /* Events of one sandbox, or of all sandboxes of the caller (`id` NULL), from now on, over a

@@ -21,7 +21,8 @@
 #include "box/keeper.h"
 #include "box/state.h"
 
-enum { PROTOCOL = 3, HEAR_MAX = 8 };
+/* REPORTS_WAITING_MAX: bytes in the queue of a keeper, above which connections are only counted. */
+enum { PROTOCOL = 3, HEAR_MAX = 8, REPORTS_WAITING_MAX = 256 << 10 };
 
 static int
 ask_engine(void *data, const struct wire_wall_listen *wanted)
@@ -84,6 +85,28 @@ find_exec(void *data, const struct wire_wall_denied *d)
                        : find_alone(b, d->at_ms);
 }
 
+/* -- allowed connections ----------------------------------------------------------------------- */
+
+static void
+hear_allowed(void *data, const struct wire_wall_allowed *a)
+{
+        const struct wire_wall_denied asked = { .at_ms = a->at_ms, .cgroup = a->cgroup };
+        struct box *b = data;
+        struct wire_box_allowed said = { .missed = b->allowed_missed, .a = *a };
+
+        if (a->count == 1)
+                said.exec = find_exec(b, &asked);
+        for (struct keeper *k = b->keepers; k; k = k->next) {
+                if (k->queue.bytes >= REPORTS_WAITING_MAX)
+                        continue;
+                keeper_say(k, WIRE_BOX_ALLOWED, &said, sizeof said);
+                b->allowed_missed = 0;
+                return;
+        }
+        if (a->is_end == 0 && b->allowed_missed <= UINT32_MAX - a->count)
+                b->allowed_missed += a->count;
+}
+
 void
 wall_init(struct box *b)
 {
@@ -92,6 +115,8 @@ wall_init(struct box *b)
         b->wall.ask = ask_engine;
         b->wall.find_exec = find_exec;
         b->wall.data = b;
+        if (b->protocol >= BOX_PROTOCOL_ALLOWED)
+                b->wall.allowed = hear_allowed;
         refusals_init(&b->wall.refusals,
                       (b->begin.flags & BOX_BEGIN_NET_ONLY) != 0 ? NUMBER_REFUSALS_HELD
                                                                  : NUMBER_REFUSALS_LISTED,

@@ -98,7 +98,7 @@ wall_state_link(struct wall_state *h, int fds[WALL_STATE_FDS_MAX + 1], size_t *r
         wall_state_unlink(h);
         h->link = pair[0];
         h->told = 0;
-        h->is_counted = h->is_begun = false;
+        h->is_counted = h->is_asked = h->is_begun = false;
         fds[0] = pair[1];
         *ret_listener_count = list_listeners(h, fds + 1, listeners);
         *ret_fd_count = 1 + WALL_FIXED + *ret_listener_count;
@@ -212,6 +212,8 @@ tell_names(struct wall_state *h)
                 if (h->told == h->name_count && !h->is_counted) {
                         result = wire_send(h->link, WIRE_WALL_COUNTED, &h->counted,
                                            sizeof h->counted, NULL, 0);
+                } else if (h->told == h->name_count && h->allowed && !h->is_asked) {
+                        result = wire_send(h->link, WIRE_WALL_ALLOWED, NULL, 0, NULL, 0);
                 } else if (h->told == h->name_count) {
                         result = wire_send(h->link, WIRE_WALL_BEGIN, NULL, 0, NULL, 0);
                 } else {
@@ -224,6 +226,8 @@ tell_names(struct wall_state *h)
                         return result == -EAGAIN ? 0 : -1;
                 if (h->told == h->name_count && !h->is_counted)
                         h->is_counted = true;
+                else if (h->told == h->name_count && h->allowed && !h->is_asked)
+                        h->is_asked = true;
                 else if (h->told == h->name_count)
                         h->is_begun = true;
                 else
@@ -342,9 +346,8 @@ wall_state_listened(struct wall_state *h, struct wire_message *m,
 
 /* -- what was refused -------------------------------------------------------------------------- */
 
-/* People and agents read it: what the payload sent as a name drives no terminal. */
-static void
-make_plain(char *text)
+void
+wall_state_make_plain(char *text)
 {
         for (; *text != '\0'; text++)
                 if (*text <= ' ' || *text > '~')
@@ -398,8 +401,8 @@ denied(struct wall_state *h, struct wire_wall_denied *d)
         uint32_t exec = h->find_exec ? h->find_exec(h->data, d) : 0;
         struct wall_state_denial *one;
 
-        make_plain(d->host);
-        make_plain(d->other);
+        wall_state_make_plain(d->host);
+        wall_state_make_plain(d->other);
         refusals_miss(&h->refusals, d->untold);
         refusals_add(&h->refusals, exec, d);
         one = find_denial(h, exec, d);
@@ -420,16 +423,28 @@ denied(struct wall_state *h, struct wire_wall_denied *d)
         };
 }
 
-const char *
-wall_state_address_text(const struct wire_wall_denied *d, char ret[WALL_STATE_ADDRESS_ROOM])
+static const char *
+address_text(uint16_t family, const uint8_t address[16], char ret[WALL_STATE_ADDRESS_ROOM])
 {
         enum { MAPPED = 12 };
 
-        if (d->family == 0 ||
-            !inet_ntop(d->family == 4 ? AF_INET : AF_INET6,
-                       d->address + (d->family == 4 ? MAPPED : 0), ret, WALL_STATE_ADDRESS_ROOM))
+        if (family == 0 ||
+            !inet_ntop(family == 4 ? AF_INET : AF_INET6, address + (family == 4 ? MAPPED : 0), ret,
+                       WALL_STATE_ADDRESS_ROOM))
                 ret[0] = '\0';
         return ret;
+}
+
+const char *
+wall_state_address_text(const struct wire_wall_denied *d, char ret[WALL_STATE_ADDRESS_ROOM])
+{
+        return address_text(d->family, d->address, ret);
+}
+
+const char *
+wall_state_allowed_address(const struct wire_wall_allowed *a, char ret[WALL_STATE_ADDRESS_ROOM])
+{
+        return address_text(a->family, a->address, ret);
 }
 
 /* -- hearing ----------------------------------------------------------------------------------- */
@@ -447,6 +462,16 @@ wall_state_denied(struct wall_state *h, struct wire_wall_denied *d)
                 return false;
         denied(h, d);
         return true;
+}
+
+static int
+hear_allowed(struct wall_state *h, struct wire_wall_allowed *a)
+{
+        if (!is_text(a->host) || !h->allowed)
+                return -1;
+        wall_state_make_plain(a->host);
+        h->allowed(h->data, a);
+        return 0;
 }
 
 static int
@@ -472,6 +497,8 @@ hear_one(struct wall_state *h, const struct wire_message *m, void *body)
                 return 0;
         case WIRE_WALL_DENIED:
                 return m->len == sizeof *d && wall_state_denied(h, d) ? 0 : -1;
+        case WIRE_WALL_ALLOWED:
+                return m->len == sizeof(struct wire_wall_allowed) ? hear_allowed(h, body) : -1;
         default:
                 return -1;
         }

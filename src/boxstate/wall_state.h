@@ -62,8 +62,10 @@ struct wall_state {
         size_t pair_count;
         struct wall_state_name *names;
         size_t name_count, name_room;
-        size_t told;               /* of the names; name_count and is_begun: the gate knows all */
-        bool is_counted, is_begun; /* the counters were sent to it; and everything */
+        size_t told; /* of the names; name_count and is_begun: the gate knows all */
+        /* the counters were sent to it; reports of connections were asked for; everything was
+         * sent */
+        bool is_counted, is_asked, is_begun;
         struct wire_wall_counted counted; /* the bytes that passed, over all gates */
         struct wall_state_waiting waiting[WALL_STATE_WAITING_MAX];
         uint32_t last_number;
@@ -76,6 +78,8 @@ struct wall_state {
         /* The exec that was refused this: by its group (cgroup v2 id, 0: not known) and the moment;
          * 0: not known. NULL: never known. */
         uint32_t (*find_exec)(void *data, const struct wire_wall_denied *d);
+        /* Connections that the gate allowed; the name is plain text. NULL: not asked for. */
+        void (*allowed)(void *data, const struct wire_wall_allowed *a);
         void *data;
 };
 
@@ -119,8 +123,13 @@ struct wall_state_denial *wall_state_denial(struct wall_state *h, uint64_t numbe
  * of them. */
 uint64_t wall_state_denial_after(const struct wall_state *h, uint64_t number);
 
+/* Replaces what is no printable character, so that a name drives no terminal. */
+void wall_state_make_plain(char *text);
+
 /* The address that was connected to, as text; "" where there was none. */
 enum { WALL_STATE_ADDRESS_ROOM = 46 };
+const char *wall_state_allowed_address(const struct wire_wall_allowed *a,
+                                       char ret[WALL_STATE_ADDRESS_ROOM]);
 const char *wall_state_address_text(const struct wire_wall_denied *d,
                                     char ret[WALL_STATE_ADDRESS_ROOM]);
 

@@ -15,6 +15,7 @@
 #include "cli/audit_place.h"
 #include "cli/ending.h"
 #include "cli/left.h"
+#include "cli/run_facts.h"
 #include "cli/wall.h"
 #include "recorder/recorder.h"
 #include "spec/norm.h"
@@ -31,6 +32,7 @@ static struct {
         char ref[RECORDER_REF_MAX], actor[32];
         crypto_hash_sha256_state output[2];
         uint64_t bytes[2];
+        const struct run_way *way; /* since its start was recorded */
         bool has_begun, has_started;
 } now;
 
@@ -176,6 +178,12 @@ append(const struct run_way *way, const char *action, struct json_writer *input,
         return result;
 }
 
+static int
+record_fact(const char *action, struct json_writer *output, struct error *e)
+{
+        return append(now.way, action, NULL, output, e);
+}
+
 static void
 write_refusal(struct json_writer *w, const struct error *why)
 {
@@ -247,6 +255,8 @@ run_audit_started(const struct run_way *way, struct run_options *options, struct
         write_allowed(&input, way->p.spec);
         json_close_map(&input);
         now.has_started = append(way, "exec.started", &input, NULL, e) == 0;
+        now.way = way;
+        run_facts_begin(options, record_fact);
         return now.has_started ? 0 : -1;
 }
 
@@ -269,6 +279,8 @@ run_audit_ended(const struct run_way *way, const struct run_result *r, struct er
 {
         struct json_writer output, lists;
 
+        if (run_facts_end(e) < 0)
+                return -1;
         json_init(&output, false);
         json_open_map(&output);
         ending_write(&output, &r->outcome);

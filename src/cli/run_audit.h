@@ -6,6 +6,7 @@
  *                  names of its environment, manifest, what the sandbox is allowed, time limit
  *   exec.ended     exactly one for each exec.started: the members of `run --json`, and byte count
  *                  and SHA-256 of standard output and standard error
+ *   egress.allowed, ...   what the command did meanwhile (cli/run_facts.h)
  *
  * Values of environment variables are never recorded. Of a long command the first words are; the
  * SHA-256 is over all of them.

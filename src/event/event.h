@@ -28,7 +28,8 @@ enum event_kind {
 enum event_reader {
         EVENT_WATCHED = 1u << 0, /* every watcher of the sandbox's owner */
         EVENT_LOGGED = 1u << 1,  /* the log of the daemon */
-        EVENT_ASKED = 1u << 2    /* only the call that asked for it */
+        EVENT_ASKED = 1u << 2,   /* only the call that asked for it */
+        EVENT_AUDITED = 1u << 3  /* the audit log, if there is one */
 };
 
 enum event_member {

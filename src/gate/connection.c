@@ -110,6 +110,33 @@ close_socket(struct loop_watch *w, bool with_reset)
         (void)close(fd);
 }
 
+static struct allowed_connection
+as_allowed(const struct connection *c)
+{
+        return (struct allowed_connection){ c->host.text, c->port, c->server.fd, &c->from, &c->to };
+}
+
+static void
+report_begin(struct connection *c)
+{
+        struct allowed_connection one = as_allowed(c);
+
+        c->opened_ms = loop_now_ms();
+        allowed_opened(&c->wall->allowed, &one);
+}
+
+struct connection *
+connection_report(struct connection *c)
+{
+        struct allowed_connection one = as_allowed(c);
+
+        if (c->opened_ms != 0)
+                allowed_closed(&c->wall->allowed, &one, c->out.passed, c->in.passed,
+                               loop_now_ms() - c->opened_ms);
+        c->opened_ms = 0;
+        return c->next;
+}
+
 static void
 end(struct connection *c, bool with_reset)
 {
@@ -118,6 +145,7 @@ end(struct connection *c, bool with_reset)
         if (c->state == CONNECTION_DEAD)
                 return;
         c->state = CONNECTION_DEAD;
+        (void)connection_report(c);
         job_end(&c->job);
         loop_timer_remove(&c->timer);
         if (c->dial)
@@ -341,6 +369,7 @@ relay_begin(struct connection *c)
                         return;
         }
         c->state = CONNECTION_RELAYING;
+        report_begin(c);
         (void)connection_wait(c, LOOP_NEVER, NULL);
         c->out.wall = c->in.wall = c->wall;
         c->out.from = c->in.to = c->client.fd;

@@ -12,6 +12,9 @@ void connection_accept(struct listener *l);
 /* Ends the connection with a reset to both sides. */
 void connection_reset(struct connection *c);
 
+/* Reports that no more bytes pass, once. Returns the next connection of the wall. */
+struct connection *connection_report(struct connection *c);
+
 /*
  * After a change of the allow list: resets and reports each connection that the list no longer
  * allows.

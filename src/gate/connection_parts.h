@@ -63,6 +63,8 @@ struct connection {
                          * parsed */
         struct dial *dial;
         struct flow out, in;
+        uint64_t opened_ms; /* bytes may pass since then; 0: they never could, or this was
+                             * reported */
 };
 
 /*

@@ -111,6 +111,14 @@ refuse(struct flow *f, enum denial reason)
         return false;
 }
 
+/* False: the cap of the wall on bytes is reached. */
+static bool
+count_bytes(struct flow *f, size_t len)
+{
+        f->passed += len;
+        return wall_count_bytes(f->wall, f->is_out, len);
+}
+
 /* -- held bytes -------------------------------------------------------------------------------- */
 
 /* Sends bytes that may pass. False: broken or refused. */
@@ -131,7 +139,7 @@ send_held(struct flow *f, bool *moved)
                 }
                 h->at += (size_t)sent;
                 *moved = true;
-                if (!wall_count_bytes(f->wall, f->is_out, (size_t)sent))
+                if (!count_bytes(f, (size_t)sent))
                         return refuse(f, DENIAL_BYTES);
         }
         if (h->bytes && h->at == h->len)
@@ -294,7 +302,7 @@ copy_some(struct flow *f, size_t allowed, bool *moved)
         note_passed(f, (size_t)sent);
         if (recv(f->from, NULL, (size_t)sent, MSG_TRUNC | MSG_DONTWAIT) != sent)
                 return false;
-        return wall_count_bytes(f->wall, f->is_out, (size_t)sent) || refuse(f, DENIAL_BYTES);
+        return count_bytes(f, (size_t)sent) || refuse(f, DENIAL_BYTES);
 }
 
 static bool
@@ -345,7 +353,7 @@ splice_out(struct flow *f, bool *moved)
         }
         f->piped -= (size_t)sent;
         *moved = sent > 0;
-        return wall_count_bytes(f->wall, f->is_out, (size_t)sent) || refuse(f, DENIAL_BYTES);
+        return count_bytes(f, (size_t)sent) || refuse(f, DENIAL_BYTES);
 }
 
 static bool

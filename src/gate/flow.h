@@ -40,6 +40,7 @@ struct flow {
                                   * answers are not needed */
         struct pipe *pipe;       /* while it contains bytes */
         size_t piped;
+        uint64_t passed;    /* bytes that the other end was sent */
         enum denial reason; /* with FLOW_REFUSED */
         struct egress_host other;
 };

@@ -6,6 +6,7 @@
 #define CARREL_GATE_WALL_H
 
 #include "egress/names.h"
+#include "gate/allowed.h"
 #include "gate/counted.h"
 #include "gate/gate.h"
 #include "gate/policy.h"
@@ -58,6 +59,7 @@ struct wall {
         struct bucket fresh; /* how many new names are allowed now */
         struct denials denials;
         struct counted counted; /* the bytes that passed */
+        struct allowed allowed;
         struct question *questions;
         size_t question_count;
         struct dns_stream *streams;

@@ -96,6 +96,8 @@ hear(struct wall *w, struct wire_message *m, const void *body, bool has_fds)
                 return hear_named(w, body, m->len);
         case WIRE_WALL_COUNTED:
                 return w->has_begun ? -EPROTO : counted_hear(&w->counted, body, m->len);
+        case WIRE_WALL_ALLOWED:
+                return w->has_begun ? -EPROTO : allowed_hear(&w->allowed, m->len);
         case WIRE_WALL_BEGIN:
                 return hear_begin(w, m->len);
         case WIRE_WALL_LISTENED:
@@ -181,6 +183,9 @@ close_all(struct wall *w)
 
         denials_end(w);
         counted_end(&w->counted);
+        for (struct connection *c = w->connections; c; c = connection_report(c))
+                continue;
+        allowed_end(&w->allowed);
         loop_watch_remove(&w->link);
         if (link >= 0)
                 (void)close(link);
@@ -224,6 +229,7 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         w->number = head->wall;
         turn_begin(&g->turns, &w->turn);
         denials_begin(w);
+        allowed_begin(&w->allowed, g->loop, &w->link, &w->diag);
         counted_begin(&w->counted, g->loop, &w->link, &w->caps);
         w->policy = take_policy;
         w->caps = caps_of(&head->caps);

@@ -407,6 +407,7 @@ static const struct {
         { WIRE_BOX_USED, sizeof(struct wire_box_used) },
         { WIRE_BOX_DENIED, sizeof(struct wire_box_denied) },
         { WIRE_BOX_REFUSED, sizeof(struct wire_box_refused) },
+        { WIRE_BOX_ALLOWED, sizeof(struct wire_box_allowed) },
         { WIRE_BOX_KEPT, sizeof(struct wire_kept) },
         { WIRE_BOX_FOUND, sizeof(struct wire_box_found) },
 };
@@ -454,6 +455,9 @@ hear(struct box *b, struct wire_message *m, const void *body)
                 break;
         case WIRE_BOX_REFUSED:
                 denials_hear_refused(b, body);
+                break;
+        case WIRE_BOX_ALLOWED:
+                denials_hear_allowed(b, body);
                 break;
         case WIRE_BOX_KEPT:
                 on_kept(b, body);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/fact.h"
 #include "keeper/sandbox.h"
 
 /* EVENTS_A_SECOND is for one sandbox. */
@@ -25,9 +26,7 @@ static void
 make_plain(char text[GATE_HOST_ROOM])
 {
         text[GATE_HOST_ROOM - 1] = '\0';
-        for (; *text != '\0'; text++)
-                if (*text <= ' ' || *text > '~')
-                        *text = '?';
+        wall_state_make_plain(text);
 }
 
 /* -- events ------------------------------------------------------------------------------------ */
@@ -216,4 +215,21 @@ denials_hear_refused(struct box *b, const struct wire_box_refused *r)
                 log_soon(b, 0);
         else
                 b->logged = b->refusals.total;
+}
+
+/* -- allowed connections ----------------------------------------------------------------------- */
+
+void
+denials_hear_allowed(struct box *b, const struct wire_box_allowed *told)
+{
+        char address[WALL_STATE_ADDRESS_ROOM];
+        struct wire_box_allowed a = *told;
+
+        make_plain(a.a.host);
+        if (!b->sandbox)
+                return;
+        if (a.missed > 0)
+                sandbox_publish(b->sandbox, event_of_allowed_more(a.missed));
+        sandbox_publish(b->sandbox,
+                        event_of_allowed(&a, wall_state_allowed_address(&a.a, address)));
 }

@@ -343,6 +343,8 @@ enum { BOX_DENIALS_MAX = WALL_STATE_DENIALS_MAX, DENIED_MESSAGE_ROOM = 1200 };
 
 void denials_hear(struct box *b, const struct wire_box_denied *d);
 void denials_hear_refused(struct box *b, const struct wire_box_refused *r);
+/* Connections that were allowed: published, not kept. */
+void denials_hear_allowed(struct box *b, const struct wire_box_allowed *told);
 void denials_gone(struct box *b); /* the box is gone: no more refusals will arrive */
 void denials_free(struct box *b);
 

@@ -80,7 +80,7 @@ append(struct work *w, const struct audit_event *event)
                 keep_text(w->actor_role, sizeof w->actor_role, event->actor_role);
                 keep_text(w->subject_kind, sizeof w->subject_kind, event->subject_kind);
                 keep_text(w->subject_ref, sizeof w->subject_ref, event->subject_ref);
-        } else {
+        } else if (strncmp(event->action, "exec.", strlen("exec.")) == 0) {
                 w->is_running = false;
         }
         answer(&head, &e);

@@ -166,6 +166,8 @@ session_hear_box(struct session *s)
                 hear_kept(s, &((const struct wire_box_found *)(const void *)body)->kept);
         } else if (m.kind == WIRE_BOX_GONE && m.len == sizeof(struct wire_box_gone)) {
                 hear_gone(s, (const struct wire_box_gone *)(const void *)body);
+        } else if (session_hear_fact(s, &m, body)) {
+                /* lint: reported */
         } else if (run_wall_hear_box(s->wall, &m, body, &e) < 0) {
                 session_break(s, &e);
         }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "event/event.h"
 #include "plan/plan.h"
 #include "run/wall.h"
 #include "sources/sources.h"
@@ -52,6 +53,9 @@ struct run_options {
         /* Called with the command's output as it is read (`which`: 1, 2), before any of it is shown
          * or dropped. Output is then copied, not spliced. NULL: not called. */
         void (*seen)(int which, const char *bytes, size_t len);
+        /* Called with what the command did, in the order of the reports; all come before
+         * sandbox_run() returns. Texts are borrowed. NULL: not called. */
+        void (*fact)(const struct event *e);
         /* Called once, at the first refused connection. NULL: refusals are only in the result. */
         void (*refused)(const struct wire_wall_denied *first);
 };

@@ -80,6 +80,10 @@ int session_start(struct session *s, struct error *e);
 /* Handle what became readable (hear.c). */
 void session_hear_box(struct session *s);
 void session_hear_signals(struct session *s);
+
+/* A report of what the command did goes to the caller (fact.c). false: it is none. */
+bool session_hear_fact(const struct session *s, const struct wire_message *m, const void *body);
+
 void session_hear_wall(struct session *s, const struct pollfd *gate);
 
 #endif

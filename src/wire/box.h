@@ -21,13 +21,14 @@
 
 /* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall.
  * 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. 7: WIRE_BOX_FOUND instead of
- * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. */
+ * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. 8: WIRE_BOX_ALLOWED. */
 enum {
-        BOX_PROTOCOL = 7,
+        BOX_PROTOCOL = 8,
         BOX_PROTOCOL_OLDEST = 1,
         BOX_PROTOCOL_HANDED = 5,
         BOX_PROTOCOL_REFUSED = 6,
-        BOX_PROTOCOL_FOUND = 7
+        BOX_PROTOCOL_FOUND = 7,
+        BOX_PROTOCOL_ALLOWED = 8
 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64, BOX_COMMAND_LEN = 128 }; /* with the NUL */
 

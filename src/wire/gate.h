@@ -156,6 +156,30 @@ struct wire_wall_denied {
         char other[GATE_HOST_ROOM]; /* what contradicts it: SNI, Host; "" */
 };
 
+/*
+ * WIRE_WALL_ALLOWED, box to gate before BEGIN, without a body: report connections. A box of before
+ * does not say it, and is not told. Gate to box: connections to one destination, which began or
+ * (is_end) ended; without a host: of which only the number is known. Bytes and duration are sums,
+ * of those that ended.
+ */
+struct wire_wall_allowed {
+        uint64_t at_ms;  /* boot clock */
+        uint64_t cgroup; /* of the process that asked (cgroup v2 id), 0: not known, or of several */
+        uint64_t bytes_out, bytes_in, duration_ms;
+        uint32_t count, is_end;
+        uint16_t port, family; /* 4, 6, or 0: no address is known */
+        uint32_t pad;
+        uint8_t address[16]; /* outside, that the gate connected to; IPv4 in the last 4 bytes */
+        char host[GATE_HOST_ROOM];
+};
+
+/* WIRE_BOX_ALLOWED, unasked, protocol 8. Not repeated to a later keeper. */
+struct wire_box_allowed {
+        uint32_t exec;   /* whose it was, 0: not known */
+        uint32_t missed; /* connections before this one that could not be sent */
+        struct wire_wall_allowed a;
+};
+
 struct wire_box_denied {
         uint64_t number; /* in this box, from 1 on */
         uint32_t exec;   /* whose it was, 0: not known */

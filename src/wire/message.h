@@ -125,6 +125,9 @@ enum wire_kind {
         WIRE_JUDGE_LOOKUP,
         WIRE_JUDGE_FILES,
         WIRE_JUDGED,
+        /* allowed connections: gate to box, and box to gate; box to keeper: wire/gate.h */
+        WIRE_WALL_ALLOWED,
+        WIRE_BOX_ALLOWED,
         WIRE_KIND_MAX
 };
 

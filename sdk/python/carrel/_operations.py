@@ -398,6 +398,10 @@ class Event(Answer):
     """The address of the connection, inside the sandbox."""
     said: Optional[str] = None
     """The contradicting name, from TLS or from a request."""
+    bytes_out: Optional[int] = None
+    """Bytes that were sent over connections out of the sandbox."""
+    bytes_in: Optional[int] = None
+    """Bytes that were received over connections out of the sandbox."""
     count: Optional[int] = None
     """Number of occurrences in a row."""
     message: Optional[str] = None

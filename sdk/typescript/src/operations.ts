@@ -209,6 +209,10 @@ export interface DaemonEvent {
         address?: string;
         /** The contradicting name, from TLS or from a request. */
         said?: string;
+        /** Bytes that were sent over connections out of the sandbox. */
+        bytes_out?: number;
+        /** Bytes that were received over connections out of the sandbox. */
+        bytes_in?: number;
         /** Number of occurrences in a row. */
         count?: number;
         /** One sentence. */
