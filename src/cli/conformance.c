@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/conformance_doc.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
 #include "clock/clock.h"
@@ -448,14 +449,17 @@ print_json_case(struct json_writer *w, const struct node *test, const struct out
 }
 
 static void
-run_and_print(struct printing *p, const struct node *test, const struct node *defaults)
+run_and_print(struct printing *p, const struct node *test, const struct node *root)
 {
         struct arena arena;
         struct outcome o = { .arena = &arena };
 
         arena_init(&arena, CASE_ARENA_MAX);
         findings_init(&o.findings, &arena);
-        run_case(test, defaults, &o);
+        if (conformance_doc_is(root))
+                conformance_doc_run(&arena, root, test, o.why, sizeof o.why, &o.is_skipped);
+        else
+                run_case(test, node_find(root, "default_host"), &o);
         p->number++;
         if (o.is_skipped)
                 p->tally.skipped++;
@@ -493,7 +497,7 @@ run_all(const struct node *root, bool is_json, struct error *e)
         json_open_list(&p.json);
         if (!is_json)
                 (void)printf("TAP version 14\n1..%zu\n", cases->len);
-        node_each(test, cases) run_and_print(&p, test, node_find(root, "default_host"));
+        node_each(test, cases) run_and_print(&p, test, root);
         json_close_list(&p.json);
         json_member_int(&p.json, "passed", (int64_t)p.tally.passed);
         json_member_int(&p.json, "failed", (int64_t)p.tally.failed);

@@ -1,5 +1,6 @@
 /*
- * cli/schema.c - `carrel schema`: the JSON Schema of a sandbox block, or of a host file.
+ * cli/schema.c - `carrel schema`: the JSON Schema of a sandbox block, a host file or a sandbox
+ * document.
  *
  * Room: cli (joining, program). Touches: fd (standard output).
  * Theory: the schema is printed from the same tables of fields that the reader decodes by.
@@ -8,10 +9,11 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
+#include "document/schema.h"
 #include "policy/host_fields.h"
 
 struct asked {
-        bool is_hosts;
+        bool is_hosts, is_document;
 };
 
 static int
@@ -27,6 +29,8 @@ cmd_schema(int argc, char **argv)
         json_init(&w, true);
         if (a.is_hosts)
                 host_schema_write(&w);
+        else if (a.is_document)
+                document_schema_write(&w);
         else
                 spec_schema_write(&w);
         return json_print(&w, stdout);
@@ -34,12 +38,13 @@ cmd_schema(int argc, char **argv)
 
 static const struct option options[] = {
         OPTION_FLAG(struct asked, is_hosts, "--host", "of a host file"),
+        OPTION_FLAG(struct asked, is_document, "--doc", "of a sandbox document"),
         OPTION_END,
 };
 
 const struct command command_schema = {
         .name = "schema",
-        .help = "Print the JSON Schema of a manifest, or of a host file.",
+        .help = "Print the JSON Schema of a manifest, a host file or a sandbox document.",
         .options = options,
         .example = "carrel schema > sandbox.schema.json",
         .run = cmd_schema,

@@ -43,6 +43,10 @@ enum value_kind {
         VALUE_VOLUME_ACTION,
         VALUE_AUDIT_ACTION,
         VALUE_AUDIT_FORM,
+        VALUE_DOC_ACTION,
+        VALUE_DOC_PROFILE,
+        VALUE_DOC_FORMAT,
+        VALUE_RISK,
         VALUE_SIZE,
         VALUE_TASKS,
         VALUE_COUNT

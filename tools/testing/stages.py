@@ -151,6 +151,7 @@ STAGES = (
     Stage("words", QUICK, "", "texts for people are in plain words", command("tools/check-words")),
     Stage("docs", QUICK, "build", "generated pages are what the tables print", command("./dev", "docs", "--check")),
     Stage("conformance", QUICK, "build", "AIP-36, case by case", tap_command("build/carrel", "conformance", "test/conform/aip36.yaml")),
+    Stage("conformance-doc", QUICK, "build", "sandbox documents, case by case", tap_command("build/carrel", "conformance", "test/conform/geodocs.yaml")),
     Stage("unit", QUICK, "build-test", "each module keeps what its header promises", suite("build-test", "unit")),
     Stage("seeds", USUAL, "build-test", "every reader of foreign bytes survives its seeds", suite("build-test", "seeds")),
     Stage("cli", QUICK, "build", "carrel run, check and doctor do what the manual says", programs("test/cli")),

@@ -1,0 +1,38 @@
+/*
+ * cli/doc.h - what the actions of `carrel doc` share.
+ */
+#ifndef CARREL_CLI_DOC_H
+#define CARREL_CLI_DOC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "cli/options.h"
+#include "document/check.h"
+#include "text/json.h"
+
+struct doc_asked {
+        const char *profile, *risk, *host, *operation; /* check, admit */
+        struct option_list elapsed;
+        bool is_literal, is_json;
+        struct words words;
+        struct arena arena;
+};
+
+/* What people see of findings, and the members "errors" and "warnings" of an open map. */
+void doc_findings_print(FILE *out, const char *file, const struct document_findings *f);
+void doc_findings_write(struct json_writer *w, const struct document_findings *f);
+
+/* Reads the document that the words name at `index`. Errors: as ref_file_read(), document_read().
+ */
+int doc_read(struct doc_asked *a, size_t index, const struct node **ret, struct error *e);
+
+/* The actions: each returns the exit status. */
+int doc_check(struct doc_asked *a);
+int doc_review(struct doc_asked *a);
+int doc_admit(struct doc_asked *a);
+
+#endif
