@@ -15,8 +15,8 @@
 
 #include "door/facades.h"
 #include "door/mcp_stdio.h"
-#include "http/connection.h"
 #include "http/door.h"
+#include "http/serve.h"
 #include "ingress/ingress.h"
 #include "loop/startup.h"
 #include "seal/seal.h"
@@ -41,13 +41,13 @@ keeper_gone(void *data)
 static void
 accepted_unix(struct listener *l, int take_fd)
 {
-        connection_open(l, take_fd, 0);
+        serve_connection(l, take_fd, 0);
 }
 
 static void
 accepted_tcp(struct listener *l, int take_fd)
 {
-        connection_open(l, take_fd, 1);
+        serve_connection(l, take_fd, 1);
 }
 
 static void

@@ -1,7 +1,8 @@
 /*
- * http/connection.h - one accepted connection: reads requests and writes answers, in order.
+ * http/connection.h - one accepted connection: its descriptor, the bytes that wait, its end. What
+ * it does with them is in http/serve.h.
  *
- * Only connection.c, request.c and exchange.c access the struct.
+ * Only connection.c, request.c, serve.c and exchange.c access the struct.
  */
 #ifndef CARREL_HTTP_CONNECTION_H
 #define CARREL_HTTP_CONNECTION_H
@@ -9,10 +10,17 @@
 #include "base/buffer.h"
 #include "base/byte_queue.h"
 #include "http/door.h"
-#include "http/exchange.h"
+#include "http/handler.h"
 #include "http/route.h"
 #include "proto/http_head.h"
 #include "proto/http_reader.h"
+
+enum {
+        CONNECTION_IN_MAX = 64 * 1024, /* bytes read ahead */
+        CONNECTION_STALL_MS = 300 * 1000
+};
+
+struct connection;
 
 enum connection_state {
         CONNECTION_HEAD,  /* waits for a head */
@@ -31,12 +39,19 @@ enum connection_state {
         CONNECTION_DEAD,
 };
 
+/* What drives a connection (http/serve.c). */
+struct connection_steps {
+        void (*go_on)(struct connection *c); /* something changed */
+        void (*late)(struct connection *c);  /* its deadline passed */
+};
+
 struct connection {
         struct exchange x;    /* must be first */
         struct link_call who; /* in the state ASK */
         struct crowd_member member;
         struct loop_watch watch;
         struct loop_timer deadline, kick, delay;
+        const struct connection_steps *steps;
         struct door *door;
         struct listener *listener;
         int fd, is_tcp;
@@ -67,10 +82,6 @@ struct connection {
         uint64_t left;
 };
 
-/* Takes an accepted, non-blocking descriptor. */
-void connection_open(struct listener *l, int take_fd, int is_tcp);
-
-/* For exchange.c and request.c. */
 void connection_send(struct connection *c, const void *const *parts, const size_t *lens,
                      size_t count);
 void connection_finished(struct connection *c);
@@ -79,9 +90,17 @@ void connection_cut(struct connection *c);
 void connection_fall(struct connection *c);
 void connection_watch(struct connection *c);
 void connection_kick(struct connection *c);
+/* Sends what waits. */
+void connection_flush(struct connection *c);
+/*
+ * Closes the descriptor. It also frees the struct, unless a handler without a `gone` hook still
+ * holds the exchange, or a step is under way, after which connection_bury() does it.
+ */
 void connection_die(struct connection *c);
-/* While there is no handler: sends the error, then closes. */
-void connection_refuse(struct connection *c, const struct error *e);
+void connection_bury(struct connection *c);
+/* Forgets a request, and prepares the connection for its next one. */
+void connection_forget(struct connection *c);
+void connection_drop_body(struct connection *c);
 void connection_deadline(struct connection *c, uint64_t ms); /* 0: none */
 
 #endif

@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "http/connection.h"
-#include "http/pour.h"
 
 enum { FAILURES_MAX = 5, DELAY_FIRST_MS = 200 };
 enum {
@@ -232,30 +231,6 @@ exchange_answer(struct exchange *x, int status, const char *type, const void *by
         lens[0] = write_head(c, head, sizeof head, status, type, (int64_t)len);
         connection_send(c, parts, lens, len > 0 ? 2 : 1);
         connection_finished(c);
-}
-
-void
-exchange_json(struct exchange *x, int status, struct json_writer *take_w)
-{
-        struct error e;
-
-        if (take_w->is_broken) {
-                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for this answer");
-                json_fini(take_w);
-                exchange_fail(x, &e);
-                return;
-        }
-        if (take_w->len >= POUR_LEAST && exchange_keep(x, take_w->room, &e) < 0) {
-                json_fini(take_w);
-                exchange_fail(x, &e);
-                return;
-        }
-        if (take_w->len >= POUR_LEAST) {
-                pour(x, status, take_w, NULL, 0);
-                return;
-        }
-        exchange_answer(x, status, "application/json", take_w->text, take_w->len);
-        json_fini(take_w);
 }
 
 /* A hint uses the terms of the client's interface: here HTTP. */

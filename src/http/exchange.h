@@ -3,9 +3,10 @@
  *
  * A handler is called once, with the whole body (up to BODY_MAX). If its route says so, it is
  * called before the body, which then comes through hooks->body. It answers now or later, with one
- * of: exchange_answer(), exchange_json(), exchange_fail(); or exchange_begin(), any number of
- * writes or events, exchange_end(). After that, and after hooks->gone, the handler must not touch
- * the exchange. A handler that does not answer before it returns must have called exchange_hold().
+ * of: exchange_answer(), exchange_json() (http/pour.h), exchange_fail(); or exchange_begin(), any
+ * number of writes or events, exchange_end(). After that, and after hooks->gone, the handler must
+ * not touch the exchange. A handler that does not answer before it returns must have called
+ * exchange_hold().
  */
 #ifndef CARREL_HTTP_EXCHANGE_H
 #define CARREL_HTTP_EXCHANGE_H
@@ -14,39 +15,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "link/call.h"
-#include "loop/loop.h"
+#include "http/handler.h"
 #include "text/json.h"
-
-enum { EXCHANGE_HIGH = 512 * 1024 /* queued bytes above which to pause the source */ };
-
-struct exchange;
-
-struct exchange_hooks {
-        /*
-         * The client disconnected or was too slow: release everything; the exchange ends too.
-         * Without this hook, the answer is still sent if possible.
-         */
-        void (*gone)(struct exchange *x);
-        /* the queued bytes were sent; the source may continue */
-        void (*drained)(struct exchange *x);
-        /* streamed bodies: len 0 is the end */
-        void (*body)(struct exchange *x, const void *bytes, size_t len);
-};
-
-struct exchange {
-        const char *method; /* "GET", "POST", "PUT", "DELETE" */
-        const char *path;   /* as sent, without the query; starts with '/' */
-        const char *query;  /* as sent, after '?'; "" if there is no query */
-        const char *body;   /* the whole body; NUL-terminated; "" while it streams */
-        size_t body_len;
-        struct api_peer peer; /* the caller */
-        struct link *link;
-        struct loop *loop;
-        void *state; /* owned by the handler */
-        const struct exchange_hooks *hooks;
-        int has_begun; /* the head of the answer was written */
-};
 
 /*
  * The value of a header (the name in any case), or NULL. Valid until the handler ends the exchange.
@@ -84,8 +54,6 @@ size_t exchange_burst(const struct exchange *x);
 /* Complete answers. `type` NULL with len 0: no content type. */
 void exchange_answer(struct exchange *x, int status, const char *type, const void *bytes,
                      size_t len);
-/* Ends the writer too; a broken one becomes an error; a long one is sent by http/pour.h. */
-void exchange_json(struct exchange *x, int status, struct json_writer *take_w);
 /* Sends {"error":{...}} with the HTTP status of the code. */
 void exchange_fail(struct exchange *x, const struct error *e);
 

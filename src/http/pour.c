@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "codec/encode.h"
+#include "http/exchange.h"
 #include "loop/deferred.h"
 
 enum {
@@ -128,4 +129,28 @@ pour(struct exchange *x, int status, struct json_writer *take_w, const struct po
         exchange_hold(x, &hooks, p);
         exchange_begin(x, status, "application/json", -1);
         go_on(&p->turn);
+}
+
+void
+exchange_json(struct exchange *x, int status, struct json_writer *take_w)
+{
+        struct error e;
+
+        if (take_w->is_broken) {
+                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for this answer");
+                json_fini(take_w);
+                exchange_fail(x, &e);
+                return;
+        }
+        if (take_w->len >= POUR_LEAST && exchange_keep(x, take_w->room, &e) < 0) {
+                json_fini(take_w);
+                exchange_fail(x, &e);
+                return;
+        }
+        if (take_w->len >= POUR_LEAST) {
+                pour(x, status, take_w, NULL, 0);
+                return;
+        }
+        exchange_answer(x, status, "application/json", take_w->text, take_w->len);
+        json_fini(take_w);
 }

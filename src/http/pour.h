@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "http/exchange.h"
+#include "http/handler.h"
 #include "text/json.h"
 
 enum { POUR_HOLES = 2, POUR_LEAST = 64 * 1024 /* bytes: shorter answers are sent at once */ };
@@ -31,5 +31,10 @@ struct pour_hole {
  */
 void pour(struct exchange *x, int status, struct json_writer *take_w, const struct pour_hole *holes,
           size_t count);
+
+/*
+ * Answers with JSON, a long one in pieces. Ends the writer too; a broken one becomes an error.
+ */
+void exchange_json(struct exchange *x, int status, struct json_writer *take_w);
 
 #endif

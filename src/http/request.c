@@ -14,6 +14,7 @@
 
 #include "http/admit.h"
 #include "http/crowd.h"
+#include "http/exchange.h"
 
 enum {
         BODY_FITS,
@@ -23,29 +24,15 @@ enum {
 };
 enum { BODY_MS = 30 * 1000, STREAM_MS = 300 * 1000 };
 
+/* For a refusal before there is a handler: sends the error, then closes. */
 void
-request_drop_body(struct connection *c)
+request_deny(struct connection *c, const struct error *e)
 {
-        c->door->body_bytes -= c->whole.len + c->kept_body;
-        crowd_hold_nothing(&c->member, CROWD_BODIES);
-        c->kept_body = 0;
-        buffer_fini(&c->whole);
-}
-
-void
-request_forget(struct connection *c)
-{
-        request_drop_body(c);
-        crowd_hold_nothing(&c->member, CROWD_ANSWERS);
-        c->kept = 0;
-        free(c->head_bytes);
-        free(c->delayed);
-        c->head_bytes = NULL;
-        c->delayed = NULL;
-        c->added_len = 0;
-        c->is_held = c->is_body_paused = c->is_too_large = c->is_done = c->is_chunked =
-                c->has_length = 0;
-        c->x = (struct exchange){ .loop = c->door->loop, .link = c->door->link };
+        connection_drop_body(c);
+        c->is_last = 1;
+        c->is_held = 0;
+        c->state = CONNECTION_WAIT;
+        exchange_fail(&c->x, e);
 }
 
 /* -- bodies ------------------------------------------------------------------------------------ */
@@ -119,7 +106,7 @@ request_body(struct connection *c)
                                 connection_die(c);
                                 return 0;
                         }
-                        connection_refuse(c, &e);
+                        request_deny(c, &e);
                         return 1;
                 }
                 if (c->state == CONNECTION_DEAD)
@@ -138,7 +125,7 @@ request_body(struct connection *c)
                 else
                         (void)fail(&e, ERROR_UNAVAILABLE,
                                    "too many bodies come in at the same time");
-                connection_refuse(c, &e);
+                request_deny(c, &e);
                 return 1;
         }
         if (c->body.is_over && c->reader.is_complete)
@@ -345,7 +332,7 @@ request_head(struct connection *c)
         c->has_served = 1;
         crowd_busy(&c->member);
         if (found < 0 || read_head(c, len, &e) < 0) {
-                connection_refuse(c, &e);
+                request_deny(c, &e);
                 return 1;
         }
         c->is_last = c->head.is_last;

@@ -1,6 +1,6 @@
 /*
- * http/request.h - reads the request of a connection. For connection.c, which owns the struct and
- * calls these functions.
+ * http/request.h - reads the request of a connection. For serve.c, which calls these
+ * functions.
  */
 #ifndef CARREL_HTTP_REQUEST_H
 #define CARREL_HTTP_REQUEST_H
@@ -18,8 +18,7 @@ void request_owner_of_uid(uid_t uid, char ret[REQUEST_OWNER_LEN]);
 int request_head(struct connection *c);
 int request_body(struct connection *c);
 
-/* Prepares the connection for its next request. */
-void request_forget(struct connection *c);
-void request_drop_body(struct connection *c);
+/* While there is no handler: sends the error, then closes. */
+void request_deny(struct connection *c, const struct error *e);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "api/operation.h"
 #include "codec/codec.h"
-#include "http/exchange.h"
+#include "http/handler.h"
 
 enum route_flag {
         ROUTE_OPEN = 1u << 0,      /* needs no credential */
@@ -16,11 +16,6 @@ enum route_flag {
         ROUTE_ANY_TYPE = 1u << 2,  /* the body may have any type */
         ROUTE_OWN_QUERY = 1u << 3, /* the handler checks the query itself */
 };
-
-struct route;
-
-/* Answers the exchange, now or later (http/exchange.h). */
-typedef void route_handler(struct exchange *x, const struct route *r);
 
 /* A route without an operation. */
 struct facade_route {
