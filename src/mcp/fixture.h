@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "mcp/tools.h"
+#include "mcp/tool.h"
+#include "text/json.h"
 
 #ifdef CARREL_TEST_SWITCHES
 /* Does this member of the URL's query, `len` bytes, request the fixture? */

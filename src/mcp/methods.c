@@ -7,6 +7,7 @@
 
 #include "mcp/fixture.h"
 #include "mcp/server.h"
+#include "mcp/tools.h"
 
 static void
 open_capabilities(struct json_writer *w, const struct mcp_request *r)

@@ -1,5 +1,5 @@
 /*
- * mcp/mcp.c - takes messages and sends answers: assigns each request to its client, and ends it.
+ * mcp/serve.c - takes messages and sends answers: assigns each request to its client, and ends it.
  *
  * Room: mcp (joining). Touches: mem clock.
  * Theory: every request ends in finish(), which also ends its call: a foreground command is killed

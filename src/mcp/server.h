@@ -10,7 +10,7 @@
 #define CARREL_MCP_SERVER_H
 
 #include "mcp/mcp.h"
-#include "mcp/tools.h"
+#include "mcp/tool.h"
 #include "mcp/tools_text.h"
 #include "outcome/time_limit.h"
 #include "wire/call.h"

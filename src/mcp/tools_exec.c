@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/ending.h"
+#include "mcp/tools.h"
 #include "mcp/tools_refused.h"
 #include "text/utf8.h"
 

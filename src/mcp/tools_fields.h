@@ -8,7 +8,8 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "mcp/tools.h"
+#include "mcp/tool.h"
+#include "text/json.h"
 #include "text/tree.h"
 #include "wire/record.h"
 

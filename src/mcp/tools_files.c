@@ -13,6 +13,7 @@
 #include "codec/file_entry.h"
 #include "codec/file_put.h"
 #include "mcp/server.h"
+#include "mcp/tools.h"
 #include "mcp/tools_fields.h"
 #include "wire/file.h"
 

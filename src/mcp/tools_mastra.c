@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "mcp/server.h"
+#include "mcp/tools.h"
 #include "mcp/tools_mastra.h"
 #include "mcp/tools_refused.h"
 

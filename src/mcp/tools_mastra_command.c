@@ -14,6 +14,7 @@
 
 #include "loop/deferred.h"
 #include "mcp/server.h"
+#include "mcp/tools.h"
 #include "mcp/tools_mastra.h"
 #include "mcp/tools_refused.h"
 #include "outcome/outcome.h"

@@ -8,6 +8,7 @@
 
 #include "codec/codec.h"
 #include "mcp/server.h"
+#include "mcp/tools.h"
 
 static void
 answer_fields(struct mcp_request *r, const struct record *fields)
