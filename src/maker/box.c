@@ -11,23 +11,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "maker/kernel.h"
-#include "maker/namespace.h"
 #include "maker/place.h"
 #include "plan/request.h"
 
 enum {
         TMPFS_INODES = 65536 /* minimum */,
         INODE_BYTES = 4096 /* one more inode per this many bytes of size */,
-        ROOT_PAGES = 16 * 4096,
-        STOCK_FIRST = 128,
-        STOCK_EARLY = 24,
-        STOCK_LOWEST = 4,
-        STOCK_FEW = 8
+        ROOT_PAGES = 16 * 4096
 };
 
 /* Names in the workshop: the file that hides a file, the directory that hides a directory. */
@@ -46,16 +40,6 @@ write_file(int dir, const char *name, int flags, unsigned mode, const char *text
                 result = errno != 0 ? -errno : -EIO;
         (void)close(fd);
         return result;
-}
-
-int
-box_first_kept(void)
-{
-        struct rlimit files = { 0, 0 };
-
-        if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur <= STOCK_EARLY + STOCK_FEW)
-                return STOCK_LOWEST;
-        return files.rlim_cur > STOCK_FIRST + WALL_STOCK_MAX + 1 ? STOCK_FIRST : STOCK_EARLY;
 }
 
 /* -- names ------------------------------------------------------------------------------------- */
@@ -488,9 +472,7 @@ keep_disk(struct box *box, int mount)
 {
         if (box->disk >= 0)
                 (void)close(box->disk);
-        box->disk = fcntl(mount, F_DUPFD_CLOEXEC,
-                          box->stock_count > 0 ? box->stock[box->stock_count - 1] + 1
-                                               : box_first_kept());
+        box->disk = fcntl(mount, F_DUPFD_CLOEXEC, namespace_first_kept(&box->sockets));
 }
 
 static int
@@ -706,6 +688,6 @@ box_step(struct box *box, const struct step *s)
         case STEP_SEAL:
                 return seal_step(box);
         default:
-                return namespace_step(box, s);
+                return namespace_step(&box->sockets, s);
         }
 }

@@ -4,9 +4,9 @@
 #ifndef CARREL_MAKER_BOX_H
 #define CARREL_MAKER_BOX_H
 
+#include "maker/namespace.h"
 #include "maker/watched.h"
 #include "plan/pack.h"
-#include "wall/wall.h"
 
 struct box {
         int root; /* the new root; -1 before STEP_ROOT */
@@ -21,26 +21,15 @@ struct box {
         int prepared;
         const int *sources; /* O_PATH descriptors, or detached trees where is_tree[i] is set */
         const unsigned char *is_tree;
-        int control; /* to the keeper of the box, which receives the wall's sockets here */
-        /* routed wall: spare sockets for ports that are requested later; pid 1 keeps them */
-        int stock[WALL_STOCK_MAX];
-        size_t stock_count;
+        struct namespace_sockets sockets;
         /* a second descriptor of the private disk: pid 1 checks it for free space; -1: not kept */
         int disk;
-        /* without a wall: the stock is the one or two sockets of guest/names.h */
-        unsigned char has_names;
         /* a directory of the user is attached: names may contain planted links */
         unsigned char has_foreign;
 };
 
 /* Runs one step of the BOX phase. Returns 0 or -errno; -ENOTSUP for a step of another phase. */
 int box_step(struct box *box, const struct step *s);
-
-/*
- * The lowest number for a descriptor that pid 1 keeps: above those that commands bring, even if the
- * limit allows few.
- */
-int box_first_kept(void);
 
 /* Creates an empty directory in the new root, if there is none. Returns 0 or -errno. */
 int box_make_directory(const struct box *box, const char *path);

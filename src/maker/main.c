@@ -170,7 +170,7 @@ run_inside(const struct host *h, int control)
                            .prepared = h->prepared,
                            .sources = h->sources,
                            .is_tree = h->is_tree,
-                           .control = control,
+                           .sockets.control = control,
                            .disk = -1 };
         struct harden harden = { -1, landlock_abi(h->view) };
         int result = 0;
@@ -188,16 +188,17 @@ run_inside(const struct host *h, int control)
                 if (result < 0)
                         fail_inside(control, i, result);
         }
-        control = keep_only(control, box.stock, box.stock_count, box.disk);
+        control = keep_only(control, box.sockets.stock, box.sockets.stock_count, box.disk);
         forget_plan(h->packed_len);
         if (is_living)
                 (void)wire_send(control, WIRE_BOX_READY, NULL, 0, NULL, 0);
-        if (box.has_names)
+        if (box.sockets.has_names)
                 guest_serve(control,
-                            &(struct guest_names){ box.stock[0],
-                                                   box.stock_count > 1 ? box.stock[1] : -1 },
+                            &(struct guest_names){
+                                    box.sockets.stock[0],
+                                    box.sockets.stock_count > 1 ? box.sockets.stock[1] : -1 },
                             box.disk, NULL, 0);
-        guest_serve(control, NULL, box.disk, box.stock, box.stock_count);
+        guest_serve(control, NULL, box.disk, box.sockets.stock, box.sockets.stock_count);
 }
 
 /* -- outside ----------------------------------------------------------------------------------- */

@@ -13,16 +13,18 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "maker/group.h"
-#include "wall/wall.h"
 #include "wire/message.h"
 
 #ifndef NETLINK_SOCK_DIAG
 #define NETLINK_SOCK_DIAG 4
 #endif
+
+enum { STOCK_FIRST = 128, STOCK_EARLY = 24, STOCK_LOWEST = 4, STOCK_FEW = 8 };
 
 /* -- ids and names ----------------------------------------------------------------------------- */
 
@@ -101,20 +103,29 @@ read_ports(const struct step *s, uint16_t ret[WALL_PORTS_MAX])
         return (uint64_t)count == s->number ? count : -EINVAL;
 }
 
+int
+namespace_first_kept(const struct namespace_sockets *sockets)
+{
+        struct rlimit files = { 0, 0 };
+
+        if (sockets->stock_count > 0)
+                return sockets->stock[sockets->stock_count - 1] + 1;
+        if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur <= STOCK_EARLY + STOCK_FEW)
+                return STOCK_LOWEST;
+        return files.rlim_cur > STOCK_FIRST + WALL_STOCK_MAX + 1 ? STOCK_FIRST : STOCK_EARLY;
+}
+
 /* In ascending order. */
 static int
-keep_stock(struct box *box, const int *sockets, size_t count)
+keep_stock(struct namespace_sockets *sockets, const int *fds, size_t count)
 {
-        int at = box_first_kept();
-
         for (size_t i = 0; i < count; i++) {
-                int fd = fcntl(sockets[i], F_DUPFD_CLOEXEC, at);
+                int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, namespace_first_kept(sockets));
 
                 if (fd < 0)
                         return -errno;
-                (void)close(sockets[i]);
-                box->stock[box->stock_count++] = fd;
-                at = fd + 1;
+                (void)close(fds[i]);
+                sockets->stock[sockets->stock_count++] = fd;
         }
         return 0;
 }
@@ -125,12 +136,12 @@ keep_stock(struct box *box, const int *sockets, size_t count)
  * question; without kernel support the process stays unknown.
  */
 static int
-names_step(struct box *box)
+names_step(struct namespace_sockets *sockets)
 {
         const struct sockaddr_in here = { .sin_family = AF_INET,
                                           .sin_port = htons(53),
                                           .sin_addr = { htonl(INADDR_LOOPBACK) } };
-        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), sockets[2], result;
+        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), fds[2], result;
 
         if (fd < 0)
                 return -errno;
@@ -139,10 +150,10 @@ names_step(struct box *box)
                 (void)close(fd);
                 return result;
         }
-        box->has_names = 1;
-        sockets[0] = fd;
-        sockets[1] = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-        return keep_stock(box, sockets, sockets[1] < 0 ? 1 : 2);
+        sockets->has_names = 1;
+        fds[0] = fd;
+        fds[1] = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+        return keep_stock(sockets, fds, fds[1] < 0 ? 1 : 2);
 }
 
 /* If the kernel does not permit it, the ports stay closed, which is no weaker. */
@@ -161,15 +172,15 @@ open_low_ports(void)
  * listen yet.
  */
 static int
-wall_step(struct box *box, const struct step *s)
+wall_step(struct namespace_sockets *sockets, const struct step *s)
 {
         struct wall_listener listeners[WALL_PORTS_MAX + 1];
         uint16_t ports[WALL_PORTS_MAX];
-        int sockets[WALL_FDS_MAX];
+        int fds[WALL_FDS_MAX];
         int count = read_ports(s, ports);
         struct wall_wanted wanted = { ports, count < 0 ? 0 : (size_t)count, s->op == STEP_ROUTED,
                                       s->op == STEP_ROUTED ? (size_t)s->number2 : 0 };
-        int result = count < 0 ? count : wall_open(&wanted, sockets);
+        int result = count < 0 ? count : wall_open(&wanted, fds);
         size_t told = wanted.port_count;
 
         if (result < 0)
@@ -178,16 +189,16 @@ wall_step(struct box *box, const struct step *s)
                 listeners[i] = (struct wall_listener){ .port = ports[i] };
         if (wanted.is_routed)
                 listeners[told++] = (struct wall_listener){ .index = (uint32_t)wanted.stock };
-        result = wire_send(box->control, WIRE_WALL, listeners, told * sizeof *listeners, sockets,
+        result = wire_send(sockets->control, WIRE_WALL, listeners, told * sizeof *listeners, fds,
                            WALL_FIXED + wanted.port_count);
         for (size_t i = 0; i < WALL_FIXED + wanted.port_count; i++)
-                (void)close(sockets[i]);
+                (void)close(fds[i]);
         return result < 0 ? result
-                          : keep_stock(box, sockets + WALL_FIXED + wanted.port_count, wanted.stock);
+                          : keep_stock(sockets, fds + WALL_FIXED + wanted.port_count, wanted.stock);
 }
 
 int
-namespace_step(struct box *box, const struct step *s)
+namespace_step(struct namespace_sockets *sockets, const struct step *s)
 {
         switch (s->op) {
         case STEP_MAP_UID:
@@ -200,9 +211,9 @@ namespace_step(struct box *box, const struct step *s)
                 return loopback_up();
         case STEP_WALL:
         case STEP_ROUTED:
-                return wall_step(box, s);
+                return wall_step(sockets, s);
         case STEP_NO_NAMES:
-                return names_step(box);
+                return names_step(sockets);
         case STEP_LOW_PORTS:
                 return open_low_ports();
         case STEP_NO_USER_NS:

@@ -4,9 +4,28 @@
 #ifndef CARREL_MAKER_NAMESPACE_H
 #define CARREL_MAKER_NAMESPACE_H
 
-#include "maker/box.h"
+#include <stddef.h>
+
+#include "plan/step.h"
+#include "wall/wall.h"
+
+/* The sockets that these steps open and leave to pid 1. */
+struct namespace_sockets {
+        int control; /* to the keeper of the box, which receives the wall's sockets here */
+        /* routed wall: spare sockets for ports that are requested later; pid 1 keeps them */
+        int stock[WALL_STOCK_MAX];
+        size_t stock_count;
+        /* without a wall: the stock is the one or two sockets of guest/names.h */
+        unsigned char has_names;
+};
 
 /* As box_step(), for these steps; -ENOTSUP for every other one. */
-int namespace_step(struct box *box, const struct step *s);
+int namespace_step(struct namespace_sockets *sockets, const struct step *s);
+
+/*
+ * The lowest number for a descriptor that pid 1 keeps: above the stock, and above those that
+ * commands bring, even if the limit allows few.
+ */
+int namespace_first_kept(const struct namespace_sockets *sockets);
 
 #endif

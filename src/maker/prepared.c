@@ -452,7 +452,7 @@ build(const struct plan_view *view, int *ret_ns)
                            .image = -1,
                            .prepared = -1,
                            .watched = &none,
-                           .control = -1,
+                           .sockets.control = -1,
                            .disk = -1 };
         int result = unshare(CLONE_NEWNS) < 0 ? -errno : 0;
 
