@@ -1,6 +1,5 @@
 /*
- * guest/files.c - file operations inside the box: the table, shared helpers, and the short
- * operations.
+ * guest/files.c - file operations inside the box: the table, and the short operations.
  *
  * Room: guest (program). Touches: names of the box, fd.
  */
@@ -19,96 +18,7 @@
 #include "guest/files_parts.h"
 #include "guest/path_walk.h"
 
-enum { MODE_MASK = 0777, MODE_ALL = 07777 };
-
-/* -- shared ------------------------------------------------------------------------------------ */
-
-int
-files_number(const char *text, uint64_t max, uint64_t *ret)
-{
-        char *end;
-
-        errno = 0;
-        *ret = strtoull(text, &end, 10);
-        return text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || *ret > max ? EINVAL
-                                                                                          : 0;
-}
-
-uint32_t
-files_kind(mode_t mode)
-{
-        static const struct {
-                mode_t type;
-                uint32_t kind;
-        } kinds[] = {
-                { S_IFREG, FILE_REGULAR },   { S_IFDIR, FILE_DIRECTORY }, { S_IFLNK, FILE_LINK },
-                { S_IFIFO, FILE_FIFO },      { S_IFSOCK, FILE_SOCKET },   { S_IFBLK, FILE_BLOCK },
-                { S_IFCHR, FILE_CHARACTER },
-        };
-
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-                if ((mode & S_IFMT) == kinds[i].type)
-                        return kinds[i].kind;
-        return FILE_CHARACTER;
-}
-
-int64_t
-files_mtime_ns(const struct stat *st)
-{
-        return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
-
-struct file_entry
-files_entry(const struct stat *st)
-{
-        return (struct file_entry){ .size = (uint64_t)st->st_size,
-                                    .mtime_ns = files_mtime_ns(st),
-                                    .kind = files_kind(st->st_mode),
-                                    .mode = st->st_mode & MODE_ALL };
-}
-
-int
-files_put(int fd, const void *bytes, size_t len)
-{
-        const char *at = bytes;
-
-        while (len > 0) {
-                ssize_t put = write(fd, at, len);
-
-                if (put < 0 && errno == EINTR)
-                        continue;
-                if (put <= 0)
-                        return put < 0 ? errno : EIO;
-                at += put;
-                len -= (size_t)put;
-        }
-        return 0;
-}
-
-int
-files_temp_name(char name[FILES_TEMP_LEN])
-{
-        uint64_t chance;
-
-        if (getrandom(&chance, sizeof chance, 0) != (ssize_t)sizeof chance)
-                return EIO;
-        (void)snprintf(name, FILES_TEMP_LEN, ".carrel-%016" PRIx64, chance);
-        return 0;
-}
-
-long
-files_dirents(int dir, void *list, size_t room)
-{
-        long len = syscall(SYS_getdents64, dir, list, room);
-
-        return len < 0 ? -errno : len;
-}
-
-int
-files_is_dots(const char *name)
-{
-        return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
-}
+enum { MODE_MASK = 0777 };
 
 /* -- short operations -------------------------------------------------------------------------- */
 
@@ -160,7 +70,8 @@ files_mkdir(char *const *argv, struct files_io *io)
         struct stat st;
         int sys;
 
-        if (files_number(argv[2], MODE_ALL, &mode) != 0 || files_number(argv[3], 1, &parents) != 0)
+        if (files_number(argv[2], FILES_MODE_ALL, &mode) != 0 ||
+            files_number(argv[3], 1, &parents) != 0)
                 return EINVAL;
         sys = path_walk_open(argv[1], parents ? PATH_WALK_MAKE | PATH_WALK_FOLLOW : 0u, &w);
         if (sys != 0)

@@ -10,16 +10,7 @@
 #ifndef CARREL_GUEST_FILES_H
 #define CARREL_GUEST_FILES_H
 
-#include <stddef.h>
-
-/*
- * Where an operation reads and writes, and the path at which it failed (borrowed; "" if there is no
- * such path).
- */
-struct files_io {
-        int in, out;
-        const char *failed;
-};
+#include "guest/files_io.h"
 
 int files_has(const char *name);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "guest/files.h"
+#include "guest/files_io.h"
 #include "wire/file.h"
 
 /* The operations: 0 or an errno value. argv[1] is the first argument; their number was checked. */
@@ -19,6 +19,9 @@ int files_remove(char *const *argv, struct files_io *io);
 
 /* Reads a decimal number; the whole text must match. 0 or EINVAL. */
 int files_number(const char *text, uint64_t max, uint64_t *ret);
+
+/* Permissions, with the set-id and sticky bits. */
+enum { FILES_MODE_ALL = 07777 };
 
 uint32_t files_kind(mode_t mode);
 int64_t files_mtime_ns(const struct stat *st);
