@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 
 #define CHANGING_COLUMNS                                                                           \
@@ -147,6 +148,22 @@ query_bind(struct store *s, enum store_query q, struct error *e, const char *kin
         return NULL;
 }
 
+void
+query_rollback(struct store *s)
+{
+        struct error ignored;
+        sqlite3_stmt *statement;
+
+        if (sqlite3_get_autocommit(s->db) != 0)
+                return;
+        /* prepared at the start, so it needs no memory */
+        statement = query_bind(s, QUERY_ROLLBACK, &ignored, "");
+        if (statement) {
+                (void)sqlite3_step(statement);
+                (void)sqlite3_reset(statement);
+        }
+}
+
 /*
  * An earlier failure may have left a transaction open, or commits unsynced. Undoing that late is as
  * good as at once, as long as it comes before the next write.
@@ -155,7 +172,7 @@ static int
 tidy(struct store *s, struct error *e)
 {
         if (!s->is_open && sqlite3_get_autocommit(s->db) == 0) {
-                store_rollback(s);
+                query_rollback(s);
                 if (sqlite3_get_autocommit(s->db) == 0)
                         return query_fail(s, e);
         }

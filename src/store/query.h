@@ -7,7 +7,8 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-#include "store/store.h"
+#include "base/error.h"
+#include "store/bytes.h"
 
 enum store_query {
         QUERY_BEGIN,
@@ -56,6 +57,9 @@ int query_run(struct store *s, sqlite3_stmt *statement, struct error *e);
  * (sum.c).
  */
 int query_teach_sum(struct store *s, struct error *e);
+
+/* Undoes an open transaction, if there is one. */
+void query_rollback(struct store *s);
 
 /*
  * Chooses whether commits from now on are synced. If syncing cannot be switched on again,

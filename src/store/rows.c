@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/query.h"
+#include "store/store.h"
 
 enum {
         AT_ID,

@@ -334,16 +334,6 @@ store_commit(struct store *s, struct error *e)
 void
 store_rollback(struct store *s)
 {
-        struct error ignored;
-
         s->is_open = false;
-        if (sqlite3_get_autocommit(s->db) == 0) {
-                /* prepared at the start, so it needs no memory */
-                sqlite3_stmt *statement = query_bind(s, QUERY_ROLLBACK, &ignored, "");
-
-                if (statement) {
-                        (void)sqlite3_step(statement);
-                        (void)sqlite3_reset(statement);
-                }
-        }
+        query_rollback(s);
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "store/bytes.h"
 
 struct store;
 
@@ -55,11 +56,6 @@ bool store_is_failed(const struct store *s);
 /* -- sandboxes --------------------------------------------------------------------------------- */
 
 enum store_status { STORE_PENDING = 1, STORE_MADE, STORE_FAILED };
-
-struct store_bytes {
-        const void *bytes;
-        size_t len;
-};
 
 struct store_sandbox {
         const char *id;    /* never changes */

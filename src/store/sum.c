@@ -10,6 +10,7 @@
 #include <sodium.h>
 
 #include "store/query.h"
+#include "store/store.h"
 
 static void
 add(crypto_generichash_state *state, sqlite3_value *value)
