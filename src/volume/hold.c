@@ -1,5 +1,5 @@
 /*
- * volume/volume.c - creates a volume, holds it for a sandbox, removes its name.
+ * volume/hold.c - creates a volume, holds it for a sandbox, removes its name.
  *
  * Room: volume (words). Touches: fd, directories and lock files of the state directory.
  *
