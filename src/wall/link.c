@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "wall/wall.h"
+#include "wall/address.h"
 
 enum {
         NET6_LEN = 8,
