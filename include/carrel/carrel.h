@@ -354,6 +354,12 @@ int carrel_attach(struct carrel *c, const char *id, uint32_t exec, uint64_t stdo
  */
 uint64_t carrel_exec_timeout(const struct carrel_exec *x, const char **ret_by);
 
+/*
+ * Where its start is in the audit log of the sandbox's owner: "audit://CHAIN/NUMBER", or NULL (not
+ * recorded, or after carrel_attach() to one that ended before the daemon was restarted).
+ */
+const char *carrel_exec_audit_ref(const struct carrel_exec *x);
+
 /* Its number within the sandbox; its process id inside, 0 until CARREL_STARTED was read. */
 uint32_t carrel_exec_number(const struct carrel_exec *x);
 int carrel_exec_pid(const struct carrel_exec *x);
@@ -423,6 +429,7 @@ struct carrel_result {
         unsigned port;
         uint64_t timeout_ms; /* time limit and its source, as carrel_exec_timeout() */
         const char *timeout_by;
+        const char *audit_ref; /* as carrel_exec_audit_ref() */
 };
 
 /*
@@ -447,6 +454,7 @@ struct carrel_exec_info {
         unsigned port;          /* declared port that began to listen; 0: none */
         uint64_t timeout_ms;    /* limit on its time; 0: none, or not known */
         const char *timeout_by; /* who set it: call, manifest or host; or NULL */
+        const char *audit_ref;  /* as carrel_exec_audit_ref() */
 };
 
 struct carrel_execs {

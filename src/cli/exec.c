@@ -267,6 +267,8 @@ json_result(struct json_writer *w, const struct carrel_result *r, const struct c
 
         json_open_map(w);
         json_member_int(w, "exec", r->exec);
+        if (r->audit_ref)
+                json_member_text(w, "audit_ref", r->audit_ref);
         if (r->port > 0)
                 json_member_int(w, "port", r->port);
         if (r->is_running) {

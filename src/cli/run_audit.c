@@ -17,15 +17,11 @@
 #include "cli/left.h"
 #include "cli/run_facts.h"
 #include "cli/wall.h"
+#include "prepare/digest.h"
 #include "recorder/recorder.h"
-#include "spec/norm.h"
-#include "text/jcs.h"
+#include "recorder/words.h"
 
-enum {
-        WORDS_TEXT_MAX = 16 * 1024, /* bytes of a command's words that are recorded as text */
-        NORM_MEMORY = 16 << 20,
-        PLACE_MEMORY = 64 * 1024
-};
+enum { PLACE_MEMORY = 64 * 1024 };
 
 /* One run has one command. */
 static struct {
@@ -65,81 +61,15 @@ run_audit_end(void)
 /* -- members ----------------------------------------------------------------------------------- */
 
 static void
-write_sum(struct json_writer *w, const char *key, const unsigned char sum[32])
-{
-        char text[AUDIT_HASH_TEXT];
-
-        (void)sodium_bin2hex(text, sizeof text, sum, 32);
-        json_member_text(w, key, text);
-}
-
-static void
-write_sum_of(struct json_writer *w, const char *key, const char *bytes, size_t len)
-{
-        unsigned char sum[crypto_hash_sha256_BYTES];
-
-        (void)crypto_hash_sha256(sum, (const unsigned char *)bytes, len);
-        write_sum(w, key, sum);
-}
-
-static void
-write_words(struct json_writer *w, const char *const *words, size_t count)
-{
-        unsigned char sum[crypto_hash_sha256_BYTES];
-        crypto_hash_sha256_state state;
-        size_t text = 0, shown = 0;
-
-        json_key(w, "argv");
-        json_open_list(w);
-        /* with its NUL: also the number of empty words has a bound */
-        for (; shown < count && text + strlen(words[shown]) < WORDS_TEXT_MAX; shown++) {
-                text += strlen(words[shown]) + 1;
-                json_text(w, words[shown]);
-        }
-        json_close_list(w);
-        json_member_int(w, "argc", (int64_t)count);
-        (void)crypto_hash_sha256_init(&state);
-        for (size_t i = 0; i < count; i++)
-                (void)crypto_hash_sha256_update(&state, (const unsigned char *)words[i],
-                                                strlen(words[i]) + 1);
-        (void)crypto_hash_sha256_final(&state, sum);
-        write_sum(w, "argv_sha256", sum);
-}
-
-/* Names only: values may be secrets. */
-static void
-write_environment(struct json_writer *w, const char *const *items, size_t count)
-{
-        json_key(w, "env");
-        json_open_list(w);
-        for (size_t i = 0; i < count; i++)
-                json_bytes(w, items[i], strcspn(items[i], "="));
-        json_close_list(w);
-}
-
-/* The hash of what the sandbox is allowed: the normal form of its manifest, with the options of
- * this call. */
-static void
 write_allowed(struct json_writer *w, const struct spec *spec)
 {
-        const struct node *root;
-        struct buffer form = { 0 };
-        struct json_writer text;
-        struct arena arena;
-        struct error e;
+        char digest[PREPARE_DIGEST_TEXT];
+        struct error ignored;
 
-        arena_init(&arena, NORM_MEMORY);
-        json_init(&text, false);
-        spec_norm_write(&text, spec);
-        if (text.is_broken ||
-            json_read(&arena, text.text, text.len, &text_limits_manifest, &root, &e) < 0 ||
-            jcs_write(root, NULL, 0, SIZE_MAX / 2, &form, &e) < 0)
+        if (prepare_allowed_digest(spec, digest, &ignored) < 0)
                 w->is_broken = true;
         else
-                write_sum_of(w, "allowed_sha256", form.bytes, form.len);
-        buffer_fini(&form);
-        json_fini(&text);
-        arena_fini(&arena);
+                json_member_text(w, "allowed_sha256", digest);
 }
 
 static void
@@ -150,7 +80,7 @@ write_manifest(struct json_writer *w, const struct run_way *way)
         json_key(w, "manifest");
         json_open_map(w);
         json_member_text(w, "file", way->file_name);
-        write_sum_of(w, "sha256", way->manifest.bytes, way->manifest.len);
+        recorder_write_sum_of(w, "sha256", way->manifest.bytes, way->manifest.len);
         json_close_map(w);
 }
 
@@ -216,7 +146,7 @@ run_audit_failed(const struct run_way *way, const struct prepare_options *o,
         }
         json_init(&input, false);
         json_open_map(&input);
-        write_words(&input, (const char *const *)o->command, o->command_count);
+        recorder_write_command(&input, (const char *const *)o->command, o->command_count);
         write_manifest(&input, way);
         json_close_map(&input);
         write_refusal(&output, why);
@@ -243,9 +173,9 @@ run_audit_started(const struct run_way *way, struct run_options *options, struct
                 (void)crypto_hash_sha256_init(&now.output[i]);
         json_init(&input, false);
         json_open_map(&input);
-        write_words(&input, c->argv, c->head.argc);
+        recorder_write_command(&input, c->argv, c->head.argc);
         json_member_text(&input, "cwd", c->cwd);
-        write_environment(&input, c->env, c->head.envc);
+        recorder_write_environment(&input, c->env, c->head.envc);
         if (way->limit.by != TIME_LIMIT_NONE) {
                 json_member_int(&input, "timeout_ms", (int64_t)way->limit.ms);
                 json_member_text(&input, "timeout_by", time_limit_name(way->limit.by));
@@ -270,7 +200,7 @@ write_stream(struct json_writer *w, const char *name, size_t i)
         json_open_map(w);
         json_key(w, "bytes");
         json_uint(w, now.bytes[i]);
-        write_sum(w, "sha256", sum);
+        recorder_write_sum(w, "sha256", sum);
         json_close_map(w);
 }
 

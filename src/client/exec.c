@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -43,6 +44,7 @@ struct carrel_exec {
         int is_heard, is_gone, has_end, is_own;
         struct carrel_end end;
         struct time_limit time;
+        char audit_ref[80]; /* "": not known */
         struct channel_reader reader;
         const unsigned char *at;
         size_t left; /* of `in`, not read yet */
@@ -167,6 +169,8 @@ take_exec(struct carrel *c, enum operation_code op, const char *name, struct err
                 return NULL;
         x->is_own = op != OP_EXEC_ATTACH && !has_ended;
         x->time = time;
+        (void)snprintf(x->audit_ref, sizeof x->audit_ref, "%s",
+                       record_get_text(&r, FIELD_AUDIT_REF, ""));
         return x;
 }
 
@@ -540,6 +544,12 @@ carrel_exec_timeout(const struct carrel_exec *x, const char **ret_by)
         if (ret_by)
                 *ret_by = time_limit_name(x->time.by);
         return x->time.by == TIME_LIMIT_NONE ? 0 : x->time.ms;
+}
+
+const char *
+carrel_exec_audit_ref(const struct carrel_exec *x)
+{
+        return x->audit_ref[0] != '\0' ? x->audit_ref : NULL;
 }
 
 int

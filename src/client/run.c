@@ -120,6 +120,8 @@ make_result(struct running *r, struct carrel_result **ret, struct error *e)
                                  : *carrel_exec_end(r->x);
         result->exec = carrel_exec_number(r->x);
         result->timeout_ms = carrel_exec_timeout(r->x, &result->timeout_by);
+        if (carrel_exec_audit_ref(r->x))
+                result->audit_ref = arena_text(answer_arena(result), carrel_exec_audit_ref(r->x));
         result->out = arena_copy(answer_arena(result),
                                  r->kept[0].text.len > 0 ? r->kept[0].text.bytes : "",
                                  r->kept[0].text.len);

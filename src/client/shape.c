@@ -112,6 +112,7 @@ static const struct answer_member exec_rows[] = {
         NUMBER(PORT, port, 0),
         NUMBER(TIMEOUT, timeout_ms, 0),
         TEXT(TIMEOUT_BY, timeout_by),
+        TEXT(AUDIT_REF, audit_ref),
 };
 static const struct answer_shape exec = SHAPE(exec, NULL, exec_rows, fill_end);
 #undef OF

@@ -1,5 +1,6 @@
 /*
- * daemon/children.c - starts, signals and awaits spawner, keeper, door, fetcher and gate together.
+ * daemon/children.c - starts, signals and awaits spawner, keeper, door, fetcher, recorder and gate
+ * together.
  *
  * Room: daemon (joining). Touches: processes, sockets.
  * Theory: the graph's table lists the links. Each link becomes a descriptor at both ends, and no
@@ -16,6 +17,7 @@
 
 #include "daemon/child.h"
 #include "daemon/fetcher.h"
+#include "recorder/server.h"
 #include "wire/message.h"
 
 enum { NUMBER_ROOM = 16, LINK_MAX = 32 };
@@ -174,7 +176,9 @@ children_start(struct children *c, const struct children_given *g, const struct 
                         continue;
                 add_words(g, &r);
                 add_descriptors(l, &pairs, &r, numbers);
-                if (p != PROCESS_FETCHER)
+                if (p == PROCESS_RECORDER)
+                        result = recorder_serve(g->state, r.fds[0], &c->pids[p], e);
+                else if (p != PROCESS_FETCHER)
                         result = child_start(&r, &c->pids[p], e);
                 else if (g->sources)
                         result = fetcher_start(g->sources, g->ctx, r.fds[0], &c->pids[p], e);

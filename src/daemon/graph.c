@@ -31,6 +31,12 @@ static const struct graph_process_row processes[PROCESS_MAX] = {
                               "core",
                               "asks the sources of secrets, each time in a process of its own; "
                               "there where the host file names one" },
+        [PROCESS_RECORDER] = { "recorder", "carrel", PROGRAM_MAX, NULL, false, false, "launcher",
+                               "none; as root: the user id that the logs belong to",
+                               "Landlock: reads and writes only STATE/audit; no privileges to "
+                               "gain; "
+                               "leaves no core",
+                               "holds the keys of the audit logs, and writes them" },
         [PROCESS_GATE] = { "gate", "carrel-gate", PROGRAM_GATE, NULL, false, false, "launcher",
                            "none",
                            "Landlock: no file at all, nothing to listen on; its own system call "
@@ -63,6 +69,8 @@ static const struct graph_link_row links[] = {
           "calls; the door may say whose they are" },
         { PROCESS_KEEPER, PROCESS_FETCHER, "--fetcher-fd", NULL, SLOT_PAIR, "seqpacket pair",
           "names of secrets that were granted; values for one command" },
+        { PROCESS_KEEPER, PROCESS_RECORDER, "--recorder-fd", NULL, SLOT_PAIR, "seqpacket pair",
+          "entries of the audit logs; which of them are on the disk" },
         { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--gate-fd", SLOT_GATES, "seqpacket pair",
           "a gate was started: here is its control socket" },
         { PROCESS_KEEPER, PROCESS_GATE, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair",

@@ -17,6 +17,7 @@ enum graph_process {
         PROCESS_KEEPER,
         PROCESS_DOOR,
         PROCESS_FETCHER,
+        PROCESS_RECORDER,
         PROCESS_GATE,
         PROCESS_LAUNCHER,
         PROCESS_BOX,

@@ -23,8 +23,9 @@ static const struct event_row rows[EVENT_KINDS] = {
         [EVENT_##KIND] = { (WORD), (READERS), (LINE), (MEANING), 0 MEMBERS },
 #define PLAIN(KIND, name, WORD, READERS, MEANING) \
         [EVENT_##KIND] = { (WORD), (READERS), "", (MEANING), 0 },
-#define LEFT(WHAT, KIND, name, WORD, MEANING) \
-        [EVENT_##KIND] = { (WORD), EVENT_WATCHED, LEFT_LINE, (MEANING), 0 LEFT_MEMBERS },
+#define LEFT(WHAT, KIND, name, WORD, MEANING)                                           \
+        [EVENT_##KIND] = { (WORD), EVENT_WATCHED | EVENT_AUDITED, LEFT_LINE, (MEANING), \
+                           0 LEFT_MEMBERS },
 #define MARK(KIND, name, WORD, MESSAGE, MEANING) \
         [EVENT_##KIND] = { (WORD), EVENT_ASKED, "[{message}]", (MEANING), 0 HAS(message) },
 #define NAMED(KIND, name, READERS, MEANING) [EVENT_##KIND] = { NULL, (READERS), "", (MEANING), 0 },

@@ -29,7 +29,7 @@ enum event_reader {
         EVENT_WATCHED = 1u << 0, /* every watcher of the sandbox's owner */
         EVENT_LOGGED = 1u << 1,  /* the log of the daemon */
         EVENT_ASKED = 1u << 2,   /* only the call that asked for it */
-        EVENT_AUDITED = 1u << 3  /* the audit log, if there is one */
+        EVENT_AUDITED = 1u << 3  /* the audit log of the sandbox's owner */
 };
 
 enum event_member {

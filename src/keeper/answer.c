@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/ending.h"
+#include "keeper/audit.h"
 #include "keeper/sandbox.h"
 
 /* Warnings are stored in the form of an answer: a record of their own. */
@@ -112,6 +113,7 @@ answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_
                                                                  ? (enum time_limit_by)by
                                                                  : TIME_LIMIT_NONE };
         uint64_t now = loop_now_ms(), wall = loop_wall_ms();
+        char ref[RECORDER_REF_MAX];
 
         record_uint(w, FIELD_EXEC, l->exec);
         record_text(w, FIELD_COMMAND, l->command);
@@ -130,6 +132,7 @@ answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_
         write_end(w, l);
         record_uint(w, FIELD_STDOUT_OFFSET, l->stdout_first);
         record_uint(w, FIELD_STDERR_OFFSET, l->stderr_first);
+        record_text(w, FIELD_AUDIT_REF, audit_ref(s, l->exec, ref));
         if (port_wait_found(s, l->exec) != 0)
                 record_uint(w, FIELD_PORT, port_wait_found(s, l->exec));
         if (s->box)

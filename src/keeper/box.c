@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "keeper/audit.h"
 #include "keeper/box_parts.h"
 #include "keeper/journal.h"
 #include "keeper/sandbox.h"
@@ -352,6 +353,8 @@ on_ready(struct box *b)
                 return;
         }
         wall_box_ready(b);
+        if (b->sandbox->is_attached)
+                audit_settle(b->sandbox);
         sandbox_box_ready(b->sandbox);
         calls_begin(&b->listening);
 }
@@ -384,6 +387,8 @@ on_gone(struct box *b, const struct wire_box_gone *gone)
         hang_up(b);
         box_lose_execs(b);
         if (b->sandbox) {
+                if (b->sandbox->is_attached)
+                        audit_settle(b->sandbox);
                 sandbox_box_gone(b->sandbox, &copy);
         } else {
                 box_remove_directory(b->keeper, b->id);
@@ -512,6 +517,8 @@ call_again(struct box *b, bool was_ready)
                         return;
         }
         box_lose_execs(b);
+        if (s->is_attached)
+                audit_settle(s);
         sandbox_box_lost(s, "its process ended");
         calls_begin(&b->listening);
 }
@@ -677,6 +684,7 @@ box_bury(struct sandbox *s, struct error *e)
         s->is_attached = true;
         (void)journal_read(b->keeper->boxes_fd, b->id, learn, b, &gone);
         box_lose_execs(b);
+        audit_settle(s);
         sandbox_box_gone(s, &gone);
         return 0;
 }

@@ -75,7 +75,10 @@ box_add_exec(struct box *b, const struct wire_box_listed *l)
                         b->execs = execs;
                         b->exec_room = room;
                 }
+                /* ascending: an exec whose call waited comes after later ones */
                 known = &b->execs[b->exec_count++];
+                for (; known > b->execs && known[-1].exec > l->exec; known--)
+                        known[0] = known[-1];
         } else {
                 b->live_count -= is_live(known);
         }

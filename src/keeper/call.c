@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "keeper/audit.h"
 #include "keeper/keeper.h"
 #include "keeper/secret.h"
 #include "keeper/turns.h"
@@ -26,6 +27,7 @@ call_end(struct call *c)
                         break;
                 }
         }
+        audit_forget(c);
         secret_forget(c);
         turns_forget(c);
         explicit_bzero(c + 1, c->record.len); /* the environment of a command may hold secrets */
@@ -35,6 +37,7 @@ call_end(struct call *c)
 void
 call_fail(struct call *c, const struct error *e)
 {
+        audit_call_failed(c, e);
         reply_error(c, e);
         call_end(c);
 }

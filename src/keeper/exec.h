@@ -15,7 +15,7 @@
 #define BOX_NO_LIMIT UINT64_MAX
 
 struct exec_request {
-        struct wire_box_exec box; /* exec: set when it is sent */
+        struct wire_box_exec box; /* exec: 0, or the number that it was recorded with */
         /* its environment is what the call adds to that of the sandbox */
         struct wire_command command;
         /* of the call; NULL: none, as for the guest's own functions */

@@ -22,6 +22,7 @@ struct box;
 struct watcher;
 struct audience;
 struct call_secrets;
+struct call_audit;
 struct call;
 struct turn;
 
@@ -140,6 +141,7 @@ struct call {
         struct caller caller;
         /* secrets that a command needs, and their values once fetched (secret.h); or NULL */
         struct call_secrets *secrets;
+        struct call_audit *audit; /* the start of its exec in the audit log (audit.h); or NULL */
         struct record record;
 };
 

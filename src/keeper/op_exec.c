@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "keeper/audit.h"
 #include "keeper/digest.h"
 #include "keeper/exec.h"
 #include "keeper/op.h"
@@ -165,8 +166,9 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         size_t len = 0;
 
         arena_init_in(&scratch, SCRATCH_MAX, scratch_bytes, sizeof scratch_bytes);
-        r->box.exec =
-                (r->box.flags & BOX_EXEC_QUIET) != 0 ? ++s->box->last_quiet : ++s->box->last_exec;
+        if (r->box.exec == 0)
+                r->box.exec = (r->box.flags & BOX_EXEC_QUIET) != 0 ? ++s->box->last_quiet
+                                                                   : ++s->box->last_exec;
         if (sandbox_judge(s, e) == 0 && make_environment(s, r, &scratch, &env, e) == 0)
                 len = write_exec(k, r, &env, e);
         if (len > 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
@@ -552,13 +554,22 @@ static enum call_state
 start(struct call *c, struct sandbox *s, struct error *e)
 {
         struct exec_request q;
+        enum call_state state;
         int channel = -1;
 
         if (check_execs(c, e) < 0 || request_of(s, &c->record, &q, words, words + ARGV_MAX, e) < 0)
                 return CALL_FAILED;
+        state = audit_need(c, s, &q, &q.box.exec, e);
+        if (state != CALL_DONE)
+                return state;
         q.secrets = secret_of_call(c);
-        if (exec_send(s, &q, &channel, e) < 0)
-                return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
+        if (exec_send(s, &q, &channel, e) < 0) {
+                if (!sandbox_is_settling(s))
+                        return CALL_FAILED;
+                audit_again(c, e);
+                return sandbox_need_box(s, c, e);
+        }
+        audit_sent(c, s);
         secret_tell(c, s, q.box.exec);
         exec_note_key(c, s);
         reply_exec(c, s, box_find_exec(s->box, q.box.exec), &q.time, channel);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "keeper/audit.h"
 #include "keeper/sandbox.h"
 
 enum { MORE_ROOM = 160 };
@@ -41,6 +42,8 @@ sandbox_publish(struct sandbox *s, struct event e)
                                         .cause = s->row.cause };
         if ((readers & EVENT_LOGGED) != 0)
                 log_event(&e);
+        if ((readers & EVENT_AUDITED) != 0)
+                audit_event(s, &e);
         if ((readers & EVENT_WATCHED) != 0)
                 watch_publish(s, &e);
 }
@@ -55,6 +58,7 @@ publish_exec(struct sandbox *s, const struct wire_box_listed *l, bool is_end)
                 sandbox_publish(s, event_exec_started((struct event_exec_started){ l->exec }));
                 return;
         }
+        audit_exec_ended(s, l);
         if (answer_exec_outcome(l, &end))
                 ended.end = &end;
         sandbox_publish(s, event_exec_ended(ended));

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "keeper/audit.h"
 #include "keeper/port_index.h"
 #include "keeper/sandbox.h"
 #include "text/tree_pack.h"
@@ -209,6 +210,7 @@ let_go(struct sandbox *s)
         }
         arena_fini(&s->tree_memory);
         port_index_remove(s);
+        audit_gone(s);
         s->prepared = NULL;
 }
 

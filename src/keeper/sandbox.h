@@ -69,7 +69,8 @@ struct sandbox {
         struct task *tasks;
         unsigned task_count, client_count, ports_in_use;
         const char *stop_cause;
-        struct found found; /* what its commands left behind, as its box keeps it */
+        struct audit_refs *audit; /* where its execs are in the audit log (audit.c) */
+        struct found found;       /* what its commands left behind, as its box keeps it */
 };
 
 /* -- the registry: every sandbox, in memory and store (registry.c) ----------------------------- */

@@ -7,6 +7,7 @@
  * results may not: a client that reads slowly gets less progress.
  */
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/start_error.h"
@@ -216,6 +217,8 @@ request_take_limit(struct link_call *c, const struct record *fields, bool is_las
                 record_get_uint(fields, FIELD_TIMEOUT, TIME_LIMIT_NEVER),
                 time_limit_find(record_get_text(fields, FIELD_TIMEOUT_BY, NULL))
         };
+        (void)snprintf(request_of(c)->exec.audit_ref, sizeof request_of(c)->exec.audit_ref, "%s",
+                       record_get_text(fields, FIELD_AUDIT_REF, ""));
 }
 
 void

@@ -112,7 +112,7 @@ struct mcp_request {
                 int exit_code;
                 bool is_background, has_pid, is_running, has_started, has_ended, was_killed,
                         wants_wait;
-                char pid_text[24];
+                char pid_text[24], audit_ref[80];
                 struct channel_end end;
                 struct time_limit limit;
                 tools_ended_fn *refused;              /* called when the refusals are known */

@@ -92,6 +92,8 @@ answer(struct mcp_request *r, const struct channel_end *end, const struct record
         json_member_text(&w, "state", end ? "ended" : "running");
         if (r->exec.pid > 0)
                 json_member_int(&w, "pid", (int64_t)r->exec.pid);
+        if (r->exec.audit_ref[0] != '\0')
+                json_member_text(&w, "audit_ref", r->exec.audit_ref);
         ending_write_limit(&w, &r->exec.limit);
         if (end)
                 ending_write(&w, &o);

@@ -40,4 +40,55 @@ size_t recorder_answer_write(const struct recorder_answer *head, const struct er
 int recorder_answer_read(const unsigned char *body, size_t len, char ret_ref[RECORDER_REF_MAX],
                          struct error *e);
 
+/* -- the daemon's recorder and the keeper -------------------------------------------------------
+ */
+
+/*
+ * An entry, from the keeper to the disk (recorder/owner.h):
+ *
+ *   RECORDER_START   answered when it is on the disk, or with the error: then it is in no log. The
+ *                    recorder lists it as open until its end is on the disk.
+ *   RECORDER_END     the end of an open start; ignored if the start is not open, so that a keeper
+ *                    may repeat it. Never refused: it waits until the disk takes it.
+ *   RECORDER_EVENT   anything else. Waits as well; if too many wait, the number of the others is
+ *                    recorded as "events.missed".
+ *
+ * If the recorder ends, the keeper ends, and the launcher starts both again. The next recorder
+ * reads from the logs which starts are open and names them to the keeper (WIRE_AUDIT_OPEN). The
+ * keeper sends the ends that it knows from boxes and their journals, and then
+ * WIRE_AUDIT_SETTLE for each sandbox: what is open and does not run there is recorded as lost.
+ */
+enum recorder_what { RECORDER_START = 1, RECORDER_END, RECORDER_EVENT };
+
+enum { RECORDER_OWNER_LEN = 72, RECORDER_SANDBOX_LEN = 24 }; /* with the NUL */
+
+/* Whose log, and which exec. */
+struct recorder_exec {
+        char owner[RECORDER_OWNER_LEN], sandbox[RECORDER_SANDBOX_LEN];
+        uint32_t exec, pad;
+};
+
+/* WIRE_AUDIT_ENTRY: this, then the event as in WIRE_AUDIT. The input of an end is written by the
+ * recorder: exec, and the number of its start. */
+struct recorder_entry {
+        struct recorder_exec of;
+        uint64_t number; /* returned in the answer */
+        uint32_t what /* enum recorder_what */, pad;
+};
+
+/* WIRE_AUDIT_DONE: this, then the texts of WIRE_AUDITED. Only for starts. */
+struct recorder_done {
+        uint64_t number;
+        struct recorder_answer answer;
+};
+
+/* WIRE_AUDIT_SETTLE: struct recorder_exec, of which `exec` is a count, then so many numbers
+ * (uint32_t) of execs that are not lost.
+ * WIRE_AUDIT_OPEN: */
+struct recorder_open {
+        struct recorder_exec of;
+        uint64_t seq; /* of its start */
+        char chain[AUDIT_ID_TEXT];
+};
+
 #endif

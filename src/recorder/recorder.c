@@ -12,29 +12,16 @@
 #include "recorder/recorder.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "audit/log.h"
 #include "base/scoped.h"
-#include "seal/landlock.h"
-#include "seal/seal.h"
+#include "recorder/process.h"
 #include "wire/message.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-
-enum { ON_SOCKET = 3, ON_LOG = 4, FD_LAST = 1024, BROKEN = 125 };
 
 static struct {
         int fd;
@@ -63,7 +50,7 @@ answer(const struct recorder_answer *head, const struct error *e)
         size_t len = recorder_answer_write(head, e, body);
 
         /* a caller that has ended meanwhile is seen at the next message */
-        (void)wire_send(ON_SOCKET, WIRE_AUDITED, body, len, NULL, 0);
+        (void)wire_send(RECORDER_SOCKET, WIRE_AUDITED, body, len, NULL, 0);
 }
 
 static void
@@ -110,7 +97,7 @@ serve(struct work *w)
         for (;;) {
                 struct audit_event event;
                 struct wire_message m;
-                int result = wire_receive(ON_SOCKET, 1, &m, body, sizeof body);
+                int result = wire_receive(RECORDER_SOCKET, 1, &m, body, sizeof body);
 
                 if (result == -EINTR)
                         continue;
@@ -118,7 +105,7 @@ serve(struct work *w)
                         break;
                 wire_message_close(&m);
                 if (m.kind != WIRE_AUDIT || !recorder_event_read(body, m.len, &event))
-                        _exit(BROKEN);
+                        _exit(RECORDER_BROKEN);
                 append(w, &event);
         }
         if (w->is_running)
@@ -127,50 +114,18 @@ serve(struct work *w)
         _exit(0);
 }
 
-static int
-take_descriptors(int socket, int log)
-{
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        /* closed with all others below; after a failure this process ends */
-        int at_socket = fcntl(socket, F_DUPFD_CLOEXEC, ON_LOG + 1);
-        int at_log = fcntl(log, F_DUPFD_CLOEXEC, ON_LOG + 1);
-
-        if (null < 0 || at_socket < 0 || at_log < 0)
-                return -errno;
-        for (int fd = 0; fd < 3; fd++)
-                if (dup2(null, fd) < 0)
-                        return -errno;
-        if (dup3(at_socket, ON_SOCKET, O_CLOEXEC) < 0 || dup3(at_log, ON_LOG, O_CLOEXEC) < 0)
-                return -errno;
-        if (syscall(SYS_close_range, ON_LOG + 1, ~0u, 0) < 0)
-                for (int other = ON_LOG + 1; other < FD_LAST; other++)
-                        (void)close(other);
-        return 0;
-}
-
 static _Noreturn void
 become_recorder(struct audit_log *log, int socket)
 {
-        struct seal_place place = { LANDLOCK_READ_FILE | LANDLOCK_READ_DIR | LANDLOCK_WRITE_FILE |
-                                            LANDLOCK_TRUNCATE | LANDLOCK_MAKE_REG |
-                                            LANDLOCK_REMOVE_FILE,
-                                    ON_LOG };
         struct work w = { .log = *log };
         struct error e = { 0 };
-        sigset_t all;
 
-        (void)prctl(PR_SET_NAME, "carrel-recorder", 0, 0, 0);
-        (void)setsid();
-        (void)sigfillset(&all);
-        (void)sigprocmask(SIG_SETMASK, &all, NULL);
-        if (chdir("/") < 0 || take_descriptors(socket, log->dir) < 0) {
-                (void)fail_sys(&e, ERROR_BACKEND_FAILED, errno, "taking its descriptors");
-        } else if (seal_enter(SEAL_RECORDER, &place, 1, &e) == 0) {
-                w.log.dir = ON_LOG;
+        if (recorder_become(socket, log->dir, false, false, &e) == 0) {
+                w.log.dir = RECORDER_LOG;
                 serve(&w);
         }
         answer(&(struct recorder_answer){ .code = (uint32_t)e.code }, &e);
-        _exit(BROKEN);
+        _exit(RECORDER_BROKEN);
 }
 
 /* -- the caller -------------------------------------------------------------------------------- */

@@ -128,6 +128,11 @@ enum wire_kind {
         /* allowed connections: gate to box, and box to gate; box to keeper: wire/gate.h */
         WIRE_WALL_ALLOWED,
         WIRE_BOX_ALLOWED,
+        /* the daemon's recorder and the keeper, of one release always: recorder/message.h */
+        WIRE_AUDIT_ENTRY,
+        WIRE_AUDIT_DONE,
+        WIRE_AUDIT_SETTLE,
+        WIRE_AUDIT_OPEN,
         WIRE_KIND_MAX
 };
 

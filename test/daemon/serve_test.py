@@ -29,7 +29,7 @@ class Daemon(AnyDaemon):
         states.append(self.state)
 
 
-PARTS = ("carrel-init spawner", "carrel-keeper", "carrel-door")
+PARTS = ("carrel-init spawner", "carrel-keeper", "carrel-door", "carrel-recorder")
 ALONE = "carrel-gate"           # if it dies, it alone is restarted
 
 
@@ -310,12 +310,12 @@ def graph():
     wrong = [p for p in ("spawner", "keeper", "door", "box", "guest") if p + ":" not in plain.stdout]
     wrong += [c for c in rows["connections"] if not c["says"]]
     with Daemon() as d:
-        wanted = {" ".join(filter(None, (p["program"], p["role"]))) for p in rows["processes"] if p["started_by"] == "launcher" and p["name"] != "fetcher"}
+        wanted = {"carrel-" + p["name"] if p["program"] == "carrel" else " ".join(filter(None, (p["program"], p["role"]))) for p in rows["processes"] if p["started_by"] == "launcher" and p["name"] != "fetcher"}
         if set(parts(d)) != wanted:
             wrong.append("it runs %r, and the graph says %r" % (parts(d), wanted))
     with tempfile.TemporaryDirectory(prefix="carrel-serve-") as folder, Daemon("--host", host_with_a_source(folder)) as d:
         until("every part runs, and a fetcher where the host file names a source of secrets",
-              lambda: {*PARTS, ALONE} <= set(d.children()) and [n for n in d.children() if n.split()[0] == "carrel"])
+              lambda: {*PARTS, ALONE} <= set(d.children()) and "carrel-fetcher" in d.children())
     report("--graph prints the processes that really run", wrong)
 
 

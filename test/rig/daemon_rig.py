@@ -144,6 +144,8 @@ class Daemon:
                 if int(stat.rsplit(")", 1)[1].split()[1]) == self.child.pid:
                     with open("/proc/%s/cmdline" % entry, "rb") as f:
                         words = f.read().split(b"\0")
+                    if words[1:2] == [b"serve"]:                # a fork of the launcher, which has a name of its own
+                        words = [stat.split("(", 1)[1].rsplit(")", 1)[0].encode()]
                     found[os.path.basename(words[0].decode()) + (" " + words[1].decode() if len(words) > 2 and words[1][:1] != b"-" else "")] = int(entry)
             except OSError:
                 continue

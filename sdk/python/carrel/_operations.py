@@ -508,6 +508,8 @@ class ExecInfo(Answer):
     """Number of further refused requests, not counted in the list."""
     port: Optional[int] = None
     """TCP port inside, 1 to 65535."""
+    audit_ref: Optional[str] = None
+    """Where the start of the command is in the audit log of the sandbox's owner: audit://CHAIN/NUMBER. Absent for a command that ended before the daemon was restarted."""
     _lists = {"denied": Denial}
 
 

@@ -64,6 +64,8 @@ class Result:
     denied: List[Denial] = field(default_factory=list)
     """What it asked of the network and was refused; the first 16 different things."""
     denied_more: int = 0
+    audit_ref: Optional[str] = None
+    """Where the start of the command is in the audit log: audit://CHAIN/NUMBER."""
 
     @property
     def ok(self) -> bool:
@@ -112,7 +114,7 @@ def result_of(info: ExecInfo, kept: "Kept") -> Result:
     status = info.exit_code if info.exit_code is not None else {"timed_out": 124, "lost": 125}.get(outcome, 137)
     lost = {name: kept.lost(name, getattr(info, name + "_bytes") or 0) for name in ("stdout", "stderr")}
     return Result(info.exec, outcome, status, kept.bytes("stdout"), kept.bytes("stderr"), lost["stdout"], lost["stderr"], info.signal,
-                  info.duration_ms or 0, info.cpu_ms or 0, info.memory_peak_kb or 0, info.timeout_ms, info.timeout_by, info.denied, info.denied_more or 0)
+                  info.duration_ms or 0, info.cpu_ms or 0, info.memory_peak_kb or 0, info.timeout_ms, info.timeout_by, info.denied, info.denied_more or 0, info.audit_ref)
 
 
 class Kept:

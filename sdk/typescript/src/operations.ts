@@ -105,6 +105,8 @@ export interface Exec {
         denied_more?: number;
         /** TCP port inside, 1 to 65535. */
         port?: number;
+        /** Where the start of the command is in the audit log of the sandbox's owner: audit://CHAIN/NUMBER. Absent for a command that ended before the daemon was restarted. */
+        audit_ref?: string;
         /** base64: values that are bytes are written so. */
         encoding?: 'base64';
 }

@@ -1,0 +1,65 @@
+/*
+ * keeper/audit.h - what the keeper records of its sandboxes, in the log of their owner: the client
+ * of the recorder (recorder/server.h).
+ *
+ *   call --audit_need()--> asked --on the disk--> durable --audit_sent()--> its exec runs
+ *                            |                      \--anything else--> exec.ended with the error
+ *                            +--refused, or no answer in AUDIT_PATIENCE_MS--> audit_unavailable,
+ *                               and if it is on the disk later, exec.ended with that error
+ *
+ * A1: no box is ordered to start a command whose start is not on the disk.
+ * A2: each start that is on the disk gets exactly one end: of its exec, of its call, or `lost`.
+ * Only starts wait for an answer. Ends and events are kept by the recorder until the disk takes
+ * them, so that stopping, killing and reading never depend on it.
+ */
+#ifndef CARREL_KEEPER_AUDIT_H
+#define CARREL_KEEPER_AUDIT_H
+
+#include "keeper/exec.h"
+#include "keeper/keeper.h"
+#include "keeper/sandbox.h"
+#include "recorder/message.h"
+
+enum { AUDIT_PATIENCE_MS = 10 * 1000, AUDIT_WAITING_MAX = 4096 };
+
+/* Takes the keeper's end of the socket pair with the recorder; -1: none, and nothing is recorded.
+ */
+int audit_open(struct keeper *k, int take_fd, struct error *e);
+
+/*
+ * Before an exec is sent: records its start. Gives its number. CALL_WAITS: the call begins again
+ * when it is on the disk, or when another call with the same key has gone on. CALL_DONE: it is
+ * there. CALL_FAILED: ERROR_AUDIT_UNAVAILABLE, or the error of the log.
+ */
+enum call_state audit_need(struct call *c, struct sandbox *s, const struct exec_request *r,
+                           uint32_t *ret_exec, struct error *e);
+
+/* The box has the order of this call. */
+void audit_sent(struct call *c, struct sandbox *s);
+
+/* The call is over: records what its start needs, or that an exec was refused. NULL: no error. */
+void audit_call_failed(struct call *c, const struct error *why);
+void audit_forget(struct call *c);
+
+/* The order could not be sent, and the call begins again: with another start. */
+void audit_again(struct call *c, const struct error *why);
+
+/* An exec ended, or could not be started. */
+void audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l);
+
+/*
+ * All that its box will ever say of the execs before now was said: records the ends that it
+ * listed, and that the others were lost.
+ */
+void audit_settle(const struct sandbox *s);
+
+/* An event whose row says EVENT_AUDITED. */
+void audit_event(struct sandbox *s, const struct event *event);
+
+/* "audit://CHAIN/NUMBER" of the start of this exec, in `room`; NULL: not known. */
+const char *audit_ref(const struct sandbox *s, uint32_t exec, char room[RECORDER_REF_MAX]);
+
+/* The sandbox is freed: what has no end in the log by now was lost. */
+void audit_gone(struct sandbox *s);
+
+#endif

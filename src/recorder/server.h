@@ -1,0 +1,20 @@
+/*
+ * recorder/server.h - the daemon's recorder: the only process that opens the audit logs of the
+ * daemon's owners, STATE/audit/OWNER, and their keys.
+ */
+#ifndef CARREL_RECORDER_SERVER_H
+#define CARREL_RECORDER_SERVER_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/*
+ * Starts it as a fork of the caller. `fd` (borrowed) is its end of a seqpacket pair with the
+ * keeper. `state` is the state directory; its directory "audit" is created if it is missing. The
+ * process dies with its parent, and ends when the other end is closed and everything is written.
+ * Errors: ERROR_BACKEND_FAILED, ERROR_STATE_UNUSABLE.
+ */
+int recorder_serve(const char *state, int fd, pid_t *ret, struct error *e);
+
+#endif
