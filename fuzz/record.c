@@ -60,6 +60,10 @@ record_try(const uint8_t *data, size_t len, unsigned op)
                 api_error_read(&r, &back);
                 must(back.code != ERROR_NONE);
         }
+        if (!o) { /* a number without an operation */
+                free((void *)r.bytes);
+                return;
+        }
         if (operation_check(o, &r, op % 2 == 0, &e) == 0) {
                 must(record_check(&r) == 0);
                 for (size_t i = 0; i < o->param_count; i++)

@@ -72,6 +72,11 @@ const char *carrel_state(const struct carrel *c);
  * daemon_unreachable, reason "timeout". */
 void carrel_set_timeout(struct carrel *c, unsigned timeout_ms);
 
+/* Called when a call of this connection begins to wait until a person approves it (`approval`:
+ * the id of the request); the call goes on waiting. NULL: not called. */
+void carrel_on_approval(struct carrel *c, void (*waits)(void *data, const char *approval),
+                        void *data);
+
 struct carrel_info {
         const char *version;
         const char *const *runtimes;
@@ -602,6 +607,10 @@ struct carrel_event {
         unsigned port;                     /* of "egress-denied"; 0: none */
         uint64_t count;      /* of "egress-denied", and of finds that are one event: how many */
         const char *message; /* one sentence, or NULL */
+        const char *approval, *operation; /* of "approval-requested", "approval-answered", else
+                                             NULL */
+        const char *answered_by;          /* of "approval-answered", or NULL */
+        uint64_t expires_at;              /* of "approval-requested": since 1970; else 0 */
         const char *event_id;
         /* of "egress-ended": bytes that passed, and how long it was open, summed over `count`
          * connections */
@@ -648,6 +657,34 @@ int carrel_volume_list(struct carrel *c, struct carrel_volumes **ret, struct car
 /* With its content. -1: volume_in_use; the message names the sandbox. */
 int carrel_volume_remove(struct carrel *c, const char *name, int *ret_existed,
                          struct carrel_error *e);
+
+/* -- approvals: operations that wait for a person (docs/APPROVALS.md)
+ * ------------------------------------------------------------------------- */
+
+struct carrel_approval {
+        const char *id,
+                *state; /* "requested", "approved", "denied", "expired", "withdrawn", "used" */
+        const char *operation, *sandbox, *name; /* name: of the sandbox, or NULL */
+        const char *owner, *asked_by;
+        const char *answered_by, *reason; /* NULL: not answered; no reason */
+        uint64_t at_ms, expires_at_ms;    /* since 1970 */
+        const char *digest, *policy_version;
+        const char *const *bound; /* what the answer binds, escaped, a line each */
+        size_t bound_count;
+};
+struct carrel_approvals {
+        const struct carrel_approval *items;
+        size_t count;
+};
+
+/* Of the caller's sandboxes, oldest first: those that wait, and those that were answered lately. */
+int carrel_approval_list(struct carrel *c, struct carrel_approvals **ret, struct carrel_error *e);
+/* -1: approval_not_found. */
+int carrel_approval_get(struct carrel *c, const char *id, struct carrel_approval **ret,
+                        struct carrel_error *e);
+/* `reason` may be NULL. -1: approval_not_found, approval_answered (it is over already). */
+int carrel_approval_answer(struct carrel *c, const char *id, int is_approved, const char *reason,
+                           struct carrel_approval **ret, struct carrel_error *e);
 
 /* -- tokens, for clients over TCP
  * ------------------------------------------------------------------------------------ */

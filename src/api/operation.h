@@ -94,6 +94,7 @@ enum operation_flag {
         OPERATION_RAW = 1u << 9,    /* REST also answers with raw bytes */
         OPERATION_FILES =
                 1u << 10, /* its body has files, whose bytes do not pass through the keeper */
+        OPERATION_APPROVER = 1u << 11, /* also allowed with a token of scope "approve" */
 };
 
 /* A record of an answer. */

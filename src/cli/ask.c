@@ -41,12 +41,27 @@ ask_parse(struct ask *a, const struct command *c, int argc, char **argv, void *i
         return result;
 }
 
+/* A call waits for a person: says how to answer, while it goes on waiting. */
+static void
+print_waits(void *data, const char *approval)
+{
+        (void)data;
+        (void)fputs("carrel: waiting for approval ", stderr);
+        print_escaped(stderr, approval, false);
+        (void)fputs("; on this machine: carrel approve ", stderr);
+        print_escaped(stderr, approval, false);
+        (void)fputc('\n', stderr);
+}
+
 int
 ask_open(struct ask *a)
 {
         struct carrel_error e;
 
-        return carrel_open(a->state, &a->c, &e) < 0 ? ask_failed(a, NULL, &e) : 0;
+        if (carrel_open(a->state, &a->c, &e) < 0)
+                return ask_failed(a, NULL, &e);
+        carrel_on_approval(a->c, print_waits, NULL);
+        return 0;
 }
 
 int

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "outcome/outcome.h"
+#include "text/utf8.h"
 
 static const char red[] = "\033[1;31m", yellow[] = "\033[1;33m", dim[] = "\033[2m",
                   plain[] = "\033[0m";
@@ -51,16 +52,6 @@ decode(const unsigned char *at, uint32_t *ret)
         return len;
 }
 
-/* Controls, and characters that are invisible or change the text direction. */
-static bool
-is_treacherous(uint32_t c)
-{
-        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c ||
-               (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-               (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-               (c >= 0xe0000 && c <= 0xe0fff);
-}
-
 void
 print_escaped(FILE *out, const char *text, bool keeps_lines)
 {
@@ -74,9 +65,9 @@ print_escaped(FILE *out, const char *text, bool keeps_lines)
                         (void)fputc('\n', out);
                 else if (*at == '\n')
                         (void)fputs("\\n", out);
-                else if (len == 0 || (len == 1 && is_treacherous(c)))
+                else if (len == 0 || (len == 1 && utf8_is_hidden(c)))
                         (void)fprintf(out, "\\x%02x", *at);
-                else if (is_treacherous(c))
+                else if (utf8_is_hidden(c))
                         (void)fprintf(out, "\\u{%04x}", c);
                 else
                         (void)fwrite(at, 1, len, out);

@@ -131,8 +131,9 @@ cmd_key(int argc, char **argv)
 static const struct option options[] = {
         OPTION_TEXT(struct keying, owner, VALUE_TEXT, "--owner", "NAME",
                     "owner of the sandboxes that it can use (default: you)"),
-        OPTION_TEXT(struct keying, scope, VALUE_SCOPE, "--scope", "all|read",
-                    "all, or read: get and list only"),
+        OPTION_TEXT(struct keying, scope, VALUE_SCOPE, "--scope", "all|read|approve",
+                    "all; read: get and list only; approve: get, list, and answers to requests for "
+                    "approval"),
         ASK_OPTIONS(struct keying, ask),
         OPTION_END,
 };

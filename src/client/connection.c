@@ -20,6 +20,7 @@
 
 #include "client/answer.h"
 #include "clock/clock.h"
+#include "event/event.h"
 #include "wire/call.h"
 #include "wire/message.h"
 #include "wire/trust.h"
@@ -191,6 +192,13 @@ carrel_state(const struct carrel *c)
 }
 
 void
+carrel_on_approval(struct carrel *c, void (*waits)(void *data, const char *approval), void *data)
+{
+        c->waits = waits;
+        c->waits_data = data;
+}
+
+void
 carrel_set_timeout(struct carrel *c, unsigned timeout_ms)
 {
         c->timeout_ms = timeout_ms;
@@ -235,6 +243,26 @@ keep_part(struct carrel *c, const unsigned char *bytes, size_t len, struct error
         return 0;
 }
 
+/* An event before the answer: the call waits for a person. Others are not for this call. */
+static void
+take_event(const struct carrel *c, const struct wire_message *m)
+{
+        struct wire_call head;
+        struct record fields;
+        const char *approval;
+
+        if (!c->waits || m->len < sizeof head)
+                return;
+        memcpy(&head, c->in, sizeof head);
+        fields = (struct record){ c->in + sizeof head, m->len - sizeof head };
+        if (head.serial != c->serial || record_check(&fields) < 0 ||
+            event_find(record_get_text(&fields, FIELD_EVENT, "")) != EVENT_APPROVAL_REQUESTED)
+                return;
+        approval = record_get_text(&fields, FIELD_APPROVAL, NULL);
+        if (approval)
+                c->waits(c->waits_data, approval);
+}
+
 /* Takes one message. Returns 1 if the answer is complete, 0 if more will come, or -1. */
 static int
 take_message(struct carrel *c, struct wire_message *m, int *fd, struct error *e)
@@ -242,11 +270,12 @@ take_message(struct carrel *c, struct wire_message *m, int *fd, struct error *e)
         struct wire_reply reply;
         struct record part;
 
+        if (m->kind == WIRE_EVENT) {
+                take_event(c, m);
+                return 0;
+        }
         if (m->kind != WIRE_REPLY || m->len < sizeof reply)
-                return m->kind == WIRE_EVENT
-                               ? 0
-                               : fail(e, ERROR_PROTOCOL,
-                                      "the daemon said something else than an answer");
+                return fail(e, ERROR_PROTOCOL, "the daemon said something else than an answer");
         memcpy(&reply, c->in, sizeof reply);
         if (reply.serial != c->serial) /* of a call that was abandoned */
                 return 0;

@@ -18,9 +18,11 @@ struct carrel {
         uint32_t serial;
         unsigned timeout_ms; /* 0: no timeout */
         char *state;
-        struct record_writer w;  /* the call that is being written */
-        unsigned char *out, *in; /* WIRE_BODY_MAX bytes each */
-        struct buffer reply;     /* the record of the last answer */
+        struct record_writer w;                          /* the call that is being written */
+        unsigned char *out, *in;                         /* WIRE_BODY_MAX bytes each */
+        struct buffer reply;                             /* the record of the last answer */
+        void (*waits)(void *data, const char *approval); /* carrel_on_approval(); or NULL */
+        void *waits_data;
 };
 
 /* Opens a second connection to the same daemon. Errors: as carrel_open(). */

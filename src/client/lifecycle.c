@@ -323,6 +323,34 @@ carrel_volume_remove(struct carrel *c, const char *name, int *ret_existed, struc
         return client_existed(c, OP_VOLUME_REMOVE, ret_existed, e);
 }
 
+/* -- approvals --------------------------------------------------------------------------------- */
+
+int
+carrel_approval_list(struct carrel *c, struct carrel_approvals **ret, struct carrel_error *e)
+{
+        (void)connection_begin(c);
+        return client_call(c, OP_APPROVAL_LIST, ret, e);
+}
+
+int
+carrel_approval_get(struct carrel *c, const char *id, struct carrel_approval **ret,
+                    struct carrel_error *e)
+{
+        (void)client_begin(c, id);
+        return client_call(c, OP_APPROVAL_GET, ret, e);
+}
+
+int
+carrel_approval_answer(struct carrel *c, const char *id, int is_approved, const char *reason,
+                       struct carrel_approval **ret, struct carrel_error *e)
+{
+        struct record_writer *w = client_begin(c, id);
+
+        record_text(w, FIELD_VERDICT, is_approved ? "approve" : "deny");
+        record_text(w, FIELD_REASON, reason);
+        return client_call(c, OP_APPROVAL_ANSWER, ret, e);
+}
+
 /* -- the daemon -------------------------------------------------------------------------------- */
 
 int

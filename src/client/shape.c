@@ -140,6 +140,26 @@ static const struct answer_member volume_rows[] = {
 static const struct answer_shape volume = SHAPE(volume, NULL, volume_rows, NULL);
 #undef OF
 
+#define OF struct carrel_approval
+static const struct answer_member approval_rows[] = {
+        TEXT(ID, id),
+        TEXT(STATE, state),
+        TEXT(OPERATION, operation),
+        TEXT(SANDBOX, sandbox),
+        TEXT(NAME, name),
+        TEXT(OWNER, owner),
+        TEXT(ASKED_BY, asked_by),
+        NUMBER(AT, at_ms, 0),
+        NUMBER(EXPIRES_AT, expires_at_ms, 0),
+        TEXT(ANSWERED_BY, answered_by),
+        TEXT(REASON, reason),
+        TEXT(DIGEST, digest),
+        TEXT(POLICY_VERSION, policy_version),
+        TEXTS(BOUND, bound, bound_count),
+};
+static const struct answer_shape approval = SHAPE(approval, NULL, approval_rows, NULL);
+#undef OF
+
 #define OF struct carrel_info
 static const struct answer_member info_rows[] = {
         TEXT(VERSION, version),
@@ -189,6 +209,11 @@ static const struct answer_member volumes_rows[] = { RECORDS(ITEMS, items, count
 static const struct answer_shape volumes = SHAPE(items, &api_type_volume, volumes_rows, NULL);
 #undef OF
 
+#define OF struct carrel_approvals
+static const struct answer_member approvals_rows[] = { RECORDS(ITEMS, items, count, approval) };
+static const struct answer_shape approvals = SHAPE(page, &api_type_approval, approvals_rows, NULL);
+#undef OF
+
 #define OF struct carrel_denials
 static const struct answer_member denials_rows[] = {
         RECORDS(ITEMS, items, count, denial),
@@ -204,8 +229,8 @@ const struct answer_shape answer_exec_denials = SHAPE(exec, NULL, of_exec_rows, 
 #undef OF
 
 static const struct answer_shape *const shapes[] = {
-        &sandbox, &exec,   &token,   &volume,  &info, &lefts,  &stopped, &sandboxes,
-        &execs,   &tokens, &volumes, &denials, &left, &denial, &warning,
+        &sandbox, &exec,    &token,   &volume, &info,   &lefts,   &stopped,  &sandboxes, &execs,
+        &tokens,  &volumes, &denials, &left,   &denial, &warning, &approval, &approvals,
 };
 
 const struct answer_shape *

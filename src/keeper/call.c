@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "keeper/approval.h"
 #include "keeper/audit.h"
 #include "keeper/keeper.h"
 #include "keeper/secret.h"
@@ -29,6 +30,7 @@ call_end(struct call *c)
         }
         audit_forget(c);
         secret_forget(c);
+        approval_forget(c);
         turns_forget(c);
         explicit_bzero(c + 1, c->record.len); /* the environment of a command may hold secrets */
         free(c);
@@ -46,8 +48,11 @@ void
 call_begin(struct call *c)
 {
         struct error e = { .code = ERROR_NONE };
+        enum call_state state = approval_gate(c, &e);
 
-        switch (call_function(c->op->code)(c, &e)) {
+        if (state == CALL_DONE)
+                state = call_function(c->op->code)(c, &e);
+        switch (state) {
         case CALL_DONE:
                 call_end(c);
                 return;

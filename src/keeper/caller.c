@@ -63,7 +63,9 @@ caller_of_token(struct keeper *k, const char *token, struct caller *ret, struct 
                                  e);
         if (found <= 0)
                 return found;
+        ret->is_token = true;
         ret->is_read_only = strcmp(scope, "all") != 0;
+        ret->is_approver = strcmp(scope, "approve") == 0;
         ret->uid = uid_of_owner(k, ret->owner);
         return 1;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "keeper/approval.h"
 #include "keeper/keeper.h"
 #include "keeper/sandbox.h"
 #include "keeper/turns.h"
@@ -76,9 +77,14 @@ permitted(const struct connection *c, const struct operation *o, const struct ca
                 return fail(e, ERROR_POLICY_DENIED, "%s is not for callers", o->name);
         if ((o->flags & OPERATION_ADMIN) != 0 && !who->is_admin)
                 return not_admin(o, e);
-        if (who->is_read_only && (o->flags & OPERATION_CONTEXT) == 0) {
+        if (who->is_read_only && (o->flags & OPERATION_CONTEXT) == 0 &&
+            !(who->is_approver && (o->flags & OPERATION_APPROVER) != 0)) {
                 (void)fail_at(e, ERROR_POLICY_DENIED, "", "scope",
-                              "a token of scope read sees get and list, and nothing else");
+                              who->is_approver
+                                      ? "a token of scope approve answers requests for approval, "
+                                        "and sees get and list"
+                                      : "a token of scope read sees get and list, and nothing "
+                                        "else");
                 error_hint(e, "Use a token of scope all: `carrel key new` prints one.");
                 return -1;
         }
@@ -167,6 +173,7 @@ take_cancel(struct connection *connection, const struct wire_message *m, const u
         }
         watch_forget(connection->keeper, connection, &head->serial);
         port_wait_forget(connection, &head->serial);
+        approval_withdraw(connection, &head->serial);
         port_use_end(connection, &head->serial);
         for (struct call *c = connection->calls; c; c = c->next_of_connection)
                 if (c->serial == head->serial)
@@ -333,6 +340,7 @@ connection_free(struct connection *c)
 
         watch_forget(k, c, NULL);
         port_wait_forget(c, NULL);
+        approval_withdraw(c, NULL);
         port_use_end(c, NULL);
         parts_forget(c);
         for (struct call *call = c->calls; call; call = call->next_of_connection) {

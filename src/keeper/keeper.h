@@ -23,6 +23,7 @@ struct watcher;
 struct audience;
 struct call_secrets;
 struct call_audit;
+struct approval;
 struct call;
 struct turn;
 
@@ -42,6 +43,8 @@ struct caller {
         /* may name this user's workspaces; PREPARE_UID_ANY for the daemon's own user */
         uint32_t uid;
         bool is_admin, is_read_only;
+        /* identified by a token; is_approver: one that may answer requests for approval */
+        bool is_token, is_approver;
 };
 
 struct calls {
@@ -63,9 +66,10 @@ struct keeper {
         struct loop *loop;
         struct store *store;
         struct prepare_host host;
-        const char *state;   /* absolute directory */
-        int boxes_fd;        /* STATE/boxes */
-        const char *ingress; /* "http://127.0.0.1:PORT", or NULL */
+        unsigned char host_version[32]; /* SHA-256 of the rules that it was read from */
+        const char *state;              /* absolute directory */
+        int boxes_fd;                   /* STATE/boxes */
+        const char *ingress;            /* "http://127.0.0.1:PORT", or NULL */
         char **environment;
         char boot_id[STORE_BOOT_ID_LEN];
         uint32_t uid;
@@ -142,6 +146,7 @@ struct call {
         /* secrets that a command needs, and their values once fetched (secret.h); or NULL */
         struct call_secrets *secrets;
         struct call_audit *audit; /* the start of its exec in the audit log (audit.h); or NULL */
+        struct approval *approval; /* its request for approval (approval.h); NULL: none */
         struct record record;
 };
 

@@ -147,6 +147,7 @@ read_host(struct keeper *k, int fd, struct error *e)
 
         if (fd >= 0 && read_whole(fd, PREPARE_HOST_MAX, &bytes, &len, e) < 0)
                 return -1;
+        (void)crypto_hash_sha256(k->host_version, bytes, len);
         result = prepare_host_read(&k->host, bytes, len, true, e);
         free(bytes);
         return result;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "keeper/approval.h"
 #include "keeper/audit.h"
 #include "keeper/digest.h"
 #include "keeper/exec.h"
@@ -562,6 +563,10 @@ start(struct call *c, struct sandbox *s, struct error *e)
         state = audit_need(c, s, &q, &q.box.exec, e);
         if (state != CALL_DONE)
                 return state;
+        if (approval_check(c, s, e) < 0) {
+                audit_again(c, e);
+                return CALL_FAILED;
+        }
         q.secrets = secret_of_call(c);
         if (exec_send(s, &q, &channel, e) < 0) {
                 if (!sandbox_is_settling(s))
@@ -604,8 +609,9 @@ op_exec(struct call *c, struct error *e)
                 return join(c, s, same, known > 0, e);
         if (known > 0)
                 return was_forgotten(e);
-        state = record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) ? port_look_before(c, s, e)
-                                                                 : CALL_DONE;
+        state = approval_need(c, s, e);
+        if (state == CALL_DONE && record_get_bool(&c->record, FIELD_WAIT_PORTS, 0))
+                state = port_look_before(c, s, e);
         if (state == CALL_DONE)
                 state = secret_need(c, s, e);
         return state == CALL_DONE ? start(c, s, e) : state;

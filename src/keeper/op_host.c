@@ -29,9 +29,10 @@ op_token_create(struct call *c, struct error *e)
                                    .created_ms = loop_wall_ms() };
         struct record_writer w;
 
-        if (strcmp(scope, "all") != 0 && strcmp(scope, "read") != 0)
+        if (strcmp(scope, "all") != 0 && strcmp(scope, "read") != 0 &&
+            strcmp(scope, "approve") != 0)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "scope", "unknown",
-                               "a scope is all or read"),
+                               "a scope is all, read or approve"),
                        CALL_FAILED;
         if (token_make(token, e) < 0 || random_hex(id, TOKEN_ID_LEN - 1, e) < 0)
                 return CALL_FAILED;

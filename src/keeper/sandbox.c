@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "keeper/approval.h"
 #include "keeper/limits.h"
 #include "plan/failure.h"
 #include "spec/lifecycle.h"
@@ -396,6 +397,7 @@ finish(struct sandbox *s)
         calls_fail(&s->pausing, &e);
         calls_fail(&s->resuming, &e);
         port_wait_sandbox_gone(s);
+        approval_sandbox_gone(s);
         port_use_sandbox_gone(s);
         s->state = SANDBOX_STOPPING;
         s->row.cause = s->stop_cause;
@@ -479,6 +481,7 @@ fail_in_memory(struct sandbox *s, const char *cause)
         s->row.cause = cause;
         loop_timer_remove(&s->idle);
         port_wait_sandbox_gone(s);
+        approval_sandbox_gone(s);
         port_use_sandbox_gone(s);
         (void)failed_state(s, &e);
         calls_fail(&s->waiting, &e);

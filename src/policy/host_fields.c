@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "policy/host_limits.h"
+#include "spec/approve.h"
 #include "spec/schema.h"
 #include "spec/section.h"
 
@@ -48,6 +49,9 @@ static const struct field resolver_item = { .kind = FIELD_TEXT,
                                             .min = 1,
                                             .offset = FIELD_NOWHERE,
                                             .help = "192.0.2.1:53 or [2001:db8::1]:53." };
+static const struct field operation_item = { .kind = FIELD_CHOICE,
+                                             .choices = spec_approve_words,
+                                             .offset = FIELD_NOWHERE };
 static const struct field entry_item = { .kind = FIELD_MAP, .offset = FIELD_NOWHERE };
 
 static const struct field workspace_rows[] = {
@@ -73,6 +77,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
 #define SHAPE_PORTS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &port_item
 #define SHAPE_NETWORKS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &network_item
 #define SHAPE_RESOLVERS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &resolver_item
+#define SHAPE_OPERATIONS .kind = FIELD_LIST, .max = SPEC_APPROVE_MAX, .item = &operation_item
 #define SHAPE_ENTRIES .kind = FIELD_LIST, .item = &entry_item
 #define SHAPE_EGRESS_CAPS .kind = FIELD_MAP, .members = &egress_caps_set
 #define SHAPE_LIMITS_MAX .kind = FIELD_MAP

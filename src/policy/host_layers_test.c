@@ -98,7 +98,7 @@ a_users_file_only_permits(void **state)
                                                 "egress_caps",    "limits_max",  "sandboxes_max",
                                                 "execs_max",      "volumes_max", "workspace",
                                                 "actors",         "policies",    "registry",
-                                                "files",          "siblings" };
+                                                "files",          "siblings",    "approve" };
         struct error e;
         size_t count = 0;
 

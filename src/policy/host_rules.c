@@ -13,6 +13,7 @@
 
 #include "egress/address.h"
 #include "policy/host_fields.h"
+#include "spec/approve.h"
 #include "spec/provider.h"
 #include "spec/section.h"
 #include "text/nearest.h"
@@ -372,6 +373,30 @@ static int
 read_passthrough_allow(struct reading *r, const struct node *n)
 {
         return read_names(r, n, "passthrough_allow", &r->rules->passthrough_allow);
+}
+
+static int
+read_approve(struct reading *r, const struct node *n)
+{
+        const char **items;
+        size_t count = 0;
+
+        if (n->kind != NODE_LIST || n->len > SPEC_APPROVE_MAX)
+                return wrong(r, n, "approve", "type", "this is a list of operations");
+        items = arena_array(r->arena, const char *, n->len + 1);
+        if (!items)
+                return out_of_memory(r->e);
+        node_each(item, n)
+        {
+                items[count] =
+                        item->kind == NODE_STRING ? spec_approve_operation(item->text) : NULL;
+                if (!items[count++])
+                        return wrong(r, item, "approve", "choice",
+                                     "this is not an operation that can wait: exec, file.write, "
+                                     "network.set, ...");
+        }
+        r->rules->approve = (struct spec_names){ items, count };
+        return 0;
 }
 
 static int

@@ -62,6 +62,7 @@ struct host_rules {
         const struct host_mountable *mountables;
         size_t mountable_count;
         struct spec_names mount_roots, tool_roots;
+        struct spec_names approve; /* operations that wait for a person: spec/approve.h */
         const struct host_policy *policies;
         size_t policy_count;
         const char *allow; /* the command that adds a permission ("carrel allow"); NULL: none */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/name.h"
+#include "spec/approve.h"
 #include "spec/path.h"
 #include "spec/section.h"
 
@@ -36,6 +37,11 @@ static const struct field accept_row = { .kind = FIELD_CHOICE,
                                          .choices = accept_choices,
                                          .offset = 0 };
 static const struct field_set accept_set = { &accept_row, 1, .code = ERROR_SCHEMA_INVALID };
+
+static const struct field approve_row = { .kind = FIELD_CHOICE,
+                                          .choices = spec_approve_words,
+                                          .offset = 0 };
+static const struct field_set approve_set = { &approve_row, 1, .code = ERROR_SCHEMA_INVALID };
 
 static const struct field tool_row = { .kind = FIELD_TEXT,
                                        .min = 1,
@@ -149,6 +155,24 @@ accept_read(struct judge *j, const struct node *list, const struct trail *at, vo
 }
 
 static void
+approve_read(struct judge *j, const struct node *list, const struct trail *at, void *base)
+{
+        const char **items = arena_array(j->arena, const char *, list->len + 1);
+        size_t count = 0, index = 0;
+
+        if (!items)
+                return;
+        node_each(item, list)
+        {
+                struct trail here = { at, NULL, index++ };
+
+                if (field_item_read(j, &approve_set, item, &here, &items[count]))
+                        items[count] = spec_approve_operation(items[count]), count++;
+        }
+        ((struct spec *)base)->carrel.approve = (struct spec_names){ items, count };
+}
+
+static void
 unix_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
 {
         (void)j, (void)at;
@@ -241,6 +265,20 @@ static const struct field carrel_rows[] = {
           .item = &path_row,
           .read = unprotect_read,
           .help = "Paths, protected by default, that commands may change." },
+        { .name = "approve",
+          .kind = FIELD_LIST,
+          .max = SPEC_APPROVE_MAX,
+          .item = &approve_row,
+          .read = approve_read,
+          .help = "Operations that wait until a person approves them: exec, file.write, "
+                  "network.set, ... (none). docs/APPROVALS.md." },
+        { .name = "approve_ms",
+          .kind = FIELD_UINT,
+          .min = 1000,
+          .max = 86400000,
+          .fallback = SPEC_APPROVE_MS,
+          .offset = offsetof(struct spec, carrel.approve_ms),
+          .help = "Without an answer for this long, an operation of `approve` is denied." },
         { .name = "accept",
           .kind = FIELD_LIST,
           .max = ACCEPT_MAX,

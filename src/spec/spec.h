@@ -134,6 +134,8 @@ struct spec_carrel {      /* metadata.carrel: Carrel's own fields, typed and clo
         bool is_strict;
         struct spec_names protect;   /* more workspace-relative paths to keep read-only */
         struct spec_names unprotect; /* default-protected paths to open */
+        struct spec_names approve;   /* operations that wait for a person: spec/approve.h */
+        uint64_t approve_ms;         /* how long they wait; 0: SPEC_APPROVE_MS */
 };
 
 struct spec {

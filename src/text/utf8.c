@@ -73,3 +73,13 @@ utf8_drives_terminal(uint32_t point)
                point == 0x200f || (point >= 0x202a && point <= 0x202e) ||
                (point >= 0x2066 && point <= 0x2069);
 }
+
+bool
+utf8_is_hidden(uint32_t c)
+{
+        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c || c == 0x115f ||
+               c == 0x1160 || c == 0x180e || (c >= 0x200b && c <= 0x200f) ||
+               (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0x3164 ||
+               (c >= 0xfe00 && c <= 0xfe0f) || c == 0xfeff || c == 0xffa0 ||
+               (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe0fff);
+}

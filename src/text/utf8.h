@@ -27,4 +27,10 @@ size_t utf8_valid_len(const char *bytes, size_t len);
  */
 bool utf8_drives_terminal(uint32_t point);
 
+/*
+ * Can a person not see it, or does it change what they see: C0, DEL, C1, bidirectional controls,
+ * zero-width and other invisible characters?
+ */
+bool utf8_is_hidden(uint32_t point);
+
 #endif

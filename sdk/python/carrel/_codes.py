@@ -437,6 +437,46 @@ class AuditBrokenError(ConflictError):
     exit_status = 126
 
 
+class ApprovalRequiredError(BadRequestError):
+    """A person must approve it: `carrel approvals` shows what waits. Then repeat the same call."""
+
+    code = "approval_required"
+    http_status = 428
+    exit_status = 126
+
+
+class ApprovalDeniedError(RefusedError):
+    """A person refused it. Ask them before you repeat the call."""
+
+    code = "approval_denied"
+    http_status = 403
+    exit_status = 126
+
+
+class ApprovalExpiredError(RefusedError):
+    """No person answered in time. Repeat the call while somebody can answer: `carrel approvals -f` shows what waits."""
+
+    code = "approval_expired"
+    http_status = 403
+    exit_status = 126
+
+
+class ApprovalNotFoundError(NotFoundError):
+    """carrel approvals` lists what waits. A restart of the daemon withdraws what waited: repeat the call that asked."""
+
+    code = "approval_not_found"
+    http_status = 404
+    exit_status = 126
+
+
+class ApprovalAnsweredError(ConflictError):
+    """Each request has one answer. `carrel approvals` lists what waits."""
+
+    code = "approval_answered"
+    http_status = 409
+    exit_status = 126
+
+
 class FileNotFoundError(NotFoundError, builtins.FileNotFoundError):
     """Check the path; it is looked up inside the sandbox."""
 
@@ -714,6 +754,11 @@ CODES: Dict[str, Type[CarrelError]] = {
     "internal_error": InternalError,
     "audit_unavailable": AuditUnavailableError,
     "audit_broken": AuditBrokenError,
+    "approval_required": ApprovalRequiredError,
+    "approval_denied": ApprovalDeniedError,
+    "approval_expired": ApprovalExpiredError,
+    "approval_not_found": ApprovalNotFoundError,
+    "approval_answered": ApprovalAnsweredError,
     "file_not_found": FileNotFoundError,
     "file_exists": FileExistsError,
     "not_a_file": NotAFileError,

@@ -215,6 +215,24 @@ OPERATIONS: Dict[str, Operation] = {
         body=(),
         has_key=False, is_raw=False,
     ),
+    "approval.list": Operation(
+        "GET", "/v1/approvals",
+        query=('limit', 'cursor'),
+        body=(),
+        has_key=False, is_raw=False,
+    ),
+    "approval.get": Operation(
+        "GET", "/v1/approvals/{id}",
+        query=(),
+        body=(),
+        has_key=False, is_raw=False,
+    ),
+    "approval.answer": Operation(
+        "POST", "/v1/approvals/{id}",
+        query=(),
+        body=('verdict', 'reason'),
+        has_key=False, is_raw=False,
+    ),
     "info": Operation(
         "GET", "/v1/info",
         query=(),
@@ -406,6 +424,14 @@ class Event(Answer):
     """Number of occurrences in a row."""
     message: Optional[str] = None
     """One sentence."""
+    approval: Optional[str] = None
+    """Id of a request for approval."""
+    operation: Optional[str] = None
+    """The operation that waits: exec.start, file.write, network, ..."""
+    answered_by: Optional[str] = None
+    """Who answered: the owner (uid:1000), and how (socket, or a token of scope approve)."""
+    expires_at_ms: Optional[int] = None
+    """Without an answer until then it is denied. An approval must be used before then. In milliseconds since 1970."""
     event_id: Optional[str] = None
     """Position of the event in the caller's events; use it as Last-Event-ID."""
 
@@ -435,7 +461,7 @@ class Token(Answer):
     owner: Optional[str] = None
     """Owner of the sandbox."""
     scope: Optional[str] = None
-    """all, or read: get and list only."""
+    """all; read: get and list only; approve: the same, and answers to requests for approval."""
     created_at_ms: Optional[int] = None
     """Time of creation, in milliseconds since 1970."""
 

@@ -133,7 +133,7 @@ export interface Token {
         token?: string;
         /** Owner of the sandbox. */
         owner?: string;
-        /** all, or read: get and list only. */
+        /** all; read: get and list only; approve: the same, and answers to requests for approval. */
         scope?: 'all' | 'read';
         /** Time of creation, in milliseconds since 1970. */
         created_at_ms?: number;
@@ -219,6 +219,14 @@ export interface DaemonEvent {
         count?: number;
         /** One sentence. */
         message?: string;
+        /** Id of a request for approval. */
+        approval?: string;
+        /** The operation that waits: exec.start, file.write, network, ... */
+        operation?: string;
+        /** Who answered: the owner (uid:1000), and how (socket, or a token of scope approve). */
+        answered_by?: string;
+        /** Without an answer until then it is denied. An approval must be used before then. In milliseconds since 1970. */
+        expires_at_ms?: number;
         /** Position of the event in the caller's events; use it as Last-Event-ID. */
         event_id?: string;
 }
@@ -458,6 +466,9 @@ export const OPERATIONS = {
         'volume.create': { method: 'POST', route: '/v1/volumes', query: [], body: ['name'] },
         'volume.list': { method: 'GET', route: '/v1/volumes', query: [], body: [] },
         'volume.remove': { method: 'DELETE', route: '/v1/volumes/{name}', query: [], body: [] },
+        'approval.list': { method: 'GET', route: '/v1/approvals', query: ['limit', 'cursor'], body: [] },
+        'approval.get': { method: 'GET', route: '/v1/approvals/{id}', query: [], body: [] },
+        'approval.answer': { method: 'POST', route: '/v1/approvals/{id}', query: [], body: ['verdict', 'reason'] },
         'info': { method: 'GET', route: '/v1/info', query: [], body: [] },
         'watch': { method: 'GET', route: '/v1/events', query: ['id', 'encoding'], body: [] },
         'denials': { method: 'GET', route: '/v1/sandboxes/{id}/denials', query: ['limit', 'cursor'], body: [] },

@@ -1,0 +1,501 @@
+/*
+ * keeper/approval_bind.c - what an approval binds.
+ *
+ * Room: keeper (joining). Touches: fd (files of mounted directories, read only), mem.
+ * Theory: every field is hashed with its name and length, in the order of the operation's row, so
+ * that two different requests never give the same bytes. Names of the environment are sorted. What
+ * a person sees is made from the same values; a value that is too long to show has its own digest.
+ * A command may name scripts anywhere in its words, so each word, and each part of a word between
+ * the separators of a shell, is tried as a path. A file too many only binds more.
+ */
+#include "keeper/approval_bind.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "ref/file.h"
+#include "text/utf8.h"
+
+enum { SHOWN_MAX = 1000, TRIED_MAX = 4096, PATH_ROOM = 4096, ENV_MAX = 4096, HEX = 64 };
+
+/* Parts of a call that change nothing of what is done. */
+static const uint16_t left_out[] = { FIELD_ID,      FIELD_KEY,           FIELD_LOSSLESS, FIELD_ROWS,
+                                     FIELD_COLUMNS, FIELD_WAIT_PORTS_MS, FIELD_CLIENT };
+
+struct binding {
+        crypto_hash_sha256_state hash;
+        const struct sandbox *sandbox;
+        char lines[APPROVAL_LINES_ROOM];
+        size_t len, unshown;
+        const char *seen[APPROVAL_FILES_MAX]; /* paths of the host, in `names` */
+        size_t seen_count, file_bytes, tried;
+        struct arena names;
+};
+
+static struct binding b; /* one call is bound at a time */
+
+/* -- the hash ---------------------------------------------------------------------------------- */
+
+static void
+add(const char *name, const void *bytes, size_t len)
+{
+        const uint64_t head[2] = { strlen(name), len };
+
+        (void)crypto_hash_sha256_update(&b.hash, (const unsigned char *)head, sizeof head);
+        (void)crypto_hash_sha256_update(&b.hash, (const unsigned char *)name, head[0]);
+        if (len > 0)
+                (void)crypto_hash_sha256_update(&b.hash, bytes, len);
+}
+
+/* -- the lines --------------------------------------------------------------------------------- */
+
+/* Appends the text escaped, at most `most` bytes of the result. Returns how many it read. */
+static size_t
+escape(char *out, size_t most, const char *text, size_t len)
+{
+        size_t at = 0, used = 0;
+
+        while (at < len) {
+                char one[16];
+                uint32_t point;
+                size_t step = utf8_next(text + at, len - at, &point);
+                int size;
+
+                if (point == UTF8_INVALID)
+                        step = 1;
+                if (point == '\n')
+                        size = snprintf(one, sizeof one, "\\n");
+                else if (point == '\\')
+                        size = snprintf(one, sizeof one, "\\\\");
+                else if (point == UTF8_INVALID || point < 0x20 || point == 0x7f)
+                        size = snprintf(one, sizeof one, "\\x%02x", (unsigned char)text[at]);
+                else if (utf8_is_hidden(point))
+                        size = snprintf(one, sizeof one, "\\u{%04x}", point);
+                else
+                        size = snprintf(one, sizeof one, "%.*s", (int)step, text + at);
+                if (used + (size_t)size >= most)
+                        break;
+                memcpy(out + used, one, (size_t)size);
+                used += (size_t)size;
+                at += step;
+        }
+        out[used] = '\0';
+        return at;
+}
+
+static void
+put_line(const char *line)
+{
+        size_t len = strlen(line) + 1;
+
+        /* room for the last line, which counts the others */
+        if (b.unshown > 0 || b.len + len + 128 > sizeof b.lines) {
+                b.unshown++;
+                return;
+        }
+        memcpy(b.lines + b.len, line, len);
+        b.len += len;
+}
+
+static void
+show(const char *name, const void *bytes, size_t len)
+{
+        char line[SHOWN_MAX + 256], hex[HEX + 1];
+        unsigned char digest[crypto_hash_sha256_BYTES];
+        size_t head = (size_t)snprintf(line, sizeof line, "%s: ", name),
+               shown = escape(line + head, SHOWN_MAX, bytes, len), used = strlen(line);
+
+        if (shown < len) {
+                (void)crypto_hash_sha256(digest, bytes, len);
+                (void)sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
+                (void)snprintf(line + used, sizeof line - used,
+                               " [cut: %zu bytes in all, sha256 %s]", len, hex);
+        }
+        put_line(line);
+}
+
+static void
+bind_value(const char *name, const void *bytes, size_t len)
+{
+        add(name, bytes, len);
+        show(name, bytes, len);
+}
+
+/* -- files ------------------------------------------------------------------------------------- */
+
+/* The rest of an absolute path below a directory, "." for itself; NULL: not below. */
+static const char *
+rest_below(const char *path, const char *directory)
+{
+        size_t len = strlen(directory);
+
+        while (len > 0 && directory[len - 1] == '/')
+                len--;
+        if (strncmp(path, directory, len) != 0 || (path[len] != '/' && path[len] != '\0'))
+                return NULL;
+        path += len;
+        path += strspn(path, "/");
+        return *path == '\0' ? "." : path;
+}
+
+/* The host's directory of a mount; "" if it has none. */
+static void
+mount_directory(const struct spec_mount *m, char out[PATH_ROOM])
+{
+        const char *workspace = b.sandbox->row.workspace,
+                   *path = m->kind == SPEC_SOURCE_WORKSPACE
+                                   ? "."
+                                   : host_mount_path(b.sandbox->prepared->rules, m);
+        int len = 0;
+
+        out[0] = '\0';
+        if (!path || m->volume || (path[0] != '/' && !workspace))
+                return;
+        if (path[0] == '/')
+                len = snprintf(out, PATH_ROOM, "%s", path);
+        else
+                len = snprintf(out, PATH_ROOM, "%s/%s", workspace, path);
+        if (len < 0 || len >= PATH_ROOM)
+                out[0] = '\0';
+}
+
+/* The mount that shows this path of the sandbox, the innermost one; NULL: none. */
+static const struct spec_mount *
+mount_of(const char *path, const char **ret_rest)
+{
+        const struct spec *spec = b.sandbox->prepared->spec;
+        const struct spec_mount *found = NULL;
+
+        for (size_t i = 0; i < spec->mount_count; i++) {
+                const struct spec_mount *m = &spec->mounts[i];
+                const char *rest = rest_below(path, m->at);
+
+                if (!rest || (found && strlen(m->at) <= strlen(found->at)))
+                        continue;
+                found = m;
+                *ret_rest = rest;
+        }
+        return found;
+}
+
+static int
+too_much(struct error *e)
+{
+        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "argv", "unbound",
+                      "the command names more than %d files, or more than %d MiB of files: an "
+                      "approval cannot bind them",
+                      APPROVAL_FILES_MAX, APPROVAL_FILE_BYTES >> 20);
+        error_hint(e, "Name fewer files, or a directory: only scripts need to be bound.");
+        return -1;
+}
+
+static bool
+was_seen(const char *path)
+{
+        for (size_t i = 0; i < b.seen_count; i++)
+                if (strcmp(b.seen[i], path) == 0)
+                        return true;
+        return false;
+}
+
+/* May this process read it for the payload? As root it could read files that the payload cannot. */
+static bool
+is_readable(const struct stat *st, const struct stat *directory)
+{
+        return st->st_uid == directory->st_uid || st->st_uid == b.sandbox->keeper->uid ||
+               (st->st_mode & S_IROTH) != 0;
+}
+
+enum kind { KIND_NONE, KIND_FILE, KIND_UNREADABLE };
+
+/* Directories and names that do not exist are no scripts. A link may lead to anything. */
+static enum kind
+kind_of(int directory, const char *rest)
+{
+        struct stat st, top;
+
+        if (fstat(directory, &top) < 0 || fstatat(directory, rest, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return KIND_NONE;
+        if (S_ISLNK(st.st_mode) && fstatat(directory, rest, &st, 0) < 0)
+                return KIND_UNREADABLE;
+        if (!S_ISREG(st.st_mode))
+                return KIND_NONE;
+        return is_readable(&st, &top) ? KIND_FILE : KIND_UNREADABLE;
+}
+
+static void
+bind_line(const char *path, const char *content, const char *format)
+{
+        char line[PATH_ROOM + 256];
+        size_t used = (size_t)snprintf(line, sizeof line, "file: ");
+
+        add("file", path, strlen(path));
+        add("content", content, strlen(content));
+        (void)escape(line + used, SHOWN_MAX, path, strlen(path));
+        used = strlen(line);
+        (void)snprintf(line + used, sizeof line - used, "%s%s", format, content);
+        put_line(line);
+}
+
+static int
+bind_content(int directory, const char *rest, const char *path, struct error *e)
+{
+        unsigned char digest[crypto_hash_sha256_BYTES];
+        char hex[HEX + 1];
+        struct arena memory;
+        const char *bytes = NULL;
+        size_t len = 0;
+        int result = -1;
+
+        arena_init(&memory, APPROVAL_FILE_BYTES + 64 * 1024);
+        if (kind_of(directory, rest) == KIND_FILE)
+                result = ref_file_read_beneath(&memory, directory, rest,
+                                               APPROVAL_FILE_BYTES - b.file_bytes, NULL, &bytes,
+                                               &len, e);
+        else
+                e->code = ERROR_FILE_UNREADABLE;
+        if (result == 0) {
+                (void)crypto_hash_sha256(digest, (const unsigned char *)bytes, len);
+                (void)sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
+                b.file_bytes += len;
+                bind_line(path, hex, ", sha256 ");
+        }
+        arena_fini(&memory);
+        if (result == 0 || e->code == ERROR_NO_MEMORY)
+                return result;
+        if (e->code == ERROR_MANIFEST_SYNTAX)
+                return too_much(e);
+        bind_line(path, "not bound: it leads out, or cannot be read", " ");
+        return 0;
+}
+
+/* Tries one word as the path of a file. */
+static int
+bind_file(const char *word, size_t len, const char *cwd, struct error *e)
+{
+        char path[2 * PATH_ROOM], place[PATH_ROOM];
+        const struct spec_mount *m;
+        const char *rest = NULL, *name;
+
+        if (len == 0 || len >= PATH_ROOM || memchr(word, '\0', len))
+                return 0;
+        while (len > 2 && word[0] == '.' && word[1] == '/')
+                word += 2, len -= 2;
+        if (word[0] == '/')
+                (void)snprintf(path, sizeof path, "%.*s", (int)len, word);
+        else
+                (void)snprintf(path, sizeof path, "%s/%.*s", cwd, (int)len, word);
+        m = mount_of(path, &rest);
+        if (!m || was_seen(path))
+                return 0;
+        mount_directory(m, place);
+        if (place[0] == '\0')
+                return 0;
+        scoped_fd int directory = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (directory < 0 || kind_of(directory, rest) == KIND_NONE)
+                return 0;
+        name = arena_text(&b.names, path);
+        if (!name)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the names of files");
+        if (b.seen_count == APPROVAL_FILES_MAX)
+                return too_much(e);
+        b.seen[b.seen_count++] = name;
+        return bind_content(directory, rest, path, e);
+}
+
+/* The word itself, and what is between the separators of a shell in it. */
+static int
+bind_files_of(const char *word, const char *cwd, struct error *e)
+{
+        static const char separators[] = " \t\r\n;|&()<>{}'\"`$=,";
+        size_t at = 0;
+
+        if (bind_file(word, strlen(word), cwd, e) < 0)
+                return -1;
+        while (word[at] != '\0') {
+                size_t len = strcspn(word + at, separators);
+
+                if (len > 0 && ++b.tried > TRIED_MAX)
+                        return too_much(e);
+                if (len > 0 && bind_file(word + at, len, cwd, e) < 0)
+                        return -1;
+                at += len;
+                at += strspn(word + at, separators);
+        }
+        return 0;
+}
+
+static int
+bind_files(const struct call *c, const char *cwd, struct error *e)
+{
+        struct record_entry entry;
+        size_t at = 0;
+
+        while (record_next(&c->record, &at, &entry) > 0)
+                if ((entry.tag == FIELD_ARGV || entry.tag == FIELD_COMMAND) &&
+                    bind_files_of(entry.value, cwd, e) < 0)
+                        return -1;
+        return 0;
+}
+
+/* -- parameters -------------------------------------------------------------------------------- */
+
+static void
+bind_entry(const struct api_field *f, const struct record_entry *entry)
+{
+        char number[32];
+
+        switch (entry->type) {
+        case RECORD_UINT:
+        case RECORD_BOOL:
+                (void)snprintf(number, sizeof number, "%" PRIu64, *(const uint64_t *)entry->value);
+                bind_value(f->name, number, strlen(number));
+                return;
+        case RECORD_INT:
+                (void)snprintf(number, sizeof number, "%" PRId64, *(const int64_t *)entry->value);
+                bind_value(f->name, number, strlen(number));
+                return;
+        default: /* a text's length counts its NUL */
+                bind_value(f->name, entry->value,
+                           entry->type == RECORD_TEXT || entry->type == RECORD_JSON ? entry->len - 1
+                                                                                    : entry->len);
+                return;
+        }
+}
+
+static int
+compare(const void *a, const void *other)
+{
+        const char *const *x = a, *const *y = other;
+
+        return strcmp(*x, *y);
+}
+
+static void
+bind_environment(const struct record *r)
+{
+        static const char *items[ENV_MAX];
+        struct record_entry entry;
+        size_t at = 0, count = 0;
+
+        while (record_next(r, &at, &entry) > 0 && count < ENV_MAX)
+                if (entry.tag == FIELD_ENV)
+                        items[count++] = entry.value;
+        qsort(items, count, sizeof *items, compare);
+        for (size_t i = 0; i < count; i++)
+                bind_value("env", items[i], strlen(items[i]));
+}
+
+static void
+bind_parameters(const struct call *c)
+{
+        for (size_t i = 0; i < c->op->param_count; i++) {
+                const struct api_param *p = &c->op->params[i];
+                struct record_entry entry;
+                bool counts = p->tag != FIELD_ENV;
+                size_t at = 0;
+
+                for (size_t j = 0; j < sizeof left_out / sizeof *left_out; j++)
+                        counts = counts && p->tag != left_out[j];
+                if (p->tag == FIELD_ENV)
+                        bind_environment(&c->record);
+                while (counts && record_next(&c->record, &at, &entry) > 0)
+                        if (entry.tag == p->tag)
+                                bind_entry(api_field(p->tag), &entry);
+        }
+}
+
+/* -- all of it --------------------------------------------------------------------------------- */
+
+static void
+policy_version(const struct sandbox *s, unsigned char ret[APPROVAL_DIGEST_LEN])
+{
+        crypto_hash_sha256_state hash;
+
+        (void)crypto_hash_sha256_init(&hash);
+        (void)crypto_hash_sha256_update(&hash, s->keeper->host_version,
+                                        sizeof s->keeper->host_version);
+        if (s->row.manifest.len > 0)
+                (void)crypto_hash_sha256_update(&hash, s->row.manifest.bytes, s->row.manifest.len);
+        (void)crypto_hash_sha256_final(&hash, ret);
+}
+
+/* As op_exec.c joins it: relative paths begin at the sandbox's own directory. */
+static void
+directory_of(const struct call *c, const struct sandbox *s, char out[PATH_ROOM])
+{
+        const char *own = s->prepared->cwd ? s->prepared->cwd
+                          : s->row.cwd     ? s->row.cwd
+                                           : "/",
+                   *asked = record_get_text(&c->record, FIELD_CWD, ".");
+
+        while (asked[0] == '.' && asked[1] == '/')
+                asked += 2 + strspn(asked + 2, "/");
+        if (asked[0] == '/')
+                (void)snprintf(out, PATH_ROOM, "%s", asked);
+        else if (asked[0] == '\0' || strcmp(asked, ".") == 0)
+                (void)snprintf(out, PATH_ROOM, "%s", own);
+        else
+                (void)snprintf(out, PATH_ROOM, "%s/%s", own[1] == '\0' ? "" : own, asked);
+}
+
+/* What the answer cannot bind is said beside it. */
+static void
+show_unbound(const struct call *c)
+{
+        if (c->op->code == OP_EXEC && (record_get_bool(&c->record, FIELD_STDIN_OPEN, 0) ||
+                                       record_get_bool(&c->record, FIELD_TTY, 0)))
+                put_line("not bound: what is typed or sent to its standard input later");
+        if ((c->op->flags & OPERATION_FILES) != 0)
+                put_line("not bound: names and content of the files, which follow the answer");
+}
+
+int
+approval_bind(const struct call *c, const struct sandbox *s, const char *why,
+              struct approval_bound *ret, struct error *e)
+{
+        char cwd[PATH_ROOM], last[64];
+        int result = 0;
+
+        b.sandbox = s;
+        b.len = b.unshown = b.seen_count = b.file_bytes = b.tried = 0;
+        arena_init(&b.names, 1 << 20);
+        (void)crypto_hash_sha256_init(&b.hash);
+        add("carrel approval", "1", 1);
+        add("operation", c->op->name, strlen(c->op->name));
+        add("sandbox", s->id, strlen(s->id));
+        policy_version(s, ret->policy);
+        add("policy", ret->policy, sizeof ret->policy);
+        add("sandbox env", s->row.env.bytes, s->row.env.len);
+        if (why)
+                show("why", why, strlen(why));
+        bind_parameters(c);
+        if (c->op->code == OP_EXEC) {
+                directory_of(c, s, cwd);
+                add("directory", cwd, strlen(cwd));
+                if (record_get_text(&c->record, FIELD_CWD, NULL) == NULL)
+                        show("cwd", cwd, strlen(cwd));
+                result = bind_files(c, cwd, e);
+        }
+        show_unbound(c);
+        if (b.unshown > 0) {
+                (void)snprintf(last, sizeof last, "%zu more lines are bound and not shown",
+                               b.unshown);
+                memcpy(b.lines + b.len, last, strlen(last) + 1);
+                b.len += strlen(last) + 1;
+        }
+        arena_fini(&b.names);
+        (void)crypto_hash_sha256_final(&b.hash, ret->digest);
+        ret->lines = b.lines;
+        ret->lines_len = b.len;
+        return result;
+}

@@ -1,0 +1,27 @@
+/*
+ * spec/approve.c - the operations that can wait for a person.
+ *
+ * Room: spec (deciding, pure). Touches: nothing.
+ */
+#include "spec/approve.h"
+
+#include <string.h>
+
+const char *const spec_approve_words[] = {
+        "exec",       "exec.start", "network",    "network.set", "file.read",
+        "file.write", "file.mkdir", "file.move",  "file.remove", "url",
+        "extend",     "event",      "task.begin", NULL,
+};
+
+const char *
+spec_approve_operation(const char *word)
+{
+        if (strcmp(word, "exec") == 0)
+                return "exec.start";
+        if (strcmp(word, "network.set") == 0)
+                return "network";
+        for (size_t i = 0; spec_approve_words[i]; i++)
+                if (strcmp(spec_approve_words[i], word) == 0)
+                        return spec_approve_words[i];
+        return NULL;
+}
