@@ -145,7 +145,7 @@ struct call {
         struct caller caller;
         /* secrets that a command needs, and their values once fetched (secret.h); or NULL */
         struct call_secrets *secrets;
-        struct call_audit *audit; /* the start of its exec in the audit log (audit.h); or NULL */
+        struct call_audit *audit;  /* the start of its exec in the audit log (audit.h); or NULL */
         struct approval *approval; /* its request for approval (approval.h); NULL: none */
         struct record record;
 };

@@ -6,8 +6,8 @@
  * react to. Only a message that could not be served is a JSON-RPC error. Progress may be dropped,
  * results may not: a client that reads slowly gets less progress.
  */
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/start_error.h"
