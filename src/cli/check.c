@@ -11,9 +11,11 @@
 #include "base/scoped.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "cli/judge.h"
 #include "cli/options.h"
 #include "clock/clock.h"
 #include "host/facts.h"
+#include "prepare/commands.h"
 #include "prepare/host.h"
 #include "prepare/host_file.h"
 #include "prepare/verdict.h"
@@ -116,6 +118,27 @@ print_text(const struct checking *c, const struct ref_manifest_file *file, const
                                      : "");
 }
 
+/* Entries of commands_disallowed are commands: they are read as those that run. */
+static int
+check_commands(struct arena *arena, const struct spec *spec, const struct host_rules *rules,
+               struct findings *findings, struct error *e)
+{
+        struct judge_request request = { .word_count = 0 };
+        struct host_programs programs;
+        struct judgement judgement;
+        size_t list;
+
+        if (!prepare_has_rules(spec, rules))
+                return 0;
+        prepare_rules(spec, rules, &request);
+        host_programs_init(&programs, arena, AT_FDCWD);
+        if (judge_command(arena, &request, &programs, &judgement, &list, e) == 0)
+                return 0;
+        (void)prepare_refuse_rules(spec, rules, list, e);
+        findings_add(findings, e);
+        return -1;
+}
+
 static int
 judge_and_print(struct arena *arena, const struct checking *c, const struct ref_manifest_file *file,
                 const struct verdict_host *host, struct error *e)
@@ -125,7 +148,8 @@ judge_and_print(struct arena *arena, const struct checking *c, const struct ref_
         int status = 0;
 
         findings_init(&findings, arena);
-        if (verdict_reach(arena, file, c->stage, host, &v, &findings, e) < 0)
+        if (verdict_reach(arena, file, c->stage, host, &v, &findings, e) < 0 ||
+            (v.allowed && check_commands(arena, v.allowed, host->rules, &findings, e) < 0))
                 status = error_exit_status(e->code);
         if (c->is_json)
                 return print_json(c, file, &v, &findings) != 0 ? 125 : status;

@@ -18,27 +18,6 @@
 #include "clock/clock.h"
 #include "judge/asker.h"
 #include "programs/programs.h"
-#include "shell/reading.h"
-
-/* -- words ------------------------------------------------------------------------------------- */
-
-const char *
-judge_meaning(const char *reason)
-{
-        static const char *const meanings[][2] = {
-                { "allowed", "allowed" },
-                { "carrier", "read for the programs that it runs" },
-                { "not_denied", "not denied, and there is no allow list" },
-                { "denied", "denied" },
-                { "not_allowed", "not in the allow list" },
-                { "disallowed", "a disallowed command" },
-        };
-
-        for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-                if (strcmp(meanings[i][0], reason) == 0)
-                        return meanings[i][1];
-        return shell_doubt_meaning(shell_doubt_find(reason));
-}
 
 /* -- asking ------------------------------------------------------------------------------------ */
 
@@ -114,7 +93,11 @@ judge_command(struct arena *arena, const struct judge_request *request,
 {
         char *const argv[] = { (char *)(uintptr_t) "carrel-judge",
                                (char *)(uintptr_t) "--socket-fd", (char *)(uintptr_t) "3", NULL };
+#ifdef CARREL_TEST_SWITCHES
+        char *const *envp = environ;
+#else
         char *const envp[] = { NULL };
+#endif
         struct conversation c = { .programs = programs };
         struct judge_asker asker = { .send = send_to, .look = look, .context = &c, .arena = arena };
         scoped_fd int socket = -1;

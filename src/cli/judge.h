@@ -17,7 +17,4 @@ int judge_command(struct arena *arena, const struct judge_request *request,
                   struct host_programs *programs, struct judgement *ret, size_t *ret_list,
                   struct error *e);
 
-/* What the reason of an action means, for people. Never NULL. */
-const char *judge_meaning(const char *reason);
-
 #endif

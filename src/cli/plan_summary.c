@@ -165,6 +165,35 @@ print_limits(FILE *out, const struct run_way *w)
         (void)fputc('\n', out);
 }
 
+/* Each field of the rules as it is written. */
+static void
+print_commands(FILE *out, const struct node *rules, const char *whose)
+{
+        if (!rules)
+                return;
+        topic(out, "may run");
+        (void)fprintf(out, "what the rules for commands %s permit: docs/POLICY.md\n", whose);
+        node_each(field, rules)
+        {
+                const char *separator = "";
+
+                topic(out, "");
+                (void)fprintf(out, "%s: ", field->key);
+                if (field->kind == NODE_STRING)
+                        print_escaped(out, field->text, false);
+                if (field->kind == NODE_MAP)
+                        (void)fputs("checks on the text", out);
+                if (field->kind == NODE_LIST)
+                        node_each(item, field)
+                        {
+                                (void)fputs(separator, out);
+                                print_escaped(out, item->text ? item->text : "", false);
+                                separator = ", ";
+                        }
+                (void)fputc('\n', out);
+        }
+}
+
 void
 plan_summary_print(FILE *out, const struct run_way *w)
 {
@@ -178,4 +207,6 @@ plan_summary_print(FILE *out, const struct run_way *w)
                     "from your environment");
         print_names(out, "is given", spec->env.auth, spec->env.auth_count, "secrets");
         print_limits(out, w);
+        print_commands(out, spec->carrel.commands, "in the manifest");
+        print_commands(out, w->p.rules->commands, "in the host file");
 }

@@ -11,6 +11,7 @@
 #include "cli/finding_print.h"
 #include "cli/judge.h"
 #include "cli/options.h"
+#include "prepare/commands.h"
 #include "ref/file.h"
 #include "ref/reads.h"
 #include "shell/reading.h"
@@ -90,7 +91,7 @@ write_action(struct json_writer *w, const struct judge_action *action)
         json_member_text(w, "reason", action->reason);
         if (action->entry)
                 json_member_text(w, "entry", action->entry);
-        json_member_text(w, "meaning", judge_meaning(action->reason));
+        json_member_text(w, "meaning", prepare_reason_meaning(action->reason));
         json_close_map(w);
 }
 
@@ -116,7 +117,7 @@ print_action(const struct judge_action *action)
 {
         (void)printf("%-5s  ", command_verdict_word(action->verdict));
         print_escaped(stdout, action->program ? action->program : action->written, false);
-        (void)printf(": %s", judge_meaning(action->reason));
+        (void)printf(": %s", prepare_reason_meaning(action->reason));
         if (shell_doubt_find(action->reason) != SHELL_NO_DOUBT)
                 (void)printf(" (%s)", action->reason);
         if (action->entry) {

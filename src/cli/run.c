@@ -20,6 +20,7 @@
 #include "cli/ending.h"
 #include "cli/finding_print.h"
 #include "cli/host_tool.h"
+#include "cli/judge.h"
 #include "cli/ladder.h"
 #include "cli/left.h"
 #include "cli/maker.h"
@@ -29,11 +30,14 @@
 #include "cli/secret.h"
 #include "cli/systemd_scope.h"
 #include "cli/wall.h"
+#include "prepare/commands.h"
 #include "prepare/environment.h"
 #include "run/run.h"
 #include "wire/message.h"
 
 extern char **environ;
+
+enum { JUDGE_MEMORY = 8 << 20 };
 
 static int
 make_environment(struct run_way *w, const struct wire_command *asked, struct environment *ret,
@@ -128,6 +132,60 @@ print_ending(const struct run_way *w, const struct run_result *r)
         print_error(stderr, w->file_name, &e);
 }
 
+/* -- rules for commands ------------------------------------------------------------------------ */
+
+/* A person at the terminal decides; everything but "y" is no. */
+static bool
+ask_person(const struct judgement *j)
+{
+        const struct judge_action *a = j->deciding < j->count ? &j->actions[j->deciding] : NULL;
+        char answer[8] = "";
+        FILE *terminal = a && isatty(STDERR_FILENO) ? fopen("/dev/tty", "re") : NULL;
+
+        if (!terminal)
+                return false;
+        (void)fputs("carrel: ", stderr);
+        print_escaped(stderr, a->program ? a->program : a->written, false);
+        (void)fprintf(stderr, ": %s (%s)\nRun this command? [y/N] ",
+                      prepare_reason_meaning(a->reason), a->reason);
+        (void)fflush(stderr);
+        if (!fgets(answer, sizeof answer, terminal))
+                answer[0] = '\0';
+        (void)fclose(terminal);
+        return strcmp(answer, "y\n") == 0 || strcmp(answer, "Y\n") == 0 ||
+               strcmp(answer, "yes\n") == 0;
+}
+
+/* Nothing is started unless the rules of manifest and host file allow it. */
+static int
+permit(struct run_way *w, const struct prepare_options *o, struct error *e)
+{
+        const struct wire_command command = { { .argc = (uint32_t)o->command_count,
+                                                .envc = (uint32_t)o->env.count },
+                                              (const char *const *)o->command,
+                                              o->env.items,
+                                              w->p.plan->cwd };
+        struct prepare_command asked = { .command = &command, .host = environ };
+        struct host_programs programs;
+        struct judge_request request;
+        struct judgement judgement;
+        struct arena arena;
+        size_t list;
+        int result = -1;
+
+        arena_init(&arena, JUDGE_MEMORY);
+        if (prepare_judging(&arena, &w->p, &asked, &request, &programs, e) == 0) {
+                result = judge_command(&arena, &request, &programs, &judgement, &list, e);
+                if (result < 0)
+                        (void)prepare_refuse_rules(w->p.spec, w->p.rules, list, e);
+                else if (judgement.verdict == COMMAND_DENY ||
+                         (judgement.verdict == COMMAND_ASK && !ask_person(&judgement)))
+                        result = prepare_refuse(w->p.spec, w->p.rules, &judgement, e);
+        }
+        arena_fini(&arena);
+        return result;
+}
+
 static int
 run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, struct error *e)
 {
@@ -157,6 +215,8 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
         };
 
         options.timeout_ms = w->limit.ms;
+        if (prepare_has_rules(w->p.spec, w->p.rules) && permit(w, o, e) < 0)
+                return -1;
         if (make_environment(w, &options.command, &env, e) < 0 ||
             wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options.wall, e) < 0)
                 return -1;

@@ -152,9 +152,10 @@ read_write(struct reading *r, const struct node *n)
 }
 
 static int
-refuse_validators(struct reading *r, const struct node *n)
+read_validators(struct reading *r, const struct node *n)
 {
-        return wrong(r, n, n->key, "unsupported", "this version has no validators");
+        r->rules->has_validator = true;
+        return validator_read(n, &r->rules->validator, r->e);
 }
 
 static const struct {
@@ -168,7 +169,7 @@ static const struct {
         { "requireSandbox", read_require },
         { "unresolved", read_doubt },
         { "writes", read_write },
-        { "validators", refuse_validators },
+        { "validators", read_validators },
 };
 
 static int

@@ -10,6 +10,7 @@
 #define CARREL_JUDGE_COMMANDS_H
 
 #include "base/error.h"
+#include "judge/validator.h"
 #include "shell/reading.h"
 #include "spec/spec.h"
 #include "text/tree.h"
@@ -25,14 +26,16 @@ struct command_rules {
         bool requires_all;             /* requireSandbox: "*" */
         enum command_verdict on_doubt; /* of what is not known before it runs; default: deny */
         enum command_verdict on_write; /* of the shell's output redirections; default: on_doubt */
+        bool has_validator;
+        struct validator validator;
         const struct shell_reading *patterns; /* one for each entry of `disallowed` */
 };
 
 /* Why one action has its verdict. */
 struct command_finding {
         enum command_verdict verdict;
-        /* "allowed", "carrier", "not_denied", "denied", "not_allowed", "disallowed", or the word of
-         * a doubt */
+        /* "allowed", "carrier", "not_denied", "denied", "not_allowed", "disallowed", "invalid" (a
+         * validator), or the word of a doubt */
         const char *reason;
         const char *entry; /* of the rules, or NULL */
 };
@@ -40,7 +43,7 @@ struct command_finding {
 /*
  * Reads the rules from a map. Borrows the tree; the result lives in `arena`. Errors:
  * ERROR_SCHEMA_INVALID with the place in the file, also for an entry of commands_disallowed that is
- * no command, and for `validators`, which this version does not have; ERROR_NO_MEMORY.
+ * no command; ERROR_NO_MEMORY.
  */
 int command_rules_read(struct arena *arena, const struct node *root, struct command_rules *ret,
                        struct error *e);

@@ -412,6 +412,25 @@ read_tool_roots(struct reading *r, const struct node *n)
 }
 
 static int
+read_commands(struct reading *r, const struct node *n)
+{
+        bool is_known;
+        const struct node *fault = commands_find_fault(n, &is_known);
+        char path[96];
+
+        if (!fault) {
+                r->rules->commands = n;
+                return 0;
+        }
+        (void)snprintf(path, sizeof path, "commands%s%.64s", fault == n ? "" : "/",
+                       fault == n ? "" : fault->key);
+        return wrong(r, fault, path, is_known ? "type" : "unknown_field",
+                     !is_known    ? "there is no such field; docs/POLICY.md lists them"
+                     : fault == n ? "this is a map; docs/POLICY.md lists its fields"
+                                  : "docs/POLICY.md says what its value can be");
+}
+
+static int
 read_workspace(struct reading *r, const struct node *n)
 {
         r->rules->has_workspace = n->kind != NODE_NULL;

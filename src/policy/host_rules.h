@@ -65,6 +65,7 @@ struct host_rules {
         struct spec_names approve; /* operations that wait for a person: spec/approve.h */
         const struct host_policy *policies;
         size_t policy_count;
+        const struct node *commands; /* rules for commands; or NULL */
         const char *allow; /* the command that adds a permission ("carrel allow"); NULL: none */
         struct grant_usage usage; /* for AIP-38 limits; unknown unless a caller counts */
 };

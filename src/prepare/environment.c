@@ -55,18 +55,19 @@ set(struct arena *arena, struct environment *env, const char *name, const char *
  * read-only.
  */
 
-static const char *
-search_path(struct arena *arena, const struct environment_request *r)
+const char *
+environment_path(struct arena *arena, const struct spec *spec, const char *first_path,
+                 bool is_ruled)
 {
         const char *path = "/usr/local/bin:/usr/bin:/bin";
-        const struct spec *spec = r->spec;
 
         for (size_t i = spec->carrel.tools.count; path && i-- > 0;)
                 path = arena_format(arena, "%s/bin:%s:%s", spec->carrel.tools.items[i],
                                     spec->carrel.tools.items[i], path);
-        if (path && r->first_path)
-                path = arena_format(arena, "%s:%s", r->first_path, path);
-        path = path ? arena_format(arena, PLAN_HOME "/.local/bin:%s", path) : NULL;
+        if (path && first_path)
+                path = arena_format(arena, "%s:%s", first_path, path);
+        if (!is_ruled)
+                path = path ? arena_format(arena, PLAN_HOME "/.local/bin:%s", path) : NULL;
         return path ? path : "/usr/bin:/bin";
 }
 
@@ -116,7 +117,10 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
         const char *lang = host_value(r->host, "LANG");
         const char *term = r->has_terminal ? host_value(r->host, "TERM") : NULL;
 
-        if (set(arena, env, "PATH", search_path(arena, r), e) < 0 ||
+        if (set(arena, env, "PATH",
+                environment_path(arena, r->spec, r->first_path,
+                                 r->spec->carrel.commands || r->rules->commands),
+                e) < 0 ||
             set(arena, env, "HOME", PLAN_HOME, e) < 0)
                 return -1;
         if (set(arena, env, "LANG", lang && strlen(lang) < 64 ? lang : "C.UTF-8", e) < 0)

@@ -42,6 +42,13 @@ struct environment_request {
         bool keeps_all;    /* tests only: keeps the caller's whole environment */
 };
 
+/*
+ * The PATH of a command. `is_ruled`: rules for commands apply, so a directory that commands can
+ * write is not searched. In `arena`; never NULL.
+ */
+const char *environment_path(struct arena *arena, const struct spec *spec, const char *first_path,
+                             bool is_ruled);
+
 /* Errors: ERROR_AUTH_UNRESOLVABLE, ERROR_INVALID_ARGUMENT (a bad -e), ERROR_QUOTA_EXCEEDED,
  * ERROR_NO_MEMORY. */
 int environment_make(struct arena *arena, const struct environment_request *request,

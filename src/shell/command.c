@@ -51,6 +51,50 @@ reader_assignment(struct reader *r, const char *name, size_t len, bool is_export
                 reader_doubt(r, SHELL_ENVIRONMENT, name, len);
 }
 
+bool
+shell_variable_runs(const char *name)
+{
+        static const char *const families[] = { "LD_", "BASH_FUNC_", "GIT_", "DYLD_" };
+        static const char *const names[] = { "BASH_ENV",
+                                             "ENV",
+                                             "SHELLOPTS",
+                                             "BASHOPTS",
+                                             "PS4",
+                                             "IFS",
+                                             "CDPATH",
+                                             "GCONV_PATH",
+                                             "PAGER",
+                                             "MANPAGER",
+                                             "EDITOR",
+                                             "VISUAL",
+                                             "BROWSER",
+                                             "LESSOPEN",
+                                             "LESSCLOSE",
+                                             "PYTHONPATH",
+                                             "PYTHONSTARTUP",
+                                             "PYTHONHOME",
+                                             "NODE_OPTIONS",
+                                             "NODE_PATH",
+                                             "PERL5OPT",
+                                             "PERL5LIB",
+                                             "PERL5DB",
+                                             "RUBYOPT",
+                                             "RUBYLIB",
+                                             "PROMPT_COMMAND",
+                                             "JAVA_TOOL_OPTIONS",
+                                             "GLIBC_TUNABLES",
+                                             "MAKEFLAGS",
+                                             "SHELL" };
+
+        for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+                if (strncmp(name, families[i], strlen(families[i])) == 0)
+                        return true;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (strcmp(name, names[i]) == 0)
+                        return true;
+        return false;
+}
+
 /* -- builtins ---------------------------------------------------------------------------------- */
 
 enum builtin {

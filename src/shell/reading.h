@@ -67,6 +67,12 @@ void shell_read_text(struct arena *memory, const char *text, size_t len,
 void shell_read_words(struct arena *memory, const char *const *words, size_t count,
                       const struct shell_facts *facts, struct shell_reading *ret);
 
+/*
+ * Does a variable of this name, set for a command, make programs run or load other files? Names
+ * that the loader, shells, interpreters and git have for that; a program can have others.
+ */
+bool shell_variable_runs(const char *name);
+
 /* The word of a doubt for programs, and its meaning for people. Never NULL. */
 const char *shell_doubt_word(enum shell_doubt doubt);
 const char *shell_doubt_meaning(enum shell_doubt doubt);

@@ -279,6 +279,13 @@ static const struct field carrel_rows[] = {
           .fallback = SPEC_APPROVE_MS,
           .offset = offsetof(struct spec, carrel.approve_ms),
           .help = "Without an answer for this long, an operation of `approve` is denied." },
+        { .name = "commands",
+          .kind = FIELD_MAP,
+          .members = &commands_set,
+          .offset = FIELD_NOWHERE,
+          .read = commands_read,
+          .help = "Which programs commands may run: docs/POLICY.md. Rules of the host file apply "
+                  "too; the stricter verdict counts." },
         { .name = "accept",
           .kind = FIELD_LIST,
           .max = ACCEPT_MAX,

@@ -16,6 +16,7 @@ extern const struct field_set block_set;
 
 /* base is struct spec_limits for all three. */
 extern const struct field_set limits_set, carrel_limits_set, egress_caps_set, carrel_egress_set;
+extern const struct field_set commands_set;
 /*
  * limits_remember() records which limits were written, which the numbers do not show.
  * limits_narrow() takes the smaller of each limit from an AIP-17 runner block; a bad limit there is
@@ -40,11 +41,19 @@ void identity_read(struct judge *j, const struct node *identity, const struct tr
 void policy_read(struct judge *j, const struct node *policy, const struct trail *at, void *base);
 void lifecycle_read(struct judge *j, const struct node *lifecycle, const struct trail *at,
                     void *base);
+void commands_read(struct judge *j, const struct node *commands, const struct trail *at,
+                   void *base);
 void metadata_read(struct judge *j, const struct node *metadata, const struct trail *at,
                    void *base);
 void provider_read(struct judge *j, const struct node *provider, const struct trail *at,
                    void *base);
 void config_read(struct judge *j, const struct node *config, const struct trail *at, void *base);
+
+/*
+ * Finds a member of a host file's `commands` that is none of the fields (*ret_is_known is false) or
+ * has another shape; the map itself if it is no map. NULL: all are good.
+ */
+const struct node *commands_find_fault(const struct node *map, bool *ret_is_known);
 
 /* Form checks shared by tables. */
 bool id_check(const char *text);

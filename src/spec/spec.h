@@ -136,6 +136,7 @@ struct spec_carrel {      /* metadata.carrel: Carrel's own fields, typed and clo
         struct spec_names unprotect; /* default-protected paths to open */
         struct spec_names approve;   /* operations that wait for a person: spec/approve.h */
         uint64_t approve_ms;         /* how long they wait; 0: SPEC_APPROVE_MS */
+        const struct node *commands; /* rules for commands, of the right shape; or NULL */
 };
 
 struct spec {

@@ -9,6 +9,7 @@
 #include "judge/process/judging.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "judge/message.h"
@@ -179,6 +180,74 @@ judge_all(struct judgement *ret)
         }
 }
 
+static const char *
+join_words(const struct judge_request *r)
+{
+        size_t len = 0, at = 0;
+        char *text;
+
+        for (size_t i = 0; i < r->word_count; i++)
+                len += strlen(r->words[i]) + 1;
+        text = arena_alloc(&j.arena, len + 1);
+        for (size_t i = 0; text && i < r->word_count; i++) {
+                if (i > 0)
+                        text[at++] = ' ';
+                memcpy(text + at, r->words[i], strlen(r->words[i]));
+                at += strlen(r->words[i]);
+        }
+        return text;
+}
+
+/* The text that validators check: what a shell is given, or the words with blanks between them. */
+static const char *
+text_of(const struct judge_request *r)
+{
+        static const char *const shells[] = { "sh", "bash", "dash" };
+        const char *name = r->word_count == 3 ? strrchr(r->words[0], '/') : NULL;
+
+        if (r->text)
+                return r->text;
+        name = name ? name + 1 : r->words[0];
+        for (size_t i = 0; i < sizeof shells / sizeof *shells && r->word_count == 3; i++)
+                if (strcmp(name, shells[i]) == 0 && strcmp(r->words[1], "-c") == 0)
+                        return r->words[2];
+        return join_words(r);
+}
+
+static void
+add_action(struct judgement *ret, struct judge_action action)
+{
+        size_t at = ret->count < SHELL_ACTIONS_MAX ? ret->count++ : SHELL_ACTIONS_MAX - 1;
+
+        j.actions[at] = action;
+        if (action.verdict > ret->verdict)
+                ret->verdict = action.verdict;
+}
+
+/* What is not a program of the command: its text, and the variables that the caller sets for it. */
+static void
+judge_rest(struct judgement *ret)
+{
+        const struct judge_request *r = &j.request;
+        const char *text = text_of(r);
+
+        for (size_t list = 0; list < r->rules_count; list++) {
+                const char *fault = j.rules[list].has_validator && text
+                                            ? validator_find_fault(&j.rules[list].validator, text)
+                                            : NULL;
+
+                if (fault)
+                        add_action(ret, (struct judge_action){ NULL, text, "invalid", fault,
+                                                               COMMAND_DENY, list });
+                for (size_t i = 0; i < r->variable_count; i++)
+                        if (shell_variable_runs(r->variables[i]))
+                                add_action(ret, (struct judge_action){
+                                                        NULL, r->variables[i],
+                                                        shell_doubt_word(SHELL_ENVIRONMENT), NULL,
+                                                        j.rules[list].on_doubt, list });
+        }
+}
+
 static void
 read_command(void)
 {
@@ -187,7 +256,7 @@ read_command(void)
 
         if (r->text)
                 shell_read_text(&j.arena, r->text, strlen(r->text), &facts, &j.reading);
-        else
+        else if (r->word_count > 0) /* else the rules alone are checked */
                 shell_read_words(&j.arena, r->words, r->word_count, &facts, &j.reading);
 }
 
@@ -208,10 +277,36 @@ judge(size_t len)
         }
         read_command();
         judge_all(&judgement);
+        if (j.request.text || j.request.word_count > 0)
+                judge_rest(&judgement);
         return j.has_failed || arena_is_full(&j.arena)
                        ? 0
                        : judgement_write(&judgement, body, sizeof body);
 }
+
+#ifdef CARREL_TEST_SWITCHES
+/* What a judge that was taken over, or is broken, could do. */
+static void
+misbehave(int socket)
+{
+        const char *how = getenv("CARREL_TEST_JUDGE");
+
+        if (how && strcmp(how, "dies") == 0)
+                abort();
+        while (how && strcmp(how, "hangs") == 0)
+                continue;
+        if (how && strcmp(how, "nonsense") == 0)
+                (void)wire_send(socket, WIRE_JUDGED, "nonsense", 8, NULL, 0);
+        if (how && strcmp(how, "other") == 0)
+                (void)wire_send(socket, WIRE_WALL, NULL, 0, NULL, 0);
+}
+#else
+static void
+misbehave(int socket)
+{
+        (void)socket;
+}
+#endif
 
 void
 judging_serve(int socket)
@@ -224,6 +319,7 @@ judging_serve(int socket)
         if (wire_receive(socket, 1, &m, body, sizeof body) <= 0)
                 return;
         wire_message_close(&m);
+        misbehave(socket);
         len = m.kind == WIRE_JUDGE_THIS ? judge(m.len) : 0;
         if (len > 0)
                 (void)wire_send_in_time(socket, WIRE_JUDGED, body, len, NULL, 0);
