@@ -1,6 +1,6 @@
 /*
- * fuzz/audit.c - any bytes as a line of an audit log, as a checkpoint, and as JSON that is brought
- * into canonical form.
+ * fuzz/audit.c - any bytes as a line of an audit log, as a checkpoint, as JSON that is brought into
+ * canonical form, and as a text that is redacted.
  *
  * Beyond not crashing: the canonical form read again has the same canonical form; a line that is
  * accepted has every member, and follows itself in no chain.
@@ -11,6 +11,7 @@
 
 #include "audit/checkpoint.h"
 #include "audit/entry.h"
+#include "audit/redact.h"
 #include "text/jcs.h"
 #include "text/json.h"
 
@@ -73,6 +74,29 @@ line_try(const char *bytes, size_t len)
         arena_fini(&arena);
 }
 
+/* A text without what the rules find is a text again, and JSON stays JSON. */
+static void
+redact_try(const char *bytes, size_t len)
+{
+        size_t counts[64] = { 0 };
+        struct buffer out = { 0 }, again = { 0 }, form = { 0 };
+        char *text = malloc(len + 1);
+        struct error e;
+
+        must(text != NULL);
+        memcpy(text, bytes, len);
+        text[len] = '\0';
+        must(redact_text(text, counts, &out, &e) == 0);
+        must(!out.bytes || strlen(out.bytes) == out.len);
+        if (redact_json(text, &(struct audit_key){ .bytes = { 1 } }, &again, &e) == 0 &&
+            again.len > 0)
+                (void)canonical(again.bytes, again.len, &form);
+        buffer_fini(&form);
+        buffer_fini(&out);
+        buffer_fini(&again);
+        free(text);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -85,6 +109,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                 memcpy(copy, data, len);
         canonical_try(copy, len);
         line_try(copy, len);
+        redact_try(copy, len);
         if (audit_checkpoint_read(copy, len, &checkpoint, &e) == 0)
                 must(checkpoint.chain[0] != '\0' || checkpoint.hash[0] != '\0');
         free(copy);

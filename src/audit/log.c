@@ -20,6 +20,7 @@
 
 #include "audit/files.h"
 #include "audit/keys.h"
+#include "audit/redact.h"
 #include "base/scoped.h"
 #include "clock/clock.h"
 #include "text/json.h"
@@ -205,9 +206,27 @@ add_line(struct audit_log *log, const struct audit_event *event, struct tail *t,
 {
         const struct audit_key *key = audit_keys_find(log->keys, log->key_count, t->head.key_id);
 
+        struct buffer input = { 0 }, output = { 0 };
+        struct audit_event clean = *event;
+        int result;
+
         if (!key)
                 return key_is_missing(t->head.key_id, e);
-        return audit_entry_write(event, key, clock_wall_ms(), clock_boot_ms(), &t->head, lines, e);
+        /* nothing that a rule finds reaches the disk: audit/redact.h */
+        result = (event->input && redact_json(event->input, key, &input, e) < 0) ||
+                                 (event->output && redact_json(event->output, key, &output, e) < 0)
+                         ? -1
+                         : 0;
+        if (input.len > 0)
+                clean.input = input.bytes;
+        if (output.len > 0)
+                clean.output = output.bytes;
+        if (result == 0)
+                result = audit_entry_write(&clean, key, clock_wall_ms(), clock_boot_ms(), &t->head,
+                                           lines, e);
+        buffer_fini(&input);
+        buffer_fini(&output);
+        return result;
 }
 
 /* The first entry: the chain's id, its key, and the key of its checkpoints. */

@@ -4,6 +4,7 @@ what happens if it cannot be, and that a change of the log is found (P30; J01, J
 """
 import fcntl
 import hashlib
+import hmac
 import json
 import os
 import select
@@ -282,6 +283,21 @@ def is_exported(b):
     tell("without a secret: refused, with what to pass", a.returncode == 125 and "--secret FILE" in a.stderr, a)
 
 
+def removes_secrets(b):
+    token, mail = "ghp" + "_0123456789abcdefghijABCDEFGHIJ012345", "ann@example.org"
+    words = ["sh", "-c", "true", "--password", "hunter2", token, "https://ann:s3cret@h/?to=" + mail, "4111 1111 1111 1111"]
+    b.run(*words)
+    log = b"\n".join(audit_chain.lines(b.log))
+    tell("no secret and no personal data of the words is in the log", not [w for w in ("hunter2", token, "s3cret", mail, "4111 1111") if w.encode() in log])
+    said = b.entries()[-2]["input"]
+    tell("the entry says which rule removed how many", said["redacted"] == {"assignment": 1, "github-token": 1, "url-password": 1, "email": 1, "card-number": 1}, said)
+    key = audit_chain.keys(b.log)[b.entries()[-2]["metadata"]["carrel"]["key"]]
+    wanted = hmac.new(key, sha("\0".join(words) + "\0").encode(), hashlib.sha256).hexdigest()
+    tell("and the digest of the words is one of the log's key", "argv_sha256" not in said and said["argv_hmac_sha256"] == wanted, said)
+    b.run("no-such-" + token)
+    tell("nor of an error's message", token.encode() not in b"".join(audit_chain.lines(b.log)) and b.verify()[0] == 0, b.entries()[-1])
+
+
 def is_out_of_reach(b):
     a = subprocess.run(b.words("run", "--audit", "-w", b.top, "-f", os.path.join(b.work, "SANDBOX.md"), "--", "sh", "-c", "ls state/audit; cat state/audit/*/key-*"),
                        env=b.env, cwd=b.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -303,7 +319,7 @@ def main():
     try:
         b = Bench(top, "bench")
         for part in (records_a_command, records_refusals, is_written_first, is_ended_if_killed_while_it_begins, has_one_entry_for_each, starts_nothing_without_a_record,
-                     needs_a_state_directory, finds_changes, changes_its_key, is_exported, is_out_of_reach, shows_its_help):
+                     needs_a_state_directory, finds_changes, changes_its_key, is_exported, removes_secrets, is_out_of_reach, shows_its_help):
             part(b)
     finally:
         shutil.rmtree(top, ignore_errors=True)
