@@ -150,15 +150,14 @@ workspace_path(const struct prepare_options *o, struct run_way *w, struct error 
         return copy;
 }
 
+/*
+ * The rules of the host. What the machine's own file says of the audit log holds with --host too:
+ * no caller turns it off.
+ */
 static int
-judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t now_s,
-      struct error *e)
+load_rules(const struct prepare_options *o, struct run_way *w, struct error *e)
 {
         struct host_ability real = prepare_planned_ability(&w->host.facts, false);
-        struct ref_places places = { .workspace = workspace, .reads = &w->reads };
-        struct verdict_host host = { .now_s = now_s,
-                                     .overrides = o->overrides.items,
-                                     .override_count = o->overrides.count };
         struct host_file file;
 
         if (host_file_load(&w->p.arena, o->host_file, &real, HOST_FILE_BOUND, &w->reads, &file, e) <
@@ -167,8 +166,30 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
                 return -1;
         }
         w->host.rules = file.rules;
-        places.host = file.tree;
-        host.rules = file.rules;
+        w->host_tree = file.tree;
+        w->is_audited = file.rules->audits_run;
+        if (!o->host_file || !o->may_be_audited || access(HOST_FILE_MACHINE, F_OK) < 0)
+                return 0;
+        if (host_file_load(&w->p.arena, HOST_FILE_MACHINE, &real, HOST_FILE_BOUND, NULL, &file, e) <
+            0) {
+                w->file_name = file.name;
+                return -1;
+        }
+        w->is_audited |= file.rules->audits_run;
+        return 0;
+}
+
+static int
+judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t now_s,
+      struct error *e)
+{
+        struct ref_places places = { .workspace = workspace, .reads = &w->reads };
+        struct verdict_host host = { .now_s = now_s,
+                                     .overrides = o->overrides.items,
+                                     .override_count = o->overrides.count };
+
+        places.host = w->host_tree;
+        host.rules = w->host.rules;
         host.reader = ref_places_reader(&places);
         if (verdict_reach(&w->p.arena, &w->manifest, VERDICT_AUTHORISE, &host, &w->verdict,
                           &w->p.findings, e) < 0) {
@@ -264,7 +285,8 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
                                            .switched_off = ret->switched_off };
         scoped_fd int workspace_fd = -1;
 
-        if (make_id(ret->id, e) < 0 || find_manifest(options, ret, e) < 0)
+        if (make_id(ret->id, e) < 0 || load_rules(options, ret, e) < 0 ||
+            find_manifest(options, ret, e) < 0)
                 return -1;
         request.workspace = workspace_path(options, ret, e);
         if (!request.workspace)

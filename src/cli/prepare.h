@@ -24,6 +24,7 @@ struct prepare_options {
         struct override_set overrides; /* --memory and similar options */
         uint64_t timeout_ms;           /* 0: not given */
         bool wants_terminal, is_json, is_raw, has_steps, audits;
+        bool may_be_audited; /* a host file may say so: run_audit_may_be_asked() */
         char **command;
         size_t command_count;  /* the words after the options */
         const char *otherwise; /* the block if the workspace declares none; NULL: it must */
@@ -37,10 +38,12 @@ struct run_way {
         struct ref_manifest_file manifest;
         struct ref_reads reads; /* every file that was read to judge */
         struct verdict verdict;
-        const char *file_name;   /* for messages */
-        struct time_limit limit; /* the command's time limit; set by prepare() */
-        uint32_t switched_off;   /* 0 in the shipped program */
-        char id[17], owner[16];  /* "uid:1000": the owner of its volumes */
+        const struct node *host_tree; /* of the host file; NULL: none */
+        bool is_audited;              /* the host file says so */
+        const char *file_name;        /* for messages */
+        struct time_limit limit;      /* the command's time limit; set by prepare() */
+        uint32_t switched_off;        /* 0 in the shipped program */
+        char id[17], owner[16];       /* "uid:1000": the owner of its volumes */
 };
 
 /* The options of `run` and `plan` that find the manifest. */

@@ -277,19 +277,60 @@ print_warnings(const struct run_way *w, const struct prepare_options *o)
                 print_run_warnings(stderr, w->file_name, &w->p.findings);
 }
 
+/*
+ * The recorder is started before the host file is read, because afterwards this process may not
+ * open the log. If no rule asks for it, it ends without an entry.
+ */
+static int
+begin_audit(struct prepare_options *o, struct error *why, struct error *e)
+{
+        o->may_be_audited = !o->audits && run_audit_may_be_asked(o->host_file);
+        if (o->audits)
+                return run_audit_begin(e);
+        if (o->may_be_audited)
+                (void)run_audit_begin(why);
+        return 0;
+}
+
+/* `result`: of prepare(); `why`: the recorder did not start. */
+static int
+choose_audit(struct prepare_options *o, const struct run_way *w, int result,
+             const struct error *why, struct error *e)
+{
+        if (o->audits)
+                return result;
+        o->audits = w->is_audited;
+        if (!o->audits)
+                run_audit_end();
+        if (result < 0 || !o->audits || run_audit_has_begun())
+                return result;
+        if (why->code != ERROR_NONE)
+                *e = *why;
+        else
+                (void)fail(e, ERROR_AUDIT_UNAVAILABLE,
+                           "the host file asks for an audit log in a way that was not seen: write "
+                           "the field as `audit: [run]`");
+        return -1;
+}
+
 /* Everything up to the plan. */
 static int
-get_ready(struct run_way *w, const struct prepare_options *o, int argc, char **argv,
-          struct error *e)
+get_ready(struct run_way *w, struct prepare_options *o, int argc, char **argv, struct error *e)
 {
+        struct error why = { 0 };
+        int result;
+
         if (run_way_init(w, e) < 0 || run_way_make_hidden(o, w, e) < 0)
                 return -1;
-        if (o->audits && run_audit_begin(e) < 0)
+        if (begin_audit(o, &why, e) < 0)
                 return -1;
         maker_collect(w->host.facts.runtime_dir);
         if (secret_asker_start(o->host_file, e) < 0)
                 return -1;
-        if (ladder_climb(e) < 0 || prepare(o, w, e) < 0)
+        if (ladder_climb(e) < 0)
+                return -1;
+        result = prepare(o, w, e);
+        if (choose_audit(o, w, result, &why, e) < 0)
                 return -1;
         systemd_scope_enter(w, argc, argv);
         return 0;

@@ -5,6 +5,7 @@
  */
 #include "cli/run_audit.h"
 
+#include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,14 @@
 #include <unistd.h>
 
 #include "api/ending.h"
+#include "base/scoped.h"
 #include "cli/audit_place.h"
 #include "cli/ending.h"
 #include "cli/left.h"
 #include "cli/run_facts.h"
 #include "cli/wall.h"
 #include "prepare/digest.h"
+#include "prepare/host_file.h"
 #include "recorder/recorder.h"
 #include "recorder/words.h"
 
@@ -44,6 +47,46 @@ run_audit_begin(struct error *e)
                 audit_place(&arena, NULL, &directory, e) == 0 && recorder_start(directory, e) == 0;
         arena_fini(&arena);
         return now.has_begun ? 0 : -1;
+}
+
+bool
+run_audit_has_begun(void)
+{
+        return now.has_begun;
+}
+
+static bool
+has_word(const char *path)
+{
+        scoped_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        char bytes[16 * 1024];
+        size_t kept = 0;
+        ssize_t got;
+
+        /* the last bytes of a part are looked at with the next one */
+        while (fd >= 0 && (got = read(fd, bytes + kept, sizeof bytes - kept)) > 0) {
+                size_t len = kept + (size_t)got;
+
+                if (memmem(bytes, len, "audit", 5))
+                        return true;
+                kept = len < 4 ? len : 4;
+                memmove(bytes, bytes + len - kept, kept);
+        }
+        return false;
+}
+
+bool
+run_audit_may_be_asked(const char *named)
+{
+        const char *users;
+        struct arena arena;
+        bool result = has_word(HOST_FILE_MACHINE);
+
+        arena_init(&arena, PLACE_MEMORY);
+        users = named ? named : host_file_users_place(&arena);
+        result |= users && has_word(users);
+        arena_fini(&arena);
+        return result;
 }
 
 const char *

@@ -23,6 +23,15 @@
 /* Opens the log and starts the recorder (recorder/recorder.h). Errors: as recorder_start(). */
 int run_audit_begin(struct error *e);
 
+/* Did run_audit_begin() succeed? */
+bool run_audit_has_begun(void);
+
+/*
+ * Does a host file that applies contain the word `audit`? A search of bytes: the file is read by
+ * rules later, by a process without rights. `named`: --host, or NULL.
+ */
+bool run_audit_may_be_asked(const char *named);
+
 /*
  * Records the start, and has the digests of the output made: `options` gets `seen`. Errors: as
  * recorder_append(); then the command must not be started.

@@ -15,6 +15,7 @@
 
 enum { ENTRIES_MAX = 4096 };
 
+static const char *const audited_choices[] = { "run", NULL };
 static const char *const trust_choices[] = { "trusted", "untrusted", NULL };
 
 static const struct field word_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE };
@@ -52,6 +53,9 @@ static const struct field resolver_item = { .kind = FIELD_TEXT,
 static const struct field operation_item = { .kind = FIELD_CHOICE,
                                              .choices = spec_approve_words,
                                              .offset = FIELD_NOWHERE };
+static const struct field audited_item = { .kind = FIELD_CHOICE,
+                                           .choices = audited_choices,
+                                           .offset = FIELD_NOWHERE };
 static const struct field entry_item = { .kind = FIELD_MAP, .offset = FIELD_NOWHERE };
 
 static const struct field workspace_rows[] = {
@@ -79,6 +83,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
 #define SHAPE_RESOLVERS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &resolver_item
 #define SHAPE_OPERATIONS .kind = FIELD_LIST, .max = SPEC_APPROVE_MAX, .item = &operation_item
 #define SHAPE_ENTRIES .kind = FIELD_LIST, .item = &entry_item
+#define SHAPE_AUDITED .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &audited_item
 #define SHAPE_EGRESS_CAPS .kind = FIELD_MAP, .members = &egress_caps_set
 #define SHAPE_LIMITS_MAX .kind = FIELD_MAP
 #define SHAPE_COMMANDS .kind = FIELD_MAP, .members = &commands_set

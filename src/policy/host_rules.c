@@ -370,6 +370,20 @@ read_volumes_max(struct reading *r, const struct node *n)
 }
 
 static int
+read_audit(struct reading *r, const struct node *n)
+{
+        struct spec_names words;
+
+        if (read_names(r, n, "audit", &words) < 0)
+                return -1;
+        for (size_t i = 0; i < words.count; i++)
+                if (strcmp(words.items[i], "run") != 0)
+                        return wrong(r, n, "audit", "enum", "each entry is the word run");
+        r->rules->audits_run = words.count > 0;
+        return 0;
+}
+
+static int
 read_passthrough_allow(struct reading *r, const struct node *n)
 {
         return read_names(r, n, "passthrough_allow", &r->rules->passthrough_allow);

@@ -35,6 +35,7 @@ struct host_policy {
 
 struct host_rules {
         bool is_trusted;
+        bool audits_run; /* each `carrel run` is recorded */
         const char *principal;
         struct host_providers providers;
         bool has_egress_list;

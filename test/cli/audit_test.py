@@ -307,6 +307,52 @@ def is_out_of_reach(b):
          and "CARREL_STATE=DIR" in a.stderr and not a.stdout, a)
 
 
+def is_asked_for_by_the_host_file(b):
+    """`audit: [run]`: each run is recorded, also a refused one, and no option of the caller changes
+    that."""
+    place = os.path.join(b.top, ".config", "carrel")
+    os.makedirs(place)
+    name, other, mark = os.path.join(place, "host.yaml"), os.path.join(b.top, "host.yaml"), os.path.join(b.work, "mark")
+    for path, text in ((name, "audit: [run]\n"), (other, "providers: {local: {isolated: true}}\naudit: [run]\n")):
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as f:
+            f.write(text)
+    b.env.pop("XDG_CONFIG_HOME", None)
+    before = len(b.entries())
+    a = b.carrel("run", "--json", "--", "true")
+    tell("audit: [run] in the user's host file: recorded without --audit", a.returncode == 0 and "audit_ref" in json.loads(a.stdout) and len(b.entries()) == before + 2, a)
+    b.manifest("network: {egress: 7}\n")
+    b.carrel("run", "--", "true")
+    b.manifest()
+    tell("a refused manifest too", b.actions()[-1] == "exec.refused", b.actions()[-3:])
+    os.chmod(b.log, 0o755)
+    a = b.carrel("run", "--", "touch", "mark")
+    tell("no log, no command", a.returncode == 125 and "audit_unavailable" in a.stderr and not os.path.exists(mark), a)
+    os.chmod(b.log, 0o700)
+    os.unlink(name)
+    before = len(b.entries())
+    b.carrel("run", "--", "true")
+    tell("without the field nothing is recorded", len(b.entries()) == before)
+    b.carrel("run", "--host", other, "--", "true")
+    tell("a file of --host can ask for it", len(b.entries()) == before + 2)
+    with open(other, "w", encoding="utf-8") as f:
+        f.write("# no audit\nproviders: {local: {isolated: true}}\n")
+    a = b.carrel("run", "--host", other, "--", "true")
+    tell("the word alone does not", a.returncode == 0 and len(b.entries()) == before + 2, a)
+    if os.getuid() == 0:                               # a place of this test's own for /etc/carrel
+        etc = os.path.join(b.top, "etc-carrel")
+        os.mkdir(etc)
+        with open(os.path.join(etc, "host.yaml"), "w", encoding="utf-8") as f:
+            f.write("audit: [run]\n")
+        script = "mount -t tmpfs none /mnt; cp -a /etc/. /mnt/; rm -rf /mnt/carrel; cp -r %s /mnt/carrel; mount --bind /mnt /etc; exec \"$@\"" % etc
+        a = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *b.words("run", "--host", other, "--", "true")], env=b.env, cwd=b.work, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                           timeout=PATIENCE, check=False)
+        tell("--host does not turn off what the machine's file asks for", a.returncode == 0 and len(b.entries()) == before + 4, a)
+    with open(other, "w", encoding="utf-8") as f:
+        f.write("providers: {local: {isolated: true}}\naudit: [all]\n")
+    a = b.carrel("run", "--host", other, "--", "touch", "mark")
+    tell("another word is an error", a.returncode == 126 and not os.path.exists(mark) and "audit" in a.stderr, a)
+
+
 def shows_its_help(b):
     a = b.carrel("audit", "verify", "--help")
     tell("--help works after an action too", a.returncode == 0 and a.stdout == b.carrel("audit", "--help").stdout, a)
@@ -319,7 +365,7 @@ def main():
     try:
         b = Bench(top, "bench")
         for part in (records_a_command, records_refusals, is_written_first, is_ended_if_killed_while_it_begins, has_one_entry_for_each, starts_nothing_without_a_record,
-                     needs_a_state_directory, finds_changes, changes_its_key, is_exported, removes_secrets, is_out_of_reach, shows_its_help):
+                     needs_a_state_directory, finds_changes, changes_its_key, is_exported, removes_secrets, is_out_of_reach, is_asked_for_by_the_host_file, shows_its_help):
             part(b)
     finally:
         shutil.rmtree(top, ignore_errors=True)
