@@ -337,8 +337,9 @@ get_ready(struct run_way *w, struct prepare_options *o, int argc, char **argv, s
 }
 
 int
-run_command(const struct prepare_options *o, int argc, char **argv)
+run_command(const struct prepare_options *asked, int argc, char **argv)
 {
+        struct prepare_options options = *asked, *o = &options;
         static struct run_way w; /* large, and zero if never written */
         struct run_result result;
         struct error e;
