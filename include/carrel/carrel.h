@@ -615,6 +615,11 @@ struct carrel_event {
         /* of "egress-ended": bytes that passed, and how long it was open, summed over `count`
          * connections */
         uint64_t bytes_out, bytes_in, duration_ms;
+        /* of "process-executed": process id inside, what it executes, its words as a shell would
+         * write them, and their number */
+        unsigned pid;
+        const char *path, *command;
+        uint64_t argc;
 };
 
 /* Events of one sandbox, or of all sandboxes of the caller (`id` NULL), from now on, over a

@@ -29,6 +29,7 @@
 #include "box/keeper.h"
 #include "box/limits.h"
 #include "box/one.h"
+#include "box/report.h"
 #include "box/request.h"
 #include "box/state.h"
 #include "box/wall.h"
@@ -257,6 +258,12 @@ hear_denied(void *of, struct wire_wall_denied *d)
         return wall_hear_denied(of, d);
 }
 
+static int
+hear_executed(void *of, const void *executed, size_t len)
+{
+        return report_executed(of, executed, len);
+}
+
 static void
 hear_kept(void *of, const struct wire_kept *kept)
 {
@@ -310,6 +317,7 @@ const struct engine_news box_news = {
         .walled = hear_walled,
         .listened = hear_listened,
         .denied = hear_denied,
+        .executed = hear_executed,
         .kept = hear_kept,
         .lost = hear_lost,
         .gone = hear_gone,

@@ -104,9 +104,10 @@ struct box {
         uint32_t last_connect;
         struct found found; /* what commands left behind */
         struct one one;
-        struct wall_state wall;  /* used only if there is a wall */
-        uint32_t allowed_missed; /* connections that no keeper was sent */
-        struct loop_watch link;  /* to the gate */
+        struct wall_state wall; /* used only if there is a wall */
+        /* connections, and executions, that no keeper was sent */
+        uint32_t allowed_missed, executed_missed;
+        struct loop_watch link; /* to the gate */
 };
 
 /* -- one command (box/exec.h) ------------------------------------------------------------------ */

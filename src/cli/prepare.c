@@ -282,6 +282,7 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
                                            .owner = ret->owner,
                                            .caller_uid = PREPARE_UID_ANY,
                                            .now_s = (int64_t)(clock_wall_ms() / 1000),
+                                           .watches_exec = options->audits,
                                            .switched_off = ret->switched_off };
         scoped_fd int workspace_fd = -1;
 

@@ -26,10 +26,11 @@
 #include "clock/clock.h"
 #include "guest/connect.h"
 #include "guest/exec.h"
+#include "guest/executions.h"
 #include "guest/listen.h"
 #include "guest/names.h"
 
-enum { CONTROL, SIGNALS, REPORTS, SPARE, NAMES, FIRST_CONNECT };
+enum { CONTROL, SIGNALS, REPORTS, SPARE, NAMES, EXECUTIONS, FIRST_CONNECT };
 /*
  * FDS_OURS: pid 1's own descriptors, with those of one message and one start. NAMES_FDS: with those
  * that are open for a moment.
@@ -37,7 +38,7 @@ enum { CONTROL, SIGNALS, REPORTS, SPARE, NAMES, FIRST_CONNECT };
 enum {
         BROKEN = 125,
         MESSAGES_AT_ONCE = 64,
-        FDS_OURS = 14,
+        FDS_OURS = 16,
         SHARE = 4,
         FDS_PLENTY = 64,
         NAMES_FDS = 3
@@ -52,6 +53,7 @@ struct guest {
         struct connects connects;
         struct listens listens;
         struct names names;
+        struct executions executions;
 };
 
 static struct guest guest; /* only the used part is touched */
@@ -112,8 +114,9 @@ tell(struct guest *g)
         /* a command's refusals are counted before its end is reported */
         if (g->execs.has_ended)
                 names_collect(&g->names, g->execs.has_tried != 0);
-        if (names_tell(&g->names, g->execs.has_ended) < 0 || execs_tell(&g->execs) < 0 ||
-            connects_serve(&g->connects) < 0 || listens_tell(&g->listens) < 0 || g->execs.is_ending)
+        if (executions_tell(&g->executions) < 0 || names_tell(&g->names, g->execs.has_ended) < 0 ||
+            execs_tell(&g->execs) < 0 || connects_serve(&g->connects) < 0 ||
+            listens_tell(&g->listens) < 0 || g->execs.is_ending)
                 end(0);
 }
 
@@ -171,8 +174,8 @@ wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
 {
         short in = is_refusing(g) ? 0 : POLLIN;
         int names_ms = names_wait_ms(&g->names);
-        short out = g->names.is_due || g->execs.has_news || connects_has_news(&g->connects) ||
-                                    is_refusing(g)
+        short out = g->names.is_due || g->executions.is_due || g->execs.has_news ||
+                                    connects_has_news(&g->connects) || is_refusing(g)
                             ? POLLOUT
                             : 0;
 
@@ -181,6 +184,8 @@ wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
         fds[REPORTS] = (struct pollfd){ g->execs.reports[0], POLLIN, 0 };
         fds[SPARE] = (struct pollfd){ g->execs.spare.socket, POLLIN, 0 };
         fds[NAMES] = (struct pollfd){ g->names.is_due ? -1 : g->names.socket, POLLIN, 0 };
+        fds[EXECUTIONS] =
+                (struct pollfd){ g->executions.is_due ? -1 : g->executions.listener, POLLIN, 0 };
         if (names_ms >= 0 && (timeout_ms < 0 || names_ms < timeout_ms) && !g->names.is_due)
                 timeout_ms = names_ms;
         g->connecting = connects_poll(&g->connects, fds + FIRST_CONNECT, &timeout_ms);
@@ -214,7 +219,7 @@ share_descriptors(struct guest *g)
 }
 
 void
-guest_serve(int control, const struct guest_names *names, int disk, const int *stock,
+guest_serve(int control, const struct guest_names *names, int disk, int listener, const int *stock,
             size_t stock_count)
 {
         static struct pollfd fds[FIRST_CONNECT + CONNECTS_MAX + EXEC_MAX];
@@ -229,6 +234,7 @@ guest_serve(int control, const struct guest_names *names, int disk, const int *s
         names_init(&g->names, control, names ? names->socket : -1, names ? names->diag : -1);
         share_descriptors(g);
         g->execs.disk = disk;
+        executions_init(&g->executions, control, listener);
         for (;;) {
                 wait_for(g, fds, execs_kill(&g->execs));
                 if ((fds[CONTROL].revents & (POLLHUP | POLLERR)) != 0)
@@ -238,6 +244,10 @@ guest_serve(int control, const struct guest_names *names, int disk, const int *s
                         execs_hear(&g->execs);
                 if ((fds[SIGNALS].revents & POLLIN) != 0 || g->has_more)
                         hear_signals(g);
+                if (fds[EXECUTIONS].revents != 0 &&
+                    executions_serve(&g->executions,
+                                     g->execs.sharing ? g->execs.sharing->child : 0) < 0)
+                        end(0);
                 if (fds[NAMES].revents != 0)
                         (void)names_serve(&g->names);
                 if ((fds[CONTROL].revents & POLLIN) != 0)

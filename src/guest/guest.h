@@ -14,10 +14,10 @@ struct guest_names {
 /*
  * Serves the control socket until it closes or the last command ends. Never returns.
  * `names`: sockets of guest/names.h; NULL if there is a wall. `disk`: the root of the private disk;
- * -1: not known. `stock`: sockets of a routed wall, for ports that are requested later
- * (guest/listen.h). All are borrowed, and closed on exec.
+ * -1: not known. `listener`: of guest/executions.h, -1: none. `stock`: sockets of a routed wall,
+ * for ports that are requested later (guest/listen.h). All are borrowed, and closed on exec.
  */
-_Noreturn void guest_serve(int control, const struct guest_names *names, int disk, const int *stock,
-                           size_t stock_count);
+_Noreturn void guest_serve(int control, const struct guest_names *names, int disk, int listener,
+                           const int *stock, size_t stock_count);
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "filter/filter.h"
+#include "guest/executions.h"
 #include "guest/landlock.h"
 #include "seal/landlock.h"
 #include "wall/beside.h"
@@ -156,6 +157,9 @@ harden_step(struct harden *h, const struct step *s)
                 return allow_step(h, s);
         case STEP_LANDLOCK:
                 return landlock_step(h);
+        case STEP_WATCH_EXEC:
+                h->listener = executions_watch();
+                return h->listener < 0 ? h->listener : 0;
         case STEP_FILTER:
                 return filter_step(s);
         default:

@@ -11,6 +11,7 @@ struct harden {
         int rules;             /* Landlock rules under construction, -1 before the first */
         unsigned landlock_abi; /* of the LANDLOCK step, read in advance: the rules are built for
                                 * it */
+        int listener;          /* of STEP_WATCH_EXEC (guest/executions.h), -1 without */
 };
 
 /* Applies one step of the GUEST phase. 0 or -errno; -ENOTSUP for a step of another phase. */

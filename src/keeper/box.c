@@ -422,6 +422,8 @@ has_shape(const struct wire_message *m)
 {
         if (m->kind == WIRE_BOX_WALLED)
                 return m->len >= sizeof(struct wire_box_walled) && m->len <= WALLED_MAX;
+        if (m->kind == WIRE_BOX_EXECUTED)
+                return m->len >= sizeof(struct wire_box_executed);
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
                 if (shapes[i].kind == m->kind)
                         return shapes[i].len == m->len;
@@ -463,6 +465,10 @@ hear(struct box *b, struct wire_message *m, const void *body)
                 break;
         case WIRE_BOX_ALLOWED:
                 denials_hear_allowed(b, body);
+                break;
+        case WIRE_BOX_EXECUTED:
+                if (b->sandbox)
+                        publish_executed(b->sandbox, body, m->len);
                 break;
         case WIRE_BOX_KEPT:
                 on_kept(b, body);

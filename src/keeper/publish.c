@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "event/fact.h"
 #include "keeper/audit.h"
 #include "keeper/sandbox.h"
 
@@ -110,4 +111,17 @@ publish_found(struct sandbox *s, const struct wire_box_found *one)
 
         if (event_left_behind(one->kept.what, answer_kept(&one->kept, &words), &e))
                 sandbox_publish(s, e);
+}
+
+void
+publish_executed(struct sandbox *s, const void *body, size_t len)
+{
+        struct event_executed_texts texts;
+        struct event e;
+
+        if (event_of_executed(body, len, &texts, &e) < 0)
+                return;
+        if (texts.missed > 0)
+                sandbox_publish(s, event_of_executed_more(texts.missed));
+        sandbox_publish(s, e);
 }

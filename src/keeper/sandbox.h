@@ -363,6 +363,8 @@ void publish_exec(struct sandbox *s, const struct wire_box_listed *l, bool is_en
  */
 void publish_denied(struct sandbox *s, const struct wire_box_denied *denied);
 void publish_denied_more(struct sandbox *s, unsigned count);
+/* A WIRE_BOX_EXECUTED; nothing if it is malformed. */
+void publish_executed(struct sandbox *s, const void *body, size_t len);
 void publish_found(struct sandbox *s, const struct wire_box_found *one);
 
 /* The event of a refusal; it borrows from both. */

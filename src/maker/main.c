@@ -127,10 +127,10 @@ close_range_of(unsigned first, unsigned last)
 
 /*
  * Closes everything in pid 1 except its control socket, the stock of its wall or the sockets for
- * names, and then the private disk, all in ascending order.
+ * names, then the private disk and the listener for executions, all in ascending order.
  */
 static int
-keep_only(int control, const int *stock, size_t stock_count, int disk)
+keep_only(int control, const int *stock, size_t stock_count, int disk, int listener)
 {
         unsigned from = KEEPER + 1;
 
@@ -143,6 +143,10 @@ keep_only(int control, const int *stock, size_t stock_count, int disk)
         if (disk >= 0) {
                 close_range_of(from, (unsigned)disk - 1);
                 from = (unsigned)disk + 1;
+        }
+        if (listener >= 0) {
+                close_range_of(from, (unsigned)listener - 1);
+                from = (unsigned)listener + 1;
         }
         close_range_of(from, ~0u);
         return KEEPER;
@@ -159,6 +163,21 @@ forget_plan(size_t len)
                 memset(packed, 0, len);
 }
 
+/* Moves it above what else is kept. Without a number that is free nothing starts. */
+static int
+above(int take_fd, const struct box *box)
+{
+        int first = box->disk >= 0 ? box->disk + 1
+                    : box->sockets.stock_count > 0
+                            ? box->sockets.stock[box->sockets.stock_count - 1] + 1
+                            : KEEPER + 1;
+        int fd = fcntl(take_fd, F_DUPFD_CLOEXEC, first);
+
+        if (fd < 0)
+                _exit(EXIT_BROKEN);
+        return fd;
+}
+
 static _Noreturn void
 run_inside(const struct host *h, int control)
 {
@@ -172,7 +191,7 @@ run_inside(const struct host *h, int control)
                            .is_tree = h->is_tree,
                            .sockets.control = control,
                            .disk = -1 };
-        struct harden harden = { -1, landlock_abi(h->view) };
+        struct harden harden = { -1, landlock_abi(h->view), -1 };
         int result = 0;
         uint32_t i = h->done;
 
@@ -188,7 +207,10 @@ run_inside(const struct host *h, int control)
                 if (result < 0)
                         fail_inside(control, i, result);
         }
-        control = keep_only(control, box.sockets.stock, box.sockets.stock_count, box.disk);
+        if (harden.listener >= 0)
+                harden.listener = above(harden.listener, &box);
+        control = keep_only(control, box.sockets.stock, box.sockets.stock_count, box.disk,
+                            harden.listener);
         forget_plan(h->packed_len);
         if (is_living)
                 (void)wire_send(control, WIRE_BOX_READY, NULL, 0, NULL, 0);
@@ -197,8 +219,9 @@ run_inside(const struct host *h, int control)
                             &(struct guest_names){
                                     box.sockets.stock[0],
                                     box.sockets.stock_count > 1 ? box.sockets.stock[1] : -1 },
-                            box.disk, NULL, 0);
-        guest_serve(control, NULL, box.disk, box.sockets.stock, box.sockets.stock_count);
+                            box.disk, harden.listener, NULL, 0);
+        guest_serve(control, NULL, box.disk, harden.listener, box.sockets.stock,
+                    box.sockets.stock_count);
 }
 
 /* -- outside ----------------------------------------------------------------------------------- */

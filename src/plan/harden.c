@@ -124,6 +124,8 @@ builder_harden(struct builder *b)
         landlock(b);
         if (builder_has(b, SWITCH_CAPS))
                 (void)builder_add(b, STEP_DROP_CAPS, "", "nothing inside needs a capability");
+        if (b->request->watches_exec)
+                (void)builder_add(b, STEP_WATCH_EXEC, "", "the audit log names every program");
         if (builder_has(b, SWITCH_FILTER))
                 builder_add(b, STEP_FILTER, "", "fewer ways into the kernel")->number =
                         b->spec->carrel.unix_sockets == SPEC_UNIX_OFF ? STEP_FILTER_NO_UNIX

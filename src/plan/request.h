@@ -131,6 +131,7 @@ struct plan_request {
         uint64_t timeout_ms; /* for the one command; 0: none, or the box outlives it */
         /* runs many commands and may be frozen: has a group even if no limit needs one */
         bool is_living;
+        bool watches_exec;     /* every execve is reported */
         uint32_t switched_off; /* enum plan_switch; 0 in the shipped program */
 };
 

@@ -566,6 +566,7 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
                                         .why_no_image = p->why_no_image,
                                         .switched_off = asked->switched_off,
                                         .is_living = asked->is_living,
+                                        .watches_exec = asked->watches_exec,
                                         .timeout_ms = asked->timeout_ms };
         struct gitconfig_request git = { .home = is_stranger(host, asked) ? NULL : host->home,
                                          .xdg = host->xdg,

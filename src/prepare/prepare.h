@@ -50,6 +50,7 @@ struct prepare_request {
         int64_t now_s; /* seconds since 1970 */
         /* time limit for the one command of a sandbox; 0: none, or another process enforces it */
         uint64_t timeout_ms;
+        bool watches_exec; /* every execve is reported */
         bool is_living; /* many commands, can be frozen: has a group even if no limit needs one */
         uint32_t switched_off; /* 0 in the shipped program */
 };

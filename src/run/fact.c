@@ -29,12 +29,27 @@ hear_allowed(const struct session *s, const struct wire_box_allowed *told)
         pass_on(s, event_of_allowed(&a, wall_state_allowed_address(&a.a, address)));
 }
 
+static void
+hear_executed(const struct session *s, const void *body, size_t len)
+{
+        struct event_executed_texts texts;
+        struct event e;
+
+        if (event_of_executed(body, len, &texts, &e) < 0)
+                return;
+        if (texts.missed > 0)
+                pass_on(s, event_of_executed_more(texts.missed));
+        pass_on(s, e);
+}
+
 bool
 session_hear_fact(const struct session *s, const struct wire_message *m, const void *body)
 {
-        if (m->kind != WIRE_BOX_ALLOWED)
+        if (m->kind != WIRE_BOX_ALLOWED && m->kind != WIRE_BOX_EXECUTED)
                 return false;
-        if (s->o->fact && m->len == sizeof(struct wire_box_allowed))
+        if (s->o->fact && m->kind == WIRE_BOX_EXECUTED)
+                hear_executed(s, body, m->len);
+        if (s->o->fact && m->kind == WIRE_BOX_ALLOWED && m->len == sizeof(struct wire_box_allowed))
                 hear_allowed(s, body);
         return true;
 }

@@ -232,6 +232,14 @@ struct wire_box_found {
         uint64_t shown;  /* those up to this number were shown */
         struct wire_kept kept;
 };
+/*
+ * WIRE_BOX_EXECUTED, protocol 8: this, then struct wire_executed with its texts (wire/message.h).
+ * Only where the plan watches executions. Not repeated to a later keeper.
+ */
+struct wire_box_executed {
+        uint32_t exec;   /* whose it was, 0: not known */
+        uint32_t missed; /* executions before this one that could not be sent */
+};
 struct wire_box_shown {
         uint64_t number;
 };

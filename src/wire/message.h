@@ -133,7 +133,31 @@ enum wire_kind {
         WIRE_AUDIT_DONE,
         WIRE_AUDIT_SETTLE,
         WIRE_AUDIT_OPEN,
+        /* executions: guest to box, of one release always: struct wire_executed; box to keeper:
+         * wire/box.h */
+        WIRE_EXECUTED,
+        WIRE_BOX_EXECUTED,
         WIRE_KIND_MAX
+};
+
+/* WIRE_EXECUTED: this, then the path with its NUL (if path_len > 0), and the first words of the
+ * command, each with its NUL. */
+enum executed_flag {
+        EXECUTED_UNREAD = 1u << 0, /* its memory could not be read: there is no path */
+        EXECUTED_CUT = 1u << 1,    /* the path or the words are longer, or end where memory ends */
+        EXECUTED_BY_FD = 1u << 2,  /* an open file: the path is empty */
+};
+struct wire_executed {
+        int32_t pid;    /* inside */
+        uint32_t flags; /* enum executed_flag */
+        uint32_t argc;  /* words, at most 8192 are counted */
+        uint32_t path_len, words_len;
+};
+enum {
+        WIRE_EXECUTED_PATH = 1024, /* bytes of the path, and of the words */
+        WIRE_EXECUTED_WORDS = 2048,
+        WIRE_EXECUTED_MAX =
+                (int)sizeof(struct wire_executed) + WIRE_EXECUTED_PATH + WIRE_EXECUTED_WORDS
 };
 
 struct wire_head {

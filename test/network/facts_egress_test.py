@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""facts_egress_test - every connection that is allowed is reported: in the audit log of
+"""facts_egress_test - every connection that is allowed is reported (P32): in the audit log of
 `carrel run --audit`, and as events of the daemon. Many are added up, and none hides another.
 
 Everything happens in a network namespace of the test, with a name server and origins on its

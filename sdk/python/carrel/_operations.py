@@ -416,6 +416,14 @@ class Event(Answer):
     """The address of the connection, inside the sandbox."""
     said: Optional[str] = None
     """The contradicting name, from TLS or from a request."""
+    pid: Optional[int] = None
+    """Process id inside."""
+    path: Optional[str] = None
+    """Path inside the sandbox; a relative path starts at the working directory."""
+    command: Optional[str] = None
+    """A command line for the sandbox's shell, instead of argv. In a response: the beginning of the running command line."""
+    argc: Optional[int] = None
+    """Number of words of a command."""
     bytes_out: Optional[int] = None
     """Bytes that were sent over connections out of the sandbox."""
     bytes_in: Optional[int] = None

@@ -211,6 +211,14 @@ export interface DaemonEvent {
         address?: string;
         /** The contradicting name, from TLS or from a request. */
         said?: string;
+        /** Process id inside. */
+        pid?: number;
+        /** Path inside the sandbox; a relative path starts at the working directory. */
+        path?: string;
+        /** A command line for the sandbox's shell, instead of argv. In a response: the beginning of the running command line. */
+        command?: string;
+        /** Number of words of a command. */
+        argc?: number;
         /** Bytes that were sent over connections out of the sandbox. */
         bytes_out?: number;
         /** Bytes that were received over connections out of the sandbox. */

@@ -16,7 +16,7 @@
 
 #include "box/ns/state.h"
 
-enum { BODY_ROOM = 2304 };
+enum { BODY_ROOM = 4096 };
 
 static int
 take_fd(struct wire_message *m)
@@ -151,6 +151,9 @@ hear_from_guest(struct ns *ns, struct wire_message *m, const void *body)
         } else if (m->kind == WIRE_WALL || m->kind == WIRE_WALL_LISTENED ||
                    m->kind == WIRE_WALL_DENIED) {
                 if (hear_wall(ns, m, body) < 0)
+                        lose(ns);
+        } else if (m->kind == WIRE_EXECUTED) {
+                if (ns->engine.news->executed(ns->engine.box, body, m->len) < 0)
                         lose(ns);
         } else if (m->len >= sizeof(struct wire_exec_number)) {
                 hear_job(ns, m, body);

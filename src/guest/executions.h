@@ -1,0 +1,42 @@
+/*
+ * guest/executions.h - every execve of every process of the box, reported as it begins.
+ *
+ *     call of a process --the filter of executions_watch()--> it waits
+ *     --pid 1 reads path and words from its memory--> WIRE_EXECUTED --> the call continues
+ *
+ * While a report waits for room in the control socket, no further call is taken, so none is lost.
+ * The listener ends with pid 1, and every process with it.
+ */
+#ifndef CARREL_GUEST_EXECUTIONS_H
+#define CARREL_GUEST_EXECUTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "wire/message.h"
+
+struct executions {
+        int control, listener; /* listener -1: nothing is watched */
+        bool is_due;           /* a report waits for room */
+        size_t due_len;
+        _Alignas(8) unsigned char due[WIRE_EXECUTED_MAX];
+};
+
+/*
+ * Installs the filter on this process and what it starts. Needs no_new_privs. The listener (closed
+ * on exec), or -errno: -EBUSY if a filter of this process already has one.
+ */
+int executions_watch(void);
+
+void executions_init(struct executions *x, int control, int listener);
+
+/*
+ * The calls that wait. A child of pid 1 that still shares its memory is `sharing` (0: none).
+ * Returns 0, or -1: the control socket is closed.
+ */
+int executions_serve(struct executions *x, pid_t sharing);
+
+/* Sends the report that waits. 0 or -1, as above. */
+int executions_tell(struct executions *x);
+
+#endif
