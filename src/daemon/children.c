@@ -1,5 +1,6 @@
 /*
- * daemon/children.c - starts, signals and awaits spawner, keeper, door, fetcher, recorder and gate
+ * daemon/children.c - starts, signals and awaits spawner, keeper, door, fetcher, recorder, judge and
+ * gate
  * together.
  *
  * Room: daemon (joining). Touches: processes, sockets.

@@ -43,6 +43,12 @@ static const struct graph_process_row processes[PROCESS_MAX] = {
                            "filter; no privileges to gain",
                            "every connection out of a sandbox; when it ends it alone is started "
                            "again, and what is asked for meanwhile waits" },
+        [PROCESS_JUDGE] = { "judge", "carrel-judge", PROGRAM_JUDGE, NULL, false, false, "launcher",
+                            "none",
+                            "Landlock: no file at all, no network; no privileges to gain. Its "
+                            "children: their own system call filter too",
+                            "forks a process for each command that is judged by rules; it reads "
+                            "nothing of them" },
         [PROCESS_LAUNCHER] = { "launcher", "carrel", PROGRAM_MAX, NULL, true, false,
                                "the operator or systemd", "as root: all, to start a spawner again",
                                "holds listening sockets and children; reads the operator's own "
@@ -71,6 +77,8 @@ static const struct graph_link_row links[] = {
           "names of secrets that were granted; values for one command" },
         { PROCESS_KEEPER, PROCESS_RECORDER, "--recorder-fd", NULL, SLOT_PAIR, "seqpacket pair",
           "entries of the audit logs; which of them are on the disk" },
+        { PROCESS_KEEPER, PROCESS_JUDGE, "--judge-fd", "--keeper-fd", SLOT_PAIR, "seqpacket pair",
+          "a socket for each command that is judged" },
         { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--gate-fd", SLOT_GATES, "seqpacket pair",
           "a gate was started: here is its control socket" },
         { PROCESS_KEEPER, PROCESS_GATE, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair",

@@ -19,6 +19,7 @@ enum graph_process {
         PROCESS_FETCHER,
         PROCESS_RECORDER,
         PROCESS_GATE,
+        PROCESS_JUDGE,
         PROCESS_LAUNCHER,
         PROCESS_BOX,
         PROCESS_MAKER,

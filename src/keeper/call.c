@@ -11,6 +11,7 @@
 
 #include "keeper/approval.h"
 #include "keeper/audit.h"
+#include "keeper/judging.h"
 #include "keeper/keeper.h"
 #include "keeper/secret.h"
 #include "keeper/turns.h"
@@ -31,6 +32,7 @@ call_end(struct call *c)
         audit_forget(c);
         secret_forget(c);
         approval_forget(c);
+        judging_forget(c);
         turns_forget(c);
         explicit_bzero(c + 1, c->record.len); /* the environment of a command may hold secrets */
         free(c);

@@ -21,6 +21,7 @@ struct sandbox;
 struct box;
 struct watcher;
 struct audience;
+struct call_judging;
 struct call_secrets;
 struct call_audit;
 struct approval;
@@ -147,6 +148,7 @@ struct call {
         struct call_secrets *secrets;
         struct call_audit *audit;  /* the start of its exec in the audit log (audit.h); or NULL */
         struct approval *approval; /* its request for approval (approval.h); NULL: none */
+        struct call_judging *judging; /* of its command by rules (judging.h); or NULL */
         struct record record;
 };
 

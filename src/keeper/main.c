@@ -3,7 +3,8 @@
  *
  *     carrel-keeper --state DIR --spawner-fd N [--listen-fd N] [--door-fd N]... [--host-fd N]
  *                   [--ingress URL] [--gate-fd N] [--pool N [--pool-manifest-fd N]]
- *                   [--fetcher-fd N] [--recorder-fd N] [--delete-after MS]
+ *                   [--fetcher-fd N] [--recorder-fd N] [--judge-fd N]
+ *                   [--delete-after MS]
  *
  * Room: keeper (joining, program). Touches: fd, clock, random, the store, its own privileges.
  * Theory, the ladder: it collects descriptors and facts, drops privileges and closes its view of
@@ -26,6 +27,7 @@
 
 #include "base/scoped.h"
 #include "keeper/audit.h"
+#include "keeper/judging.h"
 #include "keeper/keeper.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
@@ -46,7 +48,7 @@ enum {
 
 struct options {
         const char *state, *ingress;
-        int spawner, listener, host, pool_manifest, fetcher, recorder, gate, doors[DOORS_MAX];
+        int spawner, listener, host, pool_manifest, fetcher, recorder, gate, judge, doors[DOORS_MAX];
         size_t door_count;
         uint64_t pool, delete_after_ms;
 };
@@ -65,6 +67,7 @@ static const struct startup_option rows[] = {
         STARTUP_ROW(struct options, pool_manifest, "--pool-manifest-fd", STARTUP_FD, 0),
         STARTUP_ROW(struct options, fetcher, "--fetcher-fd", STARTUP_FD, 0),
         STARTUP_ROW(struct options, recorder, "--recorder-fd", STARTUP_FD, 0),
+        STARTUP_ROW(struct options, judge, "--judge-fd", STARTUP_FD, 0),
         STARTUP_ROW(struct options, gate, "--gate-fd", STARTUP_FD, 0),
         STARTUP_LIST(struct options, doors, door_count, "--door-fd", STARTUP_FD, DOORS_MAX),
         { "--pool", STARTUP_NUMBER, 0, offsetof(struct options, pool), 4096, 0, 0 },
@@ -81,6 +84,7 @@ read_options(int argc, char **argv, struct options *o, struct error *e)
                                .pool_manifest = -1,
                                .fetcher = -1,
                                .recorder = -1,
+                               .judge = -1,
                                .gate = -1,
                                .delete_after_ms = STORE_NEVER };
         if (startup_read(rows, sizeof rows / sizeof *rows, argc, argv, o, e) < 0)
@@ -307,7 +311,8 @@ begin(struct keeper *k, const struct options *o, struct error *e)
         int result;
 
         if (watch_signals(k, e) < 0 || read_host(k, o->host, e) < 0 || token_file(k, e) < 0 ||
-            secret_open(k, o->fetcher, e) < 0 || audit_open(k, o->recorder, e) < 0 ||
+            secret_open(k, o->fetcher, e) < 0 || judging_open(k, o->judge, e) < 0 ||
+            audit_open(k, o->recorder, e) < 0 ||
             gate_open(k, o->gate, e) < 0 || registry_load(k, e) < 0 || box_collect(k, e) < 0)
                 return -1;
         if (k->damaged_count > 0)

@@ -24,6 +24,7 @@
 #include "keeper/audit.h"
 #include "keeper/digest.h"
 #include "keeper/exec.h"
+#include "keeper/judging.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
@@ -584,6 +585,22 @@ start(struct call *c, struct sandbox *s, struct error *e)
         return CALL_DONE;
 }
 
+/* By the rules of manifest and host file, before a secret is fetched for it. */
+static enum call_state
+judge(struct call *c, struct sandbox *s, struct error *e)
+{
+        struct exec_request q = { .input_len = 0 };
+
+        if (!judging_is_needed(s))
+                return CALL_DONE;
+        if (judging_is_done(c))
+                return judging_verdict(c, s, e);
+        if (read_words(&c->record, &q, words, words + ARGV_MAX, e) < 0 ||
+            choose_command(s, &c->record, &q, words, e) < 0)
+                return CALL_FAILED;
+        return judging_begin(c, s, &q.command, e);
+}
+
 enum call_state
 op_exec(struct call *c, struct error *e)
 {
@@ -609,7 +626,9 @@ op_exec(struct call *c, struct error *e)
                 return join(c, s, same, known > 0, e);
         if (known > 0)
                 return was_forgotten(e);
-        state = approval_need(c, s, e);
+        state = judge(c, s, e);
+        if (state == CALL_DONE)
+                state = approval_need(c, s, e);
         if (state == CALL_DONE && record_get_bool(&c->record, FIELD_WAIT_PORTS, 0))
                 state = port_look_before(c, s, e);
         if (state == CALL_DONE)

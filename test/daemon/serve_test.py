@@ -29,7 +29,7 @@ class Daemon(AnyDaemon):
         states.append(self.state)
 
 
-PARTS = ("carrel-init spawner", "carrel-keeper", "carrel-door", "carrel-recorder")
+PARTS = ("carrel-init spawner", "carrel-keeper", "carrel-door", "carrel-recorder", "carrel-judge")
 ALONE = "carrel-gate"           # if it dies, it alone is restarted
 
 
@@ -437,9 +437,9 @@ def rungs():
             if status["NoNewPrivs"] != "1":
                 wrong.append(name + " may gain privileges")
             powers = int(status["CapEff"], 16)
-            if name == "carrel-door" and powers or name == "carrel-keeper" and powers & ~(1 << 2):
+            if name in ("carrel-door", "carrel-judge") and powers or name == "carrel-keeper" and powers & ~(1 << 2):
                 wrong.append("%s holds %x" % (name, powers))
-            if name != "carrel-init spawner" and status["Seccomp"] != "2":
+            if name not in ("carrel-init spawner", "carrel-judge") and status["Seccomp"] != "2":    # the judge forks; its children have one
                 wrong.append(name + " has no filter")
             try:
                 links = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]

@@ -1,0 +1,43 @@
+/*
+ * keeper/judging.h - rules for commands: a command is judged by carrel-judge before it is sent to
+ * its box, while the call waits.
+ *
+ *     rules? --> a slot (the call waits) --> asked, names looked up --> allow: the call goes on
+ *                                                                   --> deny, 2 s passed: refused
+ */
+#ifndef CARREL_KEEPER_JUDGING_H
+#define CARREL_KEEPER_JUDGING_H
+
+#include "keeper/exec.h"
+#include "keeper/keeper.h"
+#include "keeper/sandbox.h"
+
+struct call_judging;
+
+/* Takes the keeper's end of the socket pair with carrel-judge. */
+int judging_open(struct keeper *k, int take_fd, struct error *e);
+
+/* Do rules apply to commands of this sandbox, whose manifest has been checked? */
+bool judging_is_needed(const struct sandbox *s);
+
+/* Was the call's command judged? Then judging_verdict() has the answer. */
+bool judging_is_done(const struct call *c);
+
+/*
+ * Starts to judge the command of a call that was not judged yet: words and environment of
+ * `command`, borrowed for this call alone. CALL_WAITS: the call begins again, with an answer or to
+ * try again. CALL_FAILED: ERROR_QUOTA_EXCEEDED, ERROR_NO_MEMORY, ERROR_POLICY_DENIED.
+ */
+enum call_state judging_begin(struct call *c, struct sandbox *s, const struct wire_command *command,
+                              struct error *e);
+
+/*
+ * CALL_DONE: allowed. CALL_FAILED: ERROR_POLICY_DENIED with the program, the rule and its place, or
+ * ERROR_SCHEMA_INVALID for rules that cannot be read.
+ */
+enum call_state judging_verdict(struct call *c, struct sandbox *s, struct error *e);
+
+/* Call it when the call ends. */
+void judging_forget(struct call *c);
+
+#endif

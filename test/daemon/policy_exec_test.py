@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""policy_exec_test - rules for commands in the daemon: what is denied is not started, by no
+facade; a judge that dies or hangs denies, and the daemon serves others meanwhile.
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import ALWAYS, CARREL, check, end, need_programs, report
+from daemon_rig import Daemon, until
+from spellings import SPELLINGS
+
+SWITCHES = os.environ.get("CARREL_SWITCHES")
+RULES = {"allow": ["ls", "cat", "echo", "wc", "true", "false"], "deny": ["rm", "curl"]}
+HOST = "providers: {local: {isolated: true, mounts: true}}\nmount_roots: [/tmp]\n"
+
+
+def manifest(rules):
+    return {"provider": "local", "config": {}, "mounts": [{"source": "workspace", "at": "/workspace", "mode": "read-write"}],
+            **({"metadata": {"carrel": {"commands": rules}}} if rules is not None else {})}
+
+
+def is_denied(a, reason=None):
+    return a.status == 403 and a.code == "sandbox_policy_denied" and (reason is None or a.json["error"]["reason"] == reason)
+
+
+def ask(d, box, argv, **fields):
+    fields["argv" if isinstance(argv, list) else "command"] = argv
+    return d.call("POST", "/v1/sandboxes/%s/execs" % box, fields)
+
+
+def spellings(d, workspace, box):
+    wrong = []
+    for text in SPELLINGS:
+        got = ask(d, box, text.replace("{F}", "victim"))
+        if not is_denied(got) or not os.path.exists(os.path.join(workspace, "victim")):
+            wrong.append((text, got))
+    report("%d spellings of a denied command: none is started" % len(SPELLINGS), wrong[:5])
+    got = d.must("GET", "/v1/sandboxes/%s/execs" % box)
+    check("  there is no exec of any of them", got["items"] == [], got)
+    wrong = []
+    for argv in (["rm", "victim"], ["/bin/rm", "victim"], ["../bin/rm", "victim"], ["./link", "victim"], ["/proc/self/root/bin/rm", "victim"], ["python3", "-c", "0"], ["sh"], ["bash", "-i"]):
+        for more in ({}, {"background": True}):
+            got = ask(d, box, argv, **more)
+            if not is_denied(got):
+                wrong.append((argv, more, got))
+    for language, code in (("shell", "rm victim"), ("python", "0")):
+        got = d.call("POST", "/v1/sandboxes/%s/code" % box, {"language": language, "code": code})
+        if not is_denied(got):
+            wrong.append((language, got))
+    report("also as words, in the background, and as code", wrong)
+    wrong = []
+    for argv in (["ls", "/"], "ls / | wc -l", ["env", "ls", "/"]):
+        got = ask(d, box, argv)
+        if got.status >= 300 or got.json["exit_code"] != 0:
+            wrong.append((argv, got))
+    report("what the rules allow runs", wrong)
+    got = ask(d, box, ["rm", "x"]).json["error"]
+    check("a refusal names the program, the rule and its place", got["reason"] == "denied" and got["path"] == "metadata/carrel/commands/deny" and 'rm may not run' in got["message"] and "AK_SANDBOX_DENIED" in got["hint"], got)
+    wrong = []
+    for env, is_allowed in (({"LD_PRELOAD": "x"}, False), ({"PATH": "/workspace:/bin"}, False), ({"PATH": "/usr/bin"}, True), ({"COLOR": "x"}, True)):
+        got = ask(d, box, ["ls"], env=env)
+        if (got.status < 300) != is_allowed or not is_allowed and not is_denied(got):
+            wrong.append((env, got))
+    report("the environment of a call is judged", wrong)
+
+
+def command_line(d, box):
+    env = {**os.environ, "CARREL_STATE": d.state}
+    for words in (("exec", box, "--", "rm", "victim"), ("exec", "-d", box, "--", "rm", "victim")):
+        done = subprocess.run([CARREL, *words], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS, check=False)
+        check("carrel %s: status 126" % " ".join(words).replace(box, "ID"), done.returncode == 126 and b"sandbox_policy_denied" in done.stderr, done)
+
+
+def others(d, workspace):
+    box = d.create(workspace=workspace, manifest=manifest({"deny": ["rm"], "unresolved": "ask"}), start=True)
+    got = ask(d, box, "$x")
+    check("what asks is not started without an approval", is_denied(got, "approval_required"), got)
+    wrong = []
+    for rules in ({"denied": ["rm"]}, ["rm"], {"deny": "rm"}):
+        got = d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": manifest(rules)})
+        if got.status != 422 or got.code != "sandbox_schema_invalid":
+            wrong.append((rules, got))
+    box = d.create(workspace=workspace, manifest=manifest({"commands_disallowed": ["a; b"]}), start=True)
+    got = ask(d, box, ["ls"])
+    if got.status != 422 or got.json["error"]["path"] != "metadata/carrel/commands/commands_disallowed":
+        wrong.append(got)
+    report("rules that are none are refused: at create, or with the first command", wrong)
+
+
+def many(d, workspace, box):
+    """More commands than judgements at once: each is answered, and by its own rule."""
+    answers = {}
+
+    def one(i):
+        answers[i] = ask(d, box, ["ls", "/"] if i % 2 else ["rm", "x"])
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(40)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    wrong = [(i, a) for i, a in answers.items() if not (a.status < 300 if i % 2 else is_denied(a))]
+    report("40 commands at once: each has its own verdict", wrong[:5])
+
+
+def main():
+    need_programs()
+    with tempfile.TemporaryDirectory(prefix="carrel-policy-exec-", dir="/tmp") as workspace:
+        os.chmod(workspace, 0o777)
+        with open(os.path.join(workspace, "victim"), "w", encoding="utf-8") as f:
+            f.write("x\n")
+        os.symlink("/bin/rm", os.path.join(workspace, "link"))
+        host = os.path.join(workspace, "host.yaml")
+        with open(host, "w", encoding="utf-8") as f:
+            f.write(HOST)
+        with Daemon("--host", host) as d:
+            box = d.create(workspace=workspace, manifest=manifest(RULES), start=True)
+            spellings(d, workspace, box)
+            command_line(d, box)
+            others(d, workspace)
+            many(d, workspace, box)
+            free = d.create(workspace=workspace, manifest=manifest(None), start=True)
+            got = ask(d, free, ["wc", "/dev/null"])
+            check("without rules nothing is judged", got.status < 300, got)
+            with open(host, "a", encoding="utf-8") as f:
+                f.write("commands: {deny: [wc]}\n")
+            d.reload()
+            got = [ask(d, free, ["wc", "/dev/null"]), ask(d, free, ["ls", "/"]), ask(d, box, ["wc", "/dev/null"])]
+            check("rules of the host file apply to every sandbox", is_denied(got[0]) and got[0].json["error"]["path"] == "commands/deny" and got[1].status < 300 and is_denied(got[2]), got)
+            judge = d.children()["carrel-judge"]
+            d.restart_parts(lambda: os.kill(judge, signal.SIGKILL))
+            got = [ask(d, box, ["ls", "/"]), ask(d, box, ["rm", "x"])]
+            check("carrel-judge is started again", got[0].status < 300 and is_denied(got[1]), got)
+        for how in ("dies", "nonsense", "hangs") if SWITCHES else ():
+            with Daemon("--host", host, program=SWITCHES, env={"CARREL_TEST_JUDGE": how}) as d:
+                box = d.create(workspace=workspace, manifest=manifest(RULES), start=True)
+                got = [ask(d, box, ["ls", "/"]), d.call("GET", "/v1/info"), d.must("GET", "/v1/sandboxes/%s/execs" % box)]
+                check("a judge that %s: the command is denied, the daemon serves" % how, is_denied(got[0], "judge_failed") and got[1].status == 200 and got[2]["items"] == [], got)
+    end()
+
+
+if __name__ == "__main__":
+    main()
