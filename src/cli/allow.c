@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "base/write_all.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/host_edit.h"
@@ -228,20 +229,6 @@ make_directories(struct allowing *a, struct error *e)
 }
 
 static int
-write_whole(int fd, const char *text, size_t len)
-{
-        while (len > 0) {
-                ssize_t put = write(fd, text, len);
-
-                if (put < 0 && errno != EINTR)
-                        return -1;
-                text += put > 0 ? put : 0;
-                len -= put > 0 ? (size_t)put : 0;
-        }
-        return 0;
-}
-
-static int
 replace_file(struct allowing *a, const char *text, struct error *e)
 {
         const char *fresh = arena_format(&a->arena, "%s.%lu", a->path, (unsigned long)getpid());
@@ -255,8 +242,7 @@ replace_file(struct allowing *a, const char *text, struct error *e)
         (void)stat(a->path, &st);
         fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd < 0 || fchown(fd, st.st_uid, st.st_gid) < 0 || fchmod(fd, st.st_mode & 07777) < 0 ||
-            write_whole(fd, text, strlen(text)) < 0 || fsync(fd) < 0 ||
-            rename(fresh, a->path) < 0) {
+            write_all(fd, text, strlen(text)) < 0 || fsync(fd) < 0 || rename(fresh, a->path) < 0) {
                 int sys = errno;
 
                 if (fd >= 0)

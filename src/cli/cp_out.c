@@ -14,28 +14,13 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "base/write_all.h"
 #include "cli/cp.h"
 #include "cli/output_target.h"
 
 enum { PART_MAX = 1000 /* entries requested at once */ };
 
 /* -- bytes ------------------------------------------------------------------------------------- */
-
-static int
-write_all(int fd, const char *bytes, size_t len)
-{
-        while (len > 0) {
-                ssize_t put = write(fd, bytes, len);
-
-                if (put < 0 && errno == EINTR)
-                        continue;
-                if (put < 0)
-                        return -1;
-                bytes += put;
-                len -= (size_t)put;
-        }
-        return 0;
-}
 
 static int
 take_bytes(struct copying *c, struct carrel_reader *r, int fd, const char *name)
@@ -46,8 +31,10 @@ take_bytes(struct copying *c, struct carrel_reader *r, int fd, const char *name)
         int got;
 
         while ((got = carrel_reader_next(r, &bytes, &len, &e)) == 1) {
-                if (write_all(fd, bytes, len) < 0)
-                        return cp_wrong(c, errno, "writing", name);
+                int result = write_all(fd, bytes, len);
+
+                if (result < 0)
+                        return cp_wrong(c, -result, "writing", name);
                 cp_progress(c, len);
         }
         if (got < 0)

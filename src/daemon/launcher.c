@@ -39,6 +39,7 @@
 
 #include "api/operation.h"
 #include "base/scoped.h"
+#include "base/write_all.h"
 #include "daemon/child.h"
 #include "daemon/children.h"
 #include "daemon/graph.h"
@@ -95,15 +96,10 @@ static int
 memory_file(const char *name, const void *bytes, size_t len, int *ret, struct error *e)
 {
         scoped_fd int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        size_t done = 0;
+        int result = fd < 0 ? 0 : write_all(fd, bytes, len);
 
-        while (fd >= 0 && done < len) {
-                ssize_t written = write(fd, (const char *)bytes + done, len - done);
-
-                if (written <= 0)
-                        return fail_sys(e, ERROR_BACKEND_FAILED, errno, "filling a memory file");
-                done += (size_t)written;
-        }
+        if (result < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, -result, "filling a memory file");
         if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0 || memory_file_seal(fd) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a memory file");
         *ret = fd_take(&fd);

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/write_all.h"
 #include "guest/files_parts.h"
 #include "guest/path_walk.h"
 
@@ -56,10 +57,10 @@ files_stat(char *const *argv, struct files_io *io)
         if (sys != 0)
                 return sys;
         entry.path_len = (uint32_t)strlen(argv[1]);
-        sys = files_put(io->out, &entry, sizeof entry);
+        sys = -write_all(io->out, &entry, sizeof entry);
         if (sys == 0)
-                sys = files_put(io->out, argv[1], entry.path_len);
-        return sys != 0 ? sys : files_put(io->out, target, entry.target_len);
+                sys = -write_all(io->out, argv[1], entry.path_len);
+        return sys != 0 ? sys : -write_all(io->out, target, entry.target_len);
 }
 
 static int
@@ -169,6 +170,6 @@ files_main(char *const *argv)
         (void)umask(0); /* apply modes as written */
         sys = files_run(argv, &io);
         if (sys != 0)
-                (void)files_put(STDERR_FILENO, io.failed, strlen(io.failed));
+                (void)write_all(STDERR_FILENO, io.failed, strlen(io.failed));
         return sys;
 }

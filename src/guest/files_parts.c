@@ -58,24 +58,6 @@ files_entry(const struct stat *st)
 }
 
 int
-files_put(int fd, const void *bytes, size_t len)
-{
-        const char *at = bytes;
-
-        while (len > 0) {
-                ssize_t put = write(fd, at, len);
-
-                if (put < 0 && errno == EINTR)
-                        continue;
-                if (put <= 0)
-                        return put < 0 ? errno : EIO;
-                at += put;
-                len -= (size_t)put;
-        }
-        return 0;
-}
-
-int
 files_temp_name(char name[FILES_TEMP_LEN])
 {
         uint64_t chance;

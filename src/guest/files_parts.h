@@ -27,9 +27,6 @@ uint32_t files_kind(mode_t mode);
 int64_t files_mtime_ns(const struct stat *st);
 struct file_entry files_entry(const struct stat *st);
 
-/* Writes all bytes. 0 or an errno value. */
-int files_put(int fd, const void *bytes, size_t len);
-
 /* A unique name for a temporary file: 16 random hexadecimal digits. 0 or an errno value. */
 enum { FILES_TEMP_LEN = 32 };
 int files_temp_name(char name[FILES_TEMP_LEN]);

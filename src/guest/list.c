@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/write_all.h"
 #include "guest/files_parts.h"
 #include "guest/path_walk.h"
 
@@ -59,7 +60,7 @@ static uint16_t first_order[SORTED_FIRST], other_order[FILE_DEPTH_MAX - 1][SORTE
 static int
 flush(int fd)
 {
-        int sys = files_put(fd, out, out_len);
+        int sys = -write_all(fd, out, out_len);
 
         out_len = 0;
         return sys;

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/write_all.h"
 #include "guest/files_parts.h"
 #include "guest/path_walk.h"
 
@@ -58,7 +59,7 @@ copy(int from, int to, uint64_t offset, uint64_t len)
                         continue;
                 if (got <= 0)
                         return got < 0 ? errno : 0; /* 0: the file has become shorter */
-                sys = files_put(to, piece, (size_t)got);
+                sys = -write_all(to, piece, (size_t)got);
                 if (sys != 0)
                         return sys;
                 offset += (uint64_t)got;
@@ -89,7 +90,7 @@ files_read(char *const *argv, struct files_io *io)
         info = (struct file_info){ (uint64_t)st.st_size, files_mtime_ns(&st), st.st_mode & 07777,
                                    FILE_REGULAR };
         left = info.size > offset ? info.size - offset : 0;
-        sys = files_put(io->out, &info, sizeof info);
+        sys = -write_all(io->out, &info, sizeof info);
         if (sys == 0)
                 sys = copy(fd, io->out, offset, len < left ? len : left);
         (void)close(fd);

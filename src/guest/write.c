@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/write_all.h"
 #include "guest/files_parts.h"
 #include "guest/path_walk.h"
 
@@ -81,7 +82,7 @@ take_content(int from, int to, uint64_t len)
 
                 sys = take(from, piece, part);
                 if (sys == 0)
-                        sys = files_put(to, piece, part);
+                        sys = -write_all(to, piece, part);
                 len -= part;
         }
         return sys;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "base/write_all.h"
 #include "programs/memory_file.h"
 
 enum { PROGRAM_FD_FIRST = 10 };
@@ -88,7 +89,7 @@ program_open(enum program image, int *ret_fd, struct error *e)
 {
         const struct image_row *row = &images[image];
         scoped_fd int fd = -1;
-        const unsigned char *at = row->start;
+        int result;
 
         if (row->start == row->end)
                 return fail(e, ERROR_CAPABILITY_UNAVAILABLE, "this carrel was built without %s",
@@ -97,14 +98,10 @@ program_open(enum program image, int *ret_fd, struct error *e)
         if (fd < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a memory file for %s",
                                 row->name);
-        while (at < row->end) {
-                ssize_t written = write(fd, at, (size_t)(row->end - at));
-
-                if (written < 0)
-                        return fail_sys(e, ERROR_BACKEND_FAILED, errno,
-                                        "filling the memory file of %s", row->name);
-                at += written;
-        }
+        result = write_all(fd, row->start, (size_t)(row->end - row->start));
+        if (result < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, -result, "filling the memory file of %s",
+                                row->name);
         if (memory_file_seal(fd) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "sealing %s", row->name);
         /* Away from the low numbers: the process that executes it puts its own descriptors there
