@@ -148,7 +148,7 @@ class Ends:
 
 
 class Keeper:
-    def __init__(self, *words, build=BUILD, is_held=False, env=None, spawner_build=None, spawner_env=None, clock=None):
+    def __init__(self, *words, build=BUILD, is_held=False, env=None, spawner_build=None, spawner_env=None, clock=None, has_gate=False):
         self.folder = tempfile.mkdtemp(prefix="carrel-keeper-")
         os.chmod(self.folder, 0o755)
         self.state = os.path.join(self.folder, "state")
@@ -157,6 +157,7 @@ class Keeper:
         self.words, self.build, self.env, self.is_held = words, build, env, is_held
         self.spawner_build, self.spawner_env = spawner_build or build, spawner_env     # boxes of another release, which is older
         self.child = self.spawner = self.door_end = None
+        self.has_gate, self.gate_end = has_gate, None  # with one: the gate's end of its socket
         self.log = os.path.join(self.folder, "log")
 
     def __enter__(self):
@@ -189,12 +190,20 @@ class Keeper:
         os.chmod(path, 0o666)
         listener.listen(128)
         self.door_end, door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        fds = [spawner.fileno(), listener.fileno(), door.fileno()]
+        fds, words = [spawner.fileno(), listener.fileno(), door.fileno()], list(self.words)
+        if self.has_gate:
+            launcher, gate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.gate_end, control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            socket.send_fds(launcher, [head("GATE_STARTED")], [control.fileno()])
+            self.launcher = launcher
+            control.close()
+            fds.append(gate.fileno())
+            words += ["--gate-fd", str(gate.fileno())]
         out = open(self.log, "ab")
         self.child = subprocess.Popen([*prefix, os.path.join(self.build, "carrel-keeper"), "--state", self.state, "--spawner-fd", str(fds[0]), "--listen-fd", str(fds[1]),
-                                       "--door-fd", str(fds[2]), "--ingress", "http://127.0.0.1:9", *self.words], pass_fds=fds, stdin=subprocess.DEVNULL,
+                                       "--door-fd", str(fds[2]), "--ingress", "http://127.0.0.1:9", *words], pass_fds=fds, stdin=subprocess.DEVNULL,
                                       stdout=out, stderr=out, env=dict(os.environ, **self.clock_env, **(self.env or {})))
-        for one in (spawner, listener, door, out):
+        for one in (spawner, listener, door, out, *([gate] if self.has_gate else [])):
             one.close()
         if wait:
             self.caller().call("info")
