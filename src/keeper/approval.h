@@ -72,7 +72,6 @@ void approval_forget(struct call *c);
 
 /* The connection closes, or cancels its call `serial` (NULL: all): their requests are withdrawn. */
 void approval_withdraw(const struct connection *connection, const uint32_t *serial);
-void approval_sandbox_gone(const struct sandbox *s);
 
 /* -- for the operations that list and answer (op_approval.c) ----------------------------------- */
 

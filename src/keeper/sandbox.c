@@ -25,7 +25,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "keeper/approval.h"
 #include "keeper/limits.h"
 #include "plan/failure.h"
 #include "spec/lifecycle.h"

@@ -445,6 +445,10 @@ void port_wait_forget(const struct connection *connection, const uint32_t *seria
 void port_wait_exec_ended(struct sandbox *s, uint32_t exec);
 void port_wait_sandbox_gone(struct sandbox *s);
 
+/* -- approvals (approval.c): what waits for one is withdrawn --------------------------------- */
+
+void approval_sandbox_gone(const struct sandbox *s);
+
 /*
  * Counts a connection to a port that the keeper gave to the door. The sandbox is not idle until the
  * door cancels the call that asked (`serial` NULL: the whole connection closes).
