@@ -208,7 +208,7 @@ is_secret_name(const char *name, size_t len)
         return false;
 }
 
-/* NAME=value, --name=value, "name":"value": the name stays. */
+/* NAME=value, --name=value, --name value, "name":"value": the name stays. */
 static struct cut
 find_ASSIGNMENT(const struct rule *r, const struct place *p)
 {
@@ -220,7 +220,7 @@ find_ASSIGNMENT(const struct rule *r, const struct place *p)
         if (name > NAME_MAX_LEN || !is_secret_name(p->text + p->at, name))
                 return (struct cut){ 0 };
         at = name;
-        if (byte_at(p, at) == '=') {
+        if (byte_at(p, at) == '=' || (byte_at(p, at) == ' ' && byte_at(p, 0) == '-')) {
                 at++;
         } else if (has_text(p, at, "\":", false)) {
                 at += 2 + run_of(p, at + 2, SPACE, 8);

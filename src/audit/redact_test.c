@@ -61,6 +61,8 @@ static const struct {
         { "DB_PASSWORD=hunter2 run", "DB_PASSWORD=[redacted:assignment] run" },
         { "--api-key='a b'", "--api-key='[redacted:assignment] b'" },
         { "{\"password\": \"hunter2\"}", "{\"password\": \"[redacted:assignment]\"}" },
+        { "mysql --password hunter2 x", "mysql --password [redacted:assignment] x" },
+        { "the password hunter", NULL },
         { "TOKEN=$TOKEN", NULL },
         { "tokens=12", NULL },
         { "mail ann.b+c@example.com.", "mail [redacted:email]." },
