@@ -65,7 +65,7 @@ def spellings(folder):
         if not is_denied(got) or not is_whole:
             wrong.append((text, got, is_whole))
             write(folder, "victim", "x\n")
-    report("%d spellings of a denied command: none is started" % len(SPELLINGS), wrong[:8])
+    report("P33: %d spellings of a denied command: none is started" % len(SPELLINGS), wrong[:8])
     wrong = []
     for words in (("rm", "victim"), ("/bin/rm", "victim"), ("/usr/bin/rm", "victim"), ("../bin/rm", "victim"), ("./link", "victim"), ("./copy", "victim"), ("/workspace/link", "victim"), ("/proc/self/root/bin/rm", "victim"),
                   ("env", "rm", "victim"), ("python3", "-c", "0"), ("./script",), ("sh", "script")):
@@ -208,7 +208,7 @@ def broken_judge(folder):
     got = run(folder, "--", "ls", carrel=SWITCHES)
     if got[0] != 0:
         wrong.append(got)
-    report("a judge that dies, hangs or answers nonsense denies", wrong)
+    report("P33: a judge that dies, hangs or answers nonsense denies", wrong)
 
 
 def main():

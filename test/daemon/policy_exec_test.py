@@ -39,7 +39,7 @@ def spellings(d, workspace, box):
         got = ask(d, box, text.replace("{F}", "victim"))
         if not is_denied(got) or not os.path.exists(os.path.join(workspace, "victim")):
             wrong.append((text, got))
-    report("%d spellings of a denied command: none is started" % len(SPELLINGS), wrong[:5])
+    report("P33: %d spellings of a denied command: none is started" % len(SPELLINGS), wrong[:5])
     got = d.must("GET", "/v1/sandboxes/%s/execs" % box)
     check("  there is no exec of any of them", got["items"] == [], got)
     wrong = []
