@@ -13,7 +13,7 @@
 
 #include "text/utf8.h"
 
-enum { BRACKETS_MAX = 2000 };
+enum { BRACKETS_MAX = 2000, JOINS_MAX = 1000 };
 
 const TSLanguage *tree_sitter_bash(void);
 
@@ -498,15 +498,20 @@ has_control(const char *text, size_t len)
         return false;
 }
 
-/* The time to read brackets that stay open grows with the square of their number. */
+/*
+ * The time to read brackets that stay open, commands that are joined and here-documents grows with
+ * the square of their number.
+ */
 static bool
-has_many_brackets(const char *text, size_t len)
+takes_long(const char *text, size_t len)
 {
-        size_t count = 0;
+        size_t brackets = 0, joins = 0;
 
-        for (size_t i = 0; i < len; i++)
-                count += text[i] == '(' || text[i] == '[' || text[i] == '{' || text[i] == '`';
-        return count > BRACKETS_MAX;
+        for (size_t i = 0; i < len; i++) {
+                brackets += text[i] == '(' || text[i] == '[' || text[i] == '{' || text[i] == '`';
+                joins += text[i] == '|' || text[i] == '&' || text[i] == '<';
+        }
+        return brackets > BRACKETS_MAX || joins > JOINS_MAX;
 }
 
 void
@@ -517,7 +522,7 @@ reader_text(struct reader *r, const char *text, size_t len)
         TSParser *parser;
         TSTree *tree;
 
-        if (len > SHELL_TEXT_MAX || r->depth >= SHELL_DEPTH_MAX || has_many_brackets(text, len)) {
+        if (len > SHELL_TEXT_MAX || r->depth >= SHELL_DEPTH_MAX || takes_long(text, len)) {
                 reader_doubt(r, SHELL_LIMIT, "", 0);
                 return;
         }

@@ -62,6 +62,8 @@ def verdicts(folder):
         if got[0] != status or out is not None and got[1] != out or got[2]:
             wrong.append((words, got))
     report("policy test prints the verdict and exits with it", wrong)
+    wrong = [t[:8] for t in (8000 * "a|", 5000 * "ls|", 4000 * "<<a ", 5000 * "a&&", 5000 * "((") if policy("test", rules, "-c", t + "a")[:2] != (126, "deny   : the command is too long, or nested too deeply (limit)\n")]
+    report("a text that takes long to read is denied at once (limit)", wrong)
     status, out, _ = policy("explain", rules, "--json", "-c", "ls $(rm f)")
     found = json.loads(out)
     check("policy explain lists every program, as JSON too", status == 126 and found["verdict"] == "deny" and [(a["program"], a["verdict"]) for a in found["actions"]] == [("rm", "deny"), ("ls", "allow")], out)

@@ -16,7 +16,13 @@
 #include "wire/message.h"
 #include "wire/record.h"
 
-enum { MEMORY = 48 << 20, KNOWN_MAX = 8192, KNOWN_SLOTS = 16384, NAME_HASH = 31 };
+enum {
+        MEMORY = 32 << 20,
+        READING_MEMORY = 16 << 20,
+        KNOWN_MAX = 8192,
+        KNOWN_SLOTS = 16384,
+        NAME_HASH = 31
+};
 
 struct known {
         const char *word;
@@ -25,7 +31,7 @@ struct known {
 };
 
 struct judging {
-        struct arena arena;
+        struct arena arena, reading_memory;
         int socket, lookups;
         struct known *known[KNOWN_SLOTS];
         size_t known_count;
@@ -255,9 +261,9 @@ read_command(void)
         struct shell_facts facts = { find, NULL };
 
         if (r->text)
-                shell_read_text(&j.arena, r->text, strlen(r->text), &facts, &j.reading);
+                shell_read_text(&j.reading_memory, r->text, strlen(r->text), &facts, &j.reading);
         else if (r->word_count > 0) /* else the rules alone are checked */
-                shell_read_words(&j.arena, r->words, r->word_count, &facts, &j.reading);
+                shell_read_words(&j.reading_memory, r->words, r->word_count, &facts, &j.reading);
 }
 
 /* 0: no answer can be given. */
@@ -316,6 +322,8 @@ judging_serve(int socket)
 
         j.socket = socket;
         arena_init(&j.arena, MEMORY);
+        /* a reading that needs more than this ends with the doubt `limit` */
+        arena_init(&j.reading_memory, READING_MEMORY);
         if (wire_receive(socket, 1, &m, body, sizeof body) <= 0)
                 return;
         wire_message_close(&m);
@@ -323,5 +331,6 @@ judging_serve(int socket)
         len = m.kind == WIRE_JUDGE_THIS ? judge(m.len) : 0;
         if (len > 0)
                 (void)wire_send_in_time(socket, WIRE_JUDGED, body, len, NULL, 0);
+        arena_fini(&j.reading_memory);
         arena_fini(&j.arena);
 }
