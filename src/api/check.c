@@ -70,8 +70,9 @@ check_entry(const struct operation *o, const struct record_entry *entry, int is_
         const struct api_field *f = api_field(entry->tag);
         const struct api_param *p = find_param(o, entry->tag);
 
-        if (is_door && (entry->tag == FIELD_UID || entry->tag == FIELD_APPROVAL_NOW ||
-                        (entry->tag == FIELD_TOKEN && !p)))
+        if (is_door && (entry->tag == FIELD_UID || (entry->tag == FIELD_TOKEN && !p)))
+                return 0;
+        if (entry->tag == FIELD_APPROVAL_NOW && entry->type == RECORD_BOOL)
                 return 0;
         if (!f || !p || ((p->flags & PARAM_DOOR_ONLY) != 0 && !is_door))
                 return fail_at(e, ERROR_INVALID_ARGUMENT, f ? f->name : "", "unknown_field",

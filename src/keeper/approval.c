@@ -208,13 +208,17 @@ is_same(const struct approval *a, const struct call *c, const struct approval_bo
                memcmp(a->digest, bound->digest, sizeof a->digest) == 0;
 }
 
-/* A request without a call, in one of two states, with exactly this content. */
+/*
+ * A request without a call, in this state, with exactly this content. A denial counts until a call
+ * got it.
+ */
 static struct approval *
 find_same(const struct call *c, const struct approval_bound *bound, enum state state)
 {
         struct approval *a = first;
 
-        while (a && (a->state != state || !is_same(a, c, bound)))
+        while (a && (a->state != state || !is_same(a, c, bound) ||
+                     (state == DENIED && !a->is_called_for)))
                 a = a->next;
         return a;
 }
@@ -329,7 +333,7 @@ refuse(struct call *c, struct error *e)
 
         if (a->state == EXPIRED) {
                 (void)fail_at(e, ERROR_APPROVAL_EXPIRED, "", "expired",
-                              "nobody answered the request %s for %s in time, so it was denied",
+                              "no person answered the request %s for %s in time, so it was denied",
                               a->id, a->op->name);
                 return CALL_FAILED;
         }
@@ -361,7 +365,7 @@ begin(struct call *c, struct sandbox *s, const struct approval_bound *bound, str
                 return use(a, c);
         /* a denial is answered once to a call that did not wait for it */
         a = waits ? NULL : find_same(c, bound, DENIED);
-        if (a && a->is_called_for) {
+        if (a) {
                 a->is_called_for = false;
                 attach(a, c);
                 return refuse(c, e);

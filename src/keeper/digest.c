@@ -63,7 +63,8 @@ digest_create(const struct record *r, bool for_pool, unsigned char ret[DIGEST_LE
                 bool is_box = entry.tag == FIELD_MANIFEST || entry.tag == FIELD_WORKSPACE ||
                               entry.tag == FIELD_READS || entry.tag == FIELD_RUNTIME;
                 bool is_journey = entry.tag == FIELD_KEY || entry.tag == FIELD_UID ||
-                                  entry.tag == FIELD_TOKEN || entry.tag == FIELD_START;
+                                  entry.tag == FIELD_TOKEN || entry.tag == FIELD_START ||
+                                  entry.tag == FIELD_APPROVAL_NOW;
 
                 if (is_journey || (for_pool && !is_box))
                         continue;
@@ -79,8 +80,8 @@ void
 digest_exec(enum operation_code op, const struct record *r, unsigned char ret[DIGEST_LEN])
 {
         static const uint16_t left_out[] = {
-                FIELD_KEY,  FIELD_ID,      FIELD_UID,           FIELD_TOKEN, FIELD_LOSSLESS,
-                FIELD_ROWS, FIELD_COLUMNS, FIELD_WAIT_PORTS_MS, FIELD_CLIENT
+                FIELD_KEY,  FIELD_ID,      FIELD_UID,           FIELD_TOKEN,  FIELD_LOSSLESS,
+                FIELD_ROWS, FIELD_COLUMNS, FIELD_WAIT_PORTS_MS, FIELD_CLIENT, FIELD_APPROVAL_NOW
         };
         crypto_hash_sha256_state state;
         struct record_entry entry;

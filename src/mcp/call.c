@@ -109,6 +109,8 @@ request_fail(struct mcp_request *r, const struct error *e)
         struct mcp_bytes text = { 0 };
         struct json_writer w;
 
+        if (approval_elicit(r, e))
+                return;
         if (!r->tool) {
                 fail_message(r, e);
                 return;
@@ -117,7 +119,8 @@ request_fail(struct mcp_request *r, const struct error *e)
                 mcp_bytes_text(&text, "Sandbox does not support executeCommand");
         else
                 mcp_bytes_format(&text, "Error: %.400s", e->message);
-        if (!(r->tool->flags & TOOL_MASTRA) || e->code == ERROR_NOT_CONFIGURED)
+        if (!(r->tool->flags & TOOL_MASTRA) || e->code == ERROR_NOT_CONFIGURED ||
+            e->code == ERROR_APPROVAL_REQUIRED)
                 mcp_bytes_format(&text, " (%s). %.256s", error_wire_name(e->code),
                                  error_hint_text(e));
         request_result(r, &w);
@@ -165,6 +168,7 @@ request_call(struct mcp_request *r, enum operation_code op, struct record_writer
 
         link_call_end(&r->call);
         r->call = (struct link_call){ .ops = ops };
+        record_bool(w, FIELD_APPROVAL_NOW, 1); /* a model learns at once what it waits for */
         if (link_call_begin(r->server->link, &r->call, &r->peer, op, w, &e) == 0)
                 return 0;
         request_fail(r, &e);

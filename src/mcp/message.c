@@ -73,6 +73,9 @@ read_shape(const struct node *root, struct mcp_message *ret, struct mcp_refusal 
         ret->params = node_find(root, "params");
         if (id && !method && (node_find(root, "result") || node_find(root, "error"))) {
                 ret->kind = MCP_RESPONSE;
+                ret->result = node_find(root, "result");
+                if (ret->result && ret->result->kind != NODE_MAP)
+                        ret->result = NULL;
                 return 0;
         }
         if (!method || method->kind != NODE_STRING)
@@ -305,12 +308,19 @@ mcp_error_write(struct json_writer *w, const struct node *id, const struct mcp_r
 void
 mcp_result_open(struct json_writer *w, const struct mcp_message *m, const char *server_version)
 {
+        mcp_result_open_as(w, m, server_version, "complete");
+}
+
+void
+mcp_result_open_as(struct json_writer *w, const struct mcp_message *m, const char *server_version,
+                   const char *type)
+{
         open_message(w, m->id);
         json_key(w, "result");
         json_open_map(w);
         if (!m->is_modern)
                 return;
-        json_member_text(w, "resultType", "complete");
+        json_member_text(w, "resultType", type);
         json_key(w, "_meta");
         json_open_map(w);
         json_key(w, MCP_META_SERVER);

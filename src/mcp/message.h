@@ -56,6 +56,7 @@ struct mcp_message {
         const char *method;        /* NULL for a response */
         const struct node *params; /* a map, or NULL */
         const struct node *meta;   /* params._meta, a map, or NULL */
+        const struct node *result; /* of a response: a map, or NULL (an error) */
 };
 
 /* Why a message is refused: a JSON-RPC error and its HTTP status. */
@@ -91,5 +92,9 @@ void mcp_error_write(struct json_writer *w, const struct node *id, const struct 
 void mcp_result_open(struct json_writer *w, const struct mcp_message *m,
                      const char *server_version);
 void mcp_result_close(struct json_writer *w);
+
+/* The same with another resultType of the modern era: "input_required". */
+void mcp_result_open_as(struct json_writer *w, const struct mcp_message *m,
+                        const char *server_version, const char *type);
 
 #endif

@@ -49,6 +49,7 @@ do_initialize(struct mcp_request *r)
         struct mcp_refusal why;
 
         if (version && version->kind == NODE_STRING) {
+                approval_note_client(r);
                 request_instructions(r, answer_initialize);
                 return;
         }

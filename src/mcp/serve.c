@@ -321,6 +321,9 @@ mcp_receive(struct mcp_server *s, const struct mcp_ask *ask, const char *bytes, 
         } else if (r->message.kind != MCP_REQUEST) {
                 if (r->message.kind == MCP_NOTIFICATION)
                         notified(s, ask, &r->message);
+                else if (r->message.id)
+                        approval_receive(s, mcp_client_find(s, &ask->peer, ask->client),
+                                         &r->message);
                 sink->answer(sink, 202, NULL, 0);
         } else {
                 return begin(r, ask);

@@ -54,6 +54,9 @@ struct mcp_server {
         struct mcp_client *clients;
         struct mcp_cached *cached;
         unsigned request_count, cached_count, client_count;
+        /* over stdio: the client declared elicitation; the number of the last question to it */
+        bool elicits;
+        uint64_t questions;
 };
 
 struct mcp_progress {
@@ -119,6 +122,8 @@ struct mcp_request {
                 void (*shown)(struct mcp_request *r); /* see request_attach() */
         } exec;
         struct mcp_bytes wire; /* bytes of a file operation */
+        /* waits for the client's answer: the request for approval, and the question's id; or "" */
+        char approval[16], question[32];
 };
 
 /* -- agents (mcp_client.c) --------------------------------------------------------------------- */
@@ -226,6 +231,25 @@ void request_exec_error(struct error *e, const struct wire_exec_failed *f,
 
 /* Reports new output to the client if it requested progress and its queue is not full. */
 void request_progress(struct mcp_request *r, int stream, const char *bytes, size_t len);
+
+/* -- asking the person behind the client (approval.c) -------------------------------------------
+ */
+
+/* At initialize: remembers whether the client can be asked. */
+void approval_note_client(struct mcp_request *r);
+
+/*
+ * A call was refused with approval_required: asks the client, if it can be asked. Returns false if
+ * the error is to be answered.
+ */
+bool approval_elicit(struct mcp_request *r, const struct error *e);
+
+/* A response of the client: to one of our questions, or to nothing. */
+void approval_receive(struct mcp_server *s, const struct mcp_client *c,
+                      const struct mcp_message *m);
+
+/* A repeated call that has the answer. Returns false if it has none: the tool is to be run. */
+bool approval_resume(struct mcp_request *r);
 
 /* -- which sandbox to use (mcp_resolve.c) ------------------------------------------------------ */
 

@@ -203,7 +203,8 @@ tool_run(struct mcp_request *r)
         struct error e;
 
         if (is_permitted(r, r->tool) && is_own(r)) {
-                r->tool->run(r);
+                if (!approval_resume(r))
+                        r->tool->run(r);
                 return;
         }
         (void)fail(&e, ERROR_FORBIDDEN,

@@ -237,6 +237,7 @@ begin_held(struct mcp_request *r, struct record_writer *w)
                 return;
         }
         h->call.ops = &held_ops;
+        record_bool(w, FIELD_APPROVAL_NOW, 1);
         if (link_call_begin(r->server->link, &h->call, &r->peer, OP_EXEC, w, &e) == 0)
                 return;
         mcp_held_free(h);

@@ -356,6 +356,142 @@ def command_line(d):
     check("nothing waits", carrel("approvals").stdout == "Nothing waits for an approval.\n")
 
 
+# -- MCP --------------------------------------------------------------------------------------------------------------
+
+class Agent:
+    """One `carrel mcp`, line by line."""
+
+    def __init__(self, p, capabilities=None):
+        self.child = subprocess.Popen([CARREL, "mcp", "--state", p.d.state, "--sandbox", p.id], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.last = 0
+        if capabilities is not None:
+            self.call("initialize", {"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}})
+
+    def write(self, message):
+        self.child.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    def read(self):
+        return json.loads(self.child.stdout.readline())
+
+    def send(self, method, params):
+        self.last += 1
+        self.write({"id": self.last, "method": method, "params": params})
+
+    def call(self, method, params):
+        self.send(method, params)
+        return self.read()
+
+    def tool(self, name, **arguments):
+        self.send("tools/call", {"name": name, "arguments": arguments})
+        return self.read()
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.wait(timeout=PATIENCE)
+        self.child.stdout.close()
+
+
+def waiting(d, p):
+    return [a for a in d.must("GET", "/v1/approvals")["items"] if a["state"] == "requested" and a["sandbox"] == p.id]
+
+
+def mcp_without_elicitation(d):
+    p = Place(d)
+    a = Agent(p, {})
+    first = a.tool("exec", argv=["sh", "ok.sh"])["result"]
+    text, ask = first["content"][0]["text"], waiting(d, p)
+    check("MCP: a client that cannot be asked gets what waits and where to answer, at once", first.get("isError") and "carrel approve " + ask[0]["id"] in text and p.ran() == 0, first)
+    error = first["content"][0]["_meta"]["carrel/error"]
+    check("and the id as data", (error["code"], error["path"], error["reason"]) == ("approval_required", "approval", ask[0]["id"]), error)
+    again = a.tool("exec", argv=["sh", "ok.sh"])["result"]
+    check("repeating the call waits for the same answer", ask[0]["id"] in again["content"][0]["text"] and len(waiting(d, p)) == 1)
+    p.answer(ask[0]["id"])
+    other = a.tool("exec", argv=["sh", "ok.sh", "more"])["result"]
+    check("another command does not use it", "approval_required" in other["content"][0]["text"] and p.ran() == 0, other)
+    p.write("ok.sh", "echo evil\n")
+    changed = a.tool("exec", argv=["sh", "ok.sh"])["result"]
+    check("nor does the same command with another script", "approval_required" in changed["content"][0]["text"] and p.ran() == 0, changed)
+    p.write("ok.sh", "echo hello\n")
+    done = a.tool("exec", argv=["sh", "ok.sh"])["result"]
+    check("the approved one runs", done["structuredContent"]["stdout"] == "hello\n", done)
+    replay = a.tool("exec", argv=["sh", "ok.sh"])["result"]
+    check("and only once", "approval_required" in replay["content"][0]["text"] and p.ran() == 1, replay)
+    p.answer([w["id"] for w in waiting(d, p) if w["id"] in replay["content"][0]["text"]][0], "deny", reason="enough")
+    denied = a.tool("exec", argv=["sh", "ok.sh"])["result"]
+    check("a denial reaches the next call with its reason", "enough" in denied["content"][0]["text"] and "approval_denied" in denied["content"][0]["text"], denied)
+    mastra = a.tool("mastra_workspace_execute_command", command="sh ok.sh")["result"]
+    check("Mastra's tool says the same", "carrel approve " in mastra["content"][0]["text"], mastra)
+    a.close()
+
+
+def mcp_legacy(d):
+    p = Place(d)
+    a = Agent(p, {"elicitation": {}})
+    rows = [("accept", {"action": "accept", "content": {"approve": True}}, "hello\n"), ("accept without a yes", {"action": "accept", "content": {"approve": False}}, None),
+            ("accept without content", {"action": "accept"}, None), ("decline", {"action": "decline"}, None), ("cancel", {"action": "cancel"}, None)]
+    wrong = []
+    for name, result, stdout in rows:
+        asked = a.tool("exec", argv=["sh", "ok.sh"])
+        message = asked["params"]["message"]
+        if asked.get("method") != "elicitation/create" or "argv: ok.sh" not in message or "sha256" not in message or "approve" not in asked["params"]["requestedSchema"]["properties"]:
+            wrong.append("%s: %r" % (name, asked))
+        a.write({"id": asked["id"], "result": result})
+        got = a.read()["result"]
+        if (got.get("structuredContent") or {}).get("stdout") != stdout or (stdout is None and "approval_denied" not in got["content"][0]["text"]):
+            wrong.append("%s: %r" % (name, got))
+    report("MCP, legacy: the client is asked on the same stream; anything but a yes denies", wrong)
+    check("one of them ran", p.ran() == 1)
+    asked = a.tool("exec", argv=["sh", "ok.sh"])
+    a.write({"id": asked["id"], "error": {"code": -32603, "message": "no window"}})
+    failed = a.read()["result"]
+    check("a client that fails denies", "approval_denied" in failed["content"][0]["text"], failed)
+    asked = a.tool("write_files", files=[{"path": "new", "content": "x"}])
+    check("an operation that is not listed does not ask", "result" in asked and not asked["result"].get("isError"), asked)
+    asked = a.tool("mastra_workspace_execute_command", command="sh ok.sh", background=True)
+    a.write({"id": asked["id"], "result": {"action": "accept", "content": {"approve": True}}})
+    started = a.read()["result"]
+    check("a background command of Mastra's tool: the same", not started.get("isError") and p.ran() == 2, started)
+    a.close()
+    a = Agent(p, {"elicitation": {"url": {}}})
+    got = a.tool("exec", argv=["sh", "ok.sh"])
+    check("a client without forms is not asked", "result" in got and "approval_required" in got["result"]["content"][0]["text"], got)
+    a.close()
+
+
+def mcp_modern(d):
+    p = Place(d)
+
+    def call(capabilities, token=None, **more):
+        meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": capabilities}
+        params = {"name": "exec", "arguments": {"argv": ["sh", "ok.sh"]}, "_meta": meta, **more}
+        head = {"Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "exec", **({"Authorization": "Bearer " + token} if token else {})}
+        return d.call("POST", "/mcp?sandbox=" + p.id, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode(), head).json["result"]
+
+    asked = call({"elicitation": {}})
+    one = asked["inputRequests"]["approval"]
+    check("MCP, modern: the result asks for input, and nothing ran",
+          asked["resultType"] == "input_required" and one["method"] == "elicitation/create" and "argv: ok.sh" in one["params"]["message"] and p.ran() == 0, asked)
+    yes = {"inputResponses": {"approval": {"action": "accept", "content": {"approve": True}}}, "requestState": asked["requestState"]}
+    done = call({"elicitation": {}}, **yes)
+    check("the repeated call with the answer runs", done["resultType"] == "complete" and done["structuredContent"]["stdout"] == "hello\n", done)
+    replay = call({"elicitation": {}}, **yes)
+    check("the same answer again asks again", replay["resultType"] == "input_required" and p.ran() == 1, replay)
+    p.write("ok.sh", "echo evil\n")
+    changed = call({"elicitation": {}}, **{**yes, "requestState": replay["requestState"]})
+    check("an answer for what has changed meanwhile asks again", changed["resultType"] == "input_required" and changed["requestState"] != replay["requestState"] and p.ran() == 1, changed)
+    no = call({"elicitation": {}}, inputResponses={"approval": {"action": "decline"}}, requestState=changed["requestState"])
+    check("declined: denied", no["isError"] and "approval_denied" in no["content"][0]["text"] and p.ran() == 1, no)
+    forged = call({"elicitation": {}}, **{**yes, "requestState": "approval:00000000"})
+    check("a made-up state approves nothing", forged["resultType"] == "input_required" and p.ran() == 1, forged)
+    token = d.must("POST", "/v1/tokens", {"scope": "all"})["token"]
+    got = call({"elicitation": {}}, token)
+    check("a client with a token is not asked: it may hold an agent's answer", "approval_required" in got["content"][0]["text"], got)
+    got = call({"elicitation": {}}, token, **{**yes, "requestState": "approval:" + waiting(d, p)[0]["id"]})
+    check("and its answer does not count", got["isError"] and "forbidden" in got["content"][0]["text"] and p.ran() == 1, got)
+    got = call({})
+    check("a client without the capability gets the error", "approval_required" in got["content"][0]["text"], got)
+
+
 def page_is_true(d):
     """docs/APPROVALS.md: its manifest and its commands work as they are written."""
     with open(os.path.join(TREE, "docs/APPROVALS.md"), encoding="utf-8") as f:
@@ -380,7 +516,7 @@ def page_is_true(d):
 
 def main():
     with Daemon() as d:
-        for part in (approved_once, expires, binds_each_part, is_shown_safely, who_may_answer, caller_goes, other_operations, lists_are_checked, command_line, page_is_true, daemon_restarts, crowd):
+        for part in (approved_once, expires, binds_each_part, is_shown_safely, who_may_answer, caller_goes, other_operations, lists_are_checked, command_line, mcp_without_elicitation, mcp_legacy, mcp_modern, page_is_true, daemon_restarts, crowd):
             part(d)
         host_list(d.folder)
     end()
