@@ -33,6 +33,7 @@
 #include "prepare/commands.h"
 #include "prepare/environment.h"
 #include "run/run.h"
+#include "spec/approve.h"
 #include "wire/message.h"
 
 extern char **environ;
@@ -134,12 +135,24 @@ print_ending(const struct run_way *w, const struct run_result *r)
 
 /* -- rules for commands ------------------------------------------------------------------------ */
 
-/* A person at the terminal decides; everything but "y" is no. */
+/* A person at the terminal decides; everything but "y" is no. Takes the terminal. */
+static bool
+is_answered_yes(FILE *take_terminal)
+{
+        char answer[8] = "";
+
+        (void)fflush(stderr);
+        if (!fgets(answer, sizeof answer, take_terminal))
+                answer[0] = '\0';
+        (void)fclose(take_terminal);
+        return strcmp(answer, "y\n") == 0 || strcmp(answer, "Y\n") == 0 ||
+               strcmp(answer, "yes\n") == 0;
+}
+
 static bool
 ask_person(const struct judgement *j)
 {
         const struct judge_action *a = j->deciding < j->count ? &j->actions[j->deciding] : NULL;
-        char answer[8] = "";
         FILE *terminal = a && isatty(STDERR_FILENO) ? fopen("/dev/tty", "re") : NULL;
 
         if (!terminal)
@@ -148,12 +161,54 @@ ask_person(const struct judgement *j)
         print_escaped(stderr, a->program ? a->program : a->written, false);
         (void)fprintf(stderr, ": %s (%s)\nRun this command? [y/N] ",
                       prepare_reason_meaning(a->reason), a->reason);
-        (void)fflush(stderr);
-        if (!fgets(answer, sizeof answer, terminal))
-                answer[0] = '\0';
-        (void)fclose(terminal);
-        return strcmp(answer, "y\n") == 0 || strcmp(answer, "Y\n") == 0 ||
-               strcmp(answer, "yes\n") == 0;
+        return is_answered_yes(terminal);
+}
+
+/* -- approval: `approve` of the manifest or the host file lists exec --------------------------- */
+
+static bool
+needs_approval(const struct run_way *w)
+{
+        const char *exec = spec_approve_operation("exec");
+
+        return host_names_have(&w->p.spec->carrel.approve, exec) ||
+               host_names_have(&w->p.rules->approve, exec);
+}
+
+static void
+show(const char *name, const char *text)
+{
+        (void)fprintf(stderr, "    %s: ", name);
+        print_escaped(stderr, text, false);
+        (void)fputc('\n', stderr);
+}
+
+/* Without a daemon only the person at the terminal can be asked. */
+static int
+approve(const struct run_way *w, const struct prepare_options *o, struct error *e)
+{
+        FILE *terminal = isatty(STDERR_FILENO) ? fopen("/dev/tty", "re") : NULL;
+
+        if (!terminal) {
+                (void)fail_at(
+                        e, ERROR_APPROVAL_DENIED, "metadata/carrel/approve", "no_terminal",
+                        "a person must approve this command, and there is no terminal to ask");
+                error_hint(e,
+                           "Run it at a terminal. Or start `carrel serve`, use `carrel exec`, and "
+                           "answer with `carrel approve`.");
+                return -1;
+        }
+        (void)fputs("carrel: this command needs your approval:\n", stderr);
+        for (size_t i = 0; i < o->command_count; i++)
+                show("argv", o->command[i]);
+        for (size_t i = 0; i < o->env.count; i++)
+                show("env", o->env.items[i]);
+        show("cwd", w->p.plan->cwd ? w->p.plan->cwd : "/");
+        (void)fputs("Run it, once? [y/N] ", stderr);
+        if (is_answered_yes(terminal))
+                return 0;
+        return fail_at(e, ERROR_APPROVAL_DENIED, "metadata/carrel/approve", "denied",
+                       "the command was not approved");
 }
 
 /* Nothing is started unless the rules of manifest and host file allow it. */
@@ -216,6 +271,8 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
 
         options.timeout_ms = w->limit.ms;
         if (prepare_has_rules(w->p.spec, w->p.rules) && permit(w, o, e) < 0)
+                return -1;
+        if (needs_approval(w) && approve(w, o, e) < 0)
                 return -1;
         if (make_environment(w, &options.command, &env, e) < 0 ||
             wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options.wall, e) < 0)

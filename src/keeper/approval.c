@@ -290,8 +290,11 @@ ask(struct call *c, struct sandbox *s, const struct approval_bound *bound, struc
 static bool
 is_listed(const struct sandbox *s, const struct operation *o)
 {
-        return host_names_have(&s->prepared->spec->carrel.approve, o->name) ||
-               host_names_have(&s->prepared->rules->approve, o->name);
+        /* code is a command too: a list that names exec holds for it */
+        const char *name = o->code == OP_CODE ? spec_approve_operation("exec") : o->name;
+
+        return host_names_have(&s->prepared->spec->carrel.approve, name) ||
+               host_names_have(&s->prepared->rules->approve, name);
 }
 
 static void

@@ -448,12 +448,18 @@ directory_of(const struct call *c, const struct sandbox *s, char out[PATH_ROOM])
                 (void)snprintf(out, PATH_ROOM, "%s/%s", own[1] == '\0' ? "" : own, asked);
 }
 
+static bool
+runs_command(const struct operation *o)
+{
+        return o->code == OP_EXEC || o->code == OP_CODE;
+}
+
 /* What the answer cannot bind is said beside it. */
 static void
 show_unbound(const struct call *c)
 {
-        if (c->op->code == OP_EXEC && (record_get_bool(&c->record, FIELD_STDIN_OPEN, 0) ||
-                                       record_get_bool(&c->record, FIELD_TTY, 0)))
+        if (runs_command(c->op) && (record_get_bool(&c->record, FIELD_STDIN_OPEN, 0) ||
+                                    record_get_bool(&c->record, FIELD_TTY, 0)))
                 put_line("not bound: what is typed or sent to its standard input later");
         if ((c->op->flags & OPERATION_FILES) != 0)
                 put_line("not bound: names and content of the files, which follow the answer");
@@ -479,7 +485,7 @@ approval_bind(const struct call *c, const struct sandbox *s, const char *why,
         if (why)
                 show("why", why, strlen(why));
         bind_parameters(c);
-        if (c->op->code == OP_EXEC) {
+        if (runs_command(c->op)) {
                 directory_of(c, s, cwd);
                 add("directory", cwd, strlen(cwd));
                 if (record_get_text(&c->record, FIELD_CWD, NULL) == NULL)

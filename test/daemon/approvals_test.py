@@ -5,6 +5,7 @@ without one (P34, L07, E07). Over the keeper's socket, REST, server-sent events 
 import hashlib
 import json
 import os
+import pty
 import select
 import signal
 import socket
@@ -492,6 +493,51 @@ def mcp_modern(d):
     check("a client without the capability gets the error", "approval_required" in got["content"][0]["text"], got)
 
 
+# -- carrel run -------------------------------------------------------------------------------------------------------
+
+def run_at(p, answer):
+    """`carrel run` at a terminal, with this line as the answer: what it printed there, and its status."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(p.folder)
+        os.execv(CARREL, [CARREL, "run", "--", "sh", "ok.sh", "\u202e"])
+    text = b""
+    while b"[y/N] " not in text:
+        text += os.read(fd, 4096)
+    os.write(fd, answer)
+    try:
+        while True:
+            text += os.read(fd, 4096)
+    except OSError:
+        pass
+    os.close(fd)
+    return text.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def run_asks(d):
+    p = Place(d)
+    p.write("SANDBOX.md", BLOCK % ("[exec]", 600000))
+    got = subprocess.run([CARREL, "run", "--", "sh", "ok.sh"], cwd=p.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, start_new_session=True)
+    check("carrel run without a terminal: denied", got.returncode == 126 and "approval_denied" in got.stderr and got.stdout == "", got)
+    text, status = run_at(p, b"y\n")
+    check("at a terminal: asks, shows the command, and runs it after a yes", status == 0 and "hello" in text and r"argv: \u{202e}" in text, text)
+    for answer in (b"\n", b"n\n", b"yy\n"):
+        text, status = run_at(p, answer)
+        check("anything but yes is no: %r" % answer, status == 126 and "hello" not in text, text)
+
+
+def code_waits(d):
+    p, got = Place(d), []
+    t = threading.Thread(target=lambda: got.append(d.call("POST", "/v1/sandboxes/%s/code" % p.id, {"language": "shell", "code": "echo code"})))
+    t.start()
+    until("the code waits", lambda: waiting(d, p) or got)
+    one = waiting(d, p)
+    check("code.run waits where exec is listed, and its source is bound", one and "code: echo code" in one[0]["bound"] and p.ran() == 0, one, got)
+    p.answer(one[0]["id"], "deny")
+    t.join()
+    check("and is denied", got[0].code == "approval_denied" and p.ran() == 0, got)
+
+
 def page_is_true(d):
     """docs/APPROVALS.md: its manifest and its commands work as they are written."""
     with open(os.path.join(TREE, "docs/APPROVALS.md"), encoding="utf-8") as f:
@@ -516,7 +562,7 @@ def page_is_true(d):
 
 def main():
     with Daemon() as d:
-        for part in (approved_once, expires, binds_each_part, is_shown_safely, who_may_answer, caller_goes, other_operations, lists_are_checked, command_line, mcp_without_elicitation, mcp_legacy, mcp_modern, page_is_true, daemon_restarts, crowd):
+        for part in (approved_once, expires, binds_each_part, is_shown_safely, who_may_answer, caller_goes, other_operations, lists_are_checked, command_line, mcp_without_elicitation, mcp_legacy, mcp_modern, run_asks, code_waits, page_is_true, daemon_restarts, crowd):
             part(d)
         host_list(d.folder)
     end()
