@@ -38,7 +38,7 @@ async function compile(...names) {
 await run(async t => {
         let said;
         await t.test('the compiler comes to its end, and speaks of nothing else', async () => {
-                said = await compile('osp_check.ts', 'osp_wrong.ts', 'mastra_check.ts');
+                said = await compile('osp_check.ts', 'osp_wrong.ts', 'mastra_check.ts', 'agentskit_check.ts');
                 assert.equal(said.rest, '');
         }, COMPILER_MS);
         await t.test("CarrelOsp is OSP's Sandbox, SandboxContext and SandboxActions", () => assert.equal(said['osp_check.ts'], undefined));
@@ -46,5 +46,6 @@ await run(async t => {
                 assert.notEqual(said.status, 0);
                 assert.match(said['osp_wrong.ts'], /^osp_wrong\.ts\(8,.*error TS2[0-9]+:.*Sandbox/m);
         });
+        await t.test("carrelBackend() is AgentsKit's SandboxBackend, and defineSandbox() has AIP-36's signature", () => assert.equal(said['agentskit_check.ts'], undefined));
         await t.test("CarrelSandbox is what Mastra's Workspace takes", () => assert.equal(said['mastra_check.ts'], undefined));
 });
