@@ -242,6 +242,6 @@ const struct command command_code = {
         .notes = "Without -l, the language is that of the file's name (.py) or of its first line "
                  "(#!/bin/sh). Without a SANDBOX.md in the workspace, the new sandbox has no "
                  "network, no mounts and a private home.",
-        .example = "echo 'print(6 * 7)' | carrel code -l python",
+        .example = "carrel code examples/hello.py",
         .run = cmd_code,
 };

@@ -16,6 +16,7 @@
 
 #include "base/scoped.h"
 #include "keeper/approval.h"
+#include "keeper/exec.h"
 #include "keeper/keeper.h"
 #include "keeper/sandbox.h"
 #include "keeper/turns.h"
@@ -95,7 +96,7 @@ static struct call *
 call_new(struct connection *connection, const struct wire_call *head, const void *bytes, size_t len)
 {
         /* the record is stored behind it, aligned as malloc() aligns */
-        struct call *c = malloc(sizeof *c + len);
+        struct call *c = malloc(sizeof *c + len + (head->op == OP_CODE ? CODE_SPARE : 0));
 
         _Static_assert(sizeof(struct call) % RECORD_ALIGN == 0, "a record is aligned");
         if (!c)

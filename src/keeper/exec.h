@@ -14,6 +14,9 @@
 
 #define BOX_NO_LIMIT UINT64_MAX
 
+/* Bytes that a call of code.run grows by at most, when it becomes a command (op_code.c). */
+enum { CODE_SPARE = 1024 };
+
 struct exec_request {
         struct wire_box_exec box; /* exec: 0, or the number that it was recorded with */
         /* its environment is what the call adds to that of the sandbox */

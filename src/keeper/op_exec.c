@@ -29,7 +29,6 @@
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
 #include "outcome/outcome.h"
-#include "prepare/language.h"
 #include "prepare/time_allowed.h"
 #include "text/tree.h"
 #include "wire/channel.h"
@@ -237,33 +236,12 @@ read_words(const struct record *r, struct exec_request *ret, const char **argv, 
         return 0;
 }
 
-/* The words that run the code of code.run. They are valid until the command is sent. */
-static int
-choose_interpreter(const struct sandbox *s, const struct record *r, struct exec_request *q,
-                   const char **argv, struct error *e)
-{
-        static char room[LANGUAGE_CODE_ROOM];
-        struct language_place place = { .found = &s->keeper->host.runtimes,
-                                        .chosen = s->prepared->runtime,
-                                        .has_tools = s->prepared->spec->carrel.tools.count > 0 };
-        size_t count;
-
-        if (language_words(record_get_text(r, FIELD_LANGUAGE, ""),
-                           record_get_text(r, FIELD_SOURCE, ""), &place, room, argv, &count, e) < 0)
-                return -1;
-        q->command.head.argc = (uint32_t)count;
-        return 0;
-}
-
 static int
 choose_command(const struct sandbox *s, const struct record *r, struct exec_request *q,
                const char **argv, struct error *e)
 {
         const char *command = record_get_text(r, FIELD_COMMAND, NULL);
-        struct record_entry source;
 
-        if (record_find(r, FIELD_SOURCE, &source))
-                return choose_interpreter(s, r, q, argv, e);
         if (command && q->command.head.argc > 0)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "command", "both",
                                "a call has either argv or command");
@@ -634,13 +612,6 @@ op_exec(struct call *c, struct error *e)
         if (state == CALL_DONE)
                 state = secret_need(c, s, e);
         return state == CALL_DONE ? start(c, s, e) : state;
-}
-
-/* Code is a command of its interpreter: whatever holds for a command holds for it. */
-enum call_state
-op_code(struct call *c, struct error *e)
-{
-        return op_exec(c, e);
 }
 
 /* -- list, get, attach, signal, kill ----------------------------------------------------------- */

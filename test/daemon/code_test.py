@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, check, end, need_programs
+import audit_chain
+from box_rig import CARREL, check, end, need_programs, until
 from daemon_rig import Daemon
 
 MOST = 131070       # bytes of code: LANGUAGE_CODE_MAX
@@ -104,12 +105,30 @@ def like_a_command(d, box):
     first = run(d, box, "shell", "date +%s%N; echo $$", key="once")
     again = run(d, box, "shell", "date +%s%N; echo $$", key="once")
     other = run(d, box, "shell", "echo other", key="once")
+    as_command = d.exec(box, ["sh", "-c", "--", "date +%s%N; echo $$"], key="once")
+    check("code is the command of its interpreter: the key of one is that of the other", as_command["stdout"] == first.json["stdout"], (first, as_command))
     check("a key repeats the answer, and not the code", whole(first) == whole(again) and other.status == 409, (first, again, other))
     listed = [e["command"] for e in d.must("GET", "/v1/sandboxes/%s/execs" % box)["items"]]
     check("what runs is listed as the command of its interpreter", "sh -c -- date +%s%N; echo $$" in listed, listed)
     read_only = d.must("POST", "/v1/sandboxes", {"manifest": {"provider": "local", "config": {}, "read_only": True}})["id"]
     a = run(d, read_only, "shell", "true")
     check("read_only refuses code as it refuses commands (A36-169)", a.code == "sandbox_read_only", a)
+
+
+def in_the_audit_log(d, box):
+    def entries():
+        try:
+            return list(audit_chain.entries(os.path.join(d.state, "audit", "uid:%d" % os.getuid())))
+        except json.JSONDecodeError:        # a line that is being written
+            return []
+    a = run(d, box, "python", "print('the code')")
+    started = [e for e in entries() if e["action"] == "exec.started" and e["seq"] == int(a.json["audit_ref"].rsplit("/", 1)[1])]
+    check("the audit log has the code, as the command that was started",
+          [e["input"]["argv"] for e in started] == [["python3", "-c", "print('the code')"]], a, started)
+    run(d, box, "cobol", "x")
+    until("the refusal is recorded", lambda: [e for e in entries() if e["action"] == "exec.refused"])
+    last = [e for e in entries() if e["action"] == "exec.refused"][-1]
+    check("and code that was refused", last["output"]["error"]["code"] == "invalid_argument", last)
 
 
 def over_mcp(d, box):
@@ -144,6 +163,6 @@ def on_the_command_line(d, box):
 need_programs()
 with Daemon() as d:
     box = d.create()
-    for part in (languages, bytes_of, bounds, like_a_command, over_mcp, on_the_command_line):
+    for part in (languages, bytes_of, bounds, like_a_command, in_the_audit_log, over_mcp, on_the_command_line):
         part(d, box)
 end()

@@ -1,0 +1,2 @@
+# carrel code examples/hello.py
+print("hello from a sandbox")
