@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import audit_chain
@@ -131,6 +132,19 @@ def in_the_audit_log(d, box):
     check("and code that was refused", last["output"]["error"]["code"] == "invalid_argument", last)
 
 
+def waits_for_approval(d, box):
+    asked = d.create(manifest={"provider": "local", "config": {}, "metadata": {"carrel": {"approve": ["exec"]}}})
+    answers = []
+    caller = threading.Thread(target=lambda: answers.append(run(d, asked, "sh", "echo ran")))
+    caller.start()
+    until("it waits", lambda: d.must("GET", "/v1/approvals")["items"])
+    item = d.must("GET", "/v1/approvals")["items"][0]
+    d.must("POST", "/v1/approvals/" + item["id"], {"verdict": "deny", "reason": "no"})
+    caller.join()
+    check("code waits for the approval of commands, which binds it, and is not run when it is denied",
+          "argv: echo ran" in item["bound"] and answers[0].status >= 400 and b"ran" not in answers[0].body, item, answers)
+
+
 def over_mcp(d, box):
     answer = d.call("POST", "/mcp?sandbox=%s" % box, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "run_code", "arguments": {"language": "python", "code": "print(6 * 7)"}}},
@@ -163,6 +177,6 @@ def on_the_command_line(d, box):
 need_programs()
 with Daemon() as d:
     box = d.create()
-    for part in (languages, bytes_of, bounds, like_a_command, in_the_audit_log, over_mcp, on_the_command_line):
+    for part in (languages, bytes_of, bounds, like_a_command, in_the_audit_log, waits_for_approval, over_mcp, on_the_command_line):
         part(d, box)
 end()
