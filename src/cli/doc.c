@@ -31,6 +31,7 @@ static const struct action {
         size_t files; /* that it needs */
         int (*run)(struct doc_asked *a);
 } actions[] = {
+        { "generate", "carrel doc generate --config doc.yaml", 0, doc_generate },
         { "check", "carrel doc check sandbox-doc.yaml", 1, doc_check },
         { "review", "carrel doc review published.yaml new.yaml", 2, doc_review },
         { "admit", "carrel doc admit sandbox-doc.yaml --risk medium", 1, doc_admit },
@@ -47,7 +48,9 @@ find_action(const struct doc_asked *a, struct error *e)
                 if (a->words.count == actions[i].files + 1)
                         return &actions[i];
                 (void)fail(e, ERROR_INVALID_ARGUMENT, "doc %s: name %s", word,
-                           actions[i].files == 1 ? "one document" : "two documents");
+                           actions[i].files == 0   ? "no document"
+                           : actions[i].files == 1 ? "one document"
+                                                   : "two documents");
                 error_hint(e, "For example: %s", actions[i].example);
                 return NULL;
         }
@@ -57,8 +60,8 @@ find_action(const struct doc_asked *a, struct error *e)
                 return NULL;
         }
         (void)fail(e, ERROR_INVALID_ARGUMENT,
-                   "doc needs to know what to do: check, review or admit");
-        error_hint(e, "For example: %s. `carrel doc --help` shows the rest.", actions[0].example);
+                   "doc needs to know what to do: generate, check, review or admit");
+        error_hint(e, "For example: %s. `carrel doc --help` shows the rest.", actions[1].example);
         return NULL;
 }
 
@@ -82,6 +85,19 @@ cmd_doc(int argc, char **argv)
 }
 
 static const struct option options[] = {
+        OPTION_TEXT(struct doc_asked, file, VALUE_FILE, "-f", "FILE", MANIFEST_DOC),
+        OPTION_TEXT(struct doc_asked, file, VALUE_FILE, "--file", "FILE", NULL),
+        OPTION_TEXT(struct doc_asked, workspace, VALUE_DIRECTORY, "-w", "DIR", WORKSPACE_DOC),
+        OPTION_TEXT(struct doc_asked, workspace, VALUE_DIRECTORY, "--workspace", "DIR", NULL),
+        OPTION_TEXT(struct doc_asked, host_file, VALUE_FILE, "--host-file", "FILE", HOST_FILE_DOC),
+        OPTION_TEXT(struct doc_asked, config, VALUE_FILE, "--config", "FILE",
+                    "generate: what only you know, in the form of a document"),
+        OPTION_TEXT(struct doc_asked, format, VALUE_DOC_FORMAT, "--format", "yaml|json|jsonld",
+                    "generate: form of the output (default: yaml)"),
+        OPTION_FLAG(struct doc_asked, is_audited, "--audit",
+                    "generate: commands are recorded, as `carrel run --audit` does"),
+        OPTION_NUMBER(struct doc_asked, starts, VALUE_DOC_STARTS, "--starts", "N",
+                      "generate: how many cold starts to measure (default: 100)"),
         OPTION_TEXT(struct doc_asked, profile, VALUE_DOC_PROFILE, "--profile", "production|draft",
                     "check: draft accepts a log that can be changed, with a warning (default: "
                     "production)"),
@@ -101,6 +117,8 @@ static const struct option options[] = {
 };
 
 static const struct operand operands[] = {
+        { "generate", VALUE_TEXT, "print the document of a sandbox, from what is enforced here",
+          true },
         { "check FILE", VALUE_FILE,
           "report everything that is wrong with a document; exit with 126 for an error", true },
         { "review OLD NEW", VALUE_FILE,
@@ -112,7 +130,8 @@ static const struct operand operands[] = {
 
 const struct command command_doc = {
         .name = "doc",
-        .help = "Check the document of a sandbox, or decide by it whether to use the sandbox.",
+        .help = "Write or check the document of a sandbox, or decide by it whether to use the "
+                "sandbox.",
         .options = options,
         .operands = operands,
         .words_max = 3,

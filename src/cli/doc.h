@@ -17,6 +17,11 @@
 struct doc_asked {
         const char *profile, *risk, *host, *operation; /* check, admit */
         struct option_list elapsed;
+        const char *file, *workspace, *host_file; /* generate, verify: of the sandbox */
+        const char *config, *format;              /* generate */
+        const char *log;                          /* a state directory of its own, or NULL */
+        uint64_t starts;                          /* 0: the default */
+        bool is_audited;
         bool is_literal, is_json;
         struct words words;
         struct arena arena;
@@ -34,5 +39,6 @@ int doc_read(struct doc_asked *a, size_t index, const struct node **ret, struct 
 int doc_check(struct doc_asked *a);
 int doc_review(struct doc_asked *a);
 int doc_admit(struct doc_asked *a);
+int doc_generate(struct doc_asked *a);
 
 #endif

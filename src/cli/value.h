@@ -47,6 +47,7 @@ enum value_kind {
         VALUE_DOC_PROFILE,
         VALUE_DOC_FORMAT,
         VALUE_RISK,
+        VALUE_DOC_STARTS,
         VALUE_SIZE,
         VALUE_TASKS,
         VALUE_COUNT

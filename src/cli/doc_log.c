@@ -1,0 +1,42 @@
+/*
+ * cli/doc_log.c - a state directory of its own for recorded probes.
+ *
+ * Room: cli (joining). Touches: a directory in /tmp that it makes and removes.
+ */
+#include "cli/doc_log.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FOLDERS_OPEN_MAX = 8 };
+
+int
+doc_log_open(struct doc_asked *a, struct error *e)
+{
+        static char path[] = "/tmp/carrel-doc-XXXXXX";
+
+        a->log = mkdtemp(path);
+        return a->log ? 0
+                      : fail_sys(e, ERROR_STORAGE_FULL, errno,
+                                 "making a directory in /tmp for the log of the probes");
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+        (void)st;
+        (void)kind;
+        (void)at;
+        (void)remove(path);
+        return 0;
+}
+
+void
+doc_log_close(struct doc_asked *a)
+{
+        if (a->log)
+                (void)nftw(a->log, remove_one, FOLDERS_OPEN_MAX, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        a->log = NULL;
+}
