@@ -32,6 +32,7 @@ static const struct action {
         int (*run)(struct doc_asked *a);
 } actions[] = {
         { "generate", "carrel doc generate --config doc.yaml", 0, doc_generate },
+        { "verify", "carrel doc verify sandbox-doc.yaml --audit", 1, doc_verify },
         { "check", "carrel doc check sandbox-doc.yaml", 1, doc_check },
         { "review", "carrel doc review published.yaml new.yaml", 2, doc_review },
         { "admit", "carrel doc admit sandbox-doc.yaml --risk medium", 1, doc_admit },
@@ -60,8 +61,8 @@ find_action(const struct doc_asked *a, struct error *e)
                 return NULL;
         }
         (void)fail(e, ERROR_INVALID_ARGUMENT,
-                   "doc needs to know what to do: generate, check, review or admit");
-        error_hint(e, "For example: %s. `carrel doc --help` shows the rest.", actions[1].example);
+                   "doc needs to know what to do: generate, verify, check, review or admit");
+        error_hint(e, "For example: %s. `carrel doc --help` shows the rest.", actions[2].example);
         return NULL;
 }
 
@@ -95,7 +96,9 @@ static const struct option options[] = {
         OPTION_TEXT(struct doc_asked, format, VALUE_DOC_FORMAT, "--format", "yaml|json|jsonld",
                     "generate: form of the output (default: yaml)"),
         OPTION_FLAG(struct doc_asked, is_audited, "--audit",
-                    "generate: commands are recorded, as `carrel run --audit` does"),
+                    "generate, verify: commands are recorded, as `carrel run --audit` does"),
+        OPTION_FLAG(struct doc_asked, is_scaled, "--scaled",
+                    "verify: try a time limit of more than a minute with one second"),
         OPTION_NUMBER(struct doc_asked, starts, VALUE_DOC_STARTS, "--starts", "N",
                       "generate: how many cold starts to measure (default: 100)"),
         OPTION_TEXT(struct doc_asked, profile, VALUE_DOC_PROFILE, "--profile", "production|draft",
@@ -119,6 +122,8 @@ static const struct option options[] = {
 static const struct operand operands[] = {
         { "generate", VALUE_TEXT, "print the document of a sandbox, from what is enforced here",
           true },
+        { "verify FILE", VALUE_FILE,
+          "prove each claim against a live sandbox; exit with 126 if one is refuted", true },
         { "check FILE", VALUE_FILE,
           "report everything that is wrong with a document; exit with 126 for an error", true },
         { "review OLD NEW", VALUE_FILE,
@@ -130,7 +135,8 @@ static const struct operand operands[] = {
 
 const struct command command_doc = {
         .name = "doc",
-        .help = "Write or check the document of a sandbox, or decide by it whether to use the "
+        .help = "Write, prove or check the document of a sandbox, or decide by it whether to use "
+                "the "
                 "sandbox.",
         .options = options,
         .operands = operands,

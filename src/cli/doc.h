@@ -21,7 +21,7 @@ struct doc_asked {
         const char *config, *format;              /* generate */
         const char *log;                          /* a state directory of its own, or NULL */
         uint64_t starts;                          /* 0: the default */
-        bool is_audited;
+        bool is_audited, is_scaled;
         bool is_literal, is_json;
         struct words words;
         struct arena arena;
@@ -40,5 +40,6 @@ int doc_check(struct doc_asked *a);
 int doc_review(struct doc_asked *a);
 int doc_admit(struct doc_asked *a);
 int doc_generate(struct doc_asked *a);
+int doc_verify(struct doc_asked *a);
 
 #endif

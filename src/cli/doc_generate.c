@@ -154,8 +154,10 @@ foresee(struct doc_facts *facts, const struct node *config, struct error *e)
 static int
 make(struct doc_asked *a, struct run_way *way, struct error *e)
 {
-        const struct doc_probe probe = { a->file, a->workspace, a->host_file,
-                                         a->is_audited ? a->log : NULL };
+        const struct doc_probe probe = { .file = a->file,
+                                         .workspace = a->workspace,
+                                         .host_file = a->host_file,
+                                         .state = a->log };
         struct doc_facts *facts = arena_new(&a->arena, struct doc_facts);
         const struct node *config, *made;
         struct document_findings found;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 #include "clock/clock.h"
 #include "text/json.h"
 
-enum { WORDS_MAX = 24, OUTPUT_MAX = 8 << 20, NOT_STARTED = 125 };
+enum { WORDS_MAX = 400, OUTPUT_MAX = 8 << 20, NOT_STARTED = 125 };
 
 static const struct text_limits output_limits = { OUTPUT_MAX, 16, 100000 };
 
@@ -31,6 +32,7 @@ become(const struct doc_probe *probe, const char *const *command, int out)
         const char *const options[][2] = { { "-f", probe->file },
                                            { "-w", probe->workspace },
                                            { "--host", probe->host_file } };
+        char timeout[32];
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
         size_t count = 3;
 
@@ -39,6 +41,11 @@ become(const struct doc_probe *probe, const char *const *command, int out)
                         argv[count++] = options[i][0];
                         argv[count++] = options[i][1];
                 }
+        if (probe->timeout_ms > 0) {
+                (void)snprintf(timeout, sizeof timeout, "%" PRIu64 "ms", probe->timeout_ms);
+                argv[count++] = "--timeout";
+                argv[count++] = timeout;
+        }
         if (probe->state)
                 argv[count++] = "--audit";
         argv[count++] = "--";

@@ -5,7 +5,6 @@
 #ifndef CARREL_CLI_DOC_PROBE_H
 #define CARREL_CLI_DOC_PROBE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -14,6 +13,7 @@
 
 struct doc_probe {
         const char *file, *workspace, *host_file; /* as given on the command line; or NULL */
+        uint64_t timeout_ms;                      /* of this command; 0: the manifest's */
         const char *state; /* the state directory of a recorded run; NULL: it is not recorded */
 };
 

@@ -41,11 +41,13 @@ needs_quotes(const struct node *n)
 static int
 scalar_write(yaml_emitter_t *emitter, const struct node *n)
 {
-        bool is_quoted = n->kind == NODE_STRING && needs_quotes(n);
+        bool is_quoted = n->kind == NODE_STRING && needs_quotes(n), is_null = n->kind == NODE_NULL;
+        const char *text = is_null ? "null" : n->text; /* an empty value is null too */
+        int len = (int)(is_null ? strlen(text) : n->len);
         yaml_event_t event;
 
         return yaml_scalar_event_initialize(
-                       &event, NULL, NULL, (const yaml_char_t *)n->text, (int)n->len, 1, 1,
+                       &event, NULL, NULL, (const yaml_char_t *)text, len, 1, 1,
                        is_quoted ? YAML_DOUBLE_QUOTED_SCALAR_STYLE : YAML_ANY_SCALAR_STYLE) &&
                yaml_emitter_emit(emitter, &event);
 }

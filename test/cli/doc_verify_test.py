@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""doc_verify_test - `carrel doc verify`: a true document is proven against live sandboxes, and one
+false claim of each kind is refuted.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import CARREL, PATIENCE, SWITCHES
+
+MANIFEST = """---
+schema: sandbox/v1
+id: "@test/research"
+version: 1.0.0
+provider: local
+config: {}
+limits: {timeout_ms: 2000, memory_mb: 96}
+network: {egress: [api.example.com, "*.a.test:8443"]}
+mounts: [{source: workspace, at: /workspace}]
+metadata: {carrel: {limits: {cpu_millicores: 1000, pids: 40, disk_mb: 16}}}
+---
+"""
+CONFIG = """identity: {provider: example.com}
+isolation: {multi_tenant: false}
+resources: {timeouts: {per_task_loop: 20m, per_sandbox_lifetime: 4h}}
+lifecycle: {scheduled_deletion: 4h}
+state: {data_residency: [eu-west-1]}
+tools: {human_in_the_loop: []}
+audit: {retention: 30d}
+cost_model: {per_hour: 0, example: no charge}
+"""
+# a false claim of each kind: the path, and what it is changed to
+FALSE = {
+    "identity.version": "9.9.9", "identity.runtime_class": "runc", "isolation.runtime_class": "runc", "isolation.tier": "T2",
+    "isolation.attestation_supported": True, "filesystem.root": "/home", "filesystem.persistence": "ephemeral", "filesystem.max_disk": "1Gi",
+    "network.ingress": [{"port": 8080, "auth": "bearer_token"}], "network.dns_policy": "open", "network.bandwidth_limit": "1MB/s", "resources.cpu": "500m",
+    "resources.memory": "64Mi", "resources.process_limit": 20, "resources.gpu": {"type": "a", "count": 1}, "lifecycle.provisioning": "warm_pool",
+    "lifecycle.singleton_guarantee": True, "state.snapshot_supported": True, "state.resumability": "cross_provider", "tools.commands_disallowed": ["rm"],
+    "tools.tool_servers": [{"name": "a", "permissions": [], "auth_scopes": []}], "tools.human_in_the_loop": ["data_deletion"], "audit.replay_supported": True,
+}
+NUMBER = [0]
+
+
+def tell(what, is_good, *why):
+    NUMBER[0] += 1
+    print(f"{'ok' if is_good else 'not ok'} {NUMBER[0]} - {what}", flush=True)
+    for line in () if is_good else why:
+        print("# " + str(line).replace("\n", "\n# "))
+
+
+class Bench:
+    def __init__(self, top):
+        self.work = os.path.join(top, "work")
+        os.mkdir(self.work)
+        self.env = {**os.environ, "HOME": top, "CARREL_STATE": os.path.join(top, "state")}
+        self.put("SANDBOX.md", MANIFEST)
+        self.put("doc.yaml", CONFIG)
+
+    def put(self, name, text):
+        with open(os.path.join(self.work, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def carrel(self, *words):
+        return subprocess.run([CARREL, *words], env=self.env, cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    def verify(self, doc, *words):
+        self.put("claims.json", json.dumps(doc))
+        done = self.carrel("doc", "verify", "--json", "claims.json", *words)
+        return done, json.loads(done.stdout)
+
+
+def change(doc, path, value):
+    section, field = path.split(".")
+    doc[section][field] = value
+
+
+def true_document(bench, doc):
+    before = os.listdir(bench.work)
+    done, answer = bench.verify(doc, "--audit")
+    tell("a true document: nothing is refuted", done.returncode == 0 and answer["ok"] and answer["refuted"] == 0 and answer["proven"] >= 55,
+         [c for c in answer["claims"] if c["result"] == "refuted"], done.stderr)
+    outside = {c["claim"] for c in answer["claims"] if c["result"] == "outside proof"}
+    tell("outside proof is a closed list", outside == {
+        "identity.provider", "isolation.multi_tenant", "resources.timeouts.per_task_loop", "lifecycle.cold_start_p99_ms", "lifecycle.cold_start_load_profile",
+        "lifecycle.scheduled_deletion", "state.data_residency", "audit.retention", "threat_model.trust_boundary", "threat_model.untrusted_inputs",
+        "threat_model.in_scope_risks", "threat_model.out_of_scope_risks", "cost_model"}, sorted(outside))
+    tell("nothing is left in the workspace", set(os.listdir(bench.work)) == set(before) | {"claims.json"}, os.listdir(bench.work))
+
+
+def false_document(bench, doc):
+    for path, value in FALSE.items():
+        change(doc, path, value)
+    files, threats, tools, audit = doc["filesystem"], doc["threat_model"], doc["tools"], doc["audit"]
+    files["writable_paths"] = [p for p in files["writable_paths"] if p != "/tmp"] + ["/usr/local", "/not-there"]
+    files["read_only_paths"] = files["read_only_paths"] + ["/tmp"]
+    doc["network"]["egress_allowlist"] = [{"host": "evil.test", "port": 443}, {"host": "api.example.com", "port": 443}]
+    doc["resources"]["timeouts"].update(per_tool_call="1s", per_sandbox_lifetime="1s")
+    tools["installed_packages"] = tools["installed_packages"][:-1] + ["ghost:1"]
+    missing = [s for s in ("stdout", "stderr", "file_writes", "exec") if s not in audit["log_streams"]]
+    audit["log_streams"] = ["stdout", "stderr", "network", "file_writes", "exec"]
+    threats["mandatory_controls"] = ["output_sanitization", "microvm_boundary", "signed_audit_log", "seccomp_filter"]
+    doc["lifecycle"]["cold_start_p50_ms"] = 0.01
+    done, answer = bench.verify(doc)
+    refuted = [(c["claim"], c["detail"]) for c in answer["claims"] if c["result"] == "refuted"]
+    tell("a false document: exit status 126", done.returncode == 126 and not answer["ok"], done.stderr)
+    for path in FALSE:
+        tell(f"refuted: {path}", any(claim == path for claim, _ in refuted), [c for c in answer["claims"] if c["claim"] == path])
+    details = (
+        ("filesystem.writable_paths", "/usr/local: it cannot be written"), ("filesystem.writable_paths", "/not-there: it does not exist inside"),
+        ("filesystem.writable_paths", "/tmp can be written, and is not listed"), ("filesystem.read_only_paths", "/tmp: it can be written"),
+        ("network.egress_allowlist", "evil.test:443 is denied"), ("network.egress_allowlist", "api.example.com:80 is open, and is not listed"),
+        ("network.egress_allowlist", "*.a.test:8443 is open, and is not listed"), ("resources.timeouts.per_tool_call", "a command is ended after 2000 ms here"),
+        ("resources.timeouts.per_sandbox_lifetime", "after at most 2000 ms"), ("tools.installed_packages", "1 are not installed, the first is ghost:1"),
+        ("tools.installed_packages", "1 are installed and not listed"), ("threat_model.mandatory_controls", "output_sanitization is not on here"),
+        ("threat_model.mandatory_controls", "microvm_boundary is not on here"), ("threat_model.mandatory_controls", "signed_audit_log is not on here"),
+        ("audit.log_immutability", "nothing here makes it so"), *(("audit.log_streams", s + " is not in the log as a whole") for s in missing),
+    )
+    for path, detail in details:
+        tell(f"refuted: {path}: {detail}", any(claim == path and detail in why for claim, why in refuted), [r for r in refuted if r[0] == path])
+    kept = [c for c in answer["claims"] if c["result"] == "proven"]
+    tell("what is true beside it is proven", any("seccomp_filter" in c["detail"] for c in kept) and any("api.example.com:443 is let through" in c["detail"] for c in kept), kept)
+    tell("a slower start is a remark", any(c["result"] == "remark" and c["claim"] == "lifecycle.cold_start_p50_ms" for c in answer["claims"]), answer["claims"])
+
+
+def controls_off(bench, doc):
+    """Where a control is really off, the claim that it is on is refuted."""
+    bench.env["CARREL_TEST_DISABLE"] = "filter,landlock,caps,no_new_privs,env"
+    bench.put("claims.json", json.dumps(doc))
+    done = subprocess.run([SWITCHES, "doc", "verify", "--json", "claims.json", "--audit"], env=bench.env, cwd=bench.work, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+    del bench.env["CARREL_TEST_DISABLE"]
+    claims = json.loads(done.stdout)["claims"]
+    for name in ("seccomp_filter", "landlock", "capability_drop", "no_new_privileges", "secret_isolation"):
+        tell(f"with its mechanism off: {name} is refuted", any(c["result"] == "refuted" and c["detail"].startswith(name) for c in claims),
+             [c for c in claims if c["claim"].endswith("controls")], done.stderr)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as top:
+        bench = Bench(top)
+        limits = json.loads(bench.carrel("providers", "--json").stdout)["providers"][0]["limits"]
+        if not (limits["memory"] and limits["cpu_millicores"]):
+            print("1..0 # SKIP this machine cannot cap memory and CPU, so no document can be published here")
+            return
+        made = bench.carrel("doc", "generate", "--audit", "--starts", "5", "--config", "doc.yaml", "--format", "json")
+        tell("a document is generated", made.returncode == 0, made.stderr)
+        # a load of the other tests is no fault of the figure
+        doc = json.loads(made.stdout)
+        doc["lifecycle"].update(cold_start_p50_ms=60000, cold_start_p99_ms=60000)
+        true_document(bench, json.loads(json.dumps(doc)))
+        controls_off(bench, json.loads(json.dumps(doc)))
+        false_document(bench, doc)
+        done = bench.carrel("doc", "verify", "doc.yaml")
+        tell("a document that is none is not proven", done.returncode == 126 and "carrel doc check doc.yaml" in done.stderr, done)
+    print(f"1..{NUMBER[0]}")
+
+
+main()
