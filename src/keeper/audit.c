@@ -17,7 +17,7 @@
 #include "api/ending.h"
 #include "api/event_record.h"
 #include "api/start_error.h"
-#include "prepare/digest.h"
+#include "prepare/norm_digest.h"
 #include "recorder/words.h"
 
 enum { REFS_STEP = 16, REFS_MAX = 2 * SANDBOX_EXECS_MAX, WORDS_SHOWN = 4096 };
@@ -123,10 +123,10 @@ write_allowed(struct json_writer *w, const struct sandbox *s)
         if (s->row.manifest.len > 0)
                 recorder_write_sum_of(w, "manifest_sha256", s->row.manifest.bytes,
                                       s->row.manifest.len);
-        if (!p || (p->allowed_digest[0] == '\0' &&
-                   prepare_allowed_digest(p->spec, p->allowed_digest, &ignored) < 0))
+        if (!p || (p->norm_digest[0] == '\0' &&
+                   prepare_norm_digest(p->spec, p->norm_digest, &ignored) < 0))
                 return;
-        json_member_text(w, "allowed_sha256", p->allowed_digest);
+        json_member_text(w, "norm_sha256", p->norm_digest);
 }
 
 /* A label that the manifest gives, never a user of the machine. */

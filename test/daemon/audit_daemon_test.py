@@ -81,7 +81,7 @@ def content():
         wanted = {"argv": ["sh", "-c", "exit 3"], "argc": 3, "argv_sha256": hashlib.sha256(b"sh\0-c\0exit 3\0").hexdigest(), "env": ["NAME"],
                   "exec": 2, "timeout_ms": 5000, "timeout_by": "call", "identity": ["root"], "terminal": False, "background": False}
         wrong += ["%s: %r" % (k, start["input"].get(k)) for k, v in wanted.items() if start["input"].get(k) != v]
-        wrong += [k for k in ("cwd", "allowed_sha256", "manifest_sha256") if k not in start["input"]]
+        wrong += [k for k in ("cwd", "norm_sha256", "manifest_sha256") if k not in start["input"]]
         wrong += [] if start["actor"]["id"] == "uid:%d" % os.getuid() else [start["actor"]]
         ended = [e for e in log(d) if e["action"] == "exec.ended" and e["input"] == {"exec": 2, "start": start["seq"]}]
         wrong += [] if len(ended) == 1 and ended[0]["output"]["exit_code"] == 3 else [ended]
