@@ -29,6 +29,15 @@
  * rotations at the same time. */
 enum { KEYS_ROTATED_MAX = AUDIT_KEYS_MAX - 16 };
 
+/* Where the last append ended. Each append replaces checkpoint.json, so its bytes identify it. */
+struct audit_end {
+        int fd; /* of the last file */
+        off_t whole;
+        struct audit_head head;
+        char checkpoint[AUDIT_CHECKPOINT_MAX];
+        size_t len;
+};
+
 /* -- the directory ----------------------------------------------------------------------------- */
 
 int
@@ -40,6 +49,15 @@ audit_log_open(struct audit_log *log, const char *path, bool makes, struct error
         return log->dir < 0 ? -1 : 0;
 }
 
+static void
+forget_end(struct audit_log *log)
+{
+        if (log->end && log->end->fd >= 0)
+                (void)close(log->end->fd);
+        free(log->end);
+        log->end = NULL;
+}
+
 void
 audit_log_close(struct audit_log *log)
 {
@@ -48,6 +66,7 @@ audit_log_close(struct audit_log *log)
         audit_keys_free(log->keys, log->key_count);
         log->keys = NULL;
         log->key_count = 0;
+        forget_end(log);
         if (log->dir >= 0)
                 (void)close(log->dir);
         log->dir = -1;
@@ -316,8 +335,47 @@ write_lines(struct audit_log *log, struct tail *t, uint64_t first, const struct 
         return take_back(t, e);
 }
 
+/* Takes the descriptor of `t`. Without memory the next append reads the end again. */
+static void
+keep_end(struct audit_log *log, struct tail *t, const struct buffer *checkpoint)
+{
+        if (!log->end)
+                log->end = malloc(sizeof *log->end);
+        if (!log->end || checkpoint->len > sizeof log->end->checkpoint)
+                return;
+        log->end->fd = t->fd;
+        log->end->whole = lseek(t->fd, 0, SEEK_END);
+        log->end->head = t->head;
+        memcpy(log->end->checkpoint, checkpoint->bytes, checkpoint->len);
+        log->end->len = checkpoint->len;
+        t->fd = -1;
+}
+
+/* Is the end still as the last append left it? Then `t` takes it over. */
+static bool
+take_end(struct audit_log *log, struct tail *t)
+{
+        struct audit_end *end = log->end;
+        char text[AUDIT_CHECKPOINT_MAX];
+        struct error ignored;
+        struct stat st;
+        size_t len;
+
+        if (!end || end->fd < 0)
+                return false;
+        if (audit_file_read(log->dir, "checkpoint.json", text, sizeof text, &len, &ignored) < 0 ||
+            len != end->len || memcmp(text, end->checkpoint, len) != 0 || fstat(end->fd, &st) < 0 ||
+            st.st_nlink == 0 || st.st_size != end->whole) {
+                forget_end(log);
+                return false;
+        }
+        *t = (struct tail){ .fd = end->fd, .whole = end->whole, .head = end->head };
+        end->fd = -1;
+        return true;
+}
+
 static int
-sign_checkpoint(struct audit_log *log, const struct tail *t, struct error *e)
+sign_checkpoint(struct audit_log *log, struct tail *t, struct error *e)
 {
         unsigned char seed[AUDIT_SEED_LEN];
         struct audit_checkpoint c;
@@ -333,6 +391,8 @@ sign_checkpoint(struct audit_log *log, const struct tail *t, struct error *e)
         if (result == 0)
                 result = audit_file_replace(log->dir, "checkpoint.json", text.bytes, text.len,
                                             false, e);
+        if (result == 0 && log->keeps_end)
+                keep_end(log, t, &text);
         buffer_fini(&text);
         return result;
 }
@@ -345,7 +405,7 @@ append_locked(struct audit_log *log, const struct audit_event *events, size_t co
         uint64_t first;
         int result = -1;
 
-        if (find_tail(log, t, e) < 0)
+        if (!take_end(log, t) && (load_keys(log, e) < 0 || find_tail(log, t, e) < 0))
                 return -1;
         first = t->head.next;
         if (t->is_empty && begin_chain(log, t, &lines, e) < 0)
@@ -373,7 +433,7 @@ audit_log_append(struct audit_log *log, const struct audit_event *events, size_t
 
         if (audit_file_lock(log->dir, LOCK_EX, e) < 0)
                 return -1;
-        result = load_keys(log, e) < 0 ? -1 : append_locked(log, events, count, &t, e);
+        result = append_locked(log, events, count, &t, e);
         audit_file_unlock(log->dir);
         if (t.fd >= 0)
                 (void)close(t.fd);

@@ -38,6 +38,12 @@ struct audit_log {
         int64_t file_max;       /* bytes of a file: AUDIT_FILE_MAX; smaller in tests */
         struct audit_key *keys; /* read when needed; owned */
         size_t key_count;
+        /*
+         * For one process that writes most of the entries: the end of the chain is kept between two
+         * calls, and not read again unless the checkpoint shows that somebody else has written.
+         */
+        bool keeps_end;
+        struct audit_end *end; /* or NULL; owned */
 };
 
 /*

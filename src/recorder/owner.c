@@ -234,6 +234,7 @@ open_log(struct owners *all, struct owner *o, bool makes, struct error *e)
                         o->log = NULL;
                         return -1;
                 }
+                o->log->keeps_end = true;
                 /* for messages */
                 (void)snprintf(o->log->path, sizeof o->log->path, "%s/%s", all->path, o->name);
                 all->log_count++;
