@@ -1,7 +1,6 @@
 /*
- * daemon/children.c - starts, signals and awaits spawner, keeper, door, fetcher, recorder, judge and
- * gate
- * together.
+ * daemon/children.c - starts, signals and awaits spawner, keeper, door, fetcher, recorder, judge
+ * and gate together.
  *
  * Room: daemon (joining). Touches: processes, sockets.
  * Theory: the graph's table lists the links. Each link becomes a descriptor at both ends, and no

@@ -48,7 +48,8 @@ enum {
 
 struct options {
         const char *state, *ingress;
-        int spawner, listener, host, pool_manifest, fetcher, recorder, gate, judge, doors[DOORS_MAX];
+        int spawner, listener, host, pool_manifest, fetcher, recorder, gate, judge,
+                doors[DOORS_MAX];
         size_t door_count;
         uint64_t pool, delete_after_ms;
 };
@@ -312,8 +313,8 @@ begin(struct keeper *k, const struct options *o, struct error *e)
 
         if (watch_signals(k, e) < 0 || read_host(k, o->host, e) < 0 || token_file(k, e) < 0 ||
             secret_open(k, o->fetcher, e) < 0 || judging_open(k, o->judge, e) < 0 ||
-            audit_open(k, o->recorder, e) < 0 ||
-            gate_open(k, o->gate, e) < 0 || registry_load(k, e) < 0 || box_collect(k, e) < 0)
+            audit_open(k, o->recorder, e) < 0 || gate_open(k, o->gate, e) < 0 ||
+            registry_load(k, e) < 0 || box_collect(k, e) < 0)
                 return -1;
         if (k->damaged_count > 0)
                 (void)fprintf(stderr,
