@@ -614,7 +614,7 @@ struct carrel_event {
         const char *event_id;
         /* of "egress-ended": bytes that passed, and how long it was open, summed over `count`
          * connections */
-        uint64_t bytes_out, bytes_in, duration_ms;
+        uint64_t bytes_out, bytes_in, open_ms;
         /* of "process-executed": process id inside, what it executes, its words as a shell would
          * write them, and their number */
         unsigned pid;

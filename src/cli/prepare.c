@@ -282,7 +282,6 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
                                            .owner = ret->owner,
                                            .caller_uid = PREPARE_UID_ANY,
                                            .now_s = (int64_t)(clock_wall_ms() / 1000),
-                                           .watches_exec = options->audits,
                                            .switched_off = ret->switched_off };
         scoped_fd int workspace_fd = -1;
 
@@ -309,6 +308,7 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
         if (guard_log(ret, e) < 0 ||
             prepare_take(&ret->host, &request, ret->verdict.allowed, &ret->p, e) < 0)
                 return -1;
+        request.watches_exec = options->audits || ret->is_audited;
         request.timeout_ms = ret->limit.ms == SPEC_UNSET ? 0 : ret->limit.ms;
         return prepare_plan(&ret->host, &request, &ret->p, e);
 }

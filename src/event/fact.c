@@ -41,7 +41,7 @@ event_of_allowed(const struct wire_box_allowed *a, const char *address)
                                                      .address = text_of(address),
                                                      .bytes_out = d->bytes_out,
                                                      .bytes_in = d->bytes_in,
-                                                     .duration_ms = d->duration_ms,
+                                                     .open_ms = d->duration_ms,
                                                      .count = count_of(d->count) });
         return event_egress_allowed((struct event_egress_allowed){ .exec = a->exec,
                                                                    .host = d->host,

@@ -87,7 +87,11 @@ class Bench:
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
         log = os.path.join(self.state, "audit", "uid:%d" % os.getuid())
         entries = list(audit_chain.entries(log)) if os.path.isdir(log) else []
-        return done, [e for entry in entries if entry["action"] == "process.executed" for e in entry["output"]["events"]]
+        seen = [e for entry in entries if entry["action"] == "process.executed" for e in entry["output"]["events"]]
+        for e in seen:
+            if "argv" in e:
+                e["command"] = " ".join(word if word and " " not in word else "'%s'" % word for word in e["argv"])
+        return done, seen
 
 
 def commands(events):

@@ -428,6 +428,8 @@ class Event(Answer):
     """Bytes that were sent over connections out of the sandbox."""
     bytes_in: Optional[int] = None
     """Bytes that were received over connections out of the sandbox."""
+    open_ms: Optional[int] = None
+    """Milliseconds during which connections were open."""
     count: Optional[int] = None
     """Number of occurrences in a row."""
     message: Optional[str] = None

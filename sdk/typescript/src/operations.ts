@@ -223,6 +223,8 @@ export interface DaemonEvent {
         bytes_out?: number;
         /** Bytes that were received over connections out of the sandbox. */
         bytes_in?: number;
+        /** Milliseconds during which connections were open. */
+        open_ms?: number;
         /** Number of occurrences in a row. */
         count?: number;
         /** One sentence. */
