@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "judge/asker.h"
+#include "keeper/approval.h"
 #include "keeper/peer.h"
 #include "prepare/commands.h"
 
@@ -312,7 +313,11 @@ judging_verdict(struct call *c, struct sandbox *s, struct error *e)
         }
         if (w->asker.judgement.verdict == COMMAND_ALLOW)
                 return CALL_DONE;
-        return prepare_refuse(spec, s->prepared->rules, &w->asker.judgement, e), CALL_FAILED;
+        (void)prepare_refuse(spec, s->prepared->rules, &w->asker.judgement, &w->why);
+        if (w->asker.judgement.verdict == COMMAND_ASK)
+                return approval_ask(c, s, w->why.message, e);
+        *e = w->why;
+        return CALL_FAILED;
 }
 
 /* -- carrel-judge ------------------------------------------------------------------------------ */

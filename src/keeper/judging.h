@@ -32,8 +32,9 @@ enum call_state judging_begin(struct call *c, struct sandbox *s, const struct wi
                               struct error *e);
 
 /*
- * CALL_DONE: allowed. CALL_FAILED: ERROR_POLICY_DENIED with the program, the rule and its place, or
- * ERROR_SCHEMA_INVALID for rules that cannot be read.
+ * CALL_DONE: allowed, or a person has approved what the rules do not decide. CALL_WAITS: for a
+ * person (approval_ask()). CALL_FAILED: errors of approval_ask(); ERROR_POLICY_DENIED with the
+ * program, the rule and its place, or ERROR_SCHEMA_INVALID for rules that cannot be read.
  */
 enum call_state judging_verdict(struct call *c, struct sandbox *s, struct error *e);
 

@@ -78,8 +78,17 @@ def command_line(d, box):
 
 def others(d, workspace):
     box = d.create(workspace=workspace, manifest=manifest({"deny": ["rm"], "unresolved": "ask"}), start=True)
-    got = ask(d, box, "$x")
-    check("what asks is not started without an approval", is_denied(got, "approval_required"), got)
+    for verdict in ("deny", "approve"):
+        answers = []
+        waiting = threading.Thread(target=lambda answers=answers: answers.append(ask(d, box, "x=echo; $x ran")))
+        waiting.start()
+        asked = until("the command waits for an approval", lambda: [a for a in d.must("GET", "/v1/approvals")["items"] if a["state"] == "requested"])
+        d.must("POST", "/v1/approvals/" + asked[0]["id"], {"verdict": verdict})
+        waiting.join()
+        got = answers[0]
+        check("what the rules do not decide waits for a person: " + verdict, len(asked) == 1 and (got.status < 300 and got.json["stdout"] == "ran\n" if verdict == "approve" else got.status == 403 and got.code == "approval_denied"), asked, got)
+    got = ask(d, box, "$x; rm y")
+    check("  but what is denied does not wait", is_denied(got, "denied"), got)
     wrong = []
     for rules in ({"denied": ["rm"]}, ["rm"], {"deny": "rm"}):
         got = d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": manifest(rules)})
