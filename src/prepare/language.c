@@ -15,7 +15,7 @@ enum { WAYS_MAX = 3, ALIASES_MAX = 4, NAME_SHOWN = 40, LIST_MAX = 200 };
 struct way {
         const char *family; /* of prepare/runtime.h; NULL: every sandbox has it */
         const char *least;  /* oldest version that can do this; NULL: any */
-        /* its parser of options reads the code too: code with a hyphen first gets a space before */
+        /* its parser of options reads the code too: a space goes before a first hyphen or plus */
         bool reads_hyphen;
         const char *words[LANGUAGE_WORDS_MAX - 1]; /* before the code; NULL after the last */
 };
@@ -45,9 +45,9 @@ static const struct language languages[] = {
           { "python3", "py" },
           { { "python", NULL, false, { "python3", "-c" } },
             { "pypy", NULL, false, { "pypy3", "-c" } } } },
-        { "shell", { "sh" }, { { NULL, NULL, false, { "sh", "-c", "--" } } } },
-        { "bash", { NULL }, { { "bash", NULL, false, { "bash", "-c", "--" } } } },
-        { "zsh", { NULL }, { { "zsh", NULL, false, { "zsh", "-c", "--" } } } },
+        { "shell", { "sh" }, { { NULL, NULL, true, { "sh", "-c" } } } },
+        { "bash", { NULL }, { { "bash", NULL, true, { "bash", "-c" } } } },
+        { "zsh", { NULL }, { { "zsh", NULL, true, { "zsh", "-c" } } } },
         { "fish", { NULL }, { { "fish", NULL, false, { "fish", "-c" } } } },
         { "ruby", { "rb" }, { { "ruby", NULL, false, { "ruby", "-e" } } } },
         { "perl", { "pl" }, { { "perl", NULL, false, { "perl", "-e" } } } },
@@ -230,7 +230,7 @@ language_words(const char *language, const char *code, const struct language_pla
                 count++;
         }
         words[count++] = code;
-        if (w->reads_hyphen && code[0] == '-') {
+        if (w->reads_hyphen && (code[0] == '-' || code[0] == '+')) {
                 (void)snprintf(room, LANGUAGE_CODE_ROOM, " %s", code);
                 words[count - 1] = room;
         }

@@ -53,10 +53,10 @@ chooses_the_words(void **state)
                 { "ts", "1", &with_node24,
                   "node|--experimental-strip-types|--disable-warning=ExperimentalWarning|"
                   "--input-type=module-typescript|-e|1" },
-                { "shell", "-x", &bare, "sh|-c|--|-x" },
-                { "sh", "ls", &bare, "sh|-c|--|ls" },
+                { "shell", "-x", &bare, "sh|-c| -x" },
+                { "sh", "ls", &bare, "sh|-c|ls" },
                 { "bash", "ls", &bare, "runtime_unknown" },
-                { "bash", "ls", &with_tools, "bash|-c|--|ls" },
+                { "bash", "ls", &with_tools, "bash|-c|ls" },
                 { "typescript", "1", &with_tools, "runtime_unknown" },
                 { "perl", "1", &place, "perl|-e|1" },
                 { "ruby", "1", &place, "runtime_unknown" },

@@ -78,7 +78,7 @@ def bytes_of(d, box):
     check("without it, standard input is empty", whole(a)[0] == "'' ['-c']\n", a)
     a = run(d, box, "shell", "pwd; echo $NAME", cwd="/tmp", env={"NAME": "a b"})
     check("it takes a directory and an environment", whole(a)[0] == "/tmp\na b\n", a)
-    rows = [("python", ""), ("shell", ""), ("perl", ""), ("python", "-1"), ("perl", "-1"), ("shell", "-x; exit 127")]
+    rows = [("python", ""), ("shell", ""), ("perl", ""), ("python", "-1"), ("perl", "-1"), ("shell", "-x; exit 127"), ("shell", "+x; exit 127")]
     rows += [("javascript", ""), ("javascript", "-1")] if is_shown("node") else []
     answers = [(l, c, run(d, box, l, c)) for l, c in rows]
     check("empty code, and code that begins with a hyphen, is code and no option",
@@ -106,11 +106,11 @@ def like_a_command(d, box):
     first = run(d, box, "shell", "date +%s%N; echo $$", key="once")
     again = run(d, box, "shell", "date +%s%N; echo $$", key="once")
     other = run(d, box, "shell", "echo other", key="once")
-    as_command = d.exec(box, ["sh", "-c", "--", "date +%s%N; echo $$"], key="once")
+    as_command = d.exec(box, ["sh", "-c", "date +%s%N; echo $$"], key="once")
     check("code is the command of its interpreter: the key of one is that of the other", as_command["stdout"] == first.json["stdout"], (first, as_command))
     check("a key repeats the answer, and not the code", whole(first) == whole(again) and other.status == 409, (first, again, other))
     listed = [e["command"] for e in d.must("GET", "/v1/sandboxes/%s/execs" % box)["items"]]
-    check("what runs is listed as the command of its interpreter", "sh -c -- date +%s%N; echo $$" in listed, listed)
+    check("what runs is listed as the command of its interpreter", "sh -c date +%s%N; echo $$" in listed, listed)
     read_only = d.must("POST", "/v1/sandboxes", {"manifest": {"provider": "local", "config": {}, "read_only": True}})["id"]
     a = run(d, read_only, "shell", "true")
     check("read_only refuses code as it refuses commands (A36-169)", a.code == "sandbox_read_only", a)
