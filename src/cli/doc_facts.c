@@ -383,9 +383,9 @@ add_starts(struct doc_facts *f, struct error *e)
                 unsigned percentile;
         } rows[] = { { "lifecycle.cold_start_p50_ms", 50 }, { "lifecycle.cold_start_p99_ms", 99 } };
         const struct host_facts *host = &f->way->host.facts;
-        const uint64_t *times;
+        const uint64_t *times = NULL;
 
-        if (doc_facts_measure(f->arena, f->probe, f->starts, &times, e) < 0)
+        if (doc_facts_measure(f->arena, f->probe, f->starts, &times, e) < 0 || !times)
                 return -1;
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
                 struct json_writer w;
@@ -491,8 +491,8 @@ static int
 add_packages(struct doc_facts *f, struct error *e)
 {
         struct json_writer w;
-        const char *text;
-        size_t len;
+        const char *text = "";
+        size_t len = 0;
         int result = 0;
 
         json_init(&w, false);

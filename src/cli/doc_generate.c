@@ -159,7 +159,7 @@ make(struct doc_asked *a, struct run_way *way, struct error *e)
                                          .host_file = a->host_file,
                                          .state = a->log };
         struct doc_facts *facts = arena_new(&a->arena, struct doc_facts);
-        const struct node *config, *made;
+        const struct node *config = NULL, *made = NULL;
         struct document_findings found;
         struct document_parts parts;
         struct json_writer w;

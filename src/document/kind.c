@@ -88,8 +88,8 @@ static const struct document_kind kind_DENY = { .shape = DOCUMENT_WORD,
 
 #define CHOICE(upper, lower, words)                                                  \
         static const struct document_kind kind_##upper = { .shape = DOCUMENT_CHOICE, \
-                                                           .choices = lower,         \
-                                                           .expects = words }
+                                                           .choices = (lower),       \
+                                                           .expects = (words) }
 CHOICE(PERSISTENCE, persistence, "one of ephemeral, session, persistent, snapshot");
 CHOICE(RESUMABILITY, resumability, "one of same_provider, cross_provider, none");
 CHOICE(ENFORCEMENT, enforcement, "one of discovery, observation, selective, full_least_privilege");
@@ -105,9 +105,9 @@ static const struct document_kind kind_PROVISIONING = {
 /* -- lists and maps ---------------------------------------------------------------------------- */
 
 #define MEMBERS(rows) .members = (rows), .member_count = sizeof(rows) / sizeof((rows)[0])
-#define LIST(upper, of, least, words)                                                        \
-        static const struct document_kind kind_##upper = {                                   \
-                .shape = DOCUMENT_LIST, .item = &kind_##of, .min = (least), .expects = words \
+#define LIST(upper, of, least, words)                                                          \
+        static const struct document_kind kind_##upper = {                                     \
+                .shape = DOCUMENT_LIST, .item = &kind_##of, .min = (least), .expects = (words) \
         }
 #define ENTRIES(upper, rows, words)                                                       \
         static const struct document_kind kind_##upper##_ENTRY = { .shape = DOCUMENT_MAP, \
