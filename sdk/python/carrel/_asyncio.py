@@ -4,10 +4,11 @@ Printed by `tools/python-client asyncio`; `./dev docs` writes it. Do not edit.
 """
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
-from ._operations import DaemonInfo, Denial, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Volume
+from ._operations import Approval, DaemonInfo, Denial, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Volume
 from ._process import KEEP_BYTES, CommandFailedError, Result
 from ._client import Command, Data, Path
 from ._thread import (
+    AsyncApprovalsBase,
     AsyncCarrelBase,
     AsyncChunksBase,
     AsyncEventsBase,
@@ -90,12 +91,17 @@ class AsyncCarrel(AsyncCarrelBase):
         """Directories of this owner that outlive sandboxes."""
         return AsyncVolumes(self._sync.volumes)
 
+    @property
+    def approvals(self) -> "AsyncApprovals":
+        """Requests that wait until a person approves them."""
+        return AsyncApprovals(self._sync.approvals)
+
 
 class AsyncTokens(AsyncTokensBase):
     """Tokens of the daemon; for its own user."""
 
     async def create(self, *, owner: Optional[str] = None, scope: Optional[str] = None) -> Token:
-        """A new token. `scope` "read" may only get and list. Its value is shown this once."""
+        """A new token. `scope` "read" may only get and list; "approve" may also answer requests for approval. Its value is shown this once."""
         return await in_thread(self._sync.create, owner=owner, scope=scope)
 
     async def list(self) -> List[Token]:
@@ -121,6 +127,26 @@ class AsyncVolumes(AsyncVolumesBase):
     async def remove(self, name: str) -> bool:
         """Removes a volume with its content. Was there one? VolumeInUseError while a sandbox uses it."""
         return await in_thread(self._sync.remove, name)
+
+
+class AsyncApprovals(AsyncApprovalsBase):
+    """Requests for approval of this owner's sandboxes."""
+
+    async def list(self) -> List[Approval]:
+        """Those that wait, and those that were answered lately, oldest first."""
+        return await in_thread(self._sync.list)
+
+    async def get(self, id: str) -> Approval:
+        """One of them, with everything that the answer binds."""
+        return await in_thread(self._sync.get, id)
+
+    async def approve(self, id: str) -> Approval:
+        """Approves it, once. For users of this machine, and tokens of scope "approve"."""
+        return await in_thread(self._sync.approve, id)
+
+    async def deny(self, id: str, *, reason: Optional[str] = None) -> Approval:
+        """Denies it; who asked gets the reason."""
+        return await in_thread(self._sync.deny, id, reason=reason)
 
 
 class AsyncSandbox(AsyncSandboxBase):

@@ -15,7 +15,7 @@ from typing import IO, Any, Callable, Deque, Dict, Generic, List, Mapping, Optio
 
 from ._codes import CODES, ConnectionLostError, InvalidArgumentError
 from ._error import CarrelError, NotFoundError
-from ._operations import DaemonInfo, Denial, Event, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Volume
+from ._operations import Approval, DaemonInfo, Denial, Event, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Volume
 from ._process import KEEP_BYTES, CommandFailedError, Kept, LineCutter, Output, Result, result_of
 from ._transport import EventReader, Place, Response, Transport, error_of
 
@@ -99,6 +99,11 @@ class Carrel:
         """Directories of this owner that outlive sandboxes."""
         return Volumes(self._transport)
 
+    @property
+    def approvals(self) -> "Approvals":
+        """Requests that wait until a person approves them."""
+        return Approvals(self._transport)
+
     def _declare(self, operation: str, name: Optional[str], workspace: Optional[Path], manifest: Union[Mapping[str, Any], str, None],
                  manifest_file: Optional[Path], runtime: Optional[str], timeout: Optional[float], delete_after: Optional[float],
                  env: Optional[Mapping[str, str]], ports: Optional[Sequence[int]], metadata: Any, start: Optional[bool], key: Optional[str]) -> SandboxInfo:
@@ -153,7 +158,7 @@ class Tokens:
         self._transport = transport
 
     def create(self, *, owner: Optional[str] = None, scope: Optional[str] = None) -> Token:
-        """A new token. `scope` "read" may only get and list. Its value is shown this once."""
+        """A new token. `scope` "read" may only get and list; "approve" may also answer requests for approval. Its value is shown this once."""
         return Token.read(self._transport.call("token.create", owner=owner, scope=scope))
 
     def list(self) -> List[Token]:
@@ -182,6 +187,29 @@ class Volumes:
     def remove(self, name: str) -> bool:
         """Removes a volume with its content. Was there one? VolumeInUseError while a sandbox uses it."""
         return bool(self._transport.call("volume.remove", name=name)["existed"])
+
+
+class Approvals:
+    """Requests for approval of this owner's sandboxes."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> List[Approval]:
+        """Those that wait, and those that were answered lately, oldest first."""
+        return [Approval.read(item) for item in self._transport.call("approval.list").get("items", ())]
+
+    def get(self, id: str) -> Approval:
+        """One of them, with everything that the answer binds."""
+        return Approval.read(self._transport.call("approval.get", id=id))
+
+    def approve(self, id: str) -> Approval:
+        """Approves it, once. For users of this machine, and tokens of scope "approve"."""
+        return Approval.read(self._transport.call("approval.answer", id=id, verdict="approve"))
+
+    def deny(self, id: str, *, reason: Optional[str] = None) -> Approval:
+        """Denies it; who asked gets the reason."""
+        return Approval.read(self._transport.call("approval.answer", id=id, verdict="deny", reason=reason))
 
 
 class Sandbox:

@@ -447,6 +447,38 @@ class Event(Answer):
 
 
 @dataclass(frozen=True)
+class Approval(Answer):
+    id: str
+    """Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}."""
+    state: str
+    """starting, running, ended or failed."""
+    operation: str
+    """The operation that waits: exec.start, file.write, network, ..."""
+    sandbox: str
+    """Id of the sandbox."""
+    asked_by: str
+    """Who asked: the owner, and how (socket or token)."""
+    at_ms: int
+    """Time, in milliseconds since 1970."""
+    expires_at_ms: int
+    """Without an answer until then it is denied. An approval must be used before then. In milliseconds since 1970."""
+    digest: str
+    """SHA-256 of everything that the approval binds."""
+    policy_version: str
+    """SHA-256 of the rules that hold: host file and manifest."""
+    name: Optional[str] = None
+    """A name of the caller's choice, unique among one owner's sandboxes."""
+    owner: Optional[str] = None
+    """Owner of the sandbox."""
+    answered_by: Optional[str] = None
+    """Who answered: the owner (uid:1000), and how (socket, or a token of scope approve)."""
+    reason: Optional[str] = None
+    """A more specific reason within the code."""
+    bound: List[str] = field(default_factory=list)
+    """What an approval binds, a line each: arguments, directory, environment, files with their digests. Control and invisible characters are escaped; a long value is cut and has its digest."""
+
+
+@dataclass(frozen=True)
 class Volume(Answer):
     name: str
     """A name of the caller's choice, unique among one owner's sandboxes."""

@@ -201,6 +201,10 @@ class AsyncVolumesBase(AsyncBase["_client.Volumes"]):
     pass
 
 
+class AsyncApprovalsBase(AsyncBase["_client.Approvals"]):
+    pass
+
+
 class AsyncFilesBase(AsyncBase["_client.Files"]):
     pass
 

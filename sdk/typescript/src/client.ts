@@ -8,7 +8,7 @@ import { bytes_of, CarrelError, Transport } from './http.ts';
 import type { Call, Place } from './http.ts';
 import { OPERATIONS } from './operations.ts';
 import type {
-        CodeRequest, DaemonEvent, DaemonInfo, Denial, Exec, ExecRequest, FileEntry, LeftBehind, Operation, OperationName, PortUrl, SandboxEntry, SandboxRequest, Token, Volume,
+        Approval, CodeRequest, DaemonEvent, DaemonInfo, Denial, Exec, ExecRequest, FileEntry, LeftBehind, Operation, OperationName, PortUrl, SandboxEntry, SandboxRequest, Token, Volume,
 } from './operations.ts';
 
 /** One part of a list. With next_cursor there is more: give it as cursor. */
@@ -71,8 +71,8 @@ export class CarrelClient {
                         yield { ...e.data, event: e.data.event ?? e.event };
         }
 
-        /** A token; scope `read` sees get and list, and nothing else. Its value is shown this once. */
-        createToken(request: { owner?: string; scope?: 'all' | 'read' } = {}): Promise<Token & { token: string }> {
+        /** A token; scope `read` sees get and list; `approve` also answers requests for approval. Its value is shown this once. */
+        createToken(request: { owner?: string; scope?: 'all' | 'read' | 'approve' } = {}): Promise<Token & { token: string }> {
                 return this.ask('token.create', request);
         }
 
@@ -99,6 +99,23 @@ export class CarrelClient {
         /** Removes a volume with its content. An error while a sandbox uses it. */
         async removeVolume(name: string): Promise<boolean> {
                 return (await this.ask('volume.remove', { name })).existed;
+        }
+
+        // -- approvals ----------------------------------------------------------------------------------------
+
+        /** Requests for approval of the caller's sandboxes: those that wait, and those that were answered lately. */
+        async approvals(): Promise<Approval[]> {
+                return (await this.ask('approval.list')).items ?? [];
+        }
+
+        /** One request, with everything that the answer binds. */
+        approval(id: string): Promise<Approval> {
+                return this.ask('approval.get', { id });
+        }
+
+        /** Answers a request, once. For users of this machine, and tokens of scope `approve`. */
+        answerApproval(id: string, verdict: 'approve' | 'deny', reason?: string): Promise<Approval> {
+                return this.ask('approval.answer', { id, verdict, reason });
         }
 
         // -- sandboxes ----------------------------------------------------------------------------------------

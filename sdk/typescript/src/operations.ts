@@ -154,6 +154,37 @@ export interface Volume {
         used_by?: string;
 }
 
+export interface Approval {
+        /** Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}. */
+        id: string;
+        /** starting, running, ended or failed. */
+        state: 'starting' | 'running' | 'ended' | 'failed';
+        /** The operation that waits: exec.start, file.write, network, ... */
+        operation: string;
+        /** Id of the sandbox. */
+        sandbox: string;
+        /** A name of the caller's choice, unique among one owner's sandboxes. */
+        name?: string;
+        /** Owner of the sandbox. */
+        owner?: string;
+        /** Who asked: the owner, and how (socket or token). */
+        asked_by: string;
+        /** Time, in milliseconds since 1970. */
+        at_ms: number;
+        /** Without an answer until then it is denied. An approval must be used before then. In milliseconds since 1970. */
+        expires_at_ms: number;
+        /** Who answered: the owner (uid:1000), and how (socket, or a token of scope approve). */
+        answered_by?: string;
+        /** A more specific reason within the code. */
+        reason?: string;
+        /** SHA-256 of everything that the approval binds. */
+        digest: string;
+        /** SHA-256 of the rules that hold: host file and manifest. */
+        policy_version: string;
+        /** What an approval binds, a line each: arguments, directory, environment, files with their digests. Control and invisible characters are escaped; a long value is cut and has its digest. */
+        bound: string[];
+}
+
 export interface DaemonEvent {
         /** Name of an event: exec-ended, stopped, ... In a call: a name of the caller's own, such as turn-end or workspace-close. */
         event: string;

@@ -14,10 +14,9 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ALWAYS, CARREL, check, end, need_programs, report
+from box_rig import ALWAYS, CARREL, SWITCHES, check, end, need_programs, report
 from spellings import SPELLINGS
 
-SWITCHES = os.environ.get("CARREL_SWITCHES")
 HEAD = """---
 schema: sandbox/v1
 id: "@you/ruled"
@@ -196,8 +195,6 @@ def terminal(folder):
 
 
 def broken_judge(folder):
-    if not SWITCHES:
-        return
     manifest(folder, RULES)
     wrong = []
     for how in ("dies", "nonsense", "other", "hangs"):
