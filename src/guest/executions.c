@@ -208,6 +208,18 @@ read_call(struct executions *x, struct seccomp_notif *n, bool is_own)
 
 /* -- serving ----------------------------------------------------------------------------------- */
 
+/*
+ * Does the caller share pid 1's memory? Asked for each call while the kernel holds it: the child
+ * may have executed since the last one, and what it then names is in its own memory.
+ */
+static bool
+is_sharing(const struct executions_child *child, pid_t pid)
+{
+        struct pollfd fd = { child->start, POLLIN, 0 };
+
+        return child->start >= 0 && pid == child->pid && poll(&fd, 1, 0) == 0;
+}
+
 int
 executions_tell(struct executions *x)
 {
@@ -229,7 +241,7 @@ has_call(const struct executions *x)
 }
 
 int
-executions_serve(struct executions *x, pid_t sharing)
+executions_serve(struct executions *x, struct executions_child sharing)
 {
         for (int i = 0; i < AT_ONCE && x->listener >= 0 && has_call(x); i++) {
                 struct seccomp_notif n = { 0 };
@@ -237,7 +249,7 @@ executions_serve(struct executions *x, pid_t sharing)
 
                 if (control(x, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
                         continue; /* it has been killed */
-                read_call(x, &n, sharing != 0 && (pid_t)n.pid == sharing);
+                read_call(x, &n, is_sharing(&sharing, (pid_t)n.pid));
                 answer.id = n.id;
                 (void)control(x, SECCOMP_IOCTL_NOTIF_SEND, &answer);
                 if (executions_tell(x) < 0)

@@ -22,6 +22,12 @@ struct executions {
         _Alignas(8) unsigned char due[WIRE_EXECUTED_MAX];
 };
 
+/* A child of pid 1 that shares its memory until it has executed. */
+struct executions_child {
+        pid_t pid; /* 0: none */
+        int start; /* borrowed; the other end closes when the child has executed, or ended */
+};
+
 /*
  * Installs the filter on this process and what it starts. Needs no_new_privs. The listener (closed
  * on exec), or -errno: -EBUSY if a filter of this process already has one.
@@ -31,10 +37,9 @@ int executions_watch(void);
 void executions_init(struct executions *x, int control, int listener);
 
 /*
- * The calls that wait. A child of pid 1 that still shares its memory is `sharing` (0: none).
- * Returns 0, or -1: the control socket is closed.
+ * The calls that wait. Returns 0, or -1: the control socket is closed.
  */
-int executions_serve(struct executions *x, pid_t sharing);
+int executions_serve(struct executions *x, struct executions_child sharing);
 
 /* Sends the report that waits. 0 or -1, as above. */
 int executions_tell(struct executions *x);

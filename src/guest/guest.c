@@ -196,6 +196,13 @@ wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
                 end(BROKEN);
 }
 
+static struct executions_child
+sharing_child(const struct execs *x)
+{
+        return x->sharing ? (struct executions_child){ x->sharing->child, x->sharing->start }
+                          : (struct executions_child){ 0, -1 };
+}
+
 /*
  * The payload's limit on descriptors also applies to pid 1. So pid 1 keeps a bounded number for
  * other uses. A message whose descriptors find no room is invalid, and would end pid 1.
@@ -245,8 +252,7 @@ guest_serve(int control, const struct guest_names *names, int disk, int listener
                 if ((fds[SIGNALS].revents & POLLIN) != 0 || g->has_more)
                         hear_signals(g);
                 if (fds[EXECUTIONS].revents != 0 &&
-                    executions_serve(&g->executions,
-                                     g->execs.sharing ? g->execs.sharing->child : 0) < 0)
+                    executions_serve(&g->executions, sharing_child(&g->execs)) < 0)
                         end(0);
                 if (fds[NAMES].revents != 0)
                         (void)names_serve(&g->names);
