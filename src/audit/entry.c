@@ -16,6 +16,8 @@
 #include "text/jcs.h"
 #include "text/json.h"
 
+enum { SCRATCH_LEN = 16 * 1024 };
+
 static const struct text_limits line_limits = { AUDIT_LINE_MAX, 32, 65536 };
 
 static const char *const path_hash[] = { "hash" };
@@ -114,13 +116,9 @@ write_member_json(struct json_writer *w, const char *key, const char *json)
         json_raw(w, json, strlen(json));
 }
 
-struct signature {
-        const char *hmac, *hash; /* NULL: not yet */
-};
-
 static void
 write_members(struct json_writer *w, const struct audit_event *event, const struct audit_head *head,
-              const char *time, uint64_t boot_ms, const struct signature *s)
+              const char *time, uint64_t boot_ms)
 {
         json_open_map(w);
         json_member_text(w, "$schema", "agentgovernance/v1");
@@ -143,8 +141,6 @@ write_members(struct json_writer *w, const struct audit_event *event, const stru
         write_member_json(w, "output", event->output);
         json_member_text(w, "prevHash", head->hash);
         json_member_text(w, "hashAlg", "sha256");
-        if (s->hash)
-                json_member_text(w, "hash", s->hash);
         json_key(w, "metadata");
         json_open_map(w);
         json_key(w, "carrel");
@@ -153,24 +149,21 @@ write_members(struct json_writer *w, const struct audit_event *event, const stru
         json_member_text(w, "key", head->key_id);
         json_key(w, "boot_ms");
         json_uint(w, boot_ms);
-        if (s->hmac)
-                json_member_text(w, "hmac", s->hmac);
         json_close_map(w);
         json_close_map(w);
         json_close_map(w);
 }
 
-/* The entry as a tree, with the parts of its signature that are known. */
+/* The entry as a tree, without its signature. */
 static int
 make_tree(struct arena *arena, const struct audit_event *event, const struct audit_head *head,
-          const char *time, uint64_t boot_ms, const struct signature *s, const struct node **ret,
-          struct error *e)
+          const char *time, uint64_t boot_ms, const struct node **ret, struct error *e)
 {
         struct json_writer w;
         int result;
 
         json_init(&w, false);
-        write_members(&w, event, head, time, boot_ms, s);
+        write_members(&w, event, head, time, boot_ms);
         if (w.is_broken)
                 result = fail(e, ERROR_NO_MEMORY, "no memory for an audit entry");
         else if (w.len > AUDIT_LINE_MAX)
@@ -182,40 +175,123 @@ make_tree(struct arena *arena, const struct audit_event *event, const struct aud
         return result;
 }
 
+/* The canonical form without "hash" and "metadata.carrel.hmac", and where these belong. */
+struct unsigned_entry {
+        struct buffer text;
+        size_t at_hash, at_hmac;
+};
+
+static int
+write_unsigned(const struct node *root, const struct audit_head *head, struct unsigned_entry *ret,
+               struct error *e)
+{
+        /* as RFC 8785 sorts them; what is absent is left out */
+        static const char *const order[] = { "$schema",  "action", "actor",    "doctype",
+                                             "hashAlg",  "input",  "metadata", "output",
+                                             "prevHash", "seq",    "subject",  "ts" };
+        struct buffer *text = &ret->text;
+
+        for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+                const struct node *member = node_find(root, order[i]);
+                char key[24];
+                int len;
+
+                if (!member)
+                        continue;
+                len = snprintf(key, sizeof key, "%c\"%s\":", i == 0 ? '{' : ',', order[i]);
+                if (strcmp(order[i], "hashAlg") == 0)
+                        ret->at_hash = text->len + 1;
+                if (buffer_add(text, key, (size_t)len, AUDIT_LINE_MAX) < 0 ||
+                    jcs_write(member, NULL, 0, AUDIT_LINE_MAX, text, e) < 0)
+                        return fail(e, ERROR_REQUEST_TOO_LARGE, "the audit entry exceeds %d bytes",
+                                    AUDIT_LINE_MAX);
+                /* {"carrel":{"boot_ms":1,"chain":"...", here "key":"..."}} */
+                if (strcmp(order[i], "metadata") == 0)
+                        ret->at_hmac = text->len - strlen("\"key\":\"\"}}") - strlen(head->key_id);
+        }
+        return buffer_add(text, "}", 1, AUDIT_LINE_MAX) < 0
+                       ? fail(e, ERROR_NO_MEMORY, "no memory for an audit entry")
+                       : 0;
+}
+
+/* "hmac":"...", and "hash":"...", as they are inserted. */
+struct member {
+        char text[AUDIT_HASH_TEXT + 16];
+        size_t len;
+};
+
+static void
+member_of(struct member *m, const char *key, const unsigned char sum[32], char ret[AUDIT_HASH_TEXT])
+{
+        hex(ret, AUDIT_HASH_TEXT, sum, 32);
+        m->len = (size_t)snprintf(m->text, sizeof m->text, "\"%s\":\"%s\",", key, ret);
+}
+
+static int
+add_signed(const struct unsigned_entry *u, const struct audit_key *key, struct audit_head *head,
+           struct buffer *out, struct error *e)
+{
+        const unsigned char *bytes = (const unsigned char *)u->text.bytes;
+        size_t len = u->text.len, most = SIZE_MAX / 2;
+        crypto_auth_hmacsha256_state keyed;
+        crypto_hash_sha256_state plain;
+        struct member hmac, hash;
+        unsigned char sum[32];
+        char text[AUDIT_HASH_TEXT];
+
+        (void)crypto_auth_hmacsha256_init(&keyed, key->bytes, sizeof key->bytes);
+        (void)crypto_auth_hmacsha256_update(&keyed, (const unsigned char *)head->hash,
+                                            strlen(head->hash));
+        (void)crypto_auth_hmacsha256_update(&keyed, bytes, len);
+        (void)crypto_auth_hmacsha256_final(&keyed, sum);
+        sodium_memzero(&keyed, sizeof keyed);
+        member_of(&hmac, "hmac", sum, text);
+        (void)crypto_hash_sha256_init(&plain);
+        (void)crypto_hash_sha256_update(&plain, bytes, u->at_hmac);
+        (void)crypto_hash_sha256_update(&plain, (const unsigned char *)hmac.text, hmac.len);
+        (void)crypto_hash_sha256_update(&plain, bytes + u->at_hmac, len - u->at_hmac);
+        (void)crypto_hash_sha256_final(&plain, sum);
+        member_of(&hash, "hash", sum, text);
+        if (len + hash.len + hmac.len > AUDIT_LINE_MAX)
+                return fail(e, ERROR_REQUEST_TOO_LARGE, "the audit entry exceeds %d bytes",
+                            AUDIT_LINE_MAX);
+        if (buffer_add(out, u->text.bytes, u->at_hash, most) < 0 ||
+            buffer_add(out, hash.text, hash.len, most) < 0 ||
+            buffer_add(out, u->text.bytes + u->at_hash, u->at_hmac - u->at_hash, most) < 0 ||
+            buffer_add(out, hmac.text, hmac.len, most) < 0 ||
+            buffer_add(out, u->text.bytes + u->at_hmac, len - u->at_hmac, most) < 0 ||
+            buffer_add(out, "\n", 1, most) < 0)
+                return fail(e, ERROR_NO_MEMORY, "no memory for an audit entry");
+        memcpy(head->hash, text, sizeof head->hash);
+        return 0;
+}
+
 int
 audit_entry_write(const struct audit_event *event, const struct audit_key *key, uint64_t wall_ms,
                   uint64_t boot_ms, struct audit_head *head, struct buffer *out, struct error *e)
 {
-        char time[AUDIT_TIME_TEXT], hmac[AUDIT_HASH_TEXT], hash[AUDIT_HASH_TEXT];
-        struct signature s = { NULL, NULL };
+        struct unsigned_entry u = { .text = { 0 } };
         const struct node *root = NULL;
+        char time[AUDIT_TIME_TEXT];
+        /* most entries fit: no system call for their memory */
+        _Alignas(16) unsigned char scratch[SCRATCH_LEN] = { 0 };
         struct arena arena;
-        int result = -1;
+        int result;
 
         time_text(wall_ms, time);
         if (strcmp(time, head->time) < 0)
                 memcpy(time, head->time, sizeof time);
-        arena_init(&arena, 64u << 20);
-        if (make_tree(&arena, event, head, time, boot_ms, &s, &root, e) < 0 ||
-            hmac_of(root, head->hash, key, hmac, e) < 0)
-                goto end;
-        s.hmac = hmac;
-        if (make_tree(&arena, event, head, time, boot_ms, &s, &root, e) < 0 ||
-            hash_of(root, hash, e) < 0)
-                goto end;
-        s.hash = hash;
-        if (make_tree(&arena, event, head, time, boot_ms, &s, &root, e) < 0 ||
-            jcs_write(root, NULL, 0, out->len + AUDIT_LINE_MAX, out, e) < 0)
-                goto end;
-        if (buffer_add(out, "\n", 1, SIZE_MAX / 2) < 0) {
-                (void)fail(e, ERROR_NO_MEMORY, "no memory for an audit entry");
-                goto end;
+        arena_init_in(&arena, 64u << 20, scratch, sizeof scratch);
+        result = make_tree(&arena, event, head, time, boot_ms, &root, e);
+        if (result == 0)
+                result = write_unsigned(root, head, &u, e);
+        if (result == 0)
+                result = add_signed(&u, key, head, out, e);
+        if (result == 0) {
+                memcpy(head->time, time, sizeof time);
+                head->next++;
         }
-        memcpy(head->time, time, sizeof time);
-        memcpy(head->hash, hash, sizeof hash);
-        head->next++;
-        result = 0;
-end:
+        buffer_fini(&u.text);
         arena_fini(&arena);
         return result;
 }

@@ -4,7 +4,7 @@
  * Room: audit (acting). Touches: fd, the files of one directory, clock.
  * Theory: nothing is kept in memory between two calls, so that any number of processes can write
  * one chain. Each append reads the end of the chain, checks it, adds lines, syncs them, and signs a
- * checkpoint.
+ * checkpoint. The daemon's recorder keeps the end, and signs once a second.
  */
 #include "audit/log.h"
 
@@ -29,13 +29,17 @@
  * rotations at the same time. */
 enum { KEYS_ROTATED_MAX = AUDIT_KEYS_MAX - 16 };
 
-/* Where the last append ended. Each append replaces checkpoint.json, so its bytes identify it. */
+/*
+ * Where the last append ended. Another writer leaves a longer file or, if it began another one, a
+ * new checkpoint.json: the one that is open here has no name any more.
+ */
 struct audit_end {
-        int fd; /* of the last file */
+        int fd;         /* of the last file */
+        int checkpoint; /* checkpoint.json */
         off_t whole;
         struct audit_head head;
-        char checkpoint[AUDIT_CHECKPOINT_MAX];
-        size_t len;
+        uint64_t signed_next; /* head.next of the checkpoint */
+        uint64_t due_ms;      /* boot clock; UINT64_MAX: nothing is to be signed */
 };
 
 /* -- the directory ----------------------------------------------------------------------------- */
@@ -54,6 +58,8 @@ forget_end(struct audit_log *log)
 {
         if (log->end && log->end->fd >= 0)
                 (void)close(log->end->fd);
+        if (log->end && log->end->checkpoint >= 0)
+                (void)close(log->end->checkpoint);
         free(log->end);
         log->end = NULL;
 }
@@ -61,8 +67,11 @@ forget_end(struct audit_log *log)
 void
 audit_log_close(struct audit_log *log)
 {
+        struct error ignored;
+
         if (!log)
                 return;
+        (void)audit_log_sign(log, &ignored);
         audit_keys_free(log->keys, log->key_count);
         log->keys = NULL;
         log->key_count = 0;
@@ -99,6 +108,7 @@ key_is_missing(const char *id, struct error *e)
 struct tail {
         int fd;      /* of the last file, for appending; -1: there is none yet */
         off_t whole; /* bytes of whole lines in it */
+        off_t added; /* bytes behind them after write_lines() */
         size_t torn; /* bytes behind them */
         struct audit_head head;
         bool is_empty; /* no entry in any file */
@@ -329,6 +339,7 @@ write_lines(struct audit_log *log, struct tail *t, uint64_t first, const struct 
                 return -1;
         if (is_new && begin_file(log, t, first, e) < 0)
                 return -1;
+        t->added = (off_t)lines->len;
         if (audit_file_write(t->fd, lines->bytes, lines->len) == 0 && fdatasync(t->fd) == 0)
                 return 0;
         (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "writing the audit log in %s", log->path);
@@ -337,18 +348,36 @@ write_lines(struct audit_log *log, struct tail *t, uint64_t first, const struct 
 
 /* Takes the descriptor of `t`. Without memory the next append reads the end again. */
 static void
-keep_end(struct audit_log *log, struct tail *t, const struct buffer *checkpoint)
+keep_end(struct audit_log *log, struct tail *t, bool is_signed)
 {
-        if (!log->end)
-                log->end = malloc(sizeof *log->end);
-        if (!log->end || checkpoint->len > sizeof log->end->checkpoint)
-                return;
-        log->end->fd = t->fd;
-        log->end->whole = lseek(t->fd, 0, SEEK_END);
-        log->end->head = t->head;
-        memcpy(log->end->checkpoint, checkpoint->bytes, checkpoint->len);
-        log->end->len = checkpoint->len;
+        struct audit_end *end = log->end;
+
+        if (!end) {
+                end = log->end = malloc(sizeof *end);
+                if (!end)
+                        return;
+                *end = (struct audit_end){ .checkpoint = -1, .due_ms = UINT64_MAX };
+        }
+        end->fd = t->fd;
+        end->whole = t->whole + t->added;
+        end->head = t->head;
         t->fd = -1;
+        if (!is_signed && end->due_ms == UINT64_MAX)
+                end->due_ms = clock_boot_ms() + AUDIT_SIGN_MS;
+        if (!is_signed)
+                return;
+        end->signed_next = t->head.next;
+        end->due_ms = UINT64_MAX;
+        if (end->checkpoint >= 0)
+                (void)close(end->checkpoint);
+        end->checkpoint =
+                openat(log->dir, "checkpoint.json", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static bool
+has_name(int fd, struct stat *st)
+{
+        return fd >= 0 && fstat(fd, st) == 0 && st->st_nlink > 0;
 }
 
 /* Is the end still as the last append left it? Then `t` takes it over. */
@@ -356,22 +385,26 @@ static bool
 take_end(struct audit_log *log, struct tail *t)
 {
         struct audit_end *end = log->end;
-        char text[AUDIT_CHECKPOINT_MAX];
-        struct error ignored;
         struct stat st;
-        size_t len;
 
-        if (!end || end->fd < 0)
+        if (!end)
                 return false;
-        if (audit_file_read(log->dir, "checkpoint.json", text, sizeof text, &len, &ignored) < 0 ||
-            len != end->len || memcmp(text, end->checkpoint, len) != 0 || fstat(end->fd, &st) < 0 ||
-            st.st_nlink == 0 || st.st_size != end->whole) {
+        if (!has_name(end->checkpoint, &st) || !has_name(end->fd, &st) ||
+            st.st_size != end->whole) {
                 forget_end(log);
                 return false;
         }
         *t = (struct tail){ .fd = end->fd, .whole = end->whole, .head = end->head };
         end->fd = -1;
         return true;
+}
+
+/* One process that writes most entries signs them together: audit_log_sign(). */
+static bool
+signs_later(const struct audit_log *log, const struct tail *t)
+{
+        return log->keeps_end && log->end && log->end->checkpoint >= 0 &&
+               t->head.next - log->end->signed_next < AUDIT_SIGN_ENTRIES;
 }
 
 static int
@@ -391,8 +424,6 @@ sign_checkpoint(struct audit_log *log, struct tail *t, struct error *e)
         if (result == 0)
                 result = audit_file_replace(log->dir, "checkpoint.json", text.bytes, text.len,
                                             false, e);
-        if (result == 0 && log->keeps_end)
-                keep_end(log, t, &text);
         buffer_fini(&text);
         return result;
 }
@@ -402,6 +433,7 @@ append_locked(struct audit_log *log, const struct audit_event *events, size_t co
               struct error *e)
 {
         struct buffer lines = { 0 };
+        bool is_signed;
         uint64_t first;
         int result = -1;
 
@@ -416,9 +448,12 @@ append_locked(struct audit_log *log, const struct audit_event *events, size_t co
                 if (add_line(log, &events[i], t, &lines, e) < 0)
                         goto end;
         result = write_lines(log, t, first, &lines, e);
+        is_signed = !signs_later(log, t);
         /* an entry that the caller takes for missing must not be there */
-        if (result == 0 && sign_checkpoint(log, t, e) < 0)
+        if (result == 0 && is_signed && sign_checkpoint(log, t, e) < 0)
                 result = take_back(t, e);
+        if (result == 0 && log->keeps_end)
+                keep_end(log, t, is_signed);
 end:
         buffer_fini(&lines);
         return result;
@@ -441,6 +476,32 @@ audit_log_append(struct audit_log *log, const struct audit_event *events, size_t
                 *ret_seq = t.head.next - 1;
                 memcpy(ret_chain, t.head.chain, AUDIT_ID_TEXT);
         }
+        return result;
+}
+
+uint64_t
+audit_log_due_ms(const struct audit_log *log)
+{
+        return log->end ? log->end->due_ms : UINT64_MAX;
+}
+
+int
+audit_log_sign(struct audit_log *log, struct error *e)
+{
+        struct tail t = { .fd = -1 };
+        int result = 0;
+
+        if (audit_log_due_ms(log) == UINT64_MAX)
+                return 0;
+        log->end->due_ms = clock_boot_ms() + AUDIT_SIGN_MS; /* should this attempt fail */
+        if (audit_file_lock(log->dir, LOCK_EX, e) < 0)
+                return -1;
+        /* who has written meanwhile has also signed */
+        if (take_end(log, &t)) {
+                result = sign_checkpoint(log, &t, e);
+                keep_end(log, &t, result == 0);
+        }
+        audit_file_unlock(log->dir);
         return result;
 }
 

@@ -15,7 +15,8 @@
  *       log.recovered says how long it was and what its SHA-256 is. That is a part of a line at the
  *       end, and everything from the first line on that has a zero byte: canonical JSON has none.
  *   L3  After a failed write, sync or checkpoint nothing of it stays in the file.
- *   L4  A log that ends before its last checkpoint is not continued.
+ *   L4  A log that ends before its last checkpoint is not continued. With `keeps_end` the
+ * checkpoint can be AUDIT_SIGN_MS behind.
  */
 #ifndef CARREL_AUDIT_LOG_H
 #define CARREL_AUDIT_LOG_H
@@ -30,6 +31,8 @@
 enum {
         AUDIT_FILE_MAX = 64 << 20, /* bytes, after which the next file begins */
         AUDIT_EVENTS_MAX = 64,     /* in one call of audit_log_append() */
+        AUDIT_SIGN_MS = 1000,      /* with `keeps_end`: after an entry, before its checkpoint, */
+        AUDIT_SIGN_ENTRIES = 1024, /* and entries without one */
 };
 
 struct audit_log {
@@ -40,7 +43,7 @@ struct audit_log {
         size_t key_count;
         /*
          * For one process that writes most of the entries: the end of the chain is kept between two
-         * calls, and not read again unless the checkpoint shows that somebody else has written.
+         * calls, and not read again unless somebody else has written. It calls audit_log_sign().
          */
         bool keeps_end;
         struct audit_end *end; /* or NULL; owned */
@@ -60,6 +63,14 @@ int audit_log_open(struct audit_log *log, const char *path, bool makes, struct e
  */
 int audit_log_append(struct audit_log *log, const struct audit_event *events, size_t count,
                      uint64_t *ret_seq, char ret_chain[AUDIT_ID_TEXT], struct error *e);
+
+/*
+ * With `keeps_end`, appends leave checkpoint.json as it is for a while. audit_log_due_ms(): when
+ * (boot clock) it is to be written again, UINT64_MAX: it names the last entry. audit_log_sign()
+ * does so. Errors: those of audit_log_append(); the next append tries again.
+ */
+uint64_t audit_log_due_ms(const struct audit_log *log);
+int audit_log_sign(struct audit_log *log, struct error *e);
 
 /*
  * Signs with a new key from now on. The entry key.rotated names it, signed with the old one.
@@ -101,7 +112,8 @@ int audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept,
 /* The last checkpoint of this directory. Errors: ERROR_AUDIT_UNAVAILABLE "missing". */
 int audit_log_checkpoint(struct audit_log *log, struct audit_checkpoint *ret, struct error *e);
 
-/* Closes it and erases the keys from memory. Accepts one that is not open. */
+/* Signs what is not signed yet, closes it and erases the keys from memory. Accepts one that is not
+ * open. */
 void audit_log_close(struct audit_log *log);
 
 #endif

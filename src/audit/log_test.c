@@ -561,6 +561,80 @@ reads_from_an_entry_on(void **state)
         assert_int_equal(seen, 23);
 }
 
+static uint64_t
+signed_up_to(void)
+{
+        struct audit_checkpoint c;
+
+        assert_int_equal(audit_log_checkpoint(&log_here, &c, &error), 0);
+        return c.seq;
+}
+
+/* With `keeps_end`: the first append signs, later ones leave it to audit_log_sign(). */
+static void
+signs_later_if_it_keeps_the_end(void **state)
+{
+        (void)state;
+        log_here.keeps_end = true;
+        assert_int_equal(append(1), 0);
+        assert_int_equal(signed_up_to(), 1);
+        assert_true(audit_log_due_ms(&log_here) == UINT64_MAX);
+        assert_int_equal(append(3), 0);
+        assert_int_equal(signed_up_to(), 1);
+        assert_true(audit_log_due_ms(&log_here) < UINT64_MAX);
+        assert_string_equal(verify(NULL), "");
+        assert_int_equal(audit_log_sign(&log_here, &error), 0);
+        assert_int_equal(signed_up_to(), 4);
+        assert_true(audit_log_due_ms(&log_here) == UINT64_MAX);
+        assert_int_equal(append(1), 0);
+        audit_log_close(&log_here);
+        assert_int_equal(audit_log_open(&log_here, directory, false, &error), 0);
+        assert_int_equal(signed_up_to(), 5);
+}
+
+static void
+signs_at_the_latest_after_some_entries(void **state)
+{
+        (void)state;
+        log_here.keeps_end = true;
+        assert_int_equal(append(AUDIT_SIGN_ENTRIES), 0);
+        assert_int_equal(signed_up_to(), 1);
+        assert_int_equal(append(1), 0);
+        assert_int_equal(signed_up_to(), AUDIT_SIGN_ENTRIES + 1);
+}
+
+static void
+append_elsewhere(int64_t file_max)
+{
+        struct audit_log other;
+        char chain[AUDIT_ID_TEXT];
+        uint64_t seq;
+
+        assert_int_equal(audit_log_open(&other, directory, false, &error), 0);
+        other.file_max = file_max;
+        assert_int_equal(audit_log_append(&other, &event, 1, &seq, chain, &error), 0);
+        audit_log_close(&other);
+}
+
+/* Another process adds an entry, to the same file or to a new one, whose length says nothing. */
+static void
+sees_another_writer_while_it_keeps_the_end(void **state)
+{
+        (void)state;
+        log_here.keeps_end = true;
+        assert_int_equal(append(3), 0);
+        append_elsewhere(AUDIT_FILE_MAX);
+        assert_int_equal(append(2), 0);
+        append_elsewhere(1);
+        assert_int_equal(append(2), 0);
+        append_elsewhere(1);
+        assert_int_equal(audit_log_sign(&log_here, &error), 0);
+        assert_int_equal(signed_up_to(), 10);
+        assert_int_equal(append(1), 0);
+        assert_string_equal(verify(NULL), "");
+        assert_int_equal(signed_up_to(), 11);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -585,6 +659,9 @@ main(void)
                 TEST(refuses_one_key_too_many),
                 TEST(refuses_a_key_and_a_directory_that_others_can_read),
                 TEST(reads_from_an_entry_on),
+                TEST(signs_later_if_it_keeps_the_end),
+                TEST(signs_at_the_latest_after_some_entries),
+                TEST(sees_another_writer_while_it_keeps_the_end),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,7 @@ struct owner {
         uint64_t noted;    /* next_seq in the file "open" */
         uint64_t used;     /* when it was last, to close the one that was not used longest */
         uint64_t due_ms;   /* next attempt after a failure; 0: none failed */
+        uint64_t ends_ms;  /* when the ends that wait are written by themselves; 0: none wait */
         bool is_loaded, has_start;
         struct open_start *open; /* ascending by `seq` */
         size_t open_count, open_room;
@@ -628,19 +629,50 @@ flush_owner(struct owners *all, struct owner *o, uint64_t now_ms)
         o->due_ms = result < 0 ? now_ms + OWNER_RETRY_MS : 0;
 }
 
-uint64_t
-owners_flush(struct owners *all, uint64_t now_ms)
+/* Ends alone wait for the next sync of something else, or OWNER_ENDS_MS. */
+static bool
+is_due(struct owner *o, uint64_t now_ms, bool is_last)
+{
+        if (o->ends_ms == 0)
+                o->ends_ms = now_ms + OWNER_ENDS_MS;
+        /* a start tries at once, so that it succeeds as soon as there is space */
+        if (o->has_start || is_last)
+                return true;
+        return o->due_ms <= now_ms && (o->event_count > 0 || o->ends_ms <= now_ms);
+}
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+static uint64_t
+flush(struct owners *all, uint64_t now_ms, bool is_last)
 {
         uint64_t next_ms = UINT64_MAX;
 
         for (struct owner *o = all->first; o; o = o->next) {
-                /* a start tries at once, so that it succeeds as soon as there is space */
-                if (o->first && (o->due_ms <= now_ms || o->has_start))
+                struct error ignored; /* reported by the next entry */
+
+                if (o->first && is_due(o, now_ms, is_last)) {
                         flush_owner(all, o, now_ms);
-                if (o->first && o->due_ms < next_ms)
-                        next_ms = o->due_ms;
+                        o->ends_ms = o->first ? now_ms : 0;
+                }
+                if (o->log && audit_log_due_ms(o->log) <= now_ms)
+                        (void)audit_log_sign(o->log, &ignored);
+                if (o->first)
+                        next_ms = least(next_ms, o->due_ms > 0 ? o->due_ms : o->ends_ms);
+                if (o->log)
+                        next_ms = least(next_ms, audit_log_due_ms(o->log));
         }
         return next_ms;
+}
+
+uint64_t
+owners_flush(struct owners *all, uint64_t now_ms)
+{
+        return flush(all, now_ms, false);
 }
 
 void
@@ -648,7 +680,7 @@ owners_free(struct owners *all)
 {
         if (!all)
                 return;
-        (void)owners_flush(all, UINT64_MAX - OWNER_RETRY_MS);
+        (void)flush(all, UINT64_MAX - OWNER_RETRY_MS, true);
         for (struct owner *o = all->first, *next; o; o = next) {
                 next = o->next;
                 close_log(all, o);
