@@ -1,5 +1,6 @@
 /*
- * cli/policy.c - `carrel policy test|explain`: what a list of programs says about a command.
+ * cli/policy.c - `carrel policy test|explain|what-if`: what lists of programs say about a command,
+ * or about those of an audit log.
  *
  * Room: cli (joining, program). Touches: fd (standard output), the policy file.
  * Knows how to ask and how to print. Knows nothing of shells and lists: shell/ and policy/ do.
@@ -11,10 +12,10 @@
 #include "cli/finding_print.h"
 #include "cli/judge.h"
 #include "cli/options.h"
-#include "prepare/commands.h"
+#include "cli/policy_action.h"
+#include "cli/what_if.h"
 #include "ref/file.h"
 #include "ref/reads.h"
-#include "shell/reading.h"
 #include "text/json.h"
 #include "text/yaml.h"
 
@@ -23,7 +24,8 @@ enum { STATUS_FAILED = 125, STATUS_DENY = 126 };
 
 struct asking {
         const char *text; /* a command for a shell, or NULL */
-        bool is_json, is_explained;
+        const char *over; /* what-if: an audit log */
+        bool is_json, is_explained, is_what_if, has_executed;
         struct words words;
         const struct node *rules;
         struct judgement judgement;
@@ -32,19 +34,33 @@ struct asking {
 /* -- reading ----------------------------------------------------------------------------------- */
 
 static int
+check_what_if(const struct asking *a, struct error *e)
+{
+        if (a->words.count == 2 && a->over && !a->text && a->words.rest_count == 0)
+                return 0;
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "policy what-if needs the FILE and --over LOG");
+        error_hint(e, "For example: carrel policy what-if policy.yaml --over entries.jsonl");
+        return -1;
+}
+
+static int
 read_arguments(int argc, char **argv, struct asking *a, struct error *e)
 {
         if (options_read(&command_policy, argc, argv, a, &a->words, e) < 0)
                 return -1;
+        a->is_what_if = a->words.count > 0 && strcmp(a->words.items[0], "what-if") == 0;
+        if (a->is_what_if)
+                return check_what_if(a, e);
         a->is_explained = a->words.count > 0 && strcmp(a->words.items[0], "explain") == 0;
-        if (a->words.count == 2 && (a->is_explained || strcmp(a->words.items[0], "test") == 0) &&
+        if (a->words.count == 2 && !a->over && !a->has_executed &&
+            (a->is_explained || strcmp(a->words.items[0], "test") == 0) &&
             (a->text != NULL) != (a->words.rest_count > 0))
                 return 0;
         (void)fail(e, ERROR_INVALID_ARGUMENT,
                    a->text != NULL && a->words.rest_count > 0
                            ? "policy takes a command as -c TEXT or as words, not both"
                            : "policy needs test or explain, the FILE, and a command: -c TEXT, or "
-                             "words");
+                             "words; or what-if, the FILE, and --over LOG");
         error_hint(e, "For example: carrel policy test policy.yaml -- rm -rf build");
         return -1;
 }
@@ -81,20 +97,6 @@ judge(struct arena *arena, struct asking *a, struct error *e)
 
 /* -- printing ---------------------------------------------------------------------------------- */
 
-static void
-write_action(struct json_writer *w, const struct judge_action *action)
-{
-        json_open_map(w);
-        json_member_text(w, "program", action->program);
-        json_member_text(w, "written", action->written);
-        json_member_text(w, "verdict", command_verdict_word(action->verdict));
-        json_member_text(w, "reason", action->reason);
-        if (action->entry)
-                json_member_text(w, "entry", action->entry);
-        json_member_text(w, "meaning", prepare_reason_meaning(action->reason));
-        json_close_map(w);
-}
-
 static int
 print_json(const struct asking *a)
 {
@@ -105,27 +107,14 @@ print_json(const struct asking *a)
         json_member_text(&w, "verdict", command_verdict_word(a->judgement.verdict));
         json_key(&w, "actions");
         json_open_list(&w);
-        for (size_t i = 0; i < a->judgement.count; i++)
-                write_action(&w, &a->judgement.actions[i]);
+        for (size_t i = 0; i < a->judgement.count; i++) {
+                json_open_map(&w);
+                policy_action_members(&w, &a->judgement.actions[i]);
+                json_close_map(&w);
+        }
         json_close_list(&w);
         json_close_map(&w);
         return json_print(&w, stdout);
-}
-
-static void
-print_action(const struct judge_action *action)
-{
-        (void)printf("%-5s  ", command_verdict_word(action->verdict));
-        print_escaped(stdout, action->program ? action->program : action->written, false);
-        (void)printf(": %s", prepare_reason_meaning(action->reason));
-        if (shell_doubt_find(action->reason) != SHELL_NO_DOUBT)
-                (void)printf(" (%s)", action->reason);
-        if (action->entry) {
-                (void)fputs(", by the entry \"", stdout);
-                print_escaped(stdout, action->entry, false);
-                (void)fputc('"', stdout);
-        }
-        (void)fputc('\n', stdout);
 }
 
 /* All actions, or the first that has the verdict. */
@@ -137,9 +126,9 @@ print_text(const struct asking *a)
         if (a->is_explained || j->verdict == COMMAND_ALLOW)
                 (void)printf("%s\n", command_verdict_word(j->verdict));
         for (size_t i = 0; a->is_explained && i < j->count; i++)
-                print_action(&j->actions[i]);
+                policy_action_print(&j->actions[i]);
         if (!a->is_explained && j->verdict != COMMAND_ALLOW && j->deciding < j->count)
-                print_action(&j->actions[j->deciding]);
+                policy_action_print(&j->actions[j->deciding]);
 }
 
 static int
@@ -154,7 +143,15 @@ cmd_policy(int argc, char **argv)
         if (read_arguments(argc, argv, &a, &e) < 0)
                 return print_failure(NULL, &e, a.is_json);
         arena_init(&arena, POLICY_MEMORY);
-        if (judge(&arena, &a, &e) < 0) {
+        if (a.is_what_if) {
+                status = read_rules(&arena, &a, &e) < 0
+                                 ? -1
+                                 : what_if(a.rules, a.over, a.has_executed, a.is_json, &e);
+                if (status < 0) {
+                        (void)print_failure(e.line > 0 ? a.words.items[1] : NULL, &e, a.is_json);
+                        status = STATUS_FAILED;
+                }
+        } else if (judge(&arena, &a, &e) < 0) {
                 (void)print_failure(a.words.items[1], &e, a.is_json);
                 status = STATUS_FAILED; /* 126 is the verdict deny */
         } else {
@@ -171,6 +168,10 @@ cmd_policy(int argc, char **argv)
 static const struct option options[] = {
         OPTION_TEXT(struct asking, text, VALUE_TEXT, "-c", "TEXT",
                     "the command is a text for a shell"),
+        OPTION_TEXT(struct asking, over, VALUE_FILE, "--over", "LOG",
+                    "what-if: the directory of an audit log, or entries of `carrel audit export`"),
+        OPTION_FLAG(struct asking, has_executed, "--executed",
+                    "what-if: also each program that commands executed"),
         OPTION_FLAG(struct asking, is_json, "--json", JSON_DOC),
         OPTION_END,
 };
@@ -180,6 +181,9 @@ static const struct operand operands[] = {
           "print the verdict; exit with 0 for allow, 1 for ask, 126 for deny", true },
         { "explain FILE -- COMMAND", VALUE_FILE,
           "also print each program that the command would run", true },
+        { "what-if FILE --over LOG", VALUE_FILE,
+          "print which decisions of an audit log would change; exit with 0 for none, 1 for some",
+          true },
         { NULL },
 };
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "plan/request.h"
+#include "prepare/environment.h"
 #include "shell/reading.h"
 
 enum { SYSTEM_COUNT = 6 };
@@ -136,6 +137,16 @@ prepare_judging(struct arena *arena, const struct prepared *p, const struct prep
         host_programs_init(programs, arena, AT_FDCWD);
         host_programs_confine(programs, roots, find_path(arena, p, c));
         return 0;
+}
+
+void
+prepare_usual_programs(struct arena *arena, struct host_programs *programs)
+{
+        static const struct spec_names roots = { system_roots, SYSTEM_COUNT };
+        static const struct spec bare;
+
+        host_programs_init(programs, arena, AT_FDCWD);
+        host_programs_confine(programs, &roots, environment_path(arena, &bare, NULL, true));
 }
 
 /* -- refusals ---------------------------------------------------------------------------------- */

@@ -28,6 +28,9 @@ int prepare_judging(struct arena *arena, const struct prepared *p,
                     const struct prepare_command *command, struct judge_request *request,
                     struct host_programs *programs, struct error *e);
 
+/* What a name is in a sandbox without tools whose commands get the usual PATH. Lives in `arena`. */
+void prepare_usual_programs(struct arena *arena, struct host_programs *programs);
+
 /*
  * The refusal of a command whose verdict is not allow: ERROR_POLICY_DENIED with the program, the
  * rule and its place; reason: of the action, or "approval_required" for a verdict that asks. `e`
