@@ -13,6 +13,7 @@
 
 #include "audit/files.h"
 #include "audit/log.h"
+#include "base/name.h"
 
 enum {
         OPEN_STEP = 16,
@@ -223,6 +224,8 @@ learn(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
 static int
 open_log(struct owners *all, struct owner *o, bool makes, struct error *e)
 {
+        char place[3 * RECORDER_OWNER_LEN + 1] = "";
+
         o->used = ++all->clock;
         if (!o->log) {
                 if (all->log_count >= OWNER_LOGS_MAX)
@@ -230,14 +233,15 @@ open_log(struct owners *all, struct owner *o, bool makes, struct error *e)
                 o->log = malloc(sizeof *o->log);
                 if (!o->log)
                         return fail(e, ERROR_NO_MEMORY, "no memory for an audit log");
-                if (audit_log_open(o->log, o->name, makes, e) < 0) {
+                (void)name_encode(o->name, place, sizeof place);
+                if (audit_log_open(o->log, place, makes, e) < 0) {
                         free(o->log);
                         o->log = NULL;
                         return -1;
                 }
                 o->log->keeps_end = true;
                 /* for messages */
-                (void)snprintf(o->log->path, sizeof o->log->path, "%s/%s", all->path, o->name);
+                (void)snprintf(o->log->path, sizeof o->log->path, "%s/%s", all->path, place);
                 all->log_count++;
         }
         if (o->is_loaded)
@@ -252,8 +256,7 @@ open_log(struct owners *all, struct owner *o, bool makes, struct error *e)
 static bool
 is_name(const char *name)
 {
-        return name[0] != '\0' && name[0] != '.' && !strchr(name, '/') &&
-               strlen(name) < RECORDER_OWNER_LEN;
+        return name[0] != '\0' && strlen(name) < RECORDER_OWNER_LEN;
 }
 
 static struct owner *
@@ -309,7 +312,9 @@ owners_load(struct owners *all)
         struct error e;
 
         while (directory && (entry = readdir(directory))) {
-                struct owner *o = get(all, entry->d_name);
+                char name[RECORDER_OWNER_LEN];
+                struct owner *o =
+                        name_decode(entry->d_name, name, sizeof name) ? get(all, name) : NULL;
 
                 if (!o)
                         continue;

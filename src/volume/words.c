@@ -7,26 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/name.h"
 #include "volume/volume.h"
 
-/*
- * Letters that stay; every other byte becomes =XX. So two owners never share a directory, and no
- * name contains a dot.
- */
 int
 volume_directory(const char *state, const char *owner, char ret[VOLUME_PATH_MAX], struct error *e)
 {
-        static const char plain[] =
-                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_-";
-        char name[3 * VOLUME_OWNER_MAX + 1];
-        size_t at = 0;
-        int len;
-
-        for (const char *c = owner; *c != '\0' && at + 3 < sizeof name; c++)
-                at += (size_t)(strchr(plain, *c) ? snprintf(name + at, sizeof name - at, "%c", *c)
-                                                 : snprintf(name + at, sizeof name - at, "=%02x",
-                                                            (unsigned char)*c));
-        len = snprintf(ret, VOLUME_PATH_MAX, "%s/volumes/%s", state, name);
+        char name[3 * VOLUME_OWNER_MAX + 2] = "";
+        size_t at = name_encode(owner, name, sizeof name);
+        int len = snprintf(ret, VOLUME_PATH_MAX, "%s/volumes/%s", state, name);
         if (at == 0 || strlen(owner) > VOLUME_OWNER_MAX || len < 0 || len >= VOLUME_PATH_MAX)
                 return fail_at(e, ERROR_STATE_UNUSABLE, "state", "too_long",
                                "the path of the volumes in %.200s is too long", state);

@@ -28,8 +28,8 @@ def limit(path, name):
 
 
 ANSWERS_MAX, BODIES_MAX = limit("http/crowd.h", "CROWD_ANSWERS_MAX"), limit("http/crowd.h", "CROWD_BYTES_MAX")
-QUEUE, PIECE = limit("http/exchange.h", "EXCHANGE_HIGH"), limit("http/pour.c", "PIECE")
-IN_MAX, FREE = limit("http/connection.c", "IN_MAX"), 2 * limit("rest/exec_view.h", "CAPTURE_FREE")
+QUEUE, PIECE = limit("http/handler.h", "EXCHANGE_HIGH"), limit("http/pour.c", "PIECE")
+IN_MAX, FREE = limit("http/connection.h", "CONNECTION_IN_MAX"), 2 * limit("rest/exec_view.h", "CAPTURE_FREE")
 BURST = 6 * limit("http/exchange.c", "BURST_MAX")           # what was read in one piece may be escaped in one piece
 OWN = 4 * MIB                                          # the door itself, and rounding of its memory
 

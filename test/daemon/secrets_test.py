@@ -283,7 +283,7 @@ def bad_reload(d, host):
     host.put("host.json", "{", 0o644)
     d.child.send_signal(signal.SIGHUP)
     until("the reload is refused", lambda: "reload-failed" in d.log_text() or "json" in d.log_text().rsplit("ready; ", 1)[1])
-    d.restart_parts(lambda: os.kill(next(pid for name, pid in d.children().items() if name.split()[-1] == "serve"), signal.SIGKILL))
+    d.restart_parts(lambda: os.kill(next(pid for name, pid in d.children().items() if name == "carrel-fetcher"), signal.SIGKILL))
     check("a host file that broke leaves the sources of before in force", ask(d, ["OPENAI_API_KEY"]) == (["still"], None), ask(d, ["OPENAI_API_KEY"]))
 
 

@@ -74,7 +74,7 @@ def routes(door):
     bodies = {"EXTEND": {"duration_ms": 5}, "EVENT": {"event": "e"}, "TASK_BEGIN": {"task": "t", "timeout_ms": 5}, "EXEC": {"argv": ["true"]},
               "EXEC_SIGNAL": {"signal": 15}, "FILE_WRITE": {"files": [{"path": "a", "content": "b"}]}, "FILE_MKDIR": {"path": "a"},
               "FILE_MOVE": {"path": "a", "target": "b"}, "CREATE": {}, "CLAIM": {}, "TOKEN_CREATE": {}, "NETWORK": {"egress": ["a.example"]},
-              "VOLUME_CREATE": {"name": "v"}}
+              "VOLUME_CREATE": {"name": "v"}, "CODE": {"language": "sh", "code": ":"}, "APPROVAL_ANSWER": {"verdict": "deny"}}
     queries = {"FILE_READ": "?path=a", "FILE_LIST": "?path=a", "FILE_STAT": "?path=a", "FILE_REMOVE": "?path=a"}
     wrong = []
     for op, _, method, route in ROWS:
