@@ -14,7 +14,7 @@
 #include "clock/clock.h"
 #include "event/event.h"
 
-enum { FLUSH_LEN = 32 * 1024, FLUSH_MS = 1000, ACTION_ROOM = 64 };
+enum { FLUSH_LEN = 32 * 1024, FLUSH_MS = 1000 };
 
 /* One run has one command. */
 static struct {
@@ -29,13 +29,12 @@ static void
 flush_kind(enum event_kind kind)
 {
         struct json_writer *list = &now.kinds[kind], output;
-        char action[ACTION_ROOM] = "";
+        char action[EVENT_ACTION_ROOM];
         struct error e;
 
         if (!list->text)
                 return;
-        (void)strncat(action, event_row(kind)->word, sizeof action - 1);
-        action[strcspn(action, "-")] = '.';
+        event_action(kind, action);
         json_close_list(list);
         json_init(&output, false);
         json_open_map(&output);

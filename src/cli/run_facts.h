@@ -1,9 +1,8 @@
 /*
  * cli/run_facts.h - what a command did, as entries of the audit log of `carrel run --audit`.
  *
- * Events of event/event.def with EVENT_AUDITED. The action of an entry is the word of the event
- * with its first "-" as "." (`egress.allowed`); an entry has several events of one kind, because
- * each entry waits for the disk.
+ * Events of event/event.def with EVENT_AUDITED. An entry (its action: event_action()) has several
+ * events of one kind, because each entry waits for the disk.
  */
 #ifndef CARREL_CLI_RUN_FACTS_H
 #define CARREL_CLI_RUN_FACTS_H

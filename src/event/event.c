@@ -5,6 +5,7 @@
  */
 #include "event/event.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "wire/message.h"
@@ -85,6 +86,17 @@ const struct event_row *
 event_row(enum event_kind kind)
 {
         return &rows[kind];
+}
+
+void
+event_action(enum event_kind kind, char ret[EVENT_ACTION_ROOM])
+{
+        const char *word = event_row(kind)->word;
+        bool has_noun = strchr(word, '-') != NULL;
+
+        (void)snprintf(ret, EVENT_ACTION_ROOM, "%s%s", has_noun ? "" : "sandbox.", word);
+        if (has_noun)
+                ret[strcspn(ret, "-")] = '.';
 }
 
 enum event_kind

@@ -98,7 +98,11 @@ enum event_kind event_find(const char *word);
  */
 bool event_may_report(const char *word);
 
-enum { EVENT_LINE_ROOM = 8192 };
+enum { EVENT_LINE_ROOM = 8192, EVENT_ACTION_ROOM = 64 };
+
+/* The action of the audit log for this kind: its word with the first "-" as "." ("egress.allowed");
+ * "sandbox.created" for a word without one. */
+void event_action(enum event_kind kind, char ret[EVENT_ACTION_ROOM]);
 
 /*
  * Writes what happened for people, without word, time and sandbox, to `ret` (EVENT_LINE_ROOM

@@ -140,6 +140,30 @@ a_long_line_is_cut(void **state)
         assert_int_equal(strlen(line_of(e)), EVENT_LINE_ROOM - 1);
 }
 
+static void
+actions_have_a_point(void **state)
+{
+        char action[EVENT_ACTION_ROOM];
+
+        for (enum event_kind kind = 0; kind < EVENT_KINDS; kind++) {
+                const char *point;
+
+                if ((event_row(kind)->readers & EVENT_AUDITED) == 0)
+                        continue;
+                event_action(kind, action);
+                point = strchr(action, '.');
+                assert_non_null(point);
+                assert_null(strchr(point + 1, '.'));
+                assert_null(memchr(action, '-', (size_t)(point - action)));
+        }
+        event_action(EVENT_EGRESS_ALLOWED, action);
+        assert_string_equal(action, "egress.allowed");
+        event_action(EVENT_TASK_TIMED_OUT, action);
+        assert_string_equal(action, "task.timed-out");
+        event_action(EVENT_STOPPED, action);
+        assert_string_equal(action, "sandbox.stopped");
+}
+
 int
 main(void)
 {
@@ -150,6 +174,7 @@ main(void)
                 cmocka_unit_test(a_line_says_what_happened),
                 cmocka_unit_test(what_is_left_behind_has_a_kind),
                 cmocka_unit_test(a_long_line_is_cut),
+                cmocka_unit_test(actions_have_a_point),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

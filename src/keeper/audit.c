@@ -621,6 +621,7 @@ audit_event(struct sandbox *s, const struct event *happened)
         const struct recorder_entry head = { .what = RECORDER_EVENT };
         struct recorder_entry named = head;
         struct json_writer input, output;
+        char action[EVENT_ACTION_ROOM];
         struct audit_event event;
 
         if (!recorder.is_there || !s->row.owner || !has_room(s))
@@ -634,7 +635,8 @@ audit_event(struct sandbox *s, const struct event *happened)
         json_open_map(&output);
         event_json(&output, happened);
         json_close_map(&output);
-        event = event_of(happened->word, s->row.owner, s->id, &input, &output);
+        event_action(happened->kind, action);
+        event = event_of(action, s->row.owner, s->id, &input, &output);
         event.actor_role = "owner";
         name_exec(&named.of, s, 0);
         if (!input.is_broken && !output.is_broken)

@@ -101,9 +101,9 @@ def content():
         check("a program that does not exist: a start, and an end with the error", outputs[-1].get("error", {}).get("code") == "command_not_found", outputs[-1], none)
         d.must("POST", "/v1/sandboxes/%s/pause" % box, {})
         d.must("DELETE", "/v1/sandboxes/" + box)
-        until("stopped is recorded", lambda: "stopped" in actions(d, box))
+        until("stopped is recorded", lambda: "sandbox.stopped" in actions(d, box))
         seen = actions(d, box)
-        check("the lifecycle is recorded", [a for a in seen if not a.startswith("exec.")][:2] == ["created", "started"] and seen[-1] == "stopped", seen)
+        check("the lifecycle is recorded", [a for a in seen if not a.startswith("exec.")][:2] == ["sandbox.created", "sandbox.started"] and seen[-1] == "sandbox.stopped", seen)
         report("the chain is intact", verify(d))
 
 
