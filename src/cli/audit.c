@@ -23,7 +23,7 @@
 enum { TAIL_COUNT = 10, ARENA_MAX = 16 << 20 };
 
 struct asked {
-        const char *log_at, *checkpoint, *secret, *form;
+        const char *log_at, *state, *checkpoint, *secret, *form;
         uint64_t count, from;
         bool is_json, has_no_keys;
         struct words words;
@@ -346,10 +346,15 @@ cmd_audit(int argc, char **argv)
         if (options_read(&command_audit, argc, argv, &a, &a.words, &e) < 0)
                 return failed(&a, &e);
         action = find_action(&a, &e);
+        if (action && a.log_at && a.state) {
+                (void)fail(&e, ERROR_INVALID_ARGUMENT, "--log and --state both name a log");
+                error_hint(&e, "Use --log DIR for any log, --state DIR for your own of a daemon.");
+                action = NULL;
+        }
         if (!action)
                 return failed(&a, &e);
         arena_init(&a.arena, ARENA_MAX);
-        if (audit_place(&a.arena, a.log_at, &directory, &e) < 0 ||
+        if (audit_place(&a.arena, a.log_at, a.state, &directory, &e) < 0 ||
             audit_log_open(&a.log, directory, false, &e) < 0)
                 status = failed(&a, &e);
         else
@@ -362,6 +367,8 @@ cmd_audit(int argc, char **argv)
 static const struct option options[] = {
         OPTION_TEXT(struct asked, log_at, VALUE_DIRECTORY, "--log", "DIR",
                     "the log's directory (default: your own, audit/uid:N in the state directory)"),
+        OPTION_TEXT(struct asked, state, VALUE_DIRECTORY, "--state", "DIR",
+                    "your own log in this state directory, for example of `carrel serve`"),
         OPTION_TEXT(struct asked, checkpoint, VALUE_FILE, "--checkpoint", "FILE",
                     "verify: a checkpoint that was kept elsewhere"),
         OPTION_FLAG(struct asked, has_no_keys, "--no-keys",

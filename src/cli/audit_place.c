@@ -14,10 +14,10 @@
 #include "daemon/state.h"
 
 int
-audit_place(struct arena *arena, const char *named, const char **ret, struct error *e)
+audit_place(struct arena *arena, const char *named, const char *state, const char **ret,
+            struct error *e)
 {
         char path[PATH_MAX];
-        const char *state;
 
         if (named && !realpath(named, path)) {
                 (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "opening the audit log %s",
@@ -25,7 +25,7 @@ audit_place(struct arena *arena, const char *named, const char **ret, struct err
                 error_hint(e, "Check the path of --log. Without it, your own log is read.");
                 return -1;
         }
-        if (!named && state_choose(arena, NULL, &state, e) < 0)
+        if (!named && state_choose(arena, state, &state, e) < 0)
                 return -1;
         if (!named && (size_t)snprintf(path, sizeof path, "%s/audit/uid:%u", state,
                                        (unsigned)geteuid()) >= sizeof path)

@@ -8,10 +8,11 @@
 #include "base/error.h"
 
 /*
- * The directory of the caller's own log: `named`, else audit/uid:N in the state directory.
- * Absolute, in `arena`. Errors: those of state_choose(), ERROR_AUDIT_UNAVAILABLE (no such
- * directory).
+ * The directory of the caller's own log: `named`, else audit/uid:N in the state directory
+ * (`state`, or NULL: as state_choose() says). Absolute, in `arena`. Errors: those of
+ * state_choose(), ERROR_AUDIT_UNAVAILABLE (no such directory).
  */
-int audit_place(struct arena *arena, const char *named, const char **ret, struct error *e);
+int audit_place(struct arena *arena, const char *named, const char *state, const char **ret,
+                struct error *e);
 
 #endif

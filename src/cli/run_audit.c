@@ -43,8 +43,8 @@ run_audit_begin(struct error *e)
 
         (void)snprintf(now.actor, sizeof now.actor, "uid:%u", (unsigned)getuid());
         arena_init(&arena, PLACE_MEMORY);
-        now.has_begun =
-                audit_place(&arena, NULL, &directory, e) == 0 && recorder_start(directory, e) == 0;
+        now.has_begun = audit_place(&arena, NULL, NULL, &directory, e) == 0 &&
+                        recorder_start(directory, e) == 0;
         arena_fini(&arena);
         return now.has_begun ? 0 : -1;
 }

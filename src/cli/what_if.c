@@ -341,7 +341,7 @@ read_log(const char *over, struct error *e)
         int result;
 
         arena_init(&arena, LOG_MEMORY);
-        result = audit_place(&arena, over, &path, e);
+        result = audit_place(&arena, over, NULL, &path, e);
         if (result == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) {
                 result = read_export(&arena, path, e);
         } else if (result == 0) {

@@ -105,6 +105,8 @@ def content():
         seen = actions(d, box)
         check("the lifecycle is recorded", [a for a in seen if not a.startswith("exec.")][:2] == ["sandbox.created", "sandbox.started"] and seen[-1] == "sandbox.stopped", seen)
         report("the chain is intact", verify(d))
+        done = subprocess.run([CARREL, "audit", "tail", "-n", "1", "--json", "--state", d.state], capture_output=True, text=True)
+        check("audit --state finds the caller's log of this daemon", done.returncode == 0 and json.loads(done.stdout) == log(d)[-1], done.stdout, done.stderr)
 
 
 # -- J06 -------------------------------------------------------------------------------------------
