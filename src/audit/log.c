@@ -328,6 +328,19 @@ take_back(const struct tail *t, struct error *e)
         return ftruncate(t->fd, t->whole) < 0 ? error_wrap(e, "removing a part of an entry") : -1;
 }
 
+/* bench/living measures what it costs. */
+static int
+sync_lines(int fd)
+{
+#ifdef CARREL_TEST_SWITCHES
+        const char *text = getenv("CARREL_TEST_AUDIT");
+
+        if (text && strcmp(text, "unsynced") == 0)
+                return 0;
+#endif
+        return fdatasync(fd);
+}
+
 /* L3 */
 static int
 write_lines(struct audit_log *log, struct tail *t, uint64_t first, const struct buffer *lines,
@@ -340,7 +353,7 @@ write_lines(struct audit_log *log, struct tail *t, uint64_t first, const struct 
         if (is_new && begin_file(log, t, first, e) < 0)
                 return -1;
         t->added = (off_t)lines->len;
-        if (audit_file_write(t->fd, lines->bytes, lines->len) == 0 && fdatasync(t->fd) == 0)
+        if (audit_file_write(t->fd, lines->bytes, lines->len) == 0 && sync_lines(t->fd) == 0)
                 return 0;
         (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "writing the audit log in %s", log->path);
         return take_back(t, e);

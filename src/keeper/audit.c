@@ -737,6 +737,19 @@ on_words(struct peer *p, uint32_t events)
         loop_stop(recorder.keeper->loop);
 }
 
+/* bench/living measures what the log costs. */
+static bool
+is_switched_off(void)
+{
+#ifdef CARREL_TEST_SWITCHES
+        const char *text = getenv("CARREL_TEST_AUDIT");
+
+        return text && strcmp(text, "none") == 0;
+#else
+        return false;
+#endif
+}
+
 int
 audit_open(struct keeper *k, int take_fd, struct error *e)
 {
@@ -749,6 +762,6 @@ audit_open(struct keeper *k, int take_fd, struct error *e)
         result = peer_open(&recorder.peer, k->loop, take_fd, on_words);
         if (result < 0)
                 return fail_sys(e, ERROR_INTERNAL, -result, "beginning to wait for the recorder");
-        recorder.is_there = true;
+        recorder.is_there = !is_switched_off();
         return 0;
 }
