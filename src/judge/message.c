@@ -175,7 +175,7 @@ write_shown(struct record_writer *w, uint16_t tag, const char *text)
 {
         size_t len = strnlen(text, JUDGE_SHOWN_MAX);
 
-        while (len == JUDGE_SHOWN_MAX && len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+        while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
                 len--;
         record_bytes(w, tag, RECORD_BYTES, text, len);
 }

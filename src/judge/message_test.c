@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "text/yaml.h"
+#include "wire/judge.h"
 #include "wire/record.h"
 
 enum { ROOM = 200 * 1024 };
@@ -119,6 +120,31 @@ an_error_of_the_rules_has_its_place(void **state)
         arena_fini(&arena);
 }
 
+static void
+a_long_word_is_cut_between_characters(void **state)
+{
+        static const char sign[] = "\360\237\224\222"; /* four bytes */
+        char word[JUDGE_SHOWN_MAX + 8];
+        struct judge_action a = { word, word, "denied", word, COMMAND_DENY, 0 };
+        struct judgement j;
+        struct arena arena;
+        struct error e;
+        size_t list, len;
+
+        (void)state;
+        arena_init(&arena, 4 << 20);
+        for (size_t cut = 0; cut < 4; cut++) {
+                memset(word, 'a', sizeof word - 1);
+                word[sizeof word - 1] = '\0';
+                memcpy(word + JUDGE_SHOWN_MAX - cut, sign, 4);
+                len = judgement_write(&(struct judgement){ COMMAND_DENY, &a, 1, 0 }, body,
+                                      sizeof body);
+                assert_int_equal(judgement_read(&arena, body, len, 1, &j, &list, &e), 0);
+                assert_int_equal(strlen(j.actions[0].written), JUDGE_SHOWN_MAX - cut);
+        }
+        arena_fini(&arena);
+}
+
 int
 main(void)
 {
@@ -126,6 +152,7 @@ main(void)
                 cmocka_unit_test(a_request_is_read_as_it_was_written),
                 cmocka_unit_test(nonsense_denies),
                 cmocka_unit_test(an_error_of_the_rules_has_its_place),
+                cmocka_unit_test(a_long_word_is_cut_between_characters),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
