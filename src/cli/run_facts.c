@@ -8,6 +8,7 @@
  */
 #include "cli/run_facts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/event_record.h"

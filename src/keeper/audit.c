@@ -158,11 +158,13 @@ note_ref(struct sandbox *s, uint32_t exec, uint64_t seq, const char *chain)
 
         if (!r)
                 r = s->audit = calloc(1, sizeof *r);
+        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
         if (!r)
                 return;
         (void)snprintf(r->chain, sizeof r->chain, "%s", chain);
         if (r->count == REFS_MAX) { /* the box has forgotten these execs */
                 memmove(r->of, r->of + REFS_STEP, (r->count - REFS_STEP) * sizeof *r->of);
+                /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
                 r->count -= REFS_STEP;
         }
         if (r->count == r->room) {
@@ -243,6 +245,7 @@ leave_waiting(struct call_audit *a)
         for (struct call_audit **at = &recorder.waiting; *at; at = &(*at)->next)
                 if (*at == a) {
                         *at = a->next;
+                        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
                         recorder.waiting_count--;
                         return;
                 }
@@ -707,6 +710,7 @@ on_open(void)
                 return;
         }
         note_ref(s, open.of.exec, open.seq, open.chain);
+        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
         l = s->box ? box_find_exec(s->box, open.of.exec) : NULL;
         if (!(s->state == SANDBOX_STARTING && s->is_attached) && (!l || has_ended(l)))
                 audit_settle(s);
@@ -734,6 +738,7 @@ on_words(struct peer *p, uint32_t events)
         (void)fprintf(stderr, "carrel-keeper: the process that writes the audit log has ended; so "
                               "does this one, to be started again\n");
         recorder.keeper->is_stopping = true;
+        /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
         loop_stop(recorder.keeper->loop);
 }
 
