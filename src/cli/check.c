@@ -149,7 +149,7 @@ judge_and_print(struct arena *arena, const struct checking *c, const struct ref_
 
         findings_init(&findings, arena);
         if (verdict_reach(arena, file, c->stage, host, &v, &findings, e) < 0 ||
-            (v.allowed && check_commands(arena, v.allowed, host->rules, &findings, e) < 0))
+            (host && v.allowed && check_commands(arena, v.allowed, host->rules, &findings, e) < 0))
                 status = error_exit_status(e->code);
         if (c->is_json)
                 return print_json(c, file, &v, &findings) != 0 ? 125 : status;
