@@ -277,23 +277,41 @@ bind_content(int directory, const char *rest, const char *path, struct error *e)
         return 0;
 }
 
-/* Tries one word as the path of a file. */
-static int
-bind_file(const char *word, size_t len, const char *cwd, struct error *e)
+/*
+ * Removes empty parts, "." and, with the name before it, "..". Links are not followed: where one is
+ * before a "..", the path as it was given is tried too.
+ */
+static void
+shorten(char *path)
 {
-        char path[2 * PATH_ROOM], place[PATH_ROOM];
-        const struct spec_mount *m;
-        const char *rest = NULL, *name;
+        char *to = path;
 
-        if (len == 0 || len >= PATH_ROOM || memchr(word, '\0', len))
-                return 0;
-        while (len > 2 && word[0] == '.' && word[1] == '/')
-                word += 2, len -= 2;
-        if (word[0] == '/')
-                (void)snprintf(path, sizeof path, "%.*s", (int)len, word);
-        else
-                (void)snprintf(path, sizeof path, "%s/%.*s", cwd, (int)len, word);
-        m = mount_of(path, &rest);
+        for (const char *at = path + strspn(path, "/"); *at != '\0'; at += strspn(at, "/")) {
+                size_t len = strcspn(at, "/");
+
+                if (len == 2 && at[0] == '.' && at[1] == '.') {
+                        while (to > path && *--to != '/')
+                                ;
+                } else if (len != 1 || at[0] != '.') {
+                        *to++ = '/';
+                        memmove(to, at, len);
+                        to += len;
+                }
+                at += len;
+        }
+        if (to == path)
+                *to++ = '/';
+        *to = '\0';
+}
+
+/* Tries one path of the sandbox as a file. */
+static int
+bind_path(const char *path, struct error *e)
+{
+        char place[PATH_ROOM];
+        const char *rest = NULL, *name;
+        const struct spec_mount *m = mount_of(path, &rest);
+
         if (!m || was_seen(path))
                 return 0;
         mount_directory(m, place);
@@ -310,6 +328,25 @@ bind_file(const char *word, size_t len, const char *cwd, struct error *e)
                 return too_much(e);
         b.seen[b.seen_count++] = name;
         return bind_content(directory, rest, path, e);
+}
+
+/* Tries one word as the path of a file. */
+static int
+bind_file(const char *word, size_t len, const char *cwd, struct error *e)
+{
+        char path[2 * PATH_ROOM], given[2 * PATH_ROOM];
+
+        if (len == 0 || len >= PATH_ROOM || memchr(word, '\0', len))
+                return 0;
+        if (word[0] == '/')
+                (void)snprintf(path, sizeof path, "%.*s", (int)len, word);
+        else
+                (void)snprintf(path, sizeof path, "%s/%.*s", cwd, (int)len, word);
+        memcpy(given, path, strlen(path) + 1);
+        shorten(path);
+        if (bind_path(path, e) < 0)
+                return -1;
+        return strstr(given, "..") ? bind_path(given, e) : 0;
 }
 
 /* The word itself, and what is between the separators of a shell in it. */
@@ -372,12 +409,17 @@ bind_entry(const struct api_field *f, const struct record_entry *entry)
         }
 }
 
+/* By name. Of a name that is given twice the last one counts, so these keep their order. */
 static int
 compare(const void *a, const void *other)
 {
-        const char *const *x = a, *const *y = other;
+        const char *x = *(const char *const *)a, *y = *(const char *const *)other;
+        size_t x_len = strcspn(x, "="), y_len = strcspn(y, "=");
+        int order = memcmp(x, y, x_len < y_len ? x_len : y_len);
 
-        return strcmp(*x, *y);
+        if (order == 0 && x_len != y_len)
+                order = x_len < y_len ? -1 : 1;
+        return order != 0 ? order : x < y ? -1 : x > y;
 }
 
 static void

@@ -118,6 +118,9 @@ def binds_each_part(d):
     p = Place(d)
     os.symlink("ok.sh", p.path("link.sh"))
     p.write("evil.sh", "echo evil\n")
+    os.makedirs(p.path("sub/deep"))
+    p.write("sub/ok.sh", "echo below\n")
+    os.symlink("sub/deep", p.path("there"))
 
     def swap():
         os.unlink(p.path("link.sh"))
@@ -134,6 +137,9 @@ def binds_each_part(d):
         ("a link that leads out", ["sh", "link.sh"], out),
         ("a script in a line for the shell", ["sh", "-c", "cd . && ./ok.sh|cat"], lambda: p.write("ok.sh", "echo evil 2\n")),
         ("a script of an option", ["env", "--chdir=/", "sh", "x=/work/ok.sh"], lambda: p.write("ok.sh", "echo evil 3\n")),
+        ("a script by a way around", ["sh", "../work/ok.sh"], lambda: p.write("ok.sh", "echo evil 4\n")),
+        ("a script from outside", ["sh", "/tmp/..//./work/./ok.sh"], lambda: p.write("ok.sh", "echo evil 5\n")),
+        ("a script beside a link", ["sh", "there/../ok.sh"], lambda: p.write("sub/ok.sh", "echo evil 6\n")),
         ("a script that is removed", ["sh", "/work/evil.sh"], lambda: os.unlink(p.path("evil.sh"))),
     ]
     wrong = []
@@ -160,7 +166,10 @@ def binds_each_part(d):
     two, other = p.ask(env=["B=2", "A=1"])
     check("each part of a command changes the hash", len(set(digests.values())) == len(digests), digests)
     check("the order of the environment does not", p.approval(id)["digest"] == p.approval(other)["digest"])
-    for serial, number in ((one, id), (two, other)):
+    three, third = p.ask(env=["A=1", "A=2"])
+    four, fourth = p.ask(env=["A=2", "A=1"])
+    check("  but that of one name twice does: the last one counts", p.approval(third)["digest"] != p.approval(fourth)["digest"])
+    for serial, number in ((one, id), (two, other), (three, third), (four, fourth)):
         p.answer(number, "deny")
         p.refused(serial)
 
