@@ -505,6 +505,13 @@ static const struct carrier carriers[] = {
         { "taskset", "", "", "", 0, read_unknown },
         { "unshare", "", "", "", 0, read_unknown },
         { "watch", "", "", "", 0, read_unknown },
+        /* links to setarch */
+        { "aarch64", "", "", "", 0, read_unknown },
+        { "arm64", "", "", "", 0, read_unknown },
+        { "armv8l", "", "", "", 0, read_unknown },
+        { "i386", "", "", "", 0, read_unknown },
+        { "uname26", "", "", "", 0, read_unknown },
+        { "x86_64", "", "", "", 0, read_unknown },
 };
 
 /* They exist in the shell alone, whatever lies in PATH. */

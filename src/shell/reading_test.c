@@ -15,12 +15,12 @@
 static const char *
 find(void *context, const char *word)
 {
-        static const char *const names[] = { "ls",      "rm",   "cat",     "grep",     "sh",
-                                             "bash",    "env",  "xargs",   "find",     "nice",
-                                             "timeout", "sudo", "busybox", "echo",     "printf",
-                                             "git",     "curl", "base64",  "python3",  "nohup",
-                                             "time",    "dash", "true",    "[",        "test",
-                                             "wc",      "sg",   "ld.so",   "ssh-agent" };
+        static const char *const names[] = {
+                "ls",   "rm",     "cat",     "grep",  "sh",      "bash", "env",     "xargs",
+                "find", "nice",   "timeout", "sudo",  "busybox", "echo", "printf",  "git",
+                "curl", "base64", "python3", "nohup", "time",    "dash", "true",    "[",
+                "test", "wc",     "sg",      "ld.so", "x86_64",  "i386", "aarch64", "ssh-agent"
+        };
         const char *name = strncmp(word, "/bin/", 5) == 0 ? word + 5 : word;
 
         (void)context;
@@ -147,6 +147,9 @@ static const struct row spellings[] = {
         { "sg root -c 'rm f'", "sg ?runs_others" },
         { "ld.so /bin/rm f", "ld.so ?runs_others" },
         { "ssh-agent rm f", "ssh-agent ?runs_others" },
+        { "x86_64 rm f", "x86_64 ?runs_others" },
+        { "i386 rm f", "i386 ?runs_others" },
+        { "aarch64 rm f", "aarch64 ?runs_others" },
         { ": {PATH}>/dev/null; ls", "?shells_differ ls" },
         { "ls {PATH}</dev/null", "ls ?shells_differ" },
         { "x='-p y'; wait $x", "?evaluates" },
