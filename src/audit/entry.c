@@ -92,8 +92,8 @@ hmac_of(const struct node *root, const char *previous, const struct audit_key *k
 
 /* -- writing ----------------------------------------------------------------------------------- */
 
-static void
-time_text(uint64_t wall_ms, char ret[AUDIT_TIME_TEXT])
+void
+audit_time_text(uint64_t wall_ms, char ret[AUDIT_TIME_TEXT])
 {
         /* years with four digits: the texts sort as the moments do */
         uint64_t last_ms = UINT64_C(253402300799999);
@@ -278,7 +278,7 @@ audit_entry_write(const struct audit_event *event, const struct audit_key *key, 
         struct arena arena;
         int result;
 
-        time_text(wall_ms, time);
+        audit_time_text(wall_ms, time);
         if (strcmp(time, head->time) < 0)
                 memcpy(time, head->time, sizeof time);
         arena_init_in(&arena, 64u << 20, scratch, sizeof scratch);

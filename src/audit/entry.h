@@ -60,6 +60,9 @@ struct audit_entry {
         const struct node *root; /* the whole entry */
 };
 
+/* The form of `ts`; at most the last moment of the year 9999. */
+void audit_time_text(uint64_t wall_ms, char ret[AUDIT_TIME_TEXT]);
+
 /* Writes the id that goes with the bytes of a key. */
 void audit_key_name(struct audit_key *key);
 

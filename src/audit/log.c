@@ -29,6 +29,8 @@
  * rotations at the same time. */
 enum { KEYS_ROTATED_MAX = AUDIT_KEYS_MAX - 16 };
 
+enum { DAY_LEN = 10 }; /* "2026-01-01" of a time */
+
 /*
  * Where the last append ended. Another writer leaves a longer file or, if it began another one, a
  * new checkpoint.json: the one that is open here has no name any more.
@@ -341,16 +343,18 @@ sync_lines(int fd)
         return fdatasync(fd);
 }
 
-/* L3 */
+/* L3. `before`: the end of the chain before these lines. Each day (UTC) has files of its own, so
+ * that old ones can be removed whole: audit/prune.h. */
 static int
-write_lines(struct audit_log *log, struct tail *t, uint64_t first, const struct buffer *lines,
-            struct error *e)
+write_lines(struct audit_log *log, struct tail *t, const struct audit_head *before,
+            const struct buffer *lines, struct error *e)
 {
-        bool is_new = t->fd < 0 || t->whole + (off_t)lines->len > log->file_max;
+        bool is_other_day = before->next > 0 && strncmp(before->time, t->head.time, DAY_LEN) != 0;
+        bool is_new = t->fd < 0 || is_other_day || t->whole + (off_t)lines->len > log->file_max;
 
         if (t->torn > 0 && cut_torn(t, e) < 0)
                 return -1;
-        if (is_new && begin_file(log, t, first, e) < 0)
+        if (is_new && begin_file(log, t, before->next, e) < 0)
                 return -1;
         t->added = (off_t)lines->len;
         if (audit_file_write(t->fd, lines->bytes, lines->len) == 0 && sync_lines(t->fd) == 0)
@@ -447,12 +451,12 @@ append_locked(struct audit_log *log, const struct audit_event *events, size_t co
 {
         struct buffer lines = { 0 };
         bool is_signed;
-        uint64_t first;
+        struct audit_head before;
         int result = -1;
 
         if (!take_end(log, t) && (load_keys(log, e) < 0 || find_tail(log, t, e) < 0))
                 return -1;
-        first = t->head.next;
+        before = t->head;
         if (t->is_empty && begin_chain(log, t, &lines, e) < 0)
                 goto end;
         if (t->torn > 0 && add_recovered(log, t, &lines, e) < 0)
@@ -460,7 +464,7 @@ append_locked(struct audit_log *log, const struct audit_event *events, size_t co
         for (size_t i = 0; i < count; i++)
                 if (add_line(log, &events[i], t, &lines, e) < 0)
                         goto end;
-        result = write_lines(log, t, first, &lines, e);
+        result = write_lines(log, t, &before, &lines, e);
         is_signed = !signs_later(log, t);
         /* an entry that the caller takes for missing must not be there */
         if (result == 0 && is_signed && sign_checkpoint(log, t, e) < 0)
@@ -549,14 +553,14 @@ typedef int line_fn(void *ctx, const char *line, size_t len, struct error *e);
 struct walk {
         line_fn *each;
         void *ctx;
-        uint64_t from;    /* files that end before this entry are left out */
+        uint64_t from;    /* lines before this entry are left out */
         size_t torn;      /* found at the end of the last file */
         const char *file; /* being read; lives until the next one */
         char name[AUDIT_FILE_NAME_MAX];
 };
 
 static int
-walk_file(FILE *file, off_t size, bool is_last, struct walk *w, struct error *e)
+walk_file(FILE *file, uint64_t first, off_t size, bool is_last, struct walk *w, struct error *e)
 {
         char *line = NULL;
         size_t room = 0;
@@ -576,7 +580,7 @@ walk_file(FILE *file, off_t size, bool is_last, struct walk *w, struct error *e)
                         result = fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.tampered",
                                          line[len - 1] != '\n' ? "a line is cut off"
                                                                : "a line is too long");
-                } else {
+                } else if (first++ >= w->from) {
                         result = w->each(w->ctx, line, (size_t)len - 1, e);
                 }
                 at += len > 0 ? len : 0;
@@ -621,7 +625,7 @@ walk_log(struct audit_log *log, struct walk *w, struct error *e)
                 if (!is_last)
                         result = audit_file_size(log->dir, list.first[i], &size, e);
                 if (result == 0)
-                        result = walk_file(file, size, is_last, w, e);
+                        result = walk_file(file, list.first[i], size, is_last, w, e);
                 (void)fclose(file);
         }
         audit_file_list_fini(&list);
@@ -668,8 +672,9 @@ struct verifier {
         struct audit_log *log;
         struct audit_verdict *verdict;
         const struct audit_checkpoint *checkpoints[2]; /* NULL: none */
-        bool needs_keys;
-        char public_key[65]; /* of the chain's checkpoints */
+        bool needs_keys, may_begin;     /* an entry log.pruned permits its first entry */
+        char previous[AUDIT_HASH_TEXT]; /* of its first entry */
+        char public_key[65];            /* of the chain's checkpoints */
 };
 
 static int
@@ -685,9 +690,9 @@ check_checkpoints(const struct verifier *v, const struct audit_entry *entry, str
         return 0;
 }
 
-/* The first entry names the chain, its key, and the key of its checkpoints. */
+/* log.initialized and log.pruned name the key of the chain's checkpoints. */
 static int
-first_entry(struct verifier *v, const struct audit_entry *entry, struct error *e)
+learn_public_key(struct verifier *v, const struct audit_entry *entry, struct error *e)
 {
         const struct node *key = node_find(node_find(entry->root, "input"), "checkpoint_key");
 
@@ -696,15 +701,51 @@ first_entry(struct verifier *v, const struct audit_entry *entry, struct error *e
         for (size_t i = 0; i < 2; i++) {
                 const struct audit_checkpoint *c = v->checkpoints[i];
 
-                if (c && strcmp(c->chain, entry->chain) != 0)
-                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "checkpoint.other",
-                                       "the log has the chain %s, the checkpoint %s", entry->chain,
-                                       c->chain);
                 if (c && strcmp(c->public_key, v->public_key) != 0)
                         return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "checkpoint.signature",
                                        "the checkpoint is signed with a key that is not the log's");
         }
         return 0;
+}
+
+/* The first entry that is there: of the chain, or behind what `prune` removed. */
+static int
+first_entry(struct verifier *v, const struct audit_entry *entry, struct error *e)
+{
+        v->may_begin = entry->seq == 0;
+        (void)snprintf(v->previous, sizeof v->previous, "%s", entry->previous);
+        for (size_t i = 0; i < 2; i++) {
+                const struct audit_checkpoint *c = v->checkpoints[i];
+
+                if (c && strcmp(c->chain, entry->chain) != 0)
+                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "checkpoint.other",
+                                       "the log has the chain %s, the checkpoint %s", entry->chain,
+                                       c->chain);
+        }
+        return entry->seq == 0 ? learn_public_key(v, entry, e) : 0;
+}
+
+/*
+ * Does this entry permit the log to begin where it does? At its first kept entry, or before it: a
+ * prune that was killed has removed a part, and the hashes bind the rest to the kept entry.
+ */
+static int
+check_pruned(struct verifier *v, const struct audit_entry *entry, struct error *e)
+{
+        const struct node *input = node_find(entry->root, "input");
+        const struct node *first = node_find(input, "first");
+        uint64_t kept = first && first->kind == NODE_INT && first->integer > 0
+                                ? (uint64_t)first->integer
+                                : 0;
+
+        if (v->may_begin || kept > entry->seq || kept < v->verdict->begin)
+                return 0;
+        if (kept == v->verdict->begin && !node_is_text(node_find(input, "prevHash"), v->previous))
+                return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.broken",
+                               "it removed what is before entry %llu, but with another last hash",
+                               (unsigned long long)kept);
+        v->may_begin = true;
+        return learn_public_key(v, entry, e);
 }
 
 static int
@@ -719,8 +760,14 @@ verify_line(void *ctx, const char *line, size_t len, struct error *e)
 
         arena_init(&arena, 64u << 20);
         result = audit_entry_read(&arena, line, len, &entry, e);
-        if (result == 0 && is_first)
+        if (result == 0 && is_first) {
                 audit_head_init(&v->verdict->head, entry.chain, entry.key_id);
+                if (entry.seq > 0) {
+                        v->verdict->begin = v->verdict->head.next = entry.seq;
+                        (void)snprintf(v->verdict->head.hash, sizeof v->verdict->head.hash, "%s",
+                                       entry.previous);
+                }
+        }
         if (result == 0) {
                 key = audit_keys_find(v->log->keys, v->log->key_count, entry.key_id);
                 /* a key that was made since they were read */
@@ -733,6 +780,8 @@ verify_line(void *ctx, const char *line, size_t len, struct error *e)
         }
         if (result == 0 && is_first)
                 result = first_entry(v, &entry, e);
+        if (result == 0 && strcmp(entry.action, "log.pruned") == 0)
+                result = check_pruned(v, &entry, e);
         if (result == 0)
                 result = check_checkpoints(v, &entry, e);
         arena_fini(&arena);
@@ -743,6 +792,12 @@ static int
 check_end(const struct verifier *v, struct error *e)
 {
         const struct audit_head *head = &v->verdict->head;
+
+        if (head->next > 0 && !v->may_begin)
+                return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.seq_gap",
+                               "the log begins with entry %llu, and no entry log.pruned permits "
+                               "that",
+                               (unsigned long long)v->verdict->begin);
 
         for (size_t i = 0; i < 2; i++) {
                 const struct audit_checkpoint *c = v->checkpoints[i];
@@ -779,7 +834,7 @@ audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, boo
         if (result == 0)
                 result = check_end(&v, e);
         ret->torn = w.torn;
-        ret->at = ret->head.next;
+        ret->at = result < 0 && ret->begin > 0 && !v.may_begin ? 0 : ret->head.next;
         (void)snprintf(ret->file, sizeof ret->file, "%s", w.name);
         return result;
 }

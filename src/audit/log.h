@@ -17,6 +17,8 @@
  *   L3  After a failed write, sync or checkpoint nothing of it stays in the file.
  *   L4  A log that ends before its last checkpoint is not continued. With `keeps_end` the
  * checkpoint can be AUDIT_SIGN_MS behind.
+ *   L5  A log whose first entry is not number 0 is intact only if a signed entry log.pruned permits
+ *       that beginning: audit/prune.h.
  */
 #ifndef CARREL_AUDIT_LOG_H
 #define CARREL_AUDIT_LOG_H
@@ -29,7 +31,8 @@
 #include "base/error.h"
 
 enum {
-        AUDIT_FILE_MAX = 64 << 20, /* bytes, after which the next file begins */
+        AUDIT_FILE_MAX =
+                64 << 20,          /* bytes, after which the next file begins; also each day (UTC) */
         AUDIT_EVENTS_MAX = 64,     /* in one call of audit_log_append() */
         AUDIT_SIGN_MS = 1000,      /* with `keeps_end`: after an entry, before its checkpoint, */
         AUDIT_SIGN_ENTRIES = 1024, /* and entries without one */
@@ -80,8 +83,9 @@ int audit_log_rotate_key(struct audit_log *log, const char *actor_id, struct err
 
 /*
  * Calls `each` for the entries from number `from` on (0: all), in order, checked one by one as
- * audit_entry_read() does. Ends early, without an error, when `each` returns false. A part of a
- * line at the end is left out. Errors: ERROR_AUDIT_UNAVAILABLE, ERROR_AUDIT_BROKEN.
+ * audit_entry_read() does; those before it are not. Ends early, without an error, when `each`
+ * returns false. A part of a line at the end is left out. Errors: ERROR_AUDIT_UNAVAILABLE,
+ * ERROR_AUDIT_BROKEN.
  */
 int audit_log_read(struct audit_log *log, uint64_t from,
                    bool (*each)(void *ctx, const char *line, size_t len,
@@ -92,6 +96,7 @@ struct audit_verdict {
         struct audit_head head;  /* behind the last entry that is right */
         uint64_t unsigned_count; /* entries whose signature was not checked, because there is no key
                                   */
+        uint64_t begin;          /* number of the first entry; not 0: audit/prune.h */
         size_t torn;             /* bytes of a part of a write at the end: L2 */
         uint64_t at;             /* number of the entry, or of the missing one, that is wrong */
         char file[40];           /* and its file */

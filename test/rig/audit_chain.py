@@ -25,9 +25,13 @@ def keys(folder):
 
 def entries(folder):
     """Every entry, in order. ValueError names the first one that is wrong."""
-    known, previous, key, at, time = keys(folder), "GENESIS", None, 0, ""
+    known, previous, key, at, time, begin = keys(folder), "GENESIS", None, 0, "", None
     for line in lines(folder):
         entry = json.loads(line)
+        if begin is None:
+            begin = entry["seq"], entry["prevHash"]
+            at, previous = begin if begin[0] > 0 else (0, "GENESIS")
+            may_begin = begin[0] == 0
         rest = {k: v for k, v in entry.items() if k != "hash"}
         ours = dict(rest["metadata"]["carrel"])
         mac = ours.pop("hmac")
@@ -37,8 +41,12 @@ def entries(folder):
                 or hmac.new(known[ours["key"]], previous.encode() + unsigned, hashlib.sha256).hexdigest() != mac):
             raise ValueError("entry %d" % at)
         previous, at, time = entry["hash"], at + 1, entry["ts"]
+        if entry["action"] == "log.pruned" and entry["seq"] >= entry["input"]["first"] >= begin[0]:
+            may_begin = may_begin or entry["input"]["first"] > begin[0] or entry["input"]["prevHash"] == begin[1]
         key = entry["input"]["key"] if entry["action"] == "key.rotated" else ours["key"]
         yield entry
+    if begin and not may_begin:
+        raise ValueError("the entries before %d are missing" % begin[0])
 
 
 def check_rows(rows, secret):

@@ -1,0 +1,132 @@
+/*
+ * audit/prune.c - removes old files of an audit log, so that the rest still verifies.
+ *
+ * Room: audit (acting). Touches: the files of one directory.
+ * Theory: all files but the last are never written again. So no lock is needed from the decision to
+ * the removal: two calls at the same time write two entries, and either permits the beginning.
+ */
+#include "audit/prune.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/files.h"
+#include "audit/keys.h"
+#include "base/scoped.h"
+
+/* The last entry of a file that another one follows. */
+static int
+last_entry(int dir, uint64_t first, char ret_time[AUDIT_TIME_TEXT], char ret_hash[AUDIT_HASH_TEXT],
+           struct error *e)
+{
+        scoped_fd int fd = audit_file_open_log(dir, first, O_RDONLY, e);
+        struct audit_file_tail end;
+        struct audit_entry entry;
+        struct arena arena;
+        int result;
+
+        if (fd < 0 || audit_file_read_tail(fd, &end, e) < 0)
+                return -1;
+        arena_init(&arena, 64u << 20);
+        result = end.line ? audit_entry_read(&arena, end.line, end.len, &entry, e)
+                          : fail(e, ERROR_AUDIT_UNAVAILABLE, "a file of the audit log is empty");
+        if (result == 0) {
+                (void)snprintf(ret_time, AUDIT_TIME_TEXT, "%s", entry.time);
+                (void)snprintf(ret_hash, AUDIT_HASH_TEXT, "%s", entry.hash);
+        }
+        arena_fini(&arena);
+        free(end.memory);
+        return result;
+}
+
+/* How many of the oldest files are old enough; the last one is not looked at. */
+static int
+count_old(const struct audit_log *log, const struct audit_file_list *list, const char *before,
+          size_t *ret, char ret_hash[AUDIT_HASH_TEXT], struct error *e)
+{
+        char time[AUDIT_TIME_TEXT], hash[AUDIT_HASH_TEXT];
+
+        for (*ret = 0; *ret + 1 < list->count; (*ret)++) {
+                if (last_entry(log->dir, list->first[*ret], time, hash, e) < 0)
+                        return -1;
+                if (strcmp(time, before) >= 0)
+                        break;
+                memcpy(ret_hash, hash, sizeof hash);
+        }
+        return 0;
+}
+
+static int
+record(struct audit_log *log, const struct audit_file_list *list, size_t count, const char *hash,
+       const char *before, const char *actor_id, struct audit_pruned *ret, struct error *e)
+{
+        unsigned char seed[AUDIT_SEED_LEN];
+        char public_key[65], chain[AUDIT_ID_TEXT], input[512];
+        const struct audit_event event = { .action = "log.pruned",
+                                           .actor_id = actor_id,
+                                           .actor_role = "operator",
+                                           .subject_kind = "audit",
+                                           .subject_ref = "log",
+                                           .input = input };
+
+        if (audit_keys_seed(log->dir, false, seed, e) < 0)
+                return -1;
+        audit_public_key(seed, public_key);
+        sodium_memzero(seed, sizeof seed);
+        *ret = (struct audit_pruned){ .first = list->first[0],
+                                      .last = list->first[count] - 1,
+                                      .files = count };
+        (void)snprintf(input, sizeof input,
+                       "{\"before\":\"%s\",\"checkpoint_key\":\"%s\",\"first\":%" PRIu64
+                       ",\"prevHash\":\"%s\",\"removed\":{\"files\":%zu,\"first\":%" PRIu64
+                       ",\"last\":%" PRIu64 ",\"last_hash\":\"%s\"}}",
+                       before, public_key, ret->last + 1, hash, count, ret->first, ret->last, hash);
+        return audit_log_append(log, &event, 1, &ret->seq, chain, e);
+}
+
+/* Each removal is on the disk before the next: a log has no gap. */
+static int
+remove_files(const struct audit_log *log, const struct audit_file_list *list, size_t count,
+             struct error *e)
+{
+        for (size_t i = 0; i < count; i++) {
+                char name[AUDIT_FILE_NAME_MAX];
+
+                audit_file_name(list->first[i], name);
+                if ((unlinkat(log->dir, name, 0) < 0 && errno != ENOENT) || fsync(log->dir) < 0)
+                        return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno,
+                                        "removing %s of the audit log", name);
+        }
+        return 0;
+}
+
+int
+audit_log_prune(struct audit_log *log, uint64_t before_ms, const char *actor_id,
+                struct audit_pruned *ret, struct error *e)
+{
+        char before[AUDIT_TIME_TEXT], hash[AUDIT_HASH_TEXT];
+        struct audit_file_list list;
+        struct audit_verdict verdict;
+        size_t count;
+        int result;
+
+        *ret = (struct audit_pruned){ 0 };
+        audit_time_text(before_ms, before);
+        if (audit_file_list(log->dir, &list, e) < 0)
+                return -1;
+        result = count_old(log, &list, before, &count, hash, e);
+        if (result == 0 && count > 0)
+                result = audit_log_verify(log, NULL, true, &verdict, e);
+        if (result == 0 && count > 0)
+                result = record(log, &list, count, hash, before, actor_id, ret, e);
+        if (result == 0 && count > 0)
+                result = remove_files(log, &list, count, e);
+        audit_file_list_fini(&list);
+        return result;
+}

@@ -1,0 +1,257 @@
+/*
+ * audit/prune_test.c - old files are removed whole, the rest verifies, and a log that begins
+ * elsewhere does not (L5).
+ */
+#include "audit/files.h"
+#include "audit/prune.h"
+#include "base/unit.h"
+#include "clock/clock.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CALLS_MAX = 2000, SMALL_FILE = 1200 };
+
+static char directory[64];
+static struct audit_log here;
+static struct error error;
+
+static const struct audit_event event = { .action = "exec.started",
+                                          .actor_id = "uid:1000",
+                                          .actor_role = "operator",
+                                          .subject_kind = "sandbox",
+                                          .subject_ref = "sb-1",
+                                          .input = "{\"argv\":[\"true\"]}" };
+
+static void
+remove_log(void)
+{
+        const struct dirent *entry;
+        DIR *list = opendir(directory);
+
+        while (list && (entry = readdir(list)))
+                (void)unlinkat(dirfd(list), entry->d_name, 0);
+        if (list)
+                (void)closedir(list);
+}
+
+static int
+set_up(void **state)
+{
+        (void)state;
+        (void)snprintf(directory, sizeof directory, "%s/carrel-prune-XXXXXX",
+                       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+        return mkdtemp(directory) ? 0 : -1;
+}
+
+static int
+tear_down(void **state)
+{
+        (void)state;
+        audit_log_close(&here);
+        remove_log();
+        return rmdir(directory);
+}
+
+/* A log of several files. */
+static void
+fill(size_t count)
+{
+        char chain[AUDIT_ID_TEXT];
+        uint64_t seq;
+
+        assert_int_equal(audit_log_open(&here, directory, true, &error), 0);
+        here.file_max = SMALL_FILE;
+        for (size_t i = 0; i < count; i++)
+                assert_int_equal(audit_log_append(&here, &event, 1, &seq, chain, &error), 0);
+}
+
+static const char *
+verify(struct audit_verdict *verdict)
+{
+        error = (struct error){ 0 };
+        return audit_log_verify(&here, NULL, true, verdict, &error) == 0 ? "" : error.reason;
+}
+
+static uint64_t
+file_number(size_t index)
+{
+        struct audit_file_list list;
+        uint64_t result;
+
+        assert_int_equal(audit_file_list(here.dir, &list, &error), 0);
+        assert_true(index < list.count);
+        result = list.first[index];
+        audit_file_list_fini(&list);
+        return result;
+}
+
+static void
+remove_file(uint64_t first)
+{
+        char name[AUDIT_FILE_NAME_MAX];
+
+        audit_file_name(first, name);
+        assert_int_equal(unlinkat(here.dir, name, 0), 0);
+}
+
+static int
+prune(struct audit_pruned *ret)
+{
+        return audit_log_prune(&here, clock_wall_ms() + 1000, "uid:1000", ret, &error);
+}
+
+static void
+removes_old_files(void **state)
+{
+        struct audit_verdict verdict;
+        struct audit_pruned pruned;
+
+        (void)state;
+        fill(10);
+        assert_int_equal(audit_log_prune(&here, 1000, "uid:1000", &pruned, &error), 0);
+        assert_int_equal(pruned.files, 0);
+        assert_string_equal(verify(&verdict), "");
+        assert_int_equal(verdict.head.next, 11);
+        assert_int_equal(prune(&pruned), 0);
+        assert_true(pruned.files > 1);
+        assert_string_equal(verify(&verdict), "");
+        assert_int_equal(verdict.begin, pruned.last + 1);
+        assert_int_equal(verdict.begin, file_number(0));
+        assert_int_equal(verdict.head.next, 12);
+        audit_log_close(&here);
+        /* a second time: the first log.pruned goes as well */
+        fill(6);
+        assert_int_equal(prune(&pruned), 0);
+        assert_int_equal(pruned.first, verdict.begin);
+        assert_true(pruned.last >= 11);
+        assert_string_equal(verify(&verdict), "");
+}
+
+static void
+refuses_another_beginning(void **state)
+{
+        struct audit_verdict verdict;
+        struct audit_pruned pruned;
+
+        (void)state;
+        fill(10);
+        remove_file(0);
+        assert_string_equal(verify(&verdict), "chain.seq_gap");
+        assert_int_equal(verdict.at, 0);
+        /* and such a log is not pruned, which would permit it */
+        assert_int_equal(prune(&pruned), -1);
+        assert_string_equal(error.reason, "chain.seq_gap");
+        audit_log_close(&here);
+        remove_log();
+        fill(10);
+        assert_int_equal(prune(&pruned), 0);
+        audit_log_close(&here);
+        fill(6);
+        assert_string_equal(verify(&verdict), "");
+        remove_file(file_number(0));
+        assert_string_equal(verify(&verdict), "chain.seq_gap");
+}
+
+/* An entry of the log's own key, but about another end of what was removed. */
+static void
+refuses_another_hash(void **state)
+{
+        struct audit_verdict verdict;
+        char chain[AUDIT_ID_TEXT], input[200];
+        struct audit_event forged = event;
+        uint64_t seq, first;
+
+        (void)state;
+        fill(10);
+        remove_file(0);
+        first = file_number(0);
+        forged.action = "log.pruned";
+        forged.input = input;
+        (void)snprintf(input, sizeof input, "{\"first\":%llu,\"prevHash\":\"%064d\"}",
+                       (unsigned long long)first, 1);
+        assert_int_equal(audit_log_append(&here, &forged, 1, &seq, chain, &error), 0);
+        assert_string_equal(verify(&verdict), "chain.broken");
+        assert_int_equal(verdict.begin, first);
+}
+
+/* Kills the call before its system call number `when`. False: it ended before. */
+static bool
+killed_at(int when)
+{
+        pid_t child = fork();
+        int status = 0;
+
+        if (child == 0) {
+                struct audit_pruned pruned;
+
+                audit_log_close(&here);
+                if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+                        _exit(2);
+                (void)raise(SIGSTOP);
+                _exit(audit_log_open(&here, directory, false, &error) == 0 && prune(&pruned) == 0
+                              ? 0
+                              : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSTOPPED(status));
+        /* each call stops it twice */
+        for (int i = 0; i < 2 * when - 1; i++) {
+                assert_int_equal(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
+                assert_int_equal(waitpid(child, &status, 0), child);
+                if (WIFEXITED(status)) {
+                        assert_int_equal(WEXITSTATUS(status), 0);
+                        return false;
+                }
+        }
+        (void)kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        return true;
+}
+
+static void
+verifies_if_killed(void **state)
+{
+        struct audit_verdict verdict;
+        struct audit_pruned pruned;
+        char chain[AUDIT_ID_TEXT];
+        uint64_t seq;
+        int when = 1;
+
+        (void)state;
+        for (bool is_killed = true; is_killed && when < CALLS_MAX; when++) {
+                remove_log();
+                fill(6);
+                is_killed = killed_at(when);
+                /* what a write left goes with the next one */
+                assert_int_equal(audit_log_append(&here, &event, 1, &seq, chain, &error), 0);
+                if (strcmp(verify(&verdict), "") != 0)
+                        fail_msg("killed at %d: %s", when, error.message);
+                if (prune(&pruned) < 0 || strcmp(verify(&verdict), "") != 0)
+                        fail_msg("killed at %d: %s", when, error.message);
+                assert_int_equal(verdict.begin, file_number(0));
+                audit_log_close(&here);
+        }
+        assert_true(when > 20 && when < CALLS_MAX);
+        print_message("# %d places\n", when - 1);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(removes_old_files, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(refuses_another_beginning, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(refuses_another_hash, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(verifies_if_killed, set_up, tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
