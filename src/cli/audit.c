@@ -1,31 +1,38 @@
 /*
- * cli/audit.c - `carrel audit verify|tail|export|checkpoint|rotate`: the caller's audit log.
+ * cli/audit.c - `carrel audit verify|tail|show|export|checkpoint|rotate|prune`: the caller's audit
+ * log.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), the audit log, files that are
- * named.
+ * Room: cli (joining, program). Touches: fd (standard streams, inotify), the audit log, files that
+ * are named.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "audit/export.h"
 #include "audit/log.h"
+#include "audit/prune.h"
+#include "base/scoped.h"
 #include "cli/ask.h"
 #include "cli/audit_place.h"
+#include "cli/audit_print.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
 #include "cli/value.h"
+#include "clock/clock.h"
 #include "ref/file.h"
 
 enum { TAIL_COUNT = 10, ARENA_MAX = 16 << 20 };
 
 struct asked {
-        const char *log_at, *state, *checkpoint, *secret, *form;
-        uint64_t count, from;
-        bool is_json, has_no_keys;
+        const char *log_at, *state, *checkpoint, *secret, *form, *action;
+        uint64_t count, from, older_than;
+        bool is_json, has_no_keys, follows;
         struct words words;
         struct arena arena;
         struct audit_log log;
@@ -63,7 +70,9 @@ print_verdict_json(const struct asked *a, const struct audit_verdict *v, const s
         if (v->head.chain[0] != '\0')
                 json_member_text(&w, "chain", v->head.chain);
         json_key(&w, "entries");
-        json_uint(&w, v->head.next);
+        json_uint(&w, v->head.next - v->begin);
+        json_key(&w, "first");
+        json_uint(&w, v->begin);
         if (v->head.next > 0) {
                 json_member_text(&w, "last_hash", v->head.hash);
                 json_member_text(&w, "last_at", v->head.time);
@@ -84,10 +93,14 @@ print_verdict_json(const struct asked *a, const struct audit_verdict *v, const s
 }
 
 static void
-print_verdict(const struct asked *a, const struct audit_verdict *v)
+print_verdict(const struct audit_verdict *v, const struct audit_checkpoint *kept)
 {
-        (void)printf("intact: %" PRIu64 " entries, the last one of %s\nchain: %s\n", v->head.next,
-                     v->head.time, v->head.chain);
+        (void)printf("intact: %" PRIu64 " entries, the last one of %s\nchain: %s\n",
+                     v->head.next - v->begin, v->head.time, v->head.chain);
+        if (v->begin > 0)
+                (void)printf("The entries before %" PRIu64
+                             " were removed by `carrel audit prune`\n",
+                             v->begin);
         if (v->unsigned_count > 0)
                 (void)printf("%" PRIu64 " signatures were not checked: their key is not here\n",
                              v->unsigned_count);
@@ -97,7 +110,10 @@ print_verdict(const struct asked *a, const struct audit_verdict *v)
                              v->torn);
         if (!v->has_checkpoint)
                 (void)printf("checkpoint.json is missing; the next entry writes it\n");
-        if (!a->checkpoint)
+        if (kept && kept->seq < v->begin)
+                (void)printf("The entry that the checkpoint names was removed, so it was compared "
+                             "with the chain's id and key only. Keep newer checkpoints.\n");
+        if (!kept)
                 (void)printf("Compared with the log's own checkpoint only. To detect a log that "
                              "was replaced as a whole, keep the output of `carrel audit "
                              "checkpoint` elsewhere, and pass it with --checkpoint.\n");
@@ -133,84 +149,206 @@ audit_verify(struct asked *a)
         else if (result < 0)
                 return failed(a, &e);
         else
-                print_verdict(a, &v);
+                print_verdict(&v, a->checkpoint ? &kept : NULL);
         return result < 0 ? error_exit_status(e.code) : 0;
 }
 
-/* -- tail and export --------------------------------------------------------------------------- */
+/* -- tail -------------------------------------------------------------------------------------- */
+
+struct tailing {
+        const struct asked *a;
+        struct audit_starts starts;
+        uint64_t matching, left_out; /* entries that match; of them, those before the last N */
+        uint64_t next;
+};
+
+/* "exec." matches every action that begins with it, "exec.ended" itself. */
+static bool
+is_asked_for(const struct asked *a, const struct audit_entry *entry)
+{
+        size_t len = a->action ? strlen(a->action) : 0;
+
+        return len == 0 || strcmp(entry->action, a->action) == 0 ||
+               (a->action[len - 1] == '.' && strncmp(entry->action, a->action, len) == 0);
+}
+
+static void
+print_json_line(const char *line, size_t len)
+{
+        (void)fwrite(line, 1, len, stdout);
+        (void)fputc('\n', stdout);
+}
 
 static bool
-find_end(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
+count_entry(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
 {
-        uint64_t *next = ctx;
+        struct tailing *t = ctx;
 
         (void)line;
         (void)len;
-        *next = entry->seq + 1;
+        t->matching += is_asked_for(t->a, entry) ? 1 : 0;
+        t->next = entry->seq + 1;
         return true;
-}
-
-/* The words of a command, or what an entry says of itself, as one line. */
-static void
-print_detail(const struct audit_entry *entry)
-{
-        const struct node *input = node_find(entry->root, "input");
-        const struct node *output = node_find(entry->root, "output");
-        const struct node *argv = node_find(input, "argv");
-        const struct node *outcome = node_find(output, "outcome");
-        const struct node *status = node_find(output, "exit_code");
-        const struct node *code = node_find(node_find(output, "error"), "code");
-
-        if (argv && argv->kind == NODE_LIST)
-                node_each(word, argv)
-                {
-                        (void)fputc(' ', stdout);
-                        print_escaped(stdout, word->text, false);
-                }
-        if (outcome && outcome->kind == NODE_STRING) {
-                (void)fputc(' ', stdout);
-                print_escaped(stdout, outcome->text, false);
-        }
-        if (status && status->kind == NODE_INT)
-                (void)printf(" %" PRId64, status->integer);
-        if (code && code->kind == NODE_STRING) {
-                (void)fputs(argv ? ": " : " ", stdout);
-                print_escaped(stdout, code->text, false);
-        }
 }
 
 static bool
 print_entry(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
 {
-        const struct asked *a = ctx;
+        struct tailing *t = ctx;
 
-        if (a->is_json) {
-                (void)fwrite(line, 1, len, stdout);
-        } else {
-                (void)printf("%6" PRIu64 "  %s  ", entry->seq, entry->time);
-                print_escaped(stdout, entry->actor, false);
-                (void)fputs("  ", stdout);
-                print_escaped(stdout, entry->action, false);
-                (void)fputs("  ", stdout);
-                print_escaped(stdout, entry->subject, false);
-                print_detail(entry);
-        }
-        (void)fputc('\n', stdout);
+        t->next = entry->seq + 1;
+        audit_starts_add(&t->starts, entry);
+        if (!is_asked_for(t->a, entry))
+                return true;
+        if (t->left_out > 0)
+                t->left_out--;
+        else if (t->a->is_json)
+                print_json_line(line, len);
+        else
+                audit_print_line(&t->starts, entry);
         return ferror(stdout) == 0;
+}
+
+/* Each append ends with a new checkpoint.json, by rename. */
+static int
+watch_log(const struct asked *a, struct error *e)
+{
+        int fd = inotify_init1(IN_CLOEXEC);
+
+        if (fd < 0 || inotify_add_watch(fd, a->log.path, IN_MOVED_TO | IN_ONLYDIR) < 0) {
+                if (fd >= 0)
+                        (void)close(fd);
+                return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "watching the audit log %s",
+                                a->log.path);
+        }
+        return fd;
+}
+
+/* Until SIGINT, or until standard output cannot be written. */
+static int
+follow(struct tailing *t, struct audit_log *log, int watch, struct error *e)
+{
+        char events[4096];
+
+        while (fflush(stdout) == 0) {
+                ssize_t got = read(watch, events, sizeof events);
+
+                if (got < 0 && errno != EINTR)
+                        return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno,
+                                        "watching the audit log %s", log->path);
+                if (audit_log_read(log, t->next, print_entry, t, e) < 0)
+                        return -1;
+        }
+        return 0;
 }
 
 static int
 audit_tail(struct asked *a)
 {
-        uint64_t next = 0, count = a->count > 0 ? a->count : TAIL_COUNT;
+        static struct tailing t;
+        uint64_t count = a->count > 0 ? a->count : TAIL_COUNT;
+        scoped_fd int watch = -1;
         struct error e;
 
-        if (audit_log_read(&a->log, 0, find_end, &next, &e) < 0 ||
-            audit_log_read(&a->log, next > count ? next - count : 0, print_entry, a, &e) < 0)
+        t.a = a;
+        if (a->follows && (watch = watch_log(a, &e)) < 0)
                 return failed(a, &e);
-        if (next == 0 && !a->is_json)
-                (void)fputs("carrel: no entry yet\n", stderr);
+        if (audit_log_read(&a->log, 0, count_entry, &t, &e) < 0)
+                return failed(a, &e);
+        t.left_out = t.matching > count ? t.matching - count : 0;
+        if (audit_log_read(&a->log, 0, print_entry, &t, &e) < 0)
+                return failed(a, &e);
+        if (a->follows)
+                return follow(&t, &a->log, watch, &e) < 0 ? failed(a, &e) : 0;
+        if (t.matching == 0 && !a->is_json)
+                (void)fputs(t.next == 0 ? "carrel: no entry yet\n"
+                                        : "carrel: no entry has this action\n",
+                            stderr);
         return 0;
+}
+
+/* -- show -------------------------------------------------------------------------------------- */
+
+struct showing {
+        const struct asked *a;
+        uint64_t seq;
+        char chain[AUDIT_ID_TEXT]; /* "": any */
+        bool is_found, is_other;
+};
+
+static bool
+show_entry(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
+{
+        struct showing *s = ctx;
+
+        s->is_found = entry->seq == s->seq;
+        s->is_other = s->chain[0] != '\0' && strcmp(s->chain, entry->chain) != 0;
+        if (!s->is_found || s->is_other)
+                return false;
+        if (s->a->is_json)
+                print_json_line(line, len);
+        else
+                audit_print_whole(entry);
+        return false;
+}
+
+/* audit://CHAIN/NUMBER, or the number alone. */
+static int
+read_ref(const char *word, struct showing *s, struct error *e)
+{
+        const char *number = word, *slash;
+        char *end;
+
+        if (strncmp(word, "audit://", 8) == 0) {
+                slash = strchr(word + 8, '/');
+                if (slash && slash - word - 8 == AUDIT_ID_TEXT - 1) {
+                        (void)snprintf(s->chain, sizeof s->chain, "%s", word + 8);
+                        number = slash + 1;
+                }
+        }
+        errno = 0;
+        s->seq = strtoull(number, &end, 10);
+        if (number[strspn(number, "0123456789")] == '\0' && end != number && errno == 0)
+                return 0;
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "\"%s\" names no entry of an audit log", word);
+        error_hint(e, "Pass its number, or the audit_ref of a command: carrel audit show 12");
+        return -1;
+}
+
+static int
+audit_show(struct asked *a)
+{
+        struct showing s = { .a = a };
+        struct error e;
+
+        if (a->words.count < 2) {
+                (void)fail(&e, ERROR_INVALID_ARGUMENT, "audit show needs the number of an entry");
+                error_hint(&e, "`carrel audit tail` prints the numbers: carrel audit show 12");
+                return failed(a, &e);
+        }
+        if (read_ref(a->words.items[1], &s, &e) < 0 ||
+            audit_log_read(&a->log, s.seq, show_entry, &s, &e) < 0)
+                return failed(a, &e);
+        if (s.is_found && !s.is_other)
+                return 0;
+        (void)fail(&e, ERROR_INVALID_ARGUMENT,
+                   s.is_other ? "this log has another chain than %s"
+                              : "the audit log has no entry %s",
+                   a->words.items[1]);
+        error_hint(&e, "Entries of another owner or copy: --log DIR. `carrel audit tail` prints "
+                       "the numbers of the last entries.");
+        return failed(a, &e);
+}
+
+/* -- export ------------------------------------------------------------------------------------ */
+
+static bool
+export_line(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
+{
+        (void)ctx;
+        (void)entry;
+        print_json_line(line, len);
+        return ferror(stdout) == 0;
 }
 
 struct exporting {
@@ -267,8 +405,7 @@ audit_export(struct asked *a)
         if (a->form && strcmp(a->form, "agentskit") == 0) {
                 result = export_agentskit(a, &e);
         } else {
-                a->is_json = true;
-                result = audit_log_read(&a->log, a->from, print_entry, a, &e);
+                result = audit_log_read(&a->log, a->from, export_line, NULL, &e);
         }
         return result < 0 ? failed(a, &e) : 0;
 }
@@ -304,14 +441,49 @@ audit_rotate(struct asked *a)
         return 0;
 }
 
+/* -- prune ------------------------------------------------------------------------------------- */
+
+static int
+audit_prune(struct asked *a)
+{
+        uint64_t now = clock_wall_ms();
+        struct audit_pruned p;
+        char actor[24];
+        struct error e;
+
+        if (a->older_than == 0) {
+                (void)fail(&e, ERROR_INVALID_ARGUMENT, "audit prune needs --older-than T");
+                error_hint(&e, "For example: carrel audit prune --older-than 30d");
+                return failed(a, &e);
+        }
+        (void)snprintf(actor, sizeof actor, "uid:%u", (unsigned)getuid());
+        if (audit_log_prune(&a->log, now > a->older_than ? now - a->older_than : 0, actor, &p, &e) <
+            0)
+                return failed(a, &e);
+        if (a->is_json)
+                (void)printf("{\"files\":%" PRIu64 "}\n", p.files);
+        else if (p.files == 0)
+                (void)puts("No log file is old enough: nothing was removed.");
+        else
+                (void)printf("Removed %" PRIu64 " files with the entries %" PRIu64 " to %" PRIu64
+                             ". Entry %" PRIu64 " records that.\n",
+                             p.files, p.first, p.last, p.seq);
+        return 0;
+}
+
 /* -- the command ------------------------------------------------------------------------------- */
 
 static const struct action {
         const char *name;
         int (*run)(struct asked *a);
 } actions[] = {
-        { "verify", audit_verify },         { "tail", audit_tail },     { "export", audit_export },
-        { "checkpoint", audit_checkpoint }, { "rotate", audit_rotate },
+        { "verify", audit_verify },
+        { "tail", audit_tail },
+        { "show", audit_show },
+        { "export", audit_export },
+        { "checkpoint", audit_checkpoint },
+        { "rotate", audit_rotate },
+        { "prune", audit_prune },
 };
 
 static const struct action *
@@ -321,10 +493,16 @@ find_action(const struct asked *a, struct error *e)
 
         if (!word) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
-                           "audit needs to know what to do: verify, tail, export, checkpoint or "
-                           "rotate");
+                           "audit needs to know what to do: verify, tail, show, export, "
+                           "checkpoint, rotate or prune");
                 error_hint(e, "For example: carrel audit verify. `carrel audit --help` shows the "
                               "rest.");
+                return NULL;
+        }
+        if (a->words.count > 1 && strcmp(word, "show") != 0) {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "unexpected argument \"%s\"",
+                           a->words.items[1]);
+                error_hint(e, "`carrel audit --help` shows what `carrel audit %s` takes.", word);
                 return NULL;
         }
         for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
@@ -375,14 +553,21 @@ static const struct option options[] = {
                     "verify: check hashes and chain where the keys are not available"),
         OPTION_NUMBER(struct asked, count, VALUE_OFFSET, "-n", "N",
                       "tail: how many entries (default: 10)"),
+        OPTION_FLAG(struct asked, follows, "-f", "tail: print new entries until Ctrl-C"),
+        OPTION_FLAG(struct asked, follows, "--follow", NULL),
+        OPTION_TEXT(struct asked, action, VALUE_TEXT, "--action", "ACTION",
+                    "tail: entries with this action alone; \"exec.\": those that begin with it"),
         OPTION_NUMBER(struct asked, from, VALUE_OFFSET, "--from", "N",
                       "export: from this entry on"),
         OPTION_TEXT(struct asked, form, VALUE_AUDIT_FORM, "--form", "FORM",
                     "export: jsonl (default), the entries as they are; agentskit, rows of "
                     "AgentsKit's signed log"),
+        OPTION_NUMBER(struct asked, older_than, VALUE_AGE, "--older-than", "T",
+                      "prune: remove log files whose entries are all older: 30d"),
         OPTION_TEXT(struct asked, secret, VALUE_FILE, "--secret", "FILE",
                     "export: the file with the secret that signs AgentsKit's rows"),
-        OPTION_FLAG(struct asked, is_json, "--json", "verify: one JSON object; tail: JSON lines"),
+        OPTION_FLAG(struct asked, is_json, "--json",
+                    "verify: one JSON object; tail, show: the entries as they are"),
         OPTION_END,
 };
 
@@ -390,11 +575,14 @@ static const struct operand operands[] = {
         { "verify", VALUE_TEXT,
           "check every entry, the chain and the checkpoint; name the first entry that is wrong",
           true },
-        { "tail", VALUE_TEXT, "print the last entries", true },
+        { "tail", VALUE_TEXT, "print the last entries, a line for each", true },
+        { "show REF", VALUE_TEXT,
+          "print one entry whole; REF is its number, or the audit_ref of a command", true },
         { "export", VALUE_TEXT, "print all entries for another program", true },
         { "checkpoint", VALUE_TEXT,
           "print a signed statement of the log's length and last hash, to keep elsewhere", true },
         { "rotate", VALUE_TEXT, "sign new entries with a new key", true },
+        { "prune", VALUE_TEXT, "remove old log files; the rest still verifies", true },
         { NULL },
 };
 
@@ -403,7 +591,7 @@ const struct command command_audit = {
         .help = "Verify, read and export your audit log, which `carrel run --audit` writes.",
         .options = options,
         .operands = operands,
-        .words_max = 1,
+        .words_max = 2,
         .example = "carrel audit verify",
         .run = cmd_audit,
 };

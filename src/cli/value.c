@@ -15,7 +15,7 @@
 #include "cli/commands.h"
 #include "text/nearest.h"
 
-enum { HOUR_MS = 3600000 };
+enum { HOUR_MS = 3600000, DAY_MS = 24 * HOUR_MS };
 
 static const struct kind {
         const char *noun, *allowed, *example;
@@ -23,7 +23,7 @@ static const struct kind {
         struct number {
                 uint64_t min, max;
         } number;
-        const char *words[6]; /* the allowed words, or some of them */
+        const char *words[8]; /* the allowed words, or some of them */
 } kinds[VALUE_COUNT] = {
         [VALUE_DURATION] = { "duration",
                              "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, "
@@ -135,10 +135,12 @@ static const struct kind {
                                   { 0, 0 },
                                   { "create", "ls", "rm", "prune" } },
         [VALUE_AUDIT_ACTION] = { "action",
-                                 "verify, tail, export, checkpoint or rotate",
+                                 "verify, tail, show, export, checkpoint, rotate or prune",
                                  "verify",
                                  { 0, 0 },
-                                 { "verify", "tail", "export", "checkpoint", "rotate" } },
+                                 { "verify", "tail", "show", "export", "checkpoint", "rotate",
+                                   "prune" } },
+        [VALUE_AGE] = { "age", "a number of days, as 30d", "30d", { 1, 36500 }, { NULL } },
         [VALUE_AUDIT_FORM] = { "form",
                                "jsonl or agentskit",
                                "jsonl",
@@ -314,12 +316,29 @@ value_words(enum value_kind kind)
         return kinds[kind].words;
 }
 
+static int
+age_read(struct value_place at, const char *text, uint64_t *ret_ms, struct error *e)
+{
+        char *end;
+        uint64_t days;
+
+        errno = 0;
+        days = strtoull(text, &end, 10);
+        if (text[0] < '0' || text[0] > '9' || errno != 0 || strcmp(end, "d") != 0 || days == 0 ||
+            days > kinds[VALUE_AGE].number.max)
+                return value_wrong(VALUE_AGE, at, text, e);
+        *ret_ms = days * DAY_MS;
+        return 0;
+}
+
 int
 value_uint_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret,
                 struct error *e)
 {
         if (kind == VALUE_DURATION)
                 return value_duration_read(at, text, ret, e);
+        if (kind == VALUE_AGE)
+                return age_read(at, text, ret, e);
         return kind == VALUE_SIZE ? value_size_read(at, text, ret, e)
                                   : value_number_read(kind, at, text, ret, e);
 }

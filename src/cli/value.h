@@ -43,6 +43,7 @@ enum value_kind {
         VALUE_VOLUME_ACTION,
         VALUE_AUDIT_ACTION,
         VALUE_AUDIT_FORM,
+        VALUE_AGE, /* days, read as milliseconds */
         VALUE_DOC_ACTION,
         VALUE_DOC_PROFILE,
         VALUE_DOC_FORMAT,

@@ -113,7 +113,7 @@ def records_refusals(b):
     hostile = "a\nb\u2028{\"seq\":1}\x1b[2J"
     b.run("true", hostile)
     tell("a word with line ends, JSON and control bytes stays one entry (E06)", b.entries()[-2]["input"]["argv"][1] == hostile)
-    shown = b.carrel("audit", "tail", "-n", "2").stdout
+    shown = b.carrel("audit", "tail", "-n", "2", "--action", "exec.").stdout
     tell("and is printed without control bytes", "\x1b" not in shown and shown.count("\n") == 2, shown)
 
 
@@ -354,6 +354,102 @@ def is_asked_for_by_the_host_file(b):
     tell("another word is an error", a.returncode == 126 and not os.path.exists(mark) and "audit" in a.stderr, a)
 
 
+def shows_entries(b):
+    a = b.carrel("run", "--audit", "--json", "--", "sh", "-c", "ls /usr >/dev/null; exit 3")
+    last = b.entries()[-1]
+    lines = b.carrel("audit", "tail", "-n", "3").stdout.split("\n")[:-1]
+    tell("tail has a line for each entry, with status and command, and executions below it",
+         lines[0].endswith("  exec.started  sh -c 'ls /usr >/dev/null; exit 3'") and lines[-1].endswith("%d  exec.ended  exited 3  sh -c 'ls /usr >/dev/null; exit 3'" % last["seq"])
+         and "                              ls /usr" in lines, lines)
+    only = b.carrel("audit", "tail", "--action", "exec.ended", "-n", "2").stdout.split("\n")[:-1]
+    tell("--action prints the last entries of this action", len(only) == 2 and all("  exec.ended  " in line for line in only), only)
+    only = b.carrel("audit", "tail", "--action", "exec.", "-n", "4", "--json").stdout.split("\n")[:-1]
+    tell("an action that ends with a dot: those that begin with it, and --json the entries as they are",
+         [json.loads(line) for line in only] == [e for e in b.entries() if e["action"].startswith("exec.")][-4:], only)
+    ref = json.loads(a.stdout)["audit_ref"]
+    shown, by_number = b.carrel("audit", "show", ref), b.carrel("audit", "show", str(last["seq"]))
+    tell("show prints an entry whole, by audit_ref or number", shown.stdout == by_number.stdout and ref in shown.stdout and last["hash"] in shown.stdout
+         and "  exit_code       3\n" in shown.stdout, shown)
+    tell("show --json: the entry as it is", json.loads(b.carrel("audit", "show", ref, "--json").stdout) == last)
+    for words in (["show", "99999"], ["show", "audit://%s/1" % ("0" * 32)], ["show", "x"], ["show"], ["show", "1", "2"], ["tail", "1"]):
+        a = b.carrel("audit", *words)
+        tell("`audit %s` is refused" % " ".join(words), a.returncode == 125 and "invalid_argument" in a.stderr and not a.stdout, a)
+
+
+def follows_the_log(b):
+    with subprocess.Popen(b.words("audit", "tail", "-f", "-n", "1", "--action", "exec."), env=b.env, cwd=b.work, stdout=subprocess.PIPE, text=True) as child:
+        first = child.stdout.readline()
+        b.run("echo", "followed")
+        started, ended = child.stdout.readline(), child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        child.wait(PATIENCE)
+    tell("tail -f prints new entries as they are written, and ends with SIGINT", "  exec.ended  " in first and started.endswith("  exec.started  echo followed\n")
+         and ended.endswith("  exec.ended  exited 0  echo followed\n") and child.returncode == -signal.SIGINT, first, started, ended, child.returncode)
+
+
+def removes_old_files(b):
+    """The same entries with other times and files: made with the log's key, as 40 days ago."""
+    a = b.carrel("audit", "prune", "--older-than", "30d")
+    tell("prune removes nothing that is newer", a.returncode == 0 and "nothing was removed" in a.stdout and b.verify()[0] == 0, a)
+    old = Bench(b.top, "old")
+    for _ in range(2):
+        old.run("true")
+    key = next(iter(audit_chain.keys(old.log).values()))
+    entries, previous, out = list(audit_chain.entries(old.log)), "GENESIS", []
+    for e in entries:
+        e["ts"], e["prevHash"] = ("2020-01-0%d" % (1 + 2 * e["seq"] // len(entries))) + e["ts"][10:], previous
+        del e["hash"], e["metadata"]["carrel"]["hmac"]
+        e["metadata"]["carrel"]["hmac"] = hmac.new(key, previous.encode() + audit_chain.canonical(e), hashlib.sha256).hexdigest()
+        e["hash"] = previous = hashlib.sha256(audit_chain.canonical(e)).hexdigest()
+        out.append(e)
+    os.unlink(os.path.join(old.log, "checkpoint.json"))
+    with open(os.path.join(old.log, "log-000000000000.jsonl"), "wb") as f:
+        f.write(b"".join(audit_chain.canonical(e) + b"\n" for e in out))
+    old.run("true")
+    files = sorted(n for n in os.listdir(old.log) if n.startswith("log-"))
+    tell("another day has a file of its own", files[0] == "log-%012d.jsonl" % 0 and files[1] == "log-%012d.jsonl" % len(out), files)
+    a = old.carrel("audit", "prune", "--older-than", "30d")
+    status, said = old.verify()
+    tell("prune removes files whose entries are all older; the rest verifies, from its first entry on",
+         a.returncode == 0 and status == 0 and said["first"] == len(out) and not os.path.exists(os.path.join(old.log, files[0])), a, said)
+    tell("log.pruned says what was removed", old.entries()[-1]["action"] == "log.pruned" and old.entries()[-1]["input"]["removed"]
+         == {"files": 1, "first": 0, "last": len(out) - 1, "last_hash": previous}, old.entries()[-1])
+    path = os.path.join(old.log, files[1])
+    whole = open(path, "rb").read()
+    lines = whole.splitlines(keepends=True)
+    for what, content, reason in (("entries removed at the beginning", lines[1:], "chain.seq_gap"),
+                                  ("log.pruned with another beginning, with all hashes made anew, but without the key",
+                                   moved(lines[1:]), "chain.signature")):
+        with open(path, "wb") as f:
+            f.write(b"".join(content))
+        os.rename(os.path.join(old.log, "checkpoint.json"), os.path.join(old.top, "checkpoint.json"))
+        status, said = old.verify()
+        try:
+            independent = old.entries() and False
+        except ValueError:
+            independent = True
+        tell("%s: %s" % (what, reason), status == 126 and said["error"]["reason"] == reason and independent, said)
+        os.rename(os.path.join(old.top, "checkpoint.json"), os.path.join(old.log, "checkpoint.json"))
+    with open(path, "wb") as f:
+        f.write(whole)
+    tell("intact again", old.verify()[0] == 0)
+
+
+def moved(lines):
+    """The entry log.pruned permits that the log begins here; hashes are right, signatures not."""
+    out, previous = [], None
+    for line in lines:
+        e = json.loads(line)
+        if previous:
+            e["prevHash"] = previous
+        if e["action"] == "log.pruned":
+            e["input"]["first"], e["input"]["prevHash"] = json.loads(lines[0])["seq"], json.loads(lines[0])["prevHash"]
+        del e["hash"]
+        e["hash"] = previous = hashlib.sha256(audit_chain.canonical(e)).hexdigest()
+        out.append(audit_chain.canonical(e) + b"\n")
+    return out
+
+
 def shows_its_help(b):
     a = b.carrel("audit", "verify", "--help")
     tell("--help works after an action too", a.returncode == 0 and a.stdout == b.carrel("audit", "--help").stdout, a)
@@ -366,7 +462,7 @@ def main():
     try:
         b = Bench(top, "bench")
         for part in (records_a_command, records_refusals, is_written_first, is_ended_if_killed_while_it_begins, has_one_entry_for_each, starts_nothing_without_a_record,
-                     needs_a_state_directory, finds_changes, changes_its_key, is_exported, removes_secrets, is_out_of_reach, is_asked_for_by_the_host_file, shows_its_help):
+                     needs_a_state_directory, finds_changes, changes_its_key, is_exported, removes_secrets, is_out_of_reach, shows_entries, follows_the_log, removes_old_files, is_asked_for_by_the_host_file, shows_its_help):
             part(b)
     finally:
         shutil.rmtree(top, ignore_errors=True)
