@@ -22,8 +22,8 @@ struct audit_pruned {
 /*
  * Removes files whose entries are all from before `before_ms` (milliseconds since 1970). The log is
  * verified first: one that is not intact stays as it is. Files are removed from the oldest on, each
- * durably, so a call that is killed leaves a log that verifies, and the next call continues. Errors:
- * those of audit_log_verify() and audit_log_append(); ERROR_AUDIT_UNAVAILABLE.
+ * durably, so a call that is killed leaves a log that verifies, and the next call continues.
+ * Errors: those of audit_log_verify() and audit_log_append(); ERROR_AUDIT_UNAVAILABLE.
  */
 int audit_log_prune(struct audit_log *log, uint64_t before_ms, const char *actor_id,
                     struct audit_pruned *ret, struct error *e);
