@@ -21,6 +21,7 @@
 #include "cli/wall.h"
 #include "prepare/digest.h"
 #include "prepare/host_file.h"
+#include "prepare/policy_digest.h"
 #include "recorder/recorder.h"
 #include "recorder/words.h"
 
@@ -115,6 +116,19 @@ write_allowed(struct json_writer *w, const struct spec *spec)
                 json_member_text(w, "allowed_sha256", digest);
 }
 
+/* The version of the rules that the command was judged by; nothing without rules. */
+static void
+write_policy(struct json_writer *w, const struct run_way *way)
+{
+        char digest[65];
+        struct error ignored;
+
+        if (way->p.spec && way->p.rules &&
+            prepare_policy_digest(way->p.spec, way->p.rules, digest, &ignored) == 0 &&
+            digest[0] != '\0')
+                json_member_text(w, "policy_sha256", digest);
+}
+
 static void
 write_manifest(struct json_writer *w, const struct run_way *way)
 {
@@ -191,6 +205,7 @@ run_audit_failed(const struct run_way *way, const struct prepare_options *o,
         json_open_map(&input);
         recorder_write_command(&input, (const char *const *)o->command, o->command_count);
         write_manifest(&input, way);
+        write_policy(&input, way);
         json_close_map(&input);
         write_refusal(&output, why);
         return append(way, "exec.refused", &input, &output, e);
@@ -226,6 +241,7 @@ run_audit_started(const struct run_way *way, struct run_options *options, struct
         json_member_bool(&input, "terminal", (c->head.flags & WIRE_EXEC_TTY) != 0);
         write_manifest(&input, way);
         write_allowed(&input, way->p.spec);
+        write_policy(&input, way);
         json_close_map(&input);
         now.has_started = append(way, "exec.started", &input, NULL, e) == 0;
         now.way = way;

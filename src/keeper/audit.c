@@ -17,7 +17,9 @@
 #include "api/ending.h"
 #include "api/event_record.h"
 #include "api/start_error.h"
+#include "prepare/commands.h"
 #include "prepare/norm_digest.h"
+#include "prepare/policy_digest.h"
 #include "recorder/words.h"
 
 enum { REFS_STEP = 16, REFS_MAX = 2 * SANDBOX_EXECS_MAX, WORDS_SHOWN = 4096 };
@@ -127,6 +129,21 @@ write_allowed(struct json_writer *w, const struct sandbox *s)
                    prepare_norm_digest(p->spec, p->norm_digest, &ignored) < 0))
                 return;
         json_member_text(w, "norm_sha256", p->norm_digest);
+}
+
+/* The version of the rules that the command was judged by. */
+static void
+write_policy(struct json_writer *w, const struct sandbox *s)
+{
+        struct prepared *p = s->prepared;
+        struct error ignored;
+
+        if (!p || !p->spec || !p->rules || !prepare_has_rules(p->spec, p->rules))
+                return;
+        if (p->policy_digest[0] == '\0' &&
+            prepare_policy_digest(p->spec, p->rules, p->policy_digest, &ignored) < 0)
+                return;
+        json_member_text(w, "policy_sha256", p->policy_digest);
 }
 
 /* A label that the manifest gives, never a user of the machine. */
@@ -313,6 +330,7 @@ write_start(const struct call *c, const struct sandbox *s, const struct exec_req
         json_member_bool(&input, "terminal", (r->command.head.flags & WIRE_EXEC_TTY) != 0);
         json_member_bool(&input, "background", (r->box.flags & BOX_EXEC_BACKGROUND) != 0);
         write_allowed(&input, s);
+        write_policy(&input, s);
         write_identity(&input, s);
         json_close_map(&input);
         event = event_of("exec.started", c->caller.owner, s->id, &input, NULL);
@@ -469,6 +487,7 @@ refused(const struct call *c, const struct sandbox *s, const struct error *why)
         json_open_map(&input);
         recorder_write_command(&input, words, count);
         write_allowed(&input, s);
+        write_policy(&input, s);
         json_close_map(&input);
         json_init(&output, false);
         json_open_map(&output);

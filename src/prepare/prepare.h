@@ -74,8 +74,9 @@ struct prepared {
         /* why the private places are in memory although a disk was wanted; or NULL */
         const char *why_no_image;
         uint32_t outside_uid;
-        char norm_digest[65]; /* of prepare/norm_digest.h; "": not needed so far */
-        bool is_short;        /* runs one command: the plan is in `arena` too */
+        char norm_digest[65];   /* of prepare/norm_digest.h; "": not needed so far */
+        char policy_digest[65]; /* of prepare/policy_digest.h; "": no rules, or not needed so far */
+        bool is_short;          /* runs one command: the plan is in `arena` too */
 };
 
 /* Initialises `p`, which may hold anything. End with prepared_fini(). */

@@ -2,6 +2,8 @@
 """policy_exec_test - rules for commands in the daemon: what is denied is not started, by no
 facade; a judge that dies or hangs denies, and the daemon serves others meanwhile.
 """
+import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +12,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+import audit_chain
 from box_rig import ALWAYS, CARREL, SWITCHES, check, end, need_programs, report
 from daemon_rig import Daemon, until
 from spellings import SPELLINGS
@@ -21,6 +24,15 @@ HOST = "providers: {local: {isolated: true, mounts: true}}\nmount_roots: [/tmp]\
 def manifest(rules):
     return {"provider": "local", "config": {}, "mounts": [{"source": "workspace", "at": "/workspace", "mode": "read-write"}],
             **({"metadata": {"carrel": {"commands": rules}}} if rules is not None else {})}
+
+
+def entries(d):
+    """A line that is being written is no entry yet."""
+    while True:
+        try:
+            return list(audit_chain.entries(os.path.join(d.state, "audit", "uid:%d" % os.getuid())))
+        except json.JSONDecodeError:
+            continue
 
 
 def is_denied(a, reason=None):
@@ -60,6 +72,9 @@ def spellings(d, workspace, box):
     report("what the rules allow runs", wrong)
     got = ask(d, box, ["rm", "x"]).json["error"]
     check("a refusal names the program, the rule and its place", got["reason"] == "denied" and got["path"] == "metadata/carrel/commands/deny" and 'rm may not run' in got["message"] and "AK_SANDBOX_DENIED" in got["hint"], got)
+    version = hashlib.sha256(json.dumps({"manifest": RULES}, separators=(",", ":")).encode()).hexdigest()
+    of_starts = [e["input"].get("policy_sha256") for e in entries(d) if e["action"] in ("exec.started", "exec.refused")]
+    check("the audit log has the version of the rules", len(of_starts) > 10 and set(of_starts) == {version}, set(of_starts), version)
     wrong = []
     for env, is_allowed in (({"LD_PRELOAD": "x"}, False), ({"PATH": "/workspace:/bin"}, False), ({"PATH": "/usr/bin"}, True), ({"COLOR": "x"}, True)):
         got = ask(d, box, ["ls"], env=env)

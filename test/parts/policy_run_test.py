@@ -4,6 +4,7 @@
 A judge that dies, hangs or answers nonsense denies; both lists of rules apply; what a
 name is in the sandbox; carrel check and plan.
 """
+import hashlib
 import json
 import os
 import pty
@@ -102,8 +103,18 @@ def places(folder):
     state = os.path.join(folder, "state")
     got = run(tempfile.mkdtemp(dir=folder), "-f", manifest(folder, RULES), "--audit", "--", "rm", "x", env={"CARREL_STATE": state})
     with open(next(os.path.join(d, f) for d, _, fs in os.walk(state) for f in fs if f.endswith(".jsonl")), encoding="utf-8") as f:
-        actions = [json.loads(line)["action"] for line in f]
+        entries = [json.loads(line) for line in f]
+    actions = [entry["action"] for entry in entries]
     check("a refusal is in the audit log", got[0] == 126 and actions == ["log.initialized", "exec.refused"], got, actions)
+    host = write(folder, "host.yaml", "providers: {local: {isolated: true, mounts: true}}\ncommands: {deny: [wc]}\n")
+    run(folder, "--audit", "--", "ls", env={"CARREL_STATE": state})
+    run(folder, "--audit", "--", "ls", env={"CARREL_STATE": state}, host=host)
+    with open(next(os.path.join(d, f) for d, _, fs in os.walk(state) for f in fs if f.endswith(".jsonl")), encoding="utf-8") as f:
+        entries = [json.loads(line) for line in f]
+    versions = [entry["input"]["policy_sha256"] for entry in entries if entry["action"] in ("exec.refused", "exec.started")]
+    alone = '{"manifest":{"allow":["ls","cat","echo","wc","true","false"],"deny":["rm","curl"]}}'
+    expected = [hashlib.sha256(text.encode()).hexdigest() for text in (alone, alone, '{"host":{"deny":["wc"]},' + alone[1:])]
+    check("  with the version of the rules of manifest and host file", versions == expected, versions, expected)
 
 
 def layers(folder):
