@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "base/write_all.h"
 
 enum { FIRST_WINDOW = 16 * 1024, LIST_STEP = 64, HASH_STEP = 64 * 1024 };
 
@@ -379,22 +380,6 @@ audit_file_hash(int fd, off_t at, size_t len, char ret[AUDIT_HASH_TEXT], struct 
         return 0;
 }
 
-int
-audit_file_write(int fd, const char *bytes, size_t len)
-{
-        while (len > 0) {
-                ssize_t put = write(fd, bytes, len);
-
-                if (put < 0 && errno == EINTR)
-                        continue;
-                if (put < 0)
-                        return -1;
-                bytes += put;
-                len -= (size_t)put;
-        }
-        return 0;
-}
-
 /* -- small files ------------------------------------------------------------------------------- */
 
 int
@@ -426,7 +411,7 @@ audit_file_replace(int dir, const char *name, const char *bytes, size_t len, boo
 
         (void)snprintf(other, sizeof other, ".%s.new", name);
         fd = openat(dir, other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0 || audit_file_write(fd, bytes, len) < 0 || (syncs && fsync(fd) < 0) ||
+        if (fd < 0 || write_all(fd, bytes, len) < 0 || (syncs && fsync(fd) < 0) ||
             renameat(dir, other, dir, name) < 0 || (syncs && fsync(dir) < 0)) {
                 (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "writing %s of the audit log",
                                name);

@@ -51,9 +51,6 @@ int audit_file_read_written(int fd, struct audit_file_tail *ret, struct error *e
 /* SHA-256 of `len` bytes at `at`, in hex. */
 int audit_file_hash(int fd, off_t at, size_t len, char ret[AUDIT_HASH_TEXT], struct error *e);
 
-/* Writes everything. Returns 0, or -1 with errno. */
-int audit_file_write(int fd, const char *bytes, size_t len);
-
 /* A small file, at most `room` bytes. */
 int audit_file_read(int dir, const char *name, char *out, size_t room, size_t *ret_len,
                     struct error *e);

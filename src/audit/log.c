@@ -22,6 +22,7 @@
 #include "audit/keys.h"
 #include "audit/redact.h"
 #include "base/scoped.h"
+#include "base/write_all.h"
 #include "clock/clock.h"
 #include "text/json.h"
 
@@ -357,7 +358,7 @@ write_lines(struct audit_log *log, struct tail *t, const struct audit_head *befo
         if (is_new && begin_file(log, t, before->next, e) < 0)
                 return -1;
         t->added = (off_t)lines->len;
-        if (audit_file_write(t->fd, lines->bytes, lines->len) == 0 && sync_lines(t->fd) == 0)
+        if (write_all(t->fd, lines->bytes, lines->len) == 0 && sync_lines(t->fd) == 0)
                 return 0;
         (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "writing the audit log in %s", log->path);
         return take_back(t, e);

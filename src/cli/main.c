@@ -221,7 +221,7 @@ cmd_version(int argc, char **argv)
  * descriptor that can be neither read nor written is put there.
  */
 static int
-wall_state_streams(void)
+hold_streams(void)
 {
         static const int modes[] = { O_WRONLY, O_RDONLY, O_RDONLY };
 
@@ -291,7 +291,7 @@ dispatch(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-        if (wall_state_streams() < 0)
+        if (hold_streams() < 0)
                 return 125;
         return printed(dispatch(argc, argv));
 }

@@ -486,13 +486,13 @@ connection_look(struct connection *c)
 bool
 connection_fill(struct connection *c, size_t most)
 {
-        struct wall_state *h = &c->out.hold;
+        struct held *h = &c->out.hold;
 
         while (h->len < most) {
                 size_t room;
                 ssize_t got;
 
-                if (!wall_state_make_room(&c->out))
+                if (!held_make_room(&c->out))
                         return false;
                 room = (h->room < most ? h->room : most) - h->len;
                 got = recv(c->client.fd, h->bytes + h->len, room, MSG_DONTWAIT);

@@ -21,7 +21,7 @@
 #include "gate/gate.h"
 #include "gate/wall.h"
 
-enum { ROUNDS = 4, WALL_STATE_FIRST = 4096, COPY_MAX = 16 * 1024, JUDGE_ONCE = 1024 };
+enum { ROUNDS = 4, HELD_FIRST = 4096, COPY_MAX = 16 * 1024, JUDGE_ONCE = 1024 };
 
 /* Memory is shared by all walls; no wall gets all of it. */
 static bool
@@ -37,9 +37,9 @@ give_held(struct wall *w, size_t less)
 }
 
 bool
-wall_state_make_room(struct flow *f)
+held_make_room(struct flow *f)
 {
-        struct wall_state *h = &f->hold;
+        struct held *h = &f->hold;
         size_t room;
         char *bytes;
 
@@ -51,7 +51,7 @@ wall_state_make_room(struct flow *f)
         }
         if (h->len < h->room)
                 return true;
-        room = h->room == 0 ? WALL_STATE_FIRST : h->room * 2;
+        room = h->room == 0 ? HELD_FIRST : h->room * 2;
         if (room > JUDGE_HOLD_MAX)
                 room = JUDGE_HOLD_MAX;
         if (room == h->room || !may_hold(f->wall, room - h->room))
@@ -72,7 +72,7 @@ held_fini(struct flow *f)
         if (f->hold.bytes)
                 give_held(f->wall, f->hold.room);
         free(f->hold.bytes);
-        f->hold = (struct wall_state){ 0 };
+        f->hold = (struct held){ 0 };
 }
 
 bool
@@ -83,7 +83,7 @@ held_replace(struct flow *f, char *take_bytes, size_t len, size_t room)
                 free(take_bytes);
                 return false;
         }
-        f->hold = (struct wall_state){ .bytes = take_bytes, .len = len, .room = room };
+        f->hold = (struct held){ .bytes = take_bytes, .len = len, .room = room };
         return true;
 }
 
@@ -125,7 +125,7 @@ count_bytes(struct flow *f, size_t len)
 static bool
 send_held(struct flow *f, bool *moved)
 {
-        struct wall_state *h = &f->hold;
+        struct held *h = &f->hold;
 
         while (h->at < h->judged && f->to_ready) {
                 ssize_t sent = send(f->to, h->bytes + h->at, h->judged - h->at,
@@ -154,7 +154,7 @@ send_held(struct flow *f, bool *moved)
 static bool
 judge_some(struct flow *f, bool *ret_goes_on)
 {
-        struct wall_state *h = &f->hold;
+        struct held *h = &f->hold;
         size_t len = h->len - h->judged, once = len < JUDGE_ONCE ? len : JUDGE_ONCE, pass = 0;
         enum judge_verdict v =
                 judge_take(f->judge, h->bytes + h->judged, once, &pass, &f->reason, &f->other);
@@ -213,7 +213,7 @@ look_for_end(struct flow *f, bool *moved)
 static bool
 read_to_judge(struct flow *f, size_t allowed, bool *moved)
 {
-        struct wall_state *h = &f->hold;
+        struct held *h = &f->hold;
         size_t room;
         ssize_t got;
 
@@ -225,7 +225,7 @@ read_to_judge(struct flow *f, size_t allowed, bool *moved)
         }
         if (!f->from_ready || f->has_end || h->at < h->judged)
                 return true;
-        if (!wall_state_make_room(f))
+        if (!held_make_room(f))
                 return refuse(f, h->room >= JUDGE_HOLD_MAX ? DENIAL_MALFORMED : DENIAL_FAILED);
         room = h->room - h->len < allowed ? h->room - h->len : allowed;
         got = recv(f->from, h->bytes + h->len, room, MSG_DONTWAIT);

@@ -13,7 +13,7 @@
 struct wall;
 
 /* Bytes in the gate's memory: [at, judged) may be sent, [judged, len) may not yet. */
-struct wall_state {
+struct held {
         char *bytes;
         size_t at, judged, len, room;
 };
@@ -32,7 +32,7 @@ struct flow {
         bool has_end, is_shut; /* the end was read; the end was passed on */
         bool is_last;          /* the other direction is over: both sockets are
                                 * closed next, so no shutdown is needed */
-        struct wall_state hold;
+        struct held hold;
         struct judge *judge;     /* NULL: all bytes may pass */
         bool waits;              /* the judge waits for the other direction */
         bool has_more;           /* the judge has not seen all held bytes */
@@ -58,7 +58,7 @@ enum flow_state {
  * Makes room for at least 1 more byte. False: JUDGE_HOLD_MAX bytes are held, the wall reached its
  * share of memory, or no memory.
  */
-bool wall_state_make_room(struct flow *f);
+bool held_make_room(struct flow *f);
 void held_fini(struct flow *f);
 
 /*

@@ -111,7 +111,7 @@ static void
 what_is_held_goes_first(void **state)
 {
         (void)state;
-        assert_true(wall_state_make_room(&flow));
+        assert_true(held_make_room(&flow));
         memcpy(flow.hold.bytes, "first ", 6);
         flow.hold.len = flow.hold.judged = 6;
         send_text("second");
@@ -276,7 +276,7 @@ static void
 a_held_greeting_is_bounded(void **state)
 {
         (void)state;
-        while (wall_state_make_room(&flow))
+        while (held_make_room(&flow))
                 flow.hold.len = flow.hold.room;
         assert_int_equal(flow.hold.room, JUDGE_HOLD_MAX);
 }

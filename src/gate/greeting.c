@@ -68,7 +68,7 @@ weigh(struct connection *c, const char *said)
 static void
 look_at_tls(struct connection *c)
 {
-        struct wall_state *h = &c->out.hold;
+        struct held *h = &c->out.hold;
         char said[HELLO_NAME_MAX + 1];
 
         c->protocol = PROTOCOL_TLS;
@@ -130,7 +130,7 @@ wait_for_request(struct connection *c)
 static void
 look_at_http(struct connection *c, enum egress_protocol protocol)
 {
-        struct wall_state *h = &c->out.hold;
+        struct held *h = &c->out.hold;
         struct egress_host other;
         enum denial reason;
         size_t pass;

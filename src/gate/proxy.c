@@ -70,7 +70,7 @@ proxy_answer(struct connection *c)
 static void
 enter(struct connection *c, size_t head_len)
 {
-        struct wall_state *h = &c->out.hold;
+        struct held *h = &c->out.hold;
 
         memmove(h->bytes, h->bytes + head_len, h->len - head_len);
         h->len -= head_len;
@@ -132,7 +132,7 @@ write_origin_form(const char *head, size_t len, char *ret)
 static void
 enter_plain(struct connection *c, size_t head_len)
 {
-        const struct wall_state *h = &c->out.hold;
+        const struct held *h = &c->out.hold;
         size_t room = h->len + sizeof last_field + 1, len;
         char *anew = malloc(room);
 
@@ -159,7 +159,7 @@ is_plain_request(const struct http1_request *r)
 void
 proxy_look(struct connection *c)
 {
-        struct wall_state *h = &c->out.hold;
+        struct held *h = &c->out.hold;
         struct http1 reader;
         struct error e;
         size_t pass, head_len = 0;

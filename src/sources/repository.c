@@ -297,7 +297,7 @@ hold_nested(struct looking *l, const char *tree)
 }
 
 static void
-wall_state_link(void *looking, const char *name)
+hold_link(void *looking, const char *name)
 {
         struct looking *l = looking;
 
@@ -353,7 +353,7 @@ repository_hold(const struct repository *r, struct error *e)
                 hold_worktrees(&l, ".git/worktrees");
         }
         if (r->index)
-                (void)git_index_links(r->index, r->index_len, wall_state_link, &l);
+                (void)git_index_links(r->index, r->index_len, hold_link, &l);
         look_below(&l, "", 0);
         return l.result;
 }

@@ -360,7 +360,7 @@ protect_names(struct protecting *p, const char *source, struct error *e)
 }
 
 static int
-wall_state_lead(void *holder, const char *path, unsigned flags, const char *why, struct error *e)
+hold_lead(void *holder, const char *path, unsigned flags, const char *why, struct error *e)
 {
         return protect_one(holder, path, flags, why, e);
 }
@@ -437,7 +437,7 @@ protect_leads(struct protecting *p, const char *source, struct error *e)
         struct repository r = { .arena = p->o->arena,
                                 .fd = p->fd,
                                 .host_path = source,
-                                .hold = wall_state_lead,
+                                .hold = hold_lead,
                                 .know = know_lead,
                                 .holder = p,
                                 .is_bare = p->is_common,
