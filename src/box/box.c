@@ -36,7 +36,7 @@
 #include "seal/landlock.h"
 #include "seal/seal.h"
 
-enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, LAST_WORDS_MS = 1000, DEAF_MS = 100 };
+enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, DEAF_MS = 100 };
 
 static struct box box;
 
@@ -79,18 +79,26 @@ static void
 report(struct box *b)
 {
         b->one.is_reported = 1;
-        for (struct keeper *k = b->keepers; k && b->one.is_on; k = k->next)
+        for (struct keeper *k = b->keepers; k && b->one.is_on; k = k->next) {
+                wall_say_missed(k);
                 wall_say_denials(k);
+        }
         journal_gone(b);
         keeper_say_all(b, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
         (void)loop_timer_set(b->loop, &b->late, loop_now_ms() + TOLD_MS, give_up);
         box_check_over(b);
 }
 
+/* A keeper that still exists drops its gate; without one, no report can arrive any more. */
 static void
-say_nothing_more(struct loop_timer *t)
+still_linked(struct loop_timer *t)
 {
-        report(box_holder(t, struct box, late));
+        struct box *b = box_holder(t, struct box, late);
+
+        if (b->keepers)
+                (void)loop_timer_set(b->loop, t, loop_now_ms() + TOLD_MS, still_linked);
+        else
+                report(b);
 }
 
 static void
@@ -113,9 +121,11 @@ be_over(struct box *b)
         exec_lose_all(b);
         b->busy--;
         if (b->one.is_on && b->wall.link >= 0 && b->keepers)
-                /* the gate reports its last refusals, and closes the link */
-                (void)loop_timer_set(b->loop, &b->late, loop_now_ms() + LAST_WORDS_MS,
-                                     say_nothing_more);
+                /*
+                 * The gate reports its last connections and refusals, and closes the link. The
+                 * keeper may be stopped, or busy with earlier reports: no time limit here.
+                 */
+                (void)loop_timer_set(b->loop, &b->late, loop_now_ms() + TOLD_MS, still_linked);
         else
                 report(b);
 }

@@ -108,6 +108,17 @@ hear_allowed(void *data, const struct wire_wall_allowed *a)
 }
 
 void
+wall_say_missed(struct keeper *k)
+{
+        const struct wire_box_allowed said = { .a = { .at_ms = loop_now_ms(),
+                                                      .count = k->box->allowed_missed } };
+
+        if (said.a.count > 0)
+                keeper_say(k, WIRE_BOX_ALLOWED, &said, sizeof said);
+        k->box->allowed_missed = 0;
+}
+
+void
 wall_init(struct box *b)
 {
         b->link.fd = -1;

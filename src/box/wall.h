@@ -15,6 +15,8 @@ void wall_init(struct box *b);
 /* a refusal inside, without a gate. 0, or -errno: it broke the protocol */
 int wall_hear_denied(struct box *b, struct wire_wall_denied *d);
 void wall_hand_out(struct keeper *k); /* answers WIRE_BOX_WALL */
+/* reports how many allowed connections no report named, if there are any */
+void wall_say_missed(struct keeper *k);
 /* sends what changed since the last report; say_held: only if nothing is queued */
 void wall_say_denials(struct keeper *k);
 void wall_say_held(struct keeper *k);

@@ -19,7 +19,8 @@
 #include "clock/clock.h"
 #include "wire/message.h"
 
-enum { WALL_NUMBER = 1, PAUSE_MS = 20, PAUSE_MAX_MS = 2000, ROOM = 256 };
+/* END_MS: a gate that does not let its wall go by then hangs, and is killed. */
+enum { WALL_NUMBER = 1, PAUSE_MS = 20, PAUSE_MAX_MS = 2000, END_MS = 10000, ROOM = 256 };
 
 /* -- the gate ---------------------------------------------------------------------------------- */
 
@@ -251,6 +252,10 @@ run_wall_look(struct run_wall *w)
         now = clock_boot_ms();
         if (w->due > now)
                 return w->due - now;
+        if (w->is_over) { /* the box waits until the link closes */
+                let_gate_go(w);
+                return UINT64_MAX;
+        }
         if (start_gate(w, &e) < 0)
                 return PAUSE_MS;
         return UINT64_MAX;
@@ -267,7 +272,7 @@ run_wall_end(struct run_wall *w)
                 (void)wire_send(w->gate, WIRE_GATE_DROP, &number, sizeof number, NULL, 0);
         w->is_down = w->gate < 0;
         w->is_over = true;
-        w->due = UINT64_MAX;
+        w->due = w->gate < 0 ? UINT64_MAX : clock_boot_ms() + END_MS;
 }
 
 /* The account of the command; without one that of which it is not known whose they are. */

@@ -40,7 +40,8 @@ struct run_wall {
         int box;                          /* socket, borrowed */
         int gate;                         /* control socket, -1: no gate */
         pid_t pid;
-        uint64_t due; /* when to start the next gate, UINT64_MAX: not scheduled */
+        uint64_t due; /* when to start the next gate, at the end when to kill it; UINT64_MAX: never
+                       */
         unsigned starts;
         uint32_t generation;                   /* of the list */
         const struct run_wall_options *before; /* the list that the gate last accepted */
@@ -69,7 +70,10 @@ int run_wall_hear_box(struct run_wall *w, struct wire_message *m, const void *bo
 struct pollfd run_wall_poll(const struct run_wall *w);
 int run_wall_hear_gate(struct run_wall *w, const struct pollfd *fd, struct error *e);
 
-/* Starts a gate if one is due. Returns the milliseconds until then, UINT64_MAX if none is due. */
+/*
+ * Starts a gate if one is due; kills one that hangs at the end. Returns the milliseconds until
+ * then, UINT64_MAX if nothing is due.
+ */
 uint64_t run_wall_look(struct run_wall *w);
 
 /*
@@ -82,7 +86,10 @@ void run_wall_change(struct run_wall *w, const struct run_wall_options *options)
 /* There is a wall, and no gate serves it. */
 bool run_wall_is_down(const struct run_wall *w);
 
-/* No process is inside any more: the gate reports its last refusals to the box. */
+/*
+ * No process is inside any more: the gate reports its last connections and refusals to the box, and
+ * closes the link. run_wall_look() kills it if it does not end.
+ */
 void run_wall_end(struct run_wall *w);
 
 /* The first refusal; NULL: none. */

@@ -63,7 +63,8 @@ struct wire_box_begin {
  * WIRE_BOX_EXEC carries the command's standard streams (none for a terminal, whose master side
  * WIRE_BOX_STARTED carries), and output goes past the box. WIRE_BOX_READY says that WIRE_BOX_WALL
  * may be asked. WIRE_BOX_FINISHED comes when every process has ended and everything is undone, and
- * counts all of them; then the last refusals; then WIRE_BOX_GONE.
+ * counts all of them; then the last connections and refusals, when the gate closed the link; then
+ * WIRE_BOX_GONE.
  */
 enum box_begin_flag {
         BOX_BEGIN_ONE = 1u << 0,
