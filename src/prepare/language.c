@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/nearest.h"
+
 enum { WAYS_MAX = 3, ALIASES_MAX = 4, NAME_SHOWN = 40, LIST_MAX = 200 };
 
 struct way {
@@ -190,8 +192,11 @@ static int
 refuse(const struct language *l, const char *asked, const struct language_place *place,
        struct error *e)
 {
+        struct nearest near = nearest_begin(asked);
         char list[LIST_MAX];
 
+        for (size_t i = 0; !l && i < LANGUAGES; i++)
+                (void)nearest_try(&near, languages[i].name, languages[i].name);
         write_list(place, list);
         if (l)
                 (void)fail_at(e, ERROR_RUNTIME_UNKNOWN, "language", "missing",
@@ -203,7 +208,8 @@ refuse(const struct language *l, const char *asked, const struct language_place 
                 error_hint(e, "It needs %s %s or newer. The sandbox has %s.", l->ways[0].family,
                            l->ways[0].least, list);
         else
-                error_hint(e, "The sandbox has %s.", list);
+                error_hint(e, "%s%s%sThe sandbox has %s.", near.found ? "Did you mean " : "",
+                           near.found ? near.found : "", near.found ? "? " : "", list);
         return -1;
 }
 

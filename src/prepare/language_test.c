@@ -86,6 +86,8 @@ a_refusal_lists_the_languages_that_are_inside(void **state)
         (void)joined("cobol", "1", &bare, &e);
         assert_string_equal(e.reason, "unknown_language");
         assert_string_equal(e.hint, "The sandbox has shell.");
+        (void)joined("pyhton", "1", &bare, &e);
+        assert_string_equal(e.hint, "Did you mean python? The sandbox has shell.");
         (void)joined("ts", "1", &place, &e);
         assert_non_null(strstr(e.hint, "node 22.13 or newer"));
 }
