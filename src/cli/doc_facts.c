@@ -539,8 +539,8 @@ add_streams(struct doc_facts *f, struct error *e)
 static int
 add_audit(struct doc_facts *f, struct error *e)
 {
-        static const char nothing[] = "nothing is recorded. If commands are run with `carrel run "
-                                      "--audit`, add --audit";
+        static const char nothing[] = "nothing is recorded. If you use `carrel run --audit`, "
+                                      "add --audit";
 
         add_bool(f, "audit.replay_supported", false);
         if (f->probe->state) {

@@ -50,7 +50,7 @@ static int
 refuse(const struct document_findings *found, struct error *e)
 {
         char names[400] = "", example[480] = "", reasons[400] = "";
-        const char *before = "";
+        const char *before = "", *reason = "";
 
         for (const struct document_finding *f = found->first; f; f = f->next) {
                 const char *value = document_example(f->path);
@@ -63,7 +63,8 @@ refuse(const struct document_findings *found, struct error *e)
                                        used > 0 ? ", " : "", f->path);
                         example_add(example, sizeof example, f->path, value, before);
                         before = f->path;
-                } else {
+                } else if (strcmp(f->message, reason) != 0) {
+                        reason = f->message;
                         (void)snprintf(reasons + told, sizeof reasons - told, "%s%s: %s",
                                        told > 0 ? "; " : "", f->path, f->message);
                 }
