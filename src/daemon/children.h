@@ -23,6 +23,8 @@ struct children_given {
         const char *pool, *delete_after_ms; /* or NULL */
         /* sources of secrets; NULL: none, and no fetcher */
         int (*sources)(void *ctx, struct secret_sources *ret, struct error *e);
+        /* erases the operator's secrets in a fork that needs none */
+        void (*forget)(void *ctx);
         void *ctx;
 };
 

@@ -280,6 +280,19 @@ give_sources(void *ctx, struct secret_sources *ret, struct error *e)
         return 0;
 }
 
+/* Runs in the recorder, which is a fork of the launcher too. */
+static void
+forget_secrets(void *ctx)
+{
+        struct launcher *l = ctx;
+
+        secret_values_free(l->variables);
+        l->variables = NULL;
+        l->secrets.variables = NULL;
+        for (char **item = environ; *item; item++)
+                explicit_bzero(*item, strlen(*item));
+}
+
 /* -- the gate ---------------------------------------------------------------------------------- */
 
 static void gate_died(struct launcher *l);
@@ -334,6 +347,7 @@ start_children(struct launcher *l, struct error *e)
                                               l->o->pool,
                                               l->o->delete_after_ms,
                                               has_fetcher(l) ? give_sources : NULL,
+                                              forget_secrets,
                                               l };
 
         if (children_start(&l->children, &given, &l->listeners, e) < 0)

@@ -143,7 +143,8 @@ open_directory(const char *path, struct error *e)
 }
 
 int
-recorder_serve(const char *state, int fd, pid_t *ret, struct error *e)
+recorder_serve(const char *state, int fd, void (*forget)(void *ctx), void *ctx, pid_t *ret,
+               struct error *e)
 {
         static char path[PATH_MAX];
         scoped_fd int directory = -1;
@@ -162,6 +163,7 @@ recorder_serve(const char *state, int fd, pid_t *ret, struct error *e)
         }
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
                 _exit(RECORDER_BROKEN);
+        forget(ctx);
         if (recorder_become(fd, directory, true, true, e) < 0) {
                 (void)fprintf(stderr, "carrel-recorder: %s\n", e->message);
                 _exit(RECORDER_BROKEN);

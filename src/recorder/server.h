@@ -13,8 +13,10 @@
  * Starts it as a fork of the caller. `fd` (borrowed) is its end of a seqpacket pair with the
  * keeper. `state` is the state directory; its directory "audit" is created if it is missing. The
  * process dies with its parent, and ends when the other end is closed and everything is written.
+ * `forget` runs in it first: it erases what the caller holds and the recorder does not need.
  * Errors: ERROR_BACKEND_FAILED, ERROR_STATE_UNUSABLE.
  */
-int recorder_serve(const char *state, int fd, pid_t *ret, struct error *e);
+int recorder_serve(const char *state, int fd, void (*forget)(void *ctx), void *ctx, pid_t *ret,
+                   struct error *e);
 
 #endif

@@ -439,7 +439,7 @@ def rungs():
             powers = int(status["CapEff"], 16)
             if name in ("carrel-door", "carrel-judge") and powers or name == "carrel-keeper" and powers & ~(1 << 2):
                 wrong.append("%s holds %x" % (name, powers))
-            if name not in ("carrel-init spawner", "carrel-judge") and status["Seccomp"] != "2":    # the judge forks; its children have one
+            if name not in ("carrel-init spawner", "carrel-judge", "carrel-recorder") and status["Seccomp"] != "2":    # the judge forks, its children have one; the recorder has Landlock
                 wrong.append(name + " has no filter")
             try:
                 links = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]

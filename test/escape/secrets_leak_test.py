@@ -301,7 +301,7 @@ def memories(d, vault, box):
     found += ["launcher: " + line for line in memory(d.child.pid, handed)]
     found += ["box: " + line for pid, name in processes_of(d.state).items() if pid not in parts.values() and pid != d.child.pid for line in memory(pid, handed)]
     check("no process keeps in memory what it has handed on", len(parts) >= 4 and not found, *found)
-    kept = [name + ": " + line for name, pid in parts.items() if name.split()[0] != "carrel" for line in memory(pid, Search([vault.values["from-environment"]]))]
+    kept = [name + ": " + line for name, pid in parts.items() if name != "carrel-fetcher" for line in memory(pid, Search([vault.values["from-environment"]]))]
     check("what the operator's environment held is with launcher and fetcher alone", not kept, *kept)
 
 
@@ -339,7 +339,7 @@ def crashes(d, vault, folder):
     def cores():
         return {os.path.join(top, f) for top in places for f in os.listdir(top) if f.startswith("core")}
     before = cores()
-    for word in ("serve", "carrel-door", "carrel-keeper"):      # the first is the fetcher
+    for word in ("carrel-fetcher", "carrel-door", "carrel-keeper"):
         d.restart_parts(lambda: crash(next(pid for name, pid in d.children().items() if name.split()[-1] == word)))  # noqa: B023
     # What an ordinary user's process has in /proc belongs to root if its memory is closed. (The box
     # blocks what would crash it.)

@@ -102,6 +102,9 @@ main(int argc, char **argv)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         (void)sigaction(SIGPIPE, &ignore, NULL);
         (void)sigaction(SIGCHLD, &ignore, NULL); /* children are not awaited */
+        /* it ends with its keeper, which would take an earlier end for a failure */
+        (void)sigaction(SIGTERM, &ignore, NULL);
+        (void)sigaction(SIGINT, &ignore, NULL);
         if (startup_read(options, 2, argc, argv, fds, &e) == 0)
                 result = fds[0] >= 0   ? serve(fds[0], &e)
                          : fds[1] >= 0 ? judge_one(fds[1], &e)
