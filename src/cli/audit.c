@@ -209,13 +209,13 @@ print_entry(void *ctx, const char *line, size_t len, const struct audit_entry *e
         return ferror(stdout) == 0;
 }
 
-/* Each append ends with a new checkpoint.json, by rename. */
+/* A read waits for the lock of the writer, so an entry is whole when it is read. */
 static int
 watch_log(const struct asked *a, struct error *e)
 {
         int fd = inotify_init1(IN_CLOEXEC);
 
-        if (fd < 0 || inotify_add_watch(fd, a->log.path, IN_MOVED_TO | IN_ONLYDIR) < 0) {
+        if (fd < 0 || inotify_add_watch(fd, a->log.path, IN_MODIFY | IN_ONLYDIR) < 0) {
                 if (fd >= 0)
                         (void)close(fd);
                 return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "watching the audit log %s",
