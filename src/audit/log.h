@@ -32,9 +32,9 @@
 
 enum {
         AUDIT_FILE_MAX =
-                64 << 20,          /* bytes, after which the next file begins; also each day (UTC) */
-        AUDIT_EVENTS_MAX = 64,     /* in one call of audit_log_append() */
-        AUDIT_SIGN_MS = 1000,      /* with `keeps_end`: after an entry, before its checkpoint, */
+                64 << 20,      /* bytes, after which the next file begins; also each day (UTC) */
+        AUDIT_EVENTS_MAX = 64, /* in one call of audit_log_append() */
+        AUDIT_SIGN_MS = 1000,  /* with `keeps_end`: after an entry, before its checkpoint, */
         AUDIT_SIGN_ENTRIES = 1024, /* and entries without one */
 };
 

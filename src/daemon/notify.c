@@ -19,7 +19,8 @@ static socklen_t address_len;
 void
 notify_init(void)
 {
-        const char *path = getenv("NOTIFY_SOCKET");
+        static const char name[] = "NOTIFY_SOCKET=";
+        char *path = getenv("NOTIFY_SOCKET");
         size_t len = path ? strlen(path) : 0;
 
         if (len > 1 && len < sizeof address.sun_path && (path[0] == '/' || path[0] == '@')) {
@@ -29,6 +30,8 @@ notify_init(void)
                 address_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
         }
         (void)unsetenv("NOTIFY_SOCKET");
+        if (path) /* a fork's /proc/PID/environ shows it still */
+                explicit_bzero(path - (sizeof name - 1), sizeof name - 1 + len);
 }
 
 void
