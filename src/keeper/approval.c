@@ -448,8 +448,8 @@ approval_gate(struct call *c, struct error *e)
         if (!s)
                 return CALL_FAILED;
         if (sandbox_judge(s, e) < 0)
-                /* a list that the host does not permit any more is replaced by this operation */
-                return c->op->code == OP_NETWORK && !may_be_listed(s) ? CALL_DONE : CALL_FAILED;
+                /* the operation judges it itself; a list that is not permitted can be replaced */
+                return may_be_listed(s) ? CALL_FAILED : CALL_DONE;
         if (s->row.is_read_only && (c->op->flags & OPERATION_READ) == 0)
                 return CALL_DONE; /* the operation refuses that */
         return approval_need(c, s, e);

@@ -20,7 +20,7 @@ PAGES = [("docs/REST.md", [r'"name":\s*"first"', r'"stdout":\s*"hello from a fil
          ("docs/SECRETS.md", [r"run: sk-example-1, password of acme/db", r"before: sk-example-1", r"after: sk-example-2", r"no grant gives", r"bind_denied", r"status 126",
                               r"secret-revealed openai-api-key as OPENAI_API_KEY"]),
          ("docs/AUDIT.md", [r"hello", r"status 3", r"no-such-command", r"status 127", r"log\.initialized", r"exec\.started", r"exited 3", r"command_not_found",
-                            r"intact: 5 entries", r"chain\.truncated", r"status 126"])]
+                            r"intact: 6 entries", r"chain\.truncated", r"status 126"])]
 
 
 def run(script, folder):
