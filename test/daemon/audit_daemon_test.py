@@ -242,7 +242,10 @@ def broken(name, breaks, heals):
         d.call("PUT", "/v1/sandboxes/%s/files?path=there" % box, b"x")
         runs = d.exec(box, ["sleep", "300"], background=True)
         held = breaks(d)
-        refused = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"argv": ["touch", "ran"]})
+        for last in range(64):          # the last block of the log may have room for some entries
+            refused = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"argv": ["touch", "ran%d" % last]})
+            if refused.status != 200:
+                break
         check("%s: a new command is refused" % name, refused.status == 503 and refused.code == "audit_unavailable", refused)
         works_without_log(d, box, runs["exec"], name)
         heals(d, held)
@@ -250,7 +253,7 @@ def broken(name, breaks, heals):
         all_ended(d)
         number = int(runs["audit_ref"].rsplit("/", 1)[1])
         check("%s: what ended meanwhile is recorded then" % name, [o["outcome"] for o in starts_and_ends(d)[number]] == ["killed"], starts_and_ends(d)[number])
-        check("%s: the refused command never ran" % name, d.exec(box, ["test", "-e", "ran"])["exit_code"] == 1)
+        check("%s: the refused command never ran" % name, d.exec(box, ["test", "-e", "ran%d" % last])["exit_code"] == 1)
         all_ended(d)
         check("%s: one end for each start" % name, not unpaired(d), unpaired(d))
         report("%s: the chain is intact" % name, verify(d))
