@@ -98,6 +98,9 @@ def judge(work, top, image, answered, lines):
 
 
 def main():
+    if os.getuid() != 0:
+        print("1..0 # SKIP only root's strace reads the memory of the recorder, which is closed to debuggers")
+        return
     work, top = (os.path.realpath(tempfile.mkdtemp(prefix="carrel-audit-power-")) for _ in range(2))
     try:
         with open(os.path.join(work, "SANDBOX.md"), "w", encoding="utf-8") as f:
