@@ -29,16 +29,17 @@ last_entry(int dir, uint64_t first, char ret_time[AUDIT_TIME_TEXT], char ret_has
         struct audit_file_tail end;
         struct audit_entry entry;
         struct arena arena;
-        int result;
+        int result = -1;
 
         if (fd < 0 || audit_file_read_tail(fd, &end, e) < 0)
                 return -1;
         arena_init(&arena, 64u << 20);
-        result = end.line ? audit_entry_read(&arena, end.line, end.len, &entry, e)
-                          : fail(e, ERROR_AUDIT_UNAVAILABLE, "a file of the audit log is empty");
-        if (result == 0) {
+        if (!end.line) {
+                (void)fail(e, ERROR_AUDIT_UNAVAILABLE, "a file of the audit log is empty");
+        } else if (audit_entry_read(&arena, end.line, end.len, &entry, e) == 0) {
                 (void)snprintf(ret_time, AUDIT_TIME_TEXT, "%s", entry.time);
                 (void)snprintf(ret_hash, AUDIT_HASH_TEXT, "%s", entry.hash);
+                result = 0;
         }
         arena_fini(&arena);
         free(end.memory);

@@ -134,7 +134,7 @@ not_intact(const struct asked *a, const struct audit_verdict *v, struct error *e
 static int
 audit_verify(struct asked *a)
 {
-        struct audit_checkpoint kept;
+        struct audit_checkpoint kept = { .seq = 0 };
         struct audit_verdict v;
         struct error e = { 0 };
         int result;
