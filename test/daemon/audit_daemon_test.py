@@ -338,6 +338,9 @@ def main():
     for test in (content, random_operations, kills, while_it_is_down, stopped, writers):
         if len(sys.argv) > 1 and test.__name__ not in sys.argv:
             continue
+        if os.getuid() != 0 and test in (content, kills, while_it_is_down):
+            report(test.__name__, skip="only root sees which process has a box's journal open, and can pause a sandbox without a group of its own")
+            continue
         try:
             test()
         except Exception as e:  # one failing check must not hide the others
