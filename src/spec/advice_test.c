@@ -113,6 +113,7 @@ keys_are_known_from_elsewhere(void **state)
                 { "mounts: [{source: workspace, target: /w}]", "Write at: /PATH" },
                 { "network: {allow: [a.example]}", "Write egress: [api.example.com]" },
                 { "limits: {frobnicate: 2}", "limits has timeout_ms, memory_mb and cpu_ms" },
+                { "metadata: {carrel: {commands: {frobnicate: 2}}}", "Known here: `" },
         };
 
         (void)state;

@@ -13,6 +13,8 @@
 
 #include "text/nearest.h"
 
+enum { KNOWN_MAX = 8 }; /* names in one hint */
+
 static const char *const kind_words[] = {
         [FIELD_TEXT] = "a string",
         [FIELD_UINT] = "an integer",
@@ -49,6 +51,26 @@ meant(const struct field_set *set, const char *key)
         return n.found;
 }
 
+/* "Known here: `a`, `b`." NULL if `set` has too many for one line. */
+static const char *
+known(struct judge *j, const struct field_set *set)
+{
+        const char *names = NULL;
+        size_t count = 0;
+
+        for (size_t i = 0; i < set->count; i++) {
+                const struct field *row = &set->rows[i];
+
+                if (row->kind == FIELD_UNSUPPORTED || (row->flags & FIELD_OLD))
+                        continue;
+                names = names ? arena_format(j->arena, "%s, `%s`", names, row->name)
+                              : arena_format(j->arena, "`%s`", row->name);
+                if (!names || ++count > KNOWN_MAX)
+                        return NULL;
+        }
+        return names ? arena_format(j->arena, "Known here: %s.", names) : NULL;
+}
+
 bool
 field_slug_check(const char *text)
 {
@@ -82,6 +104,8 @@ unknown(struct judge *j, const struct field_set *set, const struct node *member,
 
         if (close)
                 hint = arena_format(j->arena, "Did you mean `%s`?", close);
+        else if (!hint && !set->hint)
+                hint = known(j, set);
         judge_error_key(j, member, at,
                         set->code == ERROR_MOUNT_INVALID ? ERROR_SCHEMA_INVALID : set->code,
                         "unknown_field", hint ? hint : set->hint, "there is no field `%s` here",
