@@ -28,6 +28,15 @@ unavailable(struct error *e, const char *what)
         return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "%s", what);
 }
 
+static int
+no_log_file(struct error *e, const char *name)
+{
+        if (errno == ENOENT)
+                return fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "missing",
+                               "%s of the audit log is missing", name);
+        return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "opening %s of the audit log", name);
+}
+
 /* -- the directory ----------------------------------------------------------------------------- */
 
 /* Creates each missing directory of the path, closed to others. */
@@ -226,8 +235,7 @@ audit_file_open_log(int dir, uint64_t first, int flags, struct error *e)
         audit_file_name(first, name);
         fd = openat(dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
         if (fd < 0)
-                return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "opening %s of the audit log",
-                                name);
+                return no_log_file(e, name);
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
                 (void)close(fd);
                 return fail(e, ERROR_AUDIT_UNAVAILABLE, "%s of the audit log is not a regular file",
@@ -244,7 +252,7 @@ audit_file_size(int dir, uint64_t first, off_t *ret, struct error *e)
 
         audit_file_name(first, name);
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return unavailable(e, "reading the audit log");
+                return no_log_file(e, name);
         *ret = st.st_size;
         return 0;
 }

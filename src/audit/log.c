@@ -20,6 +20,7 @@
 
 #include "audit/files.h"
 #include "audit/keys.h"
+#include "audit/recent.h"
 #include "audit/redact.h"
 #include "base/scoped.h"
 #include "base/write_all.h"
@@ -29,6 +30,9 @@
 /* Fewer than can be read: a log with too many keys would take no further entry. The rest is for
  * rotations at the same time. */
 enum { KEYS_ROTATED_MAX = AUDIT_KEYS_MAX - 16 };
+
+/* A reader begins again so often while files are removed. */
+enum { READS_MAX = 1000 };
 
 enum { DAY_LEN = 10 }; /* "2026-01-01" of a time */
 
@@ -188,6 +192,18 @@ read_end(struct audit_log *log, int fd, struct audit_file_tail *ret, struct erro
         return audit_file_read_written(fd, ret, e);
 }
 
+/* L1 */
+static int
+check_recent(struct audit_log *log, const struct tail *t, struct error *e)
+{
+        if (log->is_recent_checked || t->is_empty || t->fd < 0)
+                return 0;
+        if (audit_recent_check(t->fd, t->whole, t->head.next, e) < 0)
+                return -1;
+        log->is_recent_checked = true;
+        return 0;
+}
+
 static int
 find_tail(struct audit_log *log, struct tail *t, struct error *e)
 {
@@ -219,7 +235,7 @@ find_tail(struct audit_log *log, struct tail *t, struct error *e)
         }
         t->is_empty = !has_line;
         audit_file_list_fini(&list);
-        return check_against_checkpoint(log, t, e);
+        return check_recent(log, t, e) < 0 ? -1 : check_against_checkpoint(log, t, e);
 failed:
         audit_file_list_fini(&list);
         return -1;
@@ -315,6 +331,7 @@ begin_file(struct audit_log *log, struct tail *t, uint64_t first, struct error *
 {
         if (t->fd >= 0)
                 (void)close(t->fd);
+        log->has_begun_file = true;
         t->whole = 0;
         t->fd = audit_file_open_log(log->dir, first, O_RDWR | O_APPEND | O_CREAT, e);
         if (t->fd < 0)
@@ -633,8 +650,15 @@ walk_log(struct audit_log *log, struct walk *w, struct error *e)
         return result < 0 ? -1 : 0;
 }
 
+/* A file that was there when they were listed. */
+static bool
+was_removed(int result, const struct error *e)
+{
+        return result < 0 && strcmp(e->reason, "missing") == 0;
+}
+
 struct reader {
-        uint64_t from;
+        uint64_t from; /* the next entry */
         bool (*each)(void *ctx, const char *line, size_t len, const struct audit_entry *entry);
         void *ctx;
 };
@@ -649,8 +673,10 @@ read_line(void *ctx, const char *line, size_t len, struct error *e)
 
         arena_init(&arena, 64u << 20);
         result = audit_entry_read(&arena, line, len, &entry, e);
-        if (result == 0 && entry.seq >= r->from && !r->each(r->ctx, line, len, &entry))
-                result = 1;
+        if (result == 0 && entry.seq >= r->from) {
+                r->from = entry.seq + 1;
+                result = r->each(r->ctx, line, len, &entry) ? 0 : 1;
+        }
         arena_fini(&arena);
         return result;
 }
@@ -662,9 +688,16 @@ audit_log_read(struct audit_log *log, uint64_t from,
                void *ctx, struct error *e)
 {
         struct reader r = { from, each, ctx };
-        struct walk w = { .each = read_line, .ctx = &r, .from = from };
+        int result = -1;
 
-        return walk_log(log, &w, e);
+        for (int i = 0; i < READS_MAX; i++) {
+                struct walk w = { .each = read_line, .ctx = &r, .from = r.from };
+
+                result = walk_log(log, &w, e);
+                if (!was_removed(result, e))
+                        break;
+        }
+        return result;
 }
 
 /* -- verifying --------------------------------------------------------------------------------- */
@@ -814,9 +847,9 @@ check_end(const struct verifier *v, struct error *e)
         return 0;
 }
 
-int
-audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
-                 struct audit_verdict *ret, struct error *e)
+static int
+verify_once(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
+            struct audit_verdict *ret, struct error *e)
 {
         struct verifier v = { .log = log, .verdict = ret, .needs_keys = needs_keys };
         struct walk w = { .each = verify_line, .ctx = &v };
@@ -837,6 +870,20 @@ audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, boo
         ret->torn = w.torn;
         ret->at = result < 0 && ret->begin > 0 && !v.may_begin ? 0 : ret->head.next;
         (void)snprintf(ret->file, sizeof ret->file, "%s", w.name);
+        return result;
+}
+
+int
+audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
+                 struct audit_verdict *ret, struct error *e)
+{
+        int result = -1;
+
+        for (int i = 0; i < READS_MAX; i++) {
+                result = verify_once(log, kept, needs_keys, ret, e);
+                if (!was_removed(result, e))
+                        break;
+        }
         return result;
 }
 

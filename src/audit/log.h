@@ -11,6 +11,7 @@
  * what is recorded first can be done afterwards.
  *
  *   L1  An entry follows an intact one: the end of the chain is checked before anything is added.
+ *       Before the first one of a writer, also that no line is missing near it: audit/recent.h.
  *   L2  What was only partly written when the machine stopped is cut off, and the entry
  *       log.recovered says how long it was and what its SHA-256 is. That is a part of a line at the
  *       end, and everything from the first line on that has a zero byte: canonical JSON has none.
@@ -42,6 +43,8 @@ struct audit_log {
         int dir; /* owned; -1: not open */
         char path[4096];
         int64_t file_max;       /* bytes of a file: AUDIT_FILE_MAX; smaller in tests */
+        bool has_begun_file;    /* by an append; whoever applies a retention clears it */
+        bool is_recent_checked; /* L1 */
         struct audit_key *keys; /* read when needed; owned */
         size_t key_count;
         /*
@@ -84,7 +87,8 @@ int audit_log_rotate_key(struct audit_log *log, const char *actor_id, struct err
 /*
  * Calls `each` for the entries from number `from` on (0: all), in order, checked one by one as
  * audit_entry_read() does; those before it are not. Ends early, without an error, when `each`
- * returns false. A part of a line at the end is left out. Errors: ERROR_AUDIT_UNAVAILABLE,
+ * returns false. A part of a line at the end is left out. If files are removed meanwhile
+ * (audit/prune.h), it goes on with the first entry that is kept. Errors: ERROR_AUDIT_UNAVAILABLE,
  * ERROR_AUDIT_BROKEN.
  */
 int audit_log_read(struct audit_log *log, uint64_t from,
@@ -104,7 +108,7 @@ struct audit_verdict {
 };
 
 /*
- * Checks everything: each line, the chain over all files, signatures, the last checkpoint here, and
+ * Checks everything, from the beginning again if files are removed meanwhile: each line, the chain over all files, signatures, the last checkpoint here, and
  * `kept` (may be NULL), a checkpoint that somebody kept elsewhere. With `needs_keys` false, missing
  * keys are counted, not refused. Errors: ERROR_AUDIT_BROKEN with the reason of
  * audit_entry_follow(), "chain.truncated" (fewer entries than a checkpoint says),

@@ -4,6 +4,7 @@
  */
 #include "audit/files.h"
 #include "audit/prune.h"
+#include "audit/retain.h"
 #include "base/unit.h"
 #include "clock/clock.h"
 
@@ -182,6 +183,17 @@ refuses_another_hash(void **state)
         assert_int_equal(verdict.begin, first);
 }
 
+/* `carrel audit prune`, or the automatic retention. */
+static bool is_automatic;
+
+static int
+apply(struct audit_pruned *ret)
+{
+        if (!is_automatic)
+                return prune(ret);
+        return audit_log_retain(&here, 1000, clock_wall_ms() + 2000, ret, &error);
+}
+
 /* Kills the call before its system call number `when`. False: it ended before. */
 static bool
 killed_at(int when)
@@ -196,7 +208,7 @@ killed_at(int when)
                 if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
                         _exit(2);
                 (void)raise(SIGSTOP);
-                _exit(audit_log_open(&here, directory, false, &error) == 0 && prune(&pruned) == 0
+                _exit(audit_log_open(&here, directory, false, &error) == 0 && apply(&pruned) == 0
                               ? 0
                               : 1);
         }
@@ -216,8 +228,152 @@ killed_at(int when)
         return true;
 }
 
+/* -- while it is read -------------------------------------------------------------------------- */
+
+struct reading {
+        uint64_t seen, next;
+        bool is_pruned;
+};
+
+/* Everything old is removed while the first file is read. */
+static bool
+prune_now(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
+{
+        struct reading *r = ctx;
+        struct audit_log other;
+        struct audit_pruned pruned;
+        struct error e;
+
+        (void)line;
+        (void)len;
+        assert_true(entry->seq >= r->next);
+        r->next = entry->seq + 1;
+        r->seen++;
+        if (r->is_pruned)
+                return true;
+        r->is_pruned = true;
+        assert_int_equal(audit_log_open(&other, directory, false, &e), 0);
+        assert_int_equal(audit_log_prune(&other, clock_wall_ms() + 1000, "uid:1000", &pruned, &e),
+                         0);
+        assert_true(pruned.files > 1);
+        audit_log_close(&other);
+        return true;
+}
+
 static void
-verifies_if_killed(void **state)
+is_read_while_it_is_pruned(void **state)
+{
+        struct reading r = { 0 };
+
+        (void)state;
+        fill(10);
+        assert_int_equal(audit_log_read(&here, 0, prune_now, &r, &error), 0);
+        /* to the entry log.pruned, which is the last one */
+        assert_int_equal(r.next, 12);
+        assert_true(r.seen > 1 && r.seen < 12);
+}
+
+/* Another process prunes, again and again. */
+static void
+is_verified_while_it_is_pruned(void **state)
+{
+        struct audit_verdict verdict;
+        int status = 0, count = 0;
+        pid_t child;
+
+        (void)state;
+        fill(3);
+        child = fork();
+        if (child == 0) {
+                struct audit_pruned pruned;
+
+                audit_log_close(&here);
+                for (int i = 0; i < 60; i++) {
+                        fill(4);
+                        if (prune(&pruned) < 0)
+                                _exit(1);
+                        audit_log_close(&here);
+                }
+                _exit(0);
+        }
+        for (; waitpid(child, &status, WNOHANG) == 0; count++)
+                if (strcmp(verify(&verdict), "") != 0)
+                        fail_msg("after %d: %s", count, error.message);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        assert_true(count > 0);
+}
+
+/* -- retention --------------------------------------------------------------------------------- */
+
+enum { DAY = 24 * 3600 * 1000 };
+
+static bool
+keep_last(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
+{
+        (void)len;
+        (void)line;
+        (void)snprintf(ctx, AUDIT_LINE_MAX, "%s", entry->action);
+        return true;
+}
+
+static const char *
+last_action(void)
+{
+        static char action[AUDIT_LINE_MAX];
+
+        assert_int_equal(audit_log_read(&here, 0, keep_last, action, &error), 0);
+        return action;
+}
+
+static void
+keeps_what_is_young(void **state)
+{
+        uint64_t now = clock_wall_ms();
+        struct audit_verdict verdict;
+        struct audit_pruned pruned;
+
+        (void)state;
+        fill(10);
+        assert_true(here.has_begun_file);
+        assert_int_equal(audit_log_retain(&here, 0, now + 99ull * DAY, &pruned, &error), 0);
+        assert_int_equal(pruned.files, 0);
+        assert_false(here.has_begun_file);
+        assert_int_equal(audit_log_retain(&here, 30ull * DAY, now + 29ull * DAY, &pruned, &error),
+                         0);
+        assert_int_equal(pruned.files, 0);
+        assert_string_equal(last_action(), "exec.started");
+        assert_int_equal(audit_log_retain(&here, 30ull * DAY, now + 31ull * DAY, &pruned, &error),
+                         0);
+        assert_true(pruned.files > 1);
+        assert_string_equal(last_action(), "log.pruned");
+        assert_string_equal(verify(&verdict), "");
+}
+
+static void
+keeps_what_does_not_verify(void **state)
+{
+        uint64_t now = clock_wall_ms();
+        struct audit_file_list list;
+        struct audit_pruned pruned;
+        size_t count;
+
+        (void)state;
+        fill(10);
+        remove_file(file_number(1));
+        assert_int_equal(audit_file_list(here.dir, &list, &error), 0);
+        count = list.count;
+        audit_file_list_fini(&list);
+        assert_int_equal(audit_log_retain(&here, 30ull * DAY, now + 31ull * DAY, &pruned, &error),
+                         -1);
+        assert_string_equal(error.reason, "chain.seq_gap");
+        assert_string_equal(last_action(), "retention.refused");
+        assert_int_equal(audit_file_list(here.dir, &list, &error), 0);
+        assert_true(list.count >= count && list.first[0] == 0);
+        audit_file_list_fini(&list);
+}
+
+static void
+sweep(void)
 {
         struct audit_verdict verdict;
         struct audit_pruned pruned;
@@ -225,7 +381,6 @@ verifies_if_killed(void **state)
         uint64_t seq;
         int when = 1;
 
-        (void)state;
         for (bool is_killed = true; is_killed && when < CALLS_MAX; when++) {
                 remove_log();
                 fill(6);
@@ -243,6 +398,22 @@ verifies_if_killed(void **state)
         print_message("# %d places\n", when - 1);
 }
 
+static void
+verifies_if_killed(void **state)
+{
+        (void)state;
+        is_automatic = false;
+        sweep();
+}
+
+static void
+verifies_if_retention_is_killed(void **state)
+{
+        (void)state;
+        is_automatic = true;
+        sweep();
+}
+
 int
 main(void)
 {
@@ -250,7 +421,12 @@ main(void)
                 cmocka_unit_test_setup_teardown(removes_old_files, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(refuses_another_beginning, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(refuses_another_hash, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(is_read_while_it_is_pruned, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(is_verified_while_it_is_pruned, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(keeps_what_is_young, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(keeps_what_does_not_verify, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(verifies_if_killed, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(verifies_if_retention_is_killed, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
