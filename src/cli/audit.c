@@ -25,9 +25,10 @@
 #include "cli/options.h"
 #include "cli/value.h"
 #include "clock/clock.h"
+#include "prepare/host_file.h"
 #include "ref/file.h"
 
-enum { TAIL_COUNT = 10, ARENA_MAX = 16 << 20 };
+enum { TAIL_COUNT = 10, ARENA_MAX = 16 << 20, DAY_MS = 24 * 3600 * 1000 };
 
 struct asked {
         const char *log_at, *state, *checkpoint, *secret, *form, *action;
@@ -42,6 +43,21 @@ static int
 failed(const struct asked *a, const struct error *e)
 {
         return print_failure(NULL, e, a->is_json);
+}
+
+/* -- retention --------------------------------------------------------------------------------- */
+
+/* audit_retention of the host file; 0: forever. */
+static int
+read_retention(struct asked *a, uint64_t *ret_ms, struct error *e)
+{
+        static const struct host_ability none;
+        struct host_file file;
+
+        if (host_file_load(&a->arena, NULL, &none, 0, NULL, &file, e) < 0)
+                return file.name ? error_wrap(e, "host file %.200s", file.name) : -1;
+        *ret_ms = file.rules->audit_keep_ms;
+        return 0;
 }
 
 /* -- verify ------------------------------------------------------------------------------------ */
@@ -59,8 +75,10 @@ read_checkpoint(struct asked *a, struct audit_checkpoint *ret, struct error *e)
 }
 
 static void
-print_verdict_json(const struct asked *a, const struct audit_verdict *v, const struct error *e)
+print_verdict_json(struct asked *a, const struct audit_verdict *v, const struct error *e)
 {
+        struct error ignored;
+        uint64_t keep_ms;
         struct json_writer w;
 
         json_init(&w, true);
@@ -82,6 +100,10 @@ print_verdict_json(const struct asked *a, const struct audit_verdict *v, const s
         json_key(&w, "torn_bytes");
         json_uint(&w, v->torn);
         json_member_bool(&w, "checkpoint", v->has_checkpoint);
+        if (read_retention(a, &keep_ms, &ignored) == 0 && keep_ms > 0) {
+                json_key(&w, "retention_days");
+                json_uint(&w, keep_ms / DAY_MS);
+        }
         if (e->code != ERROR_NONE) {
                 json_key(&w, "at");
                 json_uint(&w, v->at);
@@ -119,6 +141,21 @@ print_verdict(const struct audit_verdict *v, const struct audit_checkpoint *kept
                              "checkpoint` elsewhere, and pass it with --checkpoint.\n");
 }
 
+static void
+print_retention(struct asked *a)
+{
+        struct error e;
+        uint64_t keep_ms;
+
+        if (read_retention(a, &keep_ms, &e) < 0)
+                (void)printf("The retention is unknown: %s\n", e.message);
+        else if (keep_ms > 0)
+                (void)printf("Entries are kept for %" PRIu64 " days (audit_retention)\n",
+                             keep_ms / DAY_MS);
+        else
+                (void)puts("Entries are kept until `carrel audit prune` removes them");
+}
+
 /* Says where, and what to do now. */
 static void
 not_intact(const struct asked *a, const struct audit_verdict *v, struct error *e)
@@ -144,12 +181,14 @@ audit_verify(struct asked *a)
         result = audit_log_verify(&a->log, a->checkpoint ? &kept : NULL, !a->has_no_keys, &v, &e);
         if (result < 0 && e.code == ERROR_AUDIT_BROKEN)
                 not_intact(a, &v, &e);
-        if (a->is_json)
+        if (a->is_json) {
                 print_verdict_json(a, &v, &e);
-        else if (result < 0)
+        } else if (result < 0) {
                 return failed(a, &e);
-        else
+        } else {
                 print_verdict(&v, a->checkpoint ? &kept : NULL);
+                print_retention(a);
+        }
         return result < 0 ? error_exit_status(e.code) : 0;
 }
 
@@ -443,6 +482,23 @@ audit_rotate(struct asked *a)
 
 /* -- prune ------------------------------------------------------------------------------------- */
 
+/* The host file's retention is a minimum. */
+static int
+check_age(struct asked *a, struct error *e)
+{
+        uint64_t keep_ms;
+
+        if (read_retention(a, &keep_ms, e) < 0)
+                return -1;
+        if (a->older_than >= keep_ms)
+                return 0;
+        (void)fail_at(e, ERROR_FORBIDDEN, "audit_retention", "minimum",
+                      "the host file keeps audit logs for %" PRIu64 " days (audit_retention)",
+                      keep_ms / DAY_MS);
+        error_hint(e, "carrel audit prune --older-than %" PRIu64 "d", keep_ms / DAY_MS);
+        return -1;
+}
+
 static int
 audit_prune(struct asked *a)
 {
@@ -456,6 +512,8 @@ audit_prune(struct asked *a)
                 error_hint(&e, "For example: carrel audit prune --older-than 30d");
                 return failed(a, &e);
         }
+        if (check_age(a, &e) < 0)
+                return failed(a, &e);
         (void)snprintf(actor, sizeof actor, "uid:%u", (unsigned)getuid());
         if (audit_log_prune(&a->log, now > a->older_than ? now - a->older_than : 0, actor, &p, &e) <
             0)

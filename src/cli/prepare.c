@@ -168,6 +168,7 @@ load_rules(const struct prepare_options *o, struct run_way *w, struct error *e)
         w->host.rules = file.rules;
         w->host_tree = file.tree;
         w->is_audited = file.rules->audits_run;
+        w->audit_keep_ms = file.rules->audit_keep_ms;
         if (!o->host_file || !o->may_be_audited || access(HOST_FILE_MACHINE, F_OK) < 0)
                 return 0;
         if (host_file_load(&w->p.arena, HOST_FILE_MACHINE, &real, HOST_FILE_BOUND, NULL, &file, e) <
@@ -176,6 +177,9 @@ load_rules(const struct prepare_options *o, struct run_way *w, struct error *e)
                 return -1;
         }
         w->is_audited |= file.rules->audits_run;
+        /* no caller shortens it */
+        if (w->audit_keep_ms > 0 && file.rules->audit_keep_ms > w->audit_keep_ms)
+                w->audit_keep_ms = file.rules->audit_keep_ms;
         return 0;
 }
 

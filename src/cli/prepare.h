@@ -40,6 +40,7 @@ struct run_way {
         struct verdict verdict;
         const struct node *host_tree; /* of the host file; NULL: none */
         bool is_audited;              /* the host file says so */
+        uint64_t audit_keep_ms;       /* its audit_retention; 0: forever */
         const char *file_name;        /* for messages */
         struct time_limit limit;      /* the command's time limit; set by prepare() */
         uint32_t switched_off;        /* 0 in the shipped program */

@@ -32,6 +32,7 @@
 #include "cli/wall.h"
 #include "prepare/commands.h"
 #include "prepare/environment.h"
+#include "recorder/recorder.h"
 #include "run/run.h"
 #include "spec/approve.h"
 #include "wire/message.h"
@@ -341,7 +342,7 @@ print_warnings(const struct run_way *w, const struct prepare_options *o)
 static int
 begin_audit(struct prepare_options *o, struct error *why, struct error *e)
 {
-        o->may_be_audited = !o->audits && run_audit_may_be_asked(o->host_file);
+        o->may_be_audited = run_audit_may_be_asked(o->host_file);
         if (o->audits)
                 return run_audit_begin(e);
         if (o->may_be_audited)
@@ -354,6 +355,7 @@ static int
 choose_audit(struct prepare_options *o, const struct run_way *w, int result,
              const struct error *why, struct error *e)
 {
+        recorder_keep(w->audit_keep_ms);
         if (o->audits)
                 return result;
         o->audits = w->is_audited;

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include <stdint.h>
+
 #include "base/error.h"
 #include "daemon/graph.h"
 #include "daemon/listen.h"
@@ -26,6 +28,7 @@ struct children_given {
         /* erases the operator's secrets in a fork that needs none */
         void (*forget)(void *ctx);
         void *ctx;
+        uint64_t audit_keep_ms; /* how long audit logs are kept; 0: forever */
 };
 
 /*

@@ -70,6 +70,7 @@ enum phase { PHASE_STARTING, PHASE_READY, PHASE_CLEARING, PHASE_WAITING, PHASE_E
 struct launcher {
         const uint16_t *host_ports;
         size_t host_port_count; /* from the host file, as last read */
+        uint64_t audit_keep_ms; /* and this */
         const struct launcher_options *o;
         struct state state;
         struct listeners listeners;
@@ -178,6 +179,7 @@ load_files(struct launcher *l, struct error *e)
                         (void)close(l->listeners.fds[slot]);
         l->host_ports = files.host_ports;
         l->host_port_count = files.host_port_count;
+        l->audit_keep_ms = files.audit_keep_ms;
         l->listeners.fds[SLOT_HOST_FILE] = fd_take(&host);
         l->listeners.fds[SLOT_POOL_FILE] = fd_take(&pool);
         return 0;
@@ -348,7 +350,8 @@ start_children(struct launcher *l, struct error *e)
                                               l->o->delete_after_ms,
                                               has_fetcher(l) ? give_sources : NULL,
                                               forget_secrets,
-                                              l };
+                                              l,
+                                              l->audit_keep_ms };
 
         if (children_start(&l->children, &given, &l->listeners, e) < 0)
                 return -1;

@@ -84,6 +84,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
 #define SHAPE_OPERATIONS .kind = FIELD_LIST, .max = SPEC_APPROVE_MAX, .item = &operation_item
 #define SHAPE_ENTRIES .kind = FIELD_LIST, .item = &entry_item
 #define SHAPE_AUDITED .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &audited_item
+#define SHAPE_AGE .kind = FIELD_TEXT, .min = 2, .max = 6, .pattern = "^[1-9][0-9]{0,4}d$"
 #define SHAPE_EGRESS_CAPS .kind = FIELD_MAP, .members = &egress_caps_set
 #define SHAPE_LIMITS_MAX .kind = FIELD_MAP
 #define SHAPE_COMMANDS .kind = FIELD_MAP, .members = &commands_set

@@ -384,6 +384,28 @@ read_audit(struct reading *r, const struct node *n)
 }
 
 static int
+read_audit_retention(struct reading *r, const struct node *n)
+{
+        static const uint64_t day_ms = 24ull * 3600 * 1000;
+        uint64_t days = 0;
+        size_t len = n->kind == NODE_STRING ? n->len : 0;
+
+        /* at most five digits, and the unit */
+        if (len >= 2 && len <= 6 && n->text[len - 1] == 'd' && n->text[0] != '0')
+                for (size_t i = 0; i + 1 < len; i++) {
+                        if (n->text[i] < '0' || n->text[i] > '9')
+                                return wrong(r, n, "audit_retention", "pattern",
+                                             "this is a number of days, as 30d");
+                        days = days * 10 + (uint64_t)(n->text[i] - '0');
+                }
+        if (days == 0)
+                return wrong(r, n, "audit_retention", "pattern",
+                             "this is a number of days, as 30d");
+        r->rules->audit_keep_ms = days * day_ms;
+        return 0;
+}
+
+static int
 read_passthrough_allow(struct reading *r, const struct node *n)
 {
         return read_names(r, n, "passthrough_allow", &r->rules->passthrough_allow);

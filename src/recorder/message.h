@@ -3,6 +3,7 @@
  * of its entry.
  *
  * WIRE_AUDIT: seven texts of an event, each with its NUL; "" for no input and no output.
+ * WIRE_AUDIT_KEEP: uint64_t, the retention in ms; not answered.
  * WIRE_AUDITED: struct recorder_answer, then three texts: reason, message, hint.
  */
 #ifndef CARREL_RECORDER_MESSAGE_H

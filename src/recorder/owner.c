@@ -13,11 +13,14 @@
 
 #include "audit/files.h"
 #include "audit/log.h"
+#include "audit/retain.h"
 #include "base/name.h"
+#include "clock/clock.h"
 
 enum {
         OPEN_STEP = 16,
         OPEN_FILE_MAX = 256 * 1024,
+        RETAIN_EVERY_MS = 24 * 3600 * 1000,
         OPEN_EVERY = 1024, /* entries after which the file "open" is written again */
         INPUT_ROOM = 96
 };
@@ -45,11 +48,12 @@ struct owner {
         char name[RECORDER_OWNER_LEN];
         struct audit_log *log; /* NULL: closed */
         char chain[AUDIT_ID_TEXT];
-        uint64_t next_seq; /* entries before it are in `open` */
-        uint64_t noted;    /* next_seq in the file "open" */
-        uint64_t used;     /* when it was last, to close the one that was not used longest */
-        uint64_t due_ms;   /* next attempt after a failure; 0: none failed */
-        uint64_t ends_ms;  /* when the ends that wait are written by themselves; 0: none wait */
+        uint64_t next_seq;  /* entries before it are in `open` */
+        uint64_t noted;     /* next_seq in the file "open" */
+        uint64_t used;      /* when it was last, to close the one that was not used longest */
+        uint64_t due_ms;    /* next attempt after a failure; 0: none failed */
+        uint64_t retain_ms; /* when the retention is applied next */
+        uint64_t ends_ms;   /* when the ends that wait are written by themselves; 0: none wait */
         bool is_loaded, has_start;
         struct open_start *open; /* ascending by `seq` */
         size_t open_count, open_room;
@@ -60,6 +64,7 @@ struct owner {
 
 struct owners {
         const char *path;
+        uint64_t keep_ms; /* retention; 0: forever */
         struct owner_reports reports;
         struct owner *first;
         size_t log_count;
@@ -279,12 +284,13 @@ get(struct owners *all, const char *name)
 }
 
 struct owners *
-owners_new(const char *path, const struct owner_reports *reports)
+owners_new(const char *path, uint64_t keep_ms, const struct owner_reports *reports)
 {
         struct owners *all = calloc(1, sizeof *all);
 
         if (all) {
                 all->path = path;
+                all->keep_ms = keep_ms;
                 all->reports = *reports;
         }
         return all;
@@ -652,6 +658,43 @@ least(uint64_t a, uint64_t b)
         return a < b ? a : b;
 }
 
+/* The file "open" first: it names the starts in files that go. */
+static void
+retain(struct owners *all, struct owner *o, uint64_t now_ms)
+{
+        struct audit_pruned pruned;
+        struct error e;
+
+        o->retain_ms = now_ms + RETAIN_EVERY_MS;
+        if (open_log(all, o, false, &e) < 0)
+                return;
+        note_open(o);
+        if (audit_log_retain(o->log, all->keep_ms, clock_wall_ms(), &pruned, &e) < 0)
+                (void)fprintf(stderr, "carrel-recorder: retention of the audit log of %s: %s\n",
+                              o->name, e.message);
+        else if (pruned.files > 0)
+                o->next_seq = pruned.seq + 1;
+}
+
+/* One log in a turn: entries of the others need not wait for more. Returns when the next is due. */
+static uint64_t
+retain_one(struct owners *all, uint64_t now_ms)
+{
+        uint64_t next_ms = UINT64_MAX;
+        bool is_done = false;
+
+        for (struct owner *o = all->first; o && all->keep_ms > 0; o = o->next) {
+                bool is_new = o->log && o->log->has_begun_file;
+
+                if (!is_done && (is_new || o->retain_ms <= now_ms)) {
+                        retain(all, o, now_ms);
+                        is_done = true;
+                }
+                next_ms = least(next_ms, o->retain_ms);
+        }
+        return next_ms;
+}
+
 static uint64_t
 flush(struct owners *all, uint64_t now_ms, bool is_last)
 {
@@ -671,7 +714,7 @@ flush(struct owners *all, uint64_t now_ms, bool is_last)
                 if (o->log)
                         next_ms = least(next_ms, audit_log_due_ms(o->log));
         }
-        return next_ms;
+        return is_last ? next_ms : least(next_ms, retain_one(all, now_ms));
 }
 
 uint64_t

@@ -38,9 +38,10 @@ struct owner_reports {
 
 /*
  * The logs below the current directory, one directory each. `path`: its name for messages,
- * borrowed. NULL without memory.
+ * borrowed. Each log that is known is pruned to `keep_ms` (audit/retain.h) when it was loaded, when
+ * it begins a file, and once a day; 0: never. NULL without memory.
  */
-struct owners *owners_new(const char *path, const struct owner_reports *reports);
+struct owners *owners_new(const char *path, uint64_t keep_ms, const struct owner_reports *reports);
 
 /* Reads which starts are open, of every log, and reports them. */
 void owners_load(struct owners *all);

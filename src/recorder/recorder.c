@@ -19,7 +19,9 @@
 #include <unistd.h>
 
 #include "audit/log.h"
+#include "audit/retain.h"
 #include "base/scoped.h"
+#include "clock/clock.h"
 #include "recorder/process.h"
 #include "wire/message.h"
 
@@ -35,6 +37,7 @@ struct work {
         /* of a command that was started and has not ended: its actor and its subject */
         char actor_id[64], actor_role[32], subject_kind[32], subject_ref[64];
         bool is_running;
+        uint64_t keep_ms; /* retention; 0: forever */
 };
 
 static void
@@ -89,6 +92,17 @@ append_lost(struct work *w)
         (void)audit_log_append(&w->log, &event, 1, &seq, chain, &e);
 }
 
+/* Nobody waits for an answer: what fails is in the log (retention.refused). */
+static void
+retain(struct work *w)
+{
+        struct audit_pruned pruned;
+        struct error ignored;
+
+        if (w->log.has_begun_file)
+                (void)audit_log_retain(&w->log, w->keep_ms, clock_wall_ms(), &pruned, &ignored);
+}
+
 static _Noreturn void
 serve(struct work *w)
 {
@@ -104,12 +118,17 @@ serve(struct work *w)
                 if (result <= 0)
                         break;
                 wire_message_close(&m);
+                if (m.kind == WIRE_AUDIT_KEEP && m.len == sizeof w->keep_ms) {
+                        memcpy(&w->keep_ms, body, sizeof w->keep_ms);
+                        continue;
+                }
                 if (m.kind != WIRE_AUDIT || !recorder_event_read(body, m.len, &event))
                         _exit(RECORDER_BROKEN);
                 append(w, &event);
         }
         if (w->is_running)
                 append_lost(w);
+        retain(w);
         audit_log_close(&w->log);
         _exit(0);
 }
@@ -183,6 +202,14 @@ recorder_append(const struct audit_event *event, char ret_ref[RECORDER_REF_MAX],
                 return ended(e);
         wire_message_close(&m);
         return recorder_answer_read(body, m.len, ret_ref, e);
+}
+
+void
+recorder_keep(uint64_t keep_ms)
+{
+        /* a recorder that has ended is seen by the next entry */
+        if (recorder.fd >= 0)
+                (void)wire_send(recorder.fd, WIRE_AUDIT_KEEP, &keep_ms, sizeof keep_ms, NULL, 0);
 }
 
 void

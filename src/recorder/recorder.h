@@ -8,6 +8,8 @@
 #ifndef CARREL_RECORDER_RECORDER_H
 #define CARREL_RECORDER_RECORDER_H
 
+#include <stdint.h>
+
 #include "audit/entry.h"
 #include "base/error.h"
 #include "recorder/message.h"
@@ -24,6 +26,12 @@ int recorder_start(const char *directory, struct error *e);
  */
 int recorder_append(const struct audit_event *event, char ret_ref[RECORDER_REF_MAX],
                     struct error *e);
+
+/*
+ * The retention of the host file in ms, applied at the end of a process that began a file of the
+ * log (audit/retain.h). Nothing without a process.
+ */
+void recorder_keep(uint64_t keep_ms);
 
 /* Ends the process. Nothing if there is none. */
 void recorder_end(void);

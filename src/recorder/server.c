@@ -109,10 +109,10 @@ take_lock(void)
 }
 
 static _Noreturn void
-serve(const char *path)
+serve(const char *path, uint64_t keep_ms)
 {
         static const struct owner_reports reports = { send_answer, send_open };
-        struct owners *all = owners_new(path, &reports);
+        struct owners *all = owners_new(path, keep_ms, &reports);
         uint64_t next_ms = UINT64_MAX;
 
         if (!all || fchdir(RECORDER_LOG) < 0)
@@ -120,6 +120,8 @@ serve(const char *path)
         /* without the lock nothing can be written here either, which every start reports */
         (void)take_lock();
         owners_load(all);
+        if (keep_ms > 0)
+                next_ms = 0; /* the retention is applied at the start */
         do {
                 wait_until(next_ms);
                 if (!receive(all))
@@ -143,8 +145,8 @@ open_directory(const char *path, struct error *e)
 }
 
 int
-recorder_serve(const char *state, int fd, void (*forget)(void *ctx), void *ctx, pid_t *ret,
-               struct error *e)
+recorder_serve(const char *state, int fd, uint64_t keep_ms, void (*forget)(void *ctx), void *ctx,
+               pid_t *ret, struct error *e)
 {
         static char path[PATH_MAX];
         scoped_fd int directory = -1;
@@ -168,5 +170,5 @@ recorder_serve(const char *state, int fd, void (*forget)(void *ctx), void *ctx, 
                 (void)fprintf(stderr, "carrel-recorder: %s\n", e->message);
                 _exit(RECORDER_BROKEN);
         }
-        serve(path);
+        serve(path, keep_ms);
 }

@@ -5,6 +5,7 @@
 #ifndef CARREL_RECORDER_SERVER_H
 #define CARREL_RECORDER_SERVER_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -13,10 +14,11 @@
  * Starts it as a fork of the caller. `fd` (borrowed) is its end of a seqpacket pair with the
  * keeper. `state` is the state directory; its directory "audit" is created if it is missing. The
  * process dies with its parent, and ends when the other end is closed and everything is written.
+ * Files of logs that are older than `keep_ms` are removed (audit/retain.h); 0: none is.
  * `forget` runs in it first: it erases what the caller holds and the recorder does not need.
  * Errors: ERROR_BACKEND_FAILED, ERROR_STATE_UNUSABLE.
  */
-int recorder_serve(const char *state, int fd, void (*forget)(void *ctx), void *ctx, pid_t *ret,
-                   struct error *e);
+int recorder_serve(const char *state, int fd, uint64_t keep_ms, void (*forget)(void *ctx),
+                   void *ctx, pid_t *ret, struct error *e);
 
 #endif

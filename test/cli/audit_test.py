@@ -387,6 +387,77 @@ def follows_the_log(b):
          and ended.endswith("  exec.ended  exited 0  echo followed\n") and child.returncode == -signal.SIGINT, first, started, ended, child.returncode)
 
 
+def grows_old(log):
+    """The same entries with other times, of 2020: made with the log's key."""
+    key = next(iter(audit_chain.keys(log).values()))
+    entries, previous, out = list(audit_chain.entries(log)), "GENESIS", []
+    for e in entries:
+        e["ts"], e["prevHash"] = ("2020-01-0%d" % (1 + 2 * e["seq"] // len(entries))) + e["ts"][10:], previous
+        del e["hash"], e["metadata"]["carrel"]["hmac"]
+        e["metadata"]["carrel"]["hmac"] = hmac.new(key, previous.encode() + audit_chain.canonical(e), hashlib.sha256).hexdigest()
+        e["hash"] = previous = hashlib.sha256(audit_chain.canonical(e)).hexdigest()
+        out.append(e)
+    os.unlink(os.path.join(log, "checkpoint.json"))
+    with open(os.path.join(log, "log-000000000000.jsonl"), "wb") as f:
+        f.write(b"".join(audit_chain.canonical(e) + b"\n" for e in out))
+    return out, previous
+
+
+def keeps_as_the_host_file_says(b):
+    old = Bench(b.top, "retention")
+    host = os.path.join(old.top, ".config", "carrel", "host.yaml")
+    os.makedirs(os.path.dirname(host))
+    first = os.path.join(old.log, "log-%012d.jsonl" % 0)
+    old.run("true")
+    out, _ = grows_old(old.log)
+    old.run("true")
+    tell("without audit_retention everything is kept", os.path.exists(first) and old.verify()[0] == 0)
+    for word in ("30", "0d", "30m", "123456d", "d"):
+        with open(host, "w", encoding="utf-8") as f:
+            f.write('audit_retention: "%s"\n' % word)
+        a = old.run("true")
+        tell('audit_retention: "%s" is refused' % word, a.returncode == 126 and "audit_retention" in a.stderr, a)
+    with open(host, "w", encoding="utf-8") as f:
+        f.write("audit_retention: 30d\n")
+    a = old.carrel("audit", "prune", "--older-than", "29d")
+    tell("prune with less than audit_retention is refused", a.returncode == 126 and "30 days" in a.stderr and "--older-than 30d" in a.stderr and os.path.exists(first), a)
+    tell("verify says the retention", old.verify()[1].get("retention_days") == 30 and "kept for 30 days" in old.carrel("audit", "verify").stdout)
+    old.run("true")
+    tell("a run that begins no file removes nothing", os.path.exists(first))
+    shutil.rmtree(old.log)
+    old.run("true")
+    out, _ = grows_old(old.log)
+    old.run("true")
+    status, said = old.verify()
+    tell("a run that begins a file applies the retention, and the rest verifies",
+         status == 0 and said["first"] == len(out) and not os.path.exists(first) and old.actions()[-1] == "log.pruned", said, old.actions())
+    shutil.rmtree(old.log)
+    old.run("true")
+    out, _ = grows_old(old.log)
+    with open(first, "rb") as f:
+        lines = f.read().splitlines(keepends=True)
+    with open(first, "wb") as f:
+        f.write(lines[0].replace(b"2020-01-01", b"2020-01-02") + b"".join(lines[1:]))
+    a = old.run("true")
+    last = json.loads(list(audit_chain.lines(old.log))[-1])
+    tell("a log that does not verify stays whole, says so, and goes on", a.returncode == 0 and os.path.exists(first)
+         and last["action"] == "retention.refused" and last["output"]["error"]["reason"] == "chain.tampered", a, last)
+
+
+def does_not_follow_a_gap(b):
+    """L1: a line near the end is missing, and the end itself is intact."""
+    cut = Bench(b.top, "gap")
+    for _ in range(3):
+        cut.run("true")
+    path = os.path.join(cut.log, "log-%012d.jsonl" % 0)
+    with open(path, "rb") as f:
+        lines = f.read().splitlines(keepends=True)
+    with open(path, "wb") as f:
+        f.write(b"".join(lines[:2] + lines[3:]))
+    a = cut.run("touch", "mark")
+    tell("nothing is started after a line was removed in the middle", a.returncode == 126 and "entries were removed" in a.stderr and not os.path.exists(os.path.join(cut.work, "mark")), a)
+
+
 def removes_old_files(b):
     """The same entries with other times and files: made with the log's key, as 40 days ago."""
     a = b.carrel("audit", "prune", "--older-than", "30d")
@@ -394,17 +465,7 @@ def removes_old_files(b):
     old = Bench(b.top, "old")
     for _ in range(2):
         old.run("true")
-    key = next(iter(audit_chain.keys(old.log).values()))
-    entries, previous, out = list(audit_chain.entries(old.log)), "GENESIS", []
-    for e in entries:
-        e["ts"], e["prevHash"] = ("2020-01-0%d" % (1 + 2 * e["seq"] // len(entries))) + e["ts"][10:], previous
-        del e["hash"], e["metadata"]["carrel"]["hmac"]
-        e["metadata"]["carrel"]["hmac"] = hmac.new(key, previous.encode() + audit_chain.canonical(e), hashlib.sha256).hexdigest()
-        e["hash"] = previous = hashlib.sha256(audit_chain.canonical(e)).hexdigest()
-        out.append(e)
-    os.unlink(os.path.join(old.log, "checkpoint.json"))
-    with open(os.path.join(old.log, "log-000000000000.jsonl"), "wb") as f:
-        f.write(b"".join(audit_chain.canonical(e) + b"\n" for e in out))
+    out, previous = grows_old(old.log)
     old.run("true")
     files = sorted(n for n in os.listdir(old.log) if n.startswith("log-"))
     tell("another day has a file of its own", files[0] == "log-%012d.jsonl" % 0 and files[1] == "log-%012d.jsonl" % len(out), files)
@@ -462,7 +523,7 @@ def main():
     try:
         b = Bench(top, "bench")
         for part in (records_a_command, records_refusals, is_written_first, is_ended_if_killed_while_it_begins, has_one_entry_for_each, starts_nothing_without_a_record,
-                     needs_a_state_directory, finds_changes, changes_its_key, is_exported, removes_secrets, is_out_of_reach, shows_entries, follows_the_log, removes_old_files, is_asked_for_by_the_host_file, shows_its_help):
+                     needs_a_state_directory, finds_changes, changes_its_key, is_exported, removes_secrets, is_out_of_reach, shows_entries, follows_the_log, removes_old_files, keeps_as_the_host_file_says, does_not_follow_a_gap, is_asked_for_by_the_host_file, shows_its_help):
             part(b)
     finally:
         shutil.rmtree(top, ignore_errors=True)
