@@ -437,7 +437,7 @@ def keeps_as_the_host_file_says(b):
     with open(first, "rb") as f:
         lines = f.read().splitlines(keepends=True)
     with open(first, "wb") as f:
-        f.write(lines[0].replace(b"2020-01-01", b"2020-01-02") + b"".join(lines[1:]))
+        f.write(lines[0] + lines[1].replace(b"2020-01-0", b"2020-02-0") + b"".join(lines[2:]))
     a = old.run("true")
     last = json.loads(list(audit_chain.lines(old.log))[-1])
     tell("a log that does not verify stays whole, says so, and goes on", a.returncode == 0 and os.path.exists(first)
