@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
@@ -225,6 +226,35 @@ def while_it_is_down():
         check("N3: a command whose box died is lost, once", [o["outcome"] for o in found[numbers[1]]] == ["lost"], found[numbers[1]])
 
 
+# -- retention -------------------------------------------------------------------------------------
+def retention():
+    """audit_retention of the host file: applied when a file begins, and at the start; never to a log that does not verify."""
+    with tempfile.TemporaryDirectory() as top:
+        host = os.path.join(top, "host.yaml")
+        with open(host, "w", encoding="utf-8") as f:
+            f.write("providers: {local: {isolated: true}}\naudit_retention: 30d\n")
+        with Daemon("--host", host) as d:
+            first = os.path.join(folder(d), "log-%012d.jsonl" % 0)
+            box = d.create()
+            d.exec(box, ["true"])
+            all_ended(d)
+            d.stop()
+            old, _ = audit_chain.age(folder(d))
+            d.start()
+            d.exec(box, ["true"])
+            until("the old file is removed", lambda: not os.path.exists(first), SECONDS)
+            found = log(d)
+            check("what is older than audit_retention is removed", found[0]["seq"] == len(old) and "log.pruned" in [e["action"] for e in found], found[0])
+            report("and the rest verifies", verify(d))
+            d.stop()
+            path = os.path.join(folder(d), "log-%012d.jsonl" % found[0]["seq"])
+            with open(path, "rb") as f:
+                lines = f.read().splitlines(keepends=True)
+            d.start()
+            until("it goes on", lambda: d.exec(box, ["true"])["exit_code"] == 0, SECONDS)
+            check("a young file stays at the next start", os.path.exists(path) and len(lines) <= len(open(path, "rb").read().splitlines()))
+
+
 # -- J08, Z10, Z26 ---------------------------------------------------------------------------------
 def works_without_log(d, box, number, name):
     """What never depends on the log."""
@@ -335,7 +365,7 @@ def main():
     if "small" in sys.argv:
         on_small_disk()
         end()
-    for test in (content, random_operations, kills, while_it_is_down, stopped, writers):
+    for test in (content, random_operations, kills, while_it_is_down, retention, stopped, writers):
         if len(sys.argv) > 1 and test.__name__ not in sys.argv:
             continue
         if os.getuid() != 0 and test in (content, kills, while_it_is_down):

@@ -49,6 +49,24 @@ def entries(folder):
         raise ValueError("the entries before %d are missing" % begin[0])
 
 
+def age(folder):
+    """The same entries in one file, with times of 2020, made with the log's key. Returns them, and the last hash."""
+    key = next(iter(keys(folder).values()))
+    old, previous, out = list(entries(folder)), "GENESIS", []
+    for e in old:
+        e["ts"], e["prevHash"] = ("2020-01-0%d" % (1 + 2 * e["seq"] // len(old))) + e["ts"][10:], previous
+        del e["hash"], e["metadata"]["carrel"]["hmac"]
+        e["metadata"]["carrel"]["hmac"] = hmac.new(key, previous.encode() + canonical(e), hashlib.sha256).hexdigest()
+        e["hash"] = previous = hashlib.sha256(canonical(e)).hexdigest()
+        out.append(e)
+    for name in os.listdir(folder):
+        if name.startswith("log-") or name == "checkpoint.json":
+            os.unlink(os.path.join(folder, name))
+    with open(os.path.join(folder, "log-000000000000.jsonl"), "wb") as f:
+        f.write(b"".join(canonical(e) + b"\n" for e in out))
+    return out, previous
+
+
 def check_rows(rows, secret):
     """Rows of AgentsKit's signed log, verified as its own `verify` does."""
     previous = "0" * 64
