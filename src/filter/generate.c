@@ -124,7 +124,14 @@ static const struct rule_row rule_rows[] = {
 #include "filter/calls.def"
 };
 
-enum { KEEPER = 1 << 0, DOOR = 1 << 1, BOX = 1 << 2, GATE = 1 << 3, JUDGE = 1 << 4 };
+enum {
+        KEEPER = 1 << 0,
+        DOOR = 1 << 1,
+        BOX = 1 << 2,
+        GATE = 1 << 3,
+        JUDGE = 1 << 4,
+        RECORDER = 1 << 5
+};
 
 struct own_row {
         const char *name;
@@ -143,9 +150,8 @@ static const struct own_row own_rows[] = {
 static const struct {
         const char *name;
         int who;
-} processes[] = {
-        { "keeper", KEEPER }, { "door", DOOR }, { "box", BOX }, { "gate", GATE }, { "judge", JUDGE }
-};
+} processes[] = { { "keeper", KEEPER }, { "door", DOOR },   { "box", BOX },
+                  { "gate", GATE },     { "judge", JUDGE }, { "recorder", RECORDER } };
 
 static const struct {
         const char *name;

@@ -18,6 +18,7 @@
 #include "filter/filter_gate.h"
 #include "filter/filter_judge.h"
 #include "filter/filter_keeper.h"
+#include "filter/filter_recorder.h"
 
 #ifndef SECCOMP_FILTER_FLAG_LOG
 #define SECCOMP_FILTER_FLAG_LOG (1UL << 1)
@@ -50,6 +51,7 @@ filter_enter(enum filter_own who)
                 [FILTER_BOX] = PROGRAM(filter_box_steps),
                 [FILTER_GATE] = PROGRAM(filter_gate_steps),
                 [FILTER_JUDGE] = PROGRAM(filter_judge_steps),
+                [FILTER_RECORDER] = PROGRAM(filter_recorder_steps),
         };
 
         if (IS_SANITIZED)

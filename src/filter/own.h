@@ -13,6 +13,7 @@ enum filter_own {
         FILTER_BOX,
         FILTER_GATE,
         FILTER_JUDGE,
+        FILTER_RECORDER,
         FILTER_OWN_MAX
 };
 

@@ -30,8 +30,9 @@ enum {
         BOX = 1 << FILTER_BOX,
         GATE = 1 << FILTER_GATE,
         JUDGE = 1 << FILTER_JUDGE,
+        RECORDER = 1 << FILTER_RECORDER,
         LOOPS = KEEPER | DOOR | BOX | GATE,
-        ALL = LOOPS | JUDGE
+        ALL = LOOPS | JUDGE | RECORDER
 };
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -80,17 +81,18 @@ static const struct ask asks[] = {
         ASK(read, ALL, EBADF, BAD),
         ASK(recvmsg, ALL, EBADF, BAD),
         ASK(close, ALL, EBADF, BAD),
-        ASK(getpid, LOOPS, 0, 0),
+        ASK(getpid, LOOPS | RECORDER, 0, 0),
         ASK(epoll_create1, LOOPS, EINVAL, BAD),
-        ASK(openat, KEEPER | BOX, EBADF, BAD, (uintptr_t) "x"),
-        ASK(unlinkat, KEEPER | BOX, EBADF, BAD, (uintptr_t) "x"),
-        ASK(fdatasync, KEEPER | BOX, EBADF, BAD),
+        ASK(openat, KEEPER | BOX | RECORDER, EBADF, BAD, (uintptr_t) "x"),
+        ASK(unlinkat, KEEPER | BOX | RECORDER, EBADF, BAD, (uintptr_t) "x"),
+        ASK(fdatasync, KEEPER | BOX | RECORDER, EBADF, BAD),
         ASK(socket, KEEPER, 0, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
         ASK(socket, GATE, 0, AF_INET, SOCK_STREAM, 0),
         ASK(socket, GATE, 0, AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0),
         ASK(socket, 0, 0, AF_INET, SOCK_RAW, 0),
         ASK(socket, 0, 0, AF_PACKET, SOCK_RAW, 0),
         ASK(socket, 0, 0, AF_NETLINK, SOCK_RAW, 0),
+        ASK(fchdir, RECORDER, EBADF, BAD),
         ASK(connect, KEEPER | GATE, EBADF, BAD),
         ASK(bind, KEEPER, EBADF, BAD),
         ASK(fchown, KEEPER, EBADF, BAD),
@@ -110,7 +112,7 @@ static const struct ask asks[] = {
         ASK(fchmodat, KEEPER, EBADF, BAD, (uintptr_t) "x", 0),
         ASK(fchownat, 0, 0, BAD, (uintptr_t) "x", 0),
         ASK(prctl, 0, 0, 0, 0),
-        ASK(ftruncate, KEEPER | BOX, EBADF, BAD, 0),
+        ASK(ftruncate, KEEPER | BOX | RECORDER, EBADF, BAD, 0),
         ASK(inotify_init1, 0, 0, 0),
         ASK(memfd_create, 0, 0, BAD, 0),
 };

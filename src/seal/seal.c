@@ -31,6 +31,7 @@ enum calls {
         CALLS_BOX = FILTER_BOX,
         CALLS_GATE = FILTER_GATE,
         CALLS_JUDGE = FILTER_JUDGE,
+        CALLS_RECORDER = FILTER_RECORDER,
         CALLS_ANY = FILTER_OWN_MAX
 };
 enum core { CORE_KEPT, CORE_CLOSED };

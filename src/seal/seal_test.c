@@ -181,7 +181,7 @@ static const struct expected {
         [SEAL_BOX] = { "box", CAN_WRITE_PLACE, 0, true, true, 0 },
         [SEAL_ONE] = { "one", CAN_WRITE_PLACE, 0, true, false, 0 },
         [SEAL_FETCHER] = { "fetcher", FREE, 0, false, true, 0 },
-        [SEAL_RECORDER] = { "recorder", CAN_WRITE_PLACE, 0, false, true, 0 },
+        [SEAL_RECORDER] = { "recorder", CAN_WRITE_PLACE, 0, true, true, 0 },
         [SEAL_JUDGE] = { "judge", CAN_WRITE_PLACE, 0, false, true, 64 },
         [SEAL_JUDGING] = { "judging", 0, 0, true, true, 64 },
 };
