@@ -20,6 +20,7 @@
 #include "ref/file.h"
 #include "ref/places.h"
 #include "ref/resolve.h"
+#include "ref/rules.h"
 #include "spec/provider.h"
 #include "text/tree_pack.h"
 
@@ -174,6 +175,19 @@ resolve(struct arena *arena, const struct manifest *written, const char *workspa
 }
 
 static int
+resolve_rules(struct arena *arena, const char *workspace, struct ref_reads *reads,
+              struct manifest *found, struct error *e)
+{
+        scoped_fd int directory = workspace && ref_rules_are_file(found)
+                                          ? open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC)
+                                          : -1;
+        struct ref_places places = { .workspace = directory, .reads = reads };
+        struct ref_reader reader = ref_places_reader(&places);
+
+        return ref_rules_resolve(arena, found, &reader, e);
+}
+
+static int
 read_tree(struct arena *arena, const struct carrel_config *config,
           const struct ref_manifest_file *file, const char *workspace, struct ref_reads *reads,
           const struct node **ret, struct error *e)
@@ -191,7 +205,8 @@ read_tree(struct arena *arena, const struct carrel_config *config,
         if ((written.form == MANIFEST_REF || written.form == MANIFEST_FILE) &&
             resolve(arena, &written, workspace, reads, &found, &findings, e) < 0)
                 return -1;
-        if (manifest_override(arena, &found, config->overrides, config->override_count, e) < 0)
+        if (manifest_override(arena, &found, config->overrides, config->override_count, e) < 0 ||
+            resolve_rules(arena, workspace, reads, &found, e) < 0)
                 return -1;
         *ret = tree_of(arena, &written, &found);
         return *ret ? 0 : no_memory(e);

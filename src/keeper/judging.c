@@ -299,6 +299,21 @@ judging_begin(struct call *c, struct sandbox *s, const struct wire_command *comm
 
 /* -- the answer -------------------------------------------------------------------------------- */
 
+/* The denial as an event: the program and the rule. */
+static enum call_state
+deny(struct sandbox *s, const struct judgement *j, const struct error *why)
+{
+        const struct judge_action *a = j && j->deciding < j->count ? &j->actions[j->deciding] : NULL;
+
+        sandbox_publish(s, event_policy_denied((struct event_policy_denied){
+                                   .command = a ? a->program ? a->program : a->written : NULL,
+                                   .path = why->path,
+                                   .reason = why->reason,
+                                   .message = why->message,
+                           }));
+        return CALL_FAILED;
+}
+
 enum call_state
 judging_verdict(struct call *c, struct sandbox *s, struct error *e)
 {
@@ -309,7 +324,7 @@ judging_verdict(struct call *c, struct sandbox *s, struct error *e)
                 *e = w->why;
                 if (e->code == ERROR_SCHEMA_INVALID)
                         (void)prepare_refuse_rules(spec, s->prepared->rules, w->asker.bad_list, e);
-                return CALL_FAILED;
+                return deny(s, NULL, e);
         }
         if (w->asker.judgement.verdict == COMMAND_ALLOW)
                 return CALL_DONE;
@@ -317,7 +332,7 @@ judging_verdict(struct call *c, struct sandbox *s, struct error *e)
         if (w->asker.judgement.verdict == COMMAND_ASK)
                 return approval_ask(c, s, w->why.message, e);
         *e = w->why;
-        return CALL_FAILED;
+        return deny(s, &w->asker.judgement, e);
 }
 
 /* -- carrel-judge ------------------------------------------------------------------------------ */

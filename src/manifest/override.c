@@ -292,12 +292,44 @@ lay_over(struct arena *arena, const struct node **block, const char *item, struc
         return 0;
 }
 
+/* The block, also within the document. */
+static int
+put_block(struct arena *arena, struct manifest *m, const struct node *block, struct error *e)
+{
+        struct node *root = arena_new(arena, struct node);
+
+        if (root)
+                *root = *block;
+        if (root && m->block_path[0] != '\0')
+                root = with_value(arena, m->root, m->block_path, NULL, root);
+        if (!root)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a manifest");
+        m->block = block;
+        m->root = root;
+        return 0;
+}
+
+int
+manifest_replace(struct arena *arena, struct manifest *m, const char *path,
+                 const struct node *value, struct error *e)
+{
+        struct node *copy = arena_new(arena, struct node);
+        const struct node *block = NULL;
+
+        if (copy) {
+                *copy = *value;
+                block = with_value(arena, m->block, path, NULL, copy);
+        }
+        if (!block)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a manifest");
+        return put_block(arena, m, block, e);
+}
+
 int
 manifest_override(struct arena *arena, struct manifest *m, const char *const *items, size_t count,
                   struct error *e)
 {
         const struct node *block = m->block;
-        struct node *root;
 
         if (count > MANIFEST_OVERRIDES_MAX)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "overrides", "count",
@@ -307,15 +339,5 @@ manifest_override(struct arena *arena, struct manifest *m, const char *const *it
         for (size_t i = 0; i < count; i++)
                 if (lay_over(arena, &block, items[i], e) < 0)
                         return -1;
-        root = arena_new(arena, struct node);
-        if (!root)
-                return fail(e, ERROR_NO_MEMORY, "no memory for a manifest");
-        *root = *block;
-        if (m->block_path[0] != '\0')
-                root = with_value(arena, m->root, m->block_path, NULL, root);
-        if (!root)
-                return fail(e, ERROR_NO_MEMORY, "no memory for a manifest");
-        m->block = block;
-        m->root = root;
-        return 0;
+        return put_block(arena, m, block, e);
 }

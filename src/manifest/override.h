@@ -30,4 +30,12 @@ enum { MANIFEST_OVERRIDES_MAX = 64 };
 int manifest_override(struct arena *arena, struct manifest *m, const char *const *items,
                       size_t count, struct error *e);
 
+/*
+ * Replaces the value at `path` ("metadata/carrel/commands") of m->block, also within m->root, by
+ * `value`, borrowed as long as the tree lives. Maps on the path that do not exist are created.
+ * Errors: ERROR_NO_MEMORY.
+ */
+int manifest_replace(struct arena *arena, struct manifest *m, const char *path,
+                     const struct node *value, struct error *e);
+
 #endif

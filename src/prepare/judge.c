@@ -21,5 +21,16 @@ int
 verdict_allow(struct arena *arena, const struct host_rules *rules, int64_t now_s, struct verdict *v,
               struct findings *findings, struct error *e)
 {
+        const struct node *commands = v->spec->carrel.commands;
+
+        /* whoever sent the manifest follows its references (ref/rules.h) */
+        if (commands && node_find(commands, "file")) {
+                (void)fail_at(e, ERROR_REF_UNRESOLVABLE, "metadata/carrel/commands/file",
+                              "not_found", "the daemon does not open files of rules");
+                error_hint(e, "Send the rules themselves as metadata.carrel.commands, or create "
+                              "the sandbox with `carrel create`, which reads the file.");
+                findings_add(findings, e);
+                return -1;
+        }
         return authorise(arena, v->spec, rules, now_s, &v->allowed, findings, e);
 }

@@ -40,6 +40,13 @@ leave_to_judge(struct judge *j, const struct node *value, const struct trail *at
 }
 
 static const struct field rows[] = {
+        { .name = "file",
+          .kind = FIELD_TEXT,
+          .min = 1,
+          .max = ENTRY_MAX,
+          .offset = FIELD_NOWHERE,
+          .help = "Instead of all others: a file with the rules, ./ and a path in the workspace; "
+                  "in a host file an absolute path." },
         { .name = "allow",
           .kind = FIELD_LIST,
           .max = ENTRIES_MAX,
@@ -92,7 +99,13 @@ const struct field_set commands_set = { FIELD_SET(rows), .code = ERROR_SCHEMA_IN
 void
 commands_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
 {
-        if (fields_read(j, &commands_set, value, at, base))
+        const struct node *file = node_find(value, "file");
+
+        if (file && value->len > 1)
+                judge_error_key(j, file, at, ERROR_SCHEMA_INVALID, "exclusive",
+                                "Move the other fields into the file.",
+                                "commands: file excludes all other fields");
+        else if (fields_read(j, &commands_set, value, at, base))
                 ((struct spec *)base)->carrel.commands = value;
 }
 
@@ -106,6 +119,8 @@ is_shaped(const struct field *row, const struct node *n)
                         is_known = is_known || node_is_text(n, row->choices[i]);
                 return is_known;
         }
+        if (row->kind == FIELD_TEXT)
+                return false; /* a file was read before (ref/rules.h) */
         if (row->kind != FIELD_LIST)
                 return row->kind != FIELD_MAP || n->kind == NODE_MAP;
         if (n->kind != NODE_LIST || n->len > ENTRIES_MAX)

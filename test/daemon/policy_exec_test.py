@@ -115,6 +115,40 @@ def others(d, workspace):
     report("rules that are none are refused: at create, or with the first command", wrong)
 
 
+def denied_events(d, workspace):
+    """Each denial is an event for watchers, and an entry of the audit log."""
+    box = d.create(workspace=workspace, manifest=manifest(RULES), start=True)
+    heard = []
+
+    def listen():
+        for name, data in d.stream("GET", "/v1/events"):
+            heard.append((name, data))
+            if name == "policy-denied" and data.get("command") == "wget":
+                return
+    listening = threading.Thread(target=listen, daemon=True)
+    listening.start()
+    until("the watcher is heard", lambda: any(name == "watching" for name, _ in heard))
+    ask(d, box, ["rm", "x"])
+    ask(d, box, ["ls"])
+    ask(d, box, ["wget", "x"])
+    listening.join(ALWAYS)
+    found = [data for name, data in heard if name == "policy-denied" and data["id"] == box]
+    check("what is denied is an event: program, rule, reason", [(e["command"], e["path"], e["reason"]) for e in found][:1] == [("rm", "metadata/carrel/commands/deny", "denied")] and len(found) == 2 and all("exec" not in e for e in found), found)
+    logged = [e for e in entries(d) if e["action"] == "policy.denied"]
+    check("  and policy.denied in the audit log", [e for e in logged if "rm" in json.dumps(e)] != [], logged[:3])
+    got = d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": manifest({"file": "./rules.yaml"})})
+    check("the daemon opens no file of rules itself", got.code == "sandbox_ref_unresolvable" and got.json["error"]["path"] == "metadata/carrel/commands/file", got)
+    with open(os.path.join(workspace, "rules.yaml"), "w", encoding="utf-8") as f:
+        f.write("{deny: [rm]}")
+    with open(os.path.join(workspace, "SANDBOX.md"), "w", encoding="utf-8") as f:
+        f.write("---\nschema: sandbox/v1\nid: '@you/ruled'\nversion: 1.0.0\nprovider: local\nconfig: {}\nmounts: [{source: workspace, at: /workspace, mode: read-write}]\nmetadata: {carrel: {commands: {file: ./rules.yaml}}}\n---\n")
+    env = {**os.environ, "CARREL_STATE": d.state}
+    done = subprocess.run([CARREL, "create", "-w", workspace], env=env, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+    made = done.stdout.strip()
+    got = [ask(d, made, ["rm", "x"]), ask(d, made, ["ls", "/"])]
+    check("  carrel create reads it", done.returncode == 0 and is_denied(got[0], "denied") and got[1].status < 300, done, got)
+
+
 def many(d, workspace, box):
     """More commands than judgements at once: each is answered, and by its own rule."""
     answers = {}
@@ -145,6 +179,7 @@ def main():
             spellings(d, workspace, box)
             command_line(d, box)
             others(d, workspace)
+            denied_events(d, workspace)
             many(d, workspace, box)
             free = d.create(workspace=workspace, manifest=manifest(None), start=True)
             got = ask(d, free, ["wc", "/dev/null"])

@@ -145,6 +145,62 @@ def layers(folder):
     check("carrel plan shows the rules", "deny: rm, curl" in got[1], got)
 
 
+def rule_files(folder):
+    """commands: {file: PATH}: the same rules, from a file that commands cannot change."""
+    wrong = []
+    for name, text in (("rules.yaml", RULES), ("rules.json", json.dumps({"allow": ["ls"], "deny": ["rm"], "requireSandbox": ["shell"]}))):
+        write(folder, name, text)
+        manifest(folder, "{file: ./%s}" % name)
+        got = [run(folder, "--", "ls"), run(folder, "--", "rm", "x")]
+        if got[0][0] != 0 or not is_denied(got[1], "at metadata/carrel/commands/deny"):
+            wrong.append((name, got))
+    report("rules in a file of the workspace apply, as YAML and JSON", wrong)
+    manifest(folder, "{file: ./rules.yaml}")
+    write(folder, "rules.yaml", "{allow: [ls, sh], deny: [rm], writes: allow}")
+    run(folder, "--", "sh", "-c", "echo '{}' > rules.yaml")
+    with open(os.path.join(folder, "rules.yaml"), encoding="utf-8") as f:
+        got = f.read()
+    check("P15: a command cannot change the file of its rules", "deny" in got, got)
+    state = os.path.join(folder, "state")
+    versions = []
+    for rules in ("{deny: [rm]}", "{deny: [wc]}"):
+        write(folder, "rules.yaml", rules)
+        run(folder, "--audit", "--", "ls", env={"CARREL_STATE": state})
+        exported = subprocess.run([CARREL, "audit", "export"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=dict(os.environ, CARREL_STATE=state), timeout=ALWAYS, check=False).stdout
+        versions.append([json.loads(line)["input"]["policy_sha256"] for line in exported.splitlines() if b'"exec.started"' in line][-1])
+    expected = [hashlib.sha256(b'{"manifest":{"deny":["%s"]}}' % word).hexdigest() for word in (b"rm", b"wc")]
+    check("the version of the rules covers the content of the file", versions == expected, versions, expected)
+    wrong = []
+    for text, field, reason in (("allow: {", "file", "yaml"), ("[ls]", "file", "wrong_kind"), ("{file: ./other.yaml}", "file", "wrong_kind"), ("{alow: [ls]}", "alow", "unknown_field"), (None, "file", "not_found")):
+        os.unlink(os.path.join(folder, "rules.yaml"))
+        if text:
+            write(folder, "rules.yaml", text)
+        else:
+            os.symlink("/etc/hostname", os.path.join(folder, "rules.yaml"))
+            reason = "outside_workspace"
+        for verb, *words in (("run", "--", "ls"), ("check",)):
+            got = run(folder, *words, verb=verb)
+            if got[0] == 0 or "at metadata/carrel/commands/" + field not in got[1] + got[2] or reason not in got[1] + got[2] or "SANDBOX.md:8:" not in got[1] + got[2]:
+                wrong.append((verb, text, got))
+    os.unlink(os.path.join(folder, "rules.yaml"))
+    manifest(folder, "{file: ./rules.yaml, deny: [rm]}")
+    got = run(folder, "--", "ls")
+    if "exclusive" not in got[2]:
+        wrong.append(got)
+    report("a file of rules that is none refuses, at the place of the reference", wrong)
+    manifest(folder, None)
+    rules = write(folder, "host-rules.yaml", "{deny: [wc]}")
+    host = write(folder, "host.yaml", "providers: {local: {isolated: true, mounts: true}}\ncommands: {file: %s}\n" % rules)
+    got = [run(folder, "--", word, "/dev/null", host=host) for word in ("ls", "wc")]
+    check("the host file may name a file of rules", got[0][0] == 0 and is_denied(got[1], "at commands/deny"), got)
+    wrong = []
+    for text in ("{file: host-rules.yaml}", "{file: /does/not/exist}", "{file: %s, deny: [ls]}" % rules):
+        got = run(folder, "--", "ls", host=write(folder, "bad.yaml", "providers: {local: {isolated: true, mounts: true}}\ncommands: %s\n" % text))
+        if got[0] == 0 or "commands/file" not in got[2]:
+            wrong.append((text, got))
+    report("  and one that cannot be read refuses", wrong)
+
+
 def semantics(folder):
     """L06: deny wins; an empty list allows none; lengths in bytes and characters; case; similar letters."""
     rows = (("{allow: [ls], deny: [ls]}", ("ls",), False), ("{allow: []}", ("ls",), False), ("{executables_allowlist: [ls]}", ("ls",), True), ("{deny: []}", ("ls",), True), ("{deny: [LS]}", ("ls",), True), ("{allow: [LS]}", ("ls",), False),
@@ -221,7 +277,7 @@ def broken_judge(folder):
 
 def main():
     need_programs()
-    for part in (spellings, places, layers, semantics, script_swap, terminal, broken_judge):
+    for part in (spellings, places, layers, rule_files, semantics, script_swap, terminal, broken_judge):
         with tempfile.TemporaryDirectory(prefix="carrel-policy-run-") as folder:
             part(folder)
     end()

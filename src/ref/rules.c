@@ -1,0 +1,183 @@
+/*
+ * ref/rules.c - rules for commands that are in a file of their own.
+ *
+ * Room: ref (acting). Touches: whatever its reader touches; the file that a host file names.
+ * Knows how rules are referred to. Knows nothing of what they mean.
+ * Theory: places of the rules would be taken for places of the manifest, so each node gets the
+ * place of the reference. `carrel policy test` reads the file itself, with its own places.
+ */
+#include "ref/rules.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "manifest/override.h"
+#include "ref/file.h"
+#include "text/json.h"
+#include "text/yaml.h"
+
+static const char in_block[] = "metadata/carrel/commands";
+
+/* -- the content ------------------------------------------------------------------------------- */
+
+/* A copy with the place of `at`, below `up`. */
+static struct node *
+copy_tree(struct arena *arena, const struct node *n, const struct node *at)
+{
+        struct node *copy = arena_new(arena, struct node);
+        const struct node **end;
+
+        if (!copy)
+                return NULL;
+        *copy = *n;
+        copy->line = copy->key_line = at->line;
+        copy->column = copy->key_column = at->column;
+        copy->next = NULL;
+        end = &copy->first;
+        node_each(child, n)
+        {
+                struct node *same = copy_tree(arena, child, at);
+
+                if (!same)
+                        return NULL;
+                *end = same;
+                end = &same->next;
+        }
+        return copy;
+}
+
+/* An error about the file becomes one about the reference to it. */
+static int
+place(struct error *e, const struct node *file, const char *path)
+{
+        struct error inner = *e;
+
+        if (inner.line > 0)
+                (void)fail_at(e, inner.code, path, inner.reason, "%.200s, line %u: %s", file->text,
+                              inner.line, inner.message);
+        (void)snprintf(e->path, sizeof e->path, "%s/file", path);
+        e->line = file->line;
+        e->column = file->column;
+        return -1;
+}
+
+static int
+read_content(struct arena *arena, const struct node *file, const char *bytes, size_t len,
+             struct node **ret, struct error *e)
+{
+        size_t name_len = strlen(file->text);
+        bool is_json = name_len > 5 && strcmp(file->text + name_len - 5, ".json") == 0;
+        const struct node *root;
+
+        if ((is_json ? json_read(arena, bytes, len, &text_limits_manifest, &root, e)
+                     : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &root, e)) < 0)
+                return -1;
+        if (root->kind != NODE_MAP || node_find(root, "file"))
+                return fail_at(e, ERROR_REF_UNRESOLVABLE, "", "wrong_kind",
+                               "\"%.200s\" is no map of rules for commands", file->text);
+        *ret = copy_tree(arena, root, file);
+        return *ret ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for rules");
+}
+
+/* -- a manifest -------------------------------------------------------------------------------- */
+
+static const struct node *
+commands_of(const struct manifest *m)
+{
+        const struct node *carrel = node_find(node_find(m->block, "metadata"), "carrel");
+
+        return node_find(carrel, "commands");
+}
+
+bool
+ref_rules_are_file(const struct manifest *m)
+{
+        const struct node *commands = commands_of(m), *file = node_find(commands, "file");
+
+        return file && file->kind == NODE_STRING && file->len > 0 && commands->len == 1;
+}
+
+int
+ref_rules_resolve(struct arena *arena, struct manifest *m, const struct ref_reader *reader,
+                  struct error *e)
+{
+        const struct node *file = node_find(commands_of(m), "file");
+        struct reference target;
+        struct node *rules;
+        const char *bytes;
+        size_t len;
+
+        if (!ref_rules_are_file(m))
+                return 0;
+        if (reference_read(arena, file->text, NULL, &target, e) < 0 ||
+            reader->read(reader->ctx, arena, &target, &bytes, &len, e) < 0 ||
+            read_content(arena, file, bytes, len, &rules, e) < 0)
+                return place(e, file, in_block);
+        return manifest_replace(arena, m, in_block, rules, e);
+}
+
+/* -- a host file ------------------------------------------------------------------------------- */
+
+static int
+read_of_host(struct arena *arena, const struct node *file, struct ref_reads *reads,
+             struct node **ret, struct error *e)
+{
+        const char *bytes;
+        size_t len;
+
+        if (file->kind != NODE_STRING || file->text[0] != '/')
+                return fail_at(e, ERROR_SCHEMA_INVALID, "", "type",
+                               "file is the absolute path of a file with rules for commands");
+        if (ref_file_read(arena, file->text, REF_FILE_MAX, reads, &bytes, &len, e) < 0)
+                return -1;
+        return read_content(arena, file, bytes, len, ret, e);
+}
+
+/* Trees are never changed: the root and its members are copied. */
+static int
+replace_member(struct arena *arena, const struct node **tree, const struct node *member,
+               struct node *rules, struct error *e)
+{
+        struct node *root = arena_new(arena, struct node), *copy = NULL;
+        const struct node **end;
+
+        if (!root)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
+        *root = **tree;
+        end = &root->first;
+        node_each(child, *tree)
+        {
+                copy = arena_new(arena, struct node);
+                if (!copy)
+                        return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
+                *copy = child == member ? *rules : *child;
+                copy->key = child->key;
+                copy->next = NULL;
+                *end = copy;
+                end = &copy->next;
+        }
+        *tree = root;
+        return 0;
+}
+
+int
+ref_rules_of_host(struct arena *arena, const struct node **tree, struct ref_reads *reads,
+                  struct error *e)
+{
+        const struct node *commands = node_find(*tree, "commands");
+        const struct node *file = node_find(commands, "file");
+        struct node *rules;
+
+        if (!file)
+                return 0;
+        if (commands->len > 1) {
+                (void)fail_at(e, ERROR_SCHEMA_INVALID, "", "type",
+                              "commands: file excludes all other fields");
+                error_hint(e, "Move the other fields into the file.");
+                return place(e, file, "commands");
+        }
+        if (read_of_host(arena, file, reads, &rules, e) < 0)
+                return place(e, file, "commands");
+        return replace_member(arena, tree, commands, rules, e);
+}
