@@ -344,7 +344,10 @@ read_xargs(struct reader *r, const struct carrier *c, const struct words *w)
         read_outside(r, &rest);
 }
 
-/* sh -c TEXT. Without -c it runs a file, or its input. */
+/*
+ * sh -c TEXT. Without -c it runs a file, or its input. A login shell (-l) reads profiles before
+ * TEXT, which are not judged: docs/POLICY.md says so.
+ */
 static void
 read_shell(struct reader *r, const struct carrier *c, const struct words *w)
 {
@@ -353,7 +356,9 @@ read_shell(struct reader *r, const struct carrier *c, const struct words *w)
 
         for (; i < w->count && w->items[i] && w->items[i][0] == '-' && w->items[i][1] != '\0';
              i++) {
-                if (w->items[i][1 + strspn(w->items[i] + 1, "ceufx")] != '\0') {
+                if (strcmp(c->name, "bash") == 0 && strcmp(w->items[i], "--login") == 0)
+                        continue;
+                if (w->items[i][1 + strspn(w->items[i] + 1, "ceuflx")] != '\0') {
                         doubt_word(r, SHELL_OPTION, w->items[i]);
                         return;
                 }
