@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/findings.h"
+#include "base/scoped.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/judge.h"
@@ -15,7 +17,9 @@
 #include "cli/policy_action.h"
 #include "cli/what_if.h"
 #include "ref/file.h"
+#include "ref/places.h"
 #include "ref/reads.h"
+#include "ref/rules.h"
 #include "text/json.h"
 #include "text/yaml.h"
 
@@ -65,15 +69,53 @@ read_arguments(int argc, char **argv, struct asking *a, struct error *e)
         return -1;
 }
 
+static bool
+has_end(const char *name, const char *end)
+{
+        size_t len = strlen(name), end_len = strlen(end);
+
+        return len > end_len && strcmp(name + len - end_len, end) == 0;
+}
+
+/* The rules of a SANDBOX.md or WORKSPACE.md, also those of a file beside it. */
+static int
+read_manifest(struct arena *arena, struct asking *a, struct error *e)
+{
+        const char *name = a->words.items[1], *slash = strrchr(name, '/');
+        const char *folder = slash ? arena_copy(arena, name, (size_t)(slash - name) + 1) : ".";
+        scoped_fd int directory = open(folder ? folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct ref_places places = { .workspace = directory };
+        struct ref_reader reader = ref_places_reader(&places);
+        struct ref_manifest_file file;
+        struct manifest m;
+        struct findings findings;
+
+        findings_init(&findings, arena);
+        if (ref_manifest_open(arena, name, NULL, &file, e) < 0 ||
+            manifest_read(arena, file.bytes, file.len, file.kind, file.syntax, &m, &findings, e) <
+                    0 ||
+            ref_rules_resolve(arena, &m, &reader, e) < 0)
+                return -1;
+        a->rules = node_find(node_find(node_find(m.block, "metadata"), "carrel"), "commands");
+        if (a->rules)
+                return 0;
+        (void)fail_at(e, ERROR_SCHEMA_INVALID, "metadata/carrel/commands", "required",
+                      "this manifest has no rules for commands");
+        error_hint(e, "Name a file of rules, or add metadata.carrel.commands: docs/POLICY.md.");
+        return -1;
+}
+
 static int
 read_rules(struct arena *arena, struct asking *a, struct error *e)
 {
         const char *name = a->words.items[1], *bytes;
-        size_t len, name_len = strlen(name);
+        size_t len;
 
+        if (has_end(name, ".md"))
+                return read_manifest(arena, a, e);
         if (ref_file_read(arena, name, POLICY_FILE_MAX, NULL, &bytes, &len, e) < 0)
                 return -1;
-        return name_len > 5 && strcmp(name + name_len - 5, ".json") == 0
+        return has_end(name, ".json")
                        ? json_read(arena, bytes, len, &text_limits_manifest, &a->rules, e)
                        : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &a->rules, e);
 }

@@ -234,6 +234,9 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
                 result = judge_command(&arena, &request, &programs, &judgement, &list, e);
                 if (result < 0)
                         (void)prepare_refuse_rules(w->p.spec, w->p.rules, list, e);
+                else if (judgement.verdict != COMMAND_ALLOW &&
+                         prepare_refuse_missing(&programs, &judgement, e))
+                        result = -1;
                 else if (judgement.verdict == COMMAND_DENY ||
                          (judgement.verdict == COMMAND_ASK && !ask_person(&judgement)))
                         result = prepare_refuse(w->p.spec, w->p.rules, &judgement, e);

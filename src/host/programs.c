@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "text/nearest.h"
+
 enum { PROGRAMS_MAX = 65536, PATH_ROOM = 4096 };
 
 struct host_program {
@@ -211,6 +213,26 @@ host_programs_find(void *programs, const char *word)
         struct host_file_id id;
 
         return host_programs_look(programs, word, &id);
+}
+
+bool
+host_programs_lack(struct host_programs *p, const char *name, const char **ret_near)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789_.+-";
+        struct nearest n = nearest_begin(name);
+        char real[PATH_ROOM];
+        struct stat st;
+
+        *ret_near = NULL;
+        if (p->is_open || name[0] == '\0' || name[strspn(name, letters)] != '\0' ||
+            find_file(p, name, real, &st))
+                return false;
+        list(p);
+        for (size_t i = 0; i < p->count; i++)
+                (void)nearest_try(&n, p->items[i].name, p->items[i].name);
+        *ret_near = n.found;
+        return true;
 }
 
 bool

@@ -55,6 +55,13 @@ const char *host_programs_look(struct host_programs *p, const char *word, struct
  */
 const char *host_programs_find(void *programs, const char *word);
 
+/*
+ * Is there surely no program of this name in PATH? False for a path, an unusual name, and if PATH
+ * has a directory that is not known. *ret_near (borrowed from the arena): the name that was
+ * probably meant, or NULL.
+ */
+bool host_programs_lack(struct host_programs *p, const char *name, const char **ret_near);
+
 /* Are these the same file? False if one of them does not exist. */
 bool host_programs_same(void *programs, const char *one, const char *other);
 

@@ -328,6 +328,8 @@ judging_verdict(struct call *c, struct sandbox *s, struct error *e)
         }
         if (w->asker.judgement.verdict == COMMAND_ALLOW)
                 return CALL_DONE;
+        if (prepare_refuse_missing(&w->programs, &w->asker.judgement, e))
+                return deny(s, &w->asker.judgement, e);
         (void)prepare_refuse(spec, s->prepared->rules, &w->asker.judgement, &w->why);
         if (w->asker.judgement.verdict == COMMAND_ASK)
                 return approval_ask(c, s, w->why.message, e);

@@ -243,6 +243,33 @@ prepare_refuse(const struct spec *spec, const struct host_rules *rules, const st
         return -1;
 }
 
+bool
+prepare_refuse_missing(struct host_programs *programs, const struct judgement *j, struct error *e)
+{
+        const char *unknown = shell_doubt_word(SHELL_UNKNOWN), *near = NULL, *missing = NULL;
+
+        for (size_t i = 0; i < j->count; i++) {
+                const struct judge_action *a = &j->actions[i];
+
+                if (a->verdict == COMMAND_ALLOW)
+                        continue;
+                if (strcmp(a->reason, unknown) != 0)
+                        return false; /* a function, an alias: the name could be one */
+                if (!missing && host_programs_lack(programs, a->written, &near))
+                        missing = a->written;
+        }
+        if (!missing)
+                return false;
+        (void)fail_at(e, ERROR_POLICY_DENIED, "argv", "not_found",
+                      "%.80s is not found in the PATH of the sandbox", missing);
+        if (near)
+                error_hint(e, "Nothing was started. Did you mean %.80s?", near);
+        else
+                error_hint(e, "Nothing was started. Correct the name, or install the program in a "
+                              "directory of the system, or of metadata.carrel.tools.");
+        return true;
+}
+
 int
 prepare_refuse_rules(const struct spec *spec, const struct host_rules *rules, size_t list_number,
                      struct error *e)

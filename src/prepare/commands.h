@@ -40,6 +40,14 @@ int prepare_refuse(const struct spec *spec, const struct host_rules *rules,
                    const struct judgement *j, struct error *e);
 
 /*
+ * Is all that stops the command that programs are not known, and does one of them not exist? Then
+ * a person has nothing to decide: true, and `e` is ERROR_POLICY_DENIED "not_found" with the name
+ * that was probably meant. `programs` as of prepare_judging().
+ */
+bool prepare_refuse_missing(struct host_programs *programs, const struct judgement *j,
+                            struct error *e);
+
+/*
  * The rules themselves cannot be read: adds to `e`, of the judge, whose they are. `list` as of
  * judgement_read(). Returns -1.
  */

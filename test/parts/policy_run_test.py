@@ -221,6 +221,37 @@ def semantics(folder):
     check("what asks is denied without a terminal", is_denied(got, "approval_required"), got)
 
 
+def not_found(folder):
+    wrong = []
+    for rules in ("{unresolved: ask}", "{unresolved: deny}"):
+        manifest(folder, rules)
+        for words in (("pyhton3", "-c", "0"), ("sh", "-c", "ls / && pyhton3 x")):
+            got = run(folder, "--", *words)
+            if not is_denied(got, "not_found") or "Did you mean python3?" not in got[2]:
+                wrong.append((rules, words, got))
+        got = run(folder, "--", "sh", "-c", "f() { ls; }; f")
+        if "not_found" in got[2] or got[0] != 126:
+            wrong.append((rules, got))
+    report("a program that does not exist is not found, with the name that was meant", wrong)
+    write(folder, "rules.yaml", RULES)
+    wrong = []
+    for rules in (RULES, "{file: ./rules.yaml}"):
+        manifest(folder, rules)
+        for verb in ("test", "explain"):
+            for word, status in (("ls", 0), ("rm", 126)):
+                got = subprocess.run([CARREL, "policy", verb, os.path.join(folder, "SANDBOX.md"), "--", word], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+                if got.returncode != status:
+                    wrong.append((rules, verb, word, got))
+    manifest(folder, None)
+    got = subprocess.run([CARREL, "policy", "test", os.path.join(folder, "SANDBOX.md"), "--", "ls"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+    if got.returncode != 125 or "required" not in got.stderr:
+        wrong.append(got)
+    report("carrel policy reads the rules of a manifest", wrong)
+    manifest(folder, "{deny: [rm], unresolved: ask}")
+    got = [run(folder, "--", "bash", "-lc", text) for text in ("ls /", "rm x")]
+    check("bash -lc is judged by its text", got[0][0] == 0 and is_denied(got[1], "denied"), got)
+
+
 def script_swap(folder):
     """L09: a script of the workspace is never a program that a rule allows, so none can be swapped."""
     wrong = []
@@ -277,7 +308,7 @@ def broken_judge(folder):
 
 def main():
     need_programs()
-    for part in (spellings, places, layers, rule_files, semantics, script_swap, terminal, broken_judge):
+    for part in (spellings, places, layers, rule_files, semantics, not_found, script_swap, terminal, broken_judge):
         with tempfile.TemporaryDirectory(prefix="carrel-policy-run-") as folder:
             part(folder)
     end()
