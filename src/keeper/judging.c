@@ -303,7 +303,8 @@ judging_begin(struct call *c, struct sandbox *s, const struct wire_command *comm
 static enum call_state
 deny(struct sandbox *s, const struct judgement *j, const struct error *why)
 {
-        const struct judge_action *a = j && j->deciding < j->count ? &j->actions[j->deciding] : NULL;
+        const struct judge_action *a =
+                j && j->deciding < j->count ? &j->actions[j->deciding] : NULL;
 
         sandbox_publish(s, event_policy_denied((struct event_policy_denied){
                                    .command = a ? a->program ? a->program : a->written : NULL,

@@ -127,7 +127,7 @@ def denied_events(d, workspace):
                 return
     listening = threading.Thread(target=listen, daemon=True)
     listening.start()
-    until("the watcher is heard", lambda: any(name == "watching" for name, _ in heard))
+    until("the watcher hears", lambda: d.must("POST", "/v1/sandboxes/%s/events" % box, {"event": "turn-end"}) is not None and heard)
     ask(d, box, ["rm", "x"])
     ask(d, box, ["ls"])
     ask(d, box, ["wget", "x"])
@@ -144,7 +144,7 @@ def denied_events(d, workspace):
         f.write("---\nschema: sandbox/v1\nid: '@you/ruled'\nversion: 1.0.0\nprovider: local\nconfig: {}\nmounts: [{source: workspace, at: /workspace, mode: read-write}]\nmetadata: {carrel: {commands: {file: ./rules.yaml}}}\n---\n")
     env = {**os.environ, "CARREL_STATE": d.state}
     done = subprocess.run([CARREL, "create", "-w", workspace], env=env, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
-    made = done.stdout.strip()
+    made = done.stdout.split()[1]
     got = [ask(d, made, ["rm", "x"]), ask(d, made, ["ls", "/"])]
     check("  carrel create reads it", done.returncode == 0 and is_denied(got[0], "denied") and got[1].status < 300, done, got)
 
