@@ -156,7 +156,7 @@ def rule_files(folder):
             wrong.append((name, got))
     report("rules in a file of the workspace apply, as YAML and JSON", wrong)
     manifest(folder, "{file: ./rules.yaml}")
-    write(folder, "rules.yaml", "{allow: [ls, sh], deny: [rm], writes: allow}")
+    write(folder, "rules.yaml", "{allow: [ls, echo], deny: [rm], writes: allow}")
     run(folder, "--", "sh", "-c", "echo '{}' > rules.yaml")
     with open(os.path.join(folder, "rules.yaml"), encoding="utf-8") as f:
         got = f.read()
