@@ -138,6 +138,10 @@ def denied_events(d, workspace):
     check("  and policy.denied in the audit log", [e for e in logged if "rm" in json.dumps(e)] != [], logged[:3])
     got = d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": manifest({"file": "./rules.yaml"})})
     check("the daemon opens no file of rules itself", got.code == "sandbox_ref_unresolvable" and got.json["error"]["path"] == "metadata/carrel/commands/file", got)
+    # a running sandbox moves a SANDBOX.md that appears out of its workspace, so this is another
+    other = tempfile.TemporaryDirectory(prefix="carrel-policy-rules-", dir="/tmp")
+    workspace = other.name
+    os.chmod(workspace, 0o777)
     with open(os.path.join(workspace, "rules.yaml"), "w", encoding="utf-8") as f:
         f.write("{deny: [rm]}")
     with open(os.path.join(workspace, "SANDBOX.md"), "w", encoding="utf-8") as f:
@@ -147,6 +151,7 @@ def denied_events(d, workspace):
     made = done.stdout.split()[1]
     got = [ask(d, made, ["rm", "x"]), ask(d, made, ["ls", "/"])]
     check("  carrel create reads it", done.returncode == 0 and is_denied(got[0], "denied") and got[1].status < 300, done, got)
+    other.cleanup()
 
 
 def many(d, workspace, box):
