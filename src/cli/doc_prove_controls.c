@@ -1,0 +1,115 @@
+/*
+ * cli/doc_prove_controls.c - proves controls, and what the log of a document holds.
+ *
+ * Room: cli (joining). Touches: what doc_proof.h touches, /proc.
+ */
+#include "cli/doc_proof.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/doc_streams.h"
+#include "document/value.h"
+
+static bool
+has_control_step(const struct doc_proving *p, const char *name)
+{
+        const char *on;
+
+        for (size_t i = 0; (on = doc_facts_control(p->way->p.plan, i)) != NULL; i++)
+                if (document_is_name(on, name))
+                        return true;
+        return false;
+}
+
+/* Is the sandbox in another namespace than this process? */
+static bool
+is_apart(const char *out, const char *kind)
+{
+        char link[64], own[64] = "", path[32];
+        ssize_t len;
+
+        (void)snprintf(path, sizeof path, "/proc/self/ns/%s", kind);
+        len = readlink(path, own, sizeof own - 1);
+        (void)snprintf(link, sizeof link, "%s:[", kind);
+        return len > 0 && strstr(out, link) && !doc_has_line(out, own);
+}
+
+/* What the inside says; NULL: nothing that it can say. */
+static const char *
+seen_inside(const char *out, const char *name, bool *ret_holds)
+{
+        static const struct {
+                const char *name, *line;
+        } lines[] = { { "seccomp_filter", "Seccomp:\t2" },
+                      { "syscall_filter", "Seccomp:\t2" },
+                      { "no_new_privileges", "NoNewPrivs:\t1" },
+                      { "capability_drop", "CapBnd:\t0000000000000000" },
+                      { "read_only_rootfs", "root is fixed" },
+                      { "secret_isolation", "secret: none" } };
+
+        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+                if (document_is_name(lines[i].name, name)) {
+                        *ret_holds = doc_has_line(out, lines[i].line);
+                        return lines[i].line;
+                }
+        if (document_is_name("user_namespace", name) ||
+            document_is_name("network_namespace", name)) {
+                *ret_holds =
+                        is_apart(out, document_is_name("user_namespace", name) ? "user" : "net");
+                return "another namespace";
+        }
+        return NULL;
+}
+
+void
+doc_prove_controls(struct doc_proving *p, const char *path, const struct node *claim)
+{
+        static const char script[] =
+                "grep -E '^(NoNewPrivs|Seccomp|CapEff|CapBnd):' /proc/self/status; "
+                "readlink /proc/self/ns/user; readlink /proc/self/ns/net; "
+                "(: > /.carrel-doc) 2>/dev/null || echo 'root is fixed'; "
+                "echo \"secret: ${" DOC_PROBE_SECRET "-none}\"";
+        struct doc_probed done;
+        const char *out = doc_shell(p, script, "", &done);
+
+        node_each(item, claim)
+        {
+                const struct node *named =
+                        item->kind == NODE_MAP ? node_find(item, "control") : item;
+                const struct node *enforced = node_find(item, "enforced");
+                const char *name = named->text, *seen;
+                bool holds = false;
+
+                if (enforced && ((enforced->kind == NODE_BOOL && !enforced->boolean) ||
+                                 node_is_text(enforced, "configurable")))
+                        doc_say(p, DOC_OUTSIDE, path, "%.100s is not said to be on", name);
+                else if ((seen = seen_inside(out, name, &holds)) != NULL)
+                        doc_say(p, holds ? DOC_PROVEN : DOC_REFUTED, path, "%.100s: %s%s", name,
+                                holds ? "inside: " : "inside it is not so: ", seen);
+                else if (has_control_step(p, name))
+                        doc_say(p, DOC_PROVEN, path,
+                                "%.100s: a step of the plan, and a sandbox started", name);
+                else if (document_is_name(name, "signed_audit_log") && p->a->is_audited)
+                        doc_say(p, DOC_PROVEN, path, "%.100s: the probe was recorded", name);
+                else
+                        doc_say(p, DOC_REFUTED, path, "%.100s is not on here", name);
+        }
+}
+
+void
+doc_prove_streams(struct doc_proving *p, const char *path, const struct node *claim)
+{
+        const struct node *here = doc_part(p, path);
+
+        node_each(item, claim)
+        {
+                bool found = false;
+
+                for (const struct node *n = here ? here->first : NULL; n; n = n->next)
+                        found = found || document_is_name(n->text, item->text);
+                doc_say(p, found ? DOC_PROVEN : DOC_REFUTED, path, "%.40s is %s", item->text,
+                        found ? "in the log" : "not in the log as a whole");
+        }
+}
