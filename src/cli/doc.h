@@ -20,6 +20,7 @@ struct doc_asked {
         const char *file, *workspace, *host_file; /* generate, verify: of the sandbox */
         const char *config, *format;              /* generate */
         const char *log;                          /* a state directory of its own, or NULL */
+        const char *walls;                        /* a manifest of its own, or NULL: doc_rules.h */
         uint64_t starts;                          /* 0: the default */
         bool is_audited, is_scaled;
         bool is_literal, is_json;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/doc_rules.h"
 #include "cli/doc_streams.h"
 #include "prepare/interpreters.h"
 #include "ref/file.h"
@@ -607,6 +608,8 @@ write_controls(const struct doc_facts *f, struct json_writer *w)
         for (size_t i = 0; (name = doc_facts_control(f->way->p.plan, i)) != NULL; i++)
                 json_text(w, name);
         json_text(w, "secret_isolation");
+        if (doc_rules_gate(f->way))
+                json_text(w, "manual_approval_gates");
         if (f->probe->state)
                 json_text(w, "signed_audit_log");
         json_close_list(w);
@@ -651,6 +654,33 @@ add_threats(struct doc_facts *f)
         add(f, "threat_model.mandatory_controls", write_controls);
 }
 
+static void
+write_allowed(const struct doc_facts *f, struct json_writer *w)
+{
+        json_node(w, doc_rules_allowed(f->way));
+}
+
+static void
+write_denied(const struct doc_facts *f, struct json_writer *w)
+{
+        doc_rules_write_denied(f->way, w);
+}
+
+static void
+write_waiting(const struct doc_facts *f, struct json_writer *w)
+{
+        doc_rules_write_waiting(f->way, w);
+}
+
+static void
+add_rules(struct doc_facts *f)
+{
+        if (doc_rules_allowed(f->way))
+                add(f, "tools.executables_allowlist", write_allowed);
+        add(f, "tools.commands_disallowed", write_denied);
+        add(f, "tools.human_in_the_loop", write_waiting);
+}
+
 int
 doc_facts_collect(struct doc_facts *f, struct error *e)
 {
@@ -660,6 +690,7 @@ doc_facts_collect(struct doc_facts *f, struct error *e)
         add_files(f);
         add_network(f);
         add_limits(f);
+        add_rules(f);
         add_threats(f);
         return add_audit(f, e);
 }

@@ -13,6 +13,7 @@
 #include "cli/doc.h"
 #include "cli/doc_facts.h"
 #include "cli/doc_log.h"
+#include "cli/doc_rules.h"
 #include "cli/finding_print.h"
 #include "document/assemble.h"
 #include "document/check.h"
@@ -155,10 +156,7 @@ foresee(struct doc_facts *facts, const struct node *config, struct error *e)
 static int
 make(struct doc_asked *a, struct run_way *way, struct error *e)
 {
-        const struct doc_probe probe = { .file = a->file,
-                                         .workspace = a->workspace,
-                                         .host_file = a->host_file,
-                                         .state = a->log };
+        struct doc_probe probe = { .host_file = a->host_file, .state = a->log };
         struct doc_facts *facts = arena_new(&a->arena, struct doc_facts);
         const struct node *config = NULL, *made = NULL;
         struct document_findings found;
@@ -173,7 +171,8 @@ make(struct doc_asked *a, struct run_way *way, struct error *e)
                                      .probe = &probe,
                                      .starts = a->starts > 0 ? a->starts : STARTS };
         document_findings_init(&found, &a->arena);
-        if (read_config(a, &config, e) < 0 || doc_facts_collect(facts, e) < 0 ||
+        if (doc_rules_open(a, way, &probe.file, &probe.workspace, e) < 0 ||
+            read_config(a, &config, e) < 0 || doc_facts_collect(facts, e) < 0 ||
             foresee(facts, config, e) < 0 || doc_facts_try(facts, e) < 0)
                 return -1;
         parts = (struct document_parts){ facts->items, facts->count };
@@ -202,6 +201,7 @@ doc_generate(struct doc_asked *a)
                                        &e, a->is_json);
         else
                 status = 0;
+        doc_rules_close(a);
         doc_log_close(a);
         run_way_fini(&way);
         return status;

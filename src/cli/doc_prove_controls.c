@@ -5,10 +5,13 @@
  */
 #include "cli/doc_proof.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/log.h"
+#include "cli/audit_place.h"
 #include "cli/doc_streams.h"
 #include "document/value.h"
 
@@ -63,6 +66,58 @@ seen_inside(const char *out, const char *name, bool *ret_holds)
         return NULL;
 }
 
+/* The log of the recorded probe has its entries, and each signature and the chain are right. */
+static int
+check_log(struct doc_proving *p, uint64_t *ret_entries, struct error *e)
+{
+        struct audit_log log = { .dir = -1 };
+        struct audit_verdict verdict;
+        const char *path;
+        int result;
+
+        if (!p->a->log)
+                return fail(e, ERROR_AUDIT_UNAVAILABLE, "nothing is recorded without --audit");
+        if (audit_place(&p->a->arena, NULL, p->a->log, &path, e) < 0 ||
+            audit_log_open(&log, path, false, e) < 0)
+                return -1;
+        result = audit_log_verify(&log, NULL, true, &verdict, e);
+        audit_log_close(&log);
+        if (result == 0 && verdict.head.next == 0)
+                result = fail(e, ERROR_AUDIT_UNAVAILABLE, "the log of a probe has no entry");
+        *ret_entries = verdict.head.next;
+        return result;
+}
+
+static void
+prove_log(struct doc_proving *p, const char *path, const char *name)
+{
+        uint64_t entries = 0;
+        struct error e = { 0 };
+
+        if (check_log(p, &entries, &e) < 0)
+                doc_say(p, DOC_REFUTED, path, "%.100s is not on here: %.200s", name, e.message);
+        else
+                doc_say(p, DOC_PROVEN, path,
+                        "%.100s: a probe left %" PRIu64 " entries, each signed and chained", name,
+                        entries);
+}
+
+/* A log that shows changes: checked as it was written. */
+void
+doc_prove_log(struct doc_proving *p, const char *path, const struct node *claim)
+{
+        uint64_t entries = 0;
+        struct error e = { 0 };
+        bool is_on = check_log(p, &entries, &e) == 0;
+
+        if (claim->boolean == is_on)
+                doc_say(p, DOC_PROVEN, path, "%s: %" PRIu64 " entries of a probe were verified",
+                        is_on ? "true" : "false", entries);
+        else
+                doc_say(p, DOC_REFUTED, path, "nothing here makes it so: %.200s",
+                        is_on ? "the log is chained and signed" : e.message);
+}
+
 void
 doc_prove_controls(struct doc_proving *p, const char *path, const struct node *claim)
 {
@@ -91,8 +146,11 @@ doc_prove_controls(struct doc_proving *p, const char *path, const struct node *c
                 else if (has_control_step(p, name))
                         doc_say(p, DOC_PROVEN, path,
                                 "%.100s: a step of the plan, and a sandbox started", name);
-                else if (document_is_name(name, "signed_audit_log") && p->a->is_audited)
-                        doc_say(p, DOC_PROVEN, path, "%.100s: the probe was recorded", name);
+                else if (document_is_name(name, "signed_audit_log"))
+                        prove_log(p, path, name);
+                else if (document_is_name(name, "manual_approval_gates") ||
+                         document_is_name(name, "hitl_approval"))
+                        doc_prove_gate(p, path, name);
                 else
                         doc_say(p, DOC_REFUTED, path, "%.100s is not on here", name);
         }

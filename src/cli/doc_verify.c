@@ -10,6 +10,7 @@
 
 #include "cli/doc_log.h"
 #include "cli/doc_proof.h"
+#include "cli/doc_rules.h"
 #include "cli/finding_print.h"
 #include "document/kind.h"
 
@@ -17,7 +18,7 @@ enum { STATUS_REFUTED = 126 };
 
 static const struct {
         const char *path;
-        void (*prove)(struct doc_proving *p, const char *path, const struct node *claim);
+        doc_proof *prove;
 } rows[] = {
         { "identity.name", doc_prove_identity },
         { "identity.id", doc_prove_identity },
@@ -42,7 +43,7 @@ static const struct {
         { "network.bandwidth_limit", doc_prove_same },
         { "resources.cpu", doc_prove_cpu },
         { "resources.memory", doc_prove_memory },
-        { "resources.gpu", doc_prove_none },
+        { "resources.gpu", doc_prove_gpu },
         { "resources.disk_io", doc_prove_none },
         { "resources.process_limit", doc_prove_tasks },
         { "resources.timeouts", doc_prove_timeouts },
@@ -59,12 +60,12 @@ static const struct {
         { "state.resumability", doc_prove_same },
         { "state.data_residency", doc_prove_outside },
         { "tools.installed_packages", doc_prove_packages },
-        { "tools.executables_allowlist", doc_prove_none },
-        { "tools.commands_disallowed", doc_prove_none },
+        { "tools.executables_allowlist", doc_prove_allowed },
+        { "tools.commands_disallowed", doc_prove_disallowed },
         { "tools.tool_servers", doc_prove_none },
-        { "tools.human_in_the_loop", doc_prove_none },
+        { "tools.human_in_the_loop", doc_prove_people },
         { "audit.log_streams", doc_prove_streams },
-        { "audit.log_immutability", doc_prove_same },
+        { "audit.log_immutability", doc_prove_log },
         { "audit.retention", doc_prove_outside },
         { "audit.replay_supported", doc_prove_same },
         { "audit.pii_handling", doc_prove_outside },
@@ -168,12 +169,11 @@ doc_verify(struct doc_asked *a)
         if (!p.facts || doc_read(a, 1, &p.doc, &e) < 0 || check_first(a, p.doc, &e) < 0)
                 return p.facts ? print_failure(about, &e, a->is_json) : 125;
         if ((a->is_audited && doc_log_open(a, &e) < 0) || run_way_init(&way, &e) < 0 ||
-            prepare(&o, &way, &e) < 0) {
+            prepare(&o, &way, &e) < 0 ||
+            doc_rules_open(a, &way, &p.probe.file, &p.probe.workspace, &e) < 0) {
                 status = print_failure(way.file_name, &e, a->is_json);
         } else {
-                p.probe = (struct doc_probe){ .file = a->file,
-                                              .workspace = a->workspace,
-                                              .host_file = a->host_file };
+                p.probe.host_file = a->host_file;
                 recorded = p.probe;
                 recorded.state = a->log;
                 *p.facts = (struct doc_facts){
@@ -192,6 +192,7 @@ doc_verify(struct doc_asked *a)
                         status = conclude(&p);
                 }
         }
+        doc_rules_close(a);
         doc_log_close(a);
         run_way_fini(&way);
         return status;

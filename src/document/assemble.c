@@ -29,7 +29,6 @@ static const struct {
         { "resources.timeouts.per_sandbox_lifetime", "4h" },
         { "lifecycle.scheduled_deletion", "4h" },
         { "state.data_residency", "[eu-west-1]" },
-        { "tools.human_in_the_loop", "[]" },
         { "audit.retention", "30d" },
         { "cost_model", "{per_hour: 0, example: no charge}" },
 };

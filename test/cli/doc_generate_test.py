@@ -55,7 +55,7 @@ class Bench:
 def refusals(bench):
     done = bench.generate()
     named = ("identity.provider", "isolation.multi_tenant", "resources.timeouts.per_task_loop", "resources.timeouts.per_sandbox_lifetime",
-             "lifecycle.scheduled_deletion", "state.data_residency", "tools.human_in_the_loop", "audit.retention", "cost_model")
+             "lifecycle.scheduled_deletion", "state.data_residency", "audit.retention", "cost_model")
     tell("one error lists everything that only the operator knows", done.returncode == 126 and all(name in done.stderr for name in named) and not done.stdout, done)
     example = done.stderr.split("--config doc.yaml:\n", 1)[1]
     bench.put("doc.yaml", example)
@@ -63,7 +63,7 @@ def refusals(bench):
     tell("without a log there is no document, and the reason says what to add", done.returncode == 126 and "--audit" in done.stderr, done)
     for text, name in (("resources: {memory: 8Gi}", "resources.memory"), ("network: {egress_allowlist: []}", "network.egress_allowlist"),
                        ("lifecycle: {cold_start_p50_ms: 1}", "lifecycle.cold_start_p50_ms"), ("resources: {timeouts: {per_tool_call: 1s}}", "resources.timeouts.per_tool_call"),
-                       ("identity: {name: other}", "identity.name"), ("identity: {nam: other}", "identity.nam")):
+                       ("identity: {name: other}", "identity.name"), ("tools: {human_in_the_loop: []}", "tools.human_in_the_loop"), ("identity: {nam: other}", "identity.nam")):
         bench.put("more.yaml", text + "\n")
         done = bench.generate("--config", "more.yaml")
         tell(f"{name} cannot be configured", done.returncode == 126 and name + ": " in done.stderr, done)

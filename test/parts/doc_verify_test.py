@@ -28,7 +28,6 @@ isolation: {multi_tenant: false}
 resources: {timeouts: {per_task_loop: 20m, per_sandbox_lifetime: 4h}}
 lifecycle: {scheduled_deletion: 4h}
 state: {data_residency: [eu-west-1]}
-tools: {human_in_the_loop: []}
 audit: {retention: 30d}
 cost_model: {per_hour: 0, example: no charge}
 """
@@ -38,7 +37,8 @@ FALSE = {
     "isolation.attestation_supported": True, "filesystem.root": "/home", "filesystem.persistence": "ephemeral", "filesystem.max_disk": "1Gi",
     "network.ingress": [{"port": 8080, "auth": "bearer_token"}], "network.dns_policy": "open", "network.bandwidth_limit": "1MB/s", "resources.cpu": "500m",
     "resources.memory": "64Mi", "resources.process_limit": 20, "resources.gpu": {"type": "a", "count": 1}, "lifecycle.provisioning": "warm_pool",
-    "lifecycle.singleton_guarantee": True, "state.snapshot_supported": True, "state.resumability": "cross_provider", "tools.commands_disallowed": ["rm"],
+    "lifecycle.singleton_guarantee": True, "state.snapshot_supported": True, "state.resumability": "cross_provider", "tools.commands_disallowed": ["rm"], "tools.executables_allowlist": ["true"],
+    "resources.disk_io": {"iops": 100, "bandwidth": "1MB/s"},
     "tools.tool_servers": [{"name": "a", "permissions": [], "auth_scopes": []}], "tools.human_in_the_loop": ["data_deletion"], "audit.replay_supported": True,
 }
 NUMBER = [0]
@@ -125,6 +125,52 @@ def false_document(bench, doc):
     tell("a slower start is a remark", any(c["result"] == "remark" and c["claim"] == "lifecycle.cold_start_p50_ms" for c in answer["claims"]), answer["claims"])
 
 
+RULES = """metadata: {carrel: {approve: [exec, file.write], limits: {cpu_millicores: 1000, pids: 40, disk_mb: 16},
+    commands: {commands_disallowed: ['rm -rf /workspace', 'curl | bash'], deny: [dd], allow: [ls, 'true']}}}
+---
+"""
+
+
+def results(answer, path):
+    return [(c["result"], c["detail"]) for c in answer["claims"] if c["claim"] == path]
+
+
+def rules(bench):
+    """Rules and approvals are written into the document, and proven; the boundary is tried without them."""
+    keep = os.path.join(bench.work, "keep")
+    bench.put("keep", "x")
+    bench.put("SANDBOX.md", MANIFEST[:MANIFEST.index("metadata:")] + RULES)
+    made = bench.carrel("doc", "generate", "--audit", "--starts", "3", "--config", "doc.yaml", "--format", "json")
+    tell("a document is generated for a sandbox with rules", made.returncode == 0, made.stderr)
+    doc = json.loads(made.stdout)
+    doc["lifecycle"].update(cold_start_p50_ms=60000, cold_start_p99_ms=60000)
+    tools = doc["tools"]
+    tell("it lists the rules that are on", (tools["commands_disallowed"], tools["executables_allowlist"], tools["human_in_the_loop"])
+         == (["rm -rf /workspace", "curl | bash", "dd"], ["ls", "true"], ["exec.start", "file.write"]), tools)
+    tell("and the control that they are", "manual_approval_gates" in doc["threat_model"]["mandatory_controls"], doc["threat_model"])
+    done, answer = bench.verify(doc, "--audit")
+    tell("a true document with rules: nothing is refuted", done.returncode == 0 and answer["ok"] and answer["proven"] >= 55, [c for c in answer["claims"] if c["result"] == "refuted"], done.stderr)
+    tell("each disallowed command is denied", results(answer, "tools.commands_disallowed") == [("proven", t + ": denied") for t in tools["commands_disallowed"]], answer["claims"])
+    tell("a program that is not listed is denied", ("proven", "id, which is not listed: denied") in results(answer, "tools.executables_allowlist"), answer["claims"])
+    tell("a command waits for a person", ("proven", "exec.start: a command did not start without an answer") in results(answer, "tools.human_in_the_loop"), answer["claims"])
+    tell("an operation of the daemon is a remark", any(r == "remark" and d.startswith("file.write") for r, d in results(answer, "tools.human_in_the_loop")), answer["claims"])
+    tell("the log of the probe is verified", any(r == "proven" and "signed_audit_log: a probe left" in d for r, d in results(answer, "threat_model.mandatory_controls")), answer["claims"])
+    false = json.loads(json.dumps(doc))
+    false["tools"].update(commands_disallowed=["true", "curl | bash", "dd"], executables_allowlist=["ls", "cat"], human_in_the_loop=["exec", "network"])
+    done, answer = bench.verify(false, "--audit")
+    for path, detail in (("tools.commands_disallowed", "true: the rules permit it"), ("tools.commands_disallowed", "rm -rf /workspace is enforced, and is not listed"),
+                         ("tools.executables_allowlist", "cat: the rules do not permit it"), ("tools.executables_allowlist", "true is enforced, and is not listed"),
+                         ("tools.human_in_the_loop", "network does not wait for a person here"), ("tools.human_in_the_loop", "file.write is enforced, and is not listed")):
+        tell(f"refuted: {detail}", ("refuted", detail) in results(answer, path), results(answer, path))
+    bench.put("SANDBOX.md", MANIFEST)
+    done, answer = bench.verify(doc, "--audit")
+    for path, detail in (("tools.commands_disallowed", "rm -rf /workspace: the rules permit it"), ("tools.executables_allowlist", "id runs, and is not listed"),
+                         ("tools.human_in_the_loop", "exec.start does not wait for a person here"), ("threat_model.mandatory_controls", "manual_approval_gates: a command started without an answer")):
+        tell(f"without rules, refuted: {detail}", ("refuted", detail) in results(answer, path), results(answer, path))
+    tell("a command that a document calls dangerous is never run", os.path.exists(keep), os.listdir(bench.work))
+    os.unlink(keep)
+
+
 def controls_off(bench, doc):
     """Where a control is really off, the claim that it is on is refuted."""
     bench.env["CARREL_TEST_DISABLE"] = "filter,landlock,caps,no_new_privs,env"
@@ -153,6 +199,7 @@ def main():
         true_document(bench, json.loads(json.dumps(doc)))
         controls_off(bench, json.loads(json.dumps(doc)))
         false_document(bench, doc)
+        rules(bench)
         done = bench.carrel("doc", "verify", "doc.yaml")
         tell("a document that is none is not proven", done.returncode == 126 and "carrel doc check doc.yaml" in done.stderr, done)
     print(f"1..{NUMBER[0]}")
