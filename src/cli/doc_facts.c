@@ -1,7 +1,7 @@
 /*
  * cli/doc_facts.c - what is known here of a sandbox, as parts of its document.
  *
- * Room: cli (joining). Touches: processes, fd, clock, the package database of this machine.
+ * Room: cli (joining). Touches: processes, fd, clock.
  * Theory: one function for each part, and nothing that is not read from the plan, the provider
  * table, a measurement or the sandbox itself. A cap that this host does not enforce is no part.
  */
@@ -14,16 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/doc_packages.h"
 #include "cli/doc_rules.h"
 #include "cli/doc_streams.h"
-#include "prepare/interpreters.h"
-#include "ref/file.h"
 #include "spec/provider.h"
 #include "text/json.h"
-
-#define PACKAGES "/var/lib/dpkg/status"
-
-enum { PACKAGES_BYTES_MAX = 32 << 20, PACKAGES_MAX = 4000, VERSION_ROOM = 32 };
 
 typedef void (*writer)(const struct doc_facts *f, struct json_writer *w);
 
@@ -289,6 +284,29 @@ is_capped(const struct plan *plan, const char *one, const char *other)
         return false;
 }
 
+/* One cap for both directions; the document has no field for one of them alone. */
+static void
+write_disk_io(const struct doc_facts *f, struct json_writer *w)
+{
+        json_open_map(w);
+        json_member_text(
+                w, "bandwidth",
+                arena_format(f->arena, "%" PRIu64 "B/s", f->way->p.spec->limits.io_write_bps));
+        json_close_map(w);
+}
+
+static void
+add_disk_io(struct doc_facts *f)
+{
+        const struct spec_limits *limits = &f->way->p.spec->limits;
+        const struct plan *plan = f->way->p.plan;
+
+        if (limits->io_write_bps != SPEC_UNSET && limits->io_read_bps == limits->io_write_bps &&
+            is_capped(plan, "io.max", "blkio.throttle.read_bps_device") &&
+            is_capped(plan, "io.max", "blkio.throttle.write_bps_device"))
+                add(f, "resources.disk_io", write_disk_io);
+}
+
 static void
 add_limits(struct doc_facts *f)
 {
@@ -405,106 +423,15 @@ add_starts(struct doc_facts *f, struct error *e)
 
 /* -- packages ---------------------------------------------------------------------------------- */
 
-/* The value of a field at the begin of a line, or NULL. */
-static const char *
-field_value(const char *line, size_t len, const char *name, size_t *ret_len)
-{
-        size_t name_len = strlen(name);
-
-        if (len <= name_len || strncmp(line, name, name_len) != 0)
-                return NULL;
-        *ret_len = len - name_len;
-        return line + name_len;
-}
-
-/* The paragraphs of dpkg's status file (deb822): packages that are installed. */
-static int
-write_installed(struct json_writer *w, const char *text, struct error *e)
-{
-        const char *package = NULL, *version = NULL, *value;
-        size_t package_len = 0, version_len = 0, count = 0, value_len;
-        bool is_installed = false;
-
-        for (const char *line = text, *next; *line != '\0'; line = next) {
-                size_t len = strcspn(line, "\n");
-
-                next = line + len + (line[len] == '\n');
-                if ((value = field_value(line, len, "Package: ", &value_len)))
-                        package = value, package_len = value_len;
-                else if ((value = field_value(line, len, "Version: ", &value_len)))
-                        version = value, version_len = value_len;
-                else if (len == strlen("Status: install ok installed") &&
-                         strncmp(line, "Status: install ok installed", len) == 0)
-                        is_installed = true;
-                if (len > 0 && *next != '\0')
-                        continue;
-                if (is_installed && package && version) {
-                        char name[256];
-
-                        if (++count > PACKAGES_MAX)
-                                return fail(e, ERROR_QUOTA_EXCEEDED,
-                                            "more than %d packages are installed", PACKAGES_MAX);
-                        (void)snprintf(name, sizeof name, "%.*s:%.*s", (int)package_len, package,
-                                       (int)version_len, version);
-                        json_text(w, name);
-                }
-                package = version = NULL;
-                is_installed = false;
-        }
-        return 0;
-}
-
-static bool
-shows(const struct plan *plan, const char *path)
-{
-        for (size_t i = 0; i < plan->step_count; i++)
-                if (plan->steps[i].op == STEP_BIND && strcmp(plan->steps[i].path, path) == 0)
-                        return true;
-        return false;
-}
-
-/* Interpreters say their own version, in the sandbox. */
-static int
-write_interpreters(struct doc_facts *f, struct json_writer *w, struct error *e)
-{
-        static const char *const names[] = { "python3", "node" };
-
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-                const char *const command[] = { names[i], "--version", NULL };
-                char version[VERSION_ROOM];
-                struct doc_probed done;
-                const struct node *out;
-
-                if (doc_probe_run(f->arena, f->probe, command, &done, e) < 0)
-                        return -1;
-                out = node_find(done.json, "stdout");
-                if (done.status != 0 || !out || out->kind != NODE_STRING)
-                        continue;
-                interpreters_version(out->text, version, sizeof version);
-                if (version[0] != '\0')
-                        json_text(w, arena_format(f->arena, "%s:%s", i == 0 ? "python" : "node",
-                                                  version));
-        }
-        return 0;
-}
-
 static int
 add_packages(struct doc_facts *f, struct error *e)
 {
         struct json_writer w;
-        const char *text = "";
-        size_t len = 0;
-        int result = 0;
+        int result;
 
         json_init(&w, false);
         json_open_list(&w);
-        if (shows(f->way->p.plan, PACKAGES))
-                result = ref_file_read(f->arena, PACKAGES, PACKAGES_BYTES_MAX, NULL, &text, &len,
-                                       e) < 0
-                                 ? -1
-                                 : write_installed(&w, text, e);
-        if (result == 0)
-                result = write_interpreters(f, &w, e);
+        result = doc_packages_write(f, &w, e);
         json_close_list(&w);
         add_json(f, "tools.installed_packages", &w, "no memory for this part");
         return result;
@@ -690,6 +617,7 @@ doc_facts_collect(struct doc_facts *f, struct error *e)
         add_files(f);
         add_network(f);
         add_limits(f);
+        add_disk_io(f);
         add_rules(f);
         add_threats(f);
         return add_audit(f, e);

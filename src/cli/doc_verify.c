@@ -44,7 +44,7 @@ static const struct {
         { "resources.cpu", doc_prove_cpu },
         { "resources.memory", doc_prove_memory },
         { "resources.gpu", doc_prove_gpu },
-        { "resources.disk_io", doc_prove_none },
+        { "resources.disk_io", doc_prove_same },
         { "resources.process_limit", doc_prove_tasks },
         { "resources.timeouts", doc_prove_timeouts },
         { "lifecycle.provisioning", doc_prove_same },
