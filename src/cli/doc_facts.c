@@ -431,7 +431,7 @@ add_packages(struct doc_facts *f, struct error *e)
 
         json_init(&w, false);
         json_open_list(&w);
-        result = doc_packages_write(f, &w, e);
+        result = doc_packages_write(f->arena, f->way, f->probe, &w, e);
         json_close_list(&w);
         add_json(f, "tools.installed_packages", &w, "no memory for this part");
         return result;

@@ -78,7 +78,8 @@ shows(const struct plan *plan, const char *path)
 
 /* Interpreters say their own version, in the sandbox. */
 static int
-write_interpreters(const struct doc_facts *f, struct json_writer *w, struct error *e)
+write_interpreters(struct arena *arena, const struct doc_probe *probe, struct json_writer *w,
+                   struct error *e)
 {
         static const char *const names[] = { "python3", "node" };
 
@@ -88,28 +89,29 @@ write_interpreters(const struct doc_facts *f, struct json_writer *w, struct erro
                 struct doc_probed done;
                 const struct node *out;
 
-                if (doc_probe_run(f->arena, f->probe, command, &done, e) < 0)
+                if (doc_probe_run(arena, probe, command, &done, e) < 0)
                         return -1;
                 out = node_find(done.json, "stdout");
                 if (done.status != 0 || !out || out->kind != NODE_STRING)
                         continue;
                 interpreters_version(out->text, version, sizeof version);
                 if (version[0] != '\0')
-                        json_text(w, arena_format(f->arena, "%s:%s", i == 0 ? "python" : "node",
+                        json_text(w, arena_format(arena, "%s:%s", i == 0 ? "python" : "node",
                                                   version));
         }
         return 0;
 }
 
 int
-doc_packages_write(const struct doc_facts *f, struct json_writer *w, struct error *e)
+doc_packages_write(struct arena *arena, const struct run_way *way, const struct doc_probe *probe,
+                   struct json_writer *w, struct error *e)
 {
         const char *text;
         size_t len;
 
-        if (shows(f->way->p.plan, PACKAGES) &&
-            (ref_file_read(f->arena, PACKAGES, PACKAGES_BYTES_MAX, NULL, &text, &len, e) < 0 ||
+        if (shows(way->p.plan, PACKAGES) &&
+            (ref_file_read(arena, PACKAGES, PACKAGES_BYTES_MAX, NULL, &text, &len, e) < 0 ||
              write_installed(w, text, e) < 0))
                 return -1;
-        return write_interpreters(f, w, e);
+        return write_interpreters(arena, probe, w, e);
 }

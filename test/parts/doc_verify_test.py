@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 45 s: each claim of five documents is tried in sandboxes of its own
 """doc_verify_test - `carrel doc verify`: a true document is proven against live sandboxes, and one
 false claim of each kind is refuted.
 """
