@@ -86,6 +86,34 @@ struct carrel_info {
 
 int carrel_info(struct carrel *c, struct carrel_info **ret, struct carrel_error *e);
 
+/* Totals since a sandbox started. CARREL_NONE: this machine does not measure it. */
+struct carrel_usage {
+        const char *id;    /* NULL: the sum of the owner */
+        const char *owner; /* or NULL */
+        uint64_t at_ms;    /* since 1970: when it was measured */
+        uint64_t wall_ms;  /* without the time it was paused */
+        uint64_t cpu_ms;
+        uint64_t memory_peak_kb; /* of its largest command */
+        uint64_t execs;
+        uint64_t output_bytes;        /* standard output and error of all commands */
+        uint64_t bytes_out, bytes_in; /* of connections out of the sandbox that have ended */
+};
+
+struct carrel_usages {
+        struct carrel_usage *items;
+        size_t count;
+};
+
+/* What one sandbox has used. Errors: not_found, also for a sandbox that has ended. */
+int carrel_get_usage(struct carrel *c, const char *id, struct carrel_usage **ret,
+                 struct carrel_error *e);
+
+/*
+ * The sum of the caller, and each of its sandboxes, also those that ended; the daemon's own user
+ * receives every owner's.
+ */
+int carrel_list_usage(struct carrel *c, struct carrel_usages **ret, struct carrel_error *e);
+
 /* -- sandboxes
  * -------------------------------------------------------------------------------------------------------
  */

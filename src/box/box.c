@@ -28,6 +28,7 @@
 #include "box/holder.h"
 #include "box/keeper.h"
 #include "box/limits.h"
+#include "box/meter.h"
 #include "box/one.h"
 #include "box/report.h"
 #include "box/request.h"
@@ -51,6 +52,20 @@ journal_gone(struct box *b)
 
         listed.end.cpu_ms = b->gone.cpu_ns / 1000000;
         (void)journal_append(&b->journal, WIRE_BOX_GONE, 0, &listed);
+}
+
+/* The last totals, before the end: a keeper that was away reads them in the journal. */
+static void
+report_usage(struct box *b)
+{
+        struct wire_box_used used = meter_read(b);
+        struct wire_box_listed room = { .exec = 0 };
+
+        _Static_assert(sizeof used <= sizeof room, "the totals fit into an entry");
+        memcpy(&room, &used, sizeof used);
+        (void)journal_append(&b->journal, WIRE_BOX_USED, 0, &room);
+        if (b->protocol >= BOX_PROTOCOL_METERED)
+                keeper_say_all(b, WIRE_BOX_USED, &used, sizeof used);
 }
 
 static void
@@ -83,6 +98,8 @@ report(struct box *b)
                 wall_say_missed(k);
                 wall_say_denials(k);
         }
+        if (!b->one.is_on)
+                report_usage(b);
         journal_gone(b);
         keeper_say_all(b, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
         (void)loop_timer_set(b->loop, &b->late, loop_now_ms() + TOLD_MS, give_up);

@@ -29,6 +29,7 @@
 #include "box/holder.h"
 #include "box/keeper.h"
 #include "box/limits.h"
+#include "box/meter.h"
 #include "box/one.h"
 #include "box/state.h"
 #include "box/wall.h"
@@ -300,6 +301,8 @@ tell(struct exec *x, uint16_t kind)
         struct wire_box_listed listed;
         unsigned is_quiet = (x->flags & BOX_EXEC_QUIET) != 0;
 
+        if (kind == WIRE_BOX_FINISHED)
+                meter_exec(b, x);
         if (!is_quiet) {
                 exec_list(x, &listed);
                 (void)journal_append(&b->journal, kind, x->number, &listed);

@@ -273,11 +273,3 @@ limits_credit_oom(struct box *b)
                 one->oom_own += kills - b->oom_seen;
         b->oom_seen = kills;
 }
-
-uint64_t
-limits_cpu_ns(const struct box *b)
-{
-        uint64_t used = b->engine->calls->usage(b->engine, ENGINE_CPU_NS);
-
-        return used == ENGINE_UNKNOWN ? 0 : used;
-}

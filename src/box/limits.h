@@ -19,6 +19,5 @@ void limits_floor(struct box *b);
 uint64_t limits_pids_refused(const struct box *b);
 /* before an exec begins or ends: assigns kills since the last call to the exec that runs alone */
 void limits_credit_oom(struct box *b);
-uint64_t limits_cpu_ns(const struct box *b);
 
 #endif

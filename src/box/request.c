@@ -19,6 +19,7 @@
 #include "box/handover.h"
 #include "box/keeper.h"
 #include "box/limits.h"
+#include "box/meter.h"
 #include "box/one.h"
 #include "box/state.h"
 #include "box/wall.h"
@@ -290,11 +291,12 @@ serve_stop(struct keeper *k, struct wire_message *m)
 static void
 serve_usage(struct keeper *k, struct wire_message *m)
 {
-        struct wire_box_used used = { limits_cpu_ns(k->box), k->box->running, 0 };
+        struct wire_box_used used = meter_read(k->box);
 
         (void)m;
         if (k->box->protocol >= 2)
-                keeper_say(k, WIRE_BOX_USED, &used, sizeof used);
+                keeper_say(k, WIRE_BOX_USED, &used,
+                           k->box->protocol >= BOX_PROTOCOL_METERED ? sizeof used : BOX_USED_FIRST);
 }
 
 static void

@@ -71,6 +71,12 @@ struct box_calls {
         void (*drained)(struct keeper *k);
 };
 
+struct box_meter { /* of the execs that ended, and the connections; box/meter.h */
+        uint64_t cpu_ns, cpu_most_ns, memory_peak_kb, execs, output_bytes;
+        uint64_t egress_out, egress_in;
+        unsigned has_egress;
+};
+
 struct box {
         struct loop *loop;
         struct engine *engine;
@@ -103,6 +109,7 @@ struct box {
         struct connect connects[CONNECTS_MAX];
         uint32_t last_connect;
         struct found found; /* what commands left behind */
+        struct box_meter meter;
         struct one one;
         struct wall_state wall; /* used only if there is a wall */
         /* connections, and executions, that no keeper was sent */

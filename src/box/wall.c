@@ -19,6 +19,7 @@
 #include "box/engine.h"
 #include "box/holder.h"
 #include "box/keeper.h"
+#include "box/meter.h"
 #include "box/state.h"
 
 /* REPORTS_WAITING_MAX: bytes in the queue of a keeper, above which connections are only counted. */
@@ -94,6 +95,7 @@ hear_allowed(void *data, const struct wire_wall_allowed *a)
         struct box *b = data;
         struct wire_box_allowed said = { .missed = b->allowed_missed, .a = *a };
 
+        meter_egress(b, a);
         if (a->count == 1)
                 said.exec = find_exec(b, &asked);
         for (struct keeper *k = b->keepers; k; k = k->next) {

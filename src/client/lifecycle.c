@@ -354,6 +354,21 @@ carrel_approval_answer(struct carrel *c, const char *id, int is_approved, const 
 /* -- the daemon -------------------------------------------------------------------------------- */
 
 int
+carrel_get_usage(struct carrel *c, const char *id, struct carrel_usage **ret,
+                 struct carrel_error *e)
+{
+        (void)client_begin(c, id);
+        return client_call(c, OP_USAGE, ret, e);
+}
+
+int
+carrel_list_usage(struct carrel *c, struct carrel_usages **ret, struct carrel_error *e)
+{
+        (void)connection_begin(c);
+        return client_call(c, OP_USAGE_LIST, ret, e);
+}
+
+int
 carrel_info(struct carrel *c, struct carrel_info **ret, struct carrel_error *e)
 {
         (void)connection_begin(c);

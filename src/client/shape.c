@@ -228,9 +228,31 @@ static const struct answer_member of_exec_rows[] = {
 const struct answer_shape answer_exec_denials = SHAPE(exec, NULL, of_exec_rows, NULL);
 #undef OF
 
+#define OF struct carrel_usage
+static const struct answer_member usage_rows[] = {
+        TEXT(ID, id),
+        TEXT(OWNER, owner),
+        NUMBER(AT, at_ms, 0),
+        NUMBER(WALL, wall_ms, CARREL_NONE),
+        NUMBER(CPU, cpu_ms, CARREL_NONE),
+        NUMBER(MEMORY_PEAK, memory_peak_kb, CARREL_NONE),
+        NUMBER(EXECS, execs, CARREL_NONE),
+        NUMBER(OUTPUT_TOTAL, output_bytes, CARREL_NONE),
+        NUMBER(BYTES_OUT, bytes_out, CARREL_NONE),
+        NUMBER(BYTES_IN, bytes_in, CARREL_NONE),
+};
+static const struct answer_shape usage = SHAPE(usage, NULL, usage_rows, NULL);
+#undef OF
+
+#define OF struct carrel_usages
+static const struct answer_member usages_rows[] = { RECORDS(ITEMS, items, count, usage) };
+static const struct answer_shape usages = SHAPE(items, &api_type_usage, usages_rows, NULL);
+#undef OF
+
 static const struct answer_shape *const shapes[] = {
-        &sandbox, &exec,    &token,   &volume, &info,   &lefts,   &stopped,  &sandboxes, &execs,
-        &tokens,  &volumes, &denials, &left,   &denial, &warning, &approval, &approvals,
+        &sandbox,   &exec,     &token,     &volume,  &info,    &lefts, &stopped,
+        &sandboxes, &execs,    &tokens,    &volumes, &denials, &left,  &denial,
+        &warning,   &approval, &approvals, &usage,   &usages,
 };
 
 const struct answer_shape *

@@ -24,6 +24,7 @@
 #include "keeper/box_parts.h"
 #include "keeper/journal.h"
 #include "keeper/sandbox.h"
+#include "keeper/usage.h"
 
 enum {
         STOP_PATIENCE_MS = 15000,
@@ -289,11 +290,10 @@ box_need_greeting(const struct sandbox *s, struct call *c)
         return CALL_WAITS;
 }
 
-enum call_state
-box_need_listing(struct box *b, struct call *c)
+/* Waits for the answer to WIRE_BOX_LIST, which comes after what was asked before it. */
+static enum call_state
+await_listing(struct box *b, struct call *c)
 {
-        if (c->has_listing || b->is_gone || !b->is_ready || box_running(b) == 0)
-                return CALL_DONE;
         if (!b->is_listing && box_send(b, WIRE_BOX_LIST, NULL, 0) < 0)
                 return CALL_DONE;
         /* one listing at a time, however many calls wait */
@@ -301,6 +301,23 @@ box_need_listing(struct box *b, struct call *c)
         b->is_listing = true;
         calls_add(&b->listening, c);
         return CALL_WAITS;
+}
+
+enum call_state
+box_need_listing(struct box *b, struct call *c)
+{
+        return c->has_listing || b->is_gone || !b->is_ready || box_running(b) == 0
+                       ? CALL_DONE
+                       : await_listing(b, c);
+}
+
+enum call_state
+box_need_usage(struct box *b, struct call *c)
+{
+        if (c->has_listing || b->is_gone || !b->is_ready ||
+            box_send(b, WIRE_BOX_USAGE, NULL, 0) < 0)
+                return CALL_DONE;
+        return await_listing(b, c);
 }
 
 static void
@@ -353,6 +370,7 @@ on_ready(struct box *b)
                 return;
         }
         wall_box_ready(b);
+        (void)box_send(b, WIRE_BOX_USAGE, NULL, 0);
         if (b->sandbox->is_attached)
                 audit_settle(b->sandbox);
         sandbox_box_ready(b->sandbox);
@@ -409,7 +427,6 @@ static const struct {
         { WIRE_BOX_FROZEN, sizeof(struct wire_exec_number) },
         { WIRE_BOX_READY, 0 },
         { WIRE_BOX_GONE, sizeof(struct wire_box_gone) },
-        { WIRE_BOX_USED, sizeof(struct wire_box_used) },
         { WIRE_BOX_DENIED, sizeof(struct wire_box_denied) },
         { WIRE_BOX_REFUSED, sizeof(struct wire_box_refused) },
         { WIRE_BOX_ALLOWED, sizeof(struct wire_box_allowed) },
@@ -422,6 +439,8 @@ has_shape(const struct wire_message *m)
 {
         if (m->kind == WIRE_BOX_WALLED)
                 return m->len >= sizeof(struct wire_box_walled) && m->len <= WALLED_MAX;
+        if (m->kind == WIRE_BOX_USED)
+                return m->len == BOX_USED_FIRST || m->len == sizeof(struct wire_box_used);
         if (m->kind == WIRE_BOX_EXECUTED)
                 return m->len >= sizeof(struct wire_box_executed);
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -469,6 +488,10 @@ hear(struct box *b, struct wire_message *m, const void *body)
         case WIRE_BOX_EXECUTED:
                 if (b->sandbox)
                         publish_executed(b->sandbox, body, m->len);
+                break;
+        case WIRE_BOX_USED:
+                if (m->len == sizeof(struct wire_box_used))
+                        usage_hear(b, body);
                 break;
         case WIRE_BOX_KEPT:
                 on_kept(b, body);
@@ -540,6 +563,8 @@ on_silence(struct box *b)
         bool was_ready = b->is_ready;
 
         hang_up(b);
+        if (!b->is_later)
+                usage_bury(b);
         if (!b->is_later && journal_read(b->keeper->boxes_fd, b->id, learn, b, &gone)) {
                 on_gone(b, &gone);
                 return;
@@ -688,6 +713,7 @@ box_bury(struct sandbox *s, struct error *e)
         s->box = b;
         s->state = SANDBOX_STARTING;
         s->is_attached = true;
+        usage_bury(b);
         (void)journal_read(b->keeper->boxes_fd, b->id, learn, b, &gone);
         box_lose_execs(b);
         audit_settle(s);

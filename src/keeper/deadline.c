@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "keeper/sandbox.h"
+#include "keeper/usage.h"
 #include "outcome/outcome.h"
 #include "spec/lifecycle.h"
 
@@ -154,6 +155,7 @@ deadline_checkpoint(struct keeper *k)
         struct error e;
 
         registry_remove_rows(k);
+        usage_ask(k);
         (void)loop_timer_set(k->loop, &k->checkpoint, loop_now_ms() + CHECKPOINT_MS, on_checkpoint);
         for (struct sandbox *s = k->first; s; s = s->next) {
                 if (s->row.deadline_ms == STORE_NEVER && s->state != SANDBOX_FAILED)

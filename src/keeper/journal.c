@@ -8,23 +8,47 @@
 #include "keeper/journal.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/scoped.h"
+
+static int
+open_journal(int boxes, const char *id)
+{
+        scoped_fd int directory =
+                openat(boxes, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        return directory < 0 ? -1
+                             : openat(directory, "journal",
+                                      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+int
+journal_used(int boxes, const char *id, struct wire_box_used *ret)
+{
+        scoped_fd int fd = open_journal(boxes, id);
+        struct box_journal entry;
+        int found = 0;
+
+        while (fd >= 0 && read(fd, &entry, sizeof entry) == (ssize_t)sizeof entry) {
+                if (entry.kind != WIRE_BOX_USED)
+                        continue;
+                memcpy(ret, &entry.listed, sizeof *ret);
+                found = 1;
+        }
+        return found;
+}
 
 int
 journal_read(int boxes, const char *id,
              void (*learn)(void *context, const struct wire_box_listed *l), void *context,
              struct wire_box_gone *ret)
 {
-        scoped_fd int directory =
-                              openat(boxes, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-                      fd = -1;
+        scoped_fd int fd = open_journal(boxes, id);
         struct box_journal entry;
         int found = 0;
 
-        if (directory >= 0)
-                fd = openat(directory, "journal", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         while (fd >= 0 && read(fd, &entry, sizeof entry) == (ssize_t)sizeof entry) {
                 if ((entry.kind == WIRE_BOX_STARTED || entry.kind == WIRE_BOX_FINISHED) &&
                     entry.listed.exec != 0)

@@ -16,4 +16,7 @@ int journal_read(int boxes, const char *id,
                  void (*learn)(void *context, const struct wire_box_listed *l), void *context,
                  struct wire_box_gone *ret);
 
+/* The totals that the box wrote there before it ended: 1, or 0 if it wrote none. */
+int journal_used(int boxes, const char *id, struct wire_box_used *ret);
+
 #endif

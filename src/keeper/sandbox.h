@@ -297,6 +297,9 @@ void box_cancel(struct box *b, struct connect_request *r);
  */
 enum call_state box_need_listing(struct box *b, struct call *c);
 
+/* As box_need_listing(), for the totals of usage.h: they are stored when the call begins again. */
+enum call_state box_need_usage(struct box *b, struct call *c);
+
 /*
  * After a restart, a box lists its execs before it reports ready, which may take time. A call that
  * arrives meanwhile waits, so that every exec that was ever answered is known. CALL_WAITS: the call

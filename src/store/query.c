@@ -27,6 +27,22 @@
 #define TASK_COLUMNS "sandbox, task, deadline"
 #define TOKEN_COLUMNS "id, owner, scope, created, hash"
 
+#define USAGE_COLUMNS "owner, sandbox, at, wall, cpu, memory, execs, output, egress_out, egress_in"
+/* sums of what is known; -1 if nothing is */
+#define KNOWN_SUM(column) "coalesce(sum(CASE WHEN " column " >= 0 THEN " column " END), -1)"
+#define USAGE_SUMS                                                                                 \
+        "max(at)," KNOWN_SUM("wall") "," KNOWN_SUM("cpu") ",max(memory)," KNOWN_SUM(               \
+                "execs") "," KNOWN_SUM("output") "," KNOWN_SUM("egress_out") "," KNOWN_SUM("egres" \
+                                                                                           "s_in")
+#define ADDED(column)                                                                       \
+        column " = CASE WHEN " column " < 0 THEN excluded." column " WHEN excluded." column \
+               " < 0 THEN " column " ELSE " column " + excluded." column " END"
+/* ended sandboxes of an owner beyond the newest ?2 */
+#define USAGE_OLD                                                                                  \
+        "owner = ?1 AND sandbox IN (SELECT sandbox FROM usage WHERE owner = ?1 AND sandbox <> '' " \
+        "AND sandbox NOT IN (SELECT id FROM sandboxes) ORDER BY at DESC, sandbox LIMIT -1 OFFSET " \
+        "?2)"
+
 /* lint: columns and values appear once, between pieces of text */
 static const char *const texts[QUERY_MAX] = {
         [QUERY_BEGIN] = "BEGIN IMMEDIATE",
@@ -63,6 +79,24 @@ static const char *const texts[QUERY_MAX] = {
                 TOKEN_COLUMNS) " ORDER BY created, id",
         [QUERY_TOKEN_FIND] =
                 "SELECT owner, scope FROM tokens WHERE hash = ?1 AND sum = " SUM_OF(TOKEN_COLUMNS),
+        [QUERY_USAGE_ADD] = "INSERT OR IGNORE INTO usage (" USAGE_COLUMNS
+                            ") VALUES (?1,?2,?3,-1,-1,-1,-1,-1,-1,-1)",
+        [QUERY_USAGE_WRITE] =
+                "UPDATE usage SET at = max(at,?2), wall = max(wall,?3), cpu = max(cpu,?4), "
+                "memory = max(memory,?5), execs = max(execs,?6), output = max(output,?7), "
+                "egress_out = max(egress_out,?8), egress_in = max(egress_in,?9) WHERE sandbox = ?1",
+        [QUERY_USAGE_FOLD] =
+                "INSERT INTO usage (" USAGE_COLUMNS ") SELECT owner, '', " USAGE_SUMS
+                " FROM usage WHERE " USAGE_OLD " GROUP BY owner "
+                "ON CONFLICT (owner, sandbox) DO UPDATE SET at = max(at, excluded.at), "
+                "memory = max(memory, excluded.memory), " ADDED("wall") "," ADDED("cpu") "," ADDED(
+                        "execs") "," ADDED("output") "," ADDED("egress_out") "," ADDED("egress_in"),
+        [QUERY_USAGE_FOLDED] = "DELETE FROM usage WHERE " USAGE_OLD,
+        [QUERY_USAGE_ALL] =
+                "SELECT owner, NULL AS sandbox, " USAGE_SUMS
+                " FROM usage WHERE ?1 IS NULL OR owner = ?1 GROUP BY owner UNION ALL "
+                "SELECT " USAGE_COLUMNS " FROM usage WHERE sandbox <> '' AND (?1 IS NULL OR owner "
+                "= ?1) ORDER BY 1, 2",
 };
 
 int
@@ -217,4 +251,14 @@ query_run(struct store *s, sqlite3_stmt *statement, struct error *e)
         (void)sqlite3_reset(statement);
         (void)sqlite3_clear_bindings(statement);
         return result == SQLITE_DONE || result == SQLITE_ROW ? sqlite3_changes(s->db) : -1;
+}
+
+int
+query_walked(struct store *s, sqlite3_stmt *statement, int result, struct error *e)
+{
+        if (result != SQLITE_DONE)
+                (void)query_fail(s, e);
+        (void)sqlite3_reset(statement);
+        (void)sqlite3_clear_bindings(statement);
+        return result == SQLITE_DONE ? 0 : -1;
 }

@@ -31,6 +31,11 @@ enum store_query {
         QUERY_TOKEN_REMOVE,
         QUERY_TOKEN_ALL,
         QUERY_TOKEN_FIND,
+        QUERY_USAGE_ADD,
+        QUERY_USAGE_WRITE,
+        QUERY_USAGE_FOLD,
+        QUERY_USAGE_FOLDED,
+        QUERY_USAGE_ALL,
         QUERY_MAX
 };
 
@@ -66,6 +71,19 @@ void query_rollback(struct store *s);
  * query_run() retries that before it writes.
  */
 int query_set_lax(struct store *s, bool is_lax, struct error *e);
+
+/*
+ * Commits several changes as one, without a sync. Inside a transaction of the caller they are
+ * synced after all. `result` -1: undoes them.
+ */
+int query_unsynced_begin(struct store *s, struct error *e);
+int query_unsynced_end(struct store *s, int result, struct error *e);
+
+/*
+ * Ends a walk: 0, or -1 with the error of the database. `result`: that of the last step, or
+ * SQLITE_DONE if the walker stopped.
+ */
+int query_walked(struct store *s, sqlite3_stmt *statement, int result, struct error *e);
 
 /*
  * Sets the error for a damaged database: ERROR_STATE_UNUSABLE with a hint; `what` describes the

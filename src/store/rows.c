@@ -70,38 +70,12 @@ store_sandbox_write(struct store *s, const struct store_sandbox *row, struct err
                        : 0;
 }
 
-/*
- * Commits several changes as one, without a sync. Inside a transaction of the caller they are
- * synced after all.
- */
-static int
-unsynced_end(struct store *s, int result, struct error *e)
-{
-        struct error ignored;
-
-        if (result < 0)
-                store_rollback(s);
-        else
-                result = store_commit(s, e);
-        s->may_be_lax = false;
-        (void)query_set_lax(s, false, &ignored);
-        return result;
-}
-
-static int
-unsynced_begin(struct store *s, struct error *e)
-{
-        struct error ignored;
-
-        (void)query_set_lax(s, true, &ignored); /* if this fails, the changes are synced */
-        s->may_be_lax = true;
-        return store_begin(s, e) < 0 ? unsynced_end(s, -1, e) : 0;
-}
-
 int
 store_sandbox_note(struct store *s, const struct store_sandbox *row, struct error *e)
 {
-        return unsynced_begin(s, e) < 0 ? -1 : unsynced_end(s, store_sandbox_write(s, row, e), e);
+        return query_unsynced_begin(s, e) < 0
+                       ? -1
+                       : query_unsynced_end(s, store_sandbox_write(s, row, e), e);
 }
 
 static const char *
@@ -161,20 +135,6 @@ sandbox_at(sqlite3_stmt *st)
         };
 }
 
-/*
- * Ends a walk: 0, or -1 with the error of the database. `result`: that of the last step, or
- * SQLITE_DONE if the walker stopped.
- */
-static int
-walked(struct store *s, sqlite3_stmt *statement, int result, struct error *e)
-{
-        if (result != SQLITE_DONE)
-                (void)query_fail(s, e);
-        (void)sqlite3_reset(statement);
-        (void)sqlite3_clear_bindings(statement);
-        return result == SQLITE_DONE ? 0 : -1;
-}
-
 int
 store_sandbox_each(struct store *s, int (*each)(void *context, const struct store_sandbox *row),
                    void *context, struct error *e)
@@ -194,7 +154,7 @@ store_sandbox_each(struct store *s, int (*each)(void *context, const struct stor
                         break;
                 }
         }
-        if (walked(s, statement, result, e) < 0)
+        if (query_walked(s, statement, result, e) < 0)
                 return -1;
         /* an index may still hold the old value; then the row could not be removed by its id */
         if (is_damaged)
@@ -248,7 +208,7 @@ store_ended_find(struct store *s, const char *owner, const char *key, uint64_t w
                 if (ret->digest_len > 0)
                         memcpy(ret->digest, digest.bytes, ret->digest_len);
         }
-        if (walked(s, statement, result == SQLITE_ROW ? SQLITE_DONE : result, e) < 0)
+        if (query_walked(s, statement, result == SQLITE_ROW ? SQLITE_DONE : result, e) < 0)
                 return -1;
         return result == SQLITE_ROW;
 }
@@ -270,7 +230,7 @@ store_key_find(struct store *s, const char *sandbox, const char *op, const char 
                 is_same = found.len == digest.len &&
                           memcmp(found.bytes, digest.bytes, found.len) == 0;
         }
-        if (walked(s, statement, result == SQLITE_ROW ? SQLITE_DONE : result, e) < 0)
+        if (query_walked(s, statement, result == SQLITE_ROW ? SQLITE_DONE : result, e) < 0)
                 return -1;
         if (result == SQLITE_DONE)
                 return 0;
@@ -297,9 +257,9 @@ int
 store_key_note(struct store *s, const char *sandbox, const char *op, const char *key,
                struct store_bytes digest, struct error *e)
 {
-        return unsynced_begin(s, e) < 0
+        return query_unsynced_begin(s, e) < 0
                        ? -1
-                       : unsynced_end(s, store_key_add(s, sandbox, op, key, digest, e), e);
+                       : query_unsynced_end(s, store_key_add(s, sandbox, op, key, digest, e), e);
 }
 
 int
@@ -338,7 +298,7 @@ store_task_each(struct store *s, int (*each)(void *context, const struct store_t
                         break;
                 }
         }
-        return walked(s, statement, result, e);
+        return query_walked(s, statement, result, e);
 }
 
 int
@@ -379,7 +339,7 @@ store_token_each(struct store *s, int (*each)(void *context, const struct store_
                         break;
                 }
         }
-        return walked(s, statement, result, e);
+        return query_walked(s, statement, result, e);
 }
 
 int
@@ -398,7 +358,7 @@ store_token_find(struct store *s, const unsigned char hash[STORE_HASH_LEN], char
                                owner_len &&
                        (size_t)snprintf(ret_scope, scope_len, "%s", text_at(statement, 1)) <
                                scope_len;
-        if (walked(s, statement, result == SQLITE_ROW ? SQLITE_DONE : result, e) < 0)
+        if (query_walked(s, statement, result == SQLITE_ROW ? SQLITE_DONE : result, e) < 0)
                 return -1;
         if (!fits)
                 return fail(e, ERROR_INTERNAL, "a token's owner is too long");

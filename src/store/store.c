@@ -77,6 +77,12 @@ static const char *const migrations[STORE_SCHEMA] = {
         "status, caller_uid, "
         "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, "
         "is_writable, env, ports, digest, warnings);",
+        /* version 4: what sandboxes used; -1: not measured */
+        "CREATE TABLE usage (owner TEXT NOT NULL, sandbox TEXT NOT NULL, at INTEGER NOT NULL, "
+        "wall INTEGER NOT NULL, cpu INTEGER NOT NULL, memory INTEGER NOT NULL, execs INTEGER NOT "
+        "NULL, output INTEGER NOT NULL, egress_out INTEGER NOT NULL, egress_in INTEGER NOT NULL, "
+        "PRIMARY KEY (owner, sandbox)) STRICT, WITHOUT ROWID;"
+        "CREATE UNIQUE INDEX usage_of ON usage (sandbox) WHERE sandbox <> '';",
 };
 
 static int
@@ -336,4 +342,28 @@ store_rollback(struct store *s)
 {
         s->is_open = false;
         query_rollback(s);
+}
+
+int
+query_unsynced_end(struct store *s, int result, struct error *e)
+{
+        struct error ignored;
+
+        if (result < 0)
+                store_rollback(s);
+        else
+                result = store_commit(s, e);
+        s->may_be_lax = false;
+        (void)query_set_lax(s, false, &ignored);
+        return result;
+}
+
+int
+query_unsynced_begin(struct store *s, struct error *e)
+{
+        struct error ignored;
+
+        (void)query_set_lax(s, true, &ignored); /* if this fails, the changes are synced */
+        s->may_be_lax = true;
+        return store_begin(s, e) < 0 ? query_unsynced_end(s, -1, e) : 0;
 }

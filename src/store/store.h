@@ -19,7 +19,7 @@
 struct store;
 
 enum {
-        STORE_SCHEMA = 3,
+        STORE_SCHEMA = 4,
         STORE_HASH_LEN = 32,
         STORE_BOOT_ID_LEN = 37,
         STORE_SUM_LEN = 16,
@@ -171,6 +171,37 @@ int store_task_put(struct store *s, const struct store_task *task, struct error 
 int store_task_remove(struct store *s, const char *sandbox, const char *task, struct error *e);
 int store_task_each(struct store *s, int (*each)(void *context, const struct store_task *task),
                     void *context, struct error *e);
+
+/* -- usage (usage.c): one row a sandbox, kept after its end -------------------------------------
+ */
+
+enum {
+        STORE_USAGE_MAX = 1000
+}; /* ended sandboxes of one owner; older ones are added up in one row */
+#define STORE_UNKNOWN UINT64_MAX /* not measured on this machine */
+
+/* Totals since the sandbox started. */
+struct store_usage {
+        const char *owner;
+        const char *sandbox; /* NULL: the sum of all of the owner, also of those no longer listed */
+        uint64_t at_ms;      /* since 1970: when it was measured */
+        uint64_t wall_ms, cpu_ns, memory_peak_kb, execs, output_bytes, egress_out, egress_in;
+};
+
+/*
+ * Writes the totals of a sandbox. No total ever decreases, and a repeated call changes nothing:
+ * each sandbox is counted once. is_new: add a row if there is none; otherwise a sandbox without a
+ * row is left out, and `owner` may be NULL. Not synced: a loss of power may lose the last ones.
+ */
+int store_usage_put(struct store *s, const struct store_usage *row, bool is_new, struct error *e);
+
+/*
+ * Calls `each` with the sum of an owner and then with its sandboxes, by id; `owner` NULL: of each
+ * owner. The row is borrowed for the call. A result other than 0 ends the walk.
+ */
+int store_usage_each(struct store *s, const char *owner,
+                     int (*each)(void *context, const struct store_usage *row), void *context,
+                     struct error *e);
 
 /* -- tokens: only their hashes are stored ------------------------------------------------------ */
 

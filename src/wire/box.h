@@ -21,14 +21,16 @@
 
 /* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall.
  * 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. 7: WIRE_BOX_FOUND instead of
- * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. 8: WIRE_BOX_ALLOWED. */
+ * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. 8: WIRE_BOX_ALLOWED.
+ * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. */
 enum {
-        BOX_PROTOCOL = 8,
+        BOX_PROTOCOL = 9,
         BOX_PROTOCOL_OLDEST = 1,
         BOX_PROTOCOL_HANDED = 5,
         BOX_PROTOCOL_REFUSED = 6,
         BOX_PROTOCOL_FOUND = 7,
-        BOX_PROTOCOL_ALLOWED = 8
+        BOX_PROTOCOL_ALLOWED = 8,
+        BOX_PROTOCOL_METERED = 9
 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64, BOX_COMMAND_LEN = 128 }; /* with the NUL */
 
@@ -215,12 +217,22 @@ struct wire_box_gone {
         uint64_t cpu_ns, oom_kills;
 };
 
-/* WIRE_BOX_USAGE (no body, protocol 2), answered by: */
+/*
+ * WIRE_BOX_USAGE (no body, protocol 2), answered by WIRE_BOX_USED: totals since the box began,
+ * which never decrease. An older box sends the first BOX_USED_FIRST bytes alone. Sent once more
+ * before WIRE_BOX_GONE, and then also in the journal. UINT64_MAX: not known on this machine.
+ */
 struct wire_box_used {
-        uint64_t cpu_ns;
+        uint64_t cpu_ns; /* control group; without one, of the execs that ended */
         uint32_t running;
         uint32_t pad;
+        uint64_t wall_ms;               /* since the box began, without the time it was paused */
+        uint64_t memory_peak_kb;        /* largest of its execs */
+        uint64_t execs;                 /* begun by callers */
+        uint64_t output_bytes;          /* standard output and standard error of all execs */
+        uint64_t egress_out, egress_in; /* bytes of connections that have ended */
 };
+enum { BOX_USED_FIRST = 16 };
 
 /*
  * WIRE_BOX_FOUND: what a command left behind on which host programs act. Sent when it is found, and
@@ -249,8 +261,9 @@ struct wire_box_shown {
  * The journal in the state directory: one struct after another, appended before the news is sent.
  * The first has kind 0 and carries the protocol in `exec`. BOX_GONE carries its cause in
  * listed.state, a step that failed and its errno in listed.failed.exec and .sys, CPU time in
- * listed.end.cpu_ms. When it has grown long, it is rewritten (one entry for each exec that is still
- * known) and replaced by a rename.
+ * listed.end.cpu_ms. WIRE_BOX_USED before it has a struct wire_box_used in place of `listed`. When
+ * it has grown long, it is rewritten (one entry for each exec that is still known) and replaced by
+ * a rename.
  */
 struct box_journal {
         uint32_t kind /* enum wire_kind: BOX_STARTED, BOX_FINISHED, BOX_GONE */;

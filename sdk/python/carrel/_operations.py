@@ -239,6 +239,18 @@ OPERATIONS: Dict[str, Operation] = {
         body=(),
         has_key=False, is_raw=False,
     ),
+    "usage": Operation(
+        "GET", "/v1/sandboxes/{id}/usage",
+        query=(),
+        body=(),
+        has_key=False, is_raw=False,
+    ),
+    "usage.list": Operation(
+        "GET", "/v1/usage",
+        query=(),
+        body=(),
+        has_key=False, is_raw=False,
+    ),
     "watch": Operation(
         "GET", "/v1/events",
         query=('id', 'encoding'),

@@ -511,6 +511,8 @@ export const OPERATIONS = {
         'approval.get': { method: 'GET', route: '/v1/approvals/{id}', query: [], body: [] },
         'approval.answer': { method: 'POST', route: '/v1/approvals/{id}', query: [], body: ['verdict', 'reason'] },
         'info': { method: 'GET', route: '/v1/info', query: [], body: [] },
+        'usage': { method: 'GET', route: '/v1/sandboxes/{id}/usage', query: [], body: [] },
+        'usage.list': { method: 'GET', route: '/v1/usage', query: [], body: [] },
         'watch': { method: 'GET', route: '/v1/events', query: ['id', 'encoding'], body: [] },
         'denials': { method: 'GET', route: '/v1/sandboxes/{id}/denials', query: ['limit', 'cursor'], body: [] },
         'left.take': { method: 'POST', route: '/v1/sandboxes/{id}/left-behind', query: [], body: [] },

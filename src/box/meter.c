@@ -1,0 +1,88 @@
+/*
+ * box/meter.c - what a box has used since it began.
+ *
+ * Room: box (program). Touches: mem; the engine reads its counters.
+ * Theory: the box counts, not the keeper: it lives as long as the sandbox, so the totals survive a
+ * restart of the keeper. CPU time comes from the control group, which counts every process. Without
+ * one it is the sum of what each command and its children were charged when they ended.
+ */
+#include "box/meter.h"
+
+#include "box/output.h"
+
+static bool
+is_counted(const struct exec *x)
+{
+        return (x->flags & BOX_EXEC_QUIET) == 0;
+}
+
+void
+meter_exec(struct box *b, const struct exec *x)
+{
+        struct box_meter *m = &b->meter;
+
+        if (!is_counted(x))
+                return;
+        m->execs++;
+        m->cpu_ns += x->end.cpu_ms * 1000000;
+        m->output_bytes += x->end.stdout_bytes + x->end.stderr_bytes;
+        if (x->end.memory_peak_kb > m->memory_peak_kb)
+                m->memory_peak_kb = x->end.memory_peak_kb;
+}
+
+void
+meter_egress(struct box *b, const struct wire_wall_allowed *a)
+{
+        if (a->is_end == 0)
+                return;
+        b->meter.has_egress = 1;
+        b->meter.egress_out += a->bytes_out;
+        b->meter.egress_in += a->bytes_in;
+}
+
+static uint64_t
+cpu_ns(struct box *b)
+{
+        uint64_t used = b->state == BOX_OVER ? ENGINE_UNKNOWN
+                                             : b->engine->calls->usage(b->engine, ENGINE_CPU_NS);
+
+        if (used == ENGINE_UNKNOWN)
+                used = b->one.usage.has_usage ? b->one.usage.cpu_ns : b->meter.cpu_ns;
+        if (used > b->meter.cpu_most_ns)
+                b->meter.cpu_most_ns = used;
+        return b->meter.cpu_most_ns;
+}
+
+/* Of the execs that run now. */
+static void
+add_running(const struct box *b, struct wire_box_used *used)
+{
+        for (const struct exec *x = b->execs; x; x = x->next) {
+                if (!is_counted(x) || x->is_over || x->state != BOX_EXEC_RUNNING)
+                        continue;
+                used->execs++;
+                used->output_bytes += output_bytes(&x->out[0]) + output_bytes(&x->out[1]);
+        }
+}
+
+struct wire_box_used
+meter_read(struct box *b)
+{
+        const struct box_meter *m = &b->meter;
+        uint64_t peak = b->one.usage.has_usage ? b->one.usage.memory_peak >> 10 : 0;
+        struct wire_box_used used = {
+                .cpu_ns = cpu_ns(b),
+                .running = b->running,
+                .wall_ms = loop_now_ms() - b->started_ms - box_frozen_ms(b),
+                .memory_peak_kb = m->memory_peak_kb > peak ? m->memory_peak_kb : peak,
+                .execs = m->execs,
+                .output_bytes = m->output_bytes,
+                .egress_out = m->has_egress ? m->egress_out : UINT64_MAX,
+                .egress_in = m->has_egress ? m->egress_in : UINT64_MAX,
+        };
+
+        if (used.memory_peak_kb == 0)
+                used.memory_peak_kb = UINT64_MAX;
+        add_running(b, &used);
+        return used;
+}

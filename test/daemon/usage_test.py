@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""usage_test - what a sandbox used is metered: it grows, stands still while paused, and is counted once, over
+restarts of the daemon, its kill and the end of the sandbox.
+"""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import end, report
+from daemon_rig import Daemon, until
+
+FIGURES = ("wall_ms", "cpu_ms", "memory_peak_kb", "execs", "output_total_bytes", "bytes_out", "bytes_in")
+
+
+def usage(d, name):
+    return d.must("GET", f"/v1/sandboxes/{name}/usage")
+
+
+def listed(d):
+    return d.must("GET", "/v1/usage")["items"]
+
+
+def total(d):
+    return next(i for i in listed(d) if "id" not in i)
+
+
+def shrunk(before, after):
+    return ["%s: %r, then %r" % (f, before[f], after.get(f)) for f in FIGURES if f in before and after.get(f, -1) < before[f]]
+
+
+def run(d, name, script):
+    return d.exec(name, ["/bin/sh", "-c", script])
+
+
+def counts(d):
+    idle = d.must("POST", "/v1/sandboxes", {"name": "idle"})
+    now = usage(d, "idle")
+    report("one that was never started used nothing", [] if now["wall_ms"] == 0 and now["execs"] == 0 and "cpu_ms" not in now else ["%r" % now])
+    d.must("DELETE", f"/v1/sandboxes/{idle['id']}")
+    d.must("POST", "/v1/sandboxes", {"name": "one", "start": True})
+    run(d, "one", "printf 12345; printf 678 >&2; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+    first = usage(d, "one")
+    wrong = ["%r" % first] if first["execs"] != 1 or first["output_total_bytes"] != 8 or first.get("cpu_ms", 0) == 0 or first["wall_ms"] == 0 else []
+    report("execs, output, CPU and wall time of a command", wrong)
+    report("what no connection sent is absent, not 0", ["%r" % first] if "bytes_out" in first else [])
+    run(d, "one", "printf abc")
+    second = usage(d, "one")
+    report("a second command adds to it", shrunk(first, second) + ([] if second["execs"] == 2 and second["output_total_bytes"] == 11 else ["%r" % second]))
+    return second
+
+
+def paused(d):
+    d.must("POST", "/v1/sandboxes/one/pause", {})
+    one, two = usage(d, "one"), usage(d, "one")
+    report("paused time is not counted", [] if one["wall_ms"] == two["wall_ms"] else ["%r, %r" % (one, two)])
+    d.must("POST", "/v1/sandboxes/one/resume", {})
+
+
+def cli(d):
+    made = subprocess.run([d.program, "usage", "one", "--json", "--state", d.state], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    try:
+        got = json.loads(made.stdout)
+        wrong = shrunk(usage(d, "one"), got) if got["wall_ms"] > usage(d, "one")["wall_ms"] else []
+        wrong += [] if got["execs"] == 2 else [f"{got}"]
+    except ValueError:
+        wrong = ["%r %r" % (made.stdout, made.stderr)]
+    report("carrel usage --json has the same members", wrong)
+    text = subprocess.run([d.program, "usage", "--state", d.state], stdout=subprocess.PIPE, check=False).stdout.decode()
+    report("carrel usage lists the sum and each sandbox", [] if "\ntotal " in text and len(text.splitlines()) >= 3 else [text])
+
+
+def restarts(d, before):
+    d.stop()
+    d.start()
+    after = usage(d, "one")
+    report("it survives a restart of the daemon", shrunk(before, after) + ([] if after["execs"] == 2 else ["%r" % after]))
+
+
+def ends(d):
+    before = usage(d, "one")
+    d.must("DELETE", "/v1/sandboxes/one")
+    report("its own usage ends with it", [] if d.call("GET", "/v1/sandboxes/one/usage").status == 404 else ["not 404"])
+    kept = [i for i in listed(d) if i.get("id") == before["id"]]
+    report("it stays in the list", shrunk(before, kept[0]) if len(kept) == 1 else ["%r" % kept])
+    first = total(d)
+    d.stop()
+    d.start()
+    again = total(d)
+    same = {f: first.get(f) for f in FIGURES} == {f: again.get(f) for f in FIGURES}
+    report("it is counted once, also after a restart", [] if same and again["execs"] == 2 else ["%r, then %r" % (first, again)])
+
+
+def background(d):
+    made = d.must("POST", "/v1/sandboxes", {"name": "lone", "start": True, "timeout_ms": 600000})
+    d.exec("lone", ["/bin/sh", "-c", "printf xyz"], background=True)
+    until("the command has ended", lambda: usage(d, "lone")["execs"] == 1 and usage(d, "lone")["output_total_bytes"] == 3)
+    d.must("DELETE", "/v1/sandboxes/lone")
+    until("it is gone", lambda: not any(i["id"] == made["id"] for i in d.must("GET", "/v1/sandboxes")["items"]))
+    again = total(d)
+    report("both are in the sum of the owner", [] if again["execs"] == 3 and again["output_total_bytes"] == 14 else ["%r" % again])
+
+
+def owners(d):
+    token = d.must("POST", "/v1/tokens", {"owner": "someone"})["token"]
+    items = d.must("GET", "/v1/usage", headers={"Authorization": "Bearer " + token})["items"]
+    report("another owner sees none of it", ["%r" % items] if items else [])
+
+
+def main():
+    with Daemon() as d:
+        before = counts(d)
+        paused(d)
+        cli(d)
+        restarts(d, before)
+        ends(d)
+        background(d)
+        owners(d)
+    end()
+
+
+if __name__ == "__main__":
+    main()
