@@ -23,4 +23,8 @@ int event_record_read(const struct record *r, struct event *ret, struct outcome 
 /* Writes the members into an open map. */
 void event_json(struct json_writer *w, const struct event *e);
 
+/* The same, with the words of a command as the list `argv`: what follows an option like --password
+ * is removed from the audit log. */
+void event_audit_json(struct json_writer *w, const struct event *e);
+
 #endif

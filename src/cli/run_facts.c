@@ -59,51 +59,6 @@ flush(void)
         now.due_ms = clock_boot_ms() + FLUSH_MS;
 }
 
-/* Bytes of the first word of a command, as event/fact.h writes it. */
-static size_t
-word_len(const char *text)
-{
-        size_t i = 2;
-
-        if (text[0] == '\'')
-                return strcspn(text + 1, "'") + 2;
-        if (text[0] != '$')
-                return strcspn(text, " ");
-        while (text[i] != '\0' && text[i] != '\'')
-                i += text[i] == '\\' && text[i + 1] != '\0' ? 2 : 1;
-        return i + 1;
-}
-
-/* Word by word, because what follows an option like --password is removed from the log. */
-static void
-write_words(struct json_writer *w, const char *command)
-{
-        json_key(w, "argv");
-        json_open_list(w);
-        while (*command != '\0') {
-                size_t quote = command[0] == '\'' ? 1 : 0, len = word_len(command);
-
-                json_bytes(w, command + quote, len - 2 * quote);
-                command += len;
-                command += *command == ' ';
-        }
-        json_close_list(w);
-}
-
-/* The one place through which texts of a command pass on their way into the log. */
-static void
-write_event(struct json_writer *w, const struct event *e)
-{
-        struct event rest = *e;
-
-        rest.command = NULL;
-        json_open_map(w);
-        event_json(w, &rest);
-        if (e->command)
-                write_words(w, e->command);
-        json_close_map(w);
-}
-
 static void
 hear(const struct event *e)
 {
@@ -115,7 +70,9 @@ hear(const struct event *e)
                 json_init(list, false);
                 json_open_list(list);
         }
-        write_event(list, e);
+        json_open_map(list);
+        event_audit_json(list, e);
+        json_close_map(list);
         if (list->len >= FLUSH_LEN)
                 flush_kind(e->kind);
         if (clock_boot_ms() >= now.due_ms)

@@ -638,11 +638,11 @@ has_room(const struct sandbox *s)
 }
 
 void
-audit_event(struct sandbox *s, const struct event *happened)
+audit_entry(struct sandbox *s, enum event_kind kind, const struct json_writer *output)
 {
         const struct recorder_entry head = { .what = RECORDER_EVENT };
         struct recorder_entry named = head;
-        struct json_writer input, output;
+        struct json_writer input;
         char action[EVENT_ACTION_ROOM];
         struct audit_event event;
 
@@ -653,17 +653,27 @@ audit_event(struct sandbox *s, const struct event *happened)
         write_allowed(&input, s);
         write_identity(&input, s);
         json_close_map(&input);
+        event_action(kind, action);
+        event = event_of(action, s->row.owner, s->id, &input, output);
+        event.actor_role = "owner";
+        name_exec(&named.of, s, 0);
+        if (!input.is_broken && !output->is_broken)
+                (void)send_entry(&named, &event);
+        json_fini(&input);
+}
+
+void
+audit_event(struct sandbox *s, const struct event *happened)
+{
+        struct json_writer output;
+
+        if (!recorder.is_there || !s->row.owner)
+                return;
         json_init(&output, false);
         json_open_map(&output);
         event_json(&output, happened);
         json_close_map(&output);
-        event_action(happened->kind, action);
-        event = event_of(action, s->row.owner, s->id, &input, &output);
-        event.actor_role = "owner";
-        name_exec(&named.of, s, 0);
-        if (!input.is_broken && !output.is_broken)
-                (void)send_entry(&named, &event);
-        json_fini(&input);
+        audit_entry(s, happened->kind, &output);
         json_fini(&output);
 }
 

@@ -19,6 +19,7 @@
 #include "keeper/keeper.h"
 #include "keeper/sandbox.h"
 #include "recorder/message.h"
+#include "text/json.h"
 
 enum { AUDIT_PATIENCE_MS = 10 * 1000, AUDIT_WAITING_MAX = 4096 };
 
@@ -55,6 +56,9 @@ void audit_settle(const struct sandbox *s);
 
 /* An event whose row says EVENT_AUDITED. */
 void audit_event(struct sandbox *s, const struct event *event);
+
+/* As audit_event(), with the whole `output` (a JSON object, borrowed). */
+void audit_entry(struct sandbox *s, enum event_kind kind, const struct json_writer *output);
 
 /* "audit://CHAIN/NUMBER" of the start of this exec, in `room`; NULL: not known. */
 const char *audit_ref(const struct sandbox *s, uint32_t exec, char room[RECORDER_REF_MAX]);

@@ -22,6 +22,7 @@
 #include "base/scoped.h"
 #include "keeper/audit.h"
 #include "keeper/box_parts.h"
+#include "keeper/executed.h"
 #include "keeper/journal.h"
 #include "keeper/sandbox.h"
 #include "keeper/usage.h"
@@ -487,7 +488,7 @@ hear(struct box *b, struct wire_message *m, const void *body)
                 break;
         case WIRE_BOX_EXECUTED:
                 if (b->sandbox)
-                        publish_executed(b->sandbox, body, m->len);
+                        executed_hear(b->sandbox, body, m->len);
                 break;
         case WIRE_BOX_USED:
                 if (m->len == sizeof(struct wire_box_used))

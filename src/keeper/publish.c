@@ -9,8 +9,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "event/fact.h"
 #include "keeper/audit.h"
+#include "keeper/executed.h"
 #include "keeper/sandbox.h"
 
 enum { MORE_ROOM = 160 };
@@ -59,6 +59,7 @@ publish_exec(struct sandbox *s, const struct wire_box_listed *l, bool is_end)
                 sandbox_publish(s, event_exec_started((struct event_exec_started){ l->exec }));
                 return;
         }
+        executed_flush(s);
         audit_exec_ended(s, l);
         if (answer_exec_outcome(l, &end))
                 ended.end = &end;
@@ -111,17 +112,4 @@ publish_found(struct sandbox *s, const struct wire_box_found *one)
 
         if (event_left_behind(one->kept.what, answer_kept(&one->kept, &words), &e))
                 sandbox_publish(s, e);
-}
-
-void
-publish_executed(struct sandbox *s, const void *body, size_t len)
-{
-        struct event_executed_texts texts;
-        struct event e;
-
-        if (event_of_executed(body, len, &texts, &e) < 0)
-                return;
-        if (texts.missed > 0)
-                sandbox_publish(s, event_of_executed_more(texts.missed));
-        sandbox_publish(s, e);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "keeper/audit.h"
+#include "keeper/executed.h"
 #include "keeper/port_index.h"
 #include "keeper/sandbox.h"
 #include "text/tree_pack.h"
@@ -210,6 +211,7 @@ let_go(struct sandbox *s)
         }
         arena_fini(&s->tree_memory);
         port_index_remove(s);
+        executed_gone(s);
         audit_gone(s);
         s->prepared = NULL;
 }

@@ -74,6 +74,7 @@ request_of(const struct sandbox *s)
                                          .caller_uid = s->row.caller_uid,
                                          .actor = sandbox_actor(s),
                                          .now_s = (int64_t)(loop_wall_ms() / 1000),
+                                         .watches_exec = !s->keeper->host.rules->ignores_executions,
                                          .is_living = true };
 }
 

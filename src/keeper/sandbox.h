@@ -69,8 +69,9 @@ struct sandbox {
         struct task *tasks;
         unsigned task_count, client_count, ports_in_use;
         const char *stop_cause;
-        struct audit_refs *audit; /* where its execs are in the audit log (audit.c) */
-        struct found found;       /* what its commands left behind, as its box keeps it */
+        struct audit_refs *audit;  /* where its execs are in the audit log (audit.c) */
+        struct executed *executed; /* what its processes executed (executed.c); NULL: nothing */
+        struct found found;        /* what its commands left behind, as its box keeps it */
 };
 
 /* -- the registry: every sandbox, in memory and store (registry.c) ----------------------------- */
@@ -366,8 +367,6 @@ void publish_exec(struct sandbox *s, const struct wire_box_listed *l, bool is_en
  */
 void publish_denied(struct sandbox *s, const struct wire_box_denied *denied);
 void publish_denied_more(struct sandbox *s, unsigned count);
-/* A WIRE_BOX_EXECUTED; nothing if it is malformed. */
-void publish_executed(struct sandbox *s, const void *body, size_t len);
 void publish_found(struct sandbox *s, const struct wire_box_found *one);
 
 /* The event of a refusal; it borrows from both. */

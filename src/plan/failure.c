@@ -103,8 +103,9 @@ static const struct failure_row rows[] = {
           "system call filters cannot be installed here",
           "`carrel doctor` names what is in the way." },
         { STEP_WATCH_EXEC, 0, ERROR_CAPABILITY_UNAVAILABLE, "seccomp",
-          "executions cannot be watched here, which --audit needs",
-          "Linux 5.5 or later is needed, and no seccomp listener around this sandbox." },
+          "executions cannot be watched here, which the audit log needs",
+          "Linux 5.5 or later is needed, and no seccomp listener around this sandbox. Of a daemon: "
+          "write `audit_executions: false` to the host file." },
         { STEP_FILTER, 0, ERROR_CAPABILITY_UNAVAILABLE, "seccomp",
           "system call filters cannot be installed here",
           "`carrel doctor` names what is in the way." },

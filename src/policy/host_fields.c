@@ -89,6 +89,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
 #define SHAPE_LIMITS_MAX .kind = FIELD_MAP
 #define SHAPE_COMMANDS .kind = FIELD_MAP, .members = &commands_set
 #define SHAPE_WORKSPACE .kind = FIELD_MAP, .members = &workspace_set
+#define SHAPE_YES_NO .kind = FIELD_BOOL
 #define SHAPE_MAP .kind = FIELD_MAP
 #define SHAPE_ANY .kind = FIELD_MAP
 

@@ -406,6 +406,15 @@ read_audit_retention(struct reading *r, const struct node *n)
 }
 
 static int
+read_audit_executions(struct reading *r, const struct node *n)
+{
+        if (n->kind != NODE_BOOL)
+                return wrong(r, n, "audit_executions", "type", "this is true or false");
+        r->rules->ignores_executions = !n->boolean;
+        return 0;
+}
+
+static int
 read_passthrough_allow(struct reading *r, const struct node *n)
 {
         return read_names(r, n, "passthrough_allow", &r->rules->passthrough_allow);

@@ -35,8 +35,9 @@ struct host_policy {
 
 struct host_rules {
         bool is_trusted;
-        bool audits_run; /* each `carrel run` is recorded */
-        uint64_t audit_keep_ms; /* how long audit logs are kept; 0: forever */
+        bool audits_run;         /* each `carrel run` is recorded */
+        bool ignores_executions; /* executions in the daemon's sandboxes are not recorded */
+        uint64_t audit_keep_ms;  /* how long audit logs are kept; 0: forever */
         const char *principal;
         struct host_providers providers;
         bool has_egress_list;
