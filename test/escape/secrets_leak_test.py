@@ -22,6 +22,7 @@ import threading
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+import audit_chain
 from box_rig import CARREL, ROOT, check, end, report
 from daemon_rig import Daemon, processes_of, until
 
@@ -413,6 +414,9 @@ def main():
             log = d.log_text()
             check("no line of the log holds one, and each reveal has its line (A36-097)", not search(log.encode()) and "secret-revealed from-command as FROM_COMMAND" in log
                   and "granted by owner" in log, search(log.encode()))
+            revealed = [e["output"] for e in audit_chain.entries(os.path.join(d.state, "audit", "uid:%d" % os.getuid())) if e["action"] == "secret.revealed"]
+            check("the audit log has slug, actor, purpose, grant and time of each reveal (A36-097)", revealed and
+                  all(r.get(k) for r in revealed for k in ("slug", "actor", "purpose", "granted_by", "at_ms")), *revealed[:3])
             hits = [a[:300] for a in answers if search(a)]
             check("no answer holds one: results, errors, listings, of the API and of the command line (I03)", len(answers) > 15 and not hits, *hits)
         plain_run(vault, env)
