@@ -20,6 +20,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+import audit_chain
 from box_rig import ALWAYS, CARREL, PATIENCE, TREE, check, end, report, until
 from daemon_rig import Daemon
 from gate_rig import PRELUDE, ROUTED, Authority, Names, Origin, enter
@@ -160,6 +161,16 @@ def run_reaches(world):
     check("  and tells of no refusal", "denied" not in got, got.get("denied"))
 
 
+def recorded(run, code):
+    """Reasons of the refused requests in the audit log of a run."""
+    state = os.path.join(run.folder, "state")
+    subprocess.run(run.argv("python3", "-c", code, options=("--json", "--audit")), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=ALWAYS,
+                   cwd=os.path.join(run.folder, "ws"), env={**os.environ, "CARREL_STATE": state}, check=False)
+    log = os.path.join(state, "audit", "uid:%d" % os.getuid())
+    ends = [e["output"] for e in (audit_chain.entries(log) if os.path.isdir(log) else []) if e["action"] == "exec.ended"]
+    return [d["reason"] for output in ends for part in output.values() if isinstance(part, dict) for d in part.get("denied", [])]
+
+
 def run_refuses(world):
     run = Run()
     before = (world.https.count, world.http.count, world.db.count)
@@ -167,6 +178,7 @@ def run_refuses(world):
     expect_refused("A36-120: neighbours of what is listed are not reached, by no way", lines(got), world, before)
     told = {d["reason"]: d for d in got.get("denied", [])}
     check("A36-121: a listed name that leads to private and link-local addresses is blocked at connect time", "private_address" in told, got.get("denied"), got.get("stderr"))
+    check("A36-121: and the audit log has the refusal", "private_address" in recorded(run, world.code(REFUSE)), run.folder)
     check("  the run tells what was refused, which rule is missing, and how to ask", status == 0 and {"not_listed", "no_name", "sni_mismatch"} <= set(told) and
           "denied.test" in told["not_listed"]["message"] and "SANDBOX.md" in told["not_listed"]["message"], got.get("denied"))
     done = subprocess.run(run.argv("getent", "hosts", "denied.test", options=()), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
