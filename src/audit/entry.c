@@ -3,10 +3,13 @@
  *
  * Room: audit (acting). Touches: mem.
  * Theory: the line is the canonical form itself. So a reader that canonicalises what it read must
- * get the same bytes, and no byte of a line can change unnoticed, not even white space.
+ * get the same bytes, and no byte of a line can change unnoticed, not even white space. The writer
+ * knows the order of the members, so only input and output become trees.
  */
 #include "audit/entry.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +18,6 @@
 
 #include "text/jcs.h"
 #include "text/json.h"
-
-enum { SCRATCH_LEN = 16 * 1024 };
 
 static const struct text_limits line_limits = { AUDIT_LINE_MAX, 32, 65536 };
 
@@ -107,162 +108,234 @@ audit_time_text(uint64_t wall_ms, char ret[AUDIT_TIME_TEXT])
         (void)snprintf(ret, AUDIT_TIME_TEXT, "%.19s.%03uZ", text, (unsigned)(ms % 1000));
 }
 
-static void
-write_member_json(struct json_writer *w, const char *key, const char *json)
-{
-        if (!json)
-                return;
-        json_key(w, key);
-        json_raw(w, json, strlen(json));
-}
+/* A line as it grows in `out`, behind `start`. Where its hash and its signature belong is left free
+ * until they are known. */
+struct line {
+        struct buffer *out;
+        size_t start, hash, hmac; /* places in `out` */
+        struct error *e;
+};
 
-static void
-write_members(struct json_writer *w, const struct audit_event *event, const struct audit_head *head,
-              const char *time, uint64_t boot_ms)
-{
-        json_open_map(w);
-        json_member_text(w, "$schema", "agentgovernance/v1");
-        json_member_text(w, "doctype", "audit-event");
-        json_key(w, "seq");
-        json_uint(w, head->next);
-        json_member_text(w, "ts", time);
-        json_key(w, "actor");
-        json_open_map(w);
-        json_member_text(w, "id", event->actor_id);
-        json_member_text(w, "role", event->actor_role);
-        json_close_map(w);
-        json_member_text(w, "action", event->action);
-        json_key(w, "subject");
-        json_open_map(w);
-        json_member_text(w, "kind", event->subject_kind);
-        json_member_text(w, "ref", event->subject_ref);
-        json_close_map(w);
-        write_member_json(w, "input", event->input);
-        write_member_json(w, "output", event->output);
-        json_member_text(w, "prevHash", head->hash);
-        json_member_text(w, "hashAlg", "sha256");
-        json_key(w, "metadata");
-        json_open_map(w);
-        json_key(w, "carrel");
-        json_open_map(w);
-        json_member_text(w, "chain", head->chain);
-        json_member_text(w, "key", head->key_id);
-        json_key(w, "boot_ms");
-        json_uint(w, boot_ms);
-        json_close_map(w);
-        json_close_map(w);
-        json_close_map(w);
-}
+/* "hash":"64 hex digits", */
+enum { HASH_MEMBER = sizeof "\"hash\":\"\"," - 1 + AUDIT_HASH_TEXT - 1, HASH_HEAD = 8 };
 
-/* The entry as a tree, without its signature. */
 static int
-make_tree(struct arena *arena, const struct audit_event *event, const struct audit_head *head,
-          const char *time, uint64_t boot_ms, const struct node **ret, struct error *e)
+too_long(struct error *e)
 {
+        return fail(e, ERROR_REQUEST_TOO_LARGE, "the audit entry exceeds %d bytes", AUDIT_LINE_MAX);
+}
+
+static int
+put(struct line *l, const char *bytes, size_t len)
+{
+        int result = buffer_add(l->out, bytes, len, l->start + AUDIT_LINE_MAX);
+
+        if (result == 0)
+                return 0;
+        return result == -E2BIG ? too_long(l->e)
+                                : fail(l->e, ERROR_NO_MEMORY, "no memory for an audit entry");
+}
+
+static int
+put_literal(struct line *l, const char *text)
+{
+        return put(l, text, strlen(text));
+}
+
+static int
+put_node(struct line *l, const struct node *n)
+{
+        if (jcs_write(n, NULL, 0, l->start + AUDIT_LINE_MAX, l->out, l->e) == 0)
+                return 0;
+        return l->e->code == ERROR_REQUEST_TOO_LARGE ? too_long(l->e) : -1;
+}
+
+static bool
+is_plain(const char *text)
+{
+        for (; *text != '\0'; text++)
+                if (*text < ' ' || *text > '~' || *text == '"' || *text == '\\')
+                        return false;
+        return true;
+}
+
+/* A text that needs escapes, or is not UTF-8: as the JSON writer writes it, in canonical form. */
+static int
+put_escaped(struct line *l, const char *text)
+{
+        const struct node *n = NULL;
         struct json_writer w;
+        struct arena arena;
         int result;
 
+        arena_init(&arena, 16u << 20);
         json_init(&w, false);
-        write_members(&w, event, head, time, boot_ms);
-        if (w.is_broken)
-                result = fail(e, ERROR_NO_MEMORY, "no memory for an audit entry");
-        else if (w.len > AUDIT_LINE_MAX)
-                result = fail(e, ERROR_REQUEST_TOO_LARGE, "the audit entry exceeds %d bytes",
-                              AUDIT_LINE_MAX);
-        else
-                result = json_read(arena, w.text, w.len, &line_limits, ret, e);
+        json_text(&w, text);
+        result = w.is_broken ? fail(l->e, ERROR_NO_MEMORY, "no memory for an audit entry")
+                             : json_read(&arena, w.text, w.len, &line_limits, &n, l->e);
+        if (result == 0)
+                result = put_node(l, n);
         json_fini(&w);
+        arena_fini(&arena);
         return result;
 }
 
-/* The canonical form without "hash" and "metadata.carrel.hmac", and where these belong. */
-struct unsigned_entry {
-        struct buffer text;
-        size_t at_hash, at_hmac;
-};
-
+/* `before`: the end of what is before it, and its key. */
 static int
-write_unsigned(const struct node *root, const struct audit_head *head, struct unsigned_entry *ret,
-               struct error *e)
+put_text(struct line *l, const char *before, const char *text)
 {
-        /* as RFC 8785 sorts them; what is absent is left out */
-        static const char *const order[] = { "$schema",  "action", "actor",    "doctype",
-                                             "hashAlg",  "input",  "metadata", "output",
-                                             "prevHash", "seq",    "subject",  "ts" };
-        struct buffer *text = &ret->text;
-
-        for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-                const struct node *member = node_find(root, order[i]);
-                char key[24];
-                int len;
-
-                if (!member)
-                        continue;
-                len = snprintf(key, sizeof key, "%c\"%s\":", i == 0 ? '{' : ',', order[i]);
-                if (strcmp(order[i], "hashAlg") == 0)
-                        ret->at_hash = text->len + 1;
-                if (buffer_add(text, key, (size_t)len, AUDIT_LINE_MAX) < 0 ||
-                    jcs_write(member, NULL, 0, AUDIT_LINE_MAX, text, e) < 0)
-                        return fail(e, ERROR_REQUEST_TOO_LARGE, "the audit entry exceeds %d bytes",
-                                    AUDIT_LINE_MAX);
-                /* {"carrel":{"boot_ms":1,"chain":"...", here "key":"..."}} */
-                if (strcmp(order[i], "metadata") == 0)
-                        ret->at_hmac = text->len - strlen("\"key\":\"\"}}") - strlen(head->key_id);
-        }
-        return buffer_add(text, "}", 1, AUDIT_LINE_MAX) < 0
-                       ? fail(e, ERROR_NO_MEMORY, "no memory for an audit entry")
-                       : 0;
+        if (put_literal(l, before) < 0)
+                return -1;
+        if (!text)
+                return put_literal(l, "null");
+        if (!is_plain(text))
+                return put_escaped(l, text);
+        return put(l, "\"", 1) < 0 || put_literal(l, text) < 0 || put(l, "\"", 1) < 0 ? -1 : 0;
 }
 
-/* "hmac":"...", and "hash":"...", as they are inserted. */
-struct member {
-        char text[AUDIT_HASH_TEXT + 16];
-        size_t len;
-};
+static int
+put_number(struct line *l, const char *before, uint64_t number)
+{
+        char text[24];
+
+        if (number > (uint64_t)JCS_INTEGER_MAX)
+                return fail_at(l->e, ERROR_INVALID_ARGUMENT, NULL, "number",
+                               "a number that is not an integer up to 2^53");
+        (void)snprintf(text, sizeof text, "%" PRIu64, number);
+        return put_literal(l, before) < 0 || put_literal(l, text) < 0 ? -1 : 0;
+}
+
+static int
+put_tree(struct line *l, const char *before, const struct node *n)
+{
+        if (!n)
+                return 0;
+        return put_literal(l, before) < 0 || put_node(l, n) < 0 ? -1 : 0;
+}
+
+static int
+put_hash(struct line *l, const char *key, size_t *ret_at)
+{
+        char member[HASH_MEMBER + 1];
+
+        (void)snprintf(member, sizeof member, "\"%s\":\"%064d\",", key, 0);
+        *ret_at = l->out->len;
+        return put(l, member, HASH_MEMBER);
+}
+
+/* As RFC 8785 sorts the members. */
+static int
+put_members(struct line *l, const struct audit_event *event, const struct audit_trees *trees,
+            const struct audit_head *head, const char *time, uint64_t boot_ms)
+{
+        if (put_text(l, "{\"$schema\":\"agentgovernance/v1\",\"action\":", event->action) < 0 ||
+            put_text(l, ",\"actor\":{\"id\":", event->actor_id) < 0 ||
+            put_text(l, ",\"role\":", event->actor_role) < 0 ||
+            put_literal(l, "},\"doctype\":\"audit-event\",") < 0 ||
+            put_hash(l, "hash", &l->hash) < 0 || put_literal(l, "\"hashAlg\":\"sha256\"") < 0 ||
+            put_tree(l, ",\"input\":", trees->input) < 0 ||
+            put_number(l, ",\"metadata\":{\"carrel\":{\"boot_ms\":", boot_ms) < 0 ||
+            put_text(l, ",\"chain\":", head->chain) < 0 || put_literal(l, ",") < 0 ||
+            put_hash(l, "hmac", &l->hmac) < 0 || put_text(l, "\"key\":", head->key_id) < 0 ||
+            put_literal(l, "}}") < 0 || put_tree(l, ",\"output\":", trees->output) < 0 ||
+            put_text(l, ",\"prevHash\":", head->hash) < 0 ||
+            put_number(l, ",\"seq\":", head->next) < 0 ||
+            put_text(l, ",\"subject\":{\"kind\":", event->subject_kind) < 0 ||
+            put_text(l, ",\"ref\":", event->subject_ref) < 0 || put_text(l, "},\"ts\":", time) < 0)
+                return -1;
+        return put(l, "}", 1);
+}
+
+static const unsigned char *
+bytes_at(const struct line *l, size_t at)
+{
+        return (const unsigned char *)l->out->bytes + at;
+}
 
 static void
-member_of(struct member *m, const char *key, const unsigned char sum[32], char ret[AUDIT_HASH_TEXT])
+sign(const struct line *l, const struct audit_key *key, const char *previous, unsigned char sum[32])
 {
-        hex(ret, AUDIT_HASH_TEXT, sum, 32);
-        m->len = (size_t)snprintf(m->text, sizeof m->text, "\"%s\":\"%s\",", key, ret);
+        size_t first = l->hash + HASH_MEMBER, second = l->hmac + HASH_MEMBER;
+        crypto_auth_hmacsha256_state state;
+
+        (void)crypto_auth_hmacsha256_init(&state, key->bytes, sizeof key->bytes);
+        (void)crypto_auth_hmacsha256_update(&state, (const unsigned char *)previous,
+                                            strlen(previous));
+        (void)crypto_auth_hmacsha256_update(&state, bytes_at(l, l->start), l->hash - l->start);
+        (void)crypto_auth_hmacsha256_update(&state, bytes_at(l, first), l->hmac - first);
+        (void)crypto_auth_hmacsha256_update(&state, bytes_at(l, second), l->out->len - second);
+        (void)crypto_auth_hmacsha256_final(&state, sum);
+        sodium_memzero(&state, sizeof state);
 }
 
-static int
-add_signed(const struct unsigned_entry *u, const struct audit_key *key, struct audit_head *head,
-           struct buffer *out, struct error *e)
+static void
+hash_line(const struct line *l, unsigned char sum[32])
 {
-        const unsigned char *bytes = (const unsigned char *)u->text.bytes;
-        size_t len = u->text.len, most = SIZE_MAX / 2;
-        crypto_auth_hmacsha256_state keyed;
-        crypto_hash_sha256_state plain;
-        struct member hmac, hash;
-        unsigned char sum[32];
-        char text[AUDIT_HASH_TEXT];
+        size_t behind = l->hash + HASH_MEMBER;
+        crypto_hash_sha256_state state;
 
-        (void)crypto_auth_hmacsha256_init(&keyed, key->bytes, sizeof key->bytes);
-        (void)crypto_auth_hmacsha256_update(&keyed, (const unsigned char *)head->hash,
-                                            strlen(head->hash));
-        (void)crypto_auth_hmacsha256_update(&keyed, bytes, len);
-        (void)crypto_auth_hmacsha256_final(&keyed, sum);
-        sodium_memzero(&keyed, sizeof keyed);
-        member_of(&hmac, "hmac", sum, text);
-        (void)crypto_hash_sha256_init(&plain);
-        (void)crypto_hash_sha256_update(&plain, bytes, u->at_hmac);
-        (void)crypto_hash_sha256_update(&plain, (const unsigned char *)hmac.text, hmac.len);
-        (void)crypto_hash_sha256_update(&plain, bytes + u->at_hmac, len - u->at_hmac);
-        (void)crypto_hash_sha256_final(&plain, sum);
-        member_of(&hash, "hash", sum, text);
-        if (len + hash.len + hmac.len > AUDIT_LINE_MAX)
-                return fail(e, ERROR_REQUEST_TOO_LARGE, "the audit entry exceeds %d bytes",
-                            AUDIT_LINE_MAX);
-        if (buffer_add(out, u->text.bytes, u->at_hash, most) < 0 ||
-            buffer_add(out, hash.text, hash.len, most) < 0 ||
-            buffer_add(out, u->text.bytes + u->at_hash, u->at_hmac - u->at_hash, most) < 0 ||
-            buffer_add(out, hmac.text, hmac.len, most) < 0 ||
-            buffer_add(out, u->text.bytes + u->at_hmac, len - u->at_hmac, most) < 0 ||
-            buffer_add(out, "\n", 1, most) < 0)
+        (void)crypto_hash_sha256_init(&state);
+        (void)crypto_hash_sha256_update(&state, bytes_at(l, l->start), l->hash - l->start);
+        (void)crypto_hash_sha256_update(&state, bytes_at(l, behind), l->out->len - behind);
+        (void)crypto_hash_sha256_final(&state, sum);
+}
+
+/* Writes the digits into the place that put_hash() left. */
+static void
+set_hash(const struct line *l, size_t at, const unsigned char sum[32], char ret[AUDIT_HASH_TEXT])
+{
+        hex(ret, AUDIT_HASH_TEXT, sum, 32);
+        memcpy(l->out->bytes + at + HASH_HEAD, ret, AUDIT_HASH_TEXT - 1);
+}
+
+int
+audit_trees_read(struct arena *arena, const struct audit_event *event, struct audit_trees *ret,
+                 struct error *e)
+{
+        size_t input = event->input ? strlen(event->input) : 0;
+        size_t output = event->output ? strlen(event->output) : 0;
+        /* so that the line has no more than `line_limits` permits: a value has 2 bytes or more */
+        struct text_limits limits = { AUDIT_LINE_MAX, line_limits.depth_max - 1,
+                                      line_limits.nodes_max - 64 };
+
+        *ret = (struct audit_trees){ 0 };
+        if (input > AUDIT_LINE_MAX || output > AUDIT_LINE_MAX - input)
+                return too_long(e);
+        if (event->input && json_read(arena, event->input, input, &limits, &ret->input, e) < 0)
+                return -1;
+        limits.nodes_max -=
+                input / 2 < limits.nodes_max / 2 ? (unsigned)(input / 2) : limits.nodes_max / 2;
+        return event->output ? json_read(arena, event->output, output, &limits, &ret->output, e)
+                             : 0;
+}
+
+int
+audit_entry_write_trees(const struct audit_event *event, const struct audit_trees *trees,
+                        const struct audit_key *key, uint64_t wall_ms, uint64_t boot_ms,
+                        struct audit_head *head, struct buffer *out, struct error *e)
+{
+        struct line l = { .out = out, .start = out->len, .e = e };
+        char time[AUDIT_TIME_TEXT], text[AUDIT_HASH_TEXT];
+        unsigned char sum[32];
+
+        _Static_assert(crypto_auth_hmacsha256_BYTES == 32 && crypto_hash_sha256_BYTES == 32,
+                       "room for a sum");
+        audit_time_text(wall_ms, time);
+        if (strcmp(time, head->time) < 0)
+                memcpy(time, head->time, sizeof time);
+        if (put_members(&l, event, trees, head, time, boot_ms) < 0)
+                return -1;
+        if (buffer_add(out, "\n", 1, SIZE_MAX / 2) < 0)
                 return fail(e, ERROR_NO_MEMORY, "no memory for an audit entry");
+        out->len--; /* the line end is not signed */
+        sign(&l, key, head->hash, sum);
+        set_hash(&l, l.hmac, sum, text);
+        hash_line(&l, sum);
+        set_hash(&l, l.hash, sum, text);
+        out->len++;
         memcpy(head->hash, text, sizeof head->hash);
+        memcpy(head->time, time, sizeof head->time);
+        head->next++;
         return 0;
 }
 
@@ -270,28 +343,15 @@ int
 audit_entry_write(const struct audit_event *event, const struct audit_key *key, uint64_t wall_ms,
                   uint64_t boot_ms, struct audit_head *head, struct buffer *out, struct error *e)
 {
-        struct unsigned_entry u = { .text = { 0 } };
-        const struct node *root = NULL;
-        char time[AUDIT_TIME_TEXT];
-        /* most entries fit: no system call for their memory */
-        _Alignas(16) unsigned char scratch[SCRATCH_LEN] = { 0 };
+        struct audit_trees trees;
         struct arena arena;
         int result;
 
-        audit_time_text(wall_ms, time);
-        if (strcmp(time, head->time) < 0)
-                memcpy(time, head->time, sizeof time);
-        arena_init_in(&arena, 64u << 20, scratch, sizeof scratch);
-        result = make_tree(&arena, event, head, time, boot_ms, &root, e);
+        arena_init(&arena, 64u << 20);
+        result = audit_trees_read(&arena, event, &trees, e);
         if (result == 0)
-                result = write_unsigned(root, head, &u, e);
-        if (result == 0)
-                result = add_signed(&u, key, head, out, e);
-        if (result == 0) {
-                memcpy(head->time, time, sizeof time);
-                head->next++;
-        }
-        buffer_fini(&u.text);
+                result =
+                        audit_entry_write_trees(event, &trees, key, wall_ms, boot_ms, head, out, e);
         arena_fini(&arena);
         return result;
 }

@@ -43,6 +43,11 @@ struct audit_event {
         const char *input, *output;             /* JSON objects, or NULL */
 };
 
+/* Input and output of an event, read; NULL: there is none. */
+struct audit_trees {
+        const struct node *input, *output; /* live as long as the arena */
+};
+
 /* The end of a chain, which the next entry continues. */
 struct audit_head {
         char chain[AUDIT_ID_TEXT];
@@ -80,6 +85,16 @@ void audit_head_init(struct audit_head *h, const char *chain, const char *key_id
 int audit_entry_write(const struct audit_event *event, const struct audit_key *key,
                       uint64_t wall_ms, uint64_t boot_ms, struct audit_head *head,
                       struct buffer *out, struct error *e);
+
+/*
+ * The same in two parts, for a caller that looks at the trees in between. audit_trees_read() reads
+ * the JSON of `event`; audit_entry_write_trees() writes `trees` instead of it.
+ */
+int audit_trees_read(struct arena *arena, const struct audit_event *event, struct audit_trees *ret,
+                     struct error *e);
+int audit_entry_write_trees(const struct audit_event *event, const struct audit_trees *trees,
+                            const struct audit_key *key, uint64_t wall_ms, uint64_t boot_ms,
+                            struct audit_head *head, struct buffer *out, struct error *e);
 
 /*
  * Reads one line (without its line end) and checks that it is canonical and that its hash is right.

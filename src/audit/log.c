@@ -34,7 +34,11 @@ enum { KEYS_ROTATED_MAX = AUDIT_KEYS_MAX - 16 };
 /* A reader begins again so often while files are removed. */
 enum { READS_MAX = 1000 };
 
-enum { DAY_LEN = 10 }; /* "2026-01-01" of a time */
+enum {
+        DAY_LEN = 10 /* "2026-01-01" of a time */,
+        SCRATCH_LEN = 16 * 1024,
+        LINES_KEPT = 256 * 1024
+};
 
 /*
  * Where the last append ended. Another writer leaves a longer file or, if it began another one, a
@@ -83,6 +87,7 @@ audit_log_close(struct audit_log *log)
         log->keys = NULL;
         log->key_count = 0;
         forget_end(log);
+        buffer_fini(&log->lines);
         if (log->dir >= 0)
                 (void)close(log->dir);
         log->dir = -1;
@@ -249,31 +254,59 @@ static const struct audit_event first_event = { .action = "log.initialized",
                                                 .subject_kind = "audit" };
 
 static int
-add_line(struct audit_log *log, const struct audit_event *event, struct tail *t,
-         struct buffer *lines, struct error *e)
+add_redacted(const struct audit_event *event, const struct audit_key *key, struct audit_head *head,
+             struct buffer *lines, struct error *e)
 {
-        const struct audit_key *key = audit_keys_find(log->keys, log->key_count, t->head.key_id);
-
         struct buffer input = { 0 }, output = { 0 };
         struct audit_event clean = *event;
-        int result;
+        int result = 0;
 
-        if (!key)
-                return key_is_missing(t->head.key_id, e);
-        /* nothing that a rule finds reaches the disk: audit/redact.h */
-        result = (event->input && redact_json(event->input, key, &input, e) < 0) ||
-                                 (event->output && redact_json(event->output, key, &output, e) < 0)
-                         ? -1
-                         : 0;
+        if ((event->input && redact_json(event->input, key, &input, e) < 0) ||
+            (event->output && redact_json(event->output, key, &output, e) < 0))
+                result = -1;
         if (input.len > 0)
                 clean.input = input.bytes;
         if (output.len > 0)
                 clean.output = output.bytes;
         if (result == 0)
-                result = audit_entry_write(&clean, key, clock_wall_ms(), clock_boot_ms(), &t->head,
+                result = audit_entry_write(&clean, key, clock_wall_ms(), clock_boot_ms(), head,
                                            lines, e);
         buffer_fini(&input);
         buffer_fini(&output);
+        return result;
+}
+
+static bool
+is_no_map(const struct node *n)
+{
+        return n && n->kind != NODE_MAP;
+}
+
+static int
+add_line(struct audit_log *log, const struct audit_event *event, struct tail *t,
+         struct buffer *lines, struct error *e)
+{
+        const struct audit_key *key = audit_keys_find(log->keys, log->key_count, t->head.key_id);
+
+        /* most entries fit: no system call for their memory */
+        _Alignas(16) unsigned char scratch[SCRATCH_LEN] = { 0 };
+        struct audit_trees trees;
+        struct arena arena;
+        int result;
+
+        if (!key)
+                return key_is_missing(t->head.key_id, e);
+        arena_init_in(&arena, 64u << 20, scratch, sizeof scratch);
+        result = audit_trees_read(&arena, event, &trees, e);
+        if (result == 0 && (is_no_map(trees.input) || is_no_map(trees.output)))
+                result = fail(e, ERROR_INVALID_ARGUMENT, "an event has something else than a map");
+        /* nothing that a rule finds reaches the disk: audit/redact.h */
+        if (result == 0 && (redact_finds(trees.input) || redact_finds(trees.output)))
+                result = add_redacted(event, key, &t->head, lines, e);
+        else if (result == 0)
+                result = audit_entry_write_trees(event, &trees, key, clock_wall_ms(),
+                                                 clock_boot_ms(), &t->head, lines, e);
+        arena_fini(&arena);
         return result;
 }
 
@@ -348,14 +381,16 @@ take_back(const struct tail *t, struct error *e)
         return ftruncate(t->fd, t->whole) < 0 ? error_wrap(e, "removing a part of an entry") : -1;
 }
 
+#ifdef CARREL_TEST_SWITCHES
+bool audit_log_is_unsynced;
+#endif
+
 /* bench/living measures what it costs. */
 static int
 sync_lines(int fd)
 {
 #ifdef CARREL_TEST_SWITCHES
-        const char *text = getenv("CARREL_TEST_AUDIT");
-
-        if (text && strcmp(text, "unsynced") == 0)
+        if (audit_log_is_unsynced)
                 return 0;
 #endif
         return fdatasync(fd);
@@ -467,7 +502,7 @@ static int
 append_locked(struct audit_log *log, const struct audit_event *events, size_t count, struct tail *t,
               struct error *e)
 {
-        struct buffer lines = { 0 };
+        struct buffer lines = log->lines;
         bool is_signed;
         struct audit_head before;
         int result = -1;
@@ -475,6 +510,8 @@ append_locked(struct audit_log *log, const struct audit_event *events, size_t co
         if (!take_end(log, t) && (load_keys(log, e) < 0 || find_tail(log, t, e) < 0))
                 return -1;
         before = t->head;
+        log->lines = (struct buffer){ 0 };
+        lines.len = 0;
         if (t->is_empty && begin_chain(log, t, &lines, e) < 0)
                 goto end;
         if (t->torn > 0 && add_recovered(log, t, &lines, e) < 0)
@@ -490,7 +527,10 @@ append_locked(struct audit_log *log, const struct audit_event *events, size_t co
         if (result == 0 && log->keeps_end)
                 keep_end(log, t, is_signed);
 end:
-        buffer_fini(&lines);
+        if (log->keeps_end && lines.room <= LINES_KEPT)
+                log->lines = lines;
+        else
+                buffer_fini(&lines);
         return result;
 }
 

@@ -29,6 +29,7 @@
 
 #include "audit/checkpoint.h"
 #include "audit/entry.h"
+#include "base/buffer.h"
 #include "base/error.h"
 
 enum {
@@ -53,7 +54,13 @@ struct audit_log {
          */
         bool keeps_end;
         struct audit_end *end; /* or NULL; owned */
+        struct buffer lines;   /* memory of the last append; owned */
 };
+
+#ifdef CARREL_TEST_SWITCHES
+/* Set before a log is written: appends do not wait for the disk. Only for measurements. */
+extern bool audit_log_is_unsynced;
+#endif
 
 /*
  * Opens the log in the directory `path` (absolute). If `makes`, it is created with its parents if

@@ -55,32 +55,44 @@ struct rule {
 
 /* -- characters -------------------------------------------------------------------------------- */
 
+static unsigned
+kind_of(char c)
+{
+        if (c >= 'A' && c <= 'Z')
+                return UPPER;
+        if (c >= 'a' && c <= 'z')
+                return LOWER;
+        if (c >= '0' && c <= '9')
+                return DIGIT;
+        if (c == '_')
+                return UNDER | LOCAL;
+        if (c == '-')
+                return DASH | LOCAL;
+        if (c == '.')
+                return DOT | LOCAL;
+        if (c == ' ' || (c >= '\t' && c <= '\r'))
+                return SPACE;
+        if (c == '"' || c == '\'' || c == ';' || c == ',')
+                return ENDING;
+        if (c == '&')
+                return ENDING | LOCAL;
+        return c != '\0' && strchr("!#$%*+/=?^`{|}~", c) ? LOCAL : 0;
+}
+
+/* kind_of() of each byte, made at the first use. */
+static uint16_t kinds[256];
+
+static void
+make_kinds(void)
+{
+        for (unsigned c = 0; kinds['a'] == 0 && c < 256; c++)
+                kinds[(c + 'b') % 256] = (uint16_t)kind_of((char)((c + 'b') % 256));
+}
+
 static bool
 in_set(char c, unsigned set)
 {
-        unsigned kind = 0;
-
-        if (c >= 'A' && c <= 'Z')
-                kind = UPPER;
-        else if (c >= 'a' && c <= 'z')
-                kind = LOWER;
-        else if (c >= '0' && c <= '9')
-                kind = DIGIT;
-        else if (c == '_')
-                kind = UNDER | LOCAL;
-        else if (c == '-')
-                kind = DASH | LOCAL;
-        else if (c == '.')
-                kind = DOT | LOCAL;
-        else if (c == ' ' || (c >= '\t' && c <= '\r'))
-                kind = SPACE;
-        else if (c == '"' || c == '\'' || c == ';' || c == ',')
-                kind = ENDING;
-        else if (c == '&')
-                kind = ENDING | LOCAL;
-        else if (c != '\0' && strchr("!#$%*+/=?^`{|}~", c))
-                kind = LOCAL;
-        return (kind & set) != 0;
+        return (kinds[(unsigned char)c] & set) != 0;
 }
 
 static char
@@ -217,7 +229,8 @@ find_ASSIGNMENT(const struct rule *r, const struct place *p)
         if (!begins(p, SLUG) || !in_set(byte_at(p, 0), SLUG))
                 return (struct cut){ 0 };
         name = run_of(p, 0, SLUG, SIZE_MAX);
-        if (name > NAME_MAX_LEN || !is_secret_name(p->text + p->at, name))
+        if (name > NAME_MAX_LEN || !strchr("= \"", byte_at(p, name)) ||
+            !is_secret_name(p->text + p->at, name))
                 return (struct cut){ 0 };
         at = name;
         if (byte_at(p, at) == '=' || (byte_at(p, at) == ' ' && byte_at(p, 0) == '-')) {
@@ -460,6 +473,16 @@ add_mark(size_t rule, size_t *counts, struct buffer *out)
         return buffer_add(out, mark, (size_t)len, SIZE_MAX / 2);
 }
 
+/* Is `c` the first byte of one of the rule's heads? A rule without heads begins anywhere. */
+static bool
+may_begin(const struct rule *r, char c)
+{
+        for (size_t i = 0; i < HEADS_MAX && r->heads[i]; i++)
+                if (r->heads[i][0] == c || r->heads[i][0] == lower(c))
+                        return true;
+        return !r->heads[0];
+}
+
 /* The first rule that finds something at the place; RULES: none. Each finder asks begins(), or
  * needs a first byte that is in no word, so inside of a word there is nothing to try. */
 static size_t
@@ -468,6 +491,8 @@ try_rules(const struct place *p, struct cut *ret)
         if (!begins(p, WORDS) && in_set(byte_at(p, 0), WORDS))
                 return RULES;
         for (size_t i = 0; i < RULES; i++) {
+                if (!may_begin(&rules[i], byte_at(p, 0)))
+                        continue;
                 *ret = rules[i].find(&rules[i], p);
                 if (ret->len > 0)
                         return i;
@@ -481,6 +506,7 @@ redact_text(const char *text, size_t *counts, struct buffer *out, struct error *
         struct place p = { text, 0, strlen(text) };
         size_t from = 0;
 
+        make_kinds();
         while (p.at < p.len) {
                 struct cut cut;
                 size_t rule = try_rules(&p, &cut);
@@ -496,6 +522,19 @@ redact_text(const char *text, size_t *counts, struct buffer *out, struct error *
                 from = p.at;
         }
         return buffer_add(out, text + from, p.len - from, SIZE_MAX / 2) < 0 ? out_of_memory(e) : 0;
+}
+
+/* Does a rule find anything in it? */
+static bool
+text_finds(const char *text, size_t len)
+{
+        struct place p = { text, 0, len };
+        struct cut ignored;
+
+        for (; p.at < len; p.at++)
+                if (try_rules(&p, &ignored) < RULES)
+                        return true;
+        return false;
 }
 
 /* -- JSON -------------------------------------------------------------------------------------- */
@@ -619,6 +658,35 @@ write_all(struct walk *walk, const struct node *root)
         return result == 0 && walk->w.is_broken ? out_of_memory(walk->e) : result;
 }
 
+/* lint: the depth is bounded by the reader's limits */
+static bool
+node_finds(const struct node *n)
+{
+        const struct node *before = NULL;
+
+        if (n->kind == NODE_STRING)
+                return text_finds(n->text, n->len);
+        if (n->kind != NODE_LIST && n->kind != NODE_MAP)
+                return false;
+        node_each(child, n)
+        {
+                bool goes = n->kind == NODE_LIST && is_secret_option(before) &&
+                            child->kind == NODE_STRING;
+
+                if (goes || node_finds(child))
+                        return true;
+                before = child;
+        }
+        return false;
+}
+
+bool
+redact_finds(const struct node *n)
+{
+        make_kinds();
+        return n && node_finds(n);
+}
+
 /* Once to see whether a rule finds anything, and then with what that changes. */
 int
 redact_json(const char *json, const struct audit_key *key, struct buffer *out, struct error *e)
@@ -634,6 +702,7 @@ redact_json(const char *json, const struct audit_key *key, struct buffer *out, s
         arena_init_in(&arena, 64u << 20, scratch, sizeof scratch);
         json_init(&first.w, false);
         json_init(&second.w, false);
+        make_kinds();
         result = json_read(&arena, json, strlen(json), &json_limits, &root, e);
         if (result == 0 && root->kind != NODE_MAP)
                 result = fail(e, ERROR_INVALID_ARGUMENT, "an event has something else than a map");

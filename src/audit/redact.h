@@ -10,6 +10,7 @@
 #ifndef CARREL_AUDIT_REDACT_H
 #define CARREL_AUDIT_REDACT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "audit/entry.h"
@@ -30,6 +31,9 @@ const struct redact_rule *redact_rules(size_t *ret_count);
  * ERROR_NO_MEMORY.
  */
 int redact_text(const char *text, size_t *counts, struct buffer *out, struct error *e);
+
+/* Would redact_json() remove anything from this tree? NULL: no. */
+bool redact_finds(const struct node *n);
 
 /*
  * Redacts every string of the JSON object `json`: adds the member `redacted`, a map from rule to

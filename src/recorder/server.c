@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/log.h"
 #include "base/scoped.h"
 #include "clock/clock.h"
 #include "recorder/owner.h"
@@ -144,6 +145,17 @@ open_directory(const char *path, struct error *e)
         return fd < 0 ? fail_sys(e, ERROR_STATE_UNUSABLE, errno, "opening %.200s", path) : fd;
 }
 
+/* Before the environment is erased. */
+static void
+read_switches(void)
+{
+#ifdef CARREL_TEST_SWITCHES
+        const char *text = getenv("CARREL_TEST_AUDIT");
+
+        audit_log_is_unsynced = text && strcmp(text, "unsynced") == 0;
+#endif
+}
+
 int
 recorder_serve(const char *state, int fd, uint64_t keep_ms, void (*forget)(void *ctx), void *ctx,
                pid_t *ret, struct error *e)
@@ -165,6 +177,7 @@ recorder_serve(const char *state, int fd, uint64_t keep_ms, void (*forget)(void 
         }
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
                 _exit(RECORDER_BROKEN);
+        read_switches();
         forget(ctx);
         if (recorder_become(fd, directory, true, true, e) < 0) {
                 (void)fprintf(stderr, "carrel-recorder: %s\n", e->message);

@@ -36,11 +36,12 @@ put_string(struct writer *w, const char *text, size_t len)
         put(w, "\"", 1);
         for (size_t i = 0; i < len; i++) {
                 unsigned char c = (unsigned char)text[i];
-                const char *found = c != '\0' ? strchr(shorts, c) : NULL;
+                const char *found;
                 char escape[8];
 
-                if (c >= 0x20 && !found)
+                if (c >= 0x20 && c != '"' && c != '\\')
                         continue;
+                found = c != '\0' ? strchr(shorts, c) : NULL;
                 put(w, text + start, i - start);
                 start = i + 1;
                 if (found)
@@ -77,7 +78,7 @@ compare_keys(const void *a, const void *b)
 static int put_value(struct writer *w, const struct node *n, const struct jcs_without *without,
                      size_t count, size_t depth, const char **trail, struct error *e);
 
-enum { TRAIL_MAX = 4 }; /* keys of a path in `without` */
+enum { TRAIL_MAX = 4 /* keys of a path in `without` */, MEMBERS_FEW = 24 };
 
 /* Is the member at the end of the trail one of those that are left out? */
 static bool
@@ -99,7 +100,8 @@ static int
 put_map(struct writer *w, const struct node *n, const struct jcs_without *without, size_t count,
         size_t depth, const char **trail, struct error *e)
 {
-        const struct node **sorted = calloc(n->len + 1, sizeof *sorted);
+        const struct node *few[MEMBERS_FEW];
+        const struct node **sorted = n->len <= MEMBERS_FEW ? few : calloc(n->len, sizeof *sorted);
         bool is_first = true;
         size_t members = 0;
         int result = 0;
@@ -123,7 +125,8 @@ put_map(struct writer *w, const struct node *n, const struct jcs_without *withou
                                    trail, e);
         }
         put(w, "}", 1);
-        free(sorted);
+        if (sorted != few)
+                free(sorted);
         return result;
 }
 
