@@ -22,7 +22,12 @@
 #include "prepare/policy_digest.h"
 #include "recorder/words.h"
 
-enum { REFS_STEP = 16, REFS_MAX = 2 * SANDBOX_EXECS_MAX, WORDS_SHOWN = 4096 };
+enum {
+        REFS_STEP = 16,
+        REFS_MAX = 2 * SANDBOX_EXECS_MAX,
+        WORDS_SHOWN = 4096,
+        WRITER_KEPT = 64 * 1024 /* bytes of a writer */
+};
 
 /* The number of an exec's start in the log. */
 struct audit_number {
@@ -58,6 +63,7 @@ static struct {
         size_t waiting_count;
         uint64_t number, missed;
         bool is_there;
+        struct json_writer writer; /* not in use: its memory is for the next entry */
         _Alignas(8) unsigned char body[WIRE_BODY_MAX];
 } recorder;
 
@@ -99,6 +105,25 @@ event_of(const char *action, const char *actor, const char *sandbox,
                                      .subject_ref = sandbox,
                                      .input = input ? input->text : NULL,
                                      .output = output ? output->text : NULL };
+}
+
+static struct json_writer
+take_writer(void)
+{
+        struct json_writer w = recorder.writer;
+
+        recorder.writer = (struct json_writer){ 0 };
+        json_again(&w);
+        return w;
+}
+
+static void
+give_writer(struct json_writer *w)
+{
+        if (recorder.writer.text || w->room > WRITER_KEPT)
+                json_fini(w);
+        else
+                recorder.writer = *w;
 }
 
 static void
@@ -313,11 +338,10 @@ static int
 write_start(const struct call *c, const struct sandbox *s, const struct exec_request *r,
             const struct recorder_entry *head, struct error *e)
 {
-        struct json_writer input;
+        struct json_writer input = take_writer();
         struct audit_event event;
         int result;
 
-        json_init(&input, false);
         json_open_map(&input);
         json_member_int(&input, "exec", head->of.exec);
         recorder_write_command(&input, r->command.argv, r->command.head.argc);
@@ -336,7 +360,7 @@ write_start(const struct call *c, const struct sandbox *s, const struct exec_req
         event = event_of("exec.started", c->caller.owner, s->id, &input, NULL);
         result = input.is_broken ? fail(e, ERROR_NO_MEMORY, "no memory for an audit entry")
                                  : send_entry(head, &event);
-        json_fini(&input);
+        give_writer(&input);
         if (result < 0 && e->code == ERROR_NONE)
                 (void)unavailable(e, "gone", "the process that writes the audit log has ended");
         return result;
@@ -541,7 +565,7 @@ audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l)
 
         if (!recorder.is_there || !s->row.owner || (l->flags & BOX_EXEC_QUIET) != 0)
                 return;
-        json_init(&output, false);
+        output = take_writer();
         json_open_map(&output);
         if (answer_exec_outcome(l, &end)) {
                 ending_write(&output, &end);
@@ -554,7 +578,7 @@ audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l)
         json_close_map(&output);
         name_exec(&of, s, l->exec);
         send_end(&of, s->row.owner, &output);
-        json_fini(&output);
+        give_writer(&output);
 }
 
 static bool

@@ -71,6 +71,10 @@ void json_raw(struct json_writer *w, const char *json, size_t len);
  */
 void json_forget(struct json_writer *w);
 
+/* Begins another JSON value. The memory stays allocated; `text` is as before until the first write.
+ */
+void json_again(struct json_writer *w);
+
 enum { JSON_ESCAPE_MAX = 6 /* bytes that one byte can become */ };
 
 /*

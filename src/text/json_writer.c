@@ -39,6 +39,12 @@ json_forget(struct json_writer *w)
         w->len = 0;
 }
 
+void
+json_again(struct json_writer *w)
+{
+        *w = (struct json_writer){ .text = w->text, .room = w->room, .is_pretty = w->is_pretty };
+}
+
 static bool
 grow(struct json_writer *w, size_t len)
 {
