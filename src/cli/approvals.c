@@ -4,11 +4,14 @@
  *
  * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "client/record.h"
+#include "codec/codec.h"
 #include "event/event.h"
 
 static bool
@@ -71,13 +74,48 @@ struct listing {
         bool follows, has_all;
 };
 
+static bool
+is_waiting_item(const struct record_entry *entry)
+{
+        struct record item = { entry->value, entry->len };
+
+        return entry->type != RECORD_NESTED ||
+               strcmp(record_get_text(&item, FIELD_STATE, ""), "requested") == 0;
+}
+
+/* The members of REST; without --all only what waits, as in the list for people. */
+static int
+print_json(const struct listing *l, const struct carrel_approvals *all)
+{
+        struct record r = client_record(all), shown;
+        struct record_writer w;
+        struct record_entry entry;
+        struct json_writer json;
+        unsigned char *bytes = malloc(r.len + 1);
+        size_t at = 0;
+
+        if (!bytes)
+                return 125;
+        record_init(&w, bytes, r.len + 1);
+        while (record_next(&r, &at, &entry) > 0)
+                if (l->has_all || is_waiting_item(&entry))
+                        record_bytes(&w, entry.tag, entry.type, entry.value, entry.len);
+        shown = (struct record){ bytes, w.len };
+        json_init(&json, true);
+        json_open_map(&json);
+        codec_write(&json, operation(OP_APPROVAL_LIST), &shown, 0);
+        json_close_map(&json);
+        free(bytes);
+        return json_print(&json, stdout);
+}
+
 static int
 print_list(const struct listing *l, const struct carrel_approvals *all)
 {
         size_t count = 0;
 
         if (l->ask.is_json)
-                return ask_json(OP_APPROVAL_LIST, all);
+                return print_json(l, all);
         for (size_t i = 0; i < all->count; i++) {
                 if (!waits(&all->items[i]) && !l->has_all)
                         continue;
@@ -178,7 +216,7 @@ const struct command command_approvals = {
         .name = "approvals",
         .help = "Show the operations that wait until you approve them.",
         .options = approvals_options,
-        .example = "carrel approvals",
+        .example = "carrel approvals --all --json",
         .run = cmd_approvals,
 };
 

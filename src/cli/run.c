@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "cli/back.h"
@@ -150,11 +151,22 @@ is_answered_yes(FILE *take_terminal)
                strcmp(answer, "yes\n") == 0;
 }
 
+/* Discards what was typed before the question: it is no answer to it. NULL: no terminal. */
+static FILE *
+open_terminal(void)
+{
+        FILE *terminal = isatty(STDERR_FILENO) ? fopen("/dev/tty", "re") : NULL;
+
+        if (terminal)
+                (void)tcflush(fileno(terminal), TCIFLUSH);
+        return terminal;
+}
+
 static bool
 ask_person(const struct judgement *j)
 {
         const struct judge_action *a = j->deciding < j->count ? &j->actions[j->deciding] : NULL;
-        FILE *terminal = a && isatty(STDERR_FILENO) ? fopen("/dev/tty", "re") : NULL;
+        FILE *terminal = a ? open_terminal() : NULL;
 
         if (!terminal)
                 return false;
@@ -188,7 +200,7 @@ show(const char *name, const char *text)
 static int
 approve(const struct run_way *w, const struct prepare_options *o, struct error *e)
 {
-        FILE *terminal = isatty(STDERR_FILENO) ? fopen("/dev/tty", "re") : NULL;
+        FILE *terminal = open_terminal();
 
         if (!terminal) {
                 (void)fail_at(

@@ -169,22 +169,54 @@ way_of(const struct caller *who)
 
 /* -- who waits --------------------------------------------------------------------------------- */
 
-/* Makes room among the requests of an owner that are over: the oldest goes. */
+static bool
+is_over(const struct approval *a)
+{
+        return a->state != REQUESTED && a->state != APPROVED && !a->call;
+}
+
+static size_t
+count_of(const char *owner)
+{
+        size_t count = 0;
+
+        for (const struct approval *a = first; a; a = a->next)
+                count += strcmp(a->owner, owner) == 0;
+        return count;
+}
+
+/* The oldest that is over goes; owner NULL: of any owner. */
+static void
+drop_oldest(const char *owner)
+{
+        struct approval *a = first;
+
+        while (a && (!is_over(a) || (owner && strcmp(a->owner, owner) != 0)))
+                a = a->next;
+        if (a)
+                remove_one(a);
+}
+
+/* Makes room for one more request of this owner. */
 static void
 drop_old(const char *owner)
 {
-        struct approval *old = NULL;
-        size_t count = 0;
+        if (count_of(owner) >= APPROVALS_OWNER_KEPT)
+                drop_oldest(owner);
+        if (total >= APPROVALS_MAX)
+                drop_oldest(NULL);
+}
 
-        for (struct approval *a = first; a; a = a->next) {
-                if (strcmp(a->owner, owner) != 0)
-                        continue;
-                count++;
-                if (!old && a->state != REQUESTED && a->state != APPROVED && !a->call)
-                        old = a;
-        }
-        if (old && (count >= APPROVALS_OWNER_KEPT || total >= APPROVALS_MAX))
-                remove_one(old);
+/* All that is in the table waits, or runs: of other owners too. */
+static int
+fail_full(struct error *e)
+{
+        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "approvals_all",
+                      "the daemon keeps at most %d requests for approval, and all of them are in "
+                      "use",
+                      APPROVALS_MAX);
+        error_hint(e, "Repeat the call when others were answered.");
+        return -1;
 }
 
 static int
@@ -195,8 +227,8 @@ check_count(const char *owner, struct error *e)
         for (const struct approval *a = first; a; a = a->next)
                 count += (a->state == REQUESTED || a->state == APPROVED) &&
                          strcmp(a->owner, owner) == 0;
-        if (count < APPROVALS_OWNER_MAX && total < APPROVALS_MAX)
-                return 0;
+        if (count < APPROVALS_OWNER_MAX)
+                return total < APPROVALS_MAX ? 0 : fail_full(e);
         (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "approvals",
                       "%zu requests of %.64s wait for an answer already, and at most %d may", count,
                       owner, APPROVALS_OWNER_MAX);

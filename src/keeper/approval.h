@@ -33,7 +33,9 @@
 
 enum {
         APPROVAL_ID_LEN = 9,
-        /* requests of one owner that wait; of all owners, and those that are over */
+        /* requests of one owner that wait, and with those that are over; of all owners. What is
+         * over goes first, oldest first: the own at APPROVALS_OWNER_KEPT, of any owner at
+         * APPROVALS_MAX */
         APPROVALS_OWNER_MAX = 64,
         APPROVALS_OWNER_KEPT = 128,
         APPROVALS_MAX = 4096,

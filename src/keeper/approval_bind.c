@@ -5,8 +5,10 @@
  * Theory: every field is hashed with its name and length, in the order of the operation's row, so
  * that two different requests never give the same bytes. Names of the environment are sorted. What
  * a person sees is made from the same values; a value that is too long to show has its own digest.
- * A command may name scripts anywhere in its words, so each word, and each part of a word between
- * the separators of a shell, is tried as a path. A file too many only binds more.
+ * A command may name scripts anywhere in its words, and in values of its environment. So each word,
+ * and each part of a word between the separators of a shell, is tried as a path: below the working
+ * directory, below each directory that a word names (`cd`), and below those of PATH. A file too
+ * many only binds more. What cannot be bound is said in a line.
  */
 #include "keeper/approval_bind.h"
 
@@ -24,7 +26,17 @@
 #include "ref/file.h"
 #include "text/utf8.h"
 
-enum { SHOWN_MAX = 1000, TRIED_MAX = 4096, PATH_ROOM = 4096, ENV_MAX = 4096, HEX = 64 };
+enum {
+        SHOWN_MAX = 16 * 1024,
+        SHOWN_END = 1024, /* of a value that is cut, its last bytes are shown too */
+        TRIED_MAX = 8192,
+        WORDS_MAX = 4096,
+        BASES_MAX = 32,
+        OUTSIDE_MAX = 16,
+        PATH_ROOM = 4096,
+        ENV_MAX = 4096,
+        HEX = 64
+};
 
 /* Parts of a call that change nothing of what is done. */
 static const uint16_t left_out[] = { FIELD_ID,      FIELD_KEY,           FIELD_LOSSLESS, FIELD_ROWS,
@@ -34,7 +46,9 @@ struct binding {
         crypto_hash_sha256_state hash;
         const struct sandbox *sandbox;
         char lines[APPROVAL_LINES_ROOM];
-        size_t len, unshown;
+        size_t len, unshown, cut;
+        const char *words[WORDS_MAX], *bases[BASES_MAX], *outside[OUTSIDE_MAX]; /* in `names` */
+        size_t word_count, base_count, outside_count;
         const char *seen[APPROVAL_FILES_MAX]; /* paths of the host, in `names` */
         size_t seen_count, file_bytes, tried;
         struct arena names;
@@ -96,8 +110,7 @@ put_line(const char *line)
 {
         size_t len = strlen(line) + 1;
 
-        /* room for the last line, which counts the others */
-        if (b.unshown > 0 || b.len + len + 128 > sizeof b.lines) {
+        if (b.unshown > 0 || b.len + len > sizeof b.lines) {
                 b.unshown++;
                 return;
         }
@@ -105,21 +118,49 @@ put_line(const char *line)
         b.len += len;
 }
 
+/* The last part of a long value begins where a character does. */
+static size_t
+begin_of_end(const char *text, size_t len)
+{
+        size_t at = len - SHOWN_END;
+
+        while (at < len && ((unsigned char)text[at] & 0xc0) == 0x80)
+                at++;
+        return at;
+}
+
+/* Of a value that is too long: begin, end, length and digest. Only input may be so long. */
+static void
+show_cut(const char *name, const char *text, size_t len)
+{
+        static char line[SHOWN_MAX + 256], last[2 * SHOWN_END];
+        char hex[HEX + 1];
+        unsigned char digest[crypto_hash_sha256_BYTES];
+        size_t end = begin_of_end(text, len), begin, used, shown;
+
+        b.cut += strcmp(name, api_field(FIELD_INPUT)->name) != 0;
+        begin = (size_t)snprintf(line, sizeof line, "%s: ", name);
+        shown = escape(line + begin, SHOWN_MAX - sizeof last, text, end);
+        used = strlen(line);
+        (void)escape(last, sizeof last, text + end, len - end);
+        (void)crypto_hash_sha256(digest, (const unsigned char *)text, len);
+        (void)sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
+        (void)snprintf(line + used, sizeof line - used,
+                       " [cut: %zu bytes are not shown, %zu in all, sha256 %s] %s", end - shown,
+                       len, hex, last);
+        put_line(line);
+}
+
 static void
 show(const char *name, const void *bytes, size_t len)
 {
-        char line[SHOWN_MAX + 256], hex[HEX + 1];
-        unsigned char digest[crypto_hash_sha256_BYTES];
-        size_t head = (size_t)snprintf(line, sizeof line, "%s: ", name),
-               shown = escape(line + head, SHOWN_MAX, bytes, len), used = strlen(line);
+        static char line[SHOWN_MAX + 256];
+        size_t head = (size_t)snprintf(line, sizeof line, "%s: ", name);
 
-        if (shown < len) {
-                (void)crypto_hash_sha256(digest, bytes, len);
-                (void)sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
-                (void)snprintf(line + used, sizeof line - used,
-                               " [cut: %zu bytes in all, sha256 %s]", len, hex);
-        }
-        put_line(line);
+        if (escape(line + head, SHOWN_MAX - 2 * SHOWN_END, bytes, len) < len)
+                show_cut(name, bytes, len);
+        else
+                put_line(line);
 }
 
 static void
@@ -214,9 +255,9 @@ is_readable(const struct stat *st, const struct stat *directory)
                (st->st_mode & S_IROTH) != 0;
 }
 
-enum kind { KIND_NONE, KIND_FILE, KIND_UNREADABLE };
+enum kind { KIND_NONE, KIND_DIRECTORY, KIND_FILE, KIND_UNREADABLE };
 
-/* Directories and names that do not exist are no scripts. A link may lead to anything. */
+/* A link may lead to anything: where it leads out, reading it refuses. */
 static enum kind
 kind_of(int directory, const char *rest)
 {
@@ -226,6 +267,8 @@ kind_of(int directory, const char *rest)
                 return KIND_NONE;
         if (S_ISLNK(st.st_mode) && fstatat(directory, rest, &st, 0) < 0)
                 return KIND_UNREADABLE;
+        if (S_ISDIR(st.st_mode))
+                return KIND_DIRECTORY;
         if (!S_ISREG(st.st_mode))
                 return KIND_NONE;
         return is_readable(&st, &top) ? KIND_FILE : KIND_UNREADABLE;
@@ -234,12 +277,12 @@ kind_of(int directory, const char *rest)
 static void
 bind_line(const char *path, const char *content, const char *format)
 {
-        char line[PATH_ROOM + 256];
+        char line[4 * PATH_ROOM + 256];
         size_t used = (size_t)snprintf(line, sizeof line, "file: ");
 
         add("file", path, strlen(path));
         add("content", content, strlen(content));
-        (void)escape(line + used, SHOWN_MAX, path, strlen(path));
+        (void)escape(line + used, sizeof line - 256, path, strlen(path));
         used = strlen(line);
         (void)snprintf(line + used, sizeof line - used, "%s%s", format, content);
         put_line(line);
@@ -304,24 +347,65 @@ shorten(char *path)
         *to = '\0';
 }
 
-/* Tries one path of the sandbox as a file. */
-static int
-bind_path(const char *path, struct error *e)
+/* A line for a path whose content nothing here can read, once for each. */
+static void
+show_outside(const char *path)
 {
-        char place[PATH_ROOM];
-        const char *rest = NULL, *name;
-        const struct spec_mount *m = mount_of(path, &rest);
+        static const char *const system_directories[] = { "/usr", "/bin", "/sbin", "/lib", "/lib64",
+                                                          "/etc", "/dev", "/proc", "/sys" };
+        char line[64];
 
-        if (!m || was_seen(path))
-                return 0;
-        mount_directory(m, place);
-        if (place[0] == '\0')
-                return 0;
-        scoped_fd int directory = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        for (size_t i = 0; i < sizeof system_directories / sizeof *system_directories; i++)
+                if (rest_below(path, system_directories[i]))
+                        return;
+        for (size_t i = 0; i < b.outside_count; i++)
+                if (strcmp(b.outside[i], path) == 0)
+                        return;
+        if (b.outside_count == OUTSIDE_MAX)
+                return;
+        b.outside[b.outside_count++] = arena_text(&b.names, path);
+        if (b.outside_count == OUTSIDE_MAX || !b.outside[b.outside_count - 1]) {
+                b.outside_count = OUTSIDE_MAX;
+                (void)snprintf(line, sizeof line, "more files outside the mounted directories");
+                show("not bound", line, strlen(line));
+                return;
+        }
+        show("not bound, outside the mounted directories", path, strlen(path));
+}
 
-        if (directory < 0 || kind_of(directory, rest) == KIND_NONE)
+/* Is a mount below it, or is it below one? Names of files can begin there. */
+static bool
+leads_to_mounts(const char *path)
+{
+        const struct spec *spec = b.sandbox->prepared->spec;
+        const char *rest = NULL;
+
+        for (size_t i = 0; i < spec->mount_count; i++)
+                if (rest_below(spec->mounts[i].at, path))
+                        return true;
+        return mount_of(path, &rest) != NULL;
+}
+
+static int
+add_base(const char *path, struct error *e)
+{
+        for (size_t i = 0; i < b.base_count; i++)
+                if (strcmp(b.bases[i], path) == 0)
+                        return 0;
+        if (b.base_count > 0 && !leads_to_mounts(path))
                 return 0;
-        name = arena_text(&b.names, path);
+        if (b.base_count == BASES_MAX)
+                return too_much(e);
+        b.bases[b.base_count] = arena_text(&b.names, path);
+        return b.bases[b.base_count++] ? 0
+                                       : fail(e, ERROR_NO_MEMORY, "no memory for names of files");
+}
+
+static int
+add_file(int directory, const char *rest, const char *path, struct error *e)
+{
+        const char *name = arena_text(&b.names, path);
+
         if (!name)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the names of files");
         if (b.seen_count == APPROVAL_FILES_MAX)
@@ -330,58 +414,194 @@ bind_path(const char *path, struct error *e)
         return bind_content(directory, rest, path, e);
 }
 
-/* Tries one word as the path of a file. */
+/* Tries one path of the sandbox: a file is bound, a directory is one where names can begin. */
 static int
-bind_file(const char *word, size_t len, const char *cwd, struct error *e)
+bind_path(const char *path, bool is_absolute, struct error *e)
 {
-        char path[2 * PATH_ROOM], given[2 * PATH_ROOM];
+        char place[PATH_ROOM] = "";
+        const char *rest = NULL;
+        const struct spec_mount *m = mount_of(path, &rest);
+        enum kind kind = KIND_NONE;
 
-        if (len == 0 || len >= PATH_ROOM || memchr(word, '\0', len))
+        if (was_seen(path))
                 return 0;
-        if (word[0] == '/')
-                (void)snprintf(path, sizeof path, "%.*s", (int)len, word);
-        else
-                (void)snprintf(path, sizeof path, "%s/%.*s", cwd, (int)len, word);
-        memcpy(given, path, strlen(path) + 1);
-        shorten(path);
-        if (bind_path(path, e) < 0)
-                return -1;
-        return strstr(given, "..") ? bind_path(given, e) : 0;
+        if (m)
+                mount_directory(m, place);
+        if (place[0] == '\0') {
+                if (is_absolute && !leads_to_mounts(path))
+                        show_outside(path);
+                else if (is_absolute && m)
+                        show_outside(path); /* a volume */
+                return m ? 0 : add_base(path, e);
+        }
+        scoped_fd int directory = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (directory >= 0)
+                kind = kind_of(directory, rest);
+        if (kind == KIND_DIRECTORY)
+                return add_base(path, e);
+        return kind == KIND_NONE ? 0 : add_file(directory, rest, path, e);
 }
 
-/* The word itself, and what is between the separators of a shell in it. */
+/* Tries one word as a path below `base`, with the links that are before a ".." and without. */
 static int
-bind_files_of(const char *word, const char *cwd, struct error *e)
+bind_word(const char *base, const char *word, struct error *e)
 {
-        static const char separators[] = " \t\r\n;|&()<>{}'\"`$=,";
-        size_t at = 0;
+        char path[2 * PATH_ROOM], given[2 * PATH_ROOM];
+        bool is_absolute = word[0] == '/';
 
-        if (bind_file(word, strlen(word), cwd, e) < 0)
+        if (strlen(word) >= PATH_ROOM)
+                return 0;
+        if (++b.tried > TRIED_MAX)
+                return too_much(e);
+        (void)snprintf(path, sizeof path, "%s%s%s", is_absolute ? "" : base, is_absolute ? "" : "/",
+                       word);
+        memcpy(given, path, strlen(path) + 1);
+        shorten(path);
+        if (bind_path(path, is_absolute, e) < 0)
                 return -1;
-        while (word[at] != '\0') {
-                size_t len = strcspn(word + at, separators);
+        /* below the first directory only: a list of ".." would never end */
+        return strstr(given, "..") && base == b.bases[0] ? bind_path(given, false, e) : 0;
+}
 
-                if (len > 0 && ++b.tried > TRIED_MAX)
-                        return too_much(e);
-                if (len > 0 && bind_file(word + at, len, cwd, e) < 0)
+static int
+add_word(const char *text, size_t len, struct error *e)
+{
+        char *word;
+
+        if (len == 0 || len >= PATH_ROOM)
+                return 0;
+        if (b.word_count == WORDS_MAX)
+                return too_much(e);
+        word = arena_alloc(&b.names, len + 1);
+        if (!word)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the names of files");
+        memcpy(word, text, len);
+        word[len] = '\0';
+        b.words[b.word_count++] = word;
+        return 0;
+}
+
+/* What is between the separators. */
+static int
+add_parts(const char *text, const char *separators, struct error *e)
+{
+        size_t whole = strlen(text), at = 0;
+
+        while (text[at] != '\0') {
+                size_t len = strcspn(text + at, separators);
+
+                if (len < whole && add_word(text + at, len, e) < 0)
                         return -1;
                 at += len;
-                at += strspn(word + at, separators);
+                at += strspn(text + at, separators);
         }
         return 0;
 }
 
+/* As a shell joins it: without quotes and backslashes. */
 static int
-bind_files(const struct call *c, const char *cwd, struct error *e)
+add_unquoted(const char *text, const char *separators, struct error *e)
+{
+        size_t len = 0;
+        char *plain;
+
+        if (strpbrk(text, "'\"\\") == NULL)
+                return 0;
+        plain = arena_alloc(&b.names, strlen(text) + 2);
+        if (!plain)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the names of files");
+        for (; *text != '\0'; text++)
+                if (!strchr("'\"\\", *text))
+                        plain[len++] = *text;
+        plain[len] = '\0';
+        return add_word(plain, len, e) < 0 ? -1 : add_parts(plain, separators, e);
+}
+
+static int
+add_text(const char *text, struct error *e)
+{
+        static const char separators[] = " \t\r\n;|&()<>{}'\"`$=,:";
+
+        if (add_word(text, strlen(text), e) < 0 || add_parts(text, separators, e) < 0)
+                return -1;
+        return add_unquoted(text, separators, e);
+}
+
+/* The value of a variable can be a script (BASH_ENV, LD_PRELOAD). Those of PATH are directories. */
+static int
+add_variable(const char *item, struct error *e)
+{
+        const char *value = strchr(item, '=');
+
+        return value ? add_parts(value, "=: \t,", e) : 0;
+}
+
+/* A name that only a shell knows is no path here. */
+static void
+show_expansion(const struct call *c)
 {
         struct record_entry entry;
         size_t at = 0;
 
         while (record_next(&c->record, &at, &entry) > 0)
                 if ((entry.tag == FIELD_ARGV || entry.tag == FIELD_COMMAND) &&
-                    bind_files_of(entry.value, cwd, e) < 0)
+                    strpbrk(entry.value, "$*?[~`")) {
+                        put_line("not bound: files whose names a shell makes ($ * ? [ ~ `)");
+                        return;
+                }
+}
+
+static int
+add_words(const struct call *c, struct error *e)
+{
+        struct store_bytes env = b.sandbox->row.env;
+        struct record_entry entry;
+        size_t at = 0;
+
+        while (record_next(&c->record, &at, &entry) > 0) {
+                if ((entry.tag == FIELD_ARGV || entry.tag == FIELD_COMMAND) &&
+                    add_text(entry.value, e) < 0)
+                        return -1;
+                if (entry.tag == FIELD_ENV && add_variable(entry.value, e) < 0)
+                        return -1;
+        }
+        for (at = 0; at < env.len; at += strlen((const char *)env.bytes + at) + 1)
+                if (add_variable((const char *)env.bytes + at, e) < 0)
                         return -1;
         return 0;
+}
+
+/* Directories that are found on the way are added to the list. */
+static int
+bind_files(const struct call *c, const char *cwd, struct error *e)
+{
+        char own[PATH_ROOM];
+
+        (void)snprintf(own, sizeof own, "%s", cwd);
+        shorten(own);
+        if (add_base(own, e) < 0 || add_base(cwd, e) < 0 || add_words(c, e) < 0)
+                return -1;
+        if (!leads_to_mounts(own))
+                show_outside(own);
+        for (size_t i = 0; i < b.base_count; i++)
+                for (size_t j = 0; j < b.word_count; j++)
+                        if ((i == 0 || b.words[j][0] != '/') &&
+                            bind_word(b.bases[i], b.words[j], e) < 0)
+                                return -1;
+        show_expansion(c);
+        return 0;
+}
+
+/* It was hashed whole. */
+static void
+show_sandbox_environment(void)
+{
+        struct store_bytes env = b.sandbox->row.env;
+
+        for (size_t at = 0; at < env.len; at += strlen((const char *)env.bytes + at) + 1)
+                show("sandbox env", (const char *)env.bytes + at,
+                     strlen((const char *)env.bytes + at));
 }
 
 /* -- parameters -------------------------------------------------------------------------------- */
@@ -507,16 +727,31 @@ show_unbound(const struct call *c)
                 put_line("not bound: names and content of the files, which follow the answer");
 }
 
+/* What a person cannot see, a person cannot approve. */
+static int
+check_is_shown(struct error *e)
+{
+        if (b.cut == 0 && b.unshown == 0)
+                return 0;
+        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "argv", "not_shown",
+                      "the request is longer than the %d KiB that a person is shown, so it cannot "
+                      "be approved",
+                      APPROVAL_LINES_ROOM >> 10);
+        error_hint(e, "Write the command to a file of the workspace and run that file.");
+        return -1;
+}
+
 int
 approval_bind(const struct call *c, const struct sandbox *s, const char *why,
               struct approval_bound *ret, struct error *e)
 {
-        char cwd[PATH_ROOM], last[64];
+        char cwd[PATH_ROOM];
         int result = 0;
 
         b.sandbox = s;
-        b.len = b.unshown = b.seen_count = b.file_bytes = b.tried = 0;
-        arena_init(&b.names, 1 << 20);
+        b.len = b.unshown = b.cut = b.seen_count = b.file_bytes = b.tried = 0;
+        b.word_count = b.base_count = b.outside_count = 0;
+        arena_init(&b.names, 4 << 20);
         (void)crypto_hash_sha256_init(&b.hash);
         add("carrel approval", "1", 1);
         add("operation", c->op->name, strlen(c->op->name));
@@ -534,13 +769,11 @@ approval_bind(const struct call *c, const struct sandbox *s, const char *why,
                         show("cwd", cwd, strlen(cwd));
                 result = bind_files(c, cwd, e);
         }
+        if (runs_command(c->op))
+                show_sandbox_environment();
         show_unbound(c);
-        if (b.unshown > 0) {
-                (void)snprintf(last, sizeof last, "%zu more lines are bound and not shown",
-                               b.unshown);
-                memcpy(b.lines + b.len, last, strlen(last) + 1);
-                b.len += strlen(last) + 1;
-        }
+        if (result == 0)
+                result = check_is_shown(e);
         arena_fini(&b.names);
         (void)crypto_hash_sha256_final(&b.hash, ret->digest);
         ret->lines = b.lines;

@@ -26,7 +26,7 @@ struct approval_bound {
 /*
  * Computes it. Opens each regular file of a mounted directory that the command names, below that
  * directory. `why`: a sentence to show, or NULL. Errors: ERROR_QUOTA_EXCEEDED (more files, or
- * larger ones, than can be bound), ERROR_NO_MEMORY.
+ * larger ones, than can be bound, or more text than is shown), ERROR_NO_MEMORY.
  */
 int approval_bind(const struct call *c, const struct sandbox *s, const char *why,
                   struct approval_bound *ret, struct error *e);

@@ -5,7 +5,7 @@
  * Theory: each judgement is a process of its own, made by carrel-judge for the socket that it is
  * sent. The keeper never waits for it: a call that is judged waits, at most JUDGE_PATIENCE_MS from
  * the question on, and everything but an answer denies. At most OWNER_MAX judgements of one owner
- * run at once, so that nobody's commands wait for another's.
+ * run at once, and OWNER_WAITING_MAX wait, so that nobody's commands wait for another's.
  */
 #include "keeper/judging.h"
 
@@ -22,7 +22,13 @@
 #include "keeper/peer.h"
 #include "prepare/commands.h"
 
-enum { ACTIVE_MAX = 16, OWNER_MAX = 4, WAITING_MAX = 256, MEMORY = 8 << 20 };
+enum {
+        ACTIVE_MAX = 16,
+        OWNER_MAX = 4,
+        OWNER_WAITING_MAX = 64,
+        WAITING_MAX = 1024,
+        MEMORY = 8 << 20
+};
 
 struct call_judging {
         struct peer peer; /* first */
@@ -251,21 +257,36 @@ ask(struct call_judging *w, struct sandbox *s, const struct wire_command *comman
         return -1;
 }
 
+static void
+fail_crowd(const char *owner, bool is_own, struct error *e)
+{
+        if (is_own)
+                (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "judging",
+                              "%d commands of %.64s wait to be judged already, and no more may",
+                              OWNER_WAITING_MAX, owner);
+        else
+                (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "judging_all",
+                              "%d commands of all owners wait to be judged, and no more may",
+                              WAITING_MAX);
+        error_hint(e, "Repeat the call when some of them have begun.");
+}
+
 /* At the end of those that wait. */
 static enum call_state
 join_waiting(struct call_judging *w, struct error *e)
 {
         struct call_judging **at = &judges.waiting;
-        size_t count = 0;
+        const char *owner = w->call->caller.owner;
+        size_t count = 0, own = 0;
 
-        for (; *at; at = &(*at)->next)
+        for (; *at; at = &(*at)->next) {
                 count++;
-        if (count >= WAITING_MAX) {
+                own += strcmp((*at)->call->caller.owner, owner) == 0;
+        }
+        if (own >= OWNER_WAITING_MAX || count >= WAITING_MAX) {
+                fail_crowd(owner, own >= OWNER_WAITING_MAX, e);
                 judging_forget(w->call);
-                return fail(e, ERROR_QUOTA_EXCEEDED,
-                            "more than %d commands wait to be judged by the rules for commands",
-                            WAITING_MAX),
-                       CALL_FAILED;
+                return CALL_FAILED;
         }
         *at = w;
         return CALL_WAITS;

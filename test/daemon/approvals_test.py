@@ -121,6 +121,9 @@ def binds_each_part(d):
     os.makedirs(p.path("sub/deep"))
     p.write("sub/ok.sh", "echo below\n")
     os.symlink("sub/deep", p.path("there"))
+    os.makedirs(p.path("bin"))
+    for name in ("sub/below.sh", "bin/tool", "start.sh"):
+        p.write(name, "echo fine\n")
 
     def swap():
         os.unlink(p.path("link.sh"))
@@ -140,11 +143,17 @@ def binds_each_part(d):
         ("a script by a way around", ["sh", "../work/ok.sh"], lambda: p.write("ok.sh", "echo evil 4\n")),
         ("a script from outside", ["sh", "/tmp/..//./work/./ok.sh"], lambda: p.write("ok.sh", "echo evil 5\n")),
         ("a script beside a link", ["sh", "there/../ok.sh"], lambda: p.write("sub/ok.sh", "echo evil 6\n")),
+        ("a script in a directory that the line changes to", ["sh", "-c", "cd sub && cd deep/.. && sh below.sh"], lambda: p.write("sub/below.sh", "echo evil 7\n")),
+        ("a program that PATH finds in the workspace", ["tool"], lambda: p.write("bin/tool", "#!/bin/sh\necho evil 8\n"), {"env": ["PATH=/usr/bin:/work/bin"]}),
+        ("a program that a relative PATH finds", ["tool"], lambda: p.write("bin/tool", "#!/bin/sh\necho evil 9\n"), {"env": ["PATH=bin:/usr/bin"]}),
+        ("a script of the environment", ["bash", "-c", "true"], lambda: p.write("start.sh", "echo evil 10\n"), {"env": ["BASH_ENV=/work/start.sh"]}),
+        ("a script whose name is quoted in pieces", ["sh", "-c", "sh 'o'k.\"s\"h"], lambda: p.write("ok.sh", "echo evil 11\n")),
+        ("a script that did not exist", ["sh", "later.sh"], lambda: p.write("later.sh", "echo evil 12\n")),
         ("a script that is removed", ["sh", "/work/evil.sh"], lambda: os.unlink(p.path("evil.sh"))),
     ]
     wrong = []
-    for name, argv, change in rows:
-        serial, id = p.ask(argv=argv)
+    for name, argv, change, *more in rows:
+        serial, id = p.ask(argv=argv, **(more[0] if more else {}))
         change()
         p.answer(id)
         other = p.asked()
@@ -183,12 +192,33 @@ def is_shown_safely(d):
           r"argv: a\u{202e}b\u{200b}c\x1b[2Jd\x7fe\u{009b}f\ng\\h\u{fe0f}i" in bound, bound)
     p.answer(id, "deny")
     p.refused(serial)
-    long = "x" * 5000
-    serial, id = p.ask(argv=["echo", long] + ["w%d" % i for i in range(3000)])
+    long = "x" * 5000 + "; rm -rf ."
+    serial, id = p.ask(argv=["echo", long])
+    check("a long word is shown to its end", "argv: " + long in p.approval(id)["bound"])
+    p.answer(id, "deny")
+    p.refused(serial)
+    wrong = []
+    for name, fields in (("word", {"argv": ["sh", "-c", "#" + "x" * 30000 + "\necho evil"]}), ("words", {"argv": ["echo"] + ["w%d" % i for i in range(3000)]}), ("environment", {"env": ["A=" + "x" * 30000]})):
+        got = p.refused(p.c.send("exec.start", id=p.id, **{"argv": ["sh", "ok.sh"], **fields}))
+        if (got["code"], got.get("reason")) != ("quota_exceeded", "not_shown") or p.ran() != 0:
+            wrong.append("%s: %r" % (name, got))
+    report("what is too long to be shown to a person is refused, and nothing ran", wrong)
+    data = b"x" * 30000 + b"the end"
+    serial, id = p.ask(input=data)
     bound = p.approval(id)["bound"]
-    check("a long word is cut and has its digest, and many words are counted",
-          any("cut: 5000 bytes in all, sha256 " + hashlib.sha256(long.encode()).hexdigest() in line for line in bound) and "more lines are bound and not shown" in bound[-1] and
-          sum(map(len, bound)) < 32768, bound[-1])
+    check("long input has its begin, its end and its digest", any("bytes are not shown, 30007 in all, sha256 " + hashlib.sha256(data).hexdigest() in line and line.endswith("the end") for line in bound), bound)
+    p.answer(id, "deny")
+    p.refused(serial)
+    serial, id = p.ask(argv=["sh", "/tmp/a.sh", "*.sh"])
+    bound = p.approval(id)["bound"]
+    check("what an answer cannot bind is said", "not bound, outside the mounted directories: /tmp/a.sh" in bound and any(line.startswith("not bound: files whose names a shell makes") for line in bound), bound)
+    p.answer(id, "deny")
+    p.refused(serial)
+    id = p.d.create(workspace=p.folder, manifest=BLOCK % ("[exec]", 600000), env={"LD_PRELOAD": "/work/ok.sh"})
+    serial = p.c.send("exec.start", id=id, argv=["true"])
+    id = p.asked()
+    bound = p.approval(id)["bound"]
+    check("the sandbox's environment is shown, and files that it names are bound", "sandbox env: LD_PRELOAD=/work/ok.sh" in bound and any(line.startswith("file: /work/ok.sh, sha256 ") for line in bound), bound)
     p.answer(id, "deny")
     p.refused(serial)
 
@@ -287,6 +317,7 @@ def crowd(d):
     check("what is over is bounded too", len(d.must("GET", "/v1/approvals")["items"]) <= 128)
 
 
+
 # -- other operations, REST, events -----------------------------------------------------------------------------------
 
 def other_operations(d):
@@ -348,7 +379,9 @@ def command_line(d):
     check("carrel exec says what it waits for", line == "carrel: waiting for approval %s; on this machine: carrel approve %s\n" % (id, id), line)
     shown = carrel("approvals")
     check("carrel approvals shows it, without control characters", shown.returncode == 0 and id in shown.stdout and r"argv: \x1b[2J" in shown.stdout and "\x1b" not in shown.stdout, shown)
-    check("--json has the members of REST", json.loads(carrel("approvals", "--json").stdout) == d.must("GET", "/v1/approvals"))
+    every, listed = d.must("GET", "/v1/approvals"), json.loads(carrel("approvals", "--json").stdout)
+    check("--json lists what waits, with the members of REST", listed["items"] == [a for a in every["items"] if a["state"] == "requested"] and len(listed["items"]) == 1, listed)
+    check("--all --json also what is over", json.loads(carrel("approvals", "--all", "--json").stdout) == every and len(every["items"]) > 1)
     done = carrel("approve", id, "--once")
     out, _ = child.communicate(timeout=PATIENCE)
     check("carrel approve: the command runs", (done.returncode, out, child.returncode) == (0, "hello\n", 0), done, out)
