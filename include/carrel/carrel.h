@@ -106,7 +106,7 @@ struct carrel_usages {
 
 /* What one sandbox has used. Errors: not_found, also for a sandbox that has ended. */
 int carrel_get_usage(struct carrel *c, const char *id, struct carrel_usage **ret,
-                 struct carrel_error *e);
+                     struct carrel_error *e);
 
 /*
  * The sum of the caller, and each of its sandboxes, also those that ended; the daemon's own user

@@ -97,7 +97,7 @@ a_users_file_only_permits(void **state)
                 "trust",           "principal",   "providers",  "egress_allowed", "resolvers",
                 "denied_networks", "egress_caps", "limits_max", "sandboxes_max",  "execs_max",
                 "volumes_max",     "workspace",   "actors",     "commands",       "policies",
-                "registry",        "files",       "siblings",   "approve"
+                "registry",        "files",       "siblings",   "approve",        "audit_executions"
         };
         struct error e;
         size_t count = 0;

@@ -13,7 +13,7 @@
 
 #include "text/nearest.h"
 
-enum { KNOWN_MAX = 8 }; /* names in one hint */
+enum { KNOWN_MAX = 12 }; /* names in one hint */
 
 static const char *const kind_words[] = {
         [FIELD_TEXT] = "a string",
