@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 24 s: its recorder is killed, and waits for disks that are full
 """audit_daemon_test - the audit log of the daemon's sandboxes (docs/AUDIT.md, "The daemon"): P31.
 
 One start and one end for each exec, also when processes of the daemon are killed, the disk is full

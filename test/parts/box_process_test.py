@@ -382,9 +382,9 @@ def last_moments(clock, bench):
     clock.move(2)
     until("it ends without a keeper", lambda: dead(pid) and not running(sleep))
     check("not before its last moment", clock.boot_ms() >= last_moment, clock.boot_ms(), last_moment)
-    last = box.journal()[-2:]
-    state = struct.unpack_from("=II", last[1][2])[1]
-    check("a box past its last moment ends with no keeper there", [e[0] for e in last] == ["FINISHED", "GONE"] and state == 2, last)
+    last = box.journal()[-3:]
+    state = struct.unpack_from("=II", last[-1][2])[1]
+    check("a box past its last moment ends with no keeper there, and its journal has what it used", [e[0] for e in last] == ["FINISHED", "USED", "GONE"] and state == 2, last)
     until("and nothing of it stays", lambda: not any(os.path.exists(g) for g in groups))
     box = bench.begin(deadline_ms=clock.boot_ms() + clock.window * 1000)
     box.keeper.send("DEADLINE", struct.pack("=Q", NEVER))
@@ -700,7 +700,7 @@ def stuck(bench_of):
         os.kill(first, signal.SIGSTOP)
         begun = boot_ms()
         c = box.keeper.exec(["true"])
-        until("a while passes", lambda: boot_ms() > begun + 300)
+        until("a while passes, longer than is asked for below", lambda: boot_ms() > begun + 400)
         os.kill(first, signal.SIGCONT)
         c.wait()
         box.keeper.until(lambda: c.started[0] in box.keeper.finished)
