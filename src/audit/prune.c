@@ -128,6 +128,8 @@ audit_log_prune(struct audit_log *log, uint64_t before_ms, const char *actor_id,
                 result = record(log, &list, count, hash, before, actor_id, ret, e);
         if (result == 0 && count > 0)
                 result = remove_files(log, &list, count, e);
+        if (result == 0)
+                result = audit_content_prune(log, before_ms, actor_id, &ret->content, e);
         audit_file_list_fini(&list);
         return result;
 }

@@ -13,11 +13,13 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "audit/content_check.h"
 #include "audit/export.h"
 #include "audit/log.h"
 #include "audit/prune.h"
 #include "base/scoped.h"
 #include "cli/ask.h"
+#include "cli/audit_content.h"
 #include "cli/audit_place.h"
 #include "cli/audit_print.h"
 #include "cli/commands.h"
@@ -33,7 +35,7 @@ enum { TAIL_COUNT = 10, ARENA_MAX = 16 << 20, DAY_MS = 24 * 3600 * 1000 };
 struct asked {
         const char *log_at, *state, *checkpoint, *secret, *form, *action;
         uint64_t count, from, older_than;
-        bool is_json, has_no_keys, follows;
+        bool is_json, has_no_keys, follows, shows_in, shows_out, shows_err;
         struct words words;
         struct arena arena;
         struct audit_log log;
@@ -75,7 +77,8 @@ read_checkpoint(struct asked *a, struct audit_checkpoint *ret, struct error *e)
 }
 
 static void
-print_verdict_json(struct asked *a, const struct audit_verdict *v, const struct error *e)
+print_verdict_json(struct asked *a, const struct audit_verdict *v,
+                   const struct audit_content_verdict *c, const struct error *e)
 {
         struct error ignored;
         uint64_t keep_ms;
@@ -104,6 +107,10 @@ print_verdict_json(struct asked *a, const struct audit_verdict *v, const struct 
                 json_key(&w, "retention_days");
                 json_uint(&w, keep_ms / DAY_MS);
         }
+        json_key(&w, "contents");
+        json_uint(&w, c->kept);
+        json_key(&w, "contents_pruned");
+        json_uint(&w, c->pruned);
         if (e->code != ERROR_NONE) {
                 json_key(&w, "at");
                 json_uint(&w, v->at);
@@ -115,7 +122,8 @@ print_verdict_json(struct asked *a, const struct audit_verdict *v, const struct 
 }
 
 static void
-print_verdict(const struct audit_verdict *v, const struct audit_checkpoint *kept)
+print_verdict(const struct audit_verdict *v, const struct audit_content_verdict *c,
+              const struct audit_checkpoint *kept)
 {
         (void)printf("intact: %" PRIu64 " entries, the last one of %s\nchain: %s\n",
                      v->head.next - v->begin, v->head.time, v->head.chain);
@@ -123,6 +131,12 @@ print_verdict(const struct audit_verdict *v, const struct audit_checkpoint *kept
                 (void)printf("The entries before %" PRIu64
                              " were removed by `carrel audit prune`\n",
                              v->begin);
+        if (c->kept > 0)
+                (void)printf("%" PRIu64 " contents of %" PRIu64 " bytes have their SHA-256\n",
+                             c->kept, c->bytes);
+        if (c->pruned > 0)
+                (void)printf("%" PRIu64 " contents were removed by `carrel audit prune`\n",
+                             c->pruned);
         if (v->unsigned_count > 0)
                 (void)printf("%" PRIu64 " signatures were not checked: their key is not here\n",
                              v->unsigned_count);
@@ -172,6 +186,7 @@ static int
 audit_verify(struct asked *a)
 {
         struct audit_checkpoint kept = { .seq = 0 };
+        struct audit_content_verdict c = { 0 };
         struct audit_verdict v;
         struct error e = { 0 };
         int result;
@@ -179,14 +194,18 @@ audit_verify(struct asked *a)
         if (a->checkpoint && read_checkpoint(a, &kept, &e) < 0)
                 return failed(a, &e);
         result = audit_log_verify(&a->log, a->checkpoint ? &kept : NULL, !a->has_no_keys, &v, &e);
+        if (result == 0 && (result = audit_content_verify(&a->log, &c, &e)) < 0) {
+                v.at = c.at;
+                v.file[0] = '\0';
+        }
         if (result < 0 && e.code == ERROR_AUDIT_BROKEN)
                 not_intact(a, &v, &e);
         if (a->is_json) {
-                print_verdict_json(a, &v, &e);
+                print_verdict_json(a, &v, &c, &e);
         } else if (result < 0) {
                 return failed(a, &e);
         } else {
-                print_verdict(&v, a->checkpoint ? &kept : NULL);
+                print_verdict(&v, &c, a->checkpoint ? &kept : NULL);
                 print_retention(a);
         }
         return result < 0 ? error_exit_status(e.code) : 0;
@@ -313,6 +332,8 @@ struct showing {
         uint64_t seq;
         char chain[AUDIT_ID_TEXT]; /* "": any */
         bool is_found, is_other;
+        const char *stream; /* NULL: the entry itself */
+        struct error e;     /* of its content */
 };
 
 static bool
@@ -324,7 +345,9 @@ show_entry(void *ctx, const char *line, size_t len, const struct audit_entry *en
         s->is_other = s->chain[0] != '\0' && strcmp(s->chain, entry->chain) != 0;
         if (!s->is_found || s->is_other)
                 return false;
-        if (s->a->is_json)
+        if (s->stream)
+                (void)audit_content_print(&s->a->log, entry, s->stream, &s->e);
+        else if (s->a->is_json)
                 print_json_line(line, len);
         else
                 audit_print_whole(entry);
@@ -357,7 +380,11 @@ read_ref(const char *word, struct showing *s, struct error *e)
 static int
 audit_show(struct asked *a)
 {
-        struct showing s = { .a = a };
+        struct showing s = { .a = a,
+                             .stream = a->shows_in    ? "stdin"
+                                       : a->shows_out ? "stdout"
+                                       : a->shows_err ? "stderr"
+                                                      : NULL };
         struct error e;
 
         if (a->words.count < 2) {
@@ -365,11 +392,16 @@ audit_show(struct asked *a)
                 error_hint(&e, "`carrel audit tail` prints the numbers: carrel audit show 12");
                 return failed(a, &e);
         }
+        if (a->shows_in + a->shows_out + a->shows_err > 1) {
+                (void)fail(&e, ERROR_INVALID_ARGUMENT, "audit show prints one content at a time");
+                error_hint(&e, "Pass one of --stdin, --stdout and --stderr.");
+                return failed(a, &e);
+        }
         if (read_ref(a->words.items[1], &s, &e) < 0 ||
             audit_log_read(&a->log, s.seq, show_entry, &s, &e) < 0)
                 return failed(a, &e);
         if (s.is_found && !s.is_other)
-                return 0;
+                return s.e.code != ERROR_NONE ? failed(a, &s.e) : 0;
         (void)fail(&e, ERROR_INVALID_ARGUMENT,
                    s.is_other ? "this log has another chain than %s"
                               : "the audit log has no entry %s",
@@ -519,13 +551,17 @@ audit_prune(struct asked *a)
             0)
                 return failed(a, &e);
         if (a->is_json)
-                (void)printf("{\"files\":%" PRIu64 "}\n", p.files);
-        else if (p.files == 0)
+                (void)printf("{\"files\":%" PRIu64 ",\"contents\":%" PRIu64 "}\n", p.files,
+                             p.content.files);
+        else if (p.files == 0 && p.content.files == 0)
                 (void)puts("No log file is old enough: nothing was removed.");
-        else
+        else if (p.files > 0)
                 (void)printf("Removed %" PRIu64 " files with the entries %" PRIu64 " to %" PRIu64
                              ". Entry %" PRIu64 " records that.\n",
                              p.files, p.first, p.last, p.seq);
+        if (!a->is_json && p.content.files > 0)
+                (void)printf("Removed %" PRIu64 " contents of commands, %" PRIu64 " bytes.\n",
+                             p.content.files, p.content.bytes);
         return 0;
 }
 
@@ -624,6 +660,10 @@ static const struct option options[] = {
                       "prune: remove log files whose entries are all older: 30d"),
         OPTION_TEXT(struct asked, secret, VALUE_FILE, "--secret", "FILE",
                     "export: the file with the secret that signs AgentsKit's rows"),
+        OPTION_FLAG(struct asked, shows_in, "--stdin",
+                    "show: what the command read from standard input, if it was kept"),
+        OPTION_FLAG(struct asked, shows_out, "--stdout", "show: its output, if it was kept"),
+        OPTION_FLAG(struct asked, shows_err, "--stderr", "show: its errors, if they were kept"),
         OPTION_FLAG(struct asked, is_json, "--json",
                     "verify: one JSON object; tail, show: the entries as they are"),
         OPTION_END,

@@ -169,6 +169,7 @@ load_rules(const struct prepare_options *o, struct run_way *w, struct error *e)
         w->host_tree = file.tree;
         w->is_audited = file.rules->audits_run;
         w->audit_keep_ms = file.rules->audit_keep_ms;
+        w->keeps_content = file.rules->keeps_content;
         if (!o->host_file || !o->may_be_audited || access(HOST_FILE_MACHINE, F_OK) < 0)
                 return 0;
         if (host_file_load(&w->p.arena, HOST_FILE_MACHINE, &real, HOST_FILE_BOUND, NULL, &file, e) <
@@ -177,6 +178,7 @@ load_rules(const struct prepare_options *o, struct run_way *w, struct error *e)
                 return -1;
         }
         w->is_audited |= file.rules->audits_run;
+        w->keeps_content |= file.rules->keeps_content;
         /* no caller shortens it */
         if (w->audit_keep_ms > 0 && file.rules->audit_keep_ms > w->audit_keep_ms)
                 w->audit_keep_ms = file.rules->audit_keep_ms;
@@ -295,6 +297,7 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
         request.workspace = workspace_path(options, ret, e);
         if (!request.workspace)
                 return -1;
+        ret->workspace = request.workspace;
         workspace_fd = open(request.workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (workspace_fd < 0)
                 return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "opening the workspace %.200s",

@@ -24,6 +24,7 @@ struct prepare_options {
         struct override_set overrides; /* --memory and similar options */
         uint64_t timeout_ms;           /* 0: not given */
         bool wants_terminal, is_json, is_raw, has_steps, audits;
+        bool keeps_output;   /* with `audits`: also what the command reads and writes */
         bool may_be_audited; /* a host file may say so: run_audit_may_be_asked() */
         char **command;
         size_t command_count;  /* the words after the options */
@@ -38,13 +39,14 @@ struct run_way {
         struct ref_manifest_file manifest;
         struct ref_reads reads; /* every file that was read to judge */
         struct verdict verdict;
-        const struct node *host_tree; /* of the host file; NULL: none */
-        bool is_audited;              /* the host file says so */
-        uint64_t audit_keep_ms;       /* its audit_retention; 0: forever */
-        const char *file_name;        /* for messages */
-        struct time_limit limit;      /* the command's time limit; set by prepare() */
-        uint32_t switched_off;        /* 0 in the shipped program */
-        char id[17], owner[16];       /* "uid:1000": the owner of its volumes */
+        const struct node *host_tree;   /* of the host file; NULL: none */
+        bool is_audited, keeps_content; /* the host file says so */
+        uint64_t audit_keep_ms;         /* its audit_retention; 0: forever */
+        const char *workspace;          /* absolute; set by prepare() */
+        const char *file_name;          /* for messages */
+        struct time_limit limit;        /* the command's time limit; set by prepare() */
+        uint32_t switched_off;          /* 0 in the shipped program */
+        char id[17], owner[16];         /* "uid:1000": the owner of its volumes */
 };
 
 /* The options of `run` and `plan` that find the manifest. */

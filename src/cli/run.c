@@ -295,6 +295,8 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 return -1;
         options.command.env = env.items;
         options.command.head.envc = (uint32_t)env.count;
+        if (o->audits && o->keeps_output && run_audit_keep(&options, e) < 0)
+                return -1;
         if (o->audits && run_audit_started(w, &options, e) < 0)
                 return -1;
         if (sandbox_run(&options, ret, e) < 0) {
@@ -334,6 +336,11 @@ checked(const struct prepare_options *o, struct error *e)
                 error_hint(e, "For example: carrel run -- python3 agent.py");
                 return -1;
         }
+        if (o->keeps_output && !o->audits) {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "--keep-output needs --audit");
+                error_hint(e, "For example: carrel run --audit --keep-output -- python3 agent.py");
+                return -1;
+        }
         if (o->wants_terminal && !isatty(STDIN_FILENO)) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
                            "-t needs a terminal, but standard input is not one");
@@ -371,6 +378,7 @@ choose_audit(struct prepare_options *o, const struct run_way *w, int result,
              const struct error *why, struct error *e)
 {
         recorder_keep(w->audit_keep_ms);
+        o->keeps_output |= w->keeps_content;
         if (o->audits)
                 return result;
         o->audits = w->is_audited;
@@ -470,6 +478,9 @@ static const struct option options[] = {
         OPTION_FLAG(struct prepare_options, audits, "--audit",
                     "record start and end of the command in your audit log; without a record, "
                     "nothing is started"),
+        OPTION_FLAG(struct prepare_options, keeps_output, "--keep-output",
+                    "with --audit: also keep what the command reads from standard input, and its "
+                    "output"),
         OPTION_LIST(struct prepare_options, env, VALUE_VARIABLE, "-e", "NAME=VALUE",
                     "set an environment variable"),
         OPTION_LIST(struct prepare_options, env, VALUE_VARIABLE, "--env", "NAME=VALUE", NULL),

@@ -14,6 +14,7 @@
 
 #include "api/ending.h"
 #include "base/scoped.h"
+#include "base/write_all.h"
 #include "cli/audit_place.h"
 #include "cli/ending.h"
 #include "cli/left.h"
@@ -30,10 +31,11 @@ enum { PLACE_MEMORY = 64 * 1024 };
 /* One run has one command. */
 static struct {
         char ref[RECORDER_REF_MAX], actor[32];
-        crypto_hash_sha256_state output[2];
-        uint64_t bytes[2];
-        const struct run_way *way; /* since its start was recorded */
-        bool has_begun, has_started;
+        crypto_hash_sha256_state streams[AUDIT_CONTENT_STREAMS];
+        uint64_t bytes[AUDIT_CONTENT_STREAMS];
+        int kept[AUDIT_CONTENT_STREAMS]; /* files in memory, with `keeps` */
+        const struct run_way *way;       /* since its start was recorded */
+        bool has_begun, has_started, keeps;
 } now;
 
 int
@@ -214,10 +216,21 @@ run_audit_failed(const struct run_way *way, const struct prepare_options *o,
 static void
 seen(int which, const char *bytes, size_t len)
 {
-        size_t i = which == STDERR_FILENO ? 1 : 0;
+        uint64_t room = RECORDER_KEEP_MAX - now.bytes[which];
 
-        (void)crypto_hash_sha256_update(&now.output[i], (const unsigned char *)bytes, len);
-        now.bytes[i] += len;
+        (void)crypto_hash_sha256_update(&now.streams[which], (const unsigned char *)bytes, len);
+        /* without memory for it, the content is shorter than the bytes, and says so */
+        if (now.keeps && now.bytes[which] < RECORDER_KEEP_MAX)
+                (void)write_all(now.kept[which], bytes, len < room ? len : (size_t)room);
+        now.bytes[which] += len;
+}
+
+int
+run_audit_keep(struct run_options *options, struct error *e)
+{
+        options->sees_input = true;
+        now.keeps = recorder_content_begin(now.kept, e) == 0;
+        return now.keeps ? 0 : -1;
 }
 
 int
@@ -227,8 +240,8 @@ run_audit_started(const struct run_way *way, struct run_options *options, struct
         struct json_writer input;
 
         options->seen = seen;
-        for (size_t i = 0; i < 2; i++)
-                (void)crypto_hash_sha256_init(&now.output[i]);
+        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++)
+                (void)crypto_hash_sha256_init(&now.streams[i]);
         json_init(&input, false);
         json_open_map(&input);
         recorder_write_command(&input, c->argv, c->head.argc);
@@ -254,13 +267,22 @@ write_stream(struct json_writer *w, const char *name, size_t i)
 {
         unsigned char sum[crypto_hash_sha256_BYTES];
 
-        (void)crypto_hash_sha256_final(&now.output[i], sum);
+        (void)crypto_hash_sha256_final(&now.streams[i], sum);
         json_key(w, name);
         json_open_map(w);
         json_key(w, "bytes");
         json_uint(w, now.bytes[i]);
         recorder_write_sum(w, "sha256", sum);
         json_close_map(w);
+}
+
+static int
+write_content(struct json_writer *w, struct error *e)
+{
+        if (!now.keeps)
+                return 0;
+        json_key(w, "content");
+        return recorder_content_end(w, e);
 }
 
 int
@@ -273,8 +295,12 @@ run_audit_ended(const struct run_way *way, const struct run_result *r, struct er
         json_init(&output, false);
         json_open_map(&output);
         ending_write(&output, &r->outcome);
-        write_stream(&output, "stdout", 0);
-        write_stream(&output, "stderr", 1);
+        if (now.keeps)
+                write_stream(&output, "stdin", STDIN_FILENO);
+        write_stream(&output, "stdout", STDOUT_FILENO);
+        write_stream(&output, "stderr", STDERR_FILENO);
+        if (write_content(&output, e) < 0)
+                return -1;
         /* what the command did to the network and the workspace, as in `run --json` */
         json_init(&lists, false);
         json_open_map(&lists);

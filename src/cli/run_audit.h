@@ -8,6 +8,9 @@
  *                  and SHA-256 of standard output and standard error
  *   egress.allowed, ...   what the command did meanwhile (cli/run_facts.h)
  *
+ * With run_audit_keep(), exec.started also has the digest of the workspace, and exec.ended the
+ * contents of standard input and output.
+ *
  * Values of environment variables are never recorded. Of a long command the first words are; the
  * SHA-256 is over all of them.
  */
@@ -37,6 +40,12 @@ bool run_audit_may_be_asked(const char *named);
  * recorder_append(); then the command must not be started.
  */
 int run_audit_started(const struct run_way *w, struct run_options *options, struct error *e);
+
+/*
+ * Keeps what the command reads and writes; with -t only its output. Before run_audit_started().
+ * Errors: as recorder_content_begin(); then the command must not be started.
+ */
+int run_audit_keep(struct run_options *options, struct error *e);
 
 /* Records the end. Errors: as recorder_append(). */
 int run_audit_ended(const struct run_way *w, const struct run_result *r, struct error *e);

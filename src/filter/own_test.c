@@ -93,6 +93,7 @@ static const struct ask asks[] = {
         ASK(socket, 0, 0, AF_PACKET, SOCK_RAW, 0),
         ASK(socket, 0, 0, AF_NETLINK, SOCK_RAW, 0),
         ASK(fchdir, RECORDER, EBADF, BAD),
+        ASK(utimensat, RECORDER, EBADF, BAD, 0, 0, 0),
         ASK(connect, KEEPER | GATE, EBADF, BAD),
         ASK(bind, KEEPER, EBADF, BAD),
         ASK(fchown, KEEPER, EBADF, BAD),

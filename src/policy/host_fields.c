@@ -15,7 +15,7 @@
 
 enum { ENTRIES_MAX = 4096 };
 
-static const char *const audited_choices[] = { "run", NULL };
+static const char *const audited_choices[] = { "run", "content", NULL };
 static const char *const trust_choices[] = { "trusted", "untrusted", NULL };
 
 static const struct field word_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE };

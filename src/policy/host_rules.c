@@ -377,9 +377,13 @@ read_audit(struct reading *r, const struct node *n)
         if (read_names(r, n, "audit", &words) < 0)
                 return -1;
         for (size_t i = 0; i < words.count; i++)
-                if (strcmp(words.items[i], "run") != 0)
-                        return wrong(r, n, "audit", "enum", "each entry is the word run");
-        r->rules->audits_run = words.count > 0;
+                if (strcmp(words.items[i], "run") != 0 && strcmp(words.items[i], "content") != 0)
+                        return wrong(r, n, "audit", "enum", "each entry is run, or content");
+        r->rules->audits_run = host_names_have(&words, "run");
+        r->rules->keeps_content = host_names_have(&words, "content");
+        if (r->rules->keeps_content && !r->rules->audits_run)
+                return wrong(r, n, "audit", "enum",
+                             "content is kept of recorded commands only: write [run, content]");
         return 0;
 }
 

@@ -36,6 +36,7 @@ struct host_policy {
 struct host_rules {
         bool is_trusted;
         bool audits_run;         /* each `carrel run` is recorded */
+        bool keeps_content;      /* with what it reads and writes */
         bool ignores_executions; /* executions in the daemon's sandboxes are not recorded */
         uint64_t audit_keep_ms;  /* how long audit logs are kept; 0: forever */
         const char *principal;

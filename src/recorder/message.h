@@ -5,6 +5,10 @@
  * WIRE_AUDIT: seven texts of an event, each with its NUL; "" for no input and no output.
  * WIRE_AUDIT_KEEP: uint64_t, the retention in ms; not answered.
  * WIRE_AUDITED: struct recorder_answer, then three texts: reason, message, hint.
+ * WIRE_AUDIT_CONTENT: no body; three files in memory, of standard input, output and error, to which
+ * the client writes at most RECORDER_KEEP_MAX bytes. Answered with WIRE_AUDITED.
+ * WIRE_AUDIT_CONTENT_DONE: no body: the files are complete. Answered with WIRE_AUDIT_CONTENT_DONE
+ * and a JSON object.
  */
 #ifndef CARREL_RECORDER_MESSAGE_H
 #define CARREL_RECORDER_MESSAGE_H
@@ -13,10 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "audit/content.h"
 #include "audit/entry.h"
 #include "base/error.h"
 
 enum { RECORDER_REF_MAX = 80, RECORDER_JSON_MAX = 96 * 1024 /* bytes of input, and of output */ };
+enum { RECORDER_KEEP_MAX = AUDIT_CONTENT_MAX + 1 /* one more: the content is cut off */ };
 
 struct recorder_answer {
         uint32_t code, reserved; /* enum error_code */

@@ -13,12 +13,16 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "audit/content.h"
 #include "audit/log.h"
+#include "audit/redact.h"
 #include "audit/retain.h"
 #include "base/scoped.h"
 #include "clock/clock.h"
@@ -36,8 +40,9 @@ struct work {
         struct audit_log log;
         /* of a command that was started and has not ended: its actor and its subject */
         char actor_id[64], actor_role[32], subject_kind[32], subject_ref[64];
-        bool is_running;
-        uint64_t keep_ms; /* retention; 0: forever */
+        bool is_running, keeps;
+        uint64_t keep_ms;                    /* retention; 0: forever */
+        int contents[AUDIT_CONTENT_STREAMS]; /* files in memory */
 };
 
 static void
@@ -76,20 +81,119 @@ append(struct work *w, const struct audit_event *event)
         answer(&head, &e);
 }
 
+/* -- contents of streams ----------------------------------------------------------------------- */
+
+static void
+take_files(struct work *w, struct wire_message *m)
+{
+        struct recorder_answer head = { 0 };
+        struct error e = { 0 };
+
+        if (m->fd_count != AUDIT_CONTENT_STREAMS || w->keeps)
+                _exit(RECORDER_BROKEN);
+        if (audit_content_begin(&w->log, &e) < 0)
+                head.code = (uint32_t)e.code;
+        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++)
+                w->contents[i] = fd_take(&m->fds[i]);
+        w->keeps = head.code == 0;
+        answer(&head, &e);
+}
+
+static int
+read_whole(int fd, char *bytes, size_t *ret_len, struct error *e)
+{
+        ssize_t got = 0;
+
+        for (*ret_len = 0; *ret_len < RECORDER_KEEP_MAX; *ret_len += (size_t)got) {
+                got = pread(fd, bytes + *ret_len, RECORDER_KEEP_MAX - *ret_len, (off_t)*ret_len);
+                if (got <= 0)
+                        break;
+        }
+        return got < 0 ? fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "reading what is to be kept")
+                       : 0;
+}
+
+static void
+write_content(struct work *w, int fd, char *bytes, size_t *counts, struct json_writer *out)
+{
+        struct audit_content c = { .redacted = counts };
+        struct error e;
+        size_t len;
+
+        if (bytes && counts && read_whole(fd, bytes, &len, &e) == 0 &&
+            audit_content_put(&w->log, bytes, len, &c, &e) == 0) {
+                audit_content_write(out, &c);
+                return;
+        }
+        if (!bytes || !counts)
+                (void)fail(&e, ERROR_NO_MEMORY, "no memory for a content");
+        json_open_map(out);
+        json_member_text(out, "error", error_wire_name(e.code));
+        json_member_text(out, "message", e.message);
+        json_close_map(out);
+}
+
+/* The value of the member `content`. */
+static void
+write_contents(struct work *w, struct json_writer *out)
+{
+        static const char *const names[AUDIT_CONTENT_STREAMS] = { "stdin", "stdout", "stderr" };
+        size_t rules;
+
+        (void)redact_rules(&rules);
+        json_open_map(out);
+        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++) {
+                size_t *counts = calloc(rules, sizeof *counts);
+                char *bytes = malloc(RECORDER_KEEP_MAX);
+
+                json_key(out, names[i]);
+                write_content(w, w->contents[i], bytes, counts, out);
+                free(counts);
+                free(bytes);
+        }
+        json_close_map(out);
+        w->keeps = false;
+}
+
+static void
+answer_contents(struct work *w)
+{
+        struct json_writer out;
+
+        if (!w->keeps)
+                _exit(RECORDER_BROKEN);
+        json_init(&out, false);
+        write_contents(w, &out);
+        if (out.is_broken)
+                _exit(RECORDER_BROKEN);
+        (void)wire_send(RECORDER_SOCKET, WIRE_AUDIT_CONTENT_DONE, out.text, out.len, NULL, 0);
+        json_fini(&out);
+}
+
 static void
 append_lost(struct work *w)
 {
+        struct json_writer output;
         struct audit_event event = { .action = "exec.ended",
                                      .actor_id = w->actor_id,
                                      .actor_role = w->actor_role,
                                      .subject_kind = w->subject_kind,
-                                     .subject_ref = w->subject_ref,
-                                     .output = "{\"outcome\":\"lost\"}" };
+                                     .subject_ref = w->subject_ref };
         char chain[AUDIT_ID_TEXT];
         struct error e;
         uint64_t seq;
 
+        json_init(&output, false);
+        json_open_map(&output);
+        json_member_text(&output, "outcome", "lost");
+        if (w->keeps) {
+                json_key(&output, "content");
+                write_contents(w, &output);
+        }
+        json_close_map(&output);
+        event.output = output.is_broken ? "{\"outcome\":\"lost\"}" : output.text;
         (void)audit_log_append(&w->log, &event, 1, &seq, chain, &e);
+        json_fini(&output);
 }
 
 /* Nobody waits for an answer: what fails is in the log (retention.refused). */
@@ -117,14 +221,17 @@ serve(struct work *w)
                         continue;
                 if (result <= 0)
                         break;
-                wire_message_close(&m);
-                if (m.kind == WIRE_AUDIT_KEEP && m.len == sizeof w->keep_ms) {
+                if (m.kind == WIRE_AUDIT_KEEP && m.len == sizeof w->keep_ms)
                         memcpy(&w->keep_ms, body, sizeof w->keep_ms);
-                        continue;
-                }
-                if (m.kind != WIRE_AUDIT || !recorder_event_read(body, m.len, &event))
+                else if (m.kind == WIRE_AUDIT_CONTENT)
+                        take_files(w, &m);
+                else if (m.kind == WIRE_AUDIT_CONTENT_DONE)
+                        answer_contents(w);
+                else if (m.kind == WIRE_AUDIT && recorder_event_read(body, m.len, &event))
+                        append(w, &event);
+                else
                         _exit(RECORDER_BROKEN);
-                append(w, &event);
+                wire_message_close(&m);
         }
         if (w->is_running)
                 append_lost(w);
@@ -139,7 +246,7 @@ become_recorder(struct audit_log *log, int socket)
         struct work w = { .log = *log };
         struct error e = { 0 };
 
-        if (recorder_become(socket, log->dir, false, false, &e) == 0) {
+        if (recorder_become(socket, log->dir, false, true, &e) == 0) {
                 w.log.dir = RECORDER_LOG;
                 serve(&w);
         }
@@ -202,6 +309,63 @@ recorder_append(const struct audit_event *event, char ret_ref[RECORDER_REF_MAX],
                 return ended(e);
         wire_message_close(&m);
         return recorder_answer_read(body, m.len, ret_ref, e);
+}
+
+static int
+make_files(int fds[AUDIT_CONTENT_STREAMS], struct error *e)
+{
+        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++) {
+                fds[i] = memfd_create("content", MFD_CLOEXEC);
+                if (fds[i] < 0)
+                        return fail_sys(e, ERROR_BACKEND_FAILED, errno,
+                                        "creating a file in memory");
+        }
+        return 0;
+}
+
+/* Sends a message and receives its answer into `body`. */
+static int
+ask(uint16_t kind, const int *fds, size_t count, uint16_t expected, unsigned char *body,
+    size_t *ret_len, struct error *e)
+{
+        struct wire_message m;
+        int result;
+
+        if (wire_send(recorder.fd, kind, NULL, 0, fds, count) < 0)
+                return ended(e);
+        do
+                result = wire_receive(recorder.fd, 1, &m, body, WIRE_BODY_MAX);
+        while (result == -EINTR);
+        if (result <= 0 || m.kind != expected)
+                return ended(e);
+        wire_message_close(&m);
+        *ret_len = m.len;
+        return 0;
+}
+
+int
+recorder_content_begin(int ret_fds[AUDIT_CONTENT_STREAMS], struct error *e)
+{
+        static _Alignas(8) unsigned char body[WIRE_BODY_MAX];
+        char ignored[RECORDER_REF_MAX];
+        size_t len;
+
+        if (make_files(ret_fds, e) < 0 || ask(WIRE_AUDIT_CONTENT, ret_fds, AUDIT_CONTENT_STREAMS,
+                                              WIRE_AUDITED, body, &len, e) < 0)
+                return -1;
+        return recorder_answer_read(body, len, ignored, e);
+}
+
+int
+recorder_content_end(struct json_writer *w, struct error *e)
+{
+        static _Alignas(8) unsigned char body[WIRE_BODY_MAX];
+        size_t len;
+
+        if (ask(WIRE_AUDIT_CONTENT_DONE, NULL, 0, WIRE_AUDIT_CONTENT_DONE, body, &len, e) < 0)
+                return -1;
+        json_raw(w, (const char *)body, len);
+        return 0;
 }
 
 void

@@ -33,6 +33,21 @@ int recorder_append(const struct audit_event *event, char ret_ref[RECORDER_REF_M
  */
 void recorder_keep(uint64_t keep_ms);
 
+/*
+ * Keeps what the command reads and writes (audit/content.h). Gives three files in memory, which the
+ * caller owns: it writes the bytes of standard input, output and error to them, at most
+ * RECORDER_KEEP_MAX of each. If `carrel` is killed, what is in them is kept as well. Before
+ * exec.started. Errors: those of audit_content_begin(), ERROR_BACKEND_FAILED.
+ */
+int recorder_content_begin(int ret_fds[AUDIT_CONTENT_STREAMS], struct error *e);
+
+/*
+ * The files are complete: keeps them, durably. Appends a JSON object to `w`, as the value of a
+ * member: the contents as audit_content_write(), or {"error": ...} for one that could not be kept.
+ * Errors: ERROR_AUDIT_UNAVAILABLE if the recorder has ended.
+ */
+int recorder_content_end(struct json_writer *w, struct error *e);
+
 /* Ends the process. Nothing if there is none. */
 void recorder_end(void);
 

@@ -53,6 +53,7 @@ struct run_options {
         /* Called with the command's output as it is read (`which`: 1, 2), before any of it is shown
          * or dropped. Output is then copied, not spliced. NULL: not called. */
         void (*seen)(int which, const char *bytes, size_t len);
+        bool sees_input; /* seen() is also called with standard input (`which`: 0), unless -t */
         /* Called with what the command did, in the order of the reports; all come before
          * sandbox_run() returns. Texts are borrowed. NULL: not called. */
         void (*fact)(const struct event *e);

@@ -113,6 +113,8 @@ open_streams(struct session *s, int pipes[3][2])
                 s->err.escapes = o->escapes && isatty(o->err);
         }
         s->out.seen = s->err.seen = o->seen;
+        s->in.seen = o->sees_input ? o->seen : NULL;
+        s->in.which = STDIN_FILENO;
         s->out.which = STDOUT_FILENO;
         s->err.which = STDERR_FILENO;
         s->out.owns_from = s->err.owns_from = true;

@@ -138,6 +138,9 @@ enum wire_kind {
          * wire/box.h */
         WIRE_EXECUTED,
         WIRE_BOX_EXECUTED,
+        /* a recorder and its client, of one release always: recorder/message.h */
+        WIRE_AUDIT_CONTENT,
+        WIRE_AUDIT_CONTENT_DONE,
         WIRE_KIND_MAX
 };
 
