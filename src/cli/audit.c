@@ -22,6 +22,7 @@
 #include "cli/audit_content.h"
 #include "cli/audit_place.h"
 #include "cli/audit_print.h"
+#include "cli/audit_replay.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
@@ -33,7 +34,8 @@
 enum { TAIL_COUNT = 10, ARENA_MAX = 16 << 20, DAY_MS = 24 * 3600 * 1000 };
 
 struct asked {
-        const char *log_at, *state, *checkpoint, *secret, *form, *action;
+        const char *log_at, *state, *workspace, *file, *host_file, *checkpoint, *secret, *form,
+                *action;
         uint64_t count, from, older_than;
         bool is_json, has_no_keys, follows, shows_in, shows_out, shows_err;
         struct words words;
@@ -411,6 +413,43 @@ audit_show(struct asked *a)
         return failed(a, &e);
 }
 
+/* -- replay ------------------------------------------------------------------------------------ */
+
+static bool
+check_chain(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
+{
+        struct showing *s = ctx;
+
+        (void)line, (void)len;
+        s->is_other = s->chain[0] != '\0' && strcmp(s->chain, entry->chain) != 0;
+        return false;
+}
+
+static int
+audit_replay_entry(struct asked *a)
+{
+        const struct replay_request request = { a->workspace, a->file, a->host_file, a->is_json };
+        struct showing s = { .a = a };
+        struct error e;
+        int result;
+
+        if (a->words.count < 2) {
+                (void)fail(&e, ERROR_INVALID_ARGUMENT, "audit replay needs the number of an entry");
+                error_hint(&e, "For example: carrel audit replay 12 --workspace DIR");
+                return failed(a, &e);
+        }
+        if (read_ref(a->words.items[1], &s, &e) < 0 ||
+            audit_log_read(&a->log, s.seq, check_chain, &s, &e) < 0)
+                return failed(a, &e);
+        if (s.is_other) {
+                (void)fail(&e, ERROR_INVALID_ARGUMENT, "this log has another chain than %s",
+                           a->words.items[1]);
+                return failed(a, &e);
+        }
+        result = audit_replay(&a->log, s.seq, &request, &e);
+        return result < 0 ? failed(a, &e) : result;
+}
+
 /* -- export ------------------------------------------------------------------------------------ */
 
 static bool
@@ -571,13 +610,10 @@ static const struct action {
         const char *name;
         int (*run)(struct asked *a);
 } actions[] = {
-        { "verify", audit_verify },
-        { "tail", audit_tail },
-        { "show", audit_show },
-        { "export", audit_export },
-        { "checkpoint", audit_checkpoint },
-        { "rotate", audit_rotate },
-        { "prune", audit_prune },
+        { "verify", audit_verify }, { "tail", audit_tail },
+        { "show", audit_show },     { "replay", audit_replay_entry },
+        { "export", audit_export }, { "checkpoint", audit_checkpoint },
+        { "rotate", audit_rotate }, { "prune", audit_prune },
 };
 
 static const struct action *
@@ -587,13 +623,13 @@ find_action(const struct asked *a, struct error *e)
 
         if (!word) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT,
-                           "audit needs to know what to do: verify, tail, show, export, "
+                           "audit needs to know what to do: verify, tail, show, replay, export, "
                            "checkpoint, rotate or prune");
                 error_hint(e, "For example: carrel audit verify. `carrel audit --help` shows the "
                               "rest.");
                 return NULL;
         }
-        if (a->words.count > 1 && strcmp(word, "show") != 0) {
+        if (a->words.count > 1 && strcmp(word, "show") != 0 && strcmp(word, "replay") != 0) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT, "unexpected argument \"%s\"",
                            a->words.items[1]);
                 error_hint(e, "`carrel audit --help` shows what `carrel audit %s` takes.", word);
@@ -660,6 +696,11 @@ static const struct option options[] = {
                       "prune: remove log files whose entries are all older: 30d"),
         OPTION_TEXT(struct asked, secret, VALUE_FILE, "--secret", "FILE",
                     "export: the file with the secret that signs AgentsKit's rows"),
+        OPTION_TEXT(struct asked, workspace, VALUE_DIRECTORY, "--workspace", "DIR",
+                    "replay: the workspace as it was; the command may change it (default: .)"),
+        OPTION_TEXT(struct asked, file, VALUE_FILE, "--file", "FILE",
+                    "replay: the manifest of that time"),
+        OPTION_TEXT(struct asked, host_file, VALUE_FILE, "--host", "FILE", HOST_FILE_DOC),
         OPTION_FLAG(struct asked, shows_in, "--stdin",
                     "show: what the command read from standard input, if it was kept"),
         OPTION_FLAG(struct asked, shows_out, "--stdout", "show: its output, if it was kept"),
@@ -676,6 +717,8 @@ static const struct operand operands[] = {
         { "tail", VALUE_TEXT, "print the last entries, a line for each", true },
         { "show REF", VALUE_TEXT,
           "print one entry whole; REF is its number, or the audit_ref of a command", true },
+        { "replay REF", VALUE_TEXT,
+          "run a recorded command again without a network, and compare what it prints", true },
         { "export", VALUE_TEXT, "print all entries for another program", true },
         { "checkpoint", VALUE_TEXT,
           "print a signed statement of the log's length and last hash, to keep elsewhere", true },

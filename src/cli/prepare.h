@@ -18,6 +18,14 @@
 #include "prepare/time_allowed.h"
 #include "prepare/verdict.h"
 
+/* A recorded command runs again: the network is closed, and its output goes nowhere. */
+struct replay_options {
+        const char *ref;            /* of the recording */
+        const char *allowed_sha256; /* what its sandbox was allowed */
+        const struct node *env;     /* the names of its environment, or NULL */
+        int sink;                   /* for standard output and error */
+};
+
 struct prepare_options {
         const char *file, *workspace, *host_file;
         struct option_list env;        /* -e NAME=value */
@@ -26,6 +34,7 @@ struct prepare_options {
         bool wants_terminal, is_json, is_raw, has_steps, audits;
         bool keeps_output;   /* with `audits`: also what the command reads and writes */
         bool may_be_audited; /* a host file may say so: run_audit_may_be_asked() */
+        const struct replay_options *replay; /* `carrel audit replay`; NULL: no replay */
         char **command;
         size_t command_count;  /* the words after the options */
         const char *otherwise; /* the block if the workspace declares none; NULL: it must */

@@ -32,6 +32,7 @@
 #include "cli/systemd_scope.h"
 #include "cli/wall.h"
 #include "prepare/commands.h"
+#include "prepare/digest.h"
 #include "prepare/environment.h"
 #include "recorder/recorder.h"
 #include "run/run.h"
@@ -257,6 +258,67 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
         return result;
 }
 
+/* A replay runs with what was recorded, or not at all. */
+static int
+check_replay(const struct run_way *w, const struct replay_options *r, struct error *e)
+{
+        char digest[PREPARE_DIGEST_TEXT];
+
+        if (w->p.spec->env.auth_count > 0)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_secrets",
+                               "the sandbox gets secrets, and their values were not recorded");
+        if (prepare_allowed_digest(w->p.spec, digest, e) < 0)
+                return -1;
+        if (strcmp(digest, r->allowed_sha256) == 0)
+                return 0;
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_manifest",
+                      "the manifest or the host file does not allow what the recorded sandbox was "
+                      "allowed");
+        error_hint(e, "Pass the manifest of that time with -f FILE. A command that was recorded "
+                      "with options such as --memory or --allow cannot be replayed.");
+        return -1;
+}
+
+static bool
+has_variable(const struct environment *env, const char *name)
+{
+        size_t len = strlen(name);
+
+        for (size_t i = 0; i < env->count; i++)
+                if (strncmp(env->items[i], name, len) == 0 && env->items[i][len] == '=')
+                        return true;
+        return false;
+}
+
+static int
+check_environment(const struct replay_options *r, const struct environment *env, struct error *e)
+{
+        if (!r->env || r->env->kind != NODE_LIST)
+                return 0;
+        node_each(name, r->env)
+        {
+                if (!has_variable(env, name->text))
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_environment",
+                                       "the command had the variable %.64s, and its value was not "
+                                       "recorded",
+                                       name->text);
+        }
+        return 0;
+}
+
+static int
+close_network(struct run_way *w, struct run_options *options, struct error *e)
+{
+        struct run_wall_options *closed = arena_new(&w->p.arena, struct run_wall_options);
+
+        if (!closed)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the list of destinations");
+        *closed = *options->wall;
+        closed->allow.count = closed->private_names.count = 0;
+        options->wall = closed;
+        return 0;
+}
+
 static int
 run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, struct error *e)
 {
@@ -274,8 +336,8 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 .captures = o->is_json,
                 .escapes = !o->is_raw,
                 .in = STDIN_FILENO,
-                .out = STDOUT_FILENO,
-                .err = STDERR_FILENO,
+                .out = o->replay ? o->replay->sink : STDOUT_FILENO,
+                .err = o->replay ? o->replay->sink : STDERR_FILENO,
                 .cpu_ms = w->p.spec->limits.cpu_ms,
                 .output_bytes = w->p.spec->limits.output_bytes,
                 .cpu_count = w->host.facts.cpu_count,
@@ -286,6 +348,8 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
         };
 
         options.timeout_ms = w->limit.ms;
+        if (o->replay && check_replay(w, o->replay, e) < 0)
+                return -1;
         if (prepare_has_rules(w->p.spec, w->p.rules) && permit(w, o, e) < 0)
                 return -1;
         if (needs_approval(w) && approve(w, o, e) < 0)
@@ -293,11 +357,15 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
         if (make_environment(w, &options.command, &env, e) < 0 ||
             wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options.wall, e) < 0)
                 return -1;
+        if (o->replay && check_environment(o->replay, &env, e) < 0)
+                return -1;
+        if (o->replay && options.wall && close_network(w, &options, e) < 0)
+                return -1;
         options.command.env = env.items;
         options.command.head.envc = (uint32_t)env.count;
         if (o->audits && o->keeps_output && run_audit_keep(&options, e) < 0)
                 return -1;
-        if (o->audits && run_audit_started(w, &options, e) < 0)
+        if (o->audits && run_audit_started(w, o, &options, e) < 0)
                 return -1;
         if (sandbox_run(&options, ret, e) < 0) {
                 if (o->not_found && e->code == ERROR_COMMAND_NOT_FOUND)

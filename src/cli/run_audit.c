@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "api/ending.h"
+#include "audit/tree.h"
 #include "base/scoped.h"
 #include "base/write_all.h"
 #include "cli/audit_place.h"
@@ -233,8 +234,28 @@ run_audit_keep(struct run_options *options, struct error *e)
         return now.keeps ? 0 : -1;
 }
 
+/* What the command begins with: `carrel audit replay` compares it. */
+static void
+write_base(struct json_writer *w, const struct run_way *way)
+{
+        struct audit_tree tree;
+        struct error e;
+
+        json_key(w, "base");
+        json_open_map(w);
+        if (audit_tree_read(way->workspace, &tree, &e) < 0) {
+                json_member_text(w, "error", e.reason);
+        } else {
+                json_member_text(w, "sha256", tree.sha256);
+                json_member_int(w, "names", (int64_t)tree.names);
+                json_member_int(w, "bytes", (int64_t)tree.bytes);
+        }
+        json_close_map(w);
+}
+
 int
-run_audit_started(const struct run_way *way, struct run_options *options, struct error *e)
+run_audit_started(const struct run_way *way, const struct prepare_options *o,
+                  struct run_options *options, struct error *e)
 {
         const struct wire_command *c = &options->command;
         struct json_writer input;
@@ -255,6 +276,10 @@ run_audit_started(const struct run_way *way, struct run_options *options, struct
         write_manifest(&input, way);
         write_allowed(&input, way->p.spec);
         write_policy(&input, way);
+        if (now.keeps)
+                write_base(&input, way);
+        if (o->replay)
+                json_member_text(&input, "replay_of", o->replay->ref);
         json_close_map(&input);
         now.has_started = append(way, "exec.started", &input, NULL, e) == 0;
         now.way = way;

@@ -39,7 +39,8 @@ bool run_audit_may_be_asked(const char *named);
  * Records the start, and has the digests of the output made: `options` gets `seen`. Errors: as
  * recorder_append(); then the command must not be started.
  */
-int run_audit_started(const struct run_way *w, struct run_options *options, struct error *e);
+int run_audit_started(const struct run_way *w, const struct prepare_options *o,
+                      struct run_options *options, struct error *e);
 
 /*
  * Keeps what the command reads and writes; with -t only its output. Before run_audit_started().
