@@ -8,6 +8,7 @@
 #include "base/unit.h"
 #include "clock/clock.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,14 +32,28 @@ set_up(void **state)
 }
 
 static int
+remove_directory(const char *path)
+{
+        const struct dirent *entry;
+        DIR *list = opendir(path);
+
+        while (list && (entry = readdir(list)))
+                (void)unlinkat(dirfd(list), entry->d_name, 0);
+        if (list)
+                (void)closedir(list);
+        return rmdir(path);
+}
+
+static int
 tear_down(void **state)
 {
-        char command[128];
+        char contents[96];
 
         (void)state;
         audit_log_close(&here);
-        (void)snprintf(command, sizeof command, "rm -r -- '%s'", directory);
-        return system(command); /* lint: a path of this test */
+        (void)snprintf(contents, sizeof contents, "%s/content", directory);
+        (void)remove_directory(contents);
+        return remove_directory(directory);
 }
 
 static struct audit_content
