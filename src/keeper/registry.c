@@ -205,13 +205,13 @@ let_go(struct sandbox *s)
                 task_remove(s->tasks);
         if (s->box)
                 box_forget(s->box);
+        executed_gone(s); /* its last entry names what is in `prepared` */
         if (s->prepared) {
                 prepared_fini(s->prepared);
                 free(s->prepared);
         }
         arena_fini(&s->tree_memory);
         port_index_remove(s);
-        executed_gone(s);
         audit_gone(s);
         s->prepared = NULL;
 }
