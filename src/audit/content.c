@@ -158,13 +158,14 @@ write_file(int dir, const char *name, const char *bytes, size_t len, struct erro
         return -1;
 }
 
-/* A longer content ends with its last whole line, so that the rules see no half of a secret. */
+/* A beginning ends with its last whole line, so that the rules see no half of a secret. */
 static size_t
-kept_len(const char *bytes, size_t len)
+kept_len(const char *bytes, size_t len, bool is_beginning)
 {
-        const char *end = len > AUDIT_CONTENT_MAX ? memrchr(bytes, '\n', AUDIT_CONTENT_MAX) : NULL;
+        size_t most = len < AUDIT_CONTENT_MAX ? len : AUDIT_CONTENT_MAX;
+        const char *end = is_beginning && most > 0 ? memrchr(bytes, '\n', most) : NULL;
 
-        return len <= AUDIT_CONTENT_MAX ? len : end ? (size_t)(end - bytes) + 1 : AUDIT_CONTENT_MAX;
+        return end ? (size_t)(end - bytes) + 1 : most;
 }
 
 int
@@ -173,13 +174,14 @@ audit_content_put(struct audit_log *log, const char *bytes, size_t len, struct a
 {
         scoped_fd int dir = open_directory(log, true, e);
         struct buffer clean = { 0 };
-        size_t kept = kept_len(bytes, len);
+        size_t kept;
         int result;
 
         if (dir < 0)
                 return -1;
+        ret->is_truncated |= len > AUDIT_CONTENT_MAX;
+        kept = kept_len(bytes, len, ret->is_truncated);
         result = audit_content_clean(bytes, kept, ret->redacted, &clean, e);
-        ret->is_truncated = kept < len;
         ret->bytes = clean.len;
         hash_of(clean.len > 0 ? clean.bytes : "", clean.len, ret->sha256);
         if (result == 0 && (result = audit_file_lock(log->dir, LOCK_EX, e)) == 0) {

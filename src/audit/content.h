@@ -46,8 +46,9 @@ struct audit_content {
 int audit_content_begin(struct audit_log *log, struct error *e);
 
 /*
- * Keeps `len` bytes, durably. The same bytes again use the same file. `counts` of `ret` must have
- * room for redact_rules(), and grow. Errors: ERROR_AUDIT_UNAVAILABLE, ERROR_NO_MEMORY.
+ * Keeps `len` bytes, durably. The same bytes again use the same file. `redacted` of `ret` must have
+ * room for redact_rules(), and grows. Set `is_truncated` if `bytes` are only the beginning of the
+ * content: they are kept up to the last line end. Errors: ERROR_AUDIT_UNAVAILABLE, ERROR_NO_MEMORY.
  */
 int audit_content_put(struct audit_log *log, const char *bytes, size_t len,
                       struct audit_content *ret, struct error *e);

@@ -127,6 +127,17 @@ cuts_a_long_content_at_a_line(void **state)
 }
 
 static void
+cuts_a_beginning_at_a_line(void **state)
+{
+        struct audit_content c = { .redacted = counts, .is_truncated = true };
+
+        (void)state;
+        assert_int_equal(audit_content_put(&here, "whole\nmail me@exam", 19, &c, &error), 0);
+        assert_true(c.is_truncated);
+        expect_read(c.sha256, "whole\n", 6);
+}
+
+static void
 expect_verdict(const char *reason)
 {
         struct audit_content_verdict v;
@@ -224,6 +235,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(keeps_binary_bytes_and_redacts_text_parts, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(cuts_a_beginning_at_a_line, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(cuts_a_long_content_at_a_line, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(finds_what_was_changed_or_removed, set_up,
                                                 tear_down),

@@ -6,6 +6,7 @@
 #include "cli/run_audit.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static struct {
         uint64_t bytes[AUDIT_CONTENT_STREAMS];
         int kept[AUDIT_CONTENT_STREAMS]; /* files in memory, with `keeps` */
         const struct run_way *way;       /* since its start was recorded */
-        bool has_begun, has_started, keeps;
+        bool has_begun, has_started, keeps, is_cut[AUDIT_CONTENT_STREAMS];
 } now;
 
 int
@@ -220,15 +221,21 @@ seen(int which, const char *bytes, size_t len)
         uint64_t room = RECORDER_KEEP_MAX - now.bytes[which];
 
         (void)crypto_hash_sha256_update(&now.streams[which], (const unsigned char *)bytes, len);
-        /* without memory for it, the content is shorter than the bytes, and says so */
-        if (now.keeps && now.bytes[which] < RECORDER_KEEP_MAX)
-                (void)write_all(now.kept[which], bytes, len < room ? len : (size_t)room);
+        /* after a failed write nothing more, so that no part is missing in the middle: the file is
+         * shorter than the stream, and the recorder says that it is truncated */
+        if (now.keeps && !now.is_cut[which] && now.bytes[which] < RECORDER_KEEP_MAX)
+                now.is_cut[which] =
+                        write_all(now.kept[which], bytes, len < room ? len : (size_t)room) < 0;
         now.bytes[which] += len;
 }
 
 int
 run_audit_keep(struct run_options *options, struct error *e)
 {
+        struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+        /* where files may have no more than `ulimit -f` bytes, a write fails */
+        (void)sigaction(SIGXFSZ, &ignore, NULL);
         options->sees_input = true;
         now.keeps = recorder_content_begin(now.kept, e) == 0;
         return now.keeps ? 0 : -1;
@@ -307,7 +314,7 @@ write_content(struct json_writer *w, struct error *e)
         if (!now.keeps)
                 return 0;
         json_key(w, "content");
-        return recorder_content_end(w, e);
+        return recorder_content_end(now.bytes, w, e);
 }
 
 int
@@ -324,8 +331,10 @@ run_audit_ended(const struct run_way *way, const struct run_result *r, struct er
                 write_stream(&output, "stdin", STDIN_FILENO);
         write_stream(&output, "stdout", STDOUT_FILENO);
         write_stream(&output, "stderr", STDERR_FILENO);
-        if (write_content(&output, e) < 0)
+        if (write_content(&output, e) < 0) {
+                json_fini(&output);
                 return -1;
+        }
         /* what the command did to the network and the workspace, as in `run --json` */
         json_init(&lists, false);
         json_open_map(&lists);

@@ -7,8 +7,9 @@
  * WIRE_AUDITED: struct recorder_answer, then three texts: reason, message, hint.
  * WIRE_AUDIT_CONTENT: no body; three files in memory, of standard input, output and error, to which
  * the client writes at most RECORDER_KEEP_MAX bytes. Answered with WIRE_AUDITED.
- * WIRE_AUDIT_CONTENT_DONE: no body: the files are complete. Answered with WIRE_AUDIT_CONTENT_DONE
- * and a JSON object.
+ * WIRE_AUDIT_CONTENT_DONE: uint64_t[AUDIT_CONTENT_STREAMS], the lengths of the streams in bytes; a
+ * file that is shorter is only the beginning. Answered with WIRE_AUDIT_CONTENT_DONE and a JSON
+ * object.
  */
 #ifndef CARREL_RECORDER_MESSAGE_H
 #define CARREL_RECORDER_MESSAGE_H

@@ -43,6 +43,8 @@ struct work {
         bool is_running, keeps;
         uint64_t keep_ms;                    /* retention; 0: forever */
         int contents[AUDIT_CONTENT_STREAMS]; /* files in memory */
+        /* bytes of each stream, known once the command has ended */
+        uint64_t lengths[AUDIT_CONTENT_STREAMS];
 };
 
 static void
@@ -114,14 +116,15 @@ read_whole(int fd, char *bytes, size_t *ret_len, struct error *e)
 }
 
 static void
-write_content(struct work *w, int fd, char *bytes, size_t *counts, struct json_writer *out)
+write_content(struct work *w, size_t i, char *bytes, size_t *counts, struct json_writer *out)
 {
         struct audit_content c = { .redacted = counts };
         struct error e;
-        size_t len;
+        size_t len = 0;
+        int result = bytes && counts ? read_whole(w->contents[i], bytes, &len, &e) : -1;
 
-        if (bytes && counts && read_whole(fd, bytes, &len, &e) == 0 &&
-            audit_content_put(&w->log, bytes, len, &c, &e) == 0) {
+        c.is_truncated = len < w->lengths[i];
+        if (result == 0 && audit_content_put(&w->log, bytes, len, &c, &e) == 0) {
                 audit_content_write(out, &c);
                 return;
         }
@@ -147,7 +150,7 @@ write_contents(struct work *w, struct json_writer *out)
                 char *bytes = malloc(RECORDER_KEEP_MAX);
 
                 json_key(out, names[i]);
-                write_content(w, w->contents[i], bytes, counts, out);
+                write_content(w, i, bytes, counts, out);
                 free(counts);
                 free(bytes);
         }
@@ -156,12 +159,13 @@ write_contents(struct work *w, struct json_writer *out)
 }
 
 static void
-answer_contents(struct work *w)
+answer_contents(struct work *w, const void *lengths, size_t len)
 {
         struct json_writer out;
 
-        if (!w->keeps)
+        if (!w->keeps || len != sizeof w->lengths)
                 _exit(RECORDER_BROKEN);
+        memcpy(w->lengths, lengths, len);
         json_init(&out, false);
         write_contents(w, &out);
         if (out.is_broken)
@@ -226,7 +230,7 @@ serve(struct work *w)
                 else if (m.kind == WIRE_AUDIT_CONTENT)
                         take_files(w, &m);
                 else if (m.kind == WIRE_AUDIT_CONTENT_DONE)
-                        answer_contents(w);
+                        answer_contents(w, body, m.len);
                 else if (m.kind == WIRE_AUDIT && recorder_event_read(body, m.len, &event))
                         append(w, &event);
                 else
@@ -323,16 +327,13 @@ make_files(int fds[AUDIT_CONTENT_STREAMS], struct error *e)
         return 0;
 }
 
-/* Sends a message and receives its answer into `body`. */
+/* Waits for an answer, and receives it into `body`. */
 static int
-ask(uint16_t kind, const int *fds, size_t count, uint16_t expected, unsigned char *body,
-    size_t *ret_len, struct error *e)
+hear(uint16_t expected, unsigned char *body, size_t *ret_len, struct error *e)
 {
         struct wire_message m;
         int result;
 
-        if (wire_send(recorder.fd, kind, NULL, 0, fds, count) < 0)
-                return ended(e);
         do
                 result = wire_receive(recorder.fd, 1, &m, body, WIRE_BODY_MAX);
         while (result == -EINTR);
@@ -350,19 +351,25 @@ recorder_content_begin(int ret_fds[AUDIT_CONTENT_STREAMS], struct error *e)
         char ignored[RECORDER_REF_MAX];
         size_t len;
 
-        if (make_files(ret_fds, e) < 0 || ask(WIRE_AUDIT_CONTENT, ret_fds, AUDIT_CONTENT_STREAMS,
-                                              WIRE_AUDITED, body, &len, e) < 0)
+        if (make_files(ret_fds, e) < 0)
+                return -1;
+        if (wire_send(recorder.fd, WIRE_AUDIT_CONTENT, NULL, 0, ret_fds, AUDIT_CONTENT_STREAMS) < 0)
+                return ended(e);
+        if (hear(WIRE_AUDITED, body, &len, e) < 0)
                 return -1;
         return recorder_answer_read(body, len, ignored, e);
 }
 
 int
-recorder_content_end(struct json_writer *w, struct error *e)
+recorder_content_end(const uint64_t lengths[AUDIT_CONTENT_STREAMS], struct json_writer *w,
+                     struct error *e)
 {
         static _Alignas(8) unsigned char body[WIRE_BODY_MAX];
-        size_t len;
+        size_t len = AUDIT_CONTENT_STREAMS * sizeof *lengths;
 
-        if (ask(WIRE_AUDIT_CONTENT_DONE, NULL, 0, WIRE_AUDIT_CONTENT_DONE, body, &len, e) < 0)
+        if (wire_send(recorder.fd, WIRE_AUDIT_CONTENT_DONE, lengths, len, NULL, 0) < 0)
+                return ended(e);
+        if (hear(WIRE_AUDIT_CONTENT_DONE, body, &len, e) < 0)
                 return -1;
         json_raw(w, (const char *)body, len);
         return 0;

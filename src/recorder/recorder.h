@@ -42,11 +42,13 @@ void recorder_keep(uint64_t keep_ms);
 int recorder_content_begin(int ret_fds[AUDIT_CONTENT_STREAMS], struct error *e);
 
 /*
- * The files are complete: keeps them, durably. Appends a JSON object to `w`, as the value of a
- * member: the contents as audit_content_write(), or {"error": ...} for one that could not be kept.
- * Errors: ERROR_AUDIT_UNAVAILABLE if the recorder has ended.
+ * The files are complete: keeps them, durably. `lengths`: bytes of each stream; a file that has
+ * less is kept as truncated, for example if a write to it failed. Appends a JSON object to `w`, as
+ * the value of a member: the contents as audit_content_write(), or {"error": ...} for one that
+ * could not be kept. Errors: ERROR_AUDIT_UNAVAILABLE if the recorder has ended.
  */
-int recorder_content_end(struct json_writer *w, struct error *e);
+int recorder_content_end(const uint64_t lengths[AUDIT_CONTENT_STREAMS], struct json_writer *w,
+                         struct error *e);
 
 /* Ends the process. Nothing if there is none. */
 void recorder_end(void);

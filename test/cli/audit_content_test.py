@@ -4,6 +4,7 @@ digest, redacted, printed unchanged, and a change of it is found.
 """
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -82,6 +83,18 @@ def refuses(b):
     tell("another entry has none", a.returncode == 125 and b"no kept content" in a.stderr, a)
 
 
+def says_that_the_end_is_missing(b):
+    """Files may have 1 MiB each, so the file in memory takes no more: the command is not disturbed."""
+    whole = b"a line\n" * 200000
+    a = subprocess.run([CARREL, "run", "--audit", "--keep-output", "--", "sh", "-c", "yes 'a line' | head -n 200000; echo end >&2"], env=b.env, cwd=b.work,
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)))
+    tell("a file in memory that takes no more: the command's output is as without it", (a.returncode, a.stdout, a.stderr) == (0, whole, b"end\n"), a.returncode, a.stderr)
+    content = b.last()["output"]["content"]
+    tell("its content is `truncated`, the other is not", content["stdout"].get("truncated") is True and "truncated" not in content["stderr"], content)
+    kept = b.show("stdout").stdout
+    tell("the beginning is kept, in whole lines", 0 < len(kept) <= 1 << 20 and kept.endswith(b"\n") and whole.startswith(kept), len(kept))
+
+
 def finds_changes(b):
     b.run("echo original")
     number = b.last()["seq"]
@@ -141,7 +154,7 @@ def host_file_asks(b):
 
 
 def main():
-    tests = (keeps_all_three, redacts, refuses, finds_changes, prunes, keeps_what_a_killed_run_printed, host_file_asks)
+    tests = (keeps_all_three, redacts, refuses, says_that_the_end_is_missing, finds_changes, prunes, keeps_what_a_killed_run_printed, host_file_asks)
     with tempfile.TemporaryDirectory() as top:
         for test in tests:
             print(f"# {test.__name__}")
