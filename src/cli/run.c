@@ -274,8 +274,9 @@ check_replay(const struct run_way *w, const struct replay_options *r, struct err
         (void)fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_manifest",
                       "the manifest or the host file does not allow what the recorded sandbox was "
                       "allowed");
-        error_hint(e, "Pass the manifest of that time with -f FILE. A command that was recorded "
-                      "with options such as --memory or --allow cannot be replayed.");
+        error_hint(e,
+                   "Pass the manifest of that time with --file FILE. A command that was recorded "
+                   "with options such as --memory or --allow cannot be replayed.");
         return -1;
 }
 

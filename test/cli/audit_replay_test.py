@@ -99,6 +99,14 @@ def refuses(b):
         tell(f"{reason}: refused, and nothing is started", status == 125 and report["error"]["reason"] == reason and not [e for e in audit_chain.entries(b.log) if e["seq"] > before and e["action"] == "exec.started"], status, report)
 
 
+def refuses_a_state_directory_in_the_workspace(b):
+    b.state = os.path.join(b.work, "state")
+    b.log, b.env = os.path.join(b.state, "audit", "uid:%d" % os.getuid()), {**b.env, "CARREL_STATE": b.state}
+    number = b.record("true")
+    status, report = b.replay(number)
+    tell("a state directory in the workspace: refused, because the log has changed", status == 125 and report["error"]["reason"] == "replay_workspace", status, report)
+
+
 def refuses_altered_input(b):
     number = b.record("cat", given=b"original")
     os.truncate(os.path.join(b.log, "content", b.last()["output"]["content"]["stdin"]["sha256"]), 3)
@@ -107,7 +115,7 @@ def refuses_altered_input(b):
 
 
 def main():
-    tests = (is_equal, differs, refuses_another_workspace, refuses, refuses_altered_input)
+    tests = (is_equal, differs, refuses_another_workspace, refuses, refuses_a_state_directory_in_the_workspace, refuses_altered_input)
     with tempfile.TemporaryDirectory() as top:
         for test in tests:
             print(f"# {test.__name__}")
