@@ -157,6 +157,16 @@ write_content(struct json_writer *w, const char *type, const char *component)
         json_close_map(w);
 }
 
+static void
+write_plain(struct json_writer *w)
+{
+        json_key(w, "text/plain");
+        json_open_map(w);
+        json_key(w, "schema");
+        openapi_simple(w, "string", NULL);
+        json_close_map(w);
+}
+
 /* Writes the results of an operation, as JSON. */
 static void
 write_result(struct json_writer *w, const struct operation *o)
@@ -177,6 +187,8 @@ write_contents(struct json_writer *w, const struct operation *o)
         json_open_map(w);
         if ((o->flags & OPERATION_RAW) != 0)
                 write_content(w, "application/octet-stream", NULL);
+        if ((o->flags & OPERATION_PLAIN) != 0)
+                write_plain(w);
         if (is_events || (o->flags & OPERATION_OUTPUT) != 0)
                 write_content(w, "text/event-stream", is_events ? o->result->name : "ExecStream");
         if (o->result && !is_events)

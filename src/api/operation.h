@@ -82,7 +82,7 @@ struct api_param {
 enum operation_flag {
         /* changes nothing: allowed with a token of scope "read" if CONTEXT is also set */
         OPERATION_READ = 1u << 0,
-        /* get and list: the only operations that a read-only token allows */
+        /* the only operations that a read-only token allows: get, list, metrics */
         OPERATION_CONTEXT = 1u << 1,
         OPERATION_CHANNEL = 1u << 2,  /* its reply carries a channel (wire/channel.h) */
         OPERATION_SOCKET = 1u << 3,   /* its reply carries a connected socket */
@@ -95,6 +95,10 @@ enum operation_flag {
         OPERATION_FILES =
                 1u << 10, /* its body has files, whose bytes do not pass through the keeper */
         OPERATION_APPROVER = 1u << 11, /* also allowed with a token of scope "approve" */
+        /* with OPERATION_ADMIN: also allowed with a token of the user that runs the daemon */
+        OPERATION_OPERATOR = 1u << 12,
+        /* REST answers with text/plain, unless Accept names application/json */
+        OPERATION_PLAIN = 1u << 13,
 };
 
 /* A record of an answer. */

@@ -567,6 +567,16 @@ approval_next(uint64_t after)
         return a;
 }
 
+size_t
+approval_waiting(void)
+{
+        size_t count = 0;
+
+        for (const struct approval *a = first; a; a = a->next)
+                count += a->state == REQUESTED;
+        return count;
+}
+
 uint64_t
 approval_number(const struct approval *a)
 {

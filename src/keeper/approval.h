@@ -79,6 +79,8 @@ void approval_withdraw(const struct connection *connection, const uint32_t *seri
 
 /* In order of their numbers; NULL at the end. `after`: a number, 0 for the first. */
 const struct approval *approval_next(uint64_t after);
+/* Requests of all owners that wait for an answer. */
+size_t approval_waiting(void);
 uint64_t approval_number(const struct approval *a);
 /* May this caller see it? The owner may, and the daemon's own user. */
 bool approval_is_visible(const struct approval *a, const struct caller *who);

@@ -60,9 +60,25 @@ identify(struct connection *c, const struct operation *o, const struct record *r
         return 0;
 }
 
+static bool
+is_admin(const struct connection *c, const struct operation *o, const struct caller *who)
+{
+        return who->is_admin || ((o->flags & OPERATION_OPERATOR) != 0 && who->is_token &&
+                                 strcmp(who->owner, c->keeper->owner) == 0);
+}
+
 static int
 not_admin(const struct operation *o, struct error *e)
 {
+        if ((o->flags & OPERATION_OPERATOR) != 0) {
+                (void)fail_at(e, ERROR_POLICY_DENIED, "", "admin",
+                              "%s is for the daemon's own user: on its unix socket, or with a "
+                              "token of that user",
+                              o->name);
+                error_hint(e, "As that user, on this machine: `carrel key new --scope read` prints "
+                              "a token.");
+                return -1;
+        }
         (void)fail_at(e, ERROR_POLICY_DENIED, "", "admin",
                       "%s is for the daemon's own user alone, on its unix socket", o->name);
         error_hint(e, "As that user, on this machine: `carrel key new` prints a token, `carrel key "
@@ -76,7 +92,7 @@ permitted(const struct connection *c, const struct operation *o, const struct ca
 {
         if ((o->flags & OPERATION_INTERNAL) != 0 && !c->is_door)
                 return fail(e, ERROR_POLICY_DENIED, "%s is not for callers", o->name);
-        if ((o->flags & OPERATION_ADMIN) != 0 && !who->is_admin)
+        if ((o->flags & OPERATION_ADMIN) != 0 && !is_admin(c, o, who))
                 return not_admin(o, e);
         if (who->is_read_only && (o->flags & OPERATION_CONTEXT) == 0 &&
             !(who->is_approver && (o->flags & OPERATION_APPROVER) != 0)) {

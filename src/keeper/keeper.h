@@ -11,6 +11,7 @@
 #include "api/operation.h"
 #include "base/error.h"
 #include "keeper/ended.h"
+#include "keeper/metrics.h"
 #include "keeper/peer.h"
 #include "prepare/prepare.h"
 #include "store/store.h"
@@ -88,6 +89,7 @@ struct keeper {
         struct sandbox *first, *last; /* oldest first */
         size_t sandbox_count;
         uint64_t last_sandbox;  /* `number` of the newest */
+        struct metrics metrics; /* what happened since this keeper started */
         struct ended ended;     /* the last that ended, so that errors can say why */
         struct sandbox *buried; /* ended, but the store could not remove their rows yet */
         unsigned damaged_count; /* rows found damaged at the start */

@@ -41,6 +41,7 @@ sandbox_publish(struct sandbox *s, struct event e)
                                         .id = s->id,
                                         .status = sandbox_status(s),
                                         .cause = s->row.cause };
+        metrics_count(&s->keeper->metrics, &e);
         if ((readers & EVENT_LOGGED) != 0)
                 log_event(&e);
         if ((readers & EVENT_AUDITED) != 0)

@@ -23,6 +23,7 @@ static const struct {
         { OP_FILE_MOVE, rest_file_change },
         { OP_FILE_REMOVE, rest_file_change },
         { OP_WATCH, rest_watch },
+        { OP_METRICS, rest_metrics },
 };
 
 static route_handler *

@@ -17,6 +17,9 @@ void rest_health(struct exchange *x, const struct route *r);
 void rest_openapi(struct exchange *x, const struct route *r);
 void rest_watch(struct exchange *x, const struct route *r);
 
+/* metrics.c */
+void rest_metrics(struct exchange *x, const struct route *r);
+
 /* exec.c */
 void rest_exec(struct exchange *x, const struct route *r);
 void rest_output(struct exchange *x, const struct route *r);

@@ -97,6 +97,8 @@ static const char *const texts[QUERY_MAX] = {
                 " FROM usage WHERE ?1 IS NULL OR owner = ?1 GROUP BY owner UNION ALL "
                 "SELECT " USAGE_COLUMNS " FROM usage WHERE sandbox <> '' AND (?1 IS NULL OR owner "
                 "= ?1) ORDER BY 1, 2",
+        [QUERY_USAGE_OWNERS] = "SELECT owner, NULL, " USAGE_SUMS
+                               " FROM usage GROUP BY owner ORDER BY 5 DESC, 4 DESC, owner",
 };
 
 int

@@ -36,6 +36,7 @@ enum store_query {
         QUERY_USAGE_FOLD,
         QUERY_USAGE_FOLDED,
         QUERY_USAGE_ALL,
+        QUERY_USAGE_OWNERS,
         QUERY_MAX
 };
 

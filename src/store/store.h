@@ -203,6 +203,10 @@ int store_usage_each(struct store *s, const char *owner,
                      int (*each)(void *context, const struct store_usage *row), void *context,
                      struct error *e);
 
+/* Calls `each` with the sum of each owner, the one with the most CPU time first. */
+int store_usage_owners(struct store *s, int (*each)(void *context, const struct store_usage *row),
+                       void *context, struct error *e);
+
 /* -- tokens: only their hashes are stored ------------------------------------------------------ */
 
 struct store_token {

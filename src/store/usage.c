@@ -64,12 +64,10 @@ usage_at(sqlite3_stmt *st)
         };
 }
 
-int
-store_usage_each(struct store *s, const char *owner,
-                 int (*each)(void *context, const struct store_usage *row), void *context,
-                 struct error *e)
+static int
+walk(struct store *s, sqlite3_stmt *st, int (*each)(void *context, const struct store_usage *row),
+     void *context, struct error *e)
 {
-        sqlite3_stmt *st = query_bind(s, QUERY_USAGE_ALL, e, "t", owner);
         int result = SQLITE_ERROR;
 
         if (!st)
@@ -83,4 +81,19 @@ store_usage_each(struct store *s, const char *owner,
                 }
         }
         return query_walked(s, st, result, e);
+}
+
+int
+store_usage_each(struct store *s, const char *owner,
+                 int (*each)(void *context, const struct store_usage *row), void *context,
+                 struct error *e)
+{
+        return walk(s, query_bind(s, QUERY_USAGE_ALL, e, "t", owner), each, context, e);
+}
+
+int
+store_usage_owners(struct store *s, int (*each)(void *context, const struct store_usage *row),
+                   void *context, struct error *e)
+{
+        return walk(s, query_bind(s, QUERY_USAGE_OWNERS, e, ""), each, context, e);
 }

@@ -251,6 +251,12 @@ OPERATIONS: Dict[str, Operation] = {
         body=(),
         has_key=False, is_raw=False,
     ),
+    "metrics": Operation(
+        "GET", "/metrics",
+        query=(),
+        body=(),
+        has_key=False, is_raw=False,
+    ),
     "watch": Operation(
         "GET", "/v1/events",
         query=('id', 'encoding'),
@@ -331,7 +337,7 @@ class LeftBehind(Answer):
     reason: Optional[str] = None
     """A more specific reason within the code."""
     count: Optional[int] = None
-    """Number of occurrences in a row."""
+    """Number of occurrences."""
 
 
 @dataclass(frozen=True)
@@ -355,7 +361,7 @@ class Denial(Answer):
     host: str
     """The requested name."""
     count: int
-    """Number of occurrences in a row."""
+    """Number of occurrences."""
     message: str
     """One sentence."""
     exec: Optional[int] = None
@@ -443,7 +449,7 @@ class Event(Answer):
     open_ms: Optional[int] = None
     """Milliseconds during which connections were open."""
     count: Optional[int] = None
-    """Number of occurrences in a row."""
+    """Number of occurrences."""
     message: Optional[str] = None
     """One sentence."""
     approval: Optional[str] = None

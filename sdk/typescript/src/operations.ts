@@ -256,7 +256,7 @@ export interface DaemonEvent {
         bytes_in?: number;
         /** Milliseconds during which connections were open. */
         open_ms?: number;
-        /** Number of occurrences in a row. */
+        /** Number of occurrences. */
         count?: number;
         /** One sentence. */
         message?: string;
@@ -287,7 +287,7 @@ export interface Denial {
         address?: string;
         /** The contradicting name, from TLS or from a request. */
         said?: string;
-        /** Number of occurrences in a row. */
+        /** Number of occurrences. */
         count: number;
         /** One sentence. */
         message: string;
@@ -317,7 +317,7 @@ export interface LeftBehind {
         kept_at?: string;
         /** A more specific reason within the code. */
         reason?: string;
-        /** Number of occurrences in a row. */
+        /** Number of occurrences. */
         count?: number;
         /** One sentence. */
         message: string;
@@ -513,6 +513,7 @@ export const OPERATIONS = {
         'info': { method: 'GET', route: '/v1/info', query: [], body: [] },
         'usage': { method: 'GET', route: '/v1/sandboxes/{id}/usage', query: [], body: [] },
         'usage.list': { method: 'GET', route: '/v1/usage', query: [], body: [] },
+        'metrics': { method: 'GET', route: '/metrics', query: [], body: [] },
         'watch': { method: 'GET', route: '/v1/events', query: ['id', 'encoding'], body: [] },
         'denials': { method: 'GET', route: '/v1/sandboxes/{id}/denials', query: ['limit', 'cursor'], body: [] },
         'left.take': { method: 'POST', route: '/v1/sandboxes/{id}/left-behind', query: [], body: [] },
