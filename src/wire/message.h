@@ -119,7 +119,6 @@ enum wire_kind {
         /* a recorder and its client, of one release always: recorder/message.h */
         WIRE_AUDIT,
         WIRE_AUDITED,
-        WIRE_AUDIT_KEEP,
         /* carrel-judge and a process that asks it, of one release always: wire/judge.h */
         WIRE_JUDGE,
         WIRE_JUDGE_THIS,
@@ -141,6 +140,7 @@ enum wire_kind {
         /* a recorder and its client, of one release always: recorder/message.h */
         WIRE_AUDIT_CONTENT,
         WIRE_AUDIT_CONTENT_DONE,
+        WIRE_AUDIT_KEEP,
         WIRE_KIND_MAX
 };
 
