@@ -159,6 +159,17 @@ is_plain(const char *text)
         return true;
 }
 
+int
+audit_json_read(struct arena *arena, const char *json, size_t len, const struct text_limits *limits,
+                const struct node **ret, struct error *e)
+{
+        if (json_read(arena, json, len, limits, ret, e) == 0)
+                return 0;
+        if (e->code != ERROR_NO_MEMORY)
+                e->code = ERROR_INVALID_ARGUMENT; /* the reader's code is about a manifest */
+        return error_wrap(e, "the JSON of an event");
+}
+
 /* A text that needs escapes, or is not UTF-8: as the JSON writer writes it, in canonical form. */
 static int
 put_escaped(struct line *l, const char *text)
@@ -172,7 +183,7 @@ put_escaped(struct line *l, const char *text)
         json_init(&w, false);
         json_text(&w, text);
         result = w.is_broken ? fail(l->e, ERROR_NO_MEMORY, "no memory for an audit entry")
-                             : json_read(&arena, w.text, w.len, &line_limits, &n, l->e);
+                             : audit_json_read(&arena, w.text, w.len, &line_limits, &n, l->e);
         if (result == 0)
                 result = put_node(l, n);
         json_fini(&w);
@@ -301,12 +312,14 @@ audit_trees_read(struct arena *arena, const struct audit_event *event, struct au
         *ret = (struct audit_trees){ 0 };
         if (input > AUDIT_LINE_MAX || output > AUDIT_LINE_MAX - input)
                 return too_long(e);
-        if (event->input && json_read(arena, event->input, input, &limits, &ret->input, e) < 0)
+        if (event->input &&
+            audit_json_read(arena, event->input, input, &limits, &ret->input, e) < 0)
                 return -1;
         limits.nodes_max -=
                 input / 2 < limits.nodes_max / 2 ? (unsigned)(input / 2) : limits.nodes_max / 2;
-        return event->output ? json_read(arena, event->output, output, &limits, &ret->output, e)
-                             : 0;
+        return event->output
+                       ? audit_json_read(arena, event->output, output, &limits, &ret->output, e)
+                       : 0;
 }
 
 int

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "text/limits.h"
 #include "text/tree.h"
 
 enum {
@@ -79,12 +80,19 @@ void audit_head_init(struct audit_head *h, const char *chain, const char *key_id
  * 1970; an entry never has an earlier time than the one before. `boot_ms`: of the boot clock. `key`
  * is the one that the head names. After an error `out` may hold a part of the line.
  *
- * Errors: ERROR_INVALID_ARGUMENT (the JSON of input or output), ERROR_REQUEST_TOO_LARGE
- * (AUDIT_LINE_MAX), ERROR_NO_MEMORY.
+ * Errors: ERROR_INVALID_ARGUMENT (input or output is not JSON, is too deep or has too many values),
+ * ERROR_REQUEST_TOO_LARGE (AUDIT_LINE_MAX), ERROR_NO_MEMORY.
  */
 int audit_entry_write(const struct audit_event *event, const struct audit_key *key,
                       uint64_t wall_ms, uint64_t boot_ms, struct audit_head *head,
                       struct buffer *out, struct error *e);
+
+/*
+ * json_read() of `len` bytes of input or output. Errors: ERROR_INVALID_ARGUMENT with the reason of
+ * json_read(), ERROR_NO_MEMORY.
+ */
+int audit_json_read(struct arena *arena, const char *json, size_t len,
+                    const struct text_limits *limits, const struct node **ret, struct error *e);
 
 /*
  * The same in two parts, for a caller that looks at the trees in between. audit_trees_read() reads

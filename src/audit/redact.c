@@ -703,7 +703,7 @@ redact_json(const char *json, const struct audit_key *key, struct buffer *out, s
         json_init(&first.w, false);
         json_init(&second.w, false);
         make_kinds();
-        result = json_read(&arena, json, strlen(json), &json_limits, &root, e);
+        result = audit_json_read(&arena, json, strlen(json), &json_limits, &root, e);
         if (result == 0 && root->kind != NODE_MAP)
                 result = fail(e, ERROR_INVALID_ARGUMENT, "an event has something else than a map");
         if (result == 0)

@@ -57,7 +57,9 @@ int recorder_answer_read(const unsigned char *body, size_t len, char ret_ref[REC
  *   RECORDER_START   answered when it is on the disk, or with the error: then it is in no log. The
  *                    recorder lists it as open until its end is on the disk.
  *   RECORDER_END     the end of an open start; ignored if the start is not open, so that a keeper
- *                    may repeat it. Never refused: it waits until the disk takes it.
+ *                    may repeat it. It waits until the disk takes it. If no log can take it
+ *                    (its JSON is wrong, or it is too long), it is counted in "events.missed"
+ *                    and the outcome is recorded as lost.
  *   RECORDER_EVENT   anything else. Waits as well; if too many wait, the number of the others is
  *                    recorded as "events.missed".
  *

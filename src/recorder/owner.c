@@ -570,11 +570,29 @@ write_batch(struct owner *o, struct waiting **batch, size_t count, uint64_t *ret
         return 0;
 }
 
-/* An entry that no log can take: it is left out, alone. */
+/*
+ * An entry that no log can take is left out, and counted in "events.missed". Anything else can pass
+ * without a change of the entry, so it waits: ERROR_AUDIT_UNAVAILABLE (the disk, a missing key),
+ * ERROR_AUDIT_BROKEN (the files), ERROR_NO_MEMORY.
+ */
 static bool
 is_unfit(const struct error *e)
 {
         return e->code == ERROR_INVALID_ARGUMENT || e->code == ERROR_REQUEST_TOO_LARGE;
+}
+
+/* Of an end, only that the command has ended is recorded. */
+static void
+leave_out(struct owner *o, struct waiting *w)
+{
+        struct open_start *start = find_open(o, w->head.of.sandbox, w->head.of.exec);
+
+        o->missed += w->head.what != RECORDER_START;
+        if (w->head.what == RECORDER_END && start) {
+                start->has_end = false;
+                add_end(o, start);
+        }
+        free(w);
 }
 
 static int
@@ -584,7 +602,7 @@ flush_batch(struct owners *all, struct owner *o, size_t most, struct error *e)
         size_t count = take_batch(o, batch, most);
         uint64_t last = 0;
 
-        if (count == 0)
+        if (count == 0 && o->missed == 0)
                 return 0;
         if (write_batch(o, batch, count, &last, e) == 0) {
                 for (size_t i = 0; i < count; i++)
@@ -593,11 +611,10 @@ flush_batch(struct owners *all, struct owner *o, size_t most, struct error *e)
         }
         if (is_unfit(e) && count == 1) {
                 answer(all, o, batch[0], 0, e);
-                o->missed += batch[0]->head.what != RECORDER_START;
-                free(batch[0]);
+                leave_out(o, batch[0]);
                 return 0;
         }
-        if (!is_unfit(e)) {
+        if (!is_unfit(e) || count == 0) {
                 put_back(all, o, batch, count, e);
                 return -1;
         }
@@ -629,7 +646,7 @@ flush_owner(struct owners *all, struct owner *o, uint64_t now_ms)
 
         if (result < 0)
                 put_back(all, o, NULL, 0, &e);
-        while (result == 0 && o->first)
+        while (result == 0 && (o->first || o->missed > 0))
                 result = flush_batch(all, o, AUDIT_EVENTS_MAX - 1, &e);
         o->has_start = false;
         if (result == 0 && o->next_seq - o->noted >= OPEN_EVERY)

@@ -1,0 +1,234 @@
+/*
+ * recorder/owner_test.c - what recorder/owner.h promises: an entry that no log can take holds up no
+ * other one, and the log says that it is missing.
+ */
+#include "audit/log.h"
+#include "base/unit.h"
+#include "recorder/owner.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char directory[64];
+static struct owners *owners;
+static uint32_t answered; /* code of the last answer */
+static struct error error;
+
+static void
+note_answer(const struct recorder_done *done, const struct error *e)
+{
+        assert_int_equal(done->answer.code, e->code);
+        answered = done->answer.code;
+}
+
+static void
+note_open(const struct recorder_open *open)
+{
+        (void)open;
+}
+
+static int
+set_up(void **state)
+{
+        static const struct owner_reports reports = { note_answer, note_open };
+
+        (void)state;
+        answered = UINT32_MAX;
+        (void)snprintf(directory, sizeof directory, "/tmp/carrel-owner-XXXXXX");
+        if (!mkdtemp(directory) || chdir(directory) < 0)
+                return -1;
+        owners = owners_new(directory, 0, &reports);
+        return owners ? 0 : -1;
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int kind, struct FTW *place)
+{
+        (void)st;
+        (void)kind;
+        (void)place;
+        return remove(path);
+}
+
+static int
+tear_down(void **state)
+{
+        (void)state;
+        owners_free(owners);
+        return chdir("/") < 0 ? -1 : nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void
+add(const char *owner, enum recorder_what what, const char *action, const char *input,
+    const char *output)
+{
+        static unsigned char entry[sizeof(struct recorder_entry) + 3 * RECORDER_JSON_MAX];
+        const struct audit_event event = { action, "uid:1000", "operator", "sandbox",
+                                           "sb-1", input,      output };
+        struct recorder_entry head = { .of = { .sandbox = "sb-1", .exec = 1 }, .what = what };
+        size_t len = recorder_event_write(&event, entry + sizeof head, sizeof entry - sizeof head);
+
+        assert_true(len > 0);
+        (void)snprintf(head.of.owner, sizeof head.of.owner, "%s", owner);
+        memcpy(entry, &head, sizeof head);
+        assert_true(owners_add(owners, entry, sizeof head + len));
+}
+
+static bool
+note_action(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
+{
+        char *actions = ctx;
+        size_t used = strlen(actions);
+        const struct node *count = node_find(node_find(entry->root, "output"), "count");
+
+        (void)line;
+        (void)len;
+        (void)snprintf(actions + used, 512 - used, "%s%s", used > 0 ? " " : "", entry->action);
+        used = strlen(actions);
+        if (count)
+                (void)snprintf(actions + used, 512 - used, "=%lld", (long long)count->integer);
+        return true;
+}
+
+/* The actions in a log, each with its count. */
+static const char *
+actions(const char *owner)
+{
+        static char text[512];
+        struct audit_log log;
+
+        text[0] = '\0';
+        assert_int_equal(audit_log_open(&log, owner, false, &error), 0);
+        assert_int_equal(audit_log_read(&log, 0, note_action, text, &error), 0);
+        audit_log_close(&log);
+        return text;
+}
+
+/* An object with a list of `count` numbers, and in it one of `depth` levels. */
+static const char *
+many(size_t count, size_t depth)
+{
+        static char texts[2][RECORDER_JSON_MAX];
+        char *text = texts[depth > 0];
+        size_t at = (size_t)snprintf(text, RECORDER_JSON_MAX, "{\"a\":[1");
+
+        for (size_t i = 1; i < count; i++)
+                at += (size_t)snprintf(text + at, RECORDER_JSON_MAX - at, ",1");
+        for (size_t i = 0; i < depth; i++)
+                at += (size_t)snprintf(text + at, RECORDER_JSON_MAX - at, i == 0 ? ",[" : "[");
+        for (size_t i = 0; i < depth; i++)
+                at += (size_t)snprintf(text + at, RECORDER_JSON_MAX - at, "]");
+        (void)snprintf(text + at, RECORDER_JSON_MAX - at, "]}");
+        return text;
+}
+
+static const struct unfit {
+        const char *input, *output;
+        size_t values, levels; /* instead of them, if not 0 */
+} unfit[] = {
+        { .input = "{" },
+        { .output = "no JSON" },
+        { .input = "[]" },
+        { .output = "\"text\"" },
+        { .input = "{} {}" },
+        { .input = "{\"a\":1,\"a\":2}" },
+        { .output = "{\"a\":\"\\u0000\"}" },
+        { .input = "{\"a\":\"\xff\"}" },
+        { .input = "{\"a\":1e999}" },
+        { .output = "{\"a\":9007199254740993}" },
+        { .input = "{\"a\":\"--password=hunter2hunter2\",\"b\":1e999}" },
+        { .levels = 64 },
+        { .values = 40000 },
+};
+
+enum { CASES = sizeof unfit / sizeof unfit[0] };
+
+static void
+add_unfit(const char *owner, enum recorder_what what, const char *action, const struct unfit *u)
+{
+        const char *input = u->input, *output = u->output;
+
+        if (u->values + u->levels > 0)
+                input = output = many(u->values, u->levels);
+        add(owner, what, action, input, output);
+}
+
+static void
+an_event_that_no_log_can_take_is_counted(void **state)
+{
+        char owner[16];
+
+        (void)state;
+        for (size_t i = 0; i < CASES; i++) {
+                (void)snprintf(owner, sizeof owner, "event-%zu", i);
+                add(owner, RECORDER_EVENT, "file.read", "{}", NULL);
+                add_unfit(owner, RECORDER_EVENT, "file.read", &unfit[i]);
+                add(owner, RECORDER_EVENT, "file.written", "{}", NULL);
+                (void)owners_flush(owners, OWNER_ENDS_MS);
+                assert_string_equal(actions(owner),
+                                    "log.initialized file.read events.missed=1 file.written");
+        }
+}
+
+/* Nothing comes behind it. */
+static void
+the_last_event_is_counted_at_once(void **state)
+{
+        (void)state;
+        add("ann", RECORDER_EVENT, "file.read", "{", NULL);
+        (void)owners_flush(owners, OWNER_ENDS_MS);
+        assert_string_equal(actions("ann"), "log.initialized events.missed=1");
+}
+
+static void
+a_start_that_no_log_can_take_is_refused(void **state)
+{
+        char owner[16];
+
+        (void)state;
+        for (size_t i = 0; i < CASES; i++) {
+                (void)snprintf(owner, sizeof owner, "start-%zu", i);
+                add_unfit(owner, RECORDER_START, "exec.started", &unfit[i]);
+                add(owner, RECORDER_EVENT, "file.read", "{}", NULL);
+                answered = ERROR_NONE;
+                (void)owners_flush(owners, OWNER_ENDS_MS);
+                assert_true(answered == ERROR_INVALID_ARGUMENT ||
+                            answered == ERROR_REQUEST_TOO_LARGE);
+                assert_string_equal(actions(owner), "log.initialized file.read");
+        }
+}
+
+/* What it said cannot be recorded; that the command has ended can. */
+static void
+an_end_that_no_log_can_take_is_lost(void **state)
+{
+        (void)state;
+        add("ann", RECORDER_START, "exec.started", "{\"exec\":1}", NULL);
+        (void)owners_flush(owners, OWNER_ENDS_MS);
+        assert_int_equal(answered, ERROR_NONE);
+        add("ann", RECORDER_END, "exec.ended", NULL, "{");
+        add("ann", RECORDER_EVENT, "file.read", "{}", NULL);
+        (void)owners_flush(owners, 2 * OWNER_ENDS_MS);
+        assert_string_equal(actions("ann"),
+                            "log.initialized exec.started events.missed=1 file.read exec.ended");
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(an_event_that_no_log_can_take_is_counted, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(the_last_event_is_counted_at_once, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(a_start_that_no_log_can_take_is_refused, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(an_end_that_no_log_can_take_is_lost, set_up,
+                                                tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
