@@ -1,5 +1,5 @@
 /*
- * audit/log.c - an audit log on disk: opening, appending, reading, verifying.
+ * audit/log.c - an audit log on disk: opening and appending.
  *
  * Room: audit (acting). Touches: fd, the files of one directory, clock.
  * Theory: nothing is kept in memory between two calls, so that any number of processes can write
@@ -30,9 +30,6 @@
 /* Fewer than can be read: a log with too many keys would take no further entry. The rest is for
  * rotations at the same time. */
 enum { KEYS_ROTATED_MAX = AUDIT_KEYS_MAX - 16 };
-
-/* A reader begins again so often while files are removed. */
-enum { READS_MAX = 1000 };
 
 enum {
         DAY_LEN = 10 /* "2026-01-01" of a time */,
@@ -93,8 +90,8 @@ audit_log_close(struct audit_log *log)
         log->dir = -1;
 }
 
-static int
-load_keys(struct audit_log *log, struct error *e)
+int
+audit_log_load_keys(struct audit_log *log, struct error *e)
 {
         audit_keys_free(log->keys, log->key_count);
         log->keys = NULL;
@@ -102,8 +99,8 @@ load_keys(struct audit_log *log, struct error *e)
         return audit_keys_read(log->dir, &log->keys, &log->key_count, e);
 }
 
-static int
-key_is_missing(const char *id, struct error *e)
+int
+audit_log_key_is_missing(const char *id, struct error *e)
 {
         (void)fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "key", "the key %s of the log is missing",
                       id);
@@ -144,7 +141,7 @@ head_after(struct audit_log *log, const char *line, size_t len, struct audit_hea
                 (void)snprintf(ret->hash, sizeof ret->hash, "%s", entry.previous);
                 key = audit_keys_find(log->keys, log->key_count, entry.key_id);
                 result = key ? audit_entry_follow(&entry, key, ret, e)
-                             : key_is_missing(entry.key_id, e);
+                             : audit_log_key_is_missing(entry.key_id, e);
         }
         arena_fini(&arena);
         if (result < 0)
@@ -295,7 +292,7 @@ add_line(struct audit_log *log, const struct audit_event *event, struct tail *t,
         int result;
 
         if (!key)
-                return key_is_missing(t->head.key_id, e);
+                return audit_log_key_is_missing(t->head.key_id, e);
         arena_init_in(&arena, 64u << 20, scratch, sizeof scratch);
         result = audit_trees_read(&arena, event, &trees, e);
         if (result == 0 && (is_no_map(trees.input) || is_no_map(trees.output)))
@@ -318,7 +315,8 @@ begin_chain(struct audit_log *log, struct tail *t, struct buffer *lines, struct 
         char chain[AUDIT_ID_TEXT], public_key[65], input[256];
         struct audit_event event = first_event;
 
-        if (log->key_count == 0 && (audit_keys_add(log->dir, NULL, e) < 0 || load_keys(log, e) < 0))
+        if (log->key_count == 0 &&
+            (audit_keys_add(log->dir, NULL, e) < 0 || audit_log_load_keys(log, e) < 0))
                 return -1;
         if (audit_keys_seed(log->dir, true, seed, e) < 0)
                 return -1;
@@ -507,7 +505,7 @@ append_locked(struct audit_log *log, const struct audit_event *events, size_t co
         struct audit_head before;
         int result = -1;
 
-        if (!take_end(log, t) && (load_keys(log, e) < 0 || find_tail(log, t, e) < 0))
+        if (!take_end(log, t) && (audit_log_load_keys(log, e) < 0 || find_tail(log, t, e) < 0))
                 return -1;
         before = t->head;
         log->lines = (struct buffer){ 0 };
@@ -592,7 +590,7 @@ audit_log_rotate_key(struct audit_log *log, const char *actor_id, struct error *
                                      .input = input };
         uint64_t seq;
 
-        if (load_keys(log, e) < 0)
+        if (audit_log_load_keys(log, e) < 0)
                 return -1;
         if (log->key_count >= KEYS_ROTATED_MAX)
                 return fail(e, ERROR_AUDIT_UNAVAILABLE, "the audit log has %d keys: begin another",
@@ -601,330 +599,6 @@ audit_log_rotate_key(struct audit_log *log, const char *actor_id, struct error *
                 return -1;
         (void)snprintf(input, sizeof input, "{\"key\":\"%s\"}", id);
         return audit_log_append(log, &event, 1, &seq, chain, e);
-}
-
-/* -- reading ----------------------------------------------------------------------------------- */
-
-/* Called for each whole line. Returns 0 to go on, 1 to end, -1 with an error. */
-typedef int line_fn(void *ctx, const char *line, size_t len, struct error *e);
-
-struct walk {
-        line_fn *each;
-        void *ctx;
-        uint64_t from;    /* lines before this entry are left out */
-        size_t torn;      /* found at the end of the last file */
-        const char *file; /* being read; lives until the next one */
-        char name[AUDIT_FILE_NAME_MAX];
-};
-
-static int
-walk_file(FILE *file, uint64_t first, off_t size, bool is_last, struct walk *w, struct error *e)
-{
-        char *line = NULL;
-        size_t room = 0;
-        off_t at = 0;
-        int result = 0;
-
-        while (result == 0 && at < size) {
-                ssize_t len = getline(&line, &room, file);
-
-                if (len < 0) {
-                        result = fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "reading %s", w->name);
-                } else if (is_last && (line[len - 1] != '\n' || memchr(line, '\0', (size_t)len))) {
-                        /* of a write that the machine did not complete: nothing follows it */
-                        w->torn = (size_t)(size - at);
-                        result = 1;
-                } else if (line[len - 1] != '\n' || len > AUDIT_LINE_MAX) {
-                        result = fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.tampered",
-                                         line[len - 1] != '\n' ? "a line is cut off"
-                                                               : "a line is too long");
-                } else if (first++ >= w->from) {
-                        result = w->each(w->ctx, line, (size_t)len - 1, e);
-                }
-                at += len > 0 ? len : 0;
-        }
-        free(line);
-        return result;
-}
-
-static int
-walk_log(struct audit_log *log, struct walk *w, struct error *e)
-{
-        struct audit_file_list list;
-        off_t last_size = 0;
-        int result = 0;
-
-        if (audit_file_lock(log->dir, LOCK_SH, e) < 0)
-                return -1;
-        /* later appends come behind this size, so the lock is not needed while reading */
-        result = audit_file_list(log->dir, &list, e);
-        if (result == 0 && list.count > 0)
-                result = audit_file_size(log->dir, list.first[list.count - 1], &last_size, e);
-        audit_file_unlock(log->dir);
-        if (result < 0)
-                return -1;
-        for (size_t i = 0; i < list.count && result == 0; i++) {
-                bool is_last = i + 1 == list.count;
-                off_t size = last_size;
-                FILE *file;
-                int fd;
-
-                if (!is_last && list.first[i + 1] <= w->from)
-                        continue;
-                audit_file_name(list.first[i], w->name);
-                fd = audit_file_open_log(log->dir, list.first[i], O_RDONLY, e);
-                file = fd >= 0 ? fdopen(fd, "r") : NULL;
-                if (!file) {
-                        result =
-                                fd >= 0 ? fail_sys(e, ERROR_NO_MEMORY, errno, "reading %s", w->name)
-                                        : -1;
-                        break;
-                }
-                if (!is_last)
-                        result = audit_file_size(log->dir, list.first[i], &size, e);
-                if (result == 0)
-                        result = walk_file(file, list.first[i], size, is_last, w, e);
-                (void)fclose(file);
-        }
-        audit_file_list_fini(&list);
-        return result < 0 ? -1 : 0;
-}
-
-/* A file that was there when they were listed. */
-static bool
-was_removed(int result, const struct error *e)
-{
-        return result < 0 && strcmp(e->reason, "missing") == 0;
-}
-
-struct reader {
-        uint64_t from; /* the next entry */
-        bool (*each)(void *ctx, const char *line, size_t len, const struct audit_entry *entry);
-        void *ctx;
-};
-
-static int
-read_line(void *ctx, const char *line, size_t len, struct error *e)
-{
-        struct reader *r = ctx;
-        struct audit_entry entry;
-        struct arena arena;
-        int result;
-
-        arena_init(&arena, 64u << 20);
-        result = audit_entry_read(&arena, line, len, &entry, e);
-        if (result == 0 && entry.seq >= r->from) {
-                r->from = entry.seq + 1;
-                result = r->each(r->ctx, line, len, &entry) ? 0 : 1;
-        }
-        arena_fini(&arena);
-        return result;
-}
-
-int
-audit_log_read(struct audit_log *log, uint64_t from,
-               bool (*each)(void *ctx, const char *line, size_t len,
-                            const struct audit_entry *entry),
-               void *ctx, struct error *e)
-{
-        struct reader r = { from, each, ctx };
-        int result = -1;
-
-        for (int i = 0; i < READS_MAX; i++) {
-                struct walk w = { .each = read_line, .ctx = &r, .from = r.from };
-
-                result = walk_log(log, &w, e);
-                if (!was_removed(result, e))
-                        break;
-        }
-        return result;
-}
-
-/* -- verifying --------------------------------------------------------------------------------- */
-
-struct verifier {
-        struct audit_log *log;
-        struct audit_verdict *verdict;
-        const struct audit_checkpoint *checkpoints[2]; /* NULL: none */
-        bool needs_keys, may_begin;     /* an entry log.pruned permits its first entry */
-        char previous[AUDIT_HASH_TEXT]; /* of its first entry */
-        char public_key[65];            /* of the chain's checkpoints */
-};
-
-static int
-check_checkpoints(const struct verifier *v, const struct audit_entry *entry, struct error *e)
-{
-        for (size_t i = 0; i < 2; i++) {
-                const struct audit_checkpoint *c = v->checkpoints[i];
-
-                if (c && c->seq == entry->seq && strcmp(c->hash, entry->hash) != 0)
-                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "checkpoint.other",
-                                       "it is not the entry that the checkpoint names");
-        }
-        return 0;
-}
-
-/* log.initialized and log.pruned name the key of the chain's checkpoints. */
-static int
-learn_public_key(struct verifier *v, const struct audit_entry *entry, struct error *e)
-{
-        const struct node *key = node_find(node_find(entry->root, "input"), "checkpoint_key");
-
-        if (key && key->kind == NODE_STRING)
-                (void)snprintf(v->public_key, sizeof v->public_key, "%s", key->text);
-        for (size_t i = 0; i < 2; i++) {
-                const struct audit_checkpoint *c = v->checkpoints[i];
-
-                if (c && strcmp(c->public_key, v->public_key) != 0)
-                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "checkpoint.signature",
-                                       "the checkpoint is signed with a key that is not the log's");
-        }
-        return 0;
-}
-
-/* The first entry that is there: of the chain, or behind what `prune` removed. */
-static int
-first_entry(struct verifier *v, const struct audit_entry *entry, struct error *e)
-{
-        v->may_begin = entry->seq == 0;
-        (void)snprintf(v->previous, sizeof v->previous, "%s", entry->previous);
-        for (size_t i = 0; i < 2; i++) {
-                const struct audit_checkpoint *c = v->checkpoints[i];
-
-                if (c && strcmp(c->chain, entry->chain) != 0)
-                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "checkpoint.other",
-                                       "the log has the chain %s, the checkpoint %s", entry->chain,
-                                       c->chain);
-        }
-        return entry->seq == 0 ? learn_public_key(v, entry, e) : 0;
-}
-
-/*
- * Does this entry permit the log to begin where it does? At its first kept entry, or before it: a
- * prune that was killed has removed a part, and the hashes bind the rest to the kept entry.
- */
-static int
-check_pruned(struct verifier *v, const struct audit_entry *entry, struct error *e)
-{
-        const struct node *input = node_find(entry->root, "input");
-        const struct node *first = node_find(input, "first");
-        uint64_t kept = first && first->kind == NODE_INT && first->integer > 0
-                                ? (uint64_t)first->integer
-                                : 0;
-
-        if (v->may_begin || kept > entry->seq || kept < v->verdict->begin)
-                return 0;
-        if (kept == v->verdict->begin && !node_is_text(node_find(input, "prevHash"), v->previous))
-                return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.broken",
-                               "it removed what is before entry %llu, but with another last hash",
-                               (unsigned long long)kept);
-        v->may_begin = true;
-        return learn_public_key(v, entry, e);
-}
-
-static int
-verify_line(void *ctx, const char *line, size_t len, struct error *e)
-{
-        struct verifier *v = ctx;
-        const struct audit_key *key;
-        bool is_first = v->verdict->head.chain[0] == '\0';
-        struct audit_entry entry;
-        struct arena arena;
-        int result;
-
-        arena_init(&arena, 64u << 20);
-        result = audit_entry_read(&arena, line, len, &entry, e);
-        if (result == 0 && is_first) {
-                audit_head_init(&v->verdict->head, entry.chain, entry.key_id);
-                if (entry.seq > 0) {
-                        v->verdict->begin = v->verdict->head.next = entry.seq;
-                        (void)snprintf(v->verdict->head.hash, sizeof v->verdict->head.hash, "%s",
-                                       entry.previous);
-                }
-        }
-        if (result == 0) {
-                key = audit_keys_find(v->log->keys, v->log->key_count, entry.key_id);
-                /* a key that was made since they were read */
-                if (!key && load_keys(v->log, e) == 0)
-                        key = audit_keys_find(v->log->keys, v->log->key_count, entry.key_id);
-                v->verdict->unsigned_count += key ? 0 : 1;
-                result = !key && v->needs_keys
-                                 ? key_is_missing(entry.key_id, e)
-                                 : audit_entry_follow(&entry, key, &v->verdict->head, e);
-        }
-        if (result == 0 && is_first)
-                result = first_entry(v, &entry, e);
-        if (result == 0 && strcmp(entry.action, "log.pruned") == 0)
-                result = check_pruned(v, &entry, e);
-        if (result == 0)
-                result = check_checkpoints(v, &entry, e);
-        arena_fini(&arena);
-        return result;
-}
-
-static int
-check_end(const struct verifier *v, struct error *e)
-{
-        const struct audit_head *head = &v->verdict->head;
-
-        if (head->next > 0 && !v->may_begin)
-                return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.seq_gap",
-                               "the log begins with entry %llu, and no entry log.pruned permits "
-                               "that",
-                               (unsigned long long)v->verdict->begin);
-
-        for (size_t i = 0; i < 2; i++) {
-                const struct audit_checkpoint *c = v->checkpoints[i];
-
-                if (c && c->seq >= head->next)
-                        return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.truncated",
-                                       "the log ends before it, but a checkpoint names entry %llu",
-                                       (unsigned long long)c->seq);
-        }
-        if (head->next == 0)
-                return fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "empty",
-                               "the log has no entry yet");
-        return 0;
-}
-
-static int
-verify_once(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
-            struct audit_verdict *ret, struct error *e)
-{
-        struct verifier v = { .log = log, .verdict = ret, .needs_keys = needs_keys };
-        struct walk w = { .each = verify_line, .ctx = &v };
-        struct audit_checkpoint here = { 0 };
-        int result;
-
-        *ret = (struct audit_verdict){ 0 };
-        if (load_keys(log, e) < 0)
-                return -1;
-        ret->has_checkpoint = audit_log_checkpoint(log, &here, e) == 0;
-        if (!ret->has_checkpoint && e->code == ERROR_AUDIT_BROKEN)
-                return -1;
-        v.checkpoints[0] = ret->has_checkpoint ? &here : NULL;
-        v.checkpoints[1] = kept;
-        result = walk_log(log, &w, e);
-        if (result == 0)
-                result = check_end(&v, e);
-        ret->torn = w.torn;
-        ret->at = result < 0 && ret->begin > 0 && !v.may_begin ? 0 : ret->head.next;
-        (void)snprintf(ret->file, sizeof ret->file, "%s", w.name);
-        return result;
-}
-
-int
-audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
-                 struct audit_verdict *ret, struct error *e)
-{
-        int result = -1;
-
-        for (int i = 0; i < READS_MAX; i++) {
-                result = verify_once(log, kept, needs_keys, ret, e);
-                if (!was_removed(result, e))
-                        break;
-        }
-        return result;
 }
 
 int

@@ -125,6 +125,12 @@ struct audit_verdict {
 int audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
                      struct audit_verdict *ret, struct error *e);
 
+/* For audit/verify.c: reads the keys of the log again. Errors: ERROR_AUDIT_UNAVAILABLE. */
+int audit_log_load_keys(struct audit_log *log, struct error *e);
+
+/* Says that key `id` is missing, with a hint. Returns -1: ERROR_AUDIT_UNAVAILABLE "key". */
+int audit_log_key_is_missing(const char *id, struct error *e);
+
 /* The last checkpoint of this directory. Errors: ERROR_AUDIT_UNAVAILABLE "missing". */
 int audit_log_checkpoint(struct audit_log *log, struct audit_checkpoint *ret, struct error *e);
 
