@@ -42,6 +42,7 @@
 #include "maker/host.h"
 #include "maker/kernel.h"
 #include "maker/lease.h"
+#include "maker/namespace.h"
 #include "maker/prepared.h"
 #include "maker/spawner.h"
 #include "maker/survey.h"
@@ -125,28 +126,34 @@ close_range_of(unsigned first, unsigned last)
                 (void)close((int)fd);
 }
 
+static int
+by_number(const void *a, const void *b)
+{
+        return *(const int *)a - *(const int *)b;
+}
+
 /*
  * Closes everything in pid 1 except its control socket, the stock of its wall or the sockets for
- * names, then the private disk and the listener for executions, all in ascending order.
+ * names, the private disk and the listener for executions. A negative number is none.
  */
 static int
-keep_only(int control, const int *stock, size_t stock_count, int disk, int listener)
+keep_only(int control, const struct namespace_sockets *sockets, int disk, int listener)
 {
+        int kept[sizeof sockets->stock / sizeof sockets->stock[0] + 2];
+        size_t count = sockets->stock_count;
         unsigned from = KEEPER + 1;
 
         if (dup2(control, KEEPER) < 0 || fcntl(KEEPER, F_SETFD, FD_CLOEXEC) < 0)
                 _exit(EXIT_BROKEN);
-        for (size_t i = 0; i < stock_count; i++) {
-                close_range_of(from, (unsigned)stock[i] - 1);
-                from = (unsigned)stock[i] + 1;
-        }
-        if (disk >= 0) {
-                close_range_of(from, (unsigned)disk - 1);
-                from = (unsigned)disk + 1;
-        }
-        if (listener >= 0) {
-                close_range_of(from, (unsigned)listener - 1);
-                from = (unsigned)listener + 1;
+        memcpy(kept, sockets->stock, count * sizeof *kept);
+        kept[count++] = disk;
+        kept[count++] = listener;
+        qsort(kept, count, sizeof *kept, by_number);
+        for (size_t i = 0; i < count; i++) {
+                if (kept[i] < 0)
+                        continue;
+                close_range_of(from, (unsigned)kept[i] - 1);
+                from = (unsigned)kept[i] + 1;
         }
         close_range_of(from, ~0u);
         return KEEPER;
@@ -163,16 +170,15 @@ forget_plan(size_t len)
                 memset(packed, 0, len);
 }
 
-/* Moves it above what else is kept. Without a number that is free nothing starts. */
+/* Moves it above what else is kept or, where the limit of open files is low, below. */
 static int
-above(int take_fd, const struct box *box)
+out_of_the_way(int take_fd, const struct box *box)
 {
-        int first = box->disk >= 0 ? box->disk + 1
-                    : box->sockets.stock_count > 0
-                            ? box->sockets.stock[box->sockets.stock_count - 1] + 1
-                            : KEEPER + 1;
-        int fd = fcntl(take_fd, F_DUPFD_CLOEXEC, first);
+        int first = box->disk >= 0 ? box->disk + 1 : namespace_first_kept(&box->sockets),
+            fd = fcntl(take_fd, F_DUPFD_CLOEXEC, first);
 
+        if (fd < 0)
+                fd = fcntl(take_fd, F_DUPFD_CLOEXEC, KEEPER + 1);
         if (fd < 0)
                 _exit(EXIT_BROKEN);
         return fd;
@@ -208,9 +214,8 @@ run_inside(const struct host *h, int control)
                         fail_inside(control, i, result);
         }
         if (harden.listener >= 0)
-                harden.listener = above(harden.listener, &box);
-        control = keep_only(control, box.sockets.stock, box.sockets.stock_count, box.disk,
-                            harden.listener);
+                harden.listener = out_of_the_way(harden.listener, &box);
+        control = keep_only(control, &box.sockets, box.disk, harden.listener);
         forget_plan(h->packed_len);
         if (is_living)
                 (void)wire_send(control, WIRE_BOX_READY, NULL, 0, NULL, 0);
