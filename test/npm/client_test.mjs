@@ -18,9 +18,9 @@ const METHODS = {
         instructions: 'instructions', event: 'event', 'task.begin': 'beginTask', 'task.end': 'endTask', 'exec.start': 'exec', 'code.run': 'runCode', 'exec.list': 'execs', 'exec.get': 'execGet',
         'exec.kill': 'kill', 'exec.attach': 'attach', 'exec.signal': 'signal', 'exec.stdin': 'stdin', 'exec.resize': 'resize', 'file.read': 'readFile', 'file.write': 'writeFiles',
         'file.put': 'writeFile', 'file.remove': 'remove', 'file.list': 'listFiles', 'file.stat': 'stat', 'file.mkdir': 'mkdir', 'file.move': 'move',
-        'token.create': 'createToken', 'token.list': 'tokens', 'token.revoke': 'revokeToken', 'volume.create': 'createVolume', 'volume.list': 'volumes', 'volume.remove': 'removeVolume', 'approval.list': 'approvals', 'approval.get': 'approval', 'approval.answer': 'answerApproval', info: 'info', watch: 'watch',
+        'token.create': 'createToken', 'token.list': 'tokens', 'token.revoke': 'revokeToken', 'volume.create': 'createVolume', 'volume.list': 'volumes', 'volume.remove': 'removeVolume', 'approval.list': 'approvals', 'approval.get': 'approval', 'approval.answer': 'answerApproval', usage: 'usage', 'usage.list': 'usages', info: 'info', watch: 'watch',
 };
-const NOT_METHODS = ['openapi', 'health'];
+const NOT_METHODS = ['openapi', 'health', 'metrics'];
 
 let daemon, client;
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 21 s: a package is built and installed for each interpreter
 """package_test - sdk/python as a package: installs without a network, is typed, works with Python
 3.9, and the examples of its pages run.
 """

@@ -4,7 +4,7 @@ Printed by `tools/python-client asyncio`; `./dev docs` writes it. Do not edit.
 """
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
-from ._operations import Approval, DaemonInfo, Denial, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Volume
+from ._operations import Approval, DaemonInfo, Denial, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Usage, Volume
 from ._process import KEEP_BYTES, CommandFailedError, Result
 from ._client import Command, Data, Path
 from ._thread import (
@@ -80,6 +80,10 @@ class AsyncCarrel(AsyncCarrelBase):
         If what followed that event is no longer kept, the first event is "missed": list what there is.
         """
         return Opening(AsyncEvents, self._sync.events, id, last_event_id=last_event_id)
+
+    async def usage(self) -> List[Usage]:
+        """What this owner's sandboxes have used, also those that ended. The one without an id is the sum."""
+        return await in_thread(self._sync.usage)
 
     @property
     def tokens(self) -> "AsyncTokens":
@@ -231,6 +235,10 @@ class AsyncSandbox(AsyncSandboxBase):
     async def take_left_behind(self) -> List[LeftBehind]:
         """What commands made or changed in the workspace, since the last such call, that programs of the host act on. info.left_behind lists all of it."""
         return await in_thread(self._sync.take_left_behind)
+
+    async def usage(self) -> Usage:
+        """What it has used since it started. A figure that the daemon's machine does not measure is None."""
+        return await in_thread(self._sync.usage)
 
     async def denials(self) -> List[Denial]:
         """What its commands asked of the network and were refused, oldest first, with what to do; the last 64."""

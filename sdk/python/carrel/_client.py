@@ -15,7 +15,7 @@ from typing import IO, Any, Callable, Deque, Dict, Generic, List, Mapping, Optio
 
 from ._codes import CODES, ConnectionLostError, InvalidArgumentError
 from ._error import CarrelError, NotFoundError
-from ._operations import Approval, DaemonInfo, Denial, Event, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Volume
+from ._operations import Approval, DaemonInfo, Denial, Event, ExecInfo, FileEntry, LeftBehind, PortUrl, SandboxInfo, Token, Usage, Volume
 from ._process import KEEP_BYTES, CommandFailedError, Kept, LineCutter, Output, Result, result_of
 from ._transport import EventReader, Place, Response, Transport, error_of
 
@@ -88,6 +88,10 @@ class Carrel:
         If what followed that event is no longer kept, the first event is "missed": list what there is.
         """
         return Events(self._transport.events("watch", id=id, last_event_id=last_event_id))
+
+    def usage(self) -> List[Usage]:
+        """What this owner's sandboxes have used, also those that ended. The one without an id is the sum."""
+        return [Usage.read(item) for item in self._transport.call("usage.list").get("items", ())]
 
     @property
     def tokens(self) -> "Tokens":
@@ -314,6 +318,10 @@ class Sandbox:
     def take_left_behind(self) -> List[LeftBehind]:
         """What commands made or changed in the workspace, since the last such call, that programs of the host act on. info.left_behind lists all of it."""
         return [LeftBehind.read(item) for item in self._transport.call("left.take", id=self.id).get("left_behind", ())]
+
+    def usage(self) -> Usage:
+        """What it has used since it started. A figure that the daemon's machine does not measure is None."""
+        return Usage.read(self._transport.call("usage", id=self.id))
 
     def denials(self) -> List[Denial]:
         """What its commands asked of the network and were refused, oldest first, with what to do; the last 64."""

@@ -465,6 +465,30 @@ class Event(Answer):
 
 
 @dataclass(frozen=True)
+class Usage(Answer):
+    at_ms: int
+    """Time, in milliseconds since 1970."""
+    id: Optional[str] = None
+    """Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}."""
+    owner: Optional[str] = None
+    """Owner of the sandbox."""
+    wall_ms: Optional[int] = None
+    """Time since the sandbox started, without the time it was paused, in milliseconds."""
+    cpu_ms: Optional[int] = None
+    """CPU time used, in milliseconds. In a call: the maximum."""
+    memory_peak_kb: Optional[int] = None
+    """Largest resident size of a process, in KiB."""
+    execs: Optional[int] = None
+    """Number of commands that were started."""
+    output_total_bytes: Optional[int] = None
+    """Bytes that the commands wrote to standard output and standard error, also those that were not kept."""
+    bytes_out: Optional[int] = None
+    """Bytes that were sent over connections out of the sandbox."""
+    bytes_in: Optional[int] = None
+    """Bytes that were received over connections out of the sandbox."""
+
+
+@dataclass(frozen=True)
 class Approval(Answer):
     id: str
     """Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}."""

@@ -8,7 +8,7 @@ import { bytes_of, CarrelError, Transport } from './http.ts';
 import type { Call, Place } from './http.ts';
 import { OPERATIONS } from './operations.ts';
 import type {
-        Approval, CodeRequest, DaemonEvent, DaemonInfo, Denial, Exec, ExecRequest, FileEntry, LeftBehind, Operation, OperationName, PortUrl, SandboxEntry, SandboxRequest, Token, Volume,
+        Approval, CodeRequest, DaemonEvent, DaemonInfo, Denial, Exec, ExecRequest, FileEntry, LeftBehind, Operation, OperationName, PortUrl, SandboxEntry, SandboxRequest, Token, Usage, Volume,
 } from './operations.ts';
 
 /** One part of a list. With next_cursor there is more: give it as cursor. */
@@ -99,6 +99,16 @@ export class CarrelClient {
         /** Removes a volume with its content. An error while a sandbox uses it. */
         async removeVolume(name: string): Promise<boolean> {
                 return (await this.ask('volume.remove', { name })).existed;
+        }
+
+        /** What the caller's sandboxes have used, also those that ended. The one without an id is the sum. */
+        async usages(): Promise<Usage[]> {
+                return (await this.ask('usage.list')).items ?? [];
+        }
+
+        /** What one sandbox has used since it started. A figure that the daemon's machine does not measure is absent. */
+        usage(id: string): Promise<Usage> {
+                return this.ask('usage', { id });
         }
 
         // -- approvals ----------------------------------------------------------------------------------------

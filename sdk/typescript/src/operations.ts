@@ -185,6 +185,29 @@ export interface Approval {
         bound: string[];
 }
 
+export interface Usage {
+        /** Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}. */
+        id?: string;
+        /** Owner of the sandbox. */
+        owner?: string;
+        /** Time, in milliseconds since 1970. */
+        at_ms: number;
+        /** Time since the sandbox started, without the time it was paused, in milliseconds. */
+        wall_ms?: number;
+        /** CPU time used, in milliseconds. In a call: the maximum. */
+        cpu_ms?: number;
+        /** Largest resident size of a process, in KiB. */
+        memory_peak_kb?: number;
+        /** Number of commands that were started. */
+        execs?: number;
+        /** Bytes that the commands wrote to standard output and standard error, also those that were not kept. */
+        output_total_bytes?: number;
+        /** Bytes that were sent over connections out of the sandbox. */
+        bytes_out?: number;
+        /** Bytes that were received over connections out of the sandbox. */
+        bytes_in?: number;
+}
+
 export interface DaemonEvent {
         /** Name of an event: exec-ended, stopped, ... In a call: a name of the caller's own, such as turn-end or workspace-close. */
         event: string;
