@@ -77,13 +77,18 @@ static const char *const migrations[STORE_SCHEMA] = {
         "status, caller_uid, "
         "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, "
         "is_writable, env, ports, digest, warnings);",
-        /* version 4: what sandboxes used; -1: not measured */
-        "CREATE TABLE usage (owner TEXT NOT NULL, sandbox TEXT NOT NULL, at INTEGER NOT NULL, "
-        "wall INTEGER NOT NULL, cpu INTEGER NOT NULL, memory INTEGER NOT NULL, execs INTEGER NOT "
-        "NULL, output INTEGER NOT NULL, egress_out INTEGER NOT NULL, egress_in INTEGER NOT NULL, "
-        "PRIMARY KEY (owner, sandbox)) STRICT, WITHOUT ROWID;"
-        "CREATE UNIQUE INDEX usage_of ON usage (sandbox) WHERE sandbox <> '';",
 };
+
+/*
+ * Tables that an older release does not read: it works on with the same state, and the number of
+ * the schema stays. `usage`: what sandboxes used; -1: not measured.
+ */
+static const char additions[] =
+        "CREATE TABLE IF NOT EXISTS usage (owner TEXT NOT NULL, sandbox TEXT NOT NULL, at INTEGER "
+        "NOT NULL, wall INTEGER NOT NULL, cpu INTEGER NOT NULL, memory INTEGER NOT NULL, execs "
+        "INTEGER NOT NULL, output INTEGER NOT NULL, egress_out INTEGER NOT NULL, egress_in "
+        "INTEGER NOT NULL, PRIMARY KEY (owner, sandbox)) STRICT, WITHOUT ROWID;"
+        "CREATE UNIQUE INDEX IF NOT EXISTS usage_of ON usage (sandbox) WHERE sandbox <> '';";
 
 static int
 make_directory(const char *directory, struct error *e)
@@ -175,14 +180,16 @@ migrate(struct store *s, struct error *e)
                 return -1;
         }
         if (version == STORE_SCHEMA)
-                return 0;
+                return run_text(s, additions, e);
         (void)snprintf(text, sizeof text, "PRAGMA user_version = %d", STORE_SCHEMA);
         if (run_text(s, "BEGIN IMMEDIATE", e) < 0)
                 return -1;
         for (; version < STORE_SCHEMA; version++)
                 if (run_text(s, migrations[version], e) < 0)
                         return -1;
-        return run_text(s, text, e) < 0 ? -1 : run_text(s, "COMMIT", e);
+        if (run_text(s, additions, e) < 0 || run_text(s, text, e) < 0)
+                return -1;
+        return run_text(s, "COMMIT", e);
 }
 
 /* Refuses a link, whatever its target. */

@@ -19,7 +19,7 @@
 struct store;
 
 enum {
-        STORE_SCHEMA = 4,
+        STORE_SCHEMA = 3,
         STORE_HASH_LEN = 32,
         STORE_BOOT_ID_LEN = 37,
         STORE_SUM_LEN = 16,

@@ -252,7 +252,7 @@ a_later_schema_is_refused_and_left_alone(void **state)
         assert_int_equal(store_open(directory, &s, &e), -1);
         assert_int_equal(e.code, ERROR_STATE_UNUSABLE);
         assert_non_null(strstr(e.message, "later version of carrel"));
-        change("PRAGMA user_version = 4");
+        change("PRAGMA user_version = 3");
         store_close(opened());
 }
 

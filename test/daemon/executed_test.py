@@ -57,7 +57,7 @@ def the_tree(d):
     events, _ = executed(d, box)
     words = [e.get("argv") for e in events if e.get("path") == "/bin/true"]
     check("every program that a command and its children execute is recorded", [w[:2] for w in words] == [["/bin/true", "one"], ["/bin/true", "--password"], ["/bin/true", "three"]], events)
-    check("  the command itself without its words, if its process was prepared: they are in exec.started", events[0]["pid"] == 2 and (events[0].get("reason") == "unread" or events[0]["path"] == "/bin/sh"), events[0])
+    check("  the command itself without its words, if its process was prepared: they are in exec.started", events[0]["pid"] in (2, 3) and (events[0].get("reason") == "unread" or events[0]["path"] == "/bin/sh"), events[0])
     check("  with the number of the exec, and its process", all(e["exec"] == 1 and e["pid"] > 1 for e in events), events)
     check("  secrets removed", "hunter2" not in json.dumps(log(d)))
     order = [e["action"] for e in log(d) if e["subject"]["ref"] == box and e["action"] in ("exec.started", "process.executed", "exec.ended")]

@@ -52,7 +52,10 @@ def counts(d):
 
 
 def paused(d):
-    d.must("POST", "/v1/sandboxes/one/pause", {})
+    held = d.call("POST", "/v1/sandboxes/one/pause", {})
+    if held.code == "capability_unavailable":
+        report("paused time is not counted", skip="no control group freezes here")
+        return
     one, two = usage(d, "one"), usage(d, "one")
     report("paused time is not counted", [] if one["wall_ms"] == two["wall_ms"] else ["%r, %r" % (one, two)])
     d.must("POST", "/v1/sandboxes/one/resume", {})
