@@ -70,7 +70,7 @@ static void
 known(struct record_writer *w, enum field_tag tag, uint64_t value, uint64_t unit)
 {
         if (value != STORE_UNKNOWN)
-                record_uint(w, tag, value / unit);
+                record_uint(w, (uint16_t)tag, value / unit);
 }
 
 static void

@@ -22,10 +22,10 @@ enum { PAGE_MAX = 1 << 20, LINE_ROOM = 512, MS_IN_S = 1000 };
 
 struct metric {
         const char *name, *type, *help;
-        enum field_tag tag;  /* the value; 0: always 1 */
-        enum field_tag each; /* one sample for each such record; 0: one in all */
-        const char *label;   /* NULL: none */
-        enum field_tag labelled;
+        uint16_t tag;      /* the value; 0: always 1 */
+        uint16_t each;     /* one sample for each such record; 0: one in all */
+        const char *label; /* NULL: none */
+        uint16_t labelled;
         const char *unlabelled; /* value of the label if its field is absent */
         const char *direction;  /* value of a further label; NULL: none */
         int is_ms;              /* the field has milliseconds, the metric seconds */
