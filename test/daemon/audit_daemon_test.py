@@ -169,7 +169,7 @@ def kills():
                         d.call("POST", "/v1/sandboxes/%s/execs" % box, {"argv": ["true"]})
                     except OSError:
                         pass
-            threads = [threading.Thread(target=storm) for _ in range(4)]
+            threads = [threading.Thread(target=storm, daemon=True) for _ in range(4)]
             long = d.exec(box, ["sleep", "300"], background=True)
             ref = long["audit_ref"]
             for t in threads:

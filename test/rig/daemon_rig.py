@@ -290,10 +290,13 @@ def processes_of(state):
 def box_process(d, box):
     """The process that writes the box's journal."""
     path = os.path.join(d.state, "boxes", box, "journal")
+
+    def leads_to_it(pid, fd):
+        with contextlib.suppress(OSError):                     # a busy box closes others meanwhile
+            return os.readlink("/proc/%d/fd/%s" % (pid, fd)) == path
+
     for pid in processes_of(d.state):
-        try:
-            if any(os.readlink("/proc/%d/fd/%s" % (pid, fd)) == path for fd in os.listdir("/proc/%d/fd" % pid)):
+        with contextlib.suppress(OSError):
+            if any(leads_to_it(pid, fd) for fd in os.listdir("/proc/%d/fd" % pid)):
                 return pid
-        except OSError:
-            continue
     raise AssertionError("no process holds %s" % path)
