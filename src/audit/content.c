@@ -89,12 +89,15 @@ part_len(const char *bytes, size_t len, bool *ret_is_text)
 static int
 clean_text(const char *bytes, size_t len, size_t *counts, struct buffer *out, struct error *e)
 {
-        char *text = strndup(bytes, len);
-        int result = text ? redact_text(text, counts, out, e)
-                          : fail(e, ERROR_NO_MEMORY, "no memory for the output of a command");
+        char *text = malloc(len + 1);
+        int result;
 
-        if (text)
-                sodium_memzero(text, len);
+        if (!text)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the output of a command");
+        memcpy(text, bytes, len);
+        text[len] = '\0';
+        result = redact_text(text, counts, out, e);
+        sodium_memzero(text, len);
         free(text);
         return result;
 }
