@@ -89,6 +89,7 @@ part_len(const char *bytes, size_t len, bool *ret_is_text)
 static int
 clean_text(const char *bytes, size_t len, size_t *counts, struct buffer *out, struct error *e)
 {
+        /* lint: `len` is a part of a content, below AUDIT_CONTENT_MAX */
         char *text = malloc(len + 1);
         int result;
 

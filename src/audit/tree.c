@@ -146,6 +146,7 @@ read_names(DIR *take_list, char ***ret, size_t *ret_count, struct error *e)
         *ret_count = found;
         if (!entry && found > 0)
                 qsort(bytes, found, sizeof name, compare);
+        /* lint: the names are in `bytes`, which the caller frees */
         return entry ? fail(e, ERROR_NO_MEMORY, "no memory for the names of a directory") : 0;
 }
 

@@ -83,7 +83,7 @@ print_verdict_json(struct asked *a, const struct audit_verdict *v,
                    const struct audit_content_verdict *c, const struct error *e)
 {
         struct error ignored;
-        uint64_t keep_ms;
+        uint64_t keep_ms = 0;
         struct json_writer w;
 
         json_init(&w, true);
@@ -161,7 +161,7 @@ static void
 print_retention(struct asked *a)
 {
         struct error e;
-        uint64_t keep_ms;
+        uint64_t keep_ms = 0;
 
         if (read_retention(a, &keep_ms, &e) < 0)
                 (void)printf("The retention is unknown: %s\n", e.message);
@@ -557,7 +557,7 @@ audit_rotate(struct asked *a)
 static int
 check_age(struct asked *a, struct error *e)
 {
-        uint64_t keep_ms;
+        uint64_t keep_ms = 0;
 
         if (read_retention(a, &keep_ms, e) < 0)
                 return -1;

@@ -31,7 +31,7 @@ is_refused(struct doc_proving *p, const char *const *command, enum error_code co
 static bool
 has_text(const struct node *list, const char *text)
 {
-        for (const struct node *n = list ? list->first : NULL; n; n = n->next)
+        for (const struct node *n = list->first; n; n = n->next)
                 if (strcmp(n->text, text) == 0)
                         return true;
         return false;
@@ -120,12 +120,13 @@ void
 doc_prove_people(struct doc_proving *p, const char *path, const struct node *claim)
 {
         const char *exec = spec_approve_operation("exec");
+        const struct node *here = doc_part(p, path);
 
         node_each(item, claim)
         {
                 const char *operation = spec_approve_operation(item->text);
 
-                if (!operation || !has_text(doc_part(p, path), operation))
+                if (!operation || !here || !has_text(here, operation))
                         doc_say(p, DOC_REFUTED, path, "%.200s does not wait for a person here",
                                 item->text);
                 else if (strcmp(operation, exec) == 0)

@@ -428,10 +428,9 @@ bind_path(const char *path, bool is_absolute, struct error *e)
         if (m)
                 mount_directory(m, place);
         if (place[0] == '\0') {
-                if (is_absolute && !leads_to_mounts(path))
+                /* `m`: a volume */
+                if (is_absolute && (m || !leads_to_mounts(path)))
                         show_outside(path);
-                else if (is_absolute && m)
-                        show_outside(path); /* a volume */
                 return m ? 0 : add_base(path, e);
         }
         scoped_fd int directory = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
