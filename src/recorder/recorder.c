@@ -119,7 +119,7 @@ static void
 write_content(struct work *w, size_t i, char *bytes, size_t *counts, struct json_writer *out)
 {
         struct audit_content c = { .redacted = counts };
-        struct error e;
+        struct error e = { .code = ERROR_NONE };
         size_t len = 0;
         int result = bytes && counts ? read_whole(w->contents[i], bytes, &len, &e) : -1;
 

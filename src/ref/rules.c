@@ -104,9 +104,9 @@ ref_rules_resolve(struct arena *arena, struct manifest *m, const struct ref_read
 {
         const struct node *file = node_find(commands_of(m), "file");
         struct reference target;
-        struct node *rules;
-        const char *bytes;
-        size_t len;
+        struct node *rules = NULL;
+        const char *bytes = NULL;
+        size_t len = 0;
 
         if (!ref_rules_are_file(m))
                 return 0;
@@ -123,8 +123,8 @@ static int
 read_of_host(struct arena *arena, const struct node *file, struct ref_reads *reads,
              struct node **ret, struct error *e)
 {
-        const char *bytes;
-        size_t len;
+        const char *bytes = NULL;
+        size_t len = 0;
 
         if (file->kind != NODE_STRING || file->text[0] != '/')
                 return fail_at(e, ERROR_SCHEMA_INVALID, "", "type",
@@ -142,7 +142,7 @@ replace_member(struct arena *arena, const struct node **tree, const struct node 
         struct node *root = arena_new(arena, struct node), *copy = NULL;
         const struct node **end;
 
-        if (!root)
+        if (!root || !rules)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
         *root = **tree;
         end = &root->first;
@@ -167,7 +167,7 @@ ref_rules_of_host(struct arena *arena, const struct node **tree, struct ref_read
 {
         const struct node *commands = node_find(*tree, "commands");
         const struct node *file = node_find(commands, "file");
-        struct node *rules;
+        struct node *rules = NULL;
 
         if (!file)
                 return 0;
