@@ -43,7 +43,7 @@ static const struct command command_version = {
 static const struct command *const commands[] = {
         &command_init,      &command_run,         &command_code,       &command_plan,
         &command_gate,      &command_check,       &command_allow,      &command_policy,
-        &command_volume,    &command_audit,       &command_doc,        &command_doctor,
+        &command_volume,    &command_image, &command_audit,       &command_doc,        &command_doctor,
         &command_providers, &command_serve,       &command_mcp,        &command_key,
         &command_create,    &command_ls,          &command_info,       &command_exec,
         &command_shell,     &command_ps,          &command_output,     &command_kill,

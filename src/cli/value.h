@@ -41,6 +41,7 @@ enum value_kind {
         VALUE_SCOPE,
         VALUE_KEY_ACTION,
         VALUE_VOLUME_ACTION,
+        VALUE_IMAGE_ACTION,
         VALUE_AUDIT_ACTION,
         VALUE_AUDIT_FORM,
         VALUE_AGE, /* days, read as milliseconds */

@@ -12,10 +12,11 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
+#include "cli/size_text.h"
 #include "cli/value.h"
 #include "cli/volumes.h"
 
-enum { WORDS_MAX = 64, SIZE_TEXT = 24, PRUNED_MAX = 4096 };
+enum { WORDS_MAX = 64, PRUNED_MAX = 4096 };
 
 struct asked {
         const char *state;
@@ -30,24 +31,16 @@ failed(const struct asked *a, const struct error *e)
         return print_failure(NULL, e, a->is_json);
 }
 
-/* "1.5 MiB", with a "+" if there is more than was counted. */
+/* With a "+" if there is more than was counted. */
 static const char *
-size_text(const struct volume_info *info, char out[SIZE_TEXT])
+volume_size(const struct volume_info *info, char out[SIZE_TEXT + 1])
 {
-        static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-        uint64_t tenths = info->bytes * 10;
-        size_t unit = 0;
+        size_t len;
 
-        while (tenths >= 10240 && unit + 1 < sizeof units / sizeof *units) {
-                tenths /= 1024;
-                unit++;
-        }
-        if (unit == 0 || tenths >= 1000)
-                (void)snprintf(out, SIZE_TEXT, "%" PRIu64 " %s%s", tenths / 10, units[unit],
-                               info->is_partial ? "+" : "");
-        else
-                (void)snprintf(out, SIZE_TEXT, "%" PRIu64 ".%" PRIu64 " %s%s", tenths / 10,
-                               tenths % 10, units[unit], info->is_partial ? "+" : "");
+        (void)size_text(info->bytes, out);
+        len = strlen(out);
+        if (info->is_partial)
+                (void)snprintf(out + len, SIZE_TEXT + 1 - len, "+");
         return out;
 }
 
@@ -100,8 +93,8 @@ static void
 print_row(struct table *t, FILE *out, const void *item)
 {
         const struct volume_info *info = item;
-        char size[SIZE_TEXT], files[SIZE_TEXT], age[SPAN_TEXT];
-        const char *cells[] = { info->name, size_text(info, size), files,
+        char size[SIZE_TEXT + 1], files[SIZE_TEXT], age[SPAN_TEXT];
+        const char *cells[] = { info->name, volume_size(info, size), files,
                                 info->users > 0 ? "now" : span_text(span_since(info->used_ms), age),
                                 info->users > 0 ? info->user : "-" };
 
@@ -209,10 +202,10 @@ ask_whether(const struct asked *a, size_t count, const struct volume_info *all)
         (void)fprintf(stderr,
                       "These volumes are not in use. They would be removed with their content:\n");
         for (size_t i = 0; i < a->v.count; i++) {
-                char size[SIZE_TEXT];
+                char size[SIZE_TEXT + 1];
 
                 if (all[i].users == 0)
-                        (void)fprintf(stderr, "  %s  %s\n", all[i].name, size_text(&all[i], size));
+                        (void)fprintf(stderr, "  %s  %s\n", all[i].name, volume_size(&all[i], size));
         }
         (void)fprintf(stderr, "Remove them? [y/N] ");
         if (fgets(line, sizeof line, stdin) && tolower((unsigned char)line[0]) == 'y')
@@ -249,11 +242,11 @@ volume_prune(struct asked *a)
         }
         status = print_removed(a, names, count, bytes);
         if (!a->is_json && status == 0) {
-                char size[SIZE_TEXT];
+                char size[SIZE_TEXT + 1];
 
                 (void)fprintf(stderr, "carrel: %zu volume%s removed, %s\n", count,
                               count == 1 ? "" : "s",
-                              size_text(&(struct volume_info){ .bytes = bytes }, size));
+                              size_text(bytes, size));
         }
         return status;
 }

@@ -130,7 +130,8 @@ enum {
         BOX = 1 << 2,
         GATE = 1 << 3,
         JUDGE = 1 << 4,
-        RECORDER = 1 << 5
+        RECORDER = 1 << 5,
+        UNPACK = 1 << 6
 };
 
 struct own_row {
@@ -151,7 +152,7 @@ static const struct {
         const char *name;
         int who;
 } processes[] = { { "keeper", KEEPER }, { "door", DOOR },   { "box", BOX },
-                  { "gate", GATE },     { "judge", JUDGE }, { "recorder", RECORDER } };
+                  { "gate", GATE },     { "judge", JUDGE }, { "recorder", RECORDER }, { "unpack", UNPACK } };
 
 static const struct {
         const char *name;

@@ -19,6 +19,7 @@
 #include "filter/filter_judge.h"
 #include "filter/filter_keeper.h"
 #include "filter/filter_recorder.h"
+#include "filter/filter_unpack.h"
 
 #ifndef SECCOMP_FILTER_FLAG_LOG
 #define SECCOMP_FILTER_FLAG_LOG (1UL << 1)
@@ -52,6 +53,7 @@ filter_enter(enum filter_own who)
                 [FILTER_GATE] = PROGRAM(filter_gate_steps),
                 [FILTER_JUDGE] = PROGRAM(filter_judge_steps),
                 [FILTER_RECORDER] = PROGRAM(filter_recorder_steps),
+                [FILTER_UNPACK] = PROGRAM(filter_unpack_steps),
         };
 
         if (IS_SANITIZED)

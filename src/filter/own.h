@@ -14,6 +14,7 @@ enum filter_own {
         FILTER_GATE,
         FILTER_JUDGE,
         FILTER_RECORDER,
+        FILTER_UNPACK,
         FILTER_OWN_MAX
 };
 

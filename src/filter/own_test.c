@@ -31,8 +31,9 @@ enum {
         GATE = 1 << FILTER_GATE,
         JUDGE = 1 << FILTER_JUDGE,
         RECORDER = 1 << FILTER_RECORDER,
+        UNPACK = 1 << FILTER_UNPACK,
         LOOPS = KEEPER | DOOR | BOX | GATE,
-        ALL = LOOPS | JUDGE | RECORDER
+        ALL = LOOPS | JUDGE | RECORDER | UNPACK
 };
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -81,10 +82,10 @@ static const struct ask asks[] = {
         ASK(read, ALL, EBADF, BAD),
         ASK(recvmsg, ALL, EBADF, BAD),
         ASK(close, ALL, EBADF, BAD),
-        ASK(getpid, LOOPS | RECORDER, 0, 0),
+        ASK(getpid, LOOPS | RECORDER | UNPACK, 0, 0),
         ASK(epoll_create1, LOOPS, EINVAL, BAD),
-        ASK(openat, KEEPER | BOX | RECORDER, EBADF, BAD, (uintptr_t) "x"),
-        ASK(unlinkat, KEEPER | BOX | RECORDER, EBADF, BAD, (uintptr_t) "x"),
+        ASK(openat, KEEPER | BOX | RECORDER | UNPACK, EBADF, BAD, (uintptr_t) "x"),
+        ASK(unlinkat, KEEPER | BOX | RECORDER | UNPACK, EBADF, BAD, (uintptr_t) "x"),
         ASK(fdatasync, KEEPER | BOX | RECORDER, EBADF, BAD),
         ASK(socket, KEEPER, 0, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
         ASK(socket, GATE, 0, AF_INET, SOCK_STREAM, 0),
@@ -93,7 +94,9 @@ static const struct ask asks[] = {
         ASK(socket, 0, 0, AF_PACKET, SOCK_RAW, 0),
         ASK(socket, 0, 0, AF_NETLINK, SOCK_RAW, 0),
         ASK(fchdir, RECORDER, EBADF, BAD),
-        ASK(utimensat, RECORDER, EBADF, BAD, 0, 0, 0),
+        ASK(mknodat, UNPACK, EBADF, BAD, (uintptr_t) "x", 0),
+        ASK(symlinkat, UNPACK, EBADF, (uintptr_t) "x", BAD, (uintptr_t) "x"),
+        ASK(utimensat, RECORDER | UNPACK, EBADF, BAD, 0, 0, 0),
         ASK(connect, KEEPER | GATE, EBADF, BAD),
         ASK(bind, KEEPER, EBADF, BAD),
         ASK(fchown, KEEPER, EBADF, BAD),
@@ -110,10 +113,10 @@ static const struct ask asks[] = {
         ASK(kill, 0, 0, 0x7ffffff0, 0),
         ASK(tgkill, 0, 0, 0x7ffffff0, 0x7ffffff0, 0),
         ASK(setuid, 0, 0, 0),
-        ASK(fchmodat, KEEPER, EBADF, BAD, (uintptr_t) "x", 0),
+        ASK(fchmodat, KEEPER | UNPACK, EBADF, BAD, (uintptr_t) "x", 0),
         ASK(fchownat, 0, 0, BAD, (uintptr_t) "x", 0),
         ASK(prctl, 0, 0, 0, 0),
-        ASK(ftruncate, KEEPER | BOX | RECORDER, EBADF, BAD, 0),
+        ASK(ftruncate, KEEPER | BOX | RECORDER | UNPACK, EBADF, BAD, 0),
         ASK(inotify_init1, 0, 0, 0),
         ASK(memfd_create, 0, 0, BAD, 0),
 };

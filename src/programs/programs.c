@@ -57,6 +57,11 @@ PROGRAM_BYTES(carrel_judge, ".incbin \"" CARREL_JUDGE_PATH "\"\n");
 #else
 PROGRAM_BYTES(carrel_judge, "");
 #endif
+#ifdef CARREL_UNPACK_PATH
+PROGRAM_BYTES(carrel_unpack, ".incbin \"" CARREL_UNPACK_PATH "\"\n");
+#else
+PROGRAM_BYTES(carrel_unpack, "");
+#endif
 
 static const struct image_row {
         const char *name;
@@ -67,6 +72,7 @@ static const struct image_row {
         [PROGRAM_DOOR] = { "carrel-door", carrel_door_start, carrel_door_end },
         [PROGRAM_GATE] = { "carrel-gate", carrel_gate_start, carrel_gate_end },
         [PROGRAM_JUDGE] = { "carrel-judge", carrel_judge_start, carrel_judge_end },
+        [PROGRAM_UNPACK] = { "carrel-unpack", carrel_unpack_start, carrel_unpack_end },
 };
 
 const char *

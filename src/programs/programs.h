@@ -15,6 +15,7 @@ enum program {
         PROGRAM_DOOR,
         PROGRAM_GATE,
         PROGRAM_JUDGE,
+        PROGRAM_UNPACK,
         PROGRAM_MAX
 };
 

@@ -32,6 +32,7 @@ enum calls {
         CALLS_GATE = FILTER_GATE,
         CALLS_JUDGE = FILTER_JUDGE,
         CALLS_RECORDER = FILTER_RECORDER,
+        CALLS_UNPACK = FILTER_UNPACK,
         CALLS_ANY = FILTER_OWN_MAX
 };
 enum core { CORE_KEPT, CORE_CLOSED };
@@ -62,7 +63,7 @@ static const struct row rows[SEAL_PROCESSES] = {
 /* What FILES_READ denies. A file may be renamed only where it may be made and removed. */
 enum { READING = LANDLOCK_READ_FILE | LANDLOCK_READ_DIR };
 static const uint64_t changing =
-        (((LANDLOCK_MAKE_SYM << 1) - 1) | LANDLOCK_TRUNCATE) & ~(uint64_t)READING;
+        (((LANDLOCK_MAKE_SYM << 1) - 1) | LANDLOCK_REFER | LANDLOCK_TRUNCATE) & ~(uint64_t)READING;
 
 /* -- privileges -------------------------------------------------------------------------------- */
 

@@ -141,6 +141,11 @@ enum wire_kind {
         WIRE_AUDIT_CONTENT,
         WIRE_AUDIT_CONTENT_DONE,
         WIRE_AUDIT_KEEP,
+        /* carrel-unpack and who imports an image, of one release always: wire/unpack.h */
+        WIRE_UNPACK,
+        WIRE_UNPACK_STEP,
+        WIRE_UNPACKED,
+        WIRE_UNPACK_FAILED,
         WIRE_KIND_MAX
 };
 

@@ -1,0 +1,303 @@
+/*
+ * cli/image.c - `carrel image import|ls|show|rm|prune`: roots for sandboxes.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams), the images of a state directory.
+ * Theory: images need no daemon: they are files of the state directory's owner. The process gives
+ * up every right but writing there before it reads a byte of an image, and carrel-unpack reads
+ * archives.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/ask.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/image_print.h"
+#include "cli/options.h"
+#include "cli/size_text.h"
+#include "cli/value.h"
+#include "clock/clock.h"
+#include "daemon/state.h"
+#include "seal/landlock.h"
+#include "seal/seal.h"
+
+enum { WORDS_MAX = 64, ARENA_MAX = 128 << 20, ROWS_MAX = 65536, SHOW_EVERY_MS = 200 };
+
+struct asked {
+        const char *state, *ref;
+        uint64_t limit_mib;
+        struct words words;
+        bool is_json, is_quiet;
+        struct arena arena;
+        struct image_store store;
+        uint64_t shown_ms; /* when progress was last shown */
+};
+
+static int
+failed(const struct asked *a, const struct error *e)
+{
+        return print_failure(NULL, e, a->is_json);
+}
+
+/* -- import ------------------------------------------------------------------------------------ */
+
+static void
+show_step(void *ctx, const char *what, uint64_t entries, uint64_t bytes)
+{
+        struct asked *a = ctx;
+        char size[SIZE_TEXT];
+        uint64_t now = clock_boot_ms();
+
+        if (now - a->shown_ms < SHOW_EVERY_MS)
+                return;
+        a->shown_ms = now;
+        (void)fprintf(stderr, "\r%s: %" PRIu64 " entries, %s   ", what, entries,
+                      size_text(bytes, size));
+        (void)fflush(stderr);
+}
+
+static void
+end_steps(struct asked *a)
+{
+        if (a->shown_ms > 0)
+                (void)fprintf(stderr, "\r%70s\r", "");
+        a->shown_ms = 0;
+}
+
+static int
+image_add(struct asked *a)
+{
+        struct image_import asked = { .source = a->words.items[1],
+                                      .name = a->words.count > 2 ? a->words.items[2] : NULL,
+                                      .ref = a->ref,
+                                      .limits = image_limits_standard };
+        struct image_imported imported;
+        struct error e;
+        int result;
+
+        if (a->words.count > 3) {
+                (void)fail(&e, ERROR_INVALID_ARGUMENT, "image import takes a source and a name");
+                return failed(a, &e);
+        }
+        if (a->limit_mib > 0)
+                asked.limits.bytes = a->limit_mib << 20;
+        if (isatty(STDERR_FILENO) && !a->is_json)
+                asked.progress = (struct image_progress){ show_step, a };
+        result = image_import(&a->store, &a->arena, &asked, &imported, &e);
+        end_steps(a);
+        return result < 0 ? failed(a, &e) : image_print_imported(&imported, a->is_json);
+}
+
+/* -- ls and show ------------------------------------------------------------------------------- */
+
+struct listing {
+        struct asked *a;
+        struct image_row *rows;
+        size_t count;
+        struct error *e;
+};
+
+static int
+add_row(void *ctx, const char *name, const struct digest *image)
+{
+        struct listing *l = ctx;
+        struct image_record record;
+        struct image_row *row = &l->rows[l->count];
+
+        if (l->count == ROWS_MAX)
+                return 0;
+        if (record_read(&l->a->store, &l->a->arena, image, &record, l->e) < 0)
+                return -1;
+        *row = (struct image_row){ .id = *image,
+                                   .bytes = record.bytes,
+                                   .imported_ms = record.imported_ms,
+                                   .layers = record.layer_count };
+        (void)snprintf(row->name, sizeof row->name, "%s", name);
+        l->count++;
+        return 0;
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+        return strcmp(((const struct image_row *)a)->name, ((const struct image_row *)b)->name);
+}
+
+static int
+image_ls(struct asked *a)
+{
+        struct error e;
+        struct listing l = { .a = a, .rows = calloc(ROWS_MAX, sizeof *l.rows), .e = &e };
+        int status;
+
+        if (!l.rows) {
+                (void)fail(&e, ERROR_NO_MEMORY, "no memory for the list of images");
+                return failed(a, &e);
+        }
+        if (image_store_names(&a->store, add_row, &l, &e) < 0) {
+                status = failed(a, &e);
+        } else {
+                qsort(l.rows, l.count, sizeof *l.rows, by_name);
+                status = image_print_list(l.rows, l.count, a->is_json, a->is_quiet);
+        }
+        free(l.rows);
+        return status;
+}
+
+static int
+image_show(struct asked *a)
+{
+        struct image_record record;
+        struct digest id;
+        struct error e;
+
+        if (image_store_find(&a->store, a->words.items[1], &id, &e) < 0 ||
+            record_read(&a->store, &a->arena, &id, &record, &e) < 0)
+                return failed(a, &e);
+        return image_print(a->words.items[1], &record, a->is_json);
+}
+
+/* -- rm and prune ------------------------------------------------------------------------------ */
+
+static int
+image_prune(struct asked *a)
+{
+        struct image_collected collected;
+        struct error e;
+
+        if (image_collect(&a->store, &a->arena, &collected, &e) < 0)
+                return failed(a, &e);
+        return image_print_collected(&collected, a->is_json);
+}
+
+static int
+image_rm(struct asked *a)
+{
+        struct error e;
+
+        for (size_t i = 1; i < a->words.count; i++)
+                if (image_store_unname(&a->store, a->words.items[i], &e) < 0)
+                        return failed(a, &e);
+        for (size_t i = 1; i < a->words.count && !a->is_json; i++)
+                (void)puts(a->words.items[i]);
+        return image_prune(a);
+}
+
+/* -- the command ------------------------------------------------------------------------------- */
+
+static const struct action {
+        const char *name, *needs, *example;
+        int (*run)(struct asked *a);
+} actions[] = {
+        { "import", "a file or directory", " python.tar python:3.12", image_add },
+        { "ls", NULL, "", image_ls },
+        { "show", "the name of an image", " python:3.12", image_show },
+        { "rm", "the name of an image", " python:3.12", image_rm },
+        { "prune", NULL, "", image_prune },
+};
+
+static int
+wrong_words(const struct action *action, struct error *e)
+{
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "image %s %s%s", action->name,
+                   action->needs ? "needs " : "takes nothing more",
+                   action->needs ? action->needs : "");
+        error_hint(e, "For example: carrel image %s%s. `carrel image --help` shows the rest.",
+                   action->name, action->example);
+        return -1;
+}
+
+static const struct action *
+find_action(struct asked *a, struct error *e)
+{
+        for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+                if (a->words.count == 0 || strcmp(a->words.items[0], actions[i].name) != 0)
+                        continue;
+                if (actions[i].needs ? a->words.count > 1 : a->words.count == 1)
+                        return &actions[i];
+                (void)wrong_words(&actions[i], e);
+                return NULL;
+        }
+        if (a->words.count > 0) {
+                (void)value_word_check(VALUE_IMAGE_ACTION, (struct value_place){ "image", NULL },
+                                       a->words.items[0], e);
+                return NULL;
+        }
+        (void)fail(e, ERROR_INVALID_ARGUMENT,
+                   "image needs to know what to do: import, ls, show, rm or prune");
+        error_hint(e, "For example: carrel image ls. `carrel image --help` shows the rest.");
+        return NULL;
+}
+
+/* Opens the store, and gives up the rest. */
+static int
+enter(struct asked *a, struct error *e)
+{
+        struct seal_place place = { LANDLOCK_FS_ALL & ~(unsigned)LANDLOCK_EXECUTE, -1 };
+        const char *state;
+
+        if (state_choose(&a->arena, a->state, &state, e) < 0 || state_make(state, e) < 0 ||
+            image_store_open(state, &a->store, e) < 0)
+                return -1;
+        place.fd = a->store.dir;
+        return seal_enter(SEAL_IMPORT, &place, 1, e);
+}
+
+static int
+cmd_image(int argc, char **argv)
+{
+        static struct asked a = { .store = { -1, -1, -1, -1, -1, -1 } };
+        const struct action *action;
+        struct error e;
+        int status;
+
+        if (options_read(&command_image, argc, argv, &a, &a.words, &e) < 0)
+                return failed(&a, &e);
+        action = find_action(&a, &e);
+        if (!action)
+                return failed(&a, &e);
+        arena_init(&a.arena, ARENA_MAX);
+        status = enter(&a, &e) < 0 ? failed(&a, &e) : action->run(&a);
+        image_store_close(&a.store);
+        arena_fini(&a.arena);
+        return status;
+}
+
+static const struct option options[] = {
+        OPTION_TEXT(struct asked, ref, VALUE_TEXT, "--ref", "NAME",
+                    "import: the image to take, if the source holds several"),
+        OPTION_NUMBER(struct asked, limit_mib, VALUE_SIZE, "--limit", "SIZE",
+                      "import: how large the files of a layer may be (default: 32g)"),
+        OPTION_FLAG(struct asked, is_quiet, "-q", "ls: names only"),
+        OPTION_TEXT(struct asked, state, VALUE_DIRECTORY, "--state", "DIR",
+                    "the state directory (default: CARREL_STATE, /var/lib/carrel as root, else "
+                    "~/.local/state/carrel)"),
+        OPTION_FLAG(struct asked, is_json, "--json", JSON_DOC),
+        OPTION_END,
+};
+
+static const struct operand operands[] = {
+        { "import SOURCE [NAME]", VALUE_FILE,
+          "add an image: a directory in OCI layout, an archive of `docker save` or `podman save`, "
+          "or a tar file of a root directory",
+          true },
+        { "ls", VALUE_TEXT, "list name, id, layers, size and age", true },
+        { "show NAME", VALUE_TEXT, "print what an image consists of, and what it sets", true },
+        { "rm NAME...", VALUE_TEXT, "remove images; layers stay while a sandbox uses them", true },
+        { "prune", VALUE_TEXT, "remove layers that no image has, and what killed imports left",
+          true },
+        { NULL },
+};
+
+const struct command command_image = {
+        .name = "image",
+        .help = "Import, list and remove images: roots for sandboxes.",
+        .options = options,
+        .operands = operands,
+        .words_max = WORDS_MAX,
+        .example = "carrel image import python.tar python:3.12",
+        .run = cmd_image,
+};

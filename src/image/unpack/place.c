@@ -1,0 +1,463 @@
+/*
+ * image/unpack/place.c - puts the entries of an archive below one directory, and nowhere else.
+ *
+ * Room: image/unpack (program). Touches: fd (everything beneath one directory).
+ * Theory: a name is brought into a normal form as text, and walked by the kernel, which follows no
+ * link. So what an entry names is always what this archive made before.
+ */
+#include "image/unpack/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+
+#define WHITEOUT ".wh."
+#define OPAQUE ".wh..wh..opq"
+#define OPAQUE_MARK "user.overlay.opaque"
+
+enum { LOOK_EVERY = 64 << 20, MODE_KEPT = 0777, NAME_LONGEST = 255 };
+
+/* -- refusals ---------------------------------------------------------------------------------- */
+
+int
+place_refuse(struct place *p, const char *entry, const char *reason, int sys)
+{
+        struct place_refusal *r = &p->refusal;
+        size_t len = entry ? strnlen(entry, sizeof r->entry - 1) : 0;
+
+        *r = (struct place_refusal){ .reason = reason, .sys = sys };
+        for (size_t i = 0; i < len; i++)
+                r->entry[i] = (unsigned char)entry[i] < ' ' || entry[i] == 0x7f ? '?' : entry[i];
+        return -1;
+}
+
+static int
+refuse(struct place *p, const char *reason)
+{
+        return place_refuse(p, p->name, reason, 0);
+}
+
+static int
+failed(struct place *p, int sys)
+{
+        if (sys == ENOSPC || sys == EDQUOT)
+                return place_refuse(p, p->name, "room", sys);
+        if (sys == ELOOP || sys == ENOTDIR)
+                return place_refuse(p, p->name, "beneath_link", 0);
+        return place_refuse(p, p->name, "failed", sys);
+}
+
+/* -- names ------------------------------------------------------------------------------------- */
+
+static const char *
+name_fault(const char *raw)
+{
+        if (!raw || raw[0] == '\0')
+                return "name_empty";
+        if (raw[0] == '/')
+                return "absolute";
+        return strnlen(raw, PLACE_PATH_MAX + 1) > PLACE_PATH_MAX ? "name_long" : NULL;
+}
+
+/* Writes the normal form: no ".", no empty component. "" is the directory itself. */
+static const char *
+name_normal(const char *raw, char *out)
+{
+        const char *fault = name_fault(raw);
+        unsigned depth = 0;
+        size_t used = 0;
+
+        out[0] = '\0';
+        while (!fault && *raw) {
+                size_t len = strcspn(raw, "/");
+
+                if (len == 2 && memcmp(raw, "..", 2) == 0)
+                        return "dot_dot";
+                if (len > NAME_LONGEST)
+                        return "name_long";
+                if (len > 0 && !(len == 1 && raw[0] == '.')) {
+                        if (++depth > PLACE_DEPTH_MAX)
+                                return "name_long";
+                        if (used > 0)
+                                out[used++] = '/';
+                        memcpy(out + used, raw, len);
+                        used += len;
+                        out[used] = '\0';
+                }
+                raw += len + (raw[len] == '/');
+        }
+        return fault;
+}
+
+static int
+open_beneath(int root, const char *name)
+{
+        struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+                                           RESOLVE_NO_MAGICLINKS };
+
+        return (int)syscall(SYS_openat2, root, name[0] ? name : ".", &how, sizeof how);
+}
+
+/* Opens a directory beneath the root, and makes those on the way that are missing. */
+static int
+open_parent(struct place *p, const char *name)
+{
+        char part[PLACE_PATH_MAX + 1];
+        size_t at = 0;
+        int fd = open_beneath(p->root, name);
+
+        while (fd < 0 && errno == ENOENT && name[at]) {
+                at += strcspn(name + at, "/");
+                memcpy(part, name, at);
+                part[at] = '\0';
+                at += name[at] == '/';
+                fd = open_beneath(p->root, part);
+                if (fd < 0 && errno == ENOENT) {
+                        const char *slash = strrchr(part, '/');
+                        scoped_fd int above = -1;
+
+                        if (slash)
+                                part[slash - part] = '\0';
+                        above = open_beneath(p->root, slash ? part : "");
+                        if (above < 0 || mkdirat(above, slash ? slash + 1 : part, 0755) < 0)
+                                return -1;
+                        errno = ENOENT;
+                } else if (fd >= 0 && name[at]) {
+                        (void)close(fd);
+                        fd = -1;
+                        errno = ENOENT;
+                }
+                if (fd < 0 && !name[at])
+                        fd = open_beneath(p->root, name);
+        }
+        return fd;
+}
+
+/* The directory that holds `name`; *ret_last: its last component. -1 with errno. Kept until the
+ * next entry of another directory. */
+static int
+enter_parent(struct place *p, const char *name, const char **ret_last)
+{
+        const char *slash = strrchr(name, '/');
+        char parent[PLACE_PATH_MAX + 1];
+
+        *ret_last = slash ? slash + 1 : name;
+        (void)snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash - name) : 0, name);
+        if (p->parent >= 0 && strcmp(parent, p->parent_name) == 0)
+                return p->parent;
+        if (p->parent >= 0)
+                (void)close(p->parent);
+        p->parent = open_parent(p, parent);
+        (void)snprintf(p->parent_name, sizeof p->parent_name, "%s", parent);
+        return p->parent;
+}
+
+static void
+leave_parent(struct place *p)
+{
+        if (p->parent >= 0)
+                (void)close(p->parent);
+        p->parent = -1;
+}
+
+/* -- entries ----------------------------------------------------------------------------------- */
+
+/* Removes what an earlier entry made there. A directory must be empty. 0 or -1 with p->refusal. */
+static int
+make_way(struct place *p, int parent, const char *last)
+{
+        if (unlinkat(parent, last, 0) == 0 || errno == ENOENT)
+                return 0;
+        if (errno != EISDIR && errno != EPERM)
+                return failed(p, errno);
+        leave_parent(p); /* it may be the directory that is removed */
+        if (unlinkat(enter_parent(p, p->name, &last), last, AT_REMOVEDIR) == 0)
+                return 0;
+        return errno == ENOTEMPTY ? refuse(p, "directory") : failed(p, errno);
+}
+
+static bool
+remember_name(struct place *p, size_t len)
+{
+        size_t room = p->names_room ? p->names_room : 4096;
+        char *grown;
+
+        while (room < p->names_len + len + 1)
+                room *= 2;
+        grown = room == p->names_room ? p->names : realloc(p->names, room);
+        if (!grown)
+                return false;
+        p->names = grown;
+        p->names_room = room;
+        memcpy(p->names + p->names_len, p->name, len + 1);
+        p->names_len += len + 1;
+        return true;
+}
+
+/* A directory's time changes with what is put there, so it is set at the end. */
+static int
+remember_time(struct place *p, const struct timespec *at)
+{
+        size_t name = p->names_len;
+
+        if (p->time_count == p->time_room) {
+                size_t room = p->time_room ? p->time_room * 2 : 64;
+                struct place_time *grown = reallocarray(p->times, room, sizeof *grown);
+
+                if (!grown)
+                        return failed(p, ENOMEM);
+                p->times = grown;
+                p->time_room = room;
+        }
+        if (!remember_name(p, strlen(p->name)))
+                return failed(p, ENOMEM);
+        p->times[p->time_count++] = (struct place_time){ name, *at };
+        return 0;
+}
+
+static int
+make_directory(struct place *p, int parent, const char *last, const struct place_entry *entry)
+{
+        mode_t mode = (entry->mode & (MODE_KEPT | S_ISVTX)) | S_IRWXU;
+        struct stat st;
+
+        if (p->name[0] == '\0')
+                return 0;
+        if (fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) &&
+            unlinkat(parent, last, 0) < 0)
+                return failed(p, errno);
+        if (mkdirat(parent, last, S_IRWXU) < 0 && errno != EEXIST)
+                return failed(p, errno);
+        if (fchmodat(parent, last, mode, 0) < 0)
+                return failed(p, errno);
+        return remember_time(p, &entry->at);
+}
+
+static int
+make_file(struct place *p, int parent, const char *last, const struct place_entry *entry,
+          int *ret_fd)
+{
+        if (entry->size > p->limits.bytes || p->bytes > p->limits.bytes - entry->size)
+                return refuse(p, "size");
+        p->bytes += entry->size;
+        *ret_fd = openat(parent, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        return *ret_fd < 0 ? failed(p, errno) : 0;
+}
+
+static int
+make_link(struct place *p, int parent, const char *last, const struct place_entry *entry)
+{
+        struct timespec times[2] = { entry->at, entry->at };
+
+        if (!entry->link || !entry->link[0] || strnlen(entry->link, PATH_MAX) >= PATH_MAX)
+                return refuse(p, "name_empty");
+        if (symlinkat(entry->link, parent, last) < 0)
+                return failed(p, errno);
+        (void)utimensat(parent, last, times, AT_SYMLINK_NOFOLLOW);
+        return 0;
+}
+
+/* A name of a file that this layer has; what it links to in another layer is unknown here. */
+static int
+make_hard_link(struct place *p, const struct place_entry *entry)
+{
+        char target[PLACE_PATH_MAX + 1], above[PLACE_PATH_MAX + 1];
+        const char *fault = name_normal(entry->hard, target), *slash = strrchr(target, '/');
+        const char *last = slash ? slash + 1 : target, *own;
+        scoped_fd int from = -1;
+        struct stat st;
+        int parent;
+
+        if (fault || !target[0])
+                return refuse(p, "link_out");
+        (void)snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - target) : 0, target);
+        from = open_beneath(p->root, above);
+        if (from < 0 || fstatat(from, last, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
+                return refuse(p, "link_out");
+        if (strcmp(target, p->name) == 0)
+                return 0;
+        parent = enter_parent(p, p->name, &own);
+        if (parent < 0)
+                return failed(p, errno);
+        if (make_way(p, parent, own) < 0)
+                return -1;
+        parent = enter_parent(p, p->name, &own);
+        return linkat(from, last, parent, own, 0) < 0 ? failed(p, errno) : 0;
+}
+
+/* -- whiteouts --------------------------------------------------------------------------------- */
+
+/* The form that the kernel's overlay reads: a mark on the directory, or a device 0:0. */
+static int
+make_whiteout(struct place *p, int parent, const char *last)
+{
+        const char *hidden = last + strlen(WHITEOUT);
+        scoped_fd int dir = -1;
+
+        if (strcmp(last, OPAQUE) == 0) {
+                dir = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (dir < 0 || fsetxattr(dir, OPAQUE_MARK, "y", 1, 0) < 0)
+                        return failed(p, errno);
+                return 0;
+        }
+        if (strncmp(hidden, WHITEOUT, strlen(WHITEOUT)) == 0)
+                return 0; /* a storage driver's own note */
+        if (hidden[0] == '\0' || strcmp(hidden, ".") == 0 || strcmp(hidden, "..") == 0)
+                return refuse(p, "dot_dot");
+        /* what this layer has itself is not hidden, wherever its whiteout comes */
+        if (mknodat(parent, hidden, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST)
+                return failed(p, errno);
+        return 0;
+}
+
+static bool
+is_whiteout(const struct place *p, const char *last)
+{
+        return p->is_layer && strncmp(last, WHITEOUT, strlen(WHITEOUT)) == 0;
+}
+
+/* -- the calls --------------------------------------------------------------------------------- */
+
+void
+place_open(struct place *p, int root, bool is_layer, const struct place_limits *limits)
+{
+        *p = (struct place){ .root = root,
+                             .is_layer = is_layer,
+                             .limits = *limits,
+                             .since_look = LOOK_EVERY,
+                             .parent = -1 };
+}
+
+void
+place_close(struct place *p)
+{
+        leave_parent(p);
+        free(p->times);
+        free(p->names);
+        p->times = NULL;
+        p->names = NULL;
+}
+
+int
+place_room(struct place *p, size_t len)
+{
+        struct statvfs disk;
+
+        p->since_look += len;
+        if (p->since_look < LOOK_EVERY)
+                return 0;
+        p->since_look = 0;
+        if (fstatvfs(p->root, &disk) < 0)
+                return failed(p, errno);
+        if ((uint64_t)disk.f_bavail * disk.f_frsize < p->limits.floor + LOOK_EVERY)
+                return place_refuse(p, p->name, "room", ENOSPC);
+        return 0;
+}
+
+static int
+make_other(struct place *p, int parent, const char *last, const struct place_entry *entry,
+           int *ret_fd)
+{
+        switch (entry->mode & S_IFMT) {
+        case S_IFREG:
+                return make_file(p, parent, last, entry, ret_fd);
+        case S_IFLNK:
+                return make_link(p, parent, last, entry);
+        case S_IFIFO:
+                return mkfifoat(parent, last, entry->mode & MODE_KEPT) < 0 ? failed(p, errno) : 0;
+        default:
+                return refuse(p, "unsupported");
+        }
+}
+
+/* Devices are not made, and a socket in an archive leads nowhere. */
+static bool
+is_left_out(const struct place_entry *entry)
+{
+        return S_ISCHR(entry->mode) || S_ISBLK(entry->mode) || S_ISSOCK(entry->mode);
+}
+
+/* What the archive of an image consists of: files, directories, links between them. */
+static bool
+is_plain(mode_t mode)
+{
+        return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode);
+}
+
+int
+place_make(struct place *p, const struct place_entry *entry, int *ret_fd)
+{
+        const char *fault = name_normal(entry->name, p->name), *last;
+        int parent;
+
+        *ret_fd = -1;
+        if (fault)
+                return place_refuse(p, entry->name, fault, 0);
+        if (++p->entries > p->limits.entries)
+                return refuse(p, "entries");
+        if (!p->is_layer && (entry->hard || !is_plain(entry->mode)))
+                return refuse(p, "unsupported");
+        if (place_room(p, NAME_LONGEST) < 0)
+                return -1;
+        parent = enter_parent(p, p->name, &last);
+        if (parent < 0)
+                return failed(p, errno);
+        if (is_whiteout(p, last))
+                return make_whiteout(p, parent, last);
+        if (entry->hard)
+                return make_hard_link(p, entry);
+        if (is_left_out(entry)) {
+                p->left_out++;
+                return 0;
+        }
+        if (S_ISDIR(entry->mode))
+                return make_directory(p, parent, last, entry);
+        if (p->name[0] == '\0')
+                return place_refuse(p, entry->name, "name_empty", 0);
+        if (make_way(p, parent, last) < 0)
+                return -1;
+        return make_other(p, enter_parent(p, p->name, &last), last, entry, ret_fd);
+}
+
+int
+place_filled(struct place *p, const struct place_entry *entry, int fd)
+{
+        struct timespec times[2] = { entry->at, entry->at };
+        int sys = 0;
+
+        if (ftruncate(fd, (off_t)entry->size) < 0 || fchmod(fd, entry->mode & MODE_KEPT) < 0 ||
+            futimens(fd, times) < 0)
+                sys = errno;
+        (void)close(fd);
+        return sys ? failed(p, sys) : 0;
+}
+
+int
+place_end(struct place *p)
+{
+        leave_parent(p);
+        for (size_t i = p->time_count; i-- > 0;) {
+                const char *name = p->names + p->times[i].name;
+                struct timespec times[2] = { p->times[i].at, p->times[i].at };
+                scoped_fd int dir = open_beneath(p->root, name);
+
+                /* a later entry may have replaced it */
+                if (dir >= 0 && utimensat(dir, "", times, AT_EMPTY_PATH) < 0 && errno != ENOENT &&
+                    errno != EINVAL)
+                        return place_refuse(p, name, "failed", errno);
+        }
+        return 0;
+}
