@@ -51,8 +51,7 @@ image_print_imported(const struct image_imported *i, bool is_json)
                              i->layers, plural(i->layers), i->new_layers,
                              size_text(i->bytes, size));
                 if (i->left_out > 0)
-                        (void)fprintf(stderr,
-                                      "carrel: %" PRIu64 " device%s or socket%s left out\n",
+                        (void)fprintf(stderr, "carrel: %" PRIu64 " device%s or socket%s left out\n",
                                       i->left_out, plural(i->left_out), plural(i->left_out));
                 return 0;
         }
@@ -117,10 +116,9 @@ image_print_list(const struct image_row *rows, size_t count, bool is_json, bool 
         for (size_t i = 0; i < count && is_quiet; i++)
                 (void)puts(rows[i].name);
         if (!is_quiet)
-                list_print(&(struct list){
-                        rows, count, sizeof *rows,
-                        "No images. To add one: carrel image import FILE NAME", heads,
-                        sizeof heads / sizeof *heads, print_row });
+                list_print(&(struct list){ rows, count, sizeof *rows,
+                                           "No images. To add one: carrel image import FILE NAME",
+                                           heads, sizeof heads / sizeof *heads, print_row });
         return 0;
 }
 

@@ -205,7 +205,8 @@ ask_whether(const struct asked *a, size_t count, const struct volume_info *all)
                 char size[SIZE_TEXT + 1];
 
                 if (all[i].users == 0)
-                        (void)fprintf(stderr, "  %s  %s\n", all[i].name, volume_size(&all[i], size));
+                        (void)fprintf(stderr, "  %s  %s\n", all[i].name,
+                                      volume_size(&all[i], size));
         }
         (void)fprintf(stderr, "Remove them? [y/N] ");
         if (fgets(line, sizeof line, stdin) && tolower((unsigned char)line[0]) == 'y')
@@ -245,8 +246,7 @@ volume_prune(struct asked *a)
                 char size[SIZE_TEXT + 1];
 
                 (void)fprintf(stderr, "carrel: %zu volume%s removed, %s\n", count,
-                              count == 1 ? "" : "s",
-                              size_text(bytes, size));
+                              count == 1 ? "" : "s", size_text(bytes, size));
         }
         return status;
 }

@@ -152,7 +152,8 @@ static const struct {
         const char *name;
         int who;
 } processes[] = { { "keeper", KEEPER }, { "door", DOOR },   { "box", BOX },
-                  { "gate", GATE },     { "judge", JUDGE }, { "recorder", RECORDER }, { "unpack", UNPACK } };
+                  { "gate", GATE },     { "judge", JUDGE }, { "recorder", RECORDER },
+                  { "unpack", UNPACK } };
 
 static const struct {
         const char *name;

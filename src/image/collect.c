@@ -37,9 +37,8 @@ keep(struct kept *k, const struct digest *d)
 {
         if (k->count == k->room) {
                 size_t room = k->room ? k->room * 2 : 64;
-                struct digest *grown = room > KEPT_MAX
-                                               ? NULL
-                                               : reallocarray(k->items, room, sizeof *grown);
+                struct digest *grown =
+                        room > KEPT_MAX ? NULL : reallocarray(k->items, room, sizeof *grown);
 
                 if (!grown)
                         return false;

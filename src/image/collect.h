@@ -10,7 +10,7 @@
 struct image_collected {
         size_t images, layers, in_use; /* layers that stay because a sandbox uses them */
         uint64_t bytes;                /* of the layers' files, as long as they said */
-        bool is_busy; /* an import runs: layers stay until the next time */
+        bool is_busy;                  /* an import runs: layers stay until the next time */
 };
 
 /*

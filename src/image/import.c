@@ -185,8 +185,9 @@ import_unpacked(struct importing *i, int archive, const char *making, struct err
                          "the archive", &done, e) < 0)
                 return -1;
         if (!layout_open(dir, &l))
-                return fail_at(e, ERROR_IMAGE_INVALID, NULL, "missing",
-                               "the archive holds no image: oci-layout or manifest.json is missing");
+                return fail_at(
+                        e, ERROR_IMAGE_INVALID, NULL, "missing",
+                        "the archive holds no image: oci-layout or manifest.json is missing");
         return import_layout(i, &l, e);
 }
 

@@ -3,9 +3,9 @@
  *
  *     source          what it is                          what is checked
  *     OCI layout      a directory with `oci-layout`       every digest and size
- *     an archive      `docker save`, an OCI layout as a   as above; of docker save, what it has: the
- *                     tar file; plain, gzip or zstd       configuration's and each layer's digest
- *     a root          a tar file of a root directory      nothing: it gets its digest here
+ *     an archive      `docker save`, an OCI layout as a   as above; of docker save, what it has:
+ * the tar file; plain, gzip or zstd       configuration's and each layer's digest a root          a
+ * tar file of a root directory      nothing: it gets its digest here
  *
  * Documents are read by this process, with limits; archives by carrel-unpack alone.
  */
@@ -32,9 +32,9 @@ struct image_imported {
 
 /*
  * Imports. The name then means this image. Errors: ERROR_FILE_UNREADABLE (the source),
- * ERROR_IMAGE_INVALID with a reason of image/oci.h, image/unpack/place.h or "digest", "size",
- * "missing", "name", "document"; ERROR_STORAGE_FULL; ERROR_BACKEND_FAILED. After a failure the store
- * is as before, but for layers that were complete: those are used by a next try, or pruned.
+ * ERROR_IMAGE_INVALID with a reason of image/oci.h, image/unpack/target.h or "digest", "size",
+ * "missing", "name", "document"; ERROR_STORAGE_FULL; ERROR_BACKEND_FAILED. After a failure the
+ * store is as before, but for layers that were complete: those are used by a next try, or pruned.
  */
 int image_import(struct image_store *s, struct arena *arena, const struct image_import *asked,
                  struct image_imported *ret, struct error *e);

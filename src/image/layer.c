@@ -42,8 +42,7 @@ facts_write(int dir, const struct layer_facts *f)
         scoped_fd int fd = openat(dir, FACTS, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
         return fd < 0 || dprintf(fd, "%llu %llu %llu\n", (unsigned long long)f->entries,
-                                 (unsigned long long)f->bytes,
-                                 (unsigned long long)f->left_out) < 0
+                                 (unsigned long long)f->bytes, (unsigned long long)f->left_out) < 0
                        ? -1
                        : 0;
 }
@@ -101,7 +100,8 @@ make_empty(struct image_store *s, const char *making, int *ret_dir, int *ret_roo
         if (mkdirat(s->making, making, 0700) < 0)
                 return failed(e, errno);
         *ret_dir = openat(s->making, making, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (*ret_dir < 0 || mkdirat(*ret_dir, ROOT, 0755) < 0 || fchmodat(*ret_dir, ROOT, 0755, 0) < 0)
+        if (*ret_dir < 0 || mkdirat(*ret_dir, ROOT, 0755) < 0 ||
+            fchmodat(*ret_dir, ROOT, 0755, 0) < 0)
                 return failed(e, errno);
         *ret_root = openat(*ret_dir, ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         return *ret_root < 0 ? failed(e, errno) : 0;
@@ -119,8 +119,8 @@ commit(struct image_store *s, const char *making, const char *hex, int dir,
 
 static int
 unpack(struct image_store *s, const struct digest *diff_id, const char *making, int archive,
-       const struct image_limits *limits, const struct image_progress *progress,
-       const char *label, struct layer_facts *ret, struct error *e)
+       const struct image_limits *limits, const struct image_progress *progress, const char *label,
+       struct layer_facts *ret, struct error *e)
 {
         scoped_fd int dir = -1, root = -1;
         struct unpacked done;
@@ -199,7 +199,8 @@ layer_sweep(struct image_store *s)
                 return;
         }
         while ((entry = readdir(dir)))
-                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                    unlinkat(s->making, entry->d_name, 0) < 0)
                         (void)erase_all(s->making, entry->d_name);
         (void)closedir(dir);
 }

@@ -120,9 +120,8 @@ read_blob(const struct layout *l, struct arena *arena, const struct oci_blob *bl
 
 /* -- the image --------------------------------------------------------------------------------- */
 
-static int
-read_chosen(const struct layout *l, struct arena *arena, const struct oci_choice *from,
-            unsigned depth, struct oci_manifest *ret, struct error *e);
+static int read_chosen(const struct layout *l, struct arena *arena, const struct oci_choice *from,
+                       unsigned depth, struct oci_manifest *ret, struct error *e);
 
 static int
 choose(const struct layout *l, struct arena *arena, const char *bytes, size_t len, const char *ref,
@@ -207,8 +206,8 @@ layout_copy(const struct layout *l, const struct oci_blob *layer, bool has_diges
 
         if (open_file(l, path, &from, e) < 0)
                 return -1;
-        result = digest_copy(from, to, has_digest && layer->size < bytes_max ? layer->size
-                                                                              : bytes_max,
+        result = digest_copy(from, to,
+                             has_digest && layer->size < bytes_max ? layer->size : bytes_max,
                              &digest, &bytes);
         if (result == -EFBIG)
                 return fail_at(e, ERROR_IMAGE_INVALID, NULL, "size",

@@ -109,7 +109,8 @@ read_words(struct arena *arena, const struct node *list, struct oci_words *ret, 
         ret->items = arena_array(arena, const char *, list->len + 1);
         if (!ret->items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for an image's configuration");
-        node_each(word, list) {
+        node_each(word, list)
+        {
                 if (word->kind != NODE_STRING)
                         return invalid(e, "syntax",
                                        "a word of the image's configuration is no text");
@@ -146,7 +147,8 @@ oci_read_index(struct arena *arena, const char *bytes, size_t len, struct oci_ch
                 return invalid(e, "syntax", "the index names no image");
         if (manifests->len > OCI_CHOICES_MAX)
                 return invalid(e, "syntax", "the index names more than 256 images");
-        node_each(n, manifests) {
+        node_each(n, manifests)
+        {
                 if (n->kind != NODE_MAP)
                         return invalid(e, "syntax", "the index names an image that is no object");
                 ret[*ret_count] = (struct oci_choice){ .os = NULL };
@@ -218,8 +220,8 @@ const char *
 oci_architecture(const char *machine)
 {
         static const char *const names[][2] = {
-                { "x86_64", "amd64" },   { "aarch64", "arm64" }, { "i686", "386" },
-                { "armv7l", "arm" },     { "riscv64", "riscv64" }, { "ppc64le", "ppc64le" },
+                { "x86_64", "amd64" }, { "aarch64", "arm64" },   { "i686", "386" },
+                { "armv7l", "arm" },   { "riscv64", "riscv64" }, { "ppc64le", "ppc64le" },
                 { "s390x", "s390x" },
         };
 
@@ -271,9 +273,11 @@ read_diff_ids(const struct node *root, struct oci_config *ret, struct error *e)
         const struct node *ids = list_of(node_find(root, "rootfs"), "diff_ids");
 
         if (!ids || ids->len == 0 || ids->len > OCI_LAYERS_MAX)
-                return invalid(e, "layers", "the image's configuration names no layers, or more "
-                                            "than 128");
-        node_each(id, ids) {
+                return invalid(e, "layers",
+                               "the image's configuration names no layers, or more "
+                               "than 128");
+        node_each(id, ids)
+        {
                 if (id->kind != NODE_STRING ||
                     !digest_read(id->text, &ret->diff_ids[ret->layer_count++]))
                         return invalid(e, "digest",
@@ -314,7 +318,8 @@ oci_read_config(struct arena *arena, const char *bytes, size_t len, struct oci_c
 static const struct node *
 find_tagged(const struct node *root, const char *wanted)
 {
-        node_each(image, root) {
+        node_each(image, root)
+        {
                 const struct node *tags = list_of(image, "RepoTags");
 
                 if (!wanted)
@@ -351,7 +356,8 @@ read_saved_image(const struct node *image, struct oci_manifest *ret, struct erro
                 return invalid(e, "digest", "manifest.json names a configuration without a digest");
         if (tags && tags->first && tags->first->kind == NODE_STRING)
                 ret->name = tags->first->text;
-        node_each(layer, layers) {
+        node_each(layer, layers)
+        {
                 if (layer->kind != NODE_STRING || layer->len == 0)
                         return invalid(e, "syntax", "manifest.json names a layer that is no text");
                 ret->layers[ret->layer_count++].path = layer->text;

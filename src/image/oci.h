@@ -4,8 +4,8 @@
  *
  * Pure: bytes in, structs out, allocated in the caller's arena. Texts come from strangers: they are
  * checked here, and never quoted in a message but through visible text.
- * Source: OCI image specification 1.0 and 1.1 (image-index.md, manifest.md, config.md); Docker image
- * specification 1.2 ("Combined Image JSON + Filesystem Changeset Format").
+ * Source: OCI image specification 1.0 and 1.1 (image-index.md, manifest.md, config.md); Docker
+ * image specification 1.2 ("Combined Image JSON + Filesystem Changeset Format").
  */
 #ifndef CARREL_IMAGE_OCI_H
 #define CARREL_IMAGE_OCI_H
@@ -41,8 +41,8 @@ struct oci_words {
 struct oci_choice {
         struct oci_blob blob;
         bool is_index;
-        const char *name;                   /* org.opencontainers.image.ref.name, or NULL */
-        const char *os, *architecture;      /* or NULL */
+        const char *name;              /* org.opencontainers.image.ref.name, or NULL */
+        const char *os, *architecture; /* or NULL */
 };
 
 struct oci_manifest {

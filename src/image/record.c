@@ -146,8 +146,8 @@ read_layers(const struct node *list, struct image_record *ret)
         if (!list || list->kind != NODE_LIST || list->len > OCI_LAYERS_MAX)
                 return false;
         node_each(layer, list) if (layer->kind != NODE_STRING ||
-                                   !digest_read(layer->text, &ret->layers[ret->layer_count++]))
-                return false;
+                                   !digest_read(layer->text,
+                                                &ret->layers[ret->layer_count++])) return false;
         return ret->layer_count > 0;
 }
 

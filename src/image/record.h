@@ -12,11 +12,11 @@
 #include "image/store.h"
 
 struct image_record {
-        struct digest id; /* of its configuration */
+        struct digest id;                     /* of its configuration */
         struct digest layers[OCI_LAYERS_MAX]; /* diff ids, the lowest first */
         size_t layer_count;
-        uint64_t bytes, entries; /* of all layers */
-        uint64_t imported_ms;    /* wall clock */
+        uint64_t bytes, entries;                                       /* of all layers */
+        uint64_t imported_ms;                                          /* wall clock */
         const char *os, *architecture, *created, *cwd, *user, *source; /* or NULL */
         struct oci_words environment, entrypoint, command;
 };

@@ -209,8 +209,7 @@ find_by_digits(const struct image_store *s, const char *name, struct digest *ret
 }
 
 int
-image_store_find(const struct image_store *s, const char *name, struct digest *ret,
-                 struct error *e)
+image_store_find(const struct image_store *s, const char *name, struct digest *ret, struct error *e)
 {
         char encoded[IMAGE_NAME_ROOM];
 

@@ -1,8 +1,8 @@
 /*
  * image/store.h - the images of one state directory.
  *
- *     STATE/images/lock          shared while something is added, exclusive while layers are removed
- *                 /names/NAME    text: HEX of the image that the name means; NAME as name_encode()
+ *     STATE/images/lock          shared while something is added, exclusive while layers are
+ * removed /names/NAME    text: HEX of the image that the name means; NAME as name_encode()
  *                 /records/HEX   an image: image/record.h; HEX is its configuration's digest
  *                 /layers/HEX/   an unpacked layer; HEX is its diff id. Locked (shared) while a
  *                                sandbox uses it, by whoever holds it open
@@ -29,7 +29,7 @@
 
 enum { IMAGE_NAME_MAX = 200, IMAGE_NAME_ROOM = IMAGE_NAME_MAX * 3 + 1 };
 
-#define IMAGE_NAME_SHAPE                                                                     \
+#define IMAGE_NAME_SHAPE                                                                    \
         "letters, digits and . _ - / : @, beginning with a letter or a digit, at most 200 " \
         "characters"
 

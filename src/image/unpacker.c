@@ -34,7 +34,8 @@ static const struct sentence {
           "An image made with `docker save`, buildah or tar has relative names." },
         { "dot_dot", "its name leads out of the image", NULL },
         { "name_empty", "it has no name, or none that is text", NULL },
-        { "name_long", "its name is too long: at most 4095 bytes, 255 in one part, 128 parts", NULL },
+        { "name_long", "its name is too long: at most 4095 bytes, 255 in one part, 128 parts",
+          NULL },
         { "beneath_link", "a part of its name is a symbolic link or a file", NULL },
         { "link_out", "it is a hard link to a file that this layer does not have", NULL },
         { "directory", "it is a file where a directory with files is", NULL },
@@ -55,8 +56,8 @@ say_refused(struct wire_unpack_failed *f, const char *label, struct error *e)
                             "the disk of the images has too little room for %s", label);
         if (strcmp(f->reason, "archive") == 0)
                 return fail_at(e, ERROR_IMAGE_INVALID, NULL, "archive",
-                               "%s is no tar file, or is damaged%s%s", label,
-                               f->why[0] ? ": " : "", f->why);
+                               "%s is no tar file, or is damaged%s%s", label, f->why[0] ? ": " : "",
+                               f->why);
         for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
                 if (strcmp(f->reason, sentences[i].reason) != 0)
                         continue;

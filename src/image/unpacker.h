@@ -33,7 +33,7 @@ struct unpacked {
 
 /*
  * Unpacks `archive` (open for reading, at its beginning) into `tree` (an empty directory), or looks
- * at it. Errors: ERROR_IMAGE_INVALID with the reason of image/unpack/place.h or "archive", and the
+ * at it. Errors: ERROR_IMAGE_INVALID with the reason of image/unpack/target.h or "archive", and the
  * entry in its message; ERROR_STORAGE_FULL; ERROR_BACKEND_FAILED, also if carrel-unpack was killed;
  * ERROR_CAPABILITY_UNAVAILABLE. What was unpacked before a failure stays for the caller to erase.
  */

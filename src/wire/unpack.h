@@ -24,7 +24,7 @@ enum unpack_what {
 
 /* WIRE_UNPACK; descriptors: the archive, the directory (of LOOK and HASH: unused) */
 struct wire_unpack {
-        uint64_t entries_max, bytes_max, floor_bytes; /* image/unpack/place.h */
+        uint64_t entries_max, bytes_max, floor_bytes; /* image/unpack/target.h */
         uint32_t what;                                /* enum unpack_what */
         uint32_t reserved;
 };
@@ -46,7 +46,7 @@ struct wire_unpacked {
 struct wire_unpack_failed {
         int32_t sys; /* errno, or 0 */
         uint32_t reserved;
-        char reason[UNPACK_REASON]; /* a word of image/unpack/place.h, or "archive" */
+        char reason[UNPACK_REASON]; /* a word of image/unpack/target.h, or "archive" */
         char entry[UNPACK_SHOWN];   /* "" if it is not about one */
         char why[UNPACK_WHY];       /* of "archive" */
 };

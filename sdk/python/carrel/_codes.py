@@ -333,6 +333,22 @@ class MountDeniedError(RefusedError):
     exit_status = 126
 
 
+class ImageInvalidError(UnprocessableError):
+    """An image is an OCI layout, an archive of `docker save`, or a tar file of a root directory: docs/IMAGES.md."""
+
+    code = "image_invalid"
+    http_status = 422
+    exit_status = 126
+
+
+class ImageNotFoundError(NotFoundError):
+    """carrel image ls` lists the images; `carrel image import SOURCE NAME` adds one."""
+
+    code = "image_not_found"
+    http_status = 404
+    exit_status = 126
+
+
 class StorageFullError(LimitError):
     """Free some disk space and try again."""
 
@@ -741,6 +757,8 @@ CODES: Dict[str, Type[CarrelError]] = {
     "file_unreadable": FileUnreadableError,
     "workspace_not_found": WorkspaceNotFoundError,
     "mount_denied": MountDeniedError,
+    "image_invalid": ImageInvalidError,
+    "image_not_found": ImageNotFoundError,
     "storage_full": StorageFullError,
     "state_in_use": StateInUseError,
     "state_unusable": StateUnusableError,

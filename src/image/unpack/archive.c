@@ -1,7 +1,7 @@
 /*
  * image/unpack/archive.c - reads a tar file, compressed or not, and puts its entries in place.
  *
- * Room: image/unpack (program). Touches: fd (the archive; the rest is place.h's).
+ * Room: image/unpack (program). Touches: fd (the archive; the rest is target.h's).
  * Theory: two readers of libarchive. The outer one removes the compression and knows no format; the
  * inner one knows tar and nothing else. What passes between them is hashed, also what follows the
  * last entry: the digest of a layer is that of the whole file. No other format or compression of
@@ -21,7 +21,7 @@ enum { READ_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
 
 struct reader {
         struct archive *outer, *inner;
-        struct place *place;
+        struct target *target;
         struct archive_result *result;
         crypto_hash_sha256_state hash;
         void (*step)(void *ctx);
@@ -70,7 +70,7 @@ broken(struct reader *r, struct archive *which)
         for (; *out; out++)
                 if ((unsigned char)*out < ' ' || (unsigned char)*out >= 0x7f)
                         *out = '?';
-        return place_refuse(r->place, r->place->name, "archive", 0);
+        return target_refuse(r->target, r->target->name, "archive", 0);
 }
 
 static int
@@ -80,7 +80,7 @@ open_outer(struct reader *r, int source)
 
         r->outer = archive_read_new();
         if (!r->outer)
-                return place_refuse(r->place, NULL, "failed", ENOMEM);
+                return target_refuse(r->target, NULL, "failed", ENOMEM);
         if (archive_read_support_filter_gzip(r->outer) != ARCHIVE_OK ||
             archive_read_support_filter_zstd(r->outer) != ARCHIVE_OK ||
             archive_read_support_format_raw(r->outer) != ARCHIVE_OK ||
@@ -95,7 +95,7 @@ open_inner(struct reader *r)
 {
         r->inner = archive_read_new();
         if (!r->inner)
-                return place_refuse(r->place, NULL, "failed", ENOMEM);
+                return target_refuse(r->target, NULL, "failed", ENOMEM);
         if (archive_read_support_format_tar(r->inner) != ARCHIVE_OK ||
             archive_read_open(r->inner, r, NULL, pull, NULL) != ARCHIVE_OK)
                 return broken(r, r->inner);
@@ -104,14 +104,15 @@ open_inner(struct reader *r)
 
 /* -- the entries ------------------------------------------------------------------------------- */
 
-static struct place_entry
+static struct target_entry
 entry_of(struct archive_entry *e)
 {
-        struct place_entry entry = { .name = archive_entry_pathname(e),
-                                     .mode = archive_entry_mode(e),
-                                     .link = archive_entry_symlink(e),
-                                     .hard = archive_entry_hardlink(e),
-                                     .at = { archive_entry_mtime(e), archive_entry_mtime_nsec(e) } };
+        struct target_entry entry = { .name = archive_entry_pathname(e),
+                                      .mode = archive_entry_mode(e),
+                                      .link = archive_entry_symlink(e),
+                                      .hard = archive_entry_hardlink(e),
+                                      .at = { archive_entry_mtime(e),
+                                              archive_entry_mtime_nsec(e) } };
 
         if (!entry.name)
                 entry.name = archive_entry_pathname_utf8(e);
@@ -124,7 +125,7 @@ entry_of(struct archive_entry *e)
 static int
 put(struct reader *r, int fd, const char *bytes, size_t len, off_t at)
 {
-        if (place_room(r->place, len) < 0)
+        if (target_room(r->target, len) < 0)
                 return -1;
         while (len > 0) {
                 ssize_t done = pwrite(fd, bytes, len, at);
@@ -132,9 +133,9 @@ put(struct reader *r, int fd, const char *bytes, size_t len, off_t at)
                 if (done < 0 && errno == EINTR)
                         continue;
                 if (done <= 0)
-                        return place_refuse(r->place, r->place->name,
-                                            done < 0 && errno != ENOSPC ? "failed" : "room",
-                                            done < 0 ? errno : ENOSPC);
+                        return target_refuse(r->target, r->target->name,
+                                             done < 0 && errno != ENOSPC ? "failed" : "room",
+                                             done < 0 ? errno : ENOSPC);
                 bytes += done;
                 at += done;
                 len -= (size_t)done;
@@ -143,7 +144,7 @@ put(struct reader *r, int fd, const char *bytes, size_t len, off_t at)
 }
 
 static int
-fill(struct reader *r, const struct place_entry *entry, int fd)
+fill(struct reader *r, const struct target_entry *entry, int fd)
 {
         const void *bytes;
         la_int64_t at;
@@ -153,7 +154,7 @@ fill(struct reader *r, const struct place_entry *entry, int fd)
         while ((result = archive_read_data_block(r->inner, &bytes, &len, &at)) >= ARCHIVE_WARN &&
                result != ARCHIVE_EOF) {
                 if (at < 0 || (uint64_t)at > entry->size || len > entry->size - (uint64_t)at)
-                        return place_refuse(r->place, r->place->name, "archive", 0);
+                        return target_refuse(r->target, r->target->name, "archive", 0);
                 if (put(r, fd, bytes, len, at) < 0)
                         return -1;
         }
@@ -163,15 +164,15 @@ fill(struct reader *r, const struct place_entry *entry, int fd)
 static int
 take(struct reader *r, struct archive_entry *e)
 {
-        struct place_entry entry = entry_of(e);
+        struct target_entry entry = entry_of(e);
         int fd;
 
-        if (place_make(r->place, &entry, &fd) < 0)
+        if (target_make(r->target, &entry, &fd) < 0)
                 return -1;
         if (fd < 0)
                 return 0;
         if (fill(r, &entry, fd) == 0)
-                return place_filled(r->place, &entry, fd);
+                return target_filled(r->target, &entry, fd);
         (void)close(fd);
         return -1;
 }
@@ -201,7 +202,7 @@ take_all(struct reader *r)
                         return -1;
         if (result != ARCHIVE_EOF)
                 return broken(r, r->inner);
-        return drain(r) < 0 ? -1 : place_end(r->place);
+        return drain(r) < 0 ? -1 : target_end(r->target);
 }
 
 static void
@@ -211,9 +212,9 @@ no_step(void *ctx)
 }
 
 static void
-begin(struct reader *r, struct place *place, struct archive_result *ret)
+begin(struct reader *r, struct target *target, struct archive_result *ret)
 {
-        *r = (struct reader){ .place = place, .result = ret, .step = no_step };
+        *r = (struct reader){ .target = target, .result = ret, .step = no_step };
         *ret = (struct archive_result){ .why = "" };
         (void)crypto_hash_sha256_init(&r->hash);
 }
@@ -227,13 +228,13 @@ end(struct reader *r)
 }
 
 int
-archive_unpack(int source, struct place *place, void (*step)(void *ctx), void *ctx,
+archive_unpack(int source, struct target *target, void (*step)(void *ctx), void *ctx,
                struct archive_result *ret)
 {
         struct reader r;
         int result;
 
-        begin(&r, place, ret);
+        begin(&r, target, ret);
         r.step = step;
         r.ctx = ctx;
         result = open_outer(&r, source) < 0 || open_inner(&r) < 0 ? -1 : take_all(&r);
@@ -242,13 +243,13 @@ archive_unpack(int source, struct place *place, void (*step)(void *ctx), void *c
 }
 
 int
-archive_hash(int source, struct place *place, void (*step)(void *ctx), void *ctx,
+archive_hash(int source, struct target *target, void (*step)(void *ctx), void *ctx,
              struct archive_result *ret)
 {
         struct reader r;
         int result;
 
-        begin(&r, place, ret);
+        begin(&r, target, ret);
         r.step = step;
         r.ctx = ctx;
         result = open_outer(&r, source) < 0 ? -1 : drain(&r);
@@ -265,8 +266,8 @@ static enum sight
 see(const char *name)
 {
         static const char *const documents[] = { "manifest.json", "oci-layout", "index.json" };
-        static const char *const roots[] = { "bin",  "boot", "dev",  "etc", "home", "lib",
-                                             "proc", "root", "sbin", "sys", "tmp",  "usr", "var" };
+        static const char *const roots[] = { "bin",  "boot", "dev", "etc", "home", "lib", "proc",
+                                             "root", "sbin", "sys", "tmp", "usr",  "var" };
         size_t len;
 
         while (name && name[0] == '.' && name[1] == '/')
@@ -297,12 +298,12 @@ look_at_all(struct reader *r, bool *ret_is_image)
 }
 
 int
-archive_look(int source, struct place *place, struct archive_result *ret, bool *ret_is_image)
+archive_look(int source, struct target *target, struct archive_result *ret, bool *ret_is_image)
 {
         struct reader r;
         int result;
 
-        begin(&r, place, ret);
+        begin(&r, target, ret);
         result = open_outer(&r, source) < 0 || open_inner(&r) < 0 ? -1
                                                                   : look_at_all(&r, ret_is_image);
         end(&r);

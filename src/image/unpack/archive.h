@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "image/unpack/place.h"
+#include "image/unpack/target.h"
 
 enum { ARCHIVE_DIGEST = 32 };
 
@@ -18,22 +18,22 @@ struct archive_result {
 
 /*
  * Unpacks the tar file `source` (readable from its current position to its end; plain, gzip or
- * zstd) with `place`, which is open. `step` is called with `ctx` after each MiB or so of the
- * tar file. Returns 0, or -1 with place->refusal; reason "archive" if it is no tar file, is cut, or
- * its compression is damaged.
+ * zstd) with `target`, which is open. `step` is called with `ctx` after each MiB or so of the
+ * tar file. Returns 0, or -1 with target->refusal; reason "archive" if it is no tar file, is cut,
+ * or its compression is damaged.
  */
-int archive_unpack(int source, struct place *place, void (*step)(void *ctx), void *ctx,
+int archive_unpack(int source, struct target *target, void (*step)(void *ctx), void *ctx,
                    struct archive_result *ret);
 
 /*
  * Reads `source` as far as needed to see what it holds. *ret_is_image: the documents of an image
- * (manifest.json, oci-layout or index.json at the top); otherwise it is taken for a root. `place`
+ * (manifest.json, oci-layout or index.json at the top); otherwise it is taken for a root. `target`
  * is only refused with. 0 or -1, as above.
  */
-int archive_look(int source, struct place *place, struct archive_result *ret, bool *ret_is_image);
+int archive_look(int source, struct target *target, struct archive_result *ret, bool *ret_is_image);
 
-/* Hashes `source` without its compression; `place` is only refused with. 0 or -1, as above. */
-int archive_hash(int source, struct place *place, void (*step)(void *ctx), void *ctx,
+/* Hashes `source` without its compression; `target` is only refused with. 0 or -1, as above. */
+int archive_hash(int source, struct target *target, void (*step)(void *ctx), void *ctx,
                  struct archive_result *ret);
 
 #endif

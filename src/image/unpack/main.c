@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "seal/landlock.h"
 #include "image/unpack/archive.h"
 #include "loop/startup.h"
+#include "seal/landlock.h"
 #include "seal/seal.h"
 #include "wire/message.h"
 #include "wire/unpack.h"
@@ -37,7 +37,7 @@ enum { MEMORY_MAX = 512 << 20, BROKEN = 125 };
 
 struct unpacking {
         int socket;
-        struct place place;
+        struct target target;
 };
 
 /* -- what it says ------------------------------------------------------------------------------ */
@@ -46,7 +46,7 @@ static void
 say_step(void *ctx)
 {
         struct unpacking *u = ctx;
-        struct wire_unpack_step step = { u->place.entries, u->place.bytes };
+        struct wire_unpack_step step = { u->target.entries, u->target.bytes };
 
         /* progress may be lost, and a full socket holds nothing up */
         (void)wire_send(u->socket, WIRE_UNPACK_STEP, &step, sizeof step, NULL, 0);
@@ -55,7 +55,7 @@ say_step(void *ctx)
 static int
 say_refused(struct unpacking *u, const char *why)
 {
-        const struct place_refusal *r = &u->place.refusal;
+        const struct target_refusal *r = &u->target.refusal;
         struct wire_unpack_failed failed = { .sys = r->sys };
 
         (void)snprintf(failed.reason, sizeof failed.reason, "%s", r->reason);
@@ -67,9 +67,9 @@ say_refused(struct unpacking *u, const char *why)
 static int
 say_unpacked(struct unpacking *u, uint32_t what, const struct archive_result *result)
 {
-        struct wire_unpacked done = { .entries = u->place.entries,
-                                      .bytes = u->place.bytes,
-                                      .left_out = u->place.left_out,
+        struct wire_unpacked done = { .entries = u->target.entries,
+                                      .bytes = u->target.bytes,
+                                      .left_out = u->target.left_out,
                                       .what = what };
 
         memcpy(done.digest, result->digest, sizeof done.digest);
@@ -112,11 +112,11 @@ answer(struct unpacking *u, uint32_t what, int source)
         int done;
 
         if (what == UNPACK_LOOK)
-                done = archive_look(source, &u->place, &result, &is_image);
+                done = archive_look(source, &u->target, &result, &is_image);
         else if (what == UNPACK_HASH)
-                done = archive_hash(source, &u->place, say_step, u, &result);
+                done = archive_hash(source, &u->target, say_step, u, &result);
         else
-                done = archive_unpack(source, &u->place, say_step, u, &result);
+                done = archive_unpack(source, &u->target, say_step, u, &result);
         if (done < 0)
                 return say_refused(u, result.why);
         return say_unpacked(u, is_image ? UNPACK_FILES : UNPACK_LAYER, &result);
@@ -136,11 +136,11 @@ serve(int socket, struct error *e)
                 return fail(e, ERROR_PROTOCOL, "it received no archive");
         if (confine(asked.what, m.fds[1], e) < 0)
                 return -1;
-        place_open(&u.place, m.fds[1], asked.what == UNPACK_LAYER,
-                   &(struct place_limits){ asked.entries_max, asked.bytes_max,
-                                           asked.floor_bytes });
+        target_open(
+                &u.target, m.fds[1], asked.what == UNPACK_LAYER,
+                &(struct target_limits){ asked.entries_max, asked.bytes_max, asked.floor_bytes });
         said = answer(&u, asked.what, m.fds[0]);
-        place_close(&u.place);
+        target_close(&u.target);
         wire_message_close(&m);
         return said < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -said, "answering") : 0;
 }

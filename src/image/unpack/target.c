@@ -1,11 +1,11 @@
 /*
- * image/unpack/place.c - puts the entries of an archive below one directory, and nowhere else.
+ * image/unpack/target.c - puts the entries of an archive below one directory, and nowhere else.
  *
  * Room: image/unpack (program). Touches: fd (everything beneath one directory).
  * Theory: a name is brought into a normal form as text, and walked by the kernel, which follows no
  * link. So what an entry names is always what this archive made before.
  */
-#include "image/unpack/place.h"
+#include "image/unpack/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,31 +32,31 @@ enum { LOOK_EVERY = 64 << 20, MODE_KEPT = 0777, NAME_LONGEST = 255 };
 /* -- refusals ---------------------------------------------------------------------------------- */
 
 int
-place_refuse(struct place *p, const char *entry, const char *reason, int sys)
+target_refuse(struct target *p, const char *entry, const char *reason, int sys)
 {
-        struct place_refusal *r = &p->refusal;
+        struct target_refusal *r = &p->refusal;
         size_t len = entry ? strnlen(entry, sizeof r->entry - 1) : 0;
 
-        *r = (struct place_refusal){ .reason = reason, .sys = sys };
+        *r = (struct target_refusal){ .reason = reason, .sys = sys };
         for (size_t i = 0; i < len; i++)
                 r->entry[i] = (unsigned char)entry[i] < ' ' || entry[i] == 0x7f ? '?' : entry[i];
         return -1;
 }
 
 static int
-refuse(struct place *p, const char *reason)
+refuse(struct target *p, const char *reason)
 {
-        return place_refuse(p, p->name, reason, 0);
+        return target_refuse(p, p->name, reason, 0);
 }
 
 static int
-failed(struct place *p, int sys)
+failed(struct target *p, int sys)
 {
         if (sys == ENOSPC || sys == EDQUOT)
-                return place_refuse(p, p->name, "room", sys);
+                return target_refuse(p, p->name, "room", sys);
         if (sys == ELOOP || sys == ENOTDIR)
-                return place_refuse(p, p->name, "beneath_link", 0);
-        return place_refuse(p, p->name, "failed", sys);
+                return target_refuse(p, p->name, "beneath_link", 0);
+        return target_refuse(p, p->name, "failed", sys);
 }
 
 /* -- names ------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ name_fault(const char *raw)
                 return "name_empty";
         if (raw[0] == '/')
                 return "absolute";
-        return strnlen(raw, PLACE_PATH_MAX + 1) > PLACE_PATH_MAX ? "name_long" : NULL;
+        return strnlen(raw, TARGET_PATH_MAX + 1) > TARGET_PATH_MAX ? "name_long" : NULL;
 }
 
 /* Writes the normal form: no ".", no empty component. "" is the directory itself. */
@@ -88,7 +88,7 @@ name_normal(const char *raw, char *out)
                 if (len > NAME_LONGEST)
                         return "name_long";
                 if (len > 0 && !(len == 1 && raw[0] == '.')) {
-                        if (++depth > PLACE_DEPTH_MAX)
+                        if (++depth > TARGET_DEPTH_MAX)
                                 return "name_long";
                         if (used > 0)
                                 out[used++] = '/';
@@ -113,9 +113,9 @@ open_beneath(int root, const char *name)
 
 /* Opens a directory beneath the root, and makes those on the way that are missing. */
 static int
-open_parent(struct place *p, const char *name)
+open_parent(struct target *p, const char *name)
 {
-        char part[PLACE_PATH_MAX + 1];
+        char part[TARGET_PATH_MAX + 1];
         size_t at = 0;
         int fd = open_beneath(p->root, name);
 
@@ -149,10 +149,10 @@ open_parent(struct place *p, const char *name)
 /* The directory that holds `name`; *ret_last: its last component. -1 with errno. Kept until the
  * next entry of another directory. */
 static int
-enter_parent(struct place *p, const char *name, const char **ret_last)
+enter_parent(struct target *p, const char *name, const char **ret_last)
 {
         const char *slash = strrchr(name, '/');
-        char parent[PLACE_PATH_MAX + 1];
+        char parent[TARGET_PATH_MAX + 1];
 
         *ret_last = slash ? slash + 1 : name;
         (void)snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash - name) : 0, name);
@@ -166,7 +166,7 @@ enter_parent(struct place *p, const char *name, const char **ret_last)
 }
 
 static void
-leave_parent(struct place *p)
+leave_parent(struct target *p)
 {
         if (p->parent >= 0)
                 (void)close(p->parent);
@@ -177,7 +177,7 @@ leave_parent(struct place *p)
 
 /* Removes what an earlier entry made there. A directory must be empty. 0 or -1 with p->refusal. */
 static int
-make_way(struct place *p, int parent, const char *last)
+make_way(struct target *p, int parent, const char *last)
 {
         if (unlinkat(parent, last, 0) == 0 || errno == ENOENT)
                 return 0;
@@ -190,7 +190,7 @@ make_way(struct place *p, int parent, const char *last)
 }
 
 static bool
-remember_name(struct place *p, size_t len)
+remember_name(struct target *p, size_t len)
 {
         size_t room = p->names_room ? p->names_room : 4096;
         char *grown;
@@ -209,13 +209,13 @@ remember_name(struct place *p, size_t len)
 
 /* A directory's time changes with what is put there, so it is set at the end. */
 static int
-remember_time(struct place *p, const struct timespec *at)
+remember_time(struct target *p, const struct timespec *at)
 {
         size_t name = p->names_len;
 
         if (p->time_count == p->time_room) {
                 size_t room = p->time_room ? p->time_room * 2 : 64;
-                struct place_time *grown = reallocarray(p->times, room, sizeof *grown);
+                struct target_time *grown = reallocarray(p->times, room, sizeof *grown);
 
                 if (!grown)
                         return failed(p, ENOMEM);
@@ -224,12 +224,12 @@ remember_time(struct place *p, const struct timespec *at)
         }
         if (!remember_name(p, strlen(p->name)))
                 return failed(p, ENOMEM);
-        p->times[p->time_count++] = (struct place_time){ name, *at };
+        p->times[p->time_count++] = (struct target_time){ name, *at };
         return 0;
 }
 
 static int
-make_directory(struct place *p, int parent, const char *last, const struct place_entry *entry)
+make_directory(struct target *p, int parent, const char *last, const struct target_entry *entry)
 {
         mode_t mode = (entry->mode & (MODE_KEPT | S_ISVTX)) | S_IRWXU;
         struct stat st;
@@ -247,7 +247,7 @@ make_directory(struct place *p, int parent, const char *last, const struct place
 }
 
 static int
-make_file(struct place *p, int parent, const char *last, const struct place_entry *entry,
+make_file(struct target *p, int parent, const char *last, const struct target_entry *entry,
           int *ret_fd)
 {
         if (entry->size > p->limits.bytes || p->bytes > p->limits.bytes - entry->size)
@@ -258,7 +258,7 @@ make_file(struct place *p, int parent, const char *last, const struct place_entr
 }
 
 static int
-make_link(struct place *p, int parent, const char *last, const struct place_entry *entry)
+make_link(struct target *p, int parent, const char *last, const struct target_entry *entry)
 {
         struct timespec times[2] = { entry->at, entry->at };
 
@@ -272,9 +272,9 @@ make_link(struct place *p, int parent, const char *last, const struct place_entr
 
 /* A name of a file that this layer has; what it links to in another layer is unknown here. */
 static int
-make_hard_link(struct place *p, const struct place_entry *entry)
+make_hard_link(struct target *p, const struct target_entry *entry)
 {
-        char target[PLACE_PATH_MAX + 1], above[PLACE_PATH_MAX + 1];
+        char target[TARGET_PATH_MAX + 1], above[TARGET_PATH_MAX + 1];
         const char *fault = name_normal(entry->hard, target), *slash = strrchr(target, '/');
         const char *last = slash ? slash + 1 : target, *own;
         scoped_fd int from = -1;
@@ -302,7 +302,7 @@ make_hard_link(struct place *p, const struct place_entry *entry)
 
 /* The form that the kernel's overlay reads: a mark on the directory, or a device 0:0. */
 static int
-make_whiteout(struct place *p, int parent, const char *last)
+make_whiteout(struct target *p, int parent, const char *last)
 {
         const char *hidden = last + strlen(WHITEOUT);
         scoped_fd int dir = -1;
@@ -324,7 +324,7 @@ make_whiteout(struct place *p, int parent, const char *last)
 }
 
 static bool
-is_whiteout(const struct place *p, const char *last)
+is_whiteout(const struct target *p, const char *last)
 {
         return p->is_layer && strncmp(last, WHITEOUT, strlen(WHITEOUT)) == 0;
 }
@@ -332,17 +332,17 @@ is_whiteout(const struct place *p, const char *last)
 /* -- the calls --------------------------------------------------------------------------------- */
 
 void
-place_open(struct place *p, int root, bool is_layer, const struct place_limits *limits)
+target_open(struct target *p, int root, bool is_layer, const struct target_limits *limits)
 {
-        *p = (struct place){ .root = root,
-                             .is_layer = is_layer,
-                             .limits = *limits,
-                             .since_look = LOOK_EVERY,
-                             .parent = -1 };
+        *p = (struct target){ .root = root,
+                              .is_layer = is_layer,
+                              .limits = *limits,
+                              .since_look = LOOK_EVERY,
+                              .parent = -1 };
 }
 
 void
-place_close(struct place *p)
+target_close(struct target *p)
 {
         leave_parent(p);
         free(p->times);
@@ -352,7 +352,7 @@ place_close(struct place *p)
 }
 
 int
-place_room(struct place *p, size_t len)
+target_room(struct target *p, size_t len)
 {
         struct statvfs disk;
 
@@ -363,12 +363,12 @@ place_room(struct place *p, size_t len)
         if (fstatvfs(p->root, &disk) < 0)
                 return failed(p, errno);
         if ((uint64_t)disk.f_bavail * disk.f_frsize < p->limits.floor + LOOK_EVERY)
-                return place_refuse(p, p->name, "room", ENOSPC);
+                return target_refuse(p, p->name, "room", ENOSPC);
         return 0;
 }
 
 static int
-make_other(struct place *p, int parent, const char *last, const struct place_entry *entry,
+make_other(struct target *p, int parent, const char *last, const struct target_entry *entry,
            int *ret_fd)
 {
         switch (entry->mode & S_IFMT) {
@@ -385,7 +385,7 @@ make_other(struct place *p, int parent, const char *last, const struct place_ent
 
 /* Devices are not made, and a socket in an archive leads nowhere. */
 static bool
-is_left_out(const struct place_entry *entry)
+is_left_out(const struct target_entry *entry)
 {
         return S_ISCHR(entry->mode) || S_ISBLK(entry->mode) || S_ISSOCK(entry->mode);
 }
@@ -398,19 +398,19 @@ is_plain(mode_t mode)
 }
 
 int
-place_make(struct place *p, const struct place_entry *entry, int *ret_fd)
+target_make(struct target *p, const struct target_entry *entry, int *ret_fd)
 {
         const char *fault = name_normal(entry->name, p->name), *last;
         int parent;
 
         *ret_fd = -1;
         if (fault)
-                return place_refuse(p, entry->name, fault, 0);
+                return target_refuse(p, entry->name, fault, 0);
         if (++p->entries > p->limits.entries)
                 return refuse(p, "entries");
         if (!p->is_layer && (entry->hard || !is_plain(entry->mode)))
                 return refuse(p, "unsupported");
-        if (place_room(p, NAME_LONGEST) < 0)
+        if (target_room(p, NAME_LONGEST) < 0)
                 return -1;
         parent = enter_parent(p, p->name, &last);
         if (parent < 0)
@@ -426,14 +426,14 @@ place_make(struct place *p, const struct place_entry *entry, int *ret_fd)
         if (S_ISDIR(entry->mode))
                 return make_directory(p, parent, last, entry);
         if (p->name[0] == '\0')
-                return place_refuse(p, entry->name, "name_empty", 0);
+                return target_refuse(p, entry->name, "name_empty", 0);
         if (make_way(p, parent, last) < 0)
                 return -1;
         return make_other(p, enter_parent(p, p->name, &last), last, entry, ret_fd);
 }
 
 int
-place_filled(struct place *p, const struct place_entry *entry, int fd)
+target_filled(struct target *p, const struct target_entry *entry, int fd)
 {
         struct timespec times[2] = { entry->at, entry->at };
         int sys = 0;
@@ -446,7 +446,7 @@ place_filled(struct place *p, const struct place_entry *entry, int fd)
 }
 
 int
-place_end(struct place *p)
+target_end(struct target *p)
 {
         leave_parent(p);
         for (size_t i = p->time_count; i-- > 0;) {
@@ -457,7 +457,7 @@ place_end(struct place *p)
                 /* a later entry may have replaced it */
                 if (dir >= 0 && utimensat(dir, "", times, AT_EMPTY_PATH) < 0 && errno != ENOENT &&
                     errno != EINVAL)
-                        return place_refuse(p, name, "failed", errno);
+                        return target_refuse(p, name, "failed", errno);
         }
         return 0;
 }

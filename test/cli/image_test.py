@@ -1,0 +1,427 @@
+#!/usr/bin/env python3
+"""`carrel image`: what is imported, what is refused and named, what a killed or second import leaves.
+The images are made here, byte by byte: no network, no other program. Prints TAP.
+"""
+import fcntl
+import gzip
+import hashlib
+import io
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+CARREL = os.environ.get("CARREL", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/carrel"))
+NUMBER = [0]
+ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
+LAYER = "application/vnd.oci.image.layer.v1.tar"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+
+
+def tell(what, is_good, *why):
+    NUMBER[0] += 1
+    print(f"{'ok' if is_good else 'not ok'} {NUMBER[0]} - {what}", flush=True)
+    for line in () if is_good else why:
+        print("# " + str(line).replace("\n", "\n# "))
+
+
+def digest(data):
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+class Entry:
+    """One entry of a tar file; what is not given is a small file of root's."""
+
+    def __init__(self, name, data=b"", kind=tarfile.REGTYPE, mode=0o644, link="", device=(0, 0)):
+        self.info = tarfile.TarInfo(name)
+        self.info.size = len(data)
+        self.info.type, self.info.mode, self.info.linkname = kind, mode, link
+        self.info.devmajor, self.info.devminor = device
+        self.info.mtime = 1700000000
+        self.data = data
+
+
+def folder(name, mode=0o755):
+    return Entry(name, kind=tarfile.DIRTYPE, mode=mode)
+
+
+def symlink(name, target):
+    return Entry(name, kind=tarfile.SYMTYPE, link=target)
+
+
+def hardlink(name, target):
+    return Entry(name, kind=tarfile.LNKTYPE, link=target)
+
+
+def tar(*entries, pax=None):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for entry in entries:
+            if pax:
+                entry.info.pax_headers = pax
+            archive.addfile(entry.info, io.BytesIO(entry.data))
+    return out.getvalue()
+
+
+def zstd(data):
+    """A zstd frame of raw blocks: the form without a compressor."""
+    out = [b"\x28\xb5\x2f\xfd", b"\xa0", len(data).to_bytes(4, "little")]
+    for at in range(0, max(len(data), 1), 1 << 17):
+        part = data[at:at + (1 << 17)]
+        last = at + (1 << 17) >= len(data)
+        out += [(len(part) << 3 | last).to_bytes(3, "little"), part]
+    return b"".join(out)
+
+
+BASE = tar(folder("bin"), Entry("bin/tool", b"#!/bin/sh\n", mode=0o755), folder("etc"), Entry("etc/motd", b"base\n"),
+           folder("etc/conf.d"), Entry("etc/conf.d/a", b"a"), symlink("lib", "usr/lib"), folder("usr"), folder("usr/lib"))
+ABOVE = tar(folder("etc"), Entry("etc/.wh.motd"), folder("etc/conf.d"), Entry("etc/conf.d/.wh..wh..opq"), Entry("etc/conf.d/b", b"b"))
+
+
+class Image:
+    """An image in OCI layout; `spoil` may change its parts before they are written."""
+
+    def __init__(self, *layers, forms=None, config=None):
+        self.plain = layers
+        self.forms = forms or ["" for _ in layers]
+        pack = {"": lambda b: b, "+gzip": lambda b: gzip.compress(b, mtime=0), "+zstd": zstd}
+        self.blobs = [pack[form](layer) for form, layer in zip(self.forms, layers)]
+        self.config = {"architecture": ARCH, "os": "linux", "created": "2026-01-02T03:04:05Z",
+                       "config": {"Env": ["PATH=/bin:/usr/bin", "X=1"], "WorkingDir": "/srv", "User": "1000", "Entrypoint": ["/bin/tool"], "Cmd": ["-v"]},
+                       "rootfs": {"type": "layers", "diff_ids": [digest(layer) for layer in layers]}}
+        self.config.update(config or {})
+        self.rows = None
+
+    def documents(self):
+        config = json.dumps(self.config).encode()
+        layers = [{"mediaType": LAYER + form, "digest": digest(blob), "size": len(blob)} for form, blob in zip(self.forms, self.blobs)]
+        manifest = json.dumps({"schemaVersion": 2, "mediaType": MANIFEST, "config": {"mediaType": "application/vnd.oci.image.config.v1+json",
+                               "digest": digest(config), "size": len(config)}, "layers": self.rows or layers}).encode()
+        index = json.dumps({"schemaVersion": 2, "manifests": [{"mediaType": MANIFEST, "digest": digest(manifest), "size": len(manifest),
+                            "annotations": {"org.opencontainers.image.ref.name": "tagged:1"}}]}).encode()
+        files = {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', "index.json": index}
+        for blob in [config, manifest, *self.blobs]:
+            files["blobs/sha256/" + digest(blob)[7:]] = blob
+        return files
+
+    def layout(self, where, change=None):
+        for name, data in self.documents().items():
+            path = os.path.join(where, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as f:
+                f.write(change(name, data) if change else data)
+        return where
+
+    def saved(self, links=False):
+        """As `docker save` wrote it until 24: manifest.json and layer.tar files, equal ones as links."""
+        config = json.dumps(self.config).encode()
+        name = digest(config)[7:] + ".json"
+        rows, entries, first = [], [Entry(name, config)], {}
+        for layer in self.plain:
+            path = f"{len(rows):064x}/layer.tar"
+            entries.append(folder(os.path.dirname(path)))
+            if links and layer in first:
+                entries.append(symlink(path, "../" + first[layer]))
+            else:
+                entries.append(Entry(path, layer))
+                first.setdefault(layer, path)
+            rows.append(path)
+        document = json.dumps([{"Config": name, "RepoTags": ["saved:2"], "Layers": rows}]).encode()
+        return tar(*entries, Entry("manifest.json", document))
+
+
+class Bench:
+    def __init__(self, top, name):
+        self.top = os.path.join(top, name)
+        self.state = os.path.join(self.top, "state")
+        os.makedirs(self.top)
+        self.env = {**os.environ, "CARREL_STATE": self.state, "HOME": self.top}
+        self.store = os.path.join(self.state, "images")
+
+    def carrel(self, *words, **more):
+        return subprocess.run([CARREL, "image", *words], env=self.env, cwd=self.top, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False, **more)
+
+    def file(self, name, data):
+        path = os.path.join(self.top, name)
+        with open(path, "wb") as f:
+            f.write(data)
+        return path
+
+    def json(self, *words):
+        got = self.carrel(*words, "--json")
+        try:
+            return json.loads(got.stdout)
+        except ValueError:
+            return {"error": {"code": "no JSON", "message": got.stdout + got.stderr}}
+
+    def layer(self, data):
+        return os.path.join(self.store, "layers", digest(data)[7:], "root")
+
+    def left(self):
+        """Everything in the store but its own directories and lock."""
+        found = []
+        for here, folders, files in os.walk(self.store):
+            found += [os.path.relpath(os.path.join(here, name), self.store) for name in folders + files]
+        return sorted(set(found) - {"lock", "names", "records", "layers", "making"})
+
+
+# -- what is imported -------------------------------------------------------------------------------
+
+def imports(top):
+    bench = Bench(top, "imports")
+    image = Image(BASE, ABOVE, forms=["+gzip", "+zstd"])
+    got = bench.json("import", image.layout(os.path.join(bench.top, "layout")), "mine:1")
+    tell("an OCI layout is imported", got.get("layers") == 2 and got.get("new_layers") == 2, got)
+    shown = bench.json("show", "mine:1")
+    tell("what the image sets is kept", (shown.get("environment"), shown.get("cwd"), shown.get("user"), shown.get("entrypoint"), shown.get("command")) ==
+         (["PATH=/bin:/usr/bin", "X=1"], "/srv", "1000", ["/bin/tool"], ["-v"]), shown)
+    tell("it is found by the digits of its id", bench.json("show", shown.get("id", "")[7:19]).get("id") == shown.get("id"))
+    base, above = bench.layer(BASE), bench.layer(ABOVE)
+    tell("a file has its content, mode and time", open(base + "/etc/motd", encoding="utf-8").read() == "base\n" and
+         stat.S_IMODE(os.stat(base + "/bin/tool").st_mode) == 0o755 and os.stat(base + "/bin/tool").st_mtime == 1700000000)
+    tell("so has a directory", os.stat(base + "/etc").st_mtime == 1700000000, os.stat(base + "/etc"))
+    tell("a symbolic link is one", os.readlink(base + "/lib") == "usr/lib")
+    hidden = os.lstat(above + "/etc/motd")
+    tell("a whiteout is the device that overlayfs knows", stat.S_ISCHR(hidden.st_mode) and hidden.st_rdev == 0, hidden)
+    tell("an opaque directory has its mark", os.getxattr(above + "/etc/conf.d", "user.overlay.opaque") == b"y")
+    again = bench.json("import", os.path.join(bench.top, "layout"), "mine:2")
+    tell("a layer is stored once", again.get("new_layers") == 0, again)
+    tell("without a name it is called as it calls itself", bench.json("import", os.path.join(bench.top, "layout")).get("name") == "tagged:1")
+    names = [row["name"] for row in bench.json("ls")["items"]]
+    tell("ls prints all names in order", names == ["mine:1", "mine:2", "tagged:1"], names)
+    modes = {oct(stat.S_IMODE(os.stat(os.path.join(bench.store, d)).st_mode)) for d in ("", "names", "records", "layers", "making")}
+    tell("the store is closed to others", modes == {"0o700"}, modes)
+
+
+def imports_archives(top):
+    bench = Bench(top, "archives")
+    image = Image(BASE, ABOVE, BASE)
+    for name, data, want in (("saved.tar", image.saved(), "saved:2"), ("links.tar", image.saved(links=True), "saved:2"), ("saved.tar.gz", gzip.compress(image.saved()), "saved:2"),
+                             ("oci.tar", tar(*[Entry(n, d) for n, d in image.documents().items()]), "tagged:1"), ("root.tar.zst", zstd(BASE), "root")):
+        got = bench.json("import", bench.file(name, data))
+        tell(f"{name} is imported, and named", got.get("name") == want, got)
+    tell("three spellings of one layer are one directory", len(os.listdir(os.path.join(bench.store, "layers"))) == 2, os.listdir(os.path.join(bench.store, "layers")))
+    got = bench.json("import", bench.file("root2.tar", BASE), "other")
+    tell("the same root has the same id", got.get("id") == bench.json("show", "root").get("id"), got)
+    tell("nothing is left of the archives", os.listdir(os.path.join(bench.store, "making")) == [], os.listdir(os.path.join(bench.store, "making")))
+
+
+def drops(top):
+    bench = Bench(top, "drops")
+    data = tar(folder("etc", 0o555), Entry("etc/set", b"x", mode=0o6755), Entry("etc/null", kind=tarfile.CHRTYPE, device=(1, 3)), Entry("etc/disk", kind=tarfile.BLKTYPE, device=(8, 0)),
+               Entry("etc/pipe", kind=tarfile.FIFOTYPE), Entry("etc/same", b"first"), Entry("etc/same", b"second"), hardlink("etc/again", "etc/same"), Entry("etc/whole", b"", mode=0o000),
+               pax={"SCHILY.xattr.user.overlay.opaque": "y", "SCHILY.xattr.security.capability": "x"})
+    got = bench.json("import", bench.file("d.tar", data), "d")
+    root = bench.layer(data)
+    tell("devices are left out, and counted", got.get("left_out") == 2 and not os.path.lexists(root + "/etc/null"), got)
+    tell("set-id bits are dropped", stat.S_IMODE(os.stat(root + "/etc/set").st_mode) == 0o755)
+    tell("extended attributes are dropped", os.listxattr(root + "/etc") == [] and os.listxattr(root + "/etc/set") == [])
+    tell("the last of two entries counts", open(root + "/etc/same", encoding="utf-8").read() == "second")
+    tell("a hard link is one", os.stat(root + "/etc/again").st_ino == os.stat(root + "/etc/same").st_ino)
+    tell("a directory is open to its owner", stat.S_IMODE(os.stat(root + "/etc").st_mode) == 0o755)
+    tell("a pipe is one", stat.S_ISFIFO(os.lstat(root + "/etc/pipe").st_mode))
+
+
+# -- what is refused --------------------------------------------------------------------------------
+
+CANARY = "canary"
+
+
+def hostile_rows(outside):
+    deep = "/".join(["d"] * 200)
+    return (
+        ("an absolute name", "absolute", "/etc/x", tar(Entry("/etc/x", b"x"))),
+        ("a name that climbs", "dot_dot", "../x", tar(Entry("../x", b"x"))),
+        ("a name that climbs later", "dot_dot", "a/../../x", tar(folder("a"), Entry("a/../../x", b"x"))),
+        ("a directory that climbs", "dot_dot", "a/..", tar(folder("a/.."))),
+        ("a file beneath a symbolic link out", "beneath_link", "etc/x", tar(symlink("etc", outside), Entry("etc/x", b"x"))),
+        ("a file beneath a link to a link", "beneath_link", "b/x", tar(symlink("a", outside), symlink("b", "a"), Entry("b/x", b"x"))),
+        ("a file beneath a link inside", "beneath_link", "b/x", tar(folder("a"), symlink("b", "a"), Entry("b/x", b"x"))),
+        ("a directory beneath a link", "beneath_link", "a/b/c", tar(symlink("a", "/tmp"), folder("a/b/c"))),
+        ("a file beneath a file", "beneath_link", "a/b", tar(Entry("a", b"x"), Entry("a/b", b"x"))),
+        ("a whiteout beneath a link", "beneath_link", "a/.wh.x", tar(symlink("a", outside), Entry("a/.wh.x"))),
+        ("a hard link out", "link_out", "x", tar(hardlink("x", "../../" + CANARY))),
+        ("a hard link to an absolute name", "link_out", "x", tar(hardlink("x", outside + "/" + CANARY))),
+        ("a hard link through a symbolic link", "link_out", "x", tar(symlink("a", outside), hardlink("x", "a/" + CANARY))),
+        ("a hard link to another layer", "link_out", "x", tar(hardlink("x", "etc/motd"))),
+        ("a hard link to a directory", "link_out", "x", tar(folder("a"), hardlink("x", "a"))),
+        ("a hard link to nothing", "unsupported", "x", tar(hardlink("x", ""))),
+        ("a whiteout of dot dot", "dot_dot", ".wh...", tar(Entry(".wh..."))),
+        ("a whiteout of nothing", "dot_dot", ".wh.", tar(Entry(".wh."))),
+        ("a file in place of a directory", "directory", "a", tar(folder("a"), Entry("a/b"), Entry("a", b"x"))),
+        ("a component of 256 bytes", "name_long", "n" * 100, tar(Entry("n" * 256, b"x"))),
+        ("200 components", "name_long", "d/d/d", tar(Entry(deep, b"x"))),
+        ("a tar file that is cut", "archive", "", tar(Entry("a", b"x" * 5000))[:2000]),
+        ("no tar file", "archive", "", b"this is no archive at all\n" * 100),
+        ("an empty file", "archive", "", b""),
+        ("a damaged gzip", "archive", "", gzip.compress(tar(Entry("etc/a", os.urandom(90000))))[:40000]),
+    )
+
+
+def refuses(top):
+    bench = Bench(top, "refuses")
+    outside = os.path.join(bench.top, "outside")
+    os.makedirs(outside)
+    bench.file("outside/" + CANARY, b"alive")
+    for what, reason, entry, data in hostile_rows(outside):
+        image = Image(data).layout(os.path.join(bench.top, "l"))
+        for form, source in (("layer", image), ("root", bench.file("r.tar", data))):
+            if form == "root" and reason == "archive" and not data:
+                continue
+            error = bench.json("import", source, "x").get("error", {})
+            is_named = error.get("code") == "image_invalid" and error.get("reason") == reason and entry in error.get("message", "")
+            tell(f"{form}: {what} is refused, and named", is_named, error)
+        tell(f"{what}: nothing is outside, nothing is left", sorted(os.listdir(outside)) == [CANARY] and not [n for n in bench.left() if ".d" in n or n.startswith(("names/", "records/", "layers/"))],
+             os.listdir(outside), bench.left())
+        shutil.rmtree(os.path.join(bench.top, "l"))
+
+
+def bombs(top):
+    bench = Bench(top, "bombs")
+    big = tar(Entry("etc/zeros", b"\0" * (8 << 20)))
+    error = bench.json("import", bench.file("b.tar.gz", gzip.compress(big)), "x", "--limit", "4m").get("error", {})
+    tell("files larger than the limit are refused", (error.get("code"), error.get("reason")) == ("image_invalid", "size"), error)
+    sparse = tarfile.TarInfo("etc/sparse")
+    sparse.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "etc/sparse", "GNU.sparse.realsize": str(1 << 45)}
+    sparse.size = 512
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(sparse, io.BytesIO(b"0\n".ljust(512, b"\0")))
+    error = bench.json("import", bench.file("s.tar", out.getvalue()), "x").get("error", {})
+    tell("a file that says it has 32 TiB is refused", (error.get("code"), error.get("reason")) == ("image_invalid", "size"), error)
+    many = tar(*[Entry(f"etc/{i}") for i in range(2000)])
+    got = bench.json("import", bench.file("m.tar", many), "many")
+    tell("2,000 entries are none too many", got.get("layers") == 1, got)
+
+
+def lies(top):
+    bench = Bench(top, "lies")
+    image = Image(BASE, ABOVE)
+    files = image.documents()
+    for name in files:
+        where = image.layout(os.path.join(bench.top, "l"), lambda n, d, name=name: d[:-1] + bytes([d[-1] ^ 1]) if n == name and n != "oci-layout" else d)
+        if name == "oci-layout":
+            continue
+        error = bench.json("import", where, "x").get("error", {})
+        tell(f"one bit of {name[:24]} is changed: refused", error.get("code") == "image_invalid", error)
+        where = image.layout(os.path.join(bench.top, "m"))
+        os.unlink(os.path.join(where, name))
+        error = bench.json("import", where, "x").get("error", {})
+        tell(f"{name[:24]} is missing: refused", error.get("code") == "image_invalid" and error.get("reason") == "missing", error)
+        shutil.rmtree(os.path.join(bench.top, "l"))
+        shutil.rmtree(os.path.join(bench.top, "m"))
+    swapped = Image(BASE, ABOVE)
+    swapped.config["rootfs"]["diff_ids"].reverse()
+    error = bench.json("import", swapped.layout(os.path.join(bench.top, "s")), "x").get("error", {})
+    tell("a layer that is not the one its configuration names is refused", error.get("reason") == "digest", error)
+    for what, reason, change in (("a layer of an unknown form", "media_type", {"mediaType": "application/x-lzma"}), ("SHA-512", "digest", {"digest": "sha512:" + "0" * 128}),
+                                 ("a digest that is a path", "digest", {"digest": "sha256:../../../../etc/passwd"}), ("a negative size", "syntax", {"size": -1})):
+        odd = Image(BASE)
+        odd.rows = [{"mediaType": LAYER, "digest": digest(BASE), "size": len(BASE), **change}]
+        error = bench.json("import", odd.layout(os.path.join(bench.top, "o")), "x").get("error", {})
+        tell(f"{what} is refused", error.get("reason") == reason, error)
+        shutil.rmtree(os.path.join(bench.top, "o"))
+    for what, reason, config in (("for another system", "platform", {"os": "windows"}), ("without layers", "layers", {"rootfs": {"type": "layers", "diff_ids": []}}),
+                                 ("with fewer layers", "layers", {"rootfs": {"type": "layers", "diff_ids": [digest(BASE)]}})):
+        error = bench.json("import", Image(BASE, ABOVE, config=config).layout(os.path.join(bench.top, "o")), "x").get("error", {})
+        tell(f"an image {what} is refused", error.get("reason") == reason, error)
+        shutil.rmtree(os.path.join(bench.top, "o"))
+    bench = Bench(top, "lies that lead out")
+    where = image.layout(os.path.join(bench.top, "link"))
+    blob = os.path.join(where, "blobs/sha256", digest(BASE)[7:])
+    shutil.move(blob, os.path.join(bench.top, "elsewhere"))
+    os.symlink(os.path.join(bench.top, "elsewhere"), blob)
+    error = bench.json("import", where, "x").get("error", {})
+    tell("a layer that is a link out of the layout is refused", error.get("reason") == "missing", error)
+    tell("no lie has left an image", bench.json("ls").get("items") == [])
+
+
+# -- what is asked wrongly --------------------------------------------------------------------------
+
+def mistakes(top):
+    bench = Bench(top, "mistakes")
+    empty = os.path.join(bench.top, "empty")
+    os.makedirs(empty)
+    for words, code, part in ((["import"], "invalid_argument", "carrel image import"), (["import", "/no/such", "x"], "file_unreadable", "/no/such"), (["import", empty, "x"], "image_invalid", "tar -C"),
+                              (["import", bench.file("a.tar", BASE), "../x"], "invalid_argument", "python:3.12"), (["show", "nothing"], "image_not_found", "carrel image ls"),
+                              (["rm", "nothing"], "image_not_found", "carrel image ls"), (["imprt"], "invalid_argument", "import"), (["prune", "x"], "invalid_argument", "carrel image prune"), ([], "invalid_argument", "carrel image ls")):
+        got = bench.carrel(*words)
+        tell(f"image {' '.join(words)[:40]}: {code}, with a next step", code in got.stderr and part in got.stderr and got.returncode in (125, 126), got.stderr)
+
+
+# -- removing, and being killed ---------------------------------------------------------------------
+
+def removes(top):
+    bench = Bench(top, "removes")
+    bench.json("import", Image(BASE, ABOVE).layout(os.path.join(bench.top, "two")), "two")
+    bench.json("import", Image(BASE).layout(os.path.join(bench.top, "one")), "one")
+    got = bench.json("rm", "two")
+    tell("rm removes the layers of this image alone", (got.get("images"), got.get("layers")) == (1, 1) and os.path.isdir(bench.layer(BASE)) and not os.path.exists(bench.layer(ABOVE)), got)
+    lock = os.open(os.path.dirname(bench.layer(BASE)), os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    got = bench.json("rm", "one")
+    tell("a layer that is in use stays", got.get("in_use") == 1 and os.path.isdir(bench.layer(BASE)), got)
+    os.close(lock)
+    got = bench.json("prune")
+    tell("prune takes it afterwards", got.get("layers") == 1 and bench.left() == [], got, bench.left())
+
+
+def killed(top):
+    """SIGKILL at every step that the import reports through strace's own count of calls."""
+    bench = Bench(top, "killed")
+    where = Image(BASE, ABOVE, forms=["+gzip", ""]).layout(os.path.join(bench.top, "layout"))
+    bench.json("import", where, "whole")
+    whole = bench.left()
+    bench.json("rm", "whole")
+    bad, runs = [], 0
+    for call in ("mkdirat", "openat2", "renameat", "fsync", "syncfs", "unlinkat", "sendmsg", "recvmsg", "mknodat", "fsetxattr"):
+        for when in range(1, 40):
+            got = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={when}", CARREL, "image", "import", where, "whole"],
+                                 env=bench.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+            runs += 1
+            if got.returncode == 0:
+                bench.json("rm", "whole")
+                break
+            names = bench.json("ls").get("items")
+            if names not in ([], None) and bench.json("show", "whole").get("entries", 0) == 0:
+                bad.append((call, when, "a name without an image"))
+            again = bench.json("import", where, "whole")
+            if [name for name in bench.left() if not name.startswith("making/")] != whole:
+                bad.append((call, when, again, bench.left()))
+            bench.json("rm", "whole")
+            if bench.left():
+                bad.append((call, when, "rm leaves", bench.left()))
+    tell(f"killed at {runs} places, the next import is whole, and rm leaves nothing", runs > 40 and not bad, *bad[:5])
+
+
+def together(top):
+    bench = Bench(top, "together")
+    data = tar(folder("etc"), *[Entry(f"etc/{i}", os.urandom(2000)) for i in range(500)])
+    where = Image(data, forms=["+gzip"]).layout(os.path.join(bench.top, "layout"))
+    running = [subprocess.Popen([CARREL, "image", "import", where, f"n{i}", "--json"], env=bench.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for i in range(6)]
+    answers = []
+    for p in running:
+        out, err = p.communicate(timeout=120)
+        answers.append(json.loads(out) if p.returncode == 0 else {"error": err})
+    tell("six imports at once unpack a layer once", sum(a.get("new_layers", 9) for a in answers) == 1, answers)
+    tell("and all have their name", len(bench.json("ls")["items"]) == 6)
+
+
+def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    top = tempfile.mkdtemp(prefix="carrel-image-")
+    try:
+        for part in (imports, imports_archives, drops, refuses, bombs, lies, mistakes, removes, killed, together):
+            part(top)
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+    print(f"1..{NUMBER[0]}")
+    return 0
+
+
+sys.exit(main())
