@@ -145,8 +145,8 @@ static int
 read_chosen(const struct layout *l, struct arena *arena, const struct oci_choice *from,
             unsigned depth, struct oci_manifest *ret, struct error *e)
 {
-        const char *bytes;
-        size_t len;
+        const char *bytes = NULL;
+        size_t len = 0;
 
         if (read_blob(l, arena, &from->blob, true, &bytes, &len, e) < 0)
                 return -1;
@@ -176,8 +176,8 @@ int
 layout_read(const struct layout *l, struct arena *arena, const char *ref,
             struct oci_manifest *ret_manifest, struct oci_config *ret_config, struct error *e)
 {
-        const char *bytes;
-        size_t len;
+        const char *bytes = NULL;
+        size_t len = 0;
 
         if (read_file(l, arena, l->is_oci ? "index.json" : "manifest.json", &bytes, &len, e) < 0 ||
             (l->is_oci ? choose(l, arena, bytes, len, ref, 0, ret_manifest, e)
