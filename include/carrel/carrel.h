@@ -141,6 +141,9 @@ struct carrel_config {
            "network/egress=HOST", "mounts=DIR:PATH[:ro]" (one more each) */
         const char *const *overrides;
         size_t override_count;
+        /* the risk of the work: "low", "medium", "high". The daemon refuses one that the isolation
+           tier is too low for; NULL: not stated */
+        const char *risk;
 };
 
 struct carrel_warning {

@@ -104,7 +104,7 @@ static const struct api_type *const types[] = {
                 { FIELD_RUNTIME, 0, 1, 64 }, { FIELD_TIMEOUT, 0, NUMBER_DURATION_MS },            \
                 { FIELD_DELETE_AT, 0, NUMBER_MOMENT_MS }, { FIELD_ENV, PARAM_REPEATED, ANY },     \
                 { FIELD_PORTS, PARAM_REPEATED, NUMBER_PORT }, { FIELD_METADATA, 0, 0, 65536 },    \
-                { FIELD_START, 0, ANY }, KEY_IN_BODY
+                { FIELD_START, 0, ANY }, { FIELD_RISK, 0, 1, 8 }, KEY_IN_BODY
 /* What a command takes beside its words. */
 #define EXEC_PARAMS                                                                             \
         { FIELD_CWD, 0, 1, 4095 }, { FIELD_ENV, PARAM_REPEATED, ANY },                          \

@@ -14,7 +14,7 @@
 
 struct creating {
         struct ask ask;
-        const char *file, *workspace, *name, *runtime, *metadata, *key;
+        const char *file, *workspace, *name, *runtime, *risk, *metadata, *key;
         uint64_t timeout_ms, delete_after_ms;
         struct option_list env, ports;
         struct override_set overrides;
@@ -91,6 +91,7 @@ cmd_create(int argc, char **argv)
                                          .manifest_file = c.file,
                                          .workspace = workspace_of(&c),
                                          .runtime = c.runtime,
+                                         .risk = c.risk,
                                          .env = c.env.items,
                                          .env_count = c.env.count,
                                          .ports = c.port_numbers,
@@ -118,6 +119,8 @@ static const struct option options[] = {
                       "stop it after this time: 30s, 10m, 2h"),
         OPTION_TEXT(struct creating, runtime, VALUE_RUNTIME, "--runtime", "R",
                     "a template: python3, node24; `carrel info` lists them"),
+        OPTION_TEXT(struct creating, risk, VALUE_RISK, "--risk", "low|medium|high",
+                    "the risk of the work; refused if the isolation tier is too low for it"),
         OPTION_LIST(struct creating, ports, VALUE_PORT, "-p", "PORT",
                     "declare a port for `carrel url`"),
         OPTION_LIST(struct creating, env, VALUE_VARIABLE, "-e", "NAME=VALUE",

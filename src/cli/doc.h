@@ -15,7 +15,7 @@
 #include "text/json.h"
 
 struct doc_asked {
-        const char *profile, *risk, *host, *operation; /* check, admit */
+        const char *profile, *risk, *destination, *operation; /* check, admit */
         struct option_list elapsed;
         const char *file, *workspace, *host_file; /* generate, verify: of the sandbox */
         const char *config, *format;              /* generate */

@@ -159,20 +159,20 @@ read_host(struct doc_asked *a, struct document_request *ret, struct error *e)
         const char *colon, *end;
         uint64_t port = 0;
 
-        if (!a->host)
+        if (!a->destination)
                 return 0;
-        colon = strrchr(a->host, ':');
-        end = strchr(a->host, ']');
-        if (colon && (end ? colon < end : strchr(a->host, ':') != colon))
+        colon = strrchr(a->destination, ':');
+        end = strchr(a->destination, ']');
+        if (colon && (end ? colon < end : strchr(a->destination, ':') != colon))
                 colon = NULL;
-        ret->host = a->host;
+        ret->host = a->destination;
         if (!colon)
                 return 0;
-        if (value_number_read(VALUE_PORT, (struct value_place){ "doc", "--host" }, colon + 1, &port,
-                              e) < 0)
+        if (value_number_read(VALUE_PORT, (struct value_place){ "doc", "--destination" }, colon + 1,
+                              &port, e) < 0)
                 return -1;
         ret->port = (uint16_t)port;
-        ret->host = arena_copy(&a->arena, a->host, (size_t)(colon - a->host));
+        ret->host = arena_copy(&a->arena, a->destination, (size_t)(colon - a->destination));
         return ret->host ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a host");
 }
 

@@ -49,8 +49,8 @@ enum {
 };
 
 struct mcp {
-        const char *manifest, *workspace, *state, *sandbox, *runtime, *cache_key, *context_key,
-                *names, *instructions;
+        const char *manifest, *workspace, *state, *sandbox, *runtime, *risk, *cache_key,
+                *context_key, *names, *instructions;
         bool is_dynamic, keeps_background, manages;
         struct arena arena;
         const char *name;         /* of the manifest, for people; NULL: no manifest */
@@ -315,6 +315,7 @@ write_words(struct mcp *m, char **words)
                 { "--workspace", m->directory, false },
                 { "--sandbox", m->sandbox, false },
                 { "--runtime", m->runtime, false },
+                { "--risk", m->risk, false },
                 { "--cache-key", m->cache_key, false },
                 { "--context-key", m->context_key, false },
                 { "--tool-names", m->names, false },
@@ -443,6 +444,8 @@ static const struct option options[] = {
                     "only this member of the context chooses the sandbox"),
         OPTION_TEXT(struct mcp, runtime, VALUE_RUNTIME, "--runtime", "NAME",
                     "template of new sandboxes: python3, node24, ..."),
+        OPTION_TEXT(struct mcp, risk, VALUE_RISK, "--risk", "low|medium|high",
+                    "risk of the work of new sandboxes; refused if the isolation tier is too low"),
         OPTION_TEXT(struct mcp, names, VALUE_TOOL_NAMES, "--tool-names", "mastra|plain",
                     "mastra (default): mastra_workspace_execute_command, ...; plain: "
                     "execute_command, ..."),

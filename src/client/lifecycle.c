@@ -33,6 +33,7 @@ write_config(struct record_writer *w, const struct carrel_config *config)
         record_json(w, FIELD_METADATA, config->metadata);
         if (config->is_started_now)
                 record_bool(w, FIELD_START, 1);
+        record_text(w, FIELD_RISK, config->risk);
         record_text(w, FIELD_KEY, config->key);
 }
 

@@ -118,7 +118,8 @@ static const struct exchange_hooks hooks = { gone, drained, NULL };
 
 struct wishes {
         char sandbox[VALUE_MAX], context[VALUE_MAX], cache_key[VALUE_MAX], runtime[VALUE_MAX],
-                names[VALUE_MAX], keep[VALUE_MAX], words[VALUE_MAX], manage[VALUE_MAX];
+                risk[VALUE_MAX], names[VALUE_MAX], keep[VALUE_MAX], words[VALUE_MAX],
+                manage[VALUE_MAX];
         bool wants_fixture;
 };
 
@@ -133,6 +134,7 @@ read_wish(const char *pair, size_t len, struct wishes *w, struct error *e)
                 { "cache_key", w->cache_key }, { "runtime", w->runtime },
                 { "tool_names", w->names },    { "keep_background", w->keep },
                 { "instructions", w->words },  { "manage", w->manage },
+                { "risk", w->risk },
         };
         size_t name = 0, value_len;
 
@@ -157,7 +159,7 @@ read_wish(const char *pair, size_t len, struct wishes *w, struct error *e)
         }
         (void)fail(e, ERROR_INVALID_ARGUMENT,
                    "`%.*s` is no word of this URL: it may have sandbox, context, cache_key, "
-                   "runtime, tool_names, keep_background, instructions and manage",
+                   "runtime, risk, tool_names, keep_background, instructions and manage",
                    (int)(name < 64 ? name : 64), pair);
         error_hint(
                 e,
@@ -215,6 +217,7 @@ ask_of(const struct exchange *x, const struct wishes *w)
                 .context_key = either(x, "carrel-context-key", w->context),
                 .cache_key = *w->cache_key ? w->cache_key : NULL,
                 .runtime = *w->runtime ? w->runtime : NULL,
+                .risk = *w->risk ? w->risk : NULL,
         };
 
         ask.client = ask.context_key;

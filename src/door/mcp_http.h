@@ -9,9 +9,9 @@
 
 /*
  * The URL selects how requests are served, because every MCP client can be given a URL. Its
- * parameters: ?sandbox=ID, ?context=KEY, ?cache_key=FIELD, ?runtime=NAME, ?tool_names=plain,
- * ?keep_background=true, ?instructions=resolve, ?manage=true. The headers Carrel-Sandbox and
- * Carrel-Context-Key do the same as the first two.
+ * parameters: ?sandbox=ID, ?context=KEY, ?cache_key=FIELD, ?runtime=NAME, ?risk=low,
+ * ?tool_names=plain, ?keep_background=true, ?instructions=resolve, ?manage=true. The headers
+ * Carrel-Sandbox and Carrel-Context-Key do the same as the first two.
  */
 void mcp_http(struct exchange *x, const struct route *r);
 

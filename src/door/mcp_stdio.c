@@ -406,6 +406,7 @@ make_sandbox(struct stdio *s, struct error *e)
         for (size_t i = 0; i < s->options->read_count; i++)
                 record_text(&w, FIELD_READS, s->options->reads[i]);
         record_text(&w, FIELD_RUNTIME, s->options->runtime);
+        record_text(&w, FIELD_RISK, s->options->risk);
         result = own_call(s, OP_CREATE, &w, &make_ops, e);
         return result;
 }

@@ -21,6 +21,7 @@ static const struct startup_option rows[] = {
         ROW(sandbox, "--sandbox", STARTUP_TEXT),
         ROW(workspace, "--workspace", STARTUP_TEXT),
         ROW(runtime, "--runtime", STARTUP_TEXT),
+        ROW(risk, "--risk", STARTUP_TEXT),
         ROW(cache_key, "--cache-key", STARTUP_TEXT),
         ROW(context, "--context-key", STARTUP_TEXT),
         ROW(names, "--tool-names", STARTUP_TEXT),
@@ -51,6 +52,7 @@ stdio_options_ask(const struct stdio_options *o, struct mcp_ask *ret)
         ret->context_key = o->context;
         ret->cache_key = o->cache_key;
         ret->runtime = o->runtime;
+        ret->risk = o->risk;
         ret->workspace = o->workspace;
         ret->reads = o->reads;
         ret->read_count = o->read_count;

@@ -14,7 +14,7 @@ enum { STDIO_READS_MAX = 64 };
 /* Texts are borrowed from the command line. NULL: not given. */
 struct stdio_options {
         int keeper, manifest; /* descriptors; -1: not given */
-        const char *keeper_path, *manifest_name, *sandbox, *workspace, *runtime, *cache_key,
+        const char *keeper_path, *manifest_name, *sandbox, *workspace, *runtime, *risk, *cache_key,
                 *context, *names, *instructions;
         /* files that were read for the manifest */
         const char *reads[STDIO_READS_MAX];

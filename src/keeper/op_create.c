@@ -17,6 +17,7 @@
 #include "keeper/sandbox.h"
 #include "plan/disk.h"
 #include "plan/wall.h"
+#include "prepare/admission.h"
 
 enum {
         ID_TRIES = 64,
@@ -343,9 +344,15 @@ write_findings(struct sandbox *s)
 }
 
 static int
-judge(struct sandbox *s, struct error *e)
+check_risk(const struct call *c, const struct prepared *p, struct error *e)
 {
-        if (sandbox_judge(s, e) < 0 || sandbox_plan(s, e) < 0)
+        return admission_check(p->rules, p->spec, record_get_text(&c->record, FIELD_RISK, NULL), e);
+}
+
+static int
+judge(const struct call *c, struct sandbox *s, struct error *e)
+{
+        if (sandbox_judge(s, e) < 0 || check_risk(c, s->prepared, e) < 0 || sandbox_plan(s, e) < 0)
                 return -1;
         s->row.is_writable = s->prepared->sources->writable_count > 0;
         s->row.is_read_only = s->prepared->spec->is_read_only;
@@ -378,7 +385,7 @@ create(struct call *c, const struct store_sandbox *row, struct error *e)
 
         if (!s)
                 return NULL;
-        if (judge(s, e) < 0) {
+        if (judge(c, s, e) < 0) {
                 registry_remove(s);
                 return NULL;
         }
@@ -407,6 +414,8 @@ take_ready(struct call *c, const struct store_sandbox *row, struct error *e)
         most = prepare_limits(&c->keeper->host, c->caller.uid);
         if (!s || !s->prepared || !host_limits_hold(&most, &s->prepared->spec->limits))
                 return NULL; /* instead, create one within the caller's own limits */
+        if (check_risk(c, s->prepared, e) < 0)
+                return NULL;
         free_name(c, row);
         return pool_hand_over(s, row, e) < 0 ? NULL : s;
 }

@@ -60,7 +60,7 @@ struct mcp_ask {
         const char *context_key; /* selects or creates a sandbox, or NULL */
         /* the member of the request's context that is the key; NULL: the whole context */
         const char *cache_key;
-        const char *runtime, *workspace; /* for a sandbox that is created, or NULL */
+        const char *runtime, *risk, *workspace; /* for a sandbox that is created, or NULL */
         /* files that were read for the manifest; must live as long as the server */
         const char *const *reads;
         size_t read_count;

@@ -273,6 +273,7 @@ make(struct mcp_request *r)
         name_of(r, name);
         record_text(&w, FIELD_NAME, name);
         record_text(&w, FIELD_RUNTIME, r->runtime);
+        record_text(&w, FIELD_RISK, r->risk);
         record_text(&w, FIELD_WORKSPACE, r->workspace);
         for (size_t i = 0; i < r->read_count; i++)
                 record_text(&w, FIELD_READS, r->reads[i]);

@@ -196,6 +196,7 @@ read_ask(struct mcp_request *r, const struct mcp_ask *ask)
         r->context_key = copy(r, ask->context_key);
         r->cache_key = copy(r, ask->cache_key);
         r->runtime = copy(r, ask->runtime);
+        r->risk = copy(r, ask->risk);
         r->workspace = copy(r, ask->workspace);
         r->manifest = ask->manifest;
         r->reads = ask->reads;

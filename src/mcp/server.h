@@ -86,7 +86,7 @@ struct mcp_request {
         struct api_peer peer;
         unsigned flags;      /* enum mcp_flag */
         const char *sandbox; /* the sandbox to use; NULL: not known yet */
-        const char *context_key, *cache_key, *runtime, *workspace;
+        const char *context_key, *cache_key, *runtime, *risk, *workspace;
         const char *const *reads;
         size_t read_count; /* borrowed from the front */
         const struct node *manifest;

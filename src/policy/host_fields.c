@@ -16,6 +16,7 @@
 enum { ENTRIES_MAX = 4096 };
 
 static const char *const audited_choices[] = { "run", "content", NULL };
+static const char *const risk_choices[] = { "required", "optional", NULL };
 static const char *const trust_choices[] = { "trusted", "untrusted", NULL };
 
 static const struct field word_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE };
@@ -69,6 +70,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
 
 /* One line for each shape that host_fields.def uses. */
 #define SHAPE_CHOICE_TRUST .kind = FIELD_CHOICE, .choices = trust_choices
+#define SHAPE_CHOICE_RISK .kind = FIELD_CHOICE, .choices = risk_choices
 #define SHAPE_WORD .kind = FIELD_TEXT, .min = 1
 #define SHAPE_SANDBOXES \
         .kind = FIELD_UINT, .min = 1, .max = HOST_SANDBOXES_MAX, .fallback = SPEC_UNSET

@@ -94,10 +94,12 @@ static void
 a_users_file_only_permits(void **state)
 {
         static const char *const machines[] = {
-                "trust",           "principal",   "providers",  "egress_allowed", "resolvers",
-                "denied_networks", "egress_caps", "limits_max", "sandboxes_max",  "execs_max",
-                "volumes_max",     "workspace",   "actors",     "commands",       "policies",
-                "registry",        "files",       "siblings",   "approve",        "audit_executions"
+                "trust",         "principal",       "providers",   "egress_allowed",
+                "resolvers",     "denied_networks", "egress_caps", "limits_max",
+                "sandboxes_max", "execs_max",       "volumes_max", "workspace",
+                "actors",        "commands",        "policies",    "registry",
+                "files",         "siblings",        "approve",     "audit_executions",
+                "risk"
         };
         struct error e;
         size_t count = 0;

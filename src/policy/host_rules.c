@@ -410,6 +410,15 @@ read_audit_retention(struct reading *r, const struct node *n)
 }
 
 static int
+read_risk(struct reading *r, const struct node *n)
+{
+        if (!node_is_text(n, "required") && !node_is_text(n, "optional"))
+                return wrong(r, n, "risk", "enum", "this is required or optional");
+        r->rules->needs_risk = node_is_text(n, "required");
+        return 0;
+}
+
+static int
 read_audit_executions(struct reading *r, const struct node *n)
 {
         if (n->kind != NODE_BOOL)

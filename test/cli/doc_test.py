@@ -82,9 +82,9 @@ def decisions(folder):
     rows = (
         (("--risk", "medium"), 0, "allow"),
         (("--risk", "high"), 126, "refuse:tier"),
-        (("--risk", "low", "--host", "api.example.com:443"), 0, "allow"),
-        (("--risk", "low", "--host", "api.example.com:22"), 126, "refuse:egress"),
-        (("--risk", "low", "--host", "[::1]:443"), 126, "refuse:egress"),
+        (("--risk", "low", "--destination", "api.example.com:443"), 0, "allow"),
+        (("--risk", "low", "--destination", "api.example.com:22"), 126, "refuse:egress"),
+        (("--risk", "low", "--destination", "[::1]:443"), 126, "refuse:egress"),
         (("--risk", "low", "--operation", "data_deletion"), 1, "ask_user"),
         (("--risk", "low", "--elapsed", "per_tool_call=40s"), 126, "abort:per_tool_call"),
         (("--risk", "low", "--elapsed", "per_tool_call=20s", "--elapsed", "per_task_loop=21m"), 126, "abort:per_task_loop"),

@@ -46,25 +46,27 @@ class AsyncCarrel(AsyncCarrelBase):
     def create(self, *, name: Optional[str] = None, workspace: Optional[Path] = None, manifest: Union[Mapping[str, Any], str, None] = None,
                manifest_file: Optional[Path] = None, runtime: Optional[str] = None, timeout: Optional[float] = None, delete_after: Optional[float] = None,
                env: Optional[Mapping[str, str]] = None, ports: Optional[Sequence[int]] = None, metadata: Any = None, start: Optional[bool] = None,
-               key: Optional[str] = None) -> Opening["AsyncSandbox"]:
+               key: Optional[str] = None, risk: Optional[str] = None) -> Opening["AsyncSandbox"]:
         """Creates a sandbox; `with` stops it at the end.
 
         `manifest` is the sandbox block as a dict, or the text of a SANDBOX.md; `manifest_file` is its path. Without either, the
         SANDBOX.md or WORKSPACE.md of `workspace` is used, or the standard sandbox: no network, no mounts, a private home.
         `timeout` is the sandbox's own time in seconds. `start` starts it at once (at its first use). `key`: repeating the call with the
-        same key gives the same sandbox.
+        same key gives the same sandbox. `risk` of the work ("low", "medium", "high"): DocumentDeniedError if the isolation tier is too low for it.
         """
         return Opening(AsyncSandbox, self._sync.create,
             name=name, workspace=workspace, manifest=manifest, manifest_file=manifest_file, runtime=runtime,
-            timeout=timeout, delete_after=delete_after, env=env, ports=ports, metadata=metadata, start=start, key=key)
+            timeout=timeout, delete_after=delete_after, env=env, ports=ports, metadata=metadata, start=start, key=key,
+            risk=risk)
 
     def claim(self, *, name: Optional[str] = None, workspace: Optional[Path] = None, manifest: Union[Mapping[str, Any], str, None] = None,
               manifest_file: Optional[Path] = None, runtime: Optional[str] = None, timeout: Optional[float] = None, delete_after: Optional[float] = None,
-              env: Optional[Mapping[str, str]] = None, ports: Optional[Sequence[int]] = None, metadata: Any = None, key: Optional[str] = None) -> Opening["AsyncSandbox"]:
+              env: Optional[Mapping[str, str]] = None, ports: Optional[Sequence[int]] = None, metadata: Any = None, key: Optional[str] = None,
+              risk: Optional[str] = None) -> Opening["AsyncSandbox"]:
         """As create(), out of the daemon's pool of sandboxes that are ready."""
         return Opening(AsyncSandbox, self._sync.claim,
             name=name, workspace=workspace, manifest=manifest, manifest_file=manifest_file, runtime=runtime,
-            timeout=timeout, delete_after=delete_after, env=env, ports=ports, metadata=metadata, key=key)
+            timeout=timeout, delete_after=delete_after, env=env, ports=ports, metadata=metadata, key=key, risk=risk)
 
     def get(self, id: str) -> Opening["AsyncSandbox"]:
         """The sandbox of this id or name. Raises SandboxNotFoundError."""

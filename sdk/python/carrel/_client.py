@@ -58,21 +58,22 @@ class Carrel:
     def create(self, *, name: Optional[str] = None, workspace: Optional[Path] = None, manifest: Union[Mapping[str, Any], str, None] = None,
                manifest_file: Optional[Path] = None, runtime: Optional[str] = None, timeout: Optional[float] = None, delete_after: Optional[float] = None,
                env: Optional[Mapping[str, str]] = None, ports: Optional[Sequence[int]] = None, metadata: Any = None, start: Optional[bool] = None,
-               key: Optional[str] = None) -> "Sandbox":
+               key: Optional[str] = None, risk: Optional[str] = None) -> "Sandbox":
         """Creates a sandbox; `with` stops it at the end.
 
         `manifest` is the sandbox block as a dict, or the text of a SANDBOX.md; `manifest_file` is its path. Without either, the
         SANDBOX.md or WORKSPACE.md of `workspace` is used, or the standard sandbox: no network, no mounts, a private home.
         `timeout` is the sandbox's own time in seconds. `start` starts it at once (at its first use). `key`: repeating the call with the
-        same key gives the same sandbox.
+        same key gives the same sandbox. `risk` of the work ("low", "medium", "high"): DocumentDeniedError if the isolation tier is too low for it.
         """
-        return Sandbox(self._transport, self._declare("create", name, workspace, manifest, manifest_file, runtime, timeout, delete_after, env, ports, metadata, start, key))
+        return Sandbox(self._transport, self._declare("create", name, workspace, manifest, manifest_file, runtime, timeout, delete_after, env, ports, metadata, start, key, risk))
 
     def claim(self, *, name: Optional[str] = None, workspace: Optional[Path] = None, manifest: Union[Mapping[str, Any], str, None] = None,
               manifest_file: Optional[Path] = None, runtime: Optional[str] = None, timeout: Optional[float] = None, delete_after: Optional[float] = None,
-              env: Optional[Mapping[str, str]] = None, ports: Optional[Sequence[int]] = None, metadata: Any = None, key: Optional[str] = None) -> "Sandbox":
+              env: Optional[Mapping[str, str]] = None, ports: Optional[Sequence[int]] = None, metadata: Any = None, key: Optional[str] = None,
+              risk: Optional[str] = None) -> "Sandbox":
         """As create(), out of the daemon's pool of sandboxes that are ready."""
-        return Sandbox(self._transport, self._declare("claim", name, workspace, manifest, manifest_file, runtime, timeout, delete_after, env, ports, metadata, None, key))
+        return Sandbox(self._transport, self._declare("claim", name, workspace, manifest, manifest_file, runtime, timeout, delete_after, env, ports, metadata, None, key, risk))
 
     def get(self, id: str) -> "Sandbox":
         """The sandbox of this id or name. Raises SandboxNotFoundError."""
@@ -110,12 +111,13 @@ class Carrel:
 
     def _declare(self, operation: str, name: Optional[str], workspace: Optional[Path], manifest: Union[Mapping[str, Any], str, None],
                  manifest_file: Optional[Path], runtime: Optional[str], timeout: Optional[float], delete_after: Optional[float],
-                 env: Optional[Mapping[str, str]], ports: Optional[Sequence[int]], metadata: Any, start: Optional[bool], key: Optional[str]) -> SandboxInfo:
+                 env: Optional[Mapping[str, str]], ports: Optional[Sequence[int]], metadata: Any, start: Optional[bool], key: Optional[str],
+                 risk: Optional[str]) -> SandboxInfo:
         found = find_manifest(workspace, manifest, manifest_file)
         delete_at = None if delete_after is None else int((time.time() + delete_after) * 1000)
         return SandboxInfo.read(self._transport.call(
             operation, **found, name=name, runtime=runtime, timeout_ms=milliseconds(timeout), delete_at_ms=delete_at, env=None if env is None else dict(env),
-            ports=None if ports is None else list(ports), metadata=metadata, start=start, key=key))
+            ports=None if ports is None else list(ports), metadata=metadata, start=start, key=key, risk=risk))
 
 
 def find_manifest(workspace: Optional[Path], manifest: Union[Mapping[str, Any], str, None], manifest_file: Optional[Path]) -> Dict[str, Any]:

@@ -453,6 +453,14 @@ class AuditBrokenError(ConflictError):
     exit_status = 126
 
 
+class DocumentDeniedError(RefusedError):
+    """The document of this sandbox does not admit the risk: `carrel providers` lists the tier of each provider. low needs T1, medium T3, high T4."""
+
+    code = "document_denied"
+    http_status = 403
+    exit_status = 126
+
+
 class ApprovalRequiredError(BadRequestError):
     """A person must approve it: `carrel approvals` shows what waits. Then repeat the same call."""
 
@@ -772,6 +780,7 @@ CODES: Dict[str, Type[CarrelError]] = {
     "internal_error": InternalError,
     "audit_unavailable": AuditUnavailableError,
     "audit_broken": AuditBrokenError,
+    "document_denied": DocumentDeniedError,
     "approval_required": ApprovalRequiredError,
     "approval_denied": ApprovalDeniedError,
     "approval_expired": ApprovalExpiredError,

@@ -14,7 +14,7 @@ OPERATIONS: Dict[str, Operation] = {
     "create": Operation(
         "POST", "/v1/sandboxes",
         query=(),
-        body=('name', 'manifest', 'manifest_name', 'workspace', 'reads', 'runtime', 'timeout_ms', 'delete_at_ms', 'env', 'ports', 'metadata', 'start', 'key'),
+        body=('name', 'manifest', 'manifest_name', 'workspace', 'reads', 'runtime', 'timeout_ms', 'delete_at_ms', 'env', 'ports', 'metadata', 'start', 'risk', 'key'),
         has_key=True, is_raw=False,
     ),
     "list": Operation(
@@ -26,7 +26,7 @@ OPERATIONS: Dict[str, Operation] = {
     "claim": Operation(
         "POST", "/v1/claims",
         query=(),
-        body=('name', 'manifest', 'manifest_name', 'workspace', 'reads', 'runtime', 'timeout_ms', 'delete_at_ms', 'env', 'ports', 'metadata', 'start', 'key'),
+        body=('name', 'manifest', 'manifest_name', 'workspace', 'reads', 'runtime', 'timeout_ms', 'delete_at_ms', 'env', 'ports', 'metadata', 'start', 'risk', 'key'),
         has_key=True, is_raw=False,
     ),
     "get": Operation(

@@ -395,6 +395,8 @@ export interface SandboxRequest {
         metadata?: unknown;
         /** Start it now instead of on first use. */
         start?: boolean;
+        /** Risk of the work: low, medium or high. If the isolation tier of the sandbox is too low for it, it is refused (document_denied). low needs T1, medium T3, high T4. */
+        risk?: string;
         /** Idempotency key, 1 to 63 characters: the same call with the same key has one effect; another call with it is refused. */
         key?: string;
 }
@@ -496,9 +498,9 @@ export interface Operation {
 }
 
 export const OPERATIONS = {
-        'create': { method: 'POST', route: '/v1/sandboxes', query: [], body: ['name', 'manifest', 'manifest_name', 'workspace', 'reads', 'runtime', 'timeout_ms', 'delete_at_ms', 'env', 'ports', 'metadata', 'start', 'key'] },
+        'create': { method: 'POST', route: '/v1/sandboxes', query: [], body: ['name', 'manifest', 'manifest_name', 'workspace', 'reads', 'runtime', 'timeout_ms', 'delete_at_ms', 'env', 'ports', 'metadata', 'start', 'risk', 'key'] },
         'list': { method: 'GET', route: '/v1/sandboxes', query: ['limit', 'cursor'], body: [] },
-        'claim': { method: 'POST', route: '/v1/claims', query: [], body: ['name', 'manifest', 'manifest_name', 'workspace', 'reads', 'runtime', 'timeout_ms', 'delete_at_ms', 'env', 'ports', 'metadata', 'start', 'key'] },
+        'claim': { method: 'POST', route: '/v1/claims', query: [], body: ['name', 'manifest', 'manifest_name', 'workspace', 'reads', 'runtime', 'timeout_ms', 'delete_at_ms', 'env', 'ports', 'metadata', 'start', 'risk', 'key'] },
         'get': { method: 'GET', route: '/v1/sandboxes/{id}', query: [], body: [] },
         'stop': { method: 'DELETE', route: '/v1/sandboxes/{id}', query: [], body: [] },
         'extend': { method: 'POST', route: '/v1/sandboxes/{id}/extend', query: [], body: ['duration_ms', 'key'] },
