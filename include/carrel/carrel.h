@@ -326,10 +326,13 @@ struct carrel_command {
         const char *language, *code;
 };
 
-/* Limits that do not end a command. The second is only known if a control group counts. */
+/* Limits that do not end a command. The second is only known if a control group counts. The last
+ * two end it, with the outcome timed_out; without them it was the command's own time limit. */
 enum carrel_limit {
         CARREL_LIMIT_DISK = 1 /* disk_mb: the private disk was full when it ended */,
-        CARREL_LIMIT_PIDS = 2 /* pids: a process or thread could not be started */
+        CARREL_LIMIT_PIDS = 2 /* pids: a process or thread could not be started */,
+        CARREL_LIMIT_TASK_TIME = 4 /* per_task_loop: the time of its task had passed */,
+        CARREL_LIMIT_SANDBOX_TIME = 8 /* per_sandbox_lifetime: the time of the sandbox had passed */
 };
 
 /* Outcome of a command. */

@@ -70,7 +70,8 @@ write_enum(struct json_writer *w, const struct api_field *f)
                 { FIELD_KIND, { "file", "directory", "link", "fifo", "socket", "device" } },
                 { FIELD_SCOPE, { "all", "read" } },
                 { FIELD_TIMEOUT_BY, { "call", "manifest", "host" } },
-                { FIELD_LIMITS_REACHED, { "disk_mb", "pids" } },
+                { FIELD_LIMITS_REACHED,
+                  { "disk_mb", "pids", "per_task_loop", "per_sandbox_lifetime" } },
         };
 
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -52,6 +52,14 @@ box_word(const struct box *b)
         return words[b->gone.cause];
 }
 
+/* Which outer time limit ends every exec of this box, if one does. */
+static unsigned
+has_passed(const struct box *b)
+{
+        return b->state >= BOX_ENDING && b->gone.cause == BOX_GONE_DEADLINE ? OUTCOME_SANDBOX_TIME
+                                                                            : 0;
+}
+
 /* -- the table --------------------------------------------------------------------------------- */
 
 struct exec *
@@ -642,10 +650,11 @@ decide(struct exec *x, const struct engine_ended *ended)
                 x->end.word = x->word;
         else if (!ended)
                 x->end.word = OUTCOME_LOST;
-        else if (x->box->state >= BOX_ENDING && is_signal && ended->status == SIGKILL)
+        else if (x->box->state >= BOX_ENDING && is_signal && ended->status == SIGKILL) {
                 /* the maker kills all execs, and pid 1 may report some before it ends */
                 x->end.word = box_word(x->box);
-        else if (was_short_of_memory(x, ended))
+                x->outer_time = has_passed(x->box);
+        } else if (was_short_of_memory(x, ended))
                 x->end.word = OUTCOME_OOM_KILLED;
         else if (!is_signal) {
                 x->end.word = OUTCOME_EXITED;
@@ -699,6 +708,7 @@ measure(struct exec *x, const struct engine_ended *ended)
         tree_us = job_cpu_us(&x->job);
         limits_credit_oom(x->box);
         decide(x, ended);
+        x->end.reached |= (uint8_t)x->outer_time;
         if (x->end.word == OUTCOME_OOM_KILLED && !x->is_alone &&
             engine_can(x->box->engine, ENGINE_TELLS_APART))
                 /* processes that the kernel did not kill */
@@ -741,8 +751,10 @@ exec_ended(struct exec *x, const struct engine_ended *ended)
 static void
 exec_lost(struct exec *x, uint32_t word)
 {
-        if (x->word == UNDECIDED && !x->box->one.is_on)
+        if (x->word == UNDECIDED && !x->box->one.is_on) {
                 x->word = word;
+                x->outer_time = has_passed(x->box);
+        }
         end_with(x, NULL);
 }
 
@@ -765,8 +777,11 @@ exec_kill(struct exec *x, uint32_t word)
                 one_kill(x, word);
                 return;
         }
-        if (!x->is_over && x->word == UNDECIDED)
+        if (!x->is_over && x->word == UNDECIDED) {
                 x->word = word;
+                x->outer_time =
+                        word == OUTCOME_TIMED_OUT && limits_is_task_over(x) ? OUTCOME_TASK_TIME : 0;
+        }
         if (x->waiting) {
                 end_with(x, NULL);
                 return;

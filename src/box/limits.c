@@ -45,6 +45,13 @@ span_ends(const struct exec *x)
                      box_frozen_ms(x->box) - x->frozen_before_ms);
 }
 
+bool
+limits_is_task_over(const struct exec *x)
+{
+        return x->task[0] != '\0' && loop_now_ms() >= x->deadline_ms &&
+               x->deadline_ms <= span_ends(x);
+}
+
 /* The earliest time at which it could have used its CPU time: with every processor busy. */
 static uint64_t
 next_cpu_look(struct exec *x, uint64_t now, unsigned *ret_is_used)

@@ -135,7 +135,8 @@ struct exec {
         struct exec *next, *previous; /* newest first */
         uint32_t number, flags, wire_flags, state;
         int32_t pid;
-        uint32_t word; /* end state decided before its end; UINT32_MAX: none */
+        uint32_t word;       /* end state decided before its end; UINT32_MAX: none */
+        unsigned outer_time; /* OUTCOME_TASK_TIME if the word is OUTCOME_TIMED_OUT for its task */
         char key[BOX_KEY_LEN], task[BOX_KEY_LEN], command[BOX_COMMAND_LEN];
         uint64_t begun_ms, started_ms, deadline_ms, timeout_ms, frozen_before_ms, cpu_ms, budget;
         uint64_t pids_refused_before;       /* as of its begin */

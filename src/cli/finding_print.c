@@ -177,7 +177,7 @@ print_limits_reached(unsigned reached)
         const struct outcome_limit_words *l;
 
         for (size_t i = 0; (l = outcome_limit_at(i)) != NULL; i++)
-                if ((reached & l->limit) != 0)
+                if ((reached & l->limit & ~(unsigned)OUTCOME_OUTER_TIME) != 0)
                         (void)fprintf(stderr, "carrel: %s. %s\n", l->sentence, l->hint);
 }
 

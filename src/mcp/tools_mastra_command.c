@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/ending.h"
 #include "loop/deferred.h"
 #include "mcp/server.h"
 #include "mcp/tools.h"
@@ -25,13 +26,14 @@ static void
 note_timeout(struct mcp_request *r, const struct channel_end *end)
 {
         char text[512];
+        struct outcome o = ending_of(end);
         struct error e;
         int len;
 
-        if (end->word != OUTCOME_TIMED_OUT)
+        if (o.word != OUTCOME_TIMED_OUT || !outcome_explain(&o, &r->exec.limit, &e))
                 return;
-        time_limit_passed(&r->exec.limit, &e);
-        if (r->exec.timeout_ms > 0) /* the text of Mastra's own sandboxes */
+        if (r->exec.timeout_ms > 0 &&
+            (o.reached & OUTCOME_OUTER_TIME) == 0) /* the text of Mastra's own sandboxes */
                 len = snprintf(text, sizeof text, "\nProcess timed out after %lldms",
                                (long long)r->exec.timeout_ms);
         else

@@ -115,6 +115,6 @@ tools_limits_text(struct mcp_bytes *text, unsigned reached)
         const struct outcome_limit_words *l;
 
         for (size_t i = 0; (l = outcome_limit_at(i)) != NULL; i++)
-                if ((reached & l->limit) != 0)
+                if ((reached & l->limit & ~(unsigned)OUTCOME_OUTER_TIME) != 0)
                         mcp_bytes_format(text, "\n\nLimit reached: %s. %s", l->sentence, l->hint);
 }

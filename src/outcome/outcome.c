@@ -39,6 +39,19 @@ static const struct outcome_limit_words limits[] = {
         { OUTCOME_PIDS, "pids",
           "a process or thread was not started: the sandbox had as many as limits.pids allows",
           "Raise metadata.carrel.limits.pids in SANDBOX.md, or start fewer at once." },
+        { OUTCOME_TASK_TIME, "per_task_loop",
+          "timed out: the time of its task has passed (per_task_loop: timeout_ms of task.begin); "
+          "all "
+          "its processes were killed",
+          "per_task_loop: begin a task with more time (timeout_ms of POST "
+          "/v1/sandboxes/ID/tasks)." },
+        { OUTCOME_SANDBOX_TIME, "per_sandbox_lifetime",
+          "timed out: the time of its sandbox has passed (per_sandbox_lifetime: timeout_ms of "
+          "create); "
+          "all its processes were killed",
+          "per_sandbox_lifetime: create one with more time (--timeout, timeout_ms), or extend it "
+          "while "
+          "it runs: carrel extend ID 30m." },
 };
 
 const struct outcome_limit_words *
@@ -95,6 +108,19 @@ outcome_is_over_disk(const struct outcome *o)
         return o->word == OUTCOME_POLICY_KILLED && (o->reached & OUTCOME_DISK) != 0;
 }
 
+/* The sentence of an outer time limit that ended it. False: it was the command's own. */
+static bool
+explain_outer_time(const struct outcome *o, struct error *e)
+{
+        for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+                if ((o->reached & limits[i].limit & OUTCOME_OUTER_TIME) != 0) {
+                        (void)fail(e, ERROR_TIMEOUT, "%s", limits[i].sentence);
+                        error_hint(e, "%s", limits[i].hint);
+                        return true;
+                }
+        return false;
+}
+
 bool
 outcome_explain(const struct outcome *o, const struct time_limit *limit, struct error *e)
 {
@@ -103,7 +129,8 @@ outcome_explain(const struct outcome *o, const struct time_limit *limit, struct 
         if (row->error == ERROR_NONE)
                 return false;
         if (o->word == OUTCOME_TIMED_OUT) {
-                time_limit_passed(limit, e);
+                if (!explain_outer_time(o, e))
+                        time_limit_passed(limit, e);
         } else if (outcome_is_over_disk(o)) {
                 (void)fail(e, row->error,
                            "/tmp and the home took more than limits.disk_mb; the process tree was "

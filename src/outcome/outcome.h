@@ -24,13 +24,17 @@ enum outcome_word {
 };
 
 /* Limits that refuse something and end nothing: the command keeps running. open_files is not among
- * them, because the kernel does not count EMFILE. */
+ * them, because the kernel does not count EMFILE. Of OUTCOME_TIMED_OUT: which of the outer time
+ * limits ended it; none of both: the command's own. */
 enum outcome_limit {
         /* limits.disk_mb: the private disk was full when the command ended; with
          * OUTCOME_POLICY_KILLED: it ended the command */
         OUTCOME_DISK = 1u << 0,
         OUTCOME_PIDS = 1u << 1, /* limits.pids: a process or a thread was not started while it ran.
                                    Known where a control group counts */
+        OUTCOME_TASK_TIME = 1u << 2,    /* timeout_ms of task.begin had passed */
+        OUTCOME_SANDBOX_TIME = 1u << 3, /* timeout_ms of create had passed */
+        OUTCOME_OUTER_TIME = OUTCOME_TASK_TIME | OUTCOME_SANDBOX_TIME
 };
 struct outcome_limit_words {
         unsigned limit;

@@ -97,6 +97,32 @@ an_error_goes_with_the_words_that_have_one(void **state)
 }
 
 static void
+an_outer_time_limit_is_named_instead_of_the_commands_own(void **state)
+{
+        static const struct {
+                unsigned reached;
+                const char *message, *hint;
+        } cases[] = {
+                { OUTCOME_TASK_TIME, "timeout_ms of task.begin", "/tasks" },
+                { OUTCOME_SANDBOX_TIME, "timeout_ms of create", "carrel extend ID" },
+                { OUTCOME_PIDS, "timed out after 2 s", "--timeout" },
+        };
+        const struct time_limit limit = { 2000, TIME_LIMIT_CALL };
+        struct error e;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                const struct outcome outcome = { .word = OUTCOME_TIMED_OUT,
+                                                 .reached = cases[i].reached };
+
+                assert_true(outcome_explain(&outcome, &limit, &e));
+                assert_int_equal(e.code, ERROR_TIMEOUT);
+                assert_non_null(strstr(e.message, cases[i].message));
+                assert_non_null(strstr(e.hint, cases[i].hint));
+        }
+}
+
+static void
 an_end_for_disk_mb_names_it_and_what_to_raise(void **state)
 {
         const struct outcome outcome = { .word = OUTCOME_POLICY_KILLED, .reached = OUTCOME_DISK };
@@ -114,7 +140,7 @@ an_end_for_disk_mb_names_it_and_what_to_raise(void **state)
 }
 
 static void
-each_limit_that_ends_nothing_has_words(void **state)
+each_limit_has_words(void **state)
 {
         const struct outcome_limit_words *l;
         unsigned seen = 0;
@@ -126,7 +152,7 @@ each_limit_that_ends_nothing_has_words(void **state)
                 assert_non_null(strstr(l->sentence, l->name));
                 assert_non_null(strstr(l->hint, l->name));
         }
-        assert_int_equal(seen, OUTCOME_DISK | OUTCOME_PIDS);
+        assert_int_equal(seen, OUTCOME_DISK | OUTCOME_PIDS | OUTCOME_OUTER_TIME);
 }
 
 int
@@ -136,9 +162,10 @@ main(void)
                 cmocka_unit_test(every_word_has_one_meaning),
                 cmocka_unit_test(a_status_is_the_commands_own_or_the_words),
                 cmocka_unit_test(a_word_is_found_by_its_name),
+                cmocka_unit_test(an_outer_time_limit_is_named_instead_of_the_commands_own),
                 cmocka_unit_test(an_end_for_disk_mb_names_it_and_what_to_raise),
                 cmocka_unit_test(an_error_goes_with_the_words_that_have_one),
-                cmocka_unit_test(each_limit_that_ends_nothing_has_words),
+                cmocka_unit_test(each_limit_has_words),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

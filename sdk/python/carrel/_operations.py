@@ -403,7 +403,7 @@ class Event(Answer):
     memory_peak_kb: Optional[int] = None
     """Largest resident size of a process, in KiB."""
     limits_reached: List[str] = field(default_factory=list)
-    """Limits that the command reached, if any: disk_mb (the private disk was full at its end; with the outcome policy_killed: /tmp and the home took more than that on the host's disk), pids (a process or thread could not be started; known if a control group counts)."""
+    """Limits that the command reached, if any: disk_mb (the private disk was full at its end; with the outcome policy_killed: /tmp and the home took more than that on the host's disk), pids (a process or thread could not be started; known if a control group counts). With the outcome timed_out, which outer limit ended it: per_task_loop (timeout_ms of task.begin), per_sandbox_lifetime (timeout_ms of create); neither: timeout_by."""
     stdout_bytes: Optional[int] = None
     """Bytes written to standard output so far, kept or not."""
     stderr_bytes: Optional[int] = None
@@ -601,7 +601,7 @@ class ExecInfo(Answer):
     memory_peak_kb: Optional[int] = None
     """Largest resident size of a process, in KiB."""
     limits_reached: List[str] = field(default_factory=list)
-    """Limits that the command reached, if any: disk_mb (the private disk was full at its end; with the outcome policy_killed: /tmp and the home took more than that on the host's disk), pids (a process or thread could not be started; known if a control group counts)."""
+    """Limits that the command reached, if any: disk_mb (the private disk was full at its end; with the outcome policy_killed: /tmp and the home took more than that on the host's disk), pids (a process or thread could not be started; known if a control group counts). With the outcome timed_out, which outer limit ended it: per_task_loop (timeout_ms of task.begin), per_sandbox_lifetime (timeout_ms of create); neither: timeout_by."""
     stdout_bytes: Optional[int] = None
     """Bytes written to standard output so far, kept or not."""
     stderr_bytes: Optional[int] = None

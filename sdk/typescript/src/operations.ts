@@ -83,8 +83,8 @@ export interface Exec {
         cpu_ms?: number;
         /** Largest resident size of a process, in KiB. */
         memory_peak_kb?: number;
-        /** Limits that the command reached, if any: disk_mb (the private disk was full at its end; with the outcome policy_killed: /tmp and the home took more than that on the host's disk), pids (a process or thread could not be started; known if a control group counts). */
-        limits_reached?: ('disk_mb' | 'pids')[];
+        /** Limits that the command reached, if any: disk_mb (the private disk was full at its end; with the outcome policy_killed: /tmp and the home took more than that on the host's disk), pids (a process or thread could not be started; known if a control group counts). With the outcome timed_out, which outer limit ended it: per_task_loop (timeout_ms of task.begin), per_sandbox_lifetime (timeout_ms of create); neither: timeout_by. */
+        limits_reached?: ('disk_mb' | 'pids' | 'per_task_loop' | 'per_sandbox_lifetime')[];
         /** Standard output. */
         stdout?: string;
         /** Standard error. */
@@ -233,8 +233,8 @@ export interface DaemonEvent {
         cpu_ms?: number;
         /** Largest resident size of a process, in KiB. */
         memory_peak_kb?: number;
-        /** Limits that the command reached, if any: disk_mb (the private disk was full at its end; with the outcome policy_killed: /tmp and the home took more than that on the host's disk), pids (a process or thread could not be started; known if a control group counts). */
-        limits_reached?: ('disk_mb' | 'pids')[];
+        /** Limits that the command reached, if any: disk_mb (the private disk was full at its end; with the outcome policy_killed: /tmp and the home took more than that on the host's disk), pids (a process or thread could not be started; known if a control group counts). With the outcome timed_out, which outer limit ended it: per_task_loop (timeout_ms of task.begin), per_sandbox_lifetime (timeout_ms of create); neither: timeout_by. */
+        limits_reached?: ('disk_mb' | 'pids' | 'per_task_loop' | 'per_sandbox_lifetime')[];
         /** Bytes written to standard output so far, kept or not. */
         stdout_bytes?: number;
         /** Bytes written to standard error so far, kept or not. */
