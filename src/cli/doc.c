@@ -99,6 +99,8 @@ static const struct option options[] = {
                     "generate, verify: commands are recorded, as `carrel run --audit` does"),
         OPTION_FLAG(struct doc_asked, is_scaled, "--scaled",
                     "verify: try a time limit of more than a minute with one second"),
+        OPTION_TEXT(struct doc_asked, only, VALUE_TEXT, "--only", "CLAIM",
+                    "verify: this claim alone, or those of a section: tools.tool_servers, network"),
         OPTION_NUMBER(struct doc_asked, starts, VALUE_DOC_STARTS, "--starts", "N",
                       "generate: how many cold starts to measure (default: 100)"),
         OPTION_TEXT(struct doc_asked, profile, VALUE_DOC_PROFILE, "--profile", "production|draft",

@@ -21,6 +21,7 @@ struct doc_asked {
         const char *config, *format;              /* generate */
         const char *log;                          /* a state directory of its own, or NULL */
         const char *walls;                        /* a manifest of its own, or NULL: doc_rules.h */
+        const char *only;                         /* verify: a path or a section; NULL: all */
         uint64_t starts;                          /* 0: the default */
         bool is_audited, is_scaled;
         bool is_literal, is_json;

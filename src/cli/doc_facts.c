@@ -16,6 +16,7 @@
 
 #include "cli/doc_packages.h"
 #include "cli/doc_rules.h"
+#include "cli/doc_servers.h"
 #include "cli/doc_streams.h"
 #include "spec/provider.h"
 #include "text/json.h"
@@ -608,6 +609,22 @@ add_rules(struct doc_facts *f)
         add(f, "tools.human_in_the_loop", write_waiting);
 }
 
+static int
+add_servers(struct doc_facts *f, struct error *e)
+{
+        struct json_writer w;
+
+        if (!f->way->p.spec->carrel.tool_servers)
+                return 0;
+        json_init(&w, false);
+        if (doc_servers_write(f->arena, f->way, &w, e) < 0) {
+                json_fini(&w);
+                return -1;
+        }
+        add_json(f, "tools.tool_servers", &w, "no memory for this part");
+        return 0;
+}
+
 int
 doc_facts_collect(struct doc_facts *f, struct error *e)
 {
@@ -620,7 +637,7 @@ doc_facts_collect(struct doc_facts *f, struct error *e)
         add_disk_io(f);
         add_rules(f);
         add_threats(f);
-        return add_audit(f, e);
+        return add_servers(f, e) < 0 ? -1 : add_audit(f, e);
 }
 
 int

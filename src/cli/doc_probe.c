@@ -28,7 +28,8 @@ static const struct text_limits output_limits = { OUTPUT_MAX, 16, 100000 };
 static _Noreturn void
 become(const struct doc_probe *probe, const char *const *command, int out)
 {
-        const char *argv[WORDS_MAX + 1] = { "carrel", "run", "--json" };
+        const char *argv[WORDS_MAX + 2] = { "carrel", probe->server ? "tool-server" : "run",
+                                            "--json" };
         const char *const options[][2] = { { "-f", probe->file },
                                            { "-w", probe->workspace },
                                            { "--host", probe->host_file } };
@@ -48,6 +49,8 @@ become(const struct doc_probe *probe, const char *const *command, int out)
         }
         if (probe->state)
                 argv[count++] = "--audit";
+        if (probe->server)
+                argv[count++] = probe->server;
         argv[count++] = "--";
         while (*command && count < WORDS_MAX)
                 argv[count++] = *command++;

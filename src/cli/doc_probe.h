@@ -13,8 +13,9 @@
 
 struct doc_probe {
         const char *file, *workspace, *host_file; /* as given on the command line; or NULL */
-        uint64_t timeout_ms;                      /* of this command; 0: the manifest's */
-        const char *state; /* the state directory of a recorded run; NULL: it is not recorded */
+        const char *server;  /* run it in the sandbox of this tool server; or NULL */
+        uint64_t timeout_ms; /* of this command; 0: the manifest's */
+        const char *state;   /* the state directory of a recorded run; NULL: it is not recorded */
 };
 
 struct doc_probed {

@@ -64,6 +64,11 @@ doc_proof doc_prove_allowed, doc_prove_disallowed, doc_prove_people,
         doc_prove_gpu;                                          /* doc_prove_rules.c */
 doc_proof doc_prove_controls, doc_prove_streams, doc_prove_log; /* doc_prove_controls.c */
 
+doc_proof doc_prove_servers; /* doc_prove_servers.c */
+
+/* Each entry of an allow list, tried; and what is beside it. */
+void doc_prove_destinations(struct doc_proving *p, const char *path, const struct node *list);
+
 /* The control `name`: a command does not start without a person's answer. */
 void doc_prove_gate(struct doc_proving *p, const char *path, const char *name);
 

@@ -101,12 +101,18 @@ prove_entry(struct doc_proving *p, const char *path, const struct node *list,
 }
 
 void
+doc_prove_destinations(struct doc_proving *p, const char *path, const struct node *list)
+{
+        node_each(entry, list) prove_entry(p, path, list, entry);
+}
+
+void
 doc_prove_egress(struct doc_proving *p, const char *path, const struct node *claim)
 {
         const struct node *here = doc_part(p, path);
         size_t unlisted = 0;
 
-        node_each(entry, claim) prove_entry(p, path, claim, entry);
+        doc_prove_destinations(p, path, claim);
         for (const struct node *entry = here ? here->first : NULL; entry; entry = entry->next) {
                 const struct node *name = node_find(entry, "host"),
                                   *port = node_find(entry, "port");

@@ -62,7 +62,7 @@ static const struct {
         { "tools.installed_packages", doc_prove_packages },
         { "tools.executables_allowlist", doc_prove_allowed },
         { "tools.commands_disallowed", doc_prove_disallowed },
-        { "tools.tool_servers", doc_prove_none },
+        { "tools.tool_servers", doc_prove_servers },
         { "tools.human_in_the_loop", doc_prove_people },
         { "audit.log_streams", doc_prove_streams },
         { "audit.log_immutability", doc_prove_log },
@@ -87,6 +87,16 @@ prove_field(struct doc_proving *p, const char *path, const struct node *claim)
         doc_say(p, DOC_REFUTED, path, "no proof of this claim is known");
 }
 
+/* Of --only: the claim itself, or one below it. */
+static bool
+is_asked(const struct doc_asked *a, const char *path)
+{
+        size_t len = a->only ? strlen(a->only) : 0;
+
+        return !a->only ||
+               (strncmp(a->only, path, len) == 0 && (path[len] == '\0' || path[len] == '.'));
+}
+
 static void
 prove_all(struct doc_proving *p)
 {
@@ -94,7 +104,7 @@ prove_all(struct doc_proving *p)
                 const struct document_field *top = &document_kind.members[s];
                 const struct node *section = node_find(p->doc, top->name);
 
-                if (section && !document_is_section(top))
+                if (section && !document_is_section(top) && is_asked(p->a, top->name))
                         doc_prove_outside(p, top->name, section);
                 for (size_t i = 0;
                      section && document_is_section(top) && i < top->kind->member_count; i++) {
@@ -102,7 +112,7 @@ prove_all(struct doc_proving *p)
                         const struct node *claim = node_find(section, name);
                         const char *path = arena_format(&p->a->arena, "%s.%s", top->name, name);
 
-                        if (claim && path)
+                        if (claim && path && is_asked(p->a, path))
                                 prove_field(p, path, claim);
                 }
         }
@@ -112,6 +122,13 @@ static int
 conclude(struct doc_proving *p)
 {
         bool is_good = p->counts[DOC_REFUTED] == 0 && p->broken.code == ERROR_NONE;
+
+        if (p->a->only && p->counts[DOC_PROVEN] + p->counts[DOC_REFUTED] + p->counts[DOC_OUTSIDE] +
+                                          p->counts[DOC_REMARK] ==
+                                  0)
+                (void)fail(&p->broken, ERROR_INVALID_ARGUMENT,
+                           "--only: the document has no claim %.100s", p->a->only);
+        is_good = is_good && p->broken.code == ERROR_NONE;
 
         if (!p->a->is_json) {
                 (void)printf("%zu proven, %zu refuted, %zu outside proof, %zu remarks\n",

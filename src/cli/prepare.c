@@ -197,6 +197,13 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
         places.host = w->host_tree;
         host.rules = w->host.rules;
         host.reader = ref_places_reader(&places);
+        if (o->tool_server) {
+                if (tool_server_find(&w->p.arena, &w->manifest, o->tool_server, &host, &w->server,
+                                     e) < 0)
+                        return -1;
+                w->manifest = w->server.block;
+                w->file_name = w->manifest.name;
+        }
         if (verdict_reach(&w->p.arena, &w->manifest, VERDICT_AUTHORISE, &host, &w->verdict,
                           &w->p.findings, e) < 0) {
                 if (override_explain(&o->overrides, e->path, e->line, e->message,
@@ -278,7 +285,8 @@ choose_time(const struct prepare_options *o, struct run_way *w, struct error *e)
 {
         return time_allowed_choose(
                 &w->verdict.allowed->limits, o->timeout_ms > 0 ? o->timeout_ms : SPEC_UNSET,
-                o->wants_terminal ? SPEC_UNSET : TIME_ALLOWED_RUN_MS, &w->limit, e);
+                o->wants_terminal || o->tool_server ? SPEC_UNSET : TIME_ALLOWED_RUN_MS, &w->limit,
+                e);
 }
 
 int

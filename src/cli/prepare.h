@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "cli/options.h"
+#include "cli/tool_block.h"
 #include "prepare/prepare.h"
 #include "prepare/time_allowed.h"
 #include "prepare/verdict.h"
@@ -36,8 +37,9 @@ struct prepare_options {
         bool may_be_audited; /* a host file may say so: run_audit_may_be_asked() */
         const struct replay_options *replay; /* `carrel audit replay`; NULL: no replay */
         char **command;
-        size_t command_count;  /* the words after the options */
-        const char *otherwise; /* the block if the workspace declares none; NULL: it must */
+        size_t command_count;    /* the words after the options */
+        const char *tool_server; /* run this server of the manifest; NULL: the manifest's sandbox */
+        const char *otherwise;   /* the block if the workspace declares none; NULL: it must */
         /* what to say instead if command[0] does not exist inside; NULL: nothing else */
         const struct error *not_found;
 };
@@ -51,6 +53,7 @@ struct run_way {
         const struct node *host_tree;   /* of the host file; NULL: none */
         bool is_audited, keeps_content; /* the host file says so */
         uint64_t audit_keep_ms;         /* its audit_retention; 0: forever */
+        struct tool_server server;      /* of options->tool_server */
         const char *workspace;          /* absolute; set by prepare() */
         const char *file_name;          /* for messages */
         struct time_limit limit;        /* the command's time limit; set by prepare() */

@@ -481,6 +481,10 @@ get_ready(struct run_way *w, struct prepare_options *o, int argc, char **argv, s
         if (ladder_climb(e) < 0)
                 return -1;
         result = prepare(o, w, e);
+        if (o->command_count == 0 && w->server.words) {
+                o->command = w->server.words;
+                o->command_count = w->server.word_count;
+        }
         if (choose_audit(o, w, result, &why, e) < 0)
                 return -1;
         systemd_scope_enter(w, argc, argv);

@@ -286,6 +286,12 @@ static const struct field carrel_rows[] = {
           .read = commands_read,
           .help = "Which programs commands may run: docs/POLICY.md. Rules of the host file apply "
                   "too; the stricter verdict counts." },
+        { .name = "tool_servers",
+          .kind = FIELD_MAP,
+          .offset = FIELD_NOWHERE,
+          .read = tool_servers_read,
+          .help = "MCP servers by name, each in a sandbox of its own: {files: {command: [...], "
+                  "sandbox: {...}}}. `carrel tool-server NAME` starts one: docs/DOCUMENT.md." },
         { .name = "accept",
           .kind = FIELD_LIST,
           .max = ACCEPT_MAX,

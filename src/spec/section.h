@@ -43,6 +43,8 @@ void lifecycle_read(struct judge *j, const struct node *lifecycle, const struct 
                     void *base);
 void commands_read(struct judge *j, const struct node *commands, const struct trail *at,
                    void *base);
+void tool_servers_read(struct judge *j, const struct node *servers, const struct trail *at,
+                       void *base);
 void metadata_read(struct judge *j, const struct node *metadata, const struct trail *at,
                    void *base);
 void provider_read(struct judge *j, const struct node *provider, const struct trail *at,

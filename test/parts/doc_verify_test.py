@@ -21,7 +21,8 @@ config: {}
 limits: {timeout_ms: 2000, memory_mb: 96}
 network: {egress: [api.example.com, "*.a.test:8443"]}
 mounts: [{source: workspace, at: /workspace}]
-metadata: {carrel: {limits: {cpu_millicores: 1000, pids: 40, disk_mb: 16}}}
+metadata: {carrel: {limits: {cpu_millicores: 1000, pids: 40, disk_mb: 16}, tool_servers: {files: {command: [cat], auth_scopes: [repo],
+    sandbox: {schema: sandbox/v1, provider: local, config: {}, network: {egress: ["api.example.com:443"]}, mounts: [{source: workspace, at: /data, mode: read-only}]}}}}}
 ---
 """
 CONFIG = """identity: {provider: example.com}
@@ -172,6 +173,26 @@ def rules(bench):
     os.unlink(keep)
 
 
+def servers(bench, doc):
+    """Permissions of a tool server are tried in its own sandbox; each false one is refuted."""
+    path = "tools.tool_servers"
+    tell("the document has the tool servers of the manifest", doc["tools"]["tool_servers"] == [{"name": "files", "permissions": ["read /data", "connect api.example.com:443"], "auth_scopes": ["repo"]}], doc["tools"])
+    done, answer = bench.verify(doc, "--audit")
+    got = results(answer, path)
+    for detail in ("files: /data cannot be written", "files: /workspace does not exist inside", "files: /etc cannot be written", "api.example.com:443 is let through", "api.example.com:444 is denied",
+                   "an unlisted name has no address; an unlisted address is denied"):
+        tell(f"proven: {detail}", ("proven", detail) in got and done.returncode == 0, got)
+    for change_one, detail in ((lambda s: s[0]["permissions"].__setitem__(0, "write /data"), 'files: "write /data" of its permissions is not so here'),
+                               (lambda s: s[0]["permissions"].pop(), 'files: "connect api.example.com:443" is so, and its permissions do not list it'),
+                               (lambda s: s[0]["auth_scopes"].append("admin"), 'files: "admin" of its auth_scopes is not so here'),
+                               (lambda s: s.append({"name": "other", "permissions": [], "auth_scopes": []}), "the manifest declares no tool server other"),
+                               (lambda s: s.clear(), "the tool server files is declared, and is not listed")):
+        false = json.loads(json.dumps(doc))
+        change_one(false["tools"]["tool_servers"])
+        done, answer = bench.verify(false, "--audit", "--only", path)
+        tell(f"refuted: {detail}", ("refuted", detail) in results(answer, path) and done.returncode == 126, results(answer, path))
+
+
 def controls_off(bench, doc):
     """Where a control is really off, the claim that it is on is refuted."""
     bench.env["CARREL_TEST_DISABLE"] = "filter,landlock,caps,no_new_privs,env"
@@ -198,6 +219,7 @@ def main():
         doc = json.loads(made.stdout)
         doc["lifecycle"].update(cold_start_p50_ms=60000, cold_start_p99_ms=60000)
         true_document(bench, json.loads(json.dumps(doc)))
+        servers(bench, json.loads(json.dumps(doc)))
         controls_off(bench, json.loads(json.dumps(doc)))
         false_document(bench, doc)
         rules(bench)
