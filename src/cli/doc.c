@@ -97,6 +97,9 @@ static const struct option options[] = {
                     "generate: form of the output (default: yaml)"),
         OPTION_FLAG(struct doc_asked, is_audited, "--audit",
                     "generate, verify: commands are recorded, as `carrel run --audit` does"),
+        OPTION_FLAG(struct doc_asked, keeps_output, "--keep-output",
+                    "with --audit: what commands read and print is kept, as with `carrel run "
+                    "--keep-output`"),
         OPTION_FLAG(struct doc_asked, is_scaled, "--scaled",
                     "verify: try a time limit of more than a minute with one second"),
         OPTION_TEXT(struct doc_asked, only, VALUE_TEXT, "--only", "CLAIM",

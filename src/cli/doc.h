@@ -23,7 +23,7 @@ struct doc_asked {
         const char *walls;                        /* a manifest of its own, or NULL: doc_rules.h */
         const char *only;                         /* verify: a path or a section; NULL: all */
         uint64_t starts;                          /* 0: the default */
-        bool is_audited, is_scaled;
+        bool is_audited, keeps_output, is_scaled;
         bool is_literal, is_json;
         struct words words;
         struct arena arena;

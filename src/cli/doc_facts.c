@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/doc_packages.h"
+#include "cli/doc_replay.h"
 #include "cli/doc_rules.h"
 #include "cli/doc_servers.h"
 #include "cli/doc_streams.h"
@@ -470,8 +471,11 @@ add_audit(struct doc_facts *f, struct error *e)
 {
         static const char nothing[] = "nothing is recorded. If you use `carrel run --audit`, "
                                       "add --audit";
+        bool is_supported;
 
-        add_bool(f, "audit.replay_supported", false);
+        if (doc_replay_try(f->arena, f->probe, f->way, &is_supported, &f->why_replay, e) < 0)
+                return -1;
+        add_bool(f, "audit.replay_supported", is_supported);
         if (f->probe->state) {
                 add_bool(f, "audit.log_immutability", true);
                 return add_streams(f, e);

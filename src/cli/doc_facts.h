@@ -17,6 +17,7 @@ struct doc_facts {
         uint64_t starts;
         struct document_part items[DOC_PARTS_MAX];
         size_t count;
+        const char *why_replay; /* why sessions can, or cannot, be replayed; after the first call */
 };
 
 /*

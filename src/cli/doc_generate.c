@@ -156,7 +156,9 @@ foresee(struct doc_facts *facts, const struct node *config, struct error *e)
 static int
 make(struct doc_asked *a, struct run_way *way, struct error *e)
 {
-        struct doc_probe probe = { .host_file = a->host_file, .state = a->log };
+        struct doc_probe probe = { .host_file = a->host_file,
+                                   .state = a->log,
+                                   .keeps_output = a->keeps_output };
         struct doc_facts *facts = arena_new(&a->arena, struct doc_facts);
         const struct node *config = NULL, *made = NULL;
         struct document_findings found;
@@ -181,6 +183,9 @@ make(struct doc_asked *a, struct run_way *way, struct error *e)
                           &found);
         result = found.error_count > 0 ? refuse(&found, e) : check_made(a, &w, &made, e);
         json_fini(&w);
+        if (result == 0 && !node_find(node_find(made, "audit"), "replay_supported")->boolean)
+                (void)fprintf(stderr, "carrel: audit.replay_supported is false: %s\n",
+                              facts->why_replay);
         return result < 0 ? -1 : print_made(a, made, e);
 }
 

@@ -21,39 +21,58 @@
 #include "clock/clock.h"
 #include "text/json.h"
 
-enum { WORDS_MAX = 400, OUTPUT_MAX = 8 << 20, NOT_STARTED = 125 };
+enum { WORDS_MAX = 400, OUTPUT_MAX = 8 << 20, NOT_STARTED = 125, TIMEOUT_TEXT = 32 };
 
 static const struct text_limits output_limits = { OUTPUT_MAX, 16, 100000 };
 
-static _Noreturn void
-become(const struct doc_probe *probe, const char *const *command, int out)
+/* The command line, for WORDS_MAX words; `timeout` has room for a number. */
+static void
+write_words(const struct doc_probe *probe, const char *const *command, const char **argv,
+            char timeout[TIMEOUT_TEXT])
 {
-        const char *argv[WORDS_MAX + 2] = { "carrel", probe->server ? "tool-server" : "run",
-                                            "--json" };
-        const char *const options[][2] = { { "-f", probe->file },
-                                           { "-w", probe->workspace },
+        const char *const options[][2] = { { "--file", probe->file },
+                                           { "--workspace", probe->workspace },
                                            { "--host", probe->host_file } };
-        char timeout[32];
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        size_t count = 3;
+        size_t count = 0;
 
+        argv[count++] = "carrel";
+        argv[count++] = probe->replay ? "audit" : probe->server ? "tool-server" : "run";
+        if (probe->replay) {
+                argv[count++] = "replay";
+                argv[count++] = probe->replay;
+        }
+        argv[count++] = "--json";
         for (size_t i = 0; i < sizeof options / sizeof *options; i++)
                 if (options[i][1]) {
                         argv[count++] = options[i][0];
                         argv[count++] = options[i][1];
                 }
+        if (probe->replay)
+                return;
         if (probe->timeout_ms > 0) {
-                (void)snprintf(timeout, sizeof timeout, "%" PRIu64 "ms", probe->timeout_ms);
+                (void)snprintf(timeout, TIMEOUT_TEXT, "%" PRIu64 "ms", probe->timeout_ms);
                 argv[count++] = "--timeout";
                 argv[count++] = timeout;
         }
         if (probe->state)
                 argv[count++] = "--audit";
+        if (probe->state && probe->keeps_output)
+                argv[count++] = "--keep-output";
         if (probe->server)
                 argv[count++] = probe->server;
         argv[count++] = "--";
         while (*command && count < WORDS_MAX)
                 argv[count++] = *command++;
+}
+
+static _Noreturn void
+become(const struct doc_probe *probe, const char *const *command, int out)
+{
+        const char *argv[WORDS_MAX + 1] = { NULL };
+        char timeout[TIMEOUT_TEXT];
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        write_words(probe, command, argv, timeout);
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
         if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0 ||
             setenv(DOC_PROBE_SECRET, "1", 1) < 0 ||

@@ -5,6 +5,7 @@
 #ifndef CARREL_CLI_DOC_PROBE_H
 #define CARREL_CLI_DOC_PROBE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -14,6 +15,8 @@
 struct doc_probe {
         const char *file, *workspace, *host_file; /* as given on the command line; or NULL */
         const char *server;  /* run it in the sandbox of this tool server; or NULL */
+        const char *replay;  /* replay this entry instead of running the command; or NULL */
+        bool keeps_output;   /* with `state`: also what it reads and prints */
         uint64_t timeout_ms; /* of this command; 0: the manifest's */
         const char *state;   /* the state directory of a recorded run; NULL: it is not recorded */
 };

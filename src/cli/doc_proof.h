@@ -64,6 +64,7 @@ doc_proof doc_prove_allowed, doc_prove_disallowed, doc_prove_people,
         doc_prove_gpu;                                          /* doc_prove_rules.c */
 doc_proof doc_prove_controls, doc_prove_streams, doc_prove_log; /* doc_prove_controls.c */
 
+doc_proof doc_prove_replay;  /* doc_prove_controls.c */
 doc_proof doc_prove_servers; /* doc_prove_servers.c */
 
 /* Each entry of an allow list, tried; and what is beside it. */

@@ -171,3 +171,14 @@ doc_prove_streams(struct doc_proving *p, const char *path, const struct node *cl
                         found ? "in the log" : "not in the log as a whole");
         }
 }
+
+/* doc_facts_collect() has replayed a command, if one can be. */
+void
+doc_prove_replay(struct doc_proving *p, const char *path, const struct node *claim)
+{
+        const struct node *here = doc_part(p, path);
+        bool is_supported = here && here->boolean;
+
+        doc_say(p, claim->boolean == is_supported ? DOC_PROVEN : DOC_REFUTED, path, "%s: %s",
+                is_supported ? "true" : "false", p->facts->why_replay);
+}

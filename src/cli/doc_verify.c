@@ -67,7 +67,7 @@ static const struct {
         { "audit.log_streams", doc_prove_streams },
         { "audit.log_immutability", doc_prove_log },
         { "audit.retention", doc_prove_outside },
-        { "audit.replay_supported", doc_prove_same },
+        { "audit.replay_supported", doc_prove_replay },
         { "audit.pii_handling", doc_prove_outside },
         { "threat_model.trust_boundary", doc_prove_outside },
         { "threat_model.untrusted_inputs", doc_prove_outside },
@@ -193,6 +193,7 @@ doc_verify(struct doc_asked *a)
                 p.probe.host_file = a->host_file;
                 recorded = p.probe;
                 recorded.state = a->log;
+                recorded.keeps_output = a->keeps_output;
                 *p.facts = (struct doc_facts){
                         .arena = &a->arena, .way = &way, .probe = &recorded, .starts = 1
                 };

@@ -193,6 +193,32 @@ def servers(bench, doc):
         tell(f"refuted: {detail}", ("refuted", detail) in results(answer, path) and done.returncode == 126, results(answer, path))
 
 
+def replays(bench):
+    """replay_supported is what a replay showed; log_streams are what the configuration records."""
+    def audit(answer, field):
+        return results(answer, "audit." + field)
+
+    bench.put("SANDBOX.md", MANIFEST.replace('network: {egress: [api.example.com, "*.a.test:8443"]}\n', ""))
+    made = bench.carrel("doc", "generate", "--audit", "--keep-output", "--starts", "3", "--config", "doc.yaml", "--format", "json")
+    doc = json.loads(made.stdout) if made.returncode == 0 else {"audit": {}}
+    tell("with content, and without a network: replay_supported", doc["audit"].get("replay_supported") is True, made.stderr, doc["audit"])
+    tell("with content both output streams are recorded", {"stdout", "stderr"} <= set(doc["audit"].get("log_streams", ())), doc["audit"])
+    done, answer = bench.verify(doc, "--audit", "--keep-output", "--only", "audit")
+    tell("proven: a command was replayed", audit(answer, "replay_supported") == [("proven", "true: a recorded command printed the same when it was replayed")], answer["claims"], done.stderr)
+    tell("proven: each stream", done.returncode == 0 and [r for r, _ in audit(answer, "log_streams")] == ["proven"] * len(doc["audit"]["log_streams"]), answer["claims"])
+    done, answer = bench.verify(doc, "--audit", "--only", "audit")
+    tell("refuted where content is not kept: replay_supported, with the reason", any(r == "refuted" and "is not kept" in d for r, d in audit(answer, "replay_supported")), answer["claims"])
+    tell("refuted where content is not kept: stdout", ("refuted", "stdout is not in the log as a whole") in audit(answer, "log_streams"), answer["claims"])
+    doc["audit"]["replay_supported"] = False
+    done, answer = bench.verify(doc, "--audit", "--keep-output", "--only", "audit.replay_supported")
+    tell("refuted: false where a replay works", [r for r, _ in audit(answer, "replay_supported")] == ["refuted"], answer["claims"])
+    done = bench.carrel("doc", "verify", "claims.json", "--only", "audit.nothing")
+    tell("--only of no claim proves nothing", done.returncode == 126 and "no claim audit.nothing" in done.stderr, done)
+    bench.put("SANDBOX.md", MANIFEST)
+    made = bench.carrel("doc", "generate", "--audit", "--keep-output", "--starts", "3", "--config", "doc.yaml", "--format", "json")
+    tell("with a destination: false, and the reason on standard error", made.returncode == 0 and json.loads(made.stdout)["audit"]["replay_supported"] is False and "destinations" in made.stderr, made)
+
+
 def controls_off(bench, doc):
     """Where a control is really off, the claim that it is on is refuted."""
     bench.env["CARREL_TEST_DISABLE"] = "filter,landlock,caps,no_new_privs,env"
@@ -222,6 +248,7 @@ def main():
         servers(bench, json.loads(json.dumps(doc)))
         controls_off(bench, json.loads(json.dumps(doc)))
         false_document(bench, doc)
+        replays(bench)
         rules(bench)
         done = bench.carrel("doc", "verify", "doc.yaml")
         tell("a document that is none is not proven", done.returncode == 126 and "carrel doc check doc.yaml" in done.stderr, done)
