@@ -5,6 +5,7 @@ false claim of each kind is refuted.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,13 +36,18 @@ cost_model: {per_hour: 0, example: no charge}
 """
 # a false claim of each kind: the path, and what it is changed to
 FALSE = {
-    "identity.version": "9.9.9", "identity.runtime_class": "runc", "isolation.runtime_class": "runc", "isolation.tier": "T2",
+    "identity.name": "other", "identity.id": "other", "identity.version": "9.9.9", "identity.runtime_class": "gvisor", "isolation.runtime_class": "gvisor", "isolation.tier": "T3", "isolation.shared_kernel": False,
     "isolation.attestation_supported": True, "filesystem.root": "/home", "filesystem.persistence": "ephemeral", "filesystem.max_disk": "1Gi",
     "network.ingress": [{"port": 8080, "auth": "bearer_token"}], "network.dns_policy": "open", "network.bandwidth_limit": "1MB/s", "resources.cpu": "500m",
     "resources.memory": "64Mi", "resources.process_limit": 20, "resources.gpu": {"type": "a", "count": 1}, "lifecycle.provisioning": "warm_pool",
-    "lifecycle.singleton_guarantee": True, "state.snapshot_supported": True, "state.resumability": "cross_provider", "tools.commands_disallowed": ["rm"], "tools.executables_allowlist": ["true"],
+    "lifecycle.singleton_guarantee": True, "state.snapshot_supported": True, "state.snapshot_encryption_at_rest": True, "state.snapshot_format": "tar", "state.resumability": "cross_provider", "tools.commands_disallowed": ["rm"], "tools.executables_allowlist": ["true"],
     "resources.disk_io": {"iops": 100, "bandwidth": "1MB/s"},
     "tools.tool_servers": [{"name": "a", "permissions": [], "auth_scopes": []}], "tools.human_in_the_loop": ["data_deletion"], "audit.replay_supported": True,
+}
+# rows that no false document can have refuted, and why
+NEVER_REFUTED = {
+    "network.default": "a document can only say deny; it is refuted if an unlisted destination is open",
+    "lifecycle.cold_start_p50_ms": "a slower start is a remark, because the load differs",
 }
 NUMBER = [0]
 
@@ -95,6 +101,7 @@ def true_document(bench, doc):
 def false_document(bench, doc):
     for path, value in FALSE.items():
         change(doc, path, value)
+    doc["lifecycle"]["pause_resume_supported"] = not doc["lifecycle"]["pause_resume_supported"]
     files, threats, tools, audit = doc["filesystem"], doc["threat_model"], doc["tools"], doc["audit"]
     files["writable_paths"] = [p for p in files["writable_paths"] if p != "/tmp"] + ["/usr/local", "/not-there"]
     files["read_only_paths"] = files["read_only_paths"] + ["/tmp"]
@@ -108,6 +115,10 @@ def false_document(bench, doc):
     done, answer = bench.verify(doc)
     refuted = [(c["claim"], c["detail"]) for c in answer["claims"] if c["result"] == "refuted"]
     tell("a false document: exit status 126", done.returncode == 126 and not answer["ok"], done.stderr)
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "cli", "doc_verify.c"), encoding="utf-8") as f:
+        provable = {path for path, how in re.findall(r'\{ "([\w.]+)", doc_prove_(\w+) \}', f.read()) if how != "outside"}
+    ways = {".".join(claim.split(".")[:2]) for claim, _ in refuted}
+    tell("a false claim of every kind that can be proven is refuted", provable - ways == set(NEVER_REFUTED) and len(provable) > 35, sorted((provable - ways) ^ set(NEVER_REFUTED)))
     for path in FALSE:
         tell(f"refuted: {path}", any(claim == path for claim, _ in refuted), [c for c in answer["claims"] if c["claim"] == path])
     details = (
