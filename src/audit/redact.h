@@ -14,16 +14,9 @@
 #include <stddef.h>
 
 #include "audit/entry.h"
+#include "audit/redact_find.h"
 #include "base/buffer.h"
 #include "base/error.h"
-
-/* A row of audit/redact.def. */
-struct redact_rule {
-        const char *name, *authority;
-};
-
-/* All rules; `ret_count` receives their number. */
-const struct redact_rule *redact_rules(size_t *ret_count);
 
 /*
  * Appends `text` (a C string) to `out` without what the rules find. `counts` (of redact_rules())

@@ -176,6 +176,27 @@ hostile_texts_cost_little(void **state)
         free(text);
 }
 
+static void
+a_group_that_is_off_removes_nothing(void **state)
+{
+        char *got;
+
+        (void)state;
+        redact_leave(1u << REDACT_personal | 1u << REDACT_credentials);
+        got = redacted("ann@example.com +14155550123 4111111111111111 DB_PASSWORD=hunter2");
+        assert_string_equal(got, "ann@example.com +14155550123 [redacted:card-number] "
+                                 "DB_PASSWORD=[redacted:assignment]");
+        free(got);
+        redact_leave(~0u);
+        got = redacted("DE89 3704 0044 0532 0130 00, x " GITHUB);
+        assert_string_equal(got, "DE89 3704 0044 0532 0130 00, x [redacted:github-token]");
+        free(got);
+        redact_leave(0);
+        got = redacted("ann@example.com");
+        assert_string_equal(got, "[redacted:email]");
+        free(got);
+}
+
 int
 main(void)
 {
@@ -183,6 +204,7 @@ main(void)
                 cmocka_unit_test(each_form_is_removed),
                 cmocka_unit_test(each_rule_has_a_case),
                 cmocka_unit_test(json_says_what_was_removed),
+                cmocka_unit_test(a_group_that_is_off_removes_nothing),
                 cmocka_unit_test(hostile_texts_cost_little),
         };
 

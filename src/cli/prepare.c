@@ -169,6 +169,7 @@ load_rules(const struct prepare_options *o, struct run_way *w, struct error *e)
         w->host_tree = file.tree;
         w->is_audited = file.rules->audits_run;
         w->audit_keep_ms = file.rules->audit_keep_ms;
+        w->redact_off = file.rules->redact_off;
         w->keeps_content = file.rules->keeps_content;
         if (!o->host_file || !o->may_be_audited || access(HOST_FILE_MACHINE, F_OK) < 0)
                 return 0;
@@ -179,6 +180,7 @@ load_rules(const struct prepare_options *o, struct run_way *w, struct error *e)
         }
         w->is_audited |= file.rules->audits_run;
         w->keeps_content |= file.rules->keeps_content;
+        w->redact_off &= file.rules->redact_off;
         /* no caller shortens it */
         if (w->audit_keep_ms > 0 && file.rules->audit_keep_ms > w->audit_keep_ms)
                 w->audit_keep_ms = file.rules->audit_keep_ms;

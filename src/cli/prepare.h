@@ -52,6 +52,7 @@ struct run_way {
         struct verdict verdict;
         const struct node *host_tree;   /* of the host file; NULL: none */
         bool is_audited, keeps_content; /* the host file says so */
+        uint32_t redact_off;            /* its redact: bits of redact_group */
         uint64_t audit_keep_ms;         /* its audit_retention; 0: forever */
         struct tool_server server;      /* of options->tool_server */
         const char *workspace;          /* absolute; set by prepare() */

@@ -446,7 +446,7 @@ static int
 choose_audit(struct prepare_options *o, const struct run_way *w, int result,
              const struct error *why, struct error *e)
 {
-        recorder_keep(w->audit_keep_ms);
+        recorder_keep(w->audit_keep_ms, w->redact_off);
         o->keeps_output |= w->keeps_content;
         if (o->audits)
                 return result;

@@ -108,6 +108,7 @@ load_host(struct serving *s, struct launcher_files *ret, struct error *e)
         if (list_host_ports(&s->files, file.rules, ret, e) < 0)
                 return -1;
         ret->audit_keep_ms = file.rules->audit_keep_ms;
+        ret->redact_off = file.rules->redact_off;
         ret->secrets =
                 (struct secret_sources){ file.rules->sources, file.rules->secrets_file, NULL };
         if (interpreters_look(&s->files, file.rules, NULL, &runtimes, e) < 0)

@@ -177,8 +177,10 @@ children_start(struct children *c, const struct children_given *g, const struct 
                 add_words(g, &r);
                 add_descriptors(l, &pairs, &r, numbers);
                 if (p == PROCESS_RECORDER)
-                        result = recorder_serve(g->state, r.fds[0], g->audit_keep_ms, g->forget,
-                                                g->ctx, &c->pids[p], e);
+                        result = recorder_serve(
+                                g->state, r.fds[0],
+                                &(struct recorder_rules){ g->audit_keep_ms, g->redact_off },
+                                g->forget, g->ctx, &c->pids[p], e);
                 else if (p != PROCESS_FETCHER)
                         result = child_start(&r, &c->pids[p], e);
                 else if (g->sources)

@@ -29,6 +29,7 @@ struct children_given {
         void (*forget)(void *ctx);
         void *ctx;
         uint64_t audit_keep_ms; /* how long audit logs are kept; 0: forever */
+        uint32_t redact_off;    /* rules that remove nothing: redact_leave() */
 };
 
 /*

@@ -71,6 +71,7 @@ struct launcher {
         const uint16_t *host_ports;
         size_t host_port_count; /* from the host file, as last read */
         uint64_t audit_keep_ms; /* and this */
+        uint32_t redact_off;    /* and this */
         const struct launcher_options *o;
         struct state state;
         struct listeners listeners;
@@ -180,6 +181,7 @@ load_files(struct launcher *l, struct error *e)
         l->host_ports = files.host_ports;
         l->host_port_count = files.host_port_count;
         l->audit_keep_ms = files.audit_keep_ms;
+        l->redact_off = files.redact_off;
         l->listeners.fds[SLOT_HOST_FILE] = fd_take(&host);
         l->listeners.fds[SLOT_POOL_FILE] = fd_take(&pool);
         return 0;
@@ -351,7 +353,8 @@ start_children(struct launcher *l, struct error *e)
                                               has_fetcher(l) ? give_sources : NULL,
                                               forget_secrets,
                                               l,
-                                              l->audit_keep_ms };
+                                              l->audit_keep_ms,
+                                              l->redact_off };
 
         if (children_start(&l->children, &given, &l->listeners, e) < 0)
                 return -1;

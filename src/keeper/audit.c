@@ -163,12 +163,13 @@ write_policy(struct json_writer *w, const struct sandbox *s)
         struct prepared *p = s->prepared;
         struct error ignored;
 
-        if (!p || !p->spec || !p->rules || !prepare_has_rules(p->spec, p->rules))
+        if (!p || !p->spec || !p->rules)
                 return;
         if (p->policy_digest[0] == '\0' &&
             prepare_policy_digest(p->spec, p->rules, p->policy_digest, &ignored) < 0)
                 return;
-        json_member_text(w, "policy_sha256", p->policy_digest);
+        if (p->policy_digest[0] != '\0')
+                json_member_text(w, "policy_sha256", p->policy_digest);
 }
 
 /* A label that the manifest gives, never a user of the machine. */

@@ -65,6 +65,13 @@ static const struct field workspace_rows[] = {
           .offset = FIELD_NOWHERE,
           .help = "The workspace lies on storage that is read-only." },
 };
+static const struct field redact_rows[] = {
+#define REDACT_GROUP(word, can_be_off, text) \
+        { .name = #word, .kind = FIELD_BOOL, .offset = FIELD_NOWHERE, .help = (text) },
+#include "text/redact_group.def"
+#undef REDACT_GROUP
+};
+static const struct field_set redact_set = { FIELD_SET(redact_rows), .code = ERROR_SCHEMA_INVALID };
 static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
                                                 .code = ERROR_SCHEMA_INVALID };
 
@@ -91,6 +98,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
 #define SHAPE_LIMITS_MAX .kind = FIELD_MAP
 #define SHAPE_COMMANDS .kind = FIELD_MAP, .members = &commands_set
 #define SHAPE_WORKSPACE .kind = FIELD_MAP, .members = &workspace_set
+#define SHAPE_REDACT .kind = FIELD_MAP, .members = &redact_set
 #define SHAPE_YES_NO .kind = FIELD_BOOL
 #define SHAPE_MAP .kind = FIELD_MAP
 #define SHAPE_ANY .kind = FIELD_MAP

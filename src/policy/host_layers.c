@@ -28,6 +28,28 @@ out_of_memory(struct error *e)
         return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
 }
 
+/* A user's file may switch rules on, not off. */
+static int
+check_redact(const struct node *redact, struct error *e)
+{
+        if (!redact || redact->kind != NODE_MAP)
+                return 0; /* host_rules_read() has an error for another kind */
+        node_each(group, redact)
+        {
+                if (group->kind != NODE_BOOL || group->boolean)
+                        continue;
+                (void)fail_at(e, ERROR_SCHEMA_INVALID, "redact", "machine_only",
+                              "redact/%.40s: a user's own host file cannot switch rules off",
+                              group->key);
+                error_hint(e, "Write it to /etc/carrel/host.yaml, or use this file alone with "
+                              "--host FILE.");
+                e->line = group->key_line;
+                e->column = group->key_column;
+                return -1;
+        }
+        return 0;
+}
+
 int
 host_layer_check_users(const struct node *root, struct error *e)
 {
@@ -45,7 +67,7 @@ host_layer_check_users(const struct node *root, struct error *e)
                 e->column = member->key_column;
                 return -1;
         }
-        return 0;
+        return check_redact(node_find(root, "redact"), e);
 }
 
 /* Adds a copy of `n` under `key` as the last member and returns it. */
@@ -159,6 +181,35 @@ join_member(struct joining *j, const struct node *mine, const struct node *their
                                                                                                 : 0;
 }
 
+/* What a user's file switches on stays on, whatever the machine's says of it. */
+static int
+join_redact(struct joining *j, const struct node *mine, const struct node *theirs)
+{
+        struct node *both;
+        const struct node **end;
+
+        if (mine->kind != NODE_MAP || theirs->kind != NODE_MAP)
+                return said_twice(j, theirs);
+        both = add_member(j, mine->key, theirs);
+        if (!both)
+                return -1;
+        both->first = NULL;
+        both->len = 0;
+        end = &both->first;
+        node_each(group, mine)
+        {
+                struct node alone = *group;
+                const struct node one = { .kind = NODE_MAP, .first = &alone, .len = 1 };
+
+                if (node_find(theirs, group->key))
+                        continue;
+                alone.next = NULL;
+                if (add_children(j, both, &end, &one) < 0)
+                        return -1;
+        }
+        return add_children(j, both, &end, theirs);
+}
+
 static int
 join(struct joining *j, const struct node *machine, const struct node *users)
 {
@@ -173,8 +224,9 @@ join(struct joining *j, const struct node *machine, const struct node *users)
 
                 if (i == HOST_FIELD_tool_roots || (!mine && !theirs))
                         continue;
-                if (mine && theirs ? join_member(j, mine, theirs) < 0
-                                   : !add_member(j, name, mine ? mine : theirs))
+                if (!mine || !theirs         ? !add_member(j, name, mine ? mine : theirs)
+                    : i == HOST_FIELD_redact ? join_redact(j, mine, theirs) < 0
+                                             : join_member(j, mine, theirs) < 0)
                         return -1;
         }
         return 0;

@@ -6,6 +6,7 @@
 #include "base/unit.h"
 #include "policy/host_fields.h"
 #include "policy/host_rules.h"
+#include "text/redact_group.h"
 #include "text/yaml.h"
 
 static struct arena arena;
@@ -107,6 +108,14 @@ a_users_file_only_permits(void **state)
         (void)state;
         arena_fini(&arena);
         arena_init(&arena, 4u << 20);
+        assert_int_equal(host_layer_check_users(tree("redact: {personal: true}\n"), &e), 0);
+        assert_int_equal(host_layer_check_users(tree("redact: [false]\n"), &e), 0);
+        assert_int_equal(host_layer_check_users(tree("host_ports: []\n"), &e), 0);
+        assert_int_equal(
+                host_layer_check_users(tree("redact:\n  financial: true\n  personal: false\n"), &e),
+                -1);
+        assert_string_equal(e.reason, "machine_only");
+        assert_int_equal(e.line, 3);
         for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
                 const char *text = arena_format(&arena, "mount_roots: []\n%s: {}\n", machines[i]);
 
@@ -119,6 +128,31 @@ a_users_file_only_permits(void **state)
         assert_int_equal(count + sizeof machines / sizeof *machines, HOST_FIELD_MAX);
 }
 
+static void
+a_users_file_switches_rules_on_alone(void **state)
+{
+        struct host_rules *r;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(join("redact: {personal: false, financial: false}\n", NULL, &r, &e), 0);
+        assert_int_equal(r->redact_off, 1u << REDACT_personal | 1u << REDACT_financial);
+        assert_int_equal(join("redact: {personal: false, financial: false}\n",
+                              "redact: {personal: true}\n", &r, &e),
+                         0);
+        assert_int_equal(r->redact_off, 1u << REDACT_financial);
+        assert_int_equal(join("redact: {credentials: true}\n", NULL, &r, &e), 0);
+        assert_int_equal(r->redact_off, 0);
+        assert_int_equal(join("redact: {credentials: false}\n", NULL, &r, &e), -1);
+        assert_string_equal(e.reason, "required");
+        assert_int_equal(join("redact: {jwt: false}\n", NULL, &r, &e), -1);
+        assert_string_equal(e.reason, "unknown_field");
+        assert_int_equal(join("redact: {personal: 0}\n", NULL, &r, &e), -1);
+        assert_string_equal(e.reason, "type");
+        assert_int_equal(join("redact: false\n", NULL, &r, &e), -1);
+        assert_string_equal(e.reason, "type");
+}
+
 int
 main(void)
 {
@@ -127,6 +161,7 @@ main(void)
                 cmocka_unit_test(joins_lists_and_unites_maps),
                 cmocka_unit_test(refuses_what_both_say),
                 cmocka_unit_test(a_users_file_only_permits),
+                cmocka_unit_test(a_users_file_switches_rules_on_alone),
         };
 
         int failed = cmocka_run_group_tests(tests, NULL, NULL);

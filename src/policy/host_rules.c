@@ -17,6 +17,7 @@
 #include "spec/provider.h"
 #include "spec/section.h"
 #include "text/nearest.h"
+#include "text/redact_group.h"
 
 enum { NAMES_MAX = 4096 };
 
@@ -424,6 +425,46 @@ read_audit_executions(struct reading *r, const struct node *n)
         if (n->kind != NODE_BOOL)
                 return wrong(r, n, "audit_executions", "type", "this is true or false");
         r->rules->ignores_executions = !n->boolean;
+        return 0;
+}
+
+static const struct {
+        const char *name;
+        bool can_be_off;
+} redact_groups[REDACT_GROUP_MAX] = {
+#define REDACT_GROUP(word, off, text) { #word, off },
+#include "text/redact_group.def"
+#undef REDACT_GROUP
+};
+
+static int
+read_redact_group(struct reading *r, const struct node *n)
+{
+        char path[64];
+        int i = 0;
+
+        (void)snprintf(path, sizeof path, "redact/%.40s", n->key);
+        while (i < REDACT_GROUP_MAX && strcmp(redact_groups[i].name, n->key) != 0)
+                i++;
+        if (i == REDACT_GROUP_MAX)
+                return wrong(r, n, path, "unknown_field",
+                             "the groups are credentials, personal and financial");
+        if (n->kind != NODE_BOOL)
+                return wrong(r, n, path, "type", "this is true or false");
+        if (!n->boolean && !redact_groups[i].can_be_off)
+                return wrong(r, n, path, "required",
+                             "keys, passwords and tokens are always removed; remove this line");
+        r->rules->redact_off |= n->boolean ? 0 : 1u << i;
+        return 0;
+}
+
+static int
+read_redact(struct reading *r, const struct node *n)
+{
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, "redact", "type",
+                             "this is a map, for example {personal: false}");
+        node_each(member, n) if (read_redact_group(r, member) < 0) return -1;
         return 0;
 }
 

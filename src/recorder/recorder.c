@@ -211,6 +211,21 @@ retain(struct work *w)
                 (void)audit_log_retain(&w->log, w->keep_ms, clock_wall_ms(), &pruned, &ignored);
 }
 
+/* The body of WIRE_AUDIT_KEEP. */
+struct kept {
+        uint64_t keep_ms, redact_off;
+};
+
+static void
+take_kept(struct work *w, const unsigned char *body)
+{
+        struct kept k;
+
+        memcpy(&k, body, sizeof k);
+        w->keep_ms = k.keep_ms;
+        redact_leave((unsigned)k.redact_off);
+}
+
 static _Noreturn void
 serve(struct work *w)
 {
@@ -225,8 +240,8 @@ serve(struct work *w)
                         continue;
                 if (result <= 0)
                         break;
-                if (m.kind == WIRE_AUDIT_KEEP && m.len == sizeof w->keep_ms)
-                        memcpy(&w->keep_ms, body, sizeof w->keep_ms);
+                if (m.kind == WIRE_AUDIT_KEEP && m.len == sizeof(struct kept))
+                        take_kept(w, body);
                 else if (m.kind == WIRE_AUDIT_CONTENT)
                         take_files(w, &m);
                 else if (m.kind == WIRE_AUDIT_CONTENT_DONE)
@@ -376,11 +391,13 @@ recorder_content_end(const uint64_t lengths[AUDIT_CONTENT_STREAMS], struct json_
 }
 
 void
-recorder_keep(uint64_t keep_ms)
+recorder_keep(uint64_t keep_ms, uint32_t redact_off)
 {
+        const struct kept k = { keep_ms, redact_off };
+
         /* a recorder that has ended is seen by the next entry */
         if (recorder.fd >= 0)
-                (void)wire_send(recorder.fd, WIRE_AUDIT_KEEP, &keep_ms, sizeof keep_ms, NULL, 0);
+                (void)wire_send(recorder.fd, WIRE_AUDIT_KEEP, &k, sizeof k, NULL, 0);
 }
 
 void

@@ -28,10 +28,11 @@ int recorder_append(const struct audit_event *event, char ret_ref[RECORDER_REF_M
                     struct error *e);
 
 /*
- * The retention of the host file in ms, applied at the end of a process that began a file of the
- * log (audit/retain.h). Nothing without a process.
+ * What the host file says: the retention in ms, applied at the end of a process that began a file
+ * of the log (audit/retain.h), and the groups of rules that remove nothing (redact_leave()). Until
+ * then every rule applies. Nothing without a process.
  */
-void recorder_keep(uint64_t keep_ms);
+void recorder_keep(uint64_t keep_ms, uint32_t redact_off);
 
 /*
  * Keeps what the command reads and writes (audit/content.h). Gives three files in memory, which the

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "audit/log.h"
+#include "audit/redact.h"
 #include "base/scoped.h"
 #include "clock/clock.h"
 #include "recorder/owner.h"
@@ -157,8 +158,8 @@ read_switches(void)
 }
 
 int
-recorder_serve(const char *state, int fd, uint64_t keep_ms, void (*forget)(void *ctx), void *ctx,
-               pid_t *ret, struct error *e)
+recorder_serve(const char *state, int fd, const struct recorder_rules *rules,
+               void (*forget)(void *ctx), void *ctx, pid_t *ret, struct error *e)
 {
         static char path[PATH_MAX];
         scoped_fd int directory = -1;
@@ -183,5 +184,6 @@ recorder_serve(const char *state, int fd, uint64_t keep_ms, void (*forget)(void 
                 (void)fprintf(stderr, "carrel-recorder: %s\n", e->message);
                 _exit(RECORDER_BROKEN);
         }
-        serve(path, keep_ms);
+        redact_leave(rules->redact_off);
+        serve(path, rules->keep_ms);
 }
