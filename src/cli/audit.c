@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "audit/content_check.h"
-#include "audit/export.h"
 #include "audit/log.h"
 #include "audit/prune.h"
 #include "base/scoped.h"
 #include "cli/ask.h"
 #include "cli/audit_content.h"
+#include "cli/audit_export.h"
 #include "cli/audit_place.h"
 #include "cli/audit_print.h"
 #include "cli/audit_replay.h"
@@ -35,8 +35,8 @@ enum { TAIL_COUNT = 10, ARENA_MAX = 16 << 20, DAY_MS = 24 * 3600 * 1000 };
 
 struct asked {
         const char *log_at, *state, *workspace, *file, *host_file, *checkpoint, *secret, *form,
-                *action;
-        uint64_t count, from, older_than;
+                *action, *from, *to;
+        uint64_t count, older_than;
         bool is_json, has_no_keys, follows, shows_in, shows_out, shows_err;
         struct words words;
         struct arena arena;
@@ -452,72 +452,13 @@ audit_replay_entry(struct asked *a)
 
 /* -- export ------------------------------------------------------------------------------------ */
 
-static bool
-export_line(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
-{
-        (void)ctx;
-        (void)entry;
-        print_json_line(line, len);
-        return ferror(stdout) == 0;
-}
-
-struct exporting {
-        struct audit_export x;
-        struct error e;
-};
-
-static bool
-export_entry(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
-{
-        struct exporting *x = ctx;
-        struct buffer row = { 0 };
-
-        (void)line;
-        (void)len;
-        if (audit_export_row(&x->x, entry, &row, &x->e) == 0)
-                (void)fwrite(row.bytes, 1, row.len, stdout);
-        buffer_fini(&row);
-        return x->e.code == ERROR_NONE && ferror(stdout) == 0;
-}
-
-static int
-export_agentskit(struct asked *a, struct error *e)
-{
-        struct exporting x = { 0 };
-        const char *secret;
-        size_t len;
-
-        if (!a->secret) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT,
-                           "--form agentskit signs each row, and needs --secret FILE");
-                error_hint(e, "The file holds the secret that the other program verifies with.");
-                return -1;
-        }
-        if (ref_file_read(&a->arena, a->secret, 4096, NULL, &secret, &len, e) < 0)
-                return -1;
-        while (len > 0 && (secret[len - 1] == '\n' || secret[len - 1] == '\r'))
-                len--;
-        if (len == 0)
-                return fail(e, ERROR_INVALID_ARGUMENT, "the file %s is empty", a->secret);
-        audit_export_init(&x.x, (const unsigned char *)secret, len);
-        if (audit_log_read(&a->log, 0, export_entry, &x, e) < 0)
-                return -1;
-        *e = x.e;
-        return x.e.code == ERROR_NONE ? 0 : -1;
-}
-
 static int
 audit_export(struct asked *a)
 {
+        const struct audit_export_request request = { a->from, a->to, a->form, a->secret };
         struct error e;
-        int result;
 
-        if (a->form && strcmp(a->form, "agentskit") == 0) {
-                result = export_agentskit(a, &e);
-        } else {
-                result = audit_log_read(&a->log, a->from, export_line, NULL, &e);
-        }
-        return result < 0 ? failed(a, &e) : 0;
+        return audit_export_print(&a->log, &a->arena, &request, &e) < 0 ? failed(a, &e) : 0;
 }
 
 /* -- checkpoint and rotate --------------------------------------------------------------------- */
@@ -687,15 +628,17 @@ static const struct option options[] = {
         OPTION_FLAG(struct asked, follows, "--follow", NULL),
         OPTION_TEXT(struct asked, action, VALUE_TEXT, "--action", "ACTION",
                     "tail: entries with this action alone; \"exec.\": those that begin with it"),
-        OPTION_NUMBER(struct asked, from, VALUE_OFFSET, "--from", "N",
-                      "export: from this entry on"),
+        OPTION_TEXT(struct asked, from, VALUE_TEXT, "--from", "N|TIME",
+                    "export: from this entry or time on: 12 or 2026-01-31T08:00:00Z"),
+        OPTION_TEXT(struct asked, to, VALUE_TEXT, "--to", "N|TIME",
+                    "export: up to this entry or time, which is included"),
         OPTION_TEXT(struct asked, form, VALUE_AUDIT_FORM, "--form", "FORM",
                     "export: jsonl (default), the entries as they are; agentskit, rows of "
-                    "AgentsKit's signed log"),
+                    "AgentsKit's signed log; agentgovernance, rows of AIP-7's reference code"),
         OPTION_NUMBER(struct asked, older_than, VALUE_AGE, "--older-than", "T",
                       "prune: remove log files whose entries are all older: 30d"),
         OPTION_TEXT(struct asked, secret, VALUE_FILE, "--secret", "FILE",
-                    "export: the file with the secret that signs AgentsKit's rows"),
+                    "export: the file with the secret that signs rows"),
         OPTION_TEXT(struct asked, workspace, VALUE_DIRECTORY, "--workspace", "DIR",
                     "replay: the workspace as it was; the command may change it (default: .)"),
         OPTION_TEXT(struct asked, file, VALUE_FILE, "--file", "FILE",

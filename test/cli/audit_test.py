@@ -270,14 +270,14 @@ def is_exported(b):
     secret = os.path.join(b.top, "secret")
     with open(secret, "w", encoding="utf-8") as f:
         f.write("test-secret\n")
-    a = b.carrel("audit", "export", "--form", "agentskit", "--secret", secret)
+    a = b.carrel("audit", "export", "--form", "agentgovernance", "--secret", secret)
     rows = [json.loads(line) for line in a.stdout.split("\n") if line]
     try:
         audit_chain.check_rows([dict(r) for r in rows], b"test-secret")
         why = None
     except ValueError as e:
         why = e
-    tell("AgentsKit's rows verify, one for each entry, with the entry as payload", not why and [r["payload"] for r in rows] == b.entries(has_facts=True), why, a.stderr)
+    tell("rows of AIP-7's reference code verify, one for each entry, with the entry as payload", not why and [r["payload"] for r in rows] == b.entries(has_facts=True), why, a.stderr)
     tell("as JSON lines: the log itself", b.carrel("audit", "export").stdout.encode() == b"".join(line + b"\n" for line in audit_chain.lines(b.log)))
     tell("--from begins later", json.loads(b.carrel("audit", "export", "--from", "3").stdout.split("\n")[0])["seq"] == 3)
     a = b.carrel("audit", "export", "--form", "agentskit")

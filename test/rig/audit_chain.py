@@ -68,10 +68,23 @@ def age(folder):
 
 
 def check_rows(rows, secret):
-    """Rows of AgentsKit's signed log, verified as its own `verify` does."""
+    """Rows of AIP-7's reference code."""
     previous = "0" * 64
     for number, row in enumerate(rows):
         signature = row.pop("signature")
         if row["prevSignature"] != previous or hmac.new(secret, previous.encode() + canonical(row), hashlib.sha256).hexdigest() != signature:
             raise ValueError("row %d" % number)
         previous = signature
+
+
+def check_agentskit(text, secret):
+    """Rows of AgentsKit's signed log, verified as its own `verify` does: taken apart, and written again in its order."""
+    previous = None
+    for number, line in enumerate(line for line in text.split("\n") if line):
+        row = json.loads(line)
+        body = json.dumps({k: row[k] for k in ("seq", "timestamp", "actor", "action", "payload", "prevHash")}, separators=(",", ":"), ensure_ascii=False).encode()
+        if row["prevHash"] != (hashlib.sha256(previous).hexdigest() if previous else ""):
+            raise ValueError("row %d: prev-hash" % number)
+        if row["signature"] != hmac.new(secret, body, hashlib.sha256).hexdigest():
+            raise ValueError("row %d: signature" % number)
+        previous = body
