@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -637,6 +638,39 @@ sees_another_writer_while_it_keeps_the_end(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static bool
+append_meanwhile(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
+{
+        struct audit_log other;
+        char chain[AUDIT_ID_TEXT];
+        uint64_t *count = ctx, seq;
+        int lock;
+
+        (void)line, (void)len, (void)entry;
+        /* with a lock of the reader, the append would wait for ever */
+        lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
+        (void)close(lock);
+        assert_int_equal(audit_log_open(&other, directory, false, &error), 0);
+        assert_int_equal(audit_log_append(&other, &event, 1, &seq, chain, &error), 0);
+        audit_log_close(&other);
+        ++*count;
+        return true;
+}
+
+/* `verify` reads with the same walk, audit/walk.h. */
+static void
+a_reader_holds_up_no_writer(void **state)
+{
+        uint64_t count = 0;
+
+        (void)state;
+        assert_int_equal(append(3), 0);
+        assert_int_equal(audit_log_read(&log_here, 0, append_meanwhile, &count, &error), 0);
+        assert_int_equal(count, 4); /* those that were there when it began */
+        assert_string_equal(verify(NULL), "");
+}
+
 int
 main(void)
 {
@@ -659,6 +693,7 @@ main(void)
                 TEST(refuses_one_key_too_many),
                 TEST(refuses_a_key_and_a_directory_that_others_can_read),
                 TEST(reads_from_an_entry_on),
+                TEST(a_reader_holds_up_no_writer),
                 TEST(signs_later_if_it_keeps_the_end),
                 TEST(signs_at_the_latest_after_some_entries),
                 TEST(sees_another_writer_while_it_keeps_the_end),

@@ -4,8 +4,10 @@
  */
 #include "audit/log.h"
 #include "base/unit.h"
+#include "clock/clock.h"
 #include "recorder/owner.h"
 
+#include <dirent.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,6 +218,69 @@ an_end_that_no_log_can_take_is_lost(void **state)
                             "log.initialized exec.started events.missed=1 file.read exec.ended");
 }
 
+/* Three files of one log, each with one entry or more. */
+static void
+fill_files(const char *owner)
+{
+        static const struct audit_event event = { "file.read", "uid:1000", "operator", "sandbox",
+                                                  "sb-1",      "{}",       NULL };
+        uint64_t seq, begin;
+        char chain[AUDIT_ID_TEXT];
+        struct audit_log log;
+        char path[128];
+
+        (void)snprintf(path, sizeof path, "%s/%s", directory, owner);
+        assert_int_equal(audit_log_open(&log, path, true, &error), 0);
+        log.file_max = 1;
+        for (int i = 0; i < 3; i++)
+                assert_int_equal(audit_log_append(&log, &event, 1, &seq, chain, &error), 0);
+        audit_log_close(&log);
+        /* older than the retention of 1 ms */
+        begin = clock_wall_ms();
+        while (clock_wall_ms() <= begin + 3)
+                continue;
+}
+
+static size_t
+count_files(const char *owner)
+{
+        DIR *list = opendir(owner);
+        const struct dirent *entry;
+        size_t count = 0;
+
+        assert_non_null(list);
+        while ((entry = readdir(list)))
+                count += strncmp(entry->d_name, "log-", 4) == 0;
+        (void)closedir(list);
+        return count;
+}
+
+/* At the start, and a day after that by the boot clock, which the test moves; not in between. */
+static void
+retention_is_applied_once_a_day(void **state)
+{
+        static const struct owner_reports reports = { note_answer, note_open };
+        const uint64_t start = 5000, day = 24ull * 3600 * 1000;
+        size_t before;
+
+        (void)state;
+        owners_free(owners);
+        fill_files("ann");
+        owners = owners_new(directory, 1, &reports);
+        assert_non_null(owners);
+        owners_load(owners);
+        before = count_files("ann");
+        assert_int_equal(owners_flush(owners, start), start + day);
+        assert_true(count_files("ann") < before);
+        fill_files("ann");
+        before = count_files("ann");
+        assert_int_equal(owners_flush(owners, start + day - 1), start + day);
+        assert_int_equal(count_files("ann"), before);
+        (void)owners_flush(owners, start + day);
+        assert_true(count_files("ann") < before);
+        assert_int_equal(owners_flush(owners, start + day + 1), start + 2 * day);
+}
+
 int
 main(void)
 {
@@ -228,6 +293,7 @@ main(void)
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(an_end_that_no_log_can_take_is_lost, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(retention_is_applied_once_a_day, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
