@@ -43,9 +43,19 @@ struct asked {
         struct audit_log log;
 };
 
-static int
-failed(const struct asked *a, const struct error *e)
+/* The code's own hint is about a command that was to be started; here is none. */
+static void
+hint_reader(struct error *e)
 {
+        if (e->code == ERROR_AUDIT_UNAVAILABLE && e->hint[0] == '\0')
+                error_hint(e, "Correct the cause and repeat the command. `carrel audit --help` "
+                              "shows how to name another log.");
+}
+
+static int
+failed(const struct asked *a, struct error *e)
+{
+        hint_reader(e);
         return print_failure(NULL, e, a->is_json);
 }
 
@@ -202,6 +212,7 @@ audit_verify(struct asked *a)
         }
         if (result < 0 && e.code == ERROR_AUDIT_BROKEN)
                 not_intact(a, &v, &e);
+        hint_reader(&e);
         if (a->is_json) {
                 print_verdict_json(a, &v, &c, &e);
         } else if (result < 0) {

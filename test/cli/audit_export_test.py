@@ -88,6 +88,25 @@ def is_verified_by_agentskit(b):
         tell("and find %s" % what, not verdict(changed))
 
 
+def hints_fit(b):
+    """The hint of audit_unavailable speaks of a command that was not started; here is none."""
+    os.rename(os.path.dirname(b.log), os.path.join(b.state, "moved"))
+    os.mkdir(os.path.join(b.state, "audit"))
+    a = b.carrel("audit", "export")
+    tell("a missing log: the hint says how to begin one", a.returncode == 125 and "run --audit" in a.stderr and "Nothing was started" not in a.stderr, a)
+    os.rmdir(os.path.join(b.state, "audit"))
+    os.rename(os.path.join(b.state, "moved"), os.path.join(b.state, "audit"))
+    first = os.path.join(b.log, "log-%012d.jsonl" % 0)
+    os.rename(first, first + ".kept")
+    os.mkfifo(first)
+    for action in ("export", "tail", "verify"):
+        a = b.carrel("audit", action)
+        tell("%s: a FIFO instead of a log file is refused, with a hint for a reader" % action, a.returncode == 125 and "not a regular file" in a.stderr and "Nothing was started" not in a.stderr
+             and "Correct the cause" in a.stderr, a)
+    a = b.run("true")
+    tell("and nothing is started", a.returncode == 125 and "Nothing was started" in a.stderr, a)
+
+
 def main():
     top = os.path.realpath(tempfile.mkdtemp(prefix="carrel-export-"))
     try:
@@ -97,6 +116,7 @@ def main():
         b.run("true")
         takes_ranges(b)
         is_verified_by_agentskit(b)
+        hints_fit(b)
     finally:
         shutil.rmtree(top, ignore_errors=True)
     print("1..%d" % NUMBER[0])
