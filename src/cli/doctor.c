@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/doctor_audit.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
 #include "cli/trial.h"
@@ -148,11 +149,13 @@ print_report(const struct host_report *report, const struct disk *disk, const st
 }
 
 static void
-print_text(const struct host_facts *facts, const struct reports *reports, const struct disk *disk)
+print_text(const struct host_facts *facts, const struct reports *reports, const struct disk *disk,
+           const struct doctor_audit *audit)
 {
         const struct paint *p = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? &colours : &plain;
 
         print_machine(facts, &reports->of[0]);
+        doctor_audit_print(audit);
         for (size_t i = 0; i < reports->count; i++)
                 print_report(&reports->of[i], disk, p);
 }
@@ -228,7 +231,8 @@ write_results(struct json_writer *w, const struct host_report *report)
 }
 
 static int
-print_json(const struct host_facts *facts, const struct reports *reports, const struct disk *disk)
+print_json(const struct host_facts *facts, const struct reports *reports, const struct disk *disk,
+           const struct doctor_audit *audit)
 {
         struct json_writer w;
         int result = -1;
@@ -242,6 +246,7 @@ print_json(const struct host_facts *facts, const struct reports *reports, const 
         json_member_text(&w, "why", reports->of[0].why);
         json_close_map(&w);
         write_host(&w, facts, &reports->of[0], disk);
+        doctor_audit_write(&w, audit);
         json_key(&w, "mechanisms");
         json_open_list(&w);
         for (size_t i = 0; i < reports->count; i++)
@@ -288,6 +293,7 @@ static int
 cmd_doctor(int argc, char **argv)
 {
         static struct reports reports;
+        static struct doctor_audit audit;
         struct host_facts facts;
         struct error e;
         struct asked a = { .is_json = false };
@@ -302,14 +308,15 @@ cmd_doctor(int argc, char **argv)
                 return complain(&e);
         arena_init(&arena, ARENA_MAX);
         find_disk(&arena, &facts, &disk);
-        if (a.is_json && print_json(&facts, &reports, &disk) < 0) {
+        doctor_audit_look(&arena, &audit);
+        if (a.is_json && print_json(&facts, &reports, &disk, &audit) < 0) {
                 (void)fail(&e, ERROR_NO_MEMORY, "the report could not be written");
                 status = complain(&e);
         } else {
                 status = reports.of[0].has_tier ? 0 : EXIT_NOT_ENFORCEABLE;
         }
         if (!a.is_json)
-                print_text(&facts, &reports, &disk);
+                print_text(&facts, &reports, &disk, &audit);
         arena_fini(&arena);
         return status;
 }

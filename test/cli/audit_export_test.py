@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """audit_export_test - `carrel audit export`: ranges by number and by time, and rows that AgentsKit's
-own rules verify, read by two other programs.
+own rules verify, read by two other programs; hints of a reader; what `carrel doctor` says.
 """
 import json
 import os
@@ -107,6 +107,28 @@ def hints_fit(b):
     tell("and nothing is started", a.returncode == 125 and "Nothing was started" in a.stderr, a)
 
 
+def is_shown_by_doctor(b):
+    def doctor():
+        return json.loads(b.carrel("doctor", "--json").stdout)["audit"]
+
+    fresh = Bench(b.top, "fresh")
+    said = json.loads(fresh.carrel("doctor", "--json").stdout)["audit"]
+    tell("doctor: without a log it says so, and creates none", said["log"] is None and "no audit log" in said["why_none"] and not os.path.exists(os.path.dirname(fresh.log))
+         and "none yet; `carrel run --audit` begins one" in fresh.carrel("doctor").stdout, said)
+    last, said, text = b.entries(has_facts=True)[-1], doctor(), b.carrel("doctor").stdout
+    tell("doctor: place, last checkpoint, keys and their mode", (said["log"], said["checkpoint"], said["keys"], said["key_mode"]) == (b.log, {"seq": last["seq"], "ts": last["ts"]}, 1, "0600")
+         and "retention_days" not in said and b.log in text and "keys        1, mode 0600\n" in text, said, text)
+    host = os.path.join(b.top, ".config", "carrel", "host.yaml")
+    os.makedirs(os.path.dirname(host))
+    with open(host, "w", encoding="utf-8") as f:
+        f.write("audit_retention: 30d\n")
+    tell("doctor: the retention of the host file", doctor().get("retention_days") == 30 and "30 days (audit_retention)" in b.carrel("doctor").stdout)
+    os.unlink(host)
+    os.chmod(os.path.join(b.log, "checkpoint.seed"), 0o644)
+    tell("doctor: a key that others can read is named, with the command", doctor()["key_mode"] == "0644" and "OPEN to other users. Run: chmod 600" in b.carrel("doctor").stdout)
+    os.chmod(os.path.join(b.log, "checkpoint.seed"), 0o600)
+
+
 def main():
     top = os.path.realpath(tempfile.mkdtemp(prefix="carrel-export-"))
     try:
@@ -116,6 +138,7 @@ def main():
         b.run("true")
         takes_ranges(b)
         is_verified_by_agentskit(b)
+        is_shown_by_doctor(b)
         hints_fit(b)
     finally:
         shutil.rmtree(top, ignore_errors=True)
