@@ -44,7 +44,7 @@ is_same_list(struct doc_proving *p, const char *path, const char *server, const 
                                 server, n->text ? n->text : "", member);
                         is_same = false;
                 }
-        for (const struct node *n = here->first; n; n = n->next)
+        for (const struct node *n = here ? here->first : NULL; n; n = n->next)
                 if (!has_text(claim, n->text)) {
                         doc_say(p, DOC_REFUTED, path,
                                 "%.64s: \"%.200s\" is so, and its %s do not list it", server,

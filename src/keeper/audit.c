@@ -775,6 +775,8 @@ audit_entry(struct sandbox *s, enum event_kind kind, const struct json_writer *o
 
         if (!recorder.is_there || !s->row.owner || !has_room(s))
                 return;
+        if (output->is_broken)
+                return;
         json_init(&input, false);
         json_open_map(&input);
         write_allowed(&input, s);
@@ -784,7 +786,7 @@ audit_entry(struct sandbox *s, enum event_kind kind, const struct json_writer *o
         event = event_of(action, s->row.owner, s->id, &input, output);
         event.actor_role = "owner";
         name_exec(&named.of, s, 0);
-        if (!input.is_broken && !output->is_broken)
+        if (!input.is_broken)
                 (void)send_entry(&named, &event);
         json_fini(&input);
 }
