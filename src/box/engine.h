@@ -64,7 +64,6 @@ struct command {
         size_t len;      /* bytes, with the strings */
         int fds[3];      /* standard input, output and error; none with WIRE_EXEC_TTY */
         size_t fd_count; /* 0 or 3 */
-        int hold;        /* it executes when this socket releases it (wire/box.h); -1: at once */
         uint64_t cpu_ms; /* limit of CPU time; UINT64_MAX: none */
 };
 

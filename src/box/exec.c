@@ -3,9 +3,10 @@
  *
  * Room: box (program). Touches: pipes, the engine.
  *
- *     (waiting) --sent to the engine--> STARTING (held: wire/box.h) --started--> RUNNING --ended-->
- * ENDED | exec_failed             | the box ended: lost v                         v FAILED ENDED
- * (kept, then freed)
+ *     (waiting) --sent to the engine--> STARTING --started--> RUNNING --ended--> ENDED
+ *                                      | exec_failed             | the box ended: lost
+ *                                      v                         v
+ *                                   FAILED                     ENDED (kept, then freed)
  *
  * Theory: the end is reported once, in exec_finish(), for every way to end. An exec that was killed
  * before it had begun ends with the outcome of that kill. P23: an exec that has not ended some time
@@ -97,8 +98,7 @@ exec_add(struct box *b)
                             .word = UNDECIDED,
                             .calls = &calls,
                             .in = { .fd = -1 },
-                            .theirs = { -1, -1, -1 },
-                            .hold = -1 };
+                            .theirs = { -1, -1, -1 } };
         for (int i = 0; i < 2; i++)
                 output_init(&x->out[i], b->loop, i, &x->budget, &output_calls);
         x->timer.due_ms = LOOP_NEVER;
@@ -130,14 +130,6 @@ drop_waiting(struct exec *x)
         x->waiting = NULL;
 }
 
-static void
-close_hold(struct exec *x)
-{
-        if (x->hold >= 0)
-                (void)close(x->hold);
-        x->hold = -1;
-}
-
 void
 exec_free(struct exec *x)
 {
@@ -147,7 +139,6 @@ exec_free(struct exec *x)
                 channel_free(x->channels);
         loop_timer_remove(&x->timer);
         drop_waiting(x);
-        close_hold(x);
         close_theirs(x, 0, 3);
         input_close(&x->in);
         for (int i = 0; i < 2; i++) {
@@ -332,79 +323,6 @@ tell(struct exec *x, uint16_t kind)
                 shorten_journal(b);
 }
 
-/* -- held -------------------------------------------------------------------------------------- */
-
-/* As if it had never been ordered. A channel that closes without a word says so. */
-static void
-undo(struct exec *x)
-{
-        struct box *b = x->box;
-
-        job_kill(&x->job);
-        b->starting--;
-        exec_free(x);
-        b->calls->check_over(b);
-}
-
-unsigned
-exec_is_held(const struct exec *x)
-{
-        return x->hold >= 0 && x->state == BOX_EXEC_STARTING && wire_is_released(x->hold, 0) != 1;
-}
-
-void
-exec_undo(struct box *b, uint32_t number)
-{
-        struct exec *x = exec_find(b, number);
-
-        if (x && exec_is_held(x))
-                undo(x);
-}
-
-void
-exec_undo_all(struct box *b, uint64_t keeper)
-{
-        for (struct exec *x = b->execs, *next; x; x = next) {
-                next = x->next;
-                if (x->by == keeper && exec_is_held(x))
-                        undo(x);
-        }
-}
-
-/* Those whose keeper has ended: their numbers and keys are free. */
-static void
-undo_orphans(struct box *b)
-{
-        for (struct exec *x = b->execs, *next; x; x = next) {
-                next = x->next;
-                if (exec_is_held(x) && wire_is_released(x->hold, 0) < 0)
-                        undo(x);
-        }
-}
-
-/*
- * The engine reports that it runs. If it was not released, it was killed while it waited (a signal
- * ends it as a program), and no instruction of the program ran: it failed to start. Its time limit
- * begins here.
- */
-static unsigned
-was_released(struct exec *x)
-{
-        struct wire_exec_failed failed = { x->number, ECANCELED, WIRE_STAGE_SPAWN };
-        int is_released = wire_is_released(x->hold, 0);
-
-        if (is_released != 1) {
-                job_kill(&x->job);
-                exec_failed(x, &failed);
-                return 0;
-        }
-        close_hold(x);
-        x->begun_ms = x->started_ms = loop_now_ms();
-        x->frozen_before_ms = box_frozen_ms(x->box);
-        limits_watch(x);
-        return 1;
-}
-
 /* -- the begin --------------------------------------------------------------------------------- */
 
 /* For people: the arguments with blanks between, without bytes that a terminal interprets. */
@@ -458,7 +376,7 @@ static void
 send_to_engine(struct exec *x, struct wire_exec *wire, size_t len)
 {
         struct box *b = x->box;
-        struct command c = { .wire = wire, .len = len, .cpu_ms = x->cpu_ms, .hold = x->hold };
+        struct command c = { .wire = wire, .len = len, .cpu_ms = x->cpu_ms };
         int result;
 
         while (c.fd_count < 3 && x->theirs[c.fd_count] >= 0) { /* a terminal has none */
@@ -479,8 +397,7 @@ send_to_engine(struct exec *x, struct wire_exec *wire, size_t len)
         }
         x->is_sent = 1;
         close_theirs(x, 0, b->one.is_on ? 3 : 1);
-        if (x->hold < 0)
-                limits_watch(x);
+        limits_watch(x);
         limits_floor(b);
 }
 
@@ -522,8 +439,7 @@ fill(struct exec *x, const struct wire_box_exec *ask, const struct wire_exec *wi
 
         x->number = ask->exec != 0 ? ask->exec : b->last_number + 1;
         b->last_number = x->number > b->last_number ? x->number : b->last_number;
-        x->flags = ask->flags & (uint32_t)~BOX_EXEC_HELD;
-        x->by = b->speaker;
+        x->flags = ask->flags;
         x->wire_flags = wire->flags;
         memcpy(x->key, ask->key, sizeof x->key - 1);
         memcpy(x->task, ask->task, sizeof x->task - 1);
@@ -540,17 +456,13 @@ fill(struct exec *x, const struct wire_box_exec *ask, const struct wire_exec *wi
 
 void
 exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t len,
-           int take_channel, int take_hold)
+           int take_channel)
 {
+        struct exec *x = exec_with_key(b, ask->key);
         struct wire_exec *wire = bytes, head;
         int result = wire_command_read(bytes, len, NULL, 0, &head);
-        struct exec *x;
 
-        undo_orphans(b);
-        x = exec_with_key(b, ask->key);
         if (x) {
-                if (take_hold >= 0)
-                        (void)close(take_hold);
                 if (take_channel >= 0)
                         channel_open(x, take_channel, CHANNEL_OF_OWNER,
                                      ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
@@ -560,16 +472,11 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
                     ? NULL
                     : exec_add(b);
         if (!x) {
-                if (take_hold >= 0)
-                        (void)close(take_hold);
                 channel_refuse(take_channel,
                                &(struct wire_exec_failed){ ask->exec, EINVAL, WIRE_STAGE_PREPARE });
                 return;
         }
         fill(x, ask, wire);
-        x->hold = take_hold;
-        if (take_hold < 0 && (ask->flags & BOX_EXEC_HELD) != 0)
-                result = -EPROTO;
         b->starting++;
         if (take_channel >= 0)
                 channel_open(x, take_channel, CHANNEL_OF_OWNER, ask->flags & BOX_EXEC_LOSSLESS, 0,
@@ -580,9 +487,9 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
                 exec_lost(x, box_word(b));
                 return;
         }
-        if (result == 0 && b->starting + b->running > EXECS_MAX)
+        if (b->starting + b->running > EXECS_MAX)
                 result = -EAGAIN;
-        else if (result == 0 && (wire->flags & WIRE_EXEC_TTY) == 0)
+        else if ((wire->flags & WIRE_EXEC_TTY) == 0)
                 result = b->one.is_on ? one_give_streams(x) : open_streams(x);
         if (result < 0) {
                 exec_failed(x,
@@ -591,10 +498,7 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
         }
         wire->exec = x->number;
         wire->spare = 0;
-        wire->flags &=
-                (uint32_t) ~(WIRE_EXEC_LAST | WIRE_EXEC_GROUP | WIRE_EXEC_TREE | WIRE_EXEC_HELD);
-        if (x->hold >= 0)
-                wire->flags |= WIRE_EXEC_HELD;
+        wire->flags &= (uint32_t) ~(WIRE_EXEC_LAST | WIRE_EXEC_GROUP | WIRE_EXEC_TREE);
         if ((b->begin.flags & BOX_BEGIN_NET_ONLY) == 0)
                 wire->flags &= (uint32_t)~WIRE_EXEC_AS_CALLER;
         if ((b->state == BOX_MAKING && !b->one.is_on) || b->is_freezing)
@@ -610,11 +514,6 @@ exec_started(struct exec *x, int32_t pid, int take_master)
         struct box *b = x->box;
 
         if (x->state != BOX_EXEC_STARTING) {
-                if (take_master >= 0)
-                        (void)close(take_master);
-                return;
-        }
-        if (x->hold >= 0 && !was_released(x)) {
                 if (take_master >= 0)
                         (void)close(take_master);
                 return;
@@ -647,7 +546,6 @@ let_go(struct exec *x)
 {
         loop_timer_remove(&x->timer);
         drop_waiting(x);
-        close_hold(x);
         close_theirs(x, 0, 3);
         input_close(&x->in);
         if (!x->is_alone && (x->flags & BOX_EXEC_KILL_REST) != 0)
@@ -714,11 +612,6 @@ exec_failed(struct exec *x, const struct wire_exec_failed *failed)
 
         if (x->state != BOX_EXEC_STARTING)
                 return;
-        if (failed->stage == WIRE_STAGE_HELD && x->word == UNDECIDED &&
-            x->box->state < BOX_ENDING) {
-                undo(x);
-                return;
-        }
         /* An exec that was killed meanwhile fails to start because of that, whatever error the
          * kernel reports. */
         if (!is_its_own && (x->word != UNDECIDED || x->box->state >= BOX_ENDING)) {

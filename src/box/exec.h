@@ -29,18 +29,11 @@ struct exec *exec_with_key(struct box *b, const char *key);
 /* zeroed, the caller sets its number; NULL: no memory */
 struct exec *exec_add(struct box *b);
 void exec_free(struct exec *x);
-/* take_hold: with BOX_EXEC_HELD, else -1 */
 void exec_start(struct box *b, const struct wire_box_exec *ask, void *wire, size_t wire_len,
-                int take_channel, int take_hold);
+                int take_channel);
 void exec_started(struct exec *x, int32_t pid, int take_master);
 void exec_failed(struct exec *x, const struct wire_exec_failed *failed);
 void exec_ended(struct exec *x, const struct engine_ended *ended);
-/* it waits for its keeper's word: not listed (wire/box.h) */
-unsigned exec_is_held(const struct exec *x);
-/* WIRE_BOX_UNDO */
-void exec_undo(struct box *b, uint32_t number);
-/* this keeper has gone: what it held and did not release is undone */
-void exec_undo_all(struct box *b, uint64_t keeper);
 void exec_kill(struct exec *x, uint32_t word);
 /* the engine has ended: the box itself reports the end of each that is not over */
 void exec_lose_all(struct box *b);

@@ -59,7 +59,7 @@ tear_down(void **state)
 }
 
 static int
-ask_held(uint32_t number, uint32_t flags, const char *key, int take_hold)
+ask(uint32_t number, uint32_t flags, const char *key)
 {
         static _Alignas(8) unsigned char bytes[256];
         struct wire_exec wire = { .argc = 2, .strings_len = sizeof "echo\0a\033b\0/" };
@@ -75,14 +75,8 @@ ask_held(uint32_t number, uint32_t flags, const char *key, int take_hold)
         memcpy(bytes, &wire, sizeof wire);
         memcpy(bytes + sizeof wire, "echo\0a\033b\0/", wire.strings_len);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-        exec_start(&b, &what, bytes, sizeof wire + wire.strings_len, pair[0], take_hold);
+        exec_start(&b, &what, bytes, sizeof wire + wire.strings_len, pair[0]);
         return pair[1];
-}
-
-static int
-ask(uint32_t number, uint32_t flags, const char *key)
-{
-        return ask_held(number, flags, key, -1);
 }
 
 /* The last command's descriptors; its number. */
@@ -382,109 +376,6 @@ starting_and_running_execs_end_alike(void **state)
         assert_int_equal(b.starting + b.running, 0);
 }
 
-/* -- held (wire/box.h) ------------------------------------------------------------------------- */
-
-enum hold_news {
-        HOLD_RELEASED,
-        HOLD_CLOSED,
-        HOLD_UNDO,
-        HOLD_UNDO_LATE,
-        HOLD_KEEPER_GONE,
-        HOLD_OTHER_KEEPER_GONE,
-        HOLD_KILLED,
-        HOLD_DIED
-};
-
-static const struct {
-        const char *what;
-        enum hold_news news;
-        uint32_t state; /* enum box_exec_state; 0: it is not there any more */
-} holds[] = {
-        { "released", HOLD_RELEASED, BOX_EXEC_RUNNING },
-        { "its keeper's end closes", HOLD_CLOSED, 0 },
-        { "undone", HOLD_UNDO, 0 },
-        { "undone after its release", HOLD_UNDO_LATE, BOX_EXEC_RUNNING },
-        { "its keeper's link closes", HOLD_KEEPER_GONE, 0 },
-        { "another keeper's link closes", HOLD_OTHER_KEEPER_GONE, BOX_EXEC_STARTING },
-        { "killed", HOLD_KILLED, BOX_EXEC_ENDED },
-        { "its process is killed before its release", HOLD_DIED, BOX_EXEC_FAILED },
-};
-
-static void
-happen(uint32_t number, enum hold_news news, int ours)
-{
-        struct exec *x = exec_find(&b, number);
-
-        if (news == HOLD_RELEASED || news == HOLD_UNDO_LATE)
-                assert_int_equal(write(ours, "", 1), 1);
-        if (news == HOLD_UNDO || news == HOLD_UNDO_LATE)
-                exec_undo(&b, number);
-        if (news == HOLD_RELEASED || news == HOLD_UNDO_LATE || news == HOLD_DIED)
-                exec_started(x, 77, -1);
-        if (news == HOLD_CLOSED)
-                exec_failed(x, &(struct wire_exec_failed){ number, ECANCELED, WIRE_STAGE_HELD });
-        if (news == HOLD_KEEPER_GONE || news == HOLD_OTHER_KEEPER_GONE)
-                exec_undo_all(&b, news == HOLD_KEEPER_GONE ? 7 : 8);
-        if (news == HOLD_KILLED) {
-                exec_kill(x, OUTCOME_KILLED);
-                exec_failed(x, &(struct wire_exec_failed){ number, ECANCELED, WIRE_STAGE_SPAWN });
-        }
-}
-
-static void
-a_held_exec_runs_only_when_released(void **state)
-{
-        (void)state;
-        b.speaker = 7;
-        for (size_t i = 0; i < sizeof holds / sizeof *holds; i++) {
-                uint32_t number = (uint32_t)i + 1, became;
-                int pair[2], channel;
-                uint64_t before = b.journal.len;
-                struct exec *x;
-
-                assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-                channel = ask_held(number, BOX_EXEC_HELD, "", pair[0]);
-                assert_true(exec_is_held(exec_find(&b, number)));
-                happen(number, holds[i].news, pair[1]);
-                x = exec_find(&b, number);
-                became = x ? x->state : 0;
-                if (became != holds[i].state || (became == 0 && b.journal.len != before))
-                        fail_msg("%s: state %u", holds[i].what, became);
-                (void)close(pair[1]);
-                (void)close(channel);
-        }
-}
-
-/* The keeper that held it has ended, and its caller repeats the call. */
-static void
-a_key_of_an_orphan_starts_another(void **state)
-{
-        int pair[2], first, second;
-
-        (void)state;
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-        first = ask_held(1, BOX_EXEC_HELD, "again", pair[0]);
-        (void)close(pair[1]);
-        second = ask(1, 0, "again");
-        assert_int_equal(noted.execs, 2);
-        assert_int_equal(b.starting, 1);
-        assert_false(exec_is_held(exec_find(&b, 1)));
-        (void)close(first);
-        (void)close(second);
-}
-
-/* Without the socket nothing could ever release it. */
-static void
-a_held_exec_without_its_socket_is_refused(void **state)
-{
-        int channel = ask(1, BOX_EXEC_HELD, "");
-
-        (void)state;
-        assert_int_equal(noted.execs, 0);
-        assert_int_equal(exec_find(&b, 1)->state, BOX_EXEC_FAILED);
-        (void)close(channel);
-}
-
 int
 main(void)
 {
@@ -502,12 +393,6 @@ main(void)
                 cmocka_unit_test_setup_teardown(only_so_many_finished_ones_are_kept, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(a_quiet_one_is_forgotten_at_once, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(a_held_exec_runs_only_when_released, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(a_key_of_an_orphan_starts_another, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(a_held_exec_without_its_socket_is_refused, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(a_long_journal_is_rewritten_with_what_is_kept,
                                                 set_up, tear_down),

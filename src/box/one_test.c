@@ -81,7 +81,7 @@ ask(size_t streams, uint64_t deadline_ms)
         memcpy(bytes, &wire, sizeof wire);
         memcpy(bytes + sizeof wire, "true\0/", wire.strings_len);
         one_take_streams(&b, &m);
-        exec_start(&b, &what, bytes, sizeof wire + wire.strings_len, -1, -1);
+        exec_start(&b, &what, bytes, sizeof wire + wire.strings_len, -1);
         for (size_t i = 0; i < streams; i++)
                 assert_int_equal(m.fds[i], -1);
 }

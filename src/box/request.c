@@ -54,7 +54,7 @@ say_list(struct keeper *k)
         struct wire_box_listed listed;
 
         for (const struct exec *x = k->box->oldest; x; x = x->previous)
-                if ((x->flags & BOX_EXEC_QUIET) == 0 && !exec_is_held(x)) {
+                if ((x->flags & BOX_EXEC_QUIET) == 0) {
                         exec_list(x, &listed);
                         keeper_say(k, WIRE_BOX_LISTED, &listed, sizeof listed);
                 }
@@ -99,42 +99,15 @@ struct row {
 };
 
 static int
-take_fd_at(struct wire_message *m, size_t i)
-{
-        int fd = m->fd_count > i ? m->fds[i] : -1;
-
-        if (fd >= 0)
-                m->fds[i] = -1;
-        return fd;
-}
-
-static int
 take_fd(struct wire_message *m)
 {
-        int fd = take_fd_at(m, 0);
+        int fd = m->fd_count > 0 ? m->fds[0] : -1;
 
+        if (m->fd_count > 0)
+                m->fds[0] = -1;
         if (fd >= 0)
                 (void)fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
         return fd;
-}
-
-/* The descriptor after the channel, or after the streams of a box of one command. */
-static int
-take_hold(const struct box *b, const struct wire_box_exec *ask, struct wire_message *m)
-{
-        if ((ask->flags & BOX_EXEC_HELD) == 0 || m->fd_count == 0)
-                return -1;
-        return take_fd_at(m, b->one.is_on ? m->fd_count - 1 : 1);
-}
-
-static void
-serve_undo(struct keeper *k, struct wire_message *m)
-{
-        struct wire_exec_number ask;
-
-        (void)m;
-        memcpy(&ask, body, sizeof ask);
-        exec_undo(k->box, ask.exec);
 }
 
 static void
@@ -147,7 +120,7 @@ serve_exec(struct keeper *k, struct wire_message *m)
         if (k->box->one.is_on)
                 one_take_streams(k->box, m);
         exec_start(k->box, &ask, body + sizeof ask, m->len - sizeof ask,
-                   k->box->one.is_on ? -1 : take_fd(m), take_hold(k->box, &ask, m));
+                   k->box->one.is_on ? -1 : take_fd(m));
         explicit_bzero(body, m->len); /* the environment may contain secrets */
 }
 
@@ -283,8 +256,6 @@ request_drop(struct keeper *k)
         for (size_t i = 0; i < CONNECTS_MAX; i++)
                 if (k->box->connects[i].keeper == k)
                         k->box->connects[i].keeper = NULL;
-        if (k->box->busy == 0)
-                exec_undo_all(k->box, k->number);
 }
 
 static void
@@ -348,8 +319,6 @@ serve_shown(struct keeper *k, struct wire_message *m)
 static const struct row rows[] = {
         { WIRE_BOX_EXEC, sizeof(struct wire_box_exec) + sizeof(struct wire_exec), WIRE_BODY_MAX,
           serve_exec },
-        { WIRE_BOX_UNDO, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number),
-          serve_undo },
         { WIRE_BOX_ATTACH, sizeof(struct wire_box_attach), sizeof(struct wire_box_attach),
           serve_attach },
         { WIRE_BOX_HANDED, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number),

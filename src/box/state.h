@@ -164,8 +164,6 @@ struct exec {
         unsigned is_overdue : 1;
         /* ended without a live process left: no other process holds its pipes */
         unsigned is_alone : 1;
-        int hold;      /* releases it (wire/box.h); -1: not held, or it has started. Owned */
-        uint64_t by;   /* number of the keeper that holds it */
         void *waiting; /* the command, while the box is starting or frozen */
         size_t waiting_len;
 };

@@ -81,7 +81,7 @@ command_read(const struct wire_message *m, char *body, char **pointers, size_t r
         for (size_t i = 0; i < ret->head.envc; i++)
                 if (strncmp(ret->envp[i], "PATH=", 5) == 0)
                         ret->path = ret->envp[i] + 5;
-        ret->group = ret->hold = -1;
+        ret->group = -1;
         return 0;
 }
 
@@ -280,14 +280,6 @@ command_execute(const struct command *c)
 }
 
 int
-command_wait(const struct command *c)
-{
-        int result = c->hold < 0 ? 1 : wire_is_released(COMMAND_HOLD, 1);
-
-        return result < 0 ? result : 0;
-}
-
-int
 command_prepare(const struct command *c, int keep)
 {
         /* first, so that all further work is counted, and is killed with the group */
@@ -305,7 +297,7 @@ int
 command_dress(const struct command *c, int keep)
 {
         struct rlimit cpu = { c->head.cpu_seconds, c->head.cpu_seconds + 1 };
-        int result = take_stdio(c), hold = -1;
+        int result = take_stdio(c);
 
         if (result < 0)
                 return result;
@@ -313,17 +305,10 @@ command_dress(const struct command *c, int keep)
                 return -errno;
         if (c->head.cpu_seconds > 0 && setrlimit(RLIMIT_CPU, &cpu) < 0)
                 return -errno;
-        /* away from COMMAND_KEPT first, and `keep` away from COMMAND_HOLD before the second copy */
-        if (c->hold >= 0 && (hold = fcntl(c->hold, F_DUPFD, COMMAND_HOLD + 1)) < 0)
-                return -errno;
         if (keep > COMMAND_KEPT && dup2(keep, COMMAND_KEPT) < 0)
                 return -errno;
-        if (hold >= 0 && dup3(hold, COMMAND_HOLD, O_CLOEXEC) < 0)
-                return -errno;
         if ((c->head.skip_resets & WIRE_RESET_FDS) == 0)
-                command_close_from(hold >= 0  ? COMMAND_HOLD + 1
-                                   : keep < 0 ? COMMAND_KEPT
-                                              : COMMAND_KEPT + 1);
+                command_close_from(keep < 0 ? COMMAND_KEPT : COMMAND_KEPT + 1);
         if ((c->head.skip_resets & WIRE_RESET_SIGNALS) == 0)
                 unblock_signals();
         return 0;
@@ -348,10 +333,6 @@ become(const struct command *c, struct command_attempt *ret, int *report)
         ret->stage = WIRE_STAGE_DIRECTORY;
         if ((c->head.flags & WIRE_EXEC_AS_CALLER) == 0)
                 ret->sys = -command_enter(c->cwd);
-        if (ret->sys != 0)
-                return;
-        ret->stage = WIRE_STAGE_HELD;
-        ret->sys = -command_wait(c);
         if (ret->sys != 0)
                 return;
         ret->stage = WIRE_STAGE_LOOKUP;

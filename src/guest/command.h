@@ -16,7 +16,6 @@ struct command {
         const char *cwd, *path; /* path: the value of PATH in envp, or a default */
         int stdio[3];           /* descriptors for 0, 1, 2 */
         int group;              /* an open cgroup.procs to join, -1 if none */
-        int hold;               /* it executes when this socket releases it; -1: at once */
 };
 
 /* Reads a message with wire_command_read(), and finds PATH. */
@@ -71,9 +70,9 @@ void command_freshen_inherited(void);
 /* -- what a child does to itself, in this order; also for children that execute no program ----- */
 
 enum {
-        COMMAND_KEPT = 3, /* the only descriptor besides 0, 1, 2 that may stay open, */
-        COMMAND_HOLD = 4  /* except for this one, until it is released */
-};
+        COMMAND_KEPT = 3
+}; /* the only descriptor besides 0, 1, 2 that may stay
+    * open */
 
 /*
  * Joins the group and starts a session (unless WIRE_EXEC_AS_CALLER), then calls command_dress(). 0
@@ -83,15 +82,12 @@ int command_prepare(const struct command *c, int keep);
 
 /*
  * Sets standard streams, terminal, limits, descriptors and signals. `keep` stays open as
- * COMMAND_KEPT; -1: none (not for a command that is held). 0 or -errno.
+ * COMMAND_KEPT; -1: none. 0 or -errno.
  */
 int command_dress(const struct command *c, int keep);
 
 /* Changes to the working directory, which must be inside the sandbox. 0 or -errno. */
 int command_enter(const char *cwd);
-
-/* Waits until the command is released, if it is held. 0, or -ECANCELED: it never will be. */
-int command_wait(const struct command *c);
 
 /*
  * Executes the program, found in c->path as execvp(3) does. Returns only on failure, with -errno.

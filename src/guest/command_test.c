@@ -112,7 +112,7 @@ a_flag_of_tomorrow_is_refused(void **state)
                 head.flags = 1u << bit;
                 memcpy(body, &head, sizeof head);
                 assert_int_equal(command_read(&m, body, pointers, ROOM, &c),
-                                 head.flags <= WIRE_EXEC_HELD ? 0 : -EPROTO);
+                                 head.flags <= WIRE_EXEC_AS_CALLER ? 0 : -EPROTO);
         }
         free(body);
 }

@@ -257,17 +257,12 @@ static int
 take_fds(struct execs *x, struct exec *e, struct command *c, const struct wire_message *m)
 {
         size_t stdio = (c->head.flags & WIRE_EXEC_TTY) != 0 ? 0 : STDIO;
-        size_t group = (c->head.flags & WIRE_EXEC_GROUP) != 0,
-               hold = (c->head.flags & WIRE_EXEC_HELD) != 0;
         int result;
 
-        if (m->fd_count != stdio + group + hold ||
-            (hold && (c->head.flags & WIRE_EXEC_BUILTIN) != 0))
+        if (m->fd_count != stdio + ((c->head.flags & WIRE_EXEC_GROUP) != 0))
                 return -EPROTO;
-        if (group)
+        if ((c->head.flags & WIRE_EXEC_GROUP) != 0)
                 c->group = m->fds[stdio];
-        if (hold)
-                c->hold = m->fds[stdio + group];
         if (stdio > 0) {
                 memcpy(c->stdio, m->fds, sizeof c->stdio);
                 return 0;
@@ -379,7 +374,7 @@ start_spare(struct execs *x, struct exec *e, const struct command *c, struct wir
 static void
 start_again(struct execs *x, struct exec *e)
 {
-        struct command c = { .group = -1, .hold = -1 };
+        struct command c = { .group = -1 };
         int result = preforked_again(&x->spare, desks[1].pointers, POINTERS, &c);
 
         if (result == 0)
@@ -453,7 +448,7 @@ void
 execs_start(struct execs *x, struct wire_message *m, char *body)
 {
         char **pointers = desks[body != desks[0].body].pointers;
-        struct command c = { .group = -1, .hold = -1 };
+        struct command c = { .group = -1 };
         enum wire_exec_stage stage = WIRE_STAGE_SPAWN;
         int result = command_read(m, body, pointers, POINTERS, &c);
         int is_new = c.head.exec != 0 && !find(x, c.head.exec), is_passed;

@@ -94,9 +94,6 @@ become(const struct command *c, struct preforked_mark *mark)
         result = command_enter(c->cwd);
         if (result < 0)
                 fail(mark, -result, WIRE_STAGE_DIRECTORY);
-        result = command_wait(c);
-        if (result < 0)
-                fail(mark, -result, WIRE_STAGE_HELD);
         if ((c->head.flags & WIRE_EXEC_BUILTIN) == 0) {
                 mark->has_begun = 1;
                 fail(mark, -command_execute(c), WIRE_STAGE_LOOKUP);
@@ -112,9 +109,8 @@ become(const struct command *c, struct preforked_mark *mark)
 static _Noreturn void
 serve(int socket, int group, struct preforked_mark *mark)
 {
-        struct command c = { .group = -1, .hold = -1 };
+        struct command c = { .group = -1 };
         struct wire_message m;
-        size_t stdio = sizeof c.stdio / sizeof *c.stdio;
         sigset_t all;
 
         (void)sigfillset(&all);
@@ -128,11 +124,9 @@ serve(int socket, int group, struct preforked_mark *mark)
         if (wire_receive(COMMAND_KEPT, 1, &m, message, sizeof message) != 1)
                 _exit(0);
         if (command_read(&m, message, pointers, sizeof pointers / sizeof *pointers, &c) < 0 ||
-            m.fd_count != stdio + ((c.head.flags & WIRE_EXEC_HELD) != 0))
+            m.fd_count != sizeof c.stdio / sizeof *c.stdio)
                 _exit(1);
         memcpy(c.stdio, m.fds, sizeof c.stdio);
-        if (m.fd_count > stdio)
-                c.hold = m.fds[stdio];
         forget_signals();
         become(&c, mark);
 }
@@ -142,7 +136,7 @@ serve(int socket, int group, struct preforked_mark *mark)
 void
 preforked_init(struct preforked *s)
 {
-        s->socket = s->group = s->hold = -1;
+        s->socket = s->group = -1;
         for (size_t i = 0; i < sizeof s->stdio / sizeof *s->stdio; i++)
                 s->stdio[i] = -1;
 }
@@ -215,10 +209,11 @@ preforked_serves(const struct preforked *s, const struct command *c)
 int
 preforked_pass(struct preforked *s, const struct command *c, const char *body, size_t len)
 {
-        int fds[] = { c->stdio[0], c->stdio[1], c->stdio[2], c->hold }, result;
+        int result;
 
         (void)kill(s->pid, SIGCONT);
-        result = wire_send(s->socket, WIRE_EXEC, body, len, fds, c->hold >= 0 ? 4 : 3);
+        result = wire_send(s->socket, WIRE_EXEC, body, len, c->stdio,
+                           sizeof c->stdio / sizeof *c->stdio);
         if (result < 0) {
                 preforked_drop(s);
                 return result;
@@ -229,7 +224,6 @@ preforked_pass(struct preforked *s, const struct command *c, const char *body, s
         s->kept_len = len;
         memcpy(s->stdio, c->stdio, sizeof s->stdio);
         s->group = c->group;
-        s->hold = c->hold;
         return 0;
 }
 
@@ -261,7 +255,6 @@ preforked_again(struct preforked *s, char **room_for, size_t room, struct comman
 
         memcpy(ret->stdio, s->stdio, sizeof ret->stdio);
         ret->group = s->group;
-        ret->hold = s->hold;
         /* a function is a fork, and reads its arguments there */
         if (result == 0 && madvise(s->kept, WIRE_BODY_MAX, MADV_DOFORK) < 0)
                 result = -errno;
@@ -289,5 +282,4 @@ preforked_settle(struct preforked *s)
         for (size_t i = 0; i < sizeof s->stdio / sizeof *s->stdio; i++)
                 close_own(&s->stdio[i]);
         close_own(&s->group);
-        close_own(&s->hold);
 }

@@ -19,7 +19,7 @@
 #include "guest/command.h"
 
 enum {
-        PREFORKED_FDS = 7
+        PREFORKED_FDS = 6
 }; /* most descriptors that pid 1 needs for it: both ends of its
     * socket, and those kept */
 
@@ -36,7 +36,7 @@ struct preforked {
         char *kept;                  /* the message of that exec, in memory that no child
                                       * inherits */
         size_t kept_len;
-        int stdio[3], group, hold; /* and its descriptors, owned */
+        int stdio[3], group; /* and its descriptors, owned */
 };
 
 /* `s` is zeroed. */

@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "api/ending.h"
 #include "api/event_record.h"
@@ -49,8 +47,7 @@ struct call_audit {
         struct recorder_exec of;
         char key[BOX_KEY_LEN];
         uint64_t number, asked_ms;
-        bool is_durable, is_sent, is_failed, is_held, is_released;
-        struct audit_held held;
+        bool is_durable, is_sent, is_failed;
         uint64_t seq;
         char chain[AUDIT_ID_TEXT];
         struct calls same; /* calls with the same key */
@@ -66,7 +63,6 @@ static struct {
         size_t waiting_count;
         uint64_t number, missed;
         bool is_there;
-        bool holds_none;           /* a test: releases a command at once */
         struct json_writer writer; /* not in use: its memory is for the next entry */
         _Alignas(8) unsigned char body[WIRE_BODY_MAX];
 } recorder;
@@ -388,7 +384,6 @@ ask(struct call *c, struct sandbox *s, const struct exec_request *r, struct erro
                 return -1;
         }
         calls_init(&a->same);
-        a->held.channel = a->held.hold = -1;
         memcpy(a->key, r->box.key, sizeof a->key);
         a->call = c;
         a->asked_ms = loop_now_ms();
@@ -426,7 +421,7 @@ audit_need(struct call *c, struct sandbox *s, const struct exec_request *r, uint
                 *e = a->why;
                 return CALL_FAILED;
         }
-        if (a && a->is_durable && !a->is_held && !box_find_exec(s->box, a->of.exec)) {
+        if (a && a->is_durable && !box_find_exec(s->box, a->of.exec)) {
                 *ret_exec = a->of.exec;
                 /* a new connection to the box does not know of it */
                 if (s->box->last_exec < a->of.exec)
@@ -459,99 +454,6 @@ audit_sent(struct call *c, struct sandbox *s)
         note_ref(s, c->audit->of.exec, c->audit->seq, c->audit->chain);
 }
 
-/* -- commands that are held -------------------------------------------------------------------- */
-
-static struct sandbox *
-find_sandbox(struct keeper *k, const char *id)
-{
-        struct sandbox *s = k->first;
-
-        while (s && strcmp(s->id, id) != 0)
-                s = s->next;
-        return s;
-}
-
-static void
-let_go(struct call_audit *a)
-{
-        if (a->held.channel >= 0)
-                (void)close(a->held.channel);
-        if (a->held.hold >= 0)
-                (void)close(a->held.hold);
-        a->held.channel = a->held.hold = -1;
-}
-
-/* The message is for a box that is frozen: there the process cannot see that its socket closed. */
-static void
-undo(struct call_audit *a)
-{
-        struct wire_exec_number ask = { a->of.exec, 0 };
-        struct sandbox *s = find_sandbox(recorder.keeper, a->of.sandbox);
-
-        if (!a->is_held)
-                return;
-        let_go(a);
-        a->is_held = false;
-        if (s && s->box && !s->box->is_gone)
-                (void)box_send(s->box, WIRE_BOX_UNDO, &ask, sizeof ask);
-}
-
-static void
-release(struct call_audit *a)
-{
-        if (!a->is_held || a->is_released)
-                return;
-        /* a box that has ended meanwhile closes the channel */
-        (void)send(a->held.hold, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        a->is_released = true;
-}
-
-bool
-audit_may_hold(const struct call *c, const struct sandbox *s, uint32_t *ret_exec)
-{
-        const struct call_audit *a = c->audit;
-
-        if (!a || a->is_held || a->is_durable || a->is_failed || !s->box || s->box->is_gone ||
-            s->box->hello.protocol < BOX_PROTOCOL_HELD)
-                return false;
-        *ret_exec = a->of.exec;
-        return true;
-}
-
-void
-audit_hold(struct call *c, const struct audit_held *take_held)
-{
-        struct call_audit *a = c->audit;
-
-        a->held = *take_held;
-        a->is_held = true;
-        if (recorder.holds_none)
-                release(a);
-}
-
-bool
-audit_released(struct call *c, struct sandbox *s, struct audit_held *ret)
-{
-        struct call_audit *a = c->audit;
-
-        if (!a || !a->is_released || !a->is_durable)
-                return false;
-        *ret = a->held;
-        a->held.channel = -1;
-        audit_sent(c, s);
-        return true;
-}
-
-size_t
-audit_held(const char *owner)
-{
-        size_t count = 0;
-
-        for (const struct call_audit *a = recorder.waiting; a; a = a->next)
-                count += a->is_held && strcmp(a->of.owner, owner) == 0;
-        return count;
-}
-
 /* Its call is over. If its start may still come to the disk, it waits without a call. */
 static void
 part(struct call *c, const struct error *why)
@@ -561,10 +463,6 @@ part(struct call *c, const struct error *why)
 
         c->audit = NULL;
         a->call = NULL;
-        if (a->is_released && a->is_durable)
-                let_go(a);
-        else
-                undo(a);
         if (a->is_durable && !a->is_sent)
                 end_with_error(a, why);
         else if (!a->is_durable)
@@ -833,13 +731,21 @@ on_done(size_t len)
                 memcpy(a->chain, done.answer.chain, sizeof a->chain);
                 if (!a->call)
                         end_with_error(a, &late);
-                else if (!a->call->is_cancelled)
-                        release(a);
         }
         if (!a->call)
                 free(a);
         else
                 go_on(a);
+}
+
+static struct sandbox *
+find_sandbox(struct keeper *k, const char *id)
+{
+        struct sandbox *s = k->first;
+
+        while (s && strcmp(s->id, id) != 0)
+                s = s->next;
+        return s;
 }
 
 /* A start without an end, from before this keeper. Its sandbox will settle it, unless it is gone.
@@ -892,16 +798,15 @@ on_words(struct peer *p, uint32_t events)
         loop_stop(recorder.keeper->loop);
 }
 
-/* bench/living measures what the log costs; a test sees what runs too early. */
+/* bench/living measures what the log costs. */
 static bool
-is_switched(const char *word)
+is_switched_off(void)
 {
 #ifdef CARREL_TEST_SWITCHES
         const char *text = getenv("CARREL_TEST_AUDIT");
 
-        return text && strcmp(text, word) == 0;
+        return text && strcmp(text, "none") == 0;
 #else
-        (void)word;
         return false;
 #endif
 }
@@ -918,7 +823,6 @@ audit_open(struct keeper *k, int take_fd, struct error *e)
         result = peer_open(&recorder.peer, k->loop, take_fd, on_words);
         if (result < 0)
                 return fail_sys(e, ERROR_INTERNAL, -result, "beginning to wait for the recorder");
-        recorder.is_there = !is_switched("none");
-        recorder.holds_none = is_switched("unheld");
+        recorder.is_there = !is_switched_off();
         return 0;
 }

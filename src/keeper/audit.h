@@ -2,13 +2,12 @@
  * keeper/audit.h - what the keeper records of its sandboxes, in the log of their owner: the client
  * of the recorder (recorder/server.h).
  *
- *   call --audit_need()--> asked (--audit_hold()--> its command is prepared, and held) --on the
- * disk--> durable --audit_sent()--> its exec runs |                      \--anything else-->
- * exec.ended with the error
+ *   call --audit_need()--> asked --on the disk--> durable --audit_sent()--> its exec runs
+ *                            |                      \--anything else--> exec.ended with the error
  *                            +--refused, or no answer in AUDIT_PATIENCE_MS--> audit_unavailable,
  *                               and if it is on the disk later, exec.ended with that error
  *
- * A1: no program of a command is executed whose start is not on the disk.
+ * A1: no box is ordered to start a command whose start is not on the disk.
  * A2: each start that is on the disk gets exactly one end: of its exec, of its call, or `lost`.
  * Only starts wait for an answer. Ends and events are kept by the recorder until the disk takes
  * them, so that stopping, killing and reading never depend on it.
@@ -35,31 +34,6 @@ int audit_open(struct keeper *k, int take_fd, struct error *e);
  */
 enum call_state audit_need(struct call *c, struct sandbox *s, const struct exec_request *r,
                            uint32_t *ret_exec, struct error *e);
-
-/*
- * While the start is written, the box prepares the command, if it can hold it (wire/box.h). When
- * the start is on the disk, the command is released, and the call begins again. A start that is
- * refused, or too late, and a call that ends, undo what was prepared; if that start is on the disk,
- * or comes to it later, its exec.ended has the error of the call. If the keeper ends, the kernel
- * closes its end of the socket: the command is undone, and the next keeper records it as lost.
- */
-struct audit_held {
-        struct wire_box_listed listed;
-        struct time_limit time;
-        int channel, hold; /* the keeper's ends */
-};
-
-/* May the command of a call that waits since now be prepared? Gives its number. */
-bool audit_may_hold(const struct call *c, const struct sandbox *s, uint32_t *ret_exec);
-
-/* It was sent, to be held. Takes the descriptors. */
-void audit_hold(struct call *c, const struct audit_held *take_held);
-
-/* Was it released? Gives what was held, once; the caller owns the channel. */
-bool audit_released(struct call *c, struct sandbox *s, struct audit_held *ret);
-
-/* Commands of this owner that are held. */
-size_t audit_held(const char *owner);
 
 /* The box has the order of this call. */
 void audit_sent(struct call *c, struct sandbox *s);

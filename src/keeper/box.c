@@ -153,20 +153,12 @@ box_send(struct box *b, uint16_t kind, const void *body, size_t len)
 }
 
 int
-box_send_fds(struct box *b, uint16_t kind, const void *body, size_t len, const int *take_fds,
-             size_t count)
-{
-        if (!peer_is_full(&b->peer))
-                return peer_send(&b->peer, kind, body, len, take_fds, count);
-        for (size_t i = 0; i < count; i++)
-                (void)close(take_fds[i]);
-        return -1;
-}
-
-int
 box_send_fd(struct box *b, uint16_t kind, const void *body, size_t len, int take_fd)
 {
-        return box_send_fds(b, kind, body, len, &take_fd, 1);
+        if (!peer_is_full(&b->peer))
+                return peer_send(&b->peer, kind, body, len, &take_fd, 1);
+        (void)close(take_fd);
+        return -1;
 }
 
 int

@@ -27,8 +27,6 @@ struct exec_request {
         size_t input_len;
         bool ends_input;
         struct time_limit time; /* box.timeout_ms, and who set it */
-        bool is_held; /* it is prepared, and executes when a byte is sent to `hold` (wire/box.h) */
-        int hold;     /* from exec_send(), if is_held: owned by the caller */
 };
 
 /*
@@ -36,9 +34,6 @@ struct exec_request {
  * of its environment, ERROR_INVALID_ARGUMENT, ERROR_BACKEND_FAILED.
  */
 int exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct error *e);
-
-/* Describes the exec in the same form as the box. */
-void exec_describe(const struct exec_request *r, struct wire_box_listed *ret);
 
 /*
  * 1: the key was used for the same call in this sandbox; 0: unknown key, or no key; -1: used for a

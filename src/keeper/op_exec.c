@@ -141,61 +141,19 @@ describe(const struct exec_request *r, struct wire_box_listed *l)
                 len = box_command_add(l->command, len, r->command.argv[i]);
 }
 
-void
-exec_describe(const struct exec_request *r, struct wire_box_listed *ret)
-{
-        *ret = (struct wire_box_listed){ .exec = r->box.exec,
-                                         .state = BOX_EXEC_STARTING,
-                                         .flags = r->box.flags };
-        memcpy(ret->key, r->box.key, sizeof ret->key);
-        memcpy(ret->task, r->box.task, sizeof ret->task);
-        if (r->box.timeout_ms != BOX_NO_LIMIT)
-                wire_timeout_set(ret, r->box.timeout_ms);
-        describe(r, ret);
-}
-
 static void
 note(struct box *b, const struct exec_request *r)
 {
-        struct wire_box_listed l;
+        struct wire_box_listed l = { .exec = r->box.exec,
+                                     .state = BOX_EXEC_STARTING,
+                                     .flags = r->box.flags };
 
-        exec_describe(r, &l);
+        memcpy(l.key, r->box.key, sizeof l.key);
+        memcpy(l.task, r->box.task, sizeof l.task);
+        if (r->box.timeout_ms != BOX_NO_LIMIT)
+                wire_timeout_set(&l, r->box.timeout_ms);
+        describe(r, &l);
         (void)box_add_exec(b, &l);
-}
-
-/* `theirs`: the box's end of the channel, and of the socket that holds the command. Takes them. */
-static int
-send_order(struct sandbox *s, const struct exec_request *r, size_t len, const int take_theirs[2],
-           struct error *e)
-{
-        size_t count = r->is_held ? 2 : 1;
-
-        return box_send_fds(s->box, WIRE_BOX_EXEC, s->keeper->plan, len, take_theirs, count) < 0
-                       ? box_no_answer(s, e)
-                       : 0;
-}
-
-/* Sockets for the channel, and to hold the command: ours and theirs. */
-static int
-make_sockets(const struct exec_request *r, int ours[2], int theirs[2], struct error *e)
-{
-        int pair[2];
-
-        for (int i = 0; i < (r->is_held ? 2 : 1); i++) {
-                if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-                        return fail_sys(e, ERROR_INTERNAL, errno, "making a channel");
-                ours[i] = pair[0];
-                theirs[i] = pair[1];
-        }
-        return 0;
-}
-
-static void
-close_both(const int fds[2])
-{
-        for (int i = 0; i < 2; i++)
-                if (fds[i] >= 0)
-                        (void)close(fds[i]);
 }
 
 int
@@ -204,37 +162,36 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         struct keeper *k = s->keeper;
         struct environment env = { .count = 0 };
         struct arena scratch;
-        int ours[2] = { -1, -1 }, theirs[2] = { -1, -1 }, result = -1;
+        scoped_fd int ours = -1;
+        int pair[2], result = -1;
         size_t len = 0;
 
         arena_init_in(&scratch, SCRATCH_MAX, scratch_bytes, sizeof scratch_bytes);
         if (r->box.exec == 0)
                 r->box.exec = (r->box.flags & BOX_EXEC_QUIET) != 0 ? ++s->box->last_quiet
                                                                    : ++s->box->last_exec;
-        if (r->is_held)
-                r->box.flags |= BOX_EXEC_HELD;
         if (sandbox_judge(s, e) == 0 && make_environment(s, r, &scratch, &env, e) == 0)
                 len = write_exec(k, r, &env, e);
-        if (len > 0)
-                result = make_sockets(r, ours, theirs, e);
-        if (result == 0)
-                result = send_input(ours[0], r, e);
-        if (result == 0)
-                result = send_order(s, r, len, theirs, e);
-        else
-                close_both(theirs);
+        if (len > 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
+                ours = pair[0];
+                result = send_input(ours, r, e);
+                if (result == 0 && box_send_fd(s->box, WIRE_BOX_EXEC, k->plan, len, pair[1]) < 0)
+                        result = box_no_answer(s, e);
+                else if (result < 0)
+                        (void)close(pair[1]);
+        } else if (len > 0) {
+                (void)fail_sys(e, ERROR_INTERNAL, errno, "making a channel");
+        }
         /* the environment may hold secrets */
         explicit_bzero(k->plan, len > 0 ? len : sizeof k->plan);
         prepare_environment_wipe(&env);
         arena_fini(&scratch);
         explicit_bzero(scratch_bytes, sizeof scratch_bytes);
         if (result < 0)
-                return close_both(ours), -1;
-        r->box.flags &= (uint32_t)~BOX_EXEC_HELD;
-        if ((r->box.flags & BOX_EXEC_QUIET) == 0 && !r->is_held)
+                return -1;
+        if ((r->box.flags & BOX_EXEC_QUIET) == 0)
                 note(s->box, r);
-        *ret_channel = ours[0];
-        r->hold = ours[1];
+        *ret_channel = fd_take(&ours);
         return 0;
 }
 
@@ -560,8 +517,6 @@ check_execs(const struct call *c, struct error *e)
         uint64_t most = prepare_limits(&c->keeper->host, c->caller.uid).execs;
         size_t count = 0;
 
-        if (most != SPEC_UNSET)
-                count = audit_held(c->caller.owner);
         for (const struct sandbox *s = c->keeper->first; s && most != SPEC_UNSET; s = s->next)
                 count += s->box && sandbox_belongs(s, &c->caller) ? box_running(s->box) : 0;
         if (count < most)
@@ -575,48 +530,6 @@ check_execs(const struct call *c, struct error *e)
         return -1;
 }
 
-/* It was sent, and may run: its caller gets the channel. `l` is borrowed, and taken from the box.
- */
-static enum call_state
-finish(struct call *c, struct sandbox *s, const struct wire_box_listed *l,
-       const struct time_limit *time, int take_channel)
-{
-        uint32_t exec = l->exec;
-
-        secret_tell(c, s, exec);
-        exec_note_key(c, s);
-        reply_exec(c, s, l, time, take_channel);
-        if (s->box)
-                say_handed(c, s->box, exec);
-        if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0))
-                port_wait_begin(c, s, exec);
-        return CALL_DONE;
-}
-
-/* The box prepares it while its start is written (audit.h). */
-static enum call_state
-prepare(struct call *c, struct sandbox *s, struct exec_request *q, struct error *e)
-{
-        struct wire_box_listed l;
-        int channel = -1;
-
-        q->is_held = true;
-        q->secrets = secret_of_call(c);
-        if (approval_check(c, s, e) < 0) {
-                audit_again(c, e);
-                return CALL_FAILED;
-        }
-        if (exec_send(s, q, &channel, e) < 0) {
-                if (!sandbox_is_settling(s))
-                        return CALL_FAILED;
-                audit_again(c, e);
-                return sandbox_need_box(s, c, e);
-        }
-        exec_describe(q, &l);
-        audit_hold(c, &(struct audit_held){ l, q->time, channel, q->hold });
-        return CALL_WAITS;
-}
-
 static enum call_state
 start(struct call *c, struct sandbox *s, struct error *e)
 {
@@ -627,8 +540,6 @@ start(struct call *c, struct sandbox *s, struct error *e)
         if (check_execs(c, e) < 0 || request_of(s, &c->record, &q, words, words + ARGV_MAX, e) < 0)
                 return CALL_FAILED;
         state = audit_need(c, s, &q, &q.box.exec, e);
-        if (state == CALL_WAITS && audit_may_hold(c, s, &q.box.exec))
-                return prepare(c, s, &q, e);
         if (state != CALL_DONE)
                 return state;
         if (approval_check(c, s, e) < 0) {
@@ -643,20 +554,13 @@ start(struct call *c, struct sandbox *s, struct error *e)
                 return sandbox_need_box(s, c, e);
         }
         audit_sent(c, s);
-        return finish(c, s, box_find_exec(s->box, q.box.exec), &q.time, channel);
-}
-
-/* It was prepared, and was released when its start was on the disk: nothing can refuse it now. */
-static enum call_state
-released(struct call *c, struct sandbox *s, struct audit_held *held)
-{
-        const struct wire_box_listed *l = &held->listed;
-
-        if (s->box && !box_find_exec(s->box, l->exec))
-                (void)box_add_exec(s->box, l);
-        if (s->box && box_find_exec(s->box, l->exec))
-                l = box_find_exec(s->box, held->listed.exec);
-        return finish(c, s, l, &held->time, held->channel);
+        secret_tell(c, s, q.box.exec);
+        exec_note_key(c, s);
+        reply_exec(c, s, box_find_exec(s->box, q.box.exec), &q.time, channel);
+        say_handed(c, s->box, q.box.exec);
+        if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0))
+                port_wait_begin(c, s, q.box.exec);
+        return CALL_DONE;
 }
 
 /* By the rules of manifest and host file, before a secret is fetched for it. */
@@ -680,14 +584,11 @@ op_exec(struct call *c, struct error *e)
 {
         struct sandbox *s = registry_of_call(c, e);
         const struct wire_box_listed *same;
-        struct audit_held held;
         enum call_state state;
         int known;
 
         if (!s)
                 return CALL_FAILED;
-        if (audit_released(c, s, &held))
-                return released(c, s, &held);
         if (s->row.is_read_only)
                 return fail_at(e, ERROR_READ_ONLY, "read_only", NULL,
                                "the sandbox %s is read_only, so no command may run", s->id),

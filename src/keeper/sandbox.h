@@ -285,9 +285,6 @@ int box_attach(struct keeper *k, const char *id, struct sandbox *s, struct error
  */
 int box_send(struct box *b, uint16_t kind, const void *body, size_t len);
 int box_send_fd(struct box *b, uint16_t kind, const void *body, size_t len, int take_fd);
-/* The same with several. */
-int box_send_fds(struct box *b, uint16_t kind, const void *body, size_t len, const int *take_fds,
-                 size_t count);
 /* sets the error for a message that box_send() refused; -1 */
 int box_no_answer(const struct sandbox *s, struct error *e);
 void box_stop(struct box *b);

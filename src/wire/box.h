@@ -22,16 +22,15 @@
 /* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall.
  * 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. 7: WIRE_BOX_FOUND instead of
  * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. 8: WIRE_BOX_ALLOWED.
- * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. 10: BOX_EXEC_HELD, WIRE_BOX_UNDO. */
+ * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. */
 enum {
-        BOX_PROTOCOL = 10,
+        BOX_PROTOCOL = 9,
         BOX_PROTOCOL_OLDEST = 1,
         BOX_PROTOCOL_HANDED = 5,
         BOX_PROTOCOL_REFUSED = 6,
         BOX_PROTOCOL_FOUND = 7,
         BOX_PROTOCOL_ALLOWED = 8,
-        BOX_PROTOCOL_METERED = 9,
-        BOX_PROTOCOL_HELD = 10
+        BOX_PROTOCOL_METERED = 9
 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64, BOX_COMMAND_LEN = 128 }; /* with the NUL */
 
@@ -103,7 +102,6 @@ enum box_exec_flag {
                 7u << 8, /* who set timeout_ms (enum time_limit_by); the box only reports it back */
         BOX_EXEC_AGAIN = 1u << 5, /* WIRE_BOX_ATTACH: by a repeated call, which sends the same input
                                      from its first byte on */
-        BOX_EXEC_HELD = 1u << 11, /* it is prepared, and executes once it is released (below) */
 };
 
 /*
@@ -126,26 +124,6 @@ struct wire_box_exec {
         uint64_t output_bytes; /* output beyond this is dropped and counted; UINT64_MAX: no end */
 };
 
-/*
- * BOX_EXEC_HELD, protocol 10: WIRE_BOX_EXEC carries a second descriptor, one end of a stream
- * socket. The keeper keeps the other end. All of the command is prepared: its process, group,
- * streams and working directory. Then the process waits at that socket, and nothing else can
- * release it:
- *
- *   ordered --> prepared, held --a byte arrives--> released: executes the program, then STARTED
- *                   |  |-- the other end closes, WIRE_BOX_UNDO, or its keeper's link closes
- *                   |  '--> undone: killed, removed from the table, the channel closes without a
- *                   |       word; no STARTED, no FINISHED, nothing in the journal
- *                   '-- killed, a deadline, the box ends --> ended or failed as any exec that
- *                       has not started; a byte later has no effect
- *
- * Held: the box does not list it, its timeout_ms has not begun, and a freeze keeps it prepared
- * (released meanwhile, it executes after the thaw). A key of a held exec attaches to it, unless
- * its keeper has gone: then it is undone, and the key starts another. The byte stays in the
- * socket, so box and pid 1 can look whether it was released.
- *
- * WIRE_BOX_UNDO: struct wire_exec_number, not answered. Ignored if the exec was released.
- */
 /* WIRE_BOX_ATTACH, descriptor: the box's end of a channel. Bytes before an offset are not sent
  * again. Unknown exec: the channel closes at once. */
 struct wire_box_attach {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { FLAGS_KNOWN = WIRE_EXEC_HELD * 2 - 1 };
+enum { FLAGS_KNOWN = WIRE_EXEC_AS_CALLER * 2 - 1 };
 
 size_t
 wire_command_len(const struct wire_command *c)

@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -129,19 +128,6 @@ wire_receive(int socket, int wait, struct wire_message *ret, void *body, size_t 
                 return 1;
         wire_message_close(ret); /* some without the others are of no use */
         return -EMFILE;
-}
-
-int
-wire_is_released(int socket, int wait)
-{
-        char byte;
-        long got;
-
-        do
-                got = syscall(SYS_recvfrom, socket, &byte, sizeof byte,
-                              MSG_PEEK | (wait ? 0 : MSG_DONTWAIT), NULL, NULL);
-        while (got < 0 && errno == EINTR);
-        return got > 0 ? 1 : got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -ECANCELED;
 }
 
 void

@@ -141,8 +141,6 @@ enum wire_kind {
         WIRE_AUDIT_CONTENT,
         WIRE_AUDIT_CONTENT_DONE,
         WIRE_AUDIT_KEEP,
-        /* keeper to box: wire/box.h */
-        WIRE_BOX_UNDO,
         /* carrel-unpack and who imports an image, of one release always: wire/unpack.h */
         WIRE_UNPACK,
         WIRE_UNPACK_STEP,
@@ -262,17 +260,13 @@ enum wire_exec_flag {
                 1u
                 << 6 /* keeps what the guest has of its caller: session, process group, directory,
                         limits, umask, ignored signals; a signal goes to its pid alone */
-        ,
-        WIRE_EXEC_HELD = 1u << 7 /* the last descriptor is a socket: the child executes the program
-                                    once a byte waits in it (wire_is_released()); never a function
-                                    of the guest */
 };
 enum wire_reset_flag { WIRE_RESET_SIGNALS = 1u << 0, WIRE_RESET_FDS = 1u << 1 };
 
 /*
  * Followed by argc + envc + 1 NUL-terminated strings: the arguments, the environment, the working
  * directory. Descriptors: stdin, stdout, stderr, or none for a terminal; then the group's
- * cgroup.procs with WIRE_EXEC_GROUP; then the socket with WIRE_EXEC_HELD.
+ * cgroup.procs with WIRE_EXEC_GROUP.
  */
 struct wire_exec {
         uint32_t exec; /* the caller's number for it, not 0, in every message about it */
@@ -288,8 +282,7 @@ enum wire_exec_stage {
         WIRE_STAGE_DIRECTORY,
         WIRE_STAGE_TERMINAL,
         WIRE_STAGE_SPAWN,
-        WIRE_STAGE_PREPARE,
-        WIRE_STAGE_HELD /* it was not released; not sent to keepers */
+        WIRE_STAGE_PREPARE
 };
 struct wire_exec_failed {
         uint32_t exec;
@@ -349,13 +342,6 @@ int wire_send_in_time(int socket, uint16_t kind, const void *body, size_t len, c
  * as for any error.
  */
 int wire_receive(int socket, int wait, struct wire_message *ret, void *body, size_t room);
-
-/*
- * Was the exec that is held by this socket released? 1: yes; 0: not yet; -ECANCELED: it never will
- * be. `wait` 1: until that is known. The byte stays in the socket. Uses nothing but a system call
- * and errno, so that a child that shares memory may call it.
- */
-int wire_is_released(int socket, int wait);
 
 /* Closes every descriptor the message still holds; entries moved out are set to -1 by the mover. */
 void wire_message_close(struct wire_message *m);

@@ -92,7 +92,7 @@ static int
 ns_exec(struct engine *e, struct job *t, struct command *c)
 {
         struct ns *ns = ns_of(e);
-        int fds[5], result;
+        int fds[4], result;
         size_t count = 0;
 
         /* the other half is for messages that are no commands */
@@ -111,8 +111,6 @@ ns_exec(struct engine *e, struct job *t, struct command *c)
                 fds[count] = c->fds[count];
         if (t->place)
                 fds[count++] = ((struct group *)t->place)->members;
-        if (c->hold >= 0)
-                fds[count++] = c->hold;
         begin_job(ns, t);
         ns_say(ns, WIRE_EXEC, c->wire, c->len, fds, count);
         prefork_begun(ns);
