@@ -298,6 +298,6 @@ const struct command command_image = {
         .options = options,
         .operands = operands,
         .words_max = WORDS_MAX,
-        .example = "carrel image import python.tar python:3.12",
+        .example = "carrel image ls",
         .run = cmd_image,
 };
