@@ -2,6 +2,7 @@
  * filter/own_test.c - enters the filters of Carrel's own processes in a child, and tests them call
  * by call.
  */
+#include "base/sanitized.h"
 #include "base/unit.h"
 #include "filter/own.h"
 
@@ -35,14 +36,6 @@ enum {
         LOOPS = KEEPER | DOOR | BOX | GATE,
         ALL = LOOPS | JUDGE | RECORDER | UNPACK
 };
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
 
 /* The errno of a call under a filter, 0, or DIED + signal. */
 static int
@@ -197,7 +190,7 @@ main(void)
                 cmocka_unit_test(needs_no_new_privileges_first),
         };
 
-#ifdef IS_SANITIZED
+#if IS_SANITIZED
         (void)asks;
         (void)tests;
         (void)puts("1..0 # SKIP the sanitizers make calls of their own, so nothing is entered in "

@@ -17,19 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
 #include "base/unit.h"
 #include "seal/landlock.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
 
 /* What a sealed child tried. The parent reads the rest in its status. */
 enum tried {

@@ -15,23 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
 #include "image/unpack/archive.h"
 #include "loop/startup.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
 #include "wire/message.h"
 #include "wire/unpack.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1 /* it reserves more than any limit */
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
 
 enum { MEMORY_MAX = 512 << 20, BROKEN = 125 };
 

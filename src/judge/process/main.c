@@ -15,23 +15,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
 #include "base/scoped.h"
 #include "judge/process/judging.h"
 #include "loop/startup.h"
 #include "seal/seal.h"
 #include "wire/judge.h"
 #include "wire/message.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1 /* it reserves more than any limit */
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
 
 enum { MEMORY_MAX = 256 << 20, BROKEN = 125 };
 
