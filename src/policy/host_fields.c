@@ -2,7 +2,7 @@
  * policy/host_fields.c - the fields of a host file as rows.
  *
  * Room: policy (deciding, pure). Touches: mem (the writer's).
- * Knows names, shapes and meanings. Knows nothing of what a value permits: that is host_rules.c.
+ * Knows names, shapes and meanings. Knows nothing of what a value permits: that is host_file.c.
  */
 #include "policy/host_fields.h"
 

@@ -3,7 +3,7 @@
  * docs/HOST.md.
  *
  * A row has name, shape and meaning, and says whether a user's own file may have the field.
- * host_rules.c has a reader for each.
+ * host_file.c has a reader for each.
  */
 #ifndef CARREL_POLICY_HOST_FIELDS_H
 #define CARREL_POLICY_HOST_FIELDS_H

@@ -80,6 +80,12 @@ struct host_rules {
 extern const struct spec_names host_tool_roots;
 
 /*
+ * Rules that permit nothing and limit nothing, to be filled in. `principal` is copied. NULL without
+ * memory.
+ */
+struct host_rules *host_rules_new(struct arena *arena, const char *principal);
+
+/*
  * The rules of a machine without a host file: manifests are untrusted, the standard provider is
  * the only one, `machine` is what this machine can enforce, tools may come from /opt, /usr/local
  * and /nix/store, nothing else is permitted. `principal` is copied. Errors: ERROR_NO_MEMORY.
