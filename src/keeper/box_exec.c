@@ -14,7 +14,8 @@
 struct wire_box_listed *
 box_find_exec(const struct box *b, uint32_t exec)
 {
-        for (size_t i = b->exec_count; i > 0; i--)
+        /* ascending, and most often asked for the newest, or for one that is not there yet */
+        for (size_t i = b->exec_count; i > 0 && b->execs[i - 1].exec >= exec; i--)
                 if (b->execs[i - 1].exec == exec)
                         return &b->execs[i - 1];
         return NULL;

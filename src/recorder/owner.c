@@ -657,7 +657,20 @@ flush_owner(struct owners *all, struct owner *o, uint64_t now_ms)
         o->due_ms = result < 0 ? now_ms + OWNER_RETRY_MS : 0;
 }
 
-/* Ends alone wait for the next sync of something else, or OWNER_ENDS_MS. */
+/*
+ * Ends and executions wait for the next sync of something else, or OWNER_ENDS_MS. Each command has
+ * some: a sync of their own would make the start of the next command wait.
+ */
+static bool
+has_prompt(const struct owner *o)
+{
+        for (const struct waiting *w = o->event_count > 0 ? o->first : NULL; w; w = w->next)
+                if (w->head.what == RECORDER_EVENT &&
+                    strcmp(w->event.action, "process.executed") != 0)
+                        return true;
+        return false;
+}
+
 static bool
 is_due(struct owner *o, uint64_t now_ms, bool is_last)
 {
@@ -666,7 +679,7 @@ is_due(struct owner *o, uint64_t now_ms, bool is_last)
         /* a start tries at once, so that it succeeds as soon as there is space */
         if (o->has_start || is_last)
                 return true;
-        return o->due_ms <= now_ms && (o->event_count > 0 || o->ends_ms <= now_ms);
+        return o->due_ms <= now_ms && (o->ends_ms <= now_ms || has_prompt(o));
 }
 
 static uint64_t

@@ -6,10 +6,11 @@
  *      |  \--failed, a start-----> answered with the error, in no log
  *      +-----failed, any other---> waiting: tried again with the next start, and twice a second
  *
- * All entries that wait are appended with one sync (at most AUDIT_EVENTS_MAX). Ends alone wait
- * OWNER_ENDS_MS for other entries: nobody waits for them. Which starts are
- * open is known from the log itself. The file "open" of its directory, written now and then
- * without a sync, saves reading the log from its beginning: the open starts up to some entry.
+ * All entries that wait are appended with one sync (at most AUDIT_EVENTS_MAX). Ends and
+ * executions (process.executed) alone wait OWNER_ENDS_MS for other entries: nobody waits for them.
+ * Which starts are open is known from the log itself. The file "open" of its directory, written now
+ * and then without a sync, saves reading the log from its beginning: the open starts up to some
+ * entry.
  */
 #ifndef CARREL_RECORDER_OWNER_H
 #define CARREL_RECORDER_OWNER_H
@@ -25,7 +26,8 @@ enum {
         OWNER_LOGS_MAX = 32,     /* logs that are open at once */
         OWNER_EVENTS_MAX = 1024, /* events of one owner that wait for the disk */
         OWNER_RETRY_MS = 500,
-        OWNER_ENDS_MS = 100 /* an end waits so long for the sync of another entry */
+        OWNER_ENDS_MS =
+                100 /* an end, or an execution, waits so long for the sync of another entry */
 };
 
 struct owners;

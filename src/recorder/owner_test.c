@@ -281,6 +281,42 @@ retention_is_applied_once_a_day(void **state)
         assert_int_equal(owners_flush(owners, start + day + 1), start + 2 * day);
 }
 
+/* A sync of its own would make the start of the next command wait. */
+static void
+an_execution_waits_for_another_entry(void **state)
+{
+        static const struct {
+                const char *what, *action;
+                uint64_t after_ms;
+                bool is_written;
+        } cases[] = {
+                { "at once", "process.executed", 0, false },
+                { "after a moment", "process.executed", OWNER_ENDS_MS, true },
+                { "another event", "file.read", 0, true },
+        };
+        char owner[16];
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                const uint64_t now_ms = 10 * OWNER_ENDS_MS;
+                const char *found;
+
+                (void)snprintf(owner, sizeof owner, "late-%zu", i);
+                add(owner, RECORDER_EVENT, "file.read", "{}", NULL);
+                (void)owners_flush(owners, now_ms);
+                add(owner, RECORDER_EVENT, cases[i].action, "{}", NULL);
+                (void)owners_flush(owners, now_ms);
+                (void)owners_flush(owners, now_ms + cases[i].after_ms);
+                found = strstr(actions(owner), "file.read") + strlen("file.read");
+                if ((found[0] != '\0') != cases[i].is_written)
+                        fail_msg("%s: %s", cases[i].what, actions(owner));
+        }
+        add(owner, RECORDER_EVENT, "process.executed", "{}", NULL);
+        add(owner, RECORDER_START, "exec.started", "{\"exec\":1}", NULL);
+        (void)owners_flush(owners, 10 * OWNER_ENDS_MS);
+        assert_non_null(strstr(actions(owner), "process.executed exec.started"));
+}
+
 int
 main(void)
 {
@@ -294,6 +330,8 @@ main(void)
                 cmocka_unit_test_setup_teardown(an_end_that_no_log_can_take_is_lost, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(retention_is_applied_once_a_day, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(an_execution_waits_for_another_entry, set_up,
+                                                tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
