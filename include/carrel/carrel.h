@@ -710,6 +710,10 @@ struct carrel_approval {
         const char *digest, *policy_version;
         const char *const *bound; /* what the answer binds, escaped, a line each */
         size_t bound_count;
+        /* who must approve, by the policy: a text for each requirement; none: everybody who may
+         * answer */
+        const char *const *approval_from;
+        size_t approval_from_count;
 };
 struct carrel_approvals {
         const struct carrel_approval *items;

@@ -61,6 +61,14 @@ print_one(const struct carrel_approval *a)
                 print_text("    ", a->bound[i]);
                 (void)fputc('\n', stdout);
         }
+        for (size_t i = 0; i < a->approval_from_count && waits(a); i++) {
+                print_text("    approval from: ", a->approval_from[i]);
+                (void)fputc('\n', stdout);
+        }
+        if (waits(a) && a->answered_by) {
+                print_text("    approved so far by: ", a->answered_by);
+                (void)fputc('\n', stdout);
+        }
         if (waits(a)) {
                 print_text("    sha256: ", a->digest);
                 print_text("\n    To answer: carrel approve ", a->id);
@@ -228,6 +236,16 @@ struct answering {
         bool is_once;
 };
 
+static void
+print_answered(const struct carrel_approval *a, bool is_approved)
+{
+        print_text(is_approved ? "approved: " : "denied: ", a->operation);
+        print_text(" in ", a->name ? a->name : a->sandbox);
+        if (waits(a))
+                print_text("; it waits for others: `carrel approvals` shows whom", "");
+        (void)fputc('\n', stdout);
+}
+
 static int
 answer(const struct command *command, int argc, char **argv, bool is_approved)
 {
@@ -248,9 +266,7 @@ answer(const struct command *command, int argc, char **argv, bool is_approved)
         if (a->is_json)
                 status = ask_json(OP_APPROVAL_ANSWER, got);
         else
-                print_text(is_approved ? "approved: " : "denied: ", got->operation),
-                        print_text(" in ", got->name ? got->name : got->sandbox),
-                        (void)fputc('\n', stdout);
+                print_answered(got, is_approved);
         carrel_free(got);
         return ask_close(a, status);
 }

@@ -14,6 +14,7 @@
 
 #include "cli/judge.h"
 #include "manifest/manifest.h"
+#include "policy/approval_from.h"
 #include "prepare/commands.h"
 #include "spec/approve.h"
 
@@ -26,7 +27,10 @@ is_left_out(const struct node *n)
                strcmp(n->key, "approve_ms") == 0;
 }
 
-/* A copy of the path `keys` down to the map that holds the rules, without these. */
+/*
+ * A copy of the path `keys` down to the map that holds the rules, without these, and without the
+ * policy: it was judged, and what it may still require is the approval of a person.
+ */
 static struct node *
 without(struct arena *arena, const struct node *map, const char *const *keys)
 {
@@ -42,7 +46,8 @@ without(struct arena *arena, const struct node *map, const char *const *keys)
                 struct node *member =
                         is_way ? without(arena, n, keys + 1) : arena_new(arena, struct node);
 
-                if (!*keys && is_left_out(n))
+                if (*keys ? strcmp(*keys, "metadata") == 0 && strcmp(n->key, "policy") == 0
+                          : is_left_out(n))
                         continue;
                 if (!member)
                         return NULL;
@@ -95,7 +100,7 @@ doc_rules_open(struct doc_asked *a, const struct run_way *way, const char **ret_
 
         *ret_file = a->file;
         *ret_workspace = a->workspace;
-        if (!own->commands && own->approve.count == 0)
+        if (!own->commands && own->approve.count == 0 && way->p.spec->approval_from_count == 0)
                 return 0;
         findings_init(&findings, &a->arena);
         if (manifest_read(&a->arena, f->bytes, f->len, f->kind, f->syntax, &m, &findings, e) < 0)
@@ -165,24 +170,20 @@ doc_rules_write_denied(const struct run_way *way, struct json_writer *w)
 void
 doc_rules_write_waiting(const struct run_way *way, struct json_writer *w)
 {
-        const struct spec_names *const lists[] = { &way->p.spec->carrel.approve,
-                                                   &way->p.rules->approve };
-
         json_open_list(w);
-        for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
-                for (size_t i = 0; i < lists[l]->count; i++)
-                        if (l == 0 || !host_names_have(lists[0], lists[l]->items[i]))
-                                json_text(w, lists[l]->items[i]);
+        for (size_t i = 0; spec_approve_words[i]; i++)
+                /* a second name of an operation is left out */
+                if (strcmp(spec_approve_operation(spec_approve_words[i]), spec_approve_words[i]) ==
+                            0 &&
+                    approval_from_waits(way->p.spec, way->p.rules, spec_approve_words[i]))
+                        json_text(w, spec_approve_words[i]);
         json_close_list(w);
 }
 
 bool
 doc_rules_gate(const struct run_way *way)
 {
-        const char *exec = spec_approve_operation("exec");
-
-        return host_names_have(&way->p.spec->carrel.approve, exec) ||
-               host_names_have(&way->p.rules->approve, exec);
+        return approval_from_waits(way->p.spec, way->p.rules, spec_approve_operation("exec"));
 }
 
 /* -- a judgement ------------------------------------------------------------------------------- */

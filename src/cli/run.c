@@ -31,6 +31,7 @@
 #include "cli/secret.h"
 #include "cli/systemd_scope.h"
 #include "cli/wall.h"
+#include "policy/approval_from.h"
 #include "prepare/commands.h"
 #include "prepare/digest.h"
 #include "prepare/environment.h"
@@ -138,29 +139,32 @@ print_ending(const struct run_way *w, const struct run_result *r)
 
 /* -- rules for commands ------------------------------------------------------------------------ */
 
-/* A person at the terminal decides; everything but "y" is no. Takes the terminal. */
+/*
+ * A person at the terminal decides; everything but "y" is no. What was typed before the question
+ * was printed is no answer to it, and is discarded before "[y/N]" invites one. Takes the terminal.
+ */
 static bool
 is_answered_yes(FILE *take_terminal)
 {
         char answer[8] = "";
 
         (void)fflush(stderr);
-        if (!fgets(answer, sizeof answer, take_terminal))
-                answer[0] = '\0';
+        if (tcflush(fileno(take_terminal), TCIFLUSH) == 0) {
+                (void)fputs(" [y/N] ", stderr);
+                (void)fflush(stderr);
+                if (!fgets(answer, sizeof answer, take_terminal))
+                        answer[0] = '\0';
+        }
         (void)fclose(take_terminal);
         return strcmp(answer, "y\n") == 0 || strcmp(answer, "Y\n") == 0 ||
                strcmp(answer, "yes\n") == 0;
 }
 
-/* Discards what was typed before the question: it is no answer to it. NULL: no terminal. */
+/* NULL: no terminal. */
 static FILE *
 open_terminal(void)
 {
-        FILE *terminal = isatty(STDERR_FILENO) ? fopen("/dev/tty", "re") : NULL;
-
-        if (terminal)
-                (void)tcflush(fileno(terminal), TCIFLUSH);
-        return terminal;
+        return isatty(STDERR_FILENO) ? fopen("/dev/tty", "re") : NULL;
 }
 
 static bool
@@ -173,8 +177,8 @@ ask_person(const struct judgement *j)
                 return false;
         (void)fputs("carrel: ", stderr);
         print_escaped(stderr, a->program ? a->program : a->written, false);
-        (void)fprintf(stderr, ": %s (%s)\nRun this command? [y/N] ",
-                      prepare_reason_meaning(a->reason), a->reason);
+        (void)fprintf(stderr, ": %s (%s)\nRun this command?", prepare_reason_meaning(a->reason),
+                      a->reason);
         return is_answered_yes(terminal);
 }
 
@@ -183,10 +187,33 @@ ask_person(const struct judgement *j)
 static bool
 needs_approval(const struct run_way *w)
 {
-        const char *exec = spec_approve_operation("exec");
+        return approval_from_waits(w->p.spec, w->p.rules, spec_approve_operation("exec"));
+}
 
-        return host_names_have(&w->p.spec->carrel.approve, exec) ||
-               host_names_have(&w->p.rules->approve, exec);
+/* Only the user who runs it is at the terminal: can this user satisfy every requirement? */
+static int
+check_parties(const struct run_way *w, struct error *e)
+{
+        const struct spec *spec = w->p.spec;
+
+        for (size_t i = 0; i < spec->approval_from_count; i++) {
+                const struct spec_approval_from *r = &spec->approval_from[i];
+                bool is_one = !approval_from_applies(spec, r, spec_approve_operation("exec"));
+
+                for (size_t j = 0; j < r->parties.count && !is_one; j++)
+                        is_one = approval_from_names(r->parties.items[j], w->owner,
+                                                     w->p.rules->principal, w->owner);
+                if (is_one)
+                        continue;
+                (void)fail_at(e, ERROR_APPROVAL_DENIED, "policy", "approval_from",
+                              "the policy requires the approval of %.128s%s; %s may not give it",
+                              r->parties.items[0], r->parties.count > 1 ? " or others" : "",
+                              w->owner);
+                error_hint(e, "Start `carrel serve` and use `carrel exec`: it waits until they "
+                              "run `carrel approve`.");
+                return -1;
+        }
+        return 0;
 }
 
 static void
@@ -201,8 +228,11 @@ show(const char *name, const char *text)
 static int
 approve(const struct run_way *w, const struct prepare_options *o, struct error *e)
 {
-        FILE *terminal = open_terminal();
+        FILE *terminal;
 
+        if (check_parties(w, e) < 0)
+                return -1;
+        terminal = open_terminal();
         if (!terminal) {
                 (void)fail_at(
                         e, ERROR_APPROVAL_DENIED, "metadata/carrel/approve", "no_terminal",
@@ -218,7 +248,7 @@ approve(const struct run_way *w, const struct prepare_options *o, struct error *
         for (size_t i = 0; i < o->env.count; i++)
                 show("env", o->env.items[i]);
         show("cwd", w->p.plan->cwd ? w->p.plan->cwd : "/");
-        (void)fputs("Run it, once? [y/N] ", stderr);
+        (void)fputs("Run it, once?", stderr);
         if (is_answered_yes(terminal))
                 return 0;
         return fail_at(e, ERROR_APPROVAL_DENIED, "metadata/carrel/approve", "denied",

@@ -156,6 +156,7 @@ static const struct answer_member approval_rows[] = {
         TEXT(DIGEST, digest),
         TEXT(POLICY_VERSION, policy_version),
         TEXTS(BOUND, bound, bound_count),
+        TEXTS(APPROVAL_FROM, approval_from, approval_from_count),
 };
 static const struct answer_shape approval = SHAPE(approval, NULL, approval_rows, NULL);
 #undef OF

@@ -15,8 +15,11 @@
 
 #include "api/event_record.h"
 #include "keeper/approval_bind.h"
+#include "keeper/approval_party.h"
 #include "keeper/limits.h"
 #include "keeper/sandbox.h"
+#include "policy/approval_from.h"
+#include "policy/requirement.h"
 #include "spec/approve.h"
 #include "text/tree_pack.h"
 
@@ -40,7 +43,9 @@ struct approval {
         uint64_t number, at_ms, expires_ms; /* at and expires: since 1970 */
         unsigned char digest[APPROVAL_DIGEST_LEN], policy[APPROVAL_DIGEST_LEN];
         char id[APPROVAL_ID_LEN], owner[KEEPER_OWNER_LEN], sandbox_id[SANDBOX_ID_LEN];
-        char asked_by[BY_ROOM], answered_by[BY_ROOM], reason[APPROVAL_REASON_LEN];
+        struct approval_parties parties; /* whose answers it needs */
+        char asked_by[BY_ROOM], reason[APPROVAL_REASON_LEN];
+        char answered_by[BY_ROOM * SPEC_APPROVAL_FROM_MAX]; /* all who approved, or who denied */
         size_t lines_len;
         char lines[]; /* each ends with a NUL */
 };
@@ -107,6 +112,7 @@ remove_one(struct approval *a)
         if (a->call)
                 a->call->approval = NULL;
         loop_timer_remove(&a->timer);
+        approval_parties_fini(&a->parties);
         free(a);
 }
 
@@ -152,7 +158,7 @@ approval_wake(struct approval *a)
 {
         struct call *c = a->call;
 
-        if (!c || !a->is_waiting)
+        if (!c || !a->is_waiting || a->state == REQUESTED)
                 return;
         a->is_waiting = false;
         if (c->connection && !c->is_cancelled)
@@ -272,6 +278,13 @@ make_id(char id[APPROVAL_ID_LEN], struct error *e)
         return 0;
 }
 
+/* Code is a command too: a list that names exec holds for it. */
+static const char *
+waits_as(const struct operation *o)
+{
+        return o->code == OP_CODE ? spec_approve_operation("exec") : o->name;
+}
+
 static uint64_t
 patience(const struct sandbox *s)
 {
@@ -294,8 +307,13 @@ ask(struct call *c, struct sandbox *s, const struct approval_bound *bound, struc
                 return NULL;
         }
         a->timer.due_ms = LOOP_NEVER;
+        if (approval_parties_init(&a->parties, s->prepared->spec, waits_as(c->op), e) < 0) {
+                free(a);
+                return NULL;
+        }
         if (make_id(a->id, e) < 0 ||
             loop_timer_set(c->keeper->loop, &a->timer, loop_now_ms() + patience(s), on_time) < 0) {
+                approval_parties_fini(&a->parties);
                 free(a);
                 (void)fail(e, ERROR_NO_MEMORY, "no memory for a request for approval");
                 return NULL;
@@ -320,17 +338,6 @@ ask(struct call *c, struct sandbox *s, const struct approval_bound *bound, struc
 }
 
 /* -- the calls --------------------------------------------------------------------------------- */
-
-/* Does this operation wait in this sandbox, by its manifest or the host file? */
-static bool
-is_listed(const struct sandbox *s, const struct operation *o)
-{
-        /* code is a command too: a list that names exec holds for it */
-        const char *name = o->code == OP_CODE ? spec_approve_operation("exec") : o->name;
-
-        return host_names_have(&s->prepared->spec->carrel.approve, name) ||
-               host_names_have(&s->prepared->rules->approve, name);
-}
 
 static void
 attach(struct approval *a, struct call *c)
@@ -444,7 +451,9 @@ approval_ask(struct call *c, struct sandbox *s, const char *why, struct error *e
 enum call_state
 approval_need(struct call *c, struct sandbox *s, struct error *e)
 {
-        return is_listed(s, c->op) ? approval_ask(c, s, NULL, e) : CALL_DONE;
+        return approval_from_waits(s->prepared->spec, s->prepared->rules, waits_as(c->op))
+                       ? approval_ask(c, s, NULL, e)
+                       : CALL_DONE;
 }
 
 /* For a sandbox that cannot be judged any more: has its manifest or the host a list at all? */
@@ -460,6 +469,8 @@ may_be_listed(const struct sandbox *s)
         if (s->row.manifest.len > 0) {
                 if (tree_unpack(&arena, s->row.manifest.bytes, s->row.manifest.len,
                                 &limits_manifest, &tree, &ignored) < 0)
+                        result = true;
+                else if (requirement_may_be_in(node_find(tree, "policy")))
                         result = true;
                 else if ((list = node_find(tree, "metadata")) != NULL &&
                          (list = node_find(list, "carrel")) != NULL)
@@ -586,7 +597,8 @@ approval_number(const struct approval *a)
 bool
 approval_is_visible(const struct approval *a, const struct caller *who)
 {
-        return who->is_admin || strcmp(a->owner, who->owner) == 0;
+        return who->is_admin || strcmp(a->owner, who->owner) == 0 ||
+               approval_parties_have(&a->parties, a->keeper, who);
 }
 
 struct approval *
@@ -629,10 +641,21 @@ approval_write(struct record_writer *w, const void *of, const void *item)
                 record_text(w, FIELD_ANSWERED_BY, a->answered_by);
         if (a->reason[0] != '\0')
                 record_text(w, FIELD_REASON, a->reason);
+        approval_parties_write(&a->parties, w);
         write_digest(w, FIELD_DIGEST, a->digest);
         write_digest(w, FIELD_POLICY_VERSION, a->policy);
         for (size_t at = 0; at < a->lines_len; at += strlen(a->lines + at) + 1)
                 record_text(w, FIELD_BOUND, a->lines + at);
+}
+
+static void
+note_answer(struct approval *a, const struct caller *who, const char *reason)
+{
+        size_t len = strlen(a->answered_by);
+
+        (void)snprintf(a->answered_by + len, sizeof a->answered_by - len, "%s%s, %s",
+                       len > 0 ? "; " : "", who->owner, way_of(who));
+        (void)snprintf(a->reason, sizeof a->reason, "%s", reason);
 }
 
 int
@@ -651,12 +674,17 @@ approval_answer(struct approval *a, const struct caller *who, bool is_approved, 
         if (a->state != REQUESTED)
                 return fail_at(e, ERROR_APPROVAL_ANSWERED, "id", states[a->state],
                                "the request %s is over: %s", a->id, states[a->state]);
-        (void)snprintf(a->answered_by, sizeof a->answered_by, "%s, %s", who->owner, way_of(who));
-        (void)snprintf(a->reason, sizeof a->reason, "%s", reason);
+        if (approval_parties_check(&a->parties, a->keeper, who, a->id, e) < 0)
+                return -1;
         if (!is_approved) {
+                a->answered_by[0] = '\0';
+                note_answer(a, who, reason);
                 end(a, DENIED);
                 return 0;
         }
+        note_answer(a, who, reason);
+        if (!approval_parties_approve(&a->parties, a->keeper, who))
+                return 0;    /* it waits for the others */
         a->state = APPROVED; /* its time goes on: it must be used before it is over */
         publish_over(a);
         return 0;

@@ -23,6 +23,7 @@
  * A2 Without an answer nothing begins. No setting approves by itself.
  * A3 Who may answer: the owner, or the daemon's own user, on a socket of this machine; a token of
  *    scope approve, which can ask for nothing. A token that can ask can never answer.
+ *    If the policy requires an approval from a named party, nobody else may (approval_party.h).
  * A4 The request is computed again right before the command is sent. If it differs, nothing starts.
  * A5 The state is in memory. A restart withdraws every request; nothing begins twice.
  */
@@ -82,14 +83,15 @@ const struct approval *approval_next(uint64_t after);
 /* Requests of all owners that wait for an answer. */
 size_t approval_waiting(void);
 uint64_t approval_number(const struct approval *a);
-/* May this caller see it? The owner may, and the daemon's own user. */
+/* May this caller see it? The owner may, the daemon's own user, and a party that must approve. */
 bool approval_is_visible(const struct approval *a, const struct caller *who);
 /* NULL: ERROR_APPROVAL_NOT_FOUND, also for one that the caller may not see. */
 struct approval *approval_find(const struct caller *who, const char *id, struct error *e);
 void approval_write(struct record_writer *w, const void *of, const void *a);
 /*
  * Answers it (A3). Wakes no call: approval_wake() does, after the answer was sent. Errors:
- * ERROR_FORBIDDEN (a token that is not of scope approve), ERROR_APPROVAL_ANSWERED.
+ * ERROR_FORBIDDEN (a token that is not of scope approve; not a named party),
+ * ERROR_APPROVAL_ANSWERED. After an approval it may still wait, for another party.
  */
 int approval_answer(struct approval *a, const struct caller *who, bool is_approved,
                     const char *reason, struct error *e);

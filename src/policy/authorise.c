@@ -15,6 +15,8 @@
 #include <strings.h>
 
 #include "policy/host_destination.h"
+#include "policy/requirement.h"
+#include "spec/approve.h"
 #include "spec/provider.h"
 #include "spec/section.h"
 
@@ -555,39 +557,10 @@ struct bodies {
         size_t count;
 };
 
-static const struct node *
-policy_named(const struct host_rules *rules, const char *ref)
-{
-        for (size_t i = 0; i < rules->policy_count; i++)
-                if (strcmp(rules->policies[i].ref, ref) == 0)
-                        return rules->policies[i].body;
-        return NULL;
-}
-
-/* A policy is a body, {inline: body}, {ref: name}, {file: path} or the bare name. */
-static const struct node *
-policy_body(const struct host_rules *rules, const struct node *n)
-{
-        const struct node *inner = node_find(n, "inline");
-        const struct node *ref = node_find(n, "ref");
-
-        if (n->kind == NODE_STRING)
-                return policy_named(rules, n->text);
-        if (n->kind != NODE_MAP)
-                return NULL;
-        if (inner)
-                return inner->kind == NODE_MAP ? inner : NULL;
-        if (!ref)
-                ref = node_find(n, "file");
-        if (ref)
-                return ref->kind == NODE_STRING ? policy_named(rules, ref->text) : NULL;
-        return n;
-}
-
 static int
 add_policy(struct asking *a, struct bodies *b, const struct node *n, const char *path)
 {
-        const struct node *body = policy_body(a->rules, n);
+        const struct node *body = host_policy_body(a->rules, n);
 
         if (!body || b->count == POLICIES_MAX) {
                 refuse(a, ERROR_POLICY_UNRESOLVABLE, path, "",
@@ -625,6 +598,23 @@ ask_action(struct asking *a, const struct bodies *b, const char *action)
                        "policy does not grant %s to %s (%s)", action, d.principal, d.reason);
 }
 
+/* Whoever runs the sandbox asks for these approvals. */
+static int
+keep_requirements(struct asking *a, const struct bodies *b)
+{
+        struct spec_approval_from *kept =
+                arena_array(a->arena, struct spec_approval_from, SPEC_APPROVAL_FROM_MAX);
+
+        if (!kept)
+                return -1;
+        a->result->approval_from = kept;
+        for (size_t i = 0; i < b->count; i++)
+                if (requirement_collect(a->arena, b->items[i].body, kept,
+                                        &a->result->approval_from_count) < 0)
+                        return -1;
+        return 0;
+}
+
 /* No policy at all: the owner of the machine may do it, and the owner is the one who asks. */
 static void
 ask_policy(struct asking *a)
@@ -639,6 +629,9 @@ ask_policy(struct asking *a)
         ask_action(a, b, "sandbox:execute");
         if (a->spec->egress_count > 0)
                 ask_action(a, b, "sandbox:network-egress");
+        if (keep_requirements(a, b) < 0)
+                refuse(a, ERROR_POLICY_DENIED, "policy", "requirements", a->spec->policy_place,
+                       "policies require at most %d approvals", SPEC_APPROVAL_FROM_MAX);
 }
 
 /* -- the series of checks ---------------------------------------------------------------------- */

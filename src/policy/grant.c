@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "policy/requirement.h"
+
 enum { GRANTS_MAX = 4096 };
 
 struct judging {
@@ -389,14 +391,27 @@ limits_hold(struct judging *j, const struct grant_policy *policy)
         return all;
 }
 
-/* No requirement kind is known yet, so a policy that has one cannot be satisfied (G1). */
+/* An approval is asked for later, at each operation; any other kind cannot be satisfied (G1). */
+static bool
+requirement_holds(struct judging *j, const struct node *n)
+{
+        struct spec_approval_from ignored;
+
+        return requirement_read(j->arena, n, &ignored) == 0;
+}
+
 static bool
 requirements_hold(struct judging *j, const struct grant_policy *policy)
 {
         const struct node *n = node_find(policy->body, "requirements");
         const char *path = arena_format(j->arena, "%s/requirements", policy->path);
 
-        if (is_absent(n) || (n->kind == NODE_LIST && n->len == 0))
+        bool all = true;
+
+        if (is_absent(n))
+                return true;
+        node_each(item, n) all = all && requirement_holds(j, item);
+        if (n->kind == NODE_LIST && all)
                 return true;
         unsatisfied(j, path ? path : policy->path, n, "a requirement of this policy");
         return false;

@@ -2,7 +2,8 @@
  * policy/grant.h - AIP-38: is this principal granted this action?
  *
  * Policies compose: grants are united, a deny among the defaults wins, and all requirements must
- * hold. A policy without `default` denies. An unknown condition, requirement, limit, scope or
+ * hold: an `approval-from` (policy/requirement.h) holds here, and the operation then waits for that
+ * party. A policy without `default` denies. An unknown condition, requirement, limit, scope or
  * member of a grant counts as unsatisfied, and a warning reports it. Source: AIP-38 rules 1 to 5;
  * cases A36-145 to 153.
  */

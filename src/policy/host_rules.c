@@ -214,3 +214,33 @@ host_rules_bound(struct host_rules *rules, const struct host_ability *machine)
                         bound(rules, providers[i].id, &can);
         }
 }
+
+/* -- policies ---------------------------------------------------------------------------------- */
+
+static const struct node *
+policy_named(const struct host_rules *rules, const char *ref)
+{
+        for (size_t i = 0; i < rules->policy_count; i++)
+                if (strcmp(rules->policies[i].ref, ref) == 0)
+                        return rules->policies[i].body;
+        return NULL;
+}
+
+const struct node *
+host_policy_body(const struct host_rules *rules, const struct node *n)
+{
+        const struct node *inner = node_find(n, "inline");
+        const struct node *ref = node_find(n, "ref");
+
+        if (n->kind == NODE_STRING)
+                return policy_named(rules, n->text);
+        if (n->kind != NODE_MAP)
+                return NULL;
+        if (inner)
+                return inner->kind == NODE_MAP ? inner : NULL;
+        if (!ref)
+                ref = node_find(n, "file");
+        if (ref)
+                return ref->kind == NODE_STRING ? policy_named(rules, ref->text) : NULL;
+        return n;
+}

@@ -130,6 +130,12 @@ const struct host_mountable *host_rules_mountable(const struct host_rules *rules
 const char *host_inventory_slug(const struct host_inventory *inventory, struct arena *arena,
                                 const char *name);
 
+/*
+ * The body of an entry of `policy`: the body itself, {inline: body}, {ref: name}, {file: path} or
+ * the bare name; names are those of the host file. NULL: unknown.
+ */
+const struct node *host_policy_body(const struct host_rules *rules, const struct node *n);
+
 /* Does this list contain the text? */
 bool host_names_have(const struct spec_names *names, const char *text);
 

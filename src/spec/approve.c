@@ -25,3 +25,21 @@ spec_approve_operation(const char *word)
                         return spec_approve_words[i];
         return NULL;
 }
+
+const char *
+spec_approve_action(const char *operation)
+{
+        static const struct {
+                const char *operation, *action;
+        } rows[] = {
+                { "exec.start", SPEC_ACTION_EXECUTE }, { "network", SPEC_ACTION_EGRESS },
+                { "file.read", "storage:read" },       { "file.write", "storage:write" },
+                { "file.mkdir", "storage:write" },     { "file.move", "storage:write" },
+                { "file.remove", "storage:write" },
+        };
+
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if (strcmp(rows[i].operation, operation) == 0)
+                        return rows[i].action;
+        return NULL;
+}

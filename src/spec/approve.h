@@ -13,7 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SPEC_APPROVE_MAX = 32, SPEC_APPROVE_MS = 10 * 60 * 1000 /* default time to answer */ };
+enum {
+        SPEC_APPROVE_MAX = 32,
+        SPEC_APPROVE_MS = 10 * 60 * 1000, /* default time to answer */
+        SPEC_APPROVAL_FROM_MAX = 8        /* requirements of all policies of a sandbox */
+};
 #define SPEC_APPROVE_RANGE 1000, UINT64_C(86400000)
 
 /* Every name, and NULL at the end. */
@@ -21,5 +25,13 @@ extern const char *const spec_approve_words[];
 
 /* The operation that a name of the list means: "exec" is "exec.start". NULL: unknown. */
 const char *spec_approve_operation(const char *word);
+
+/*
+ * The action of AIP-39 that an operation is, by its own name ("exec.start"). NULL: none. Source:
+ * AIP-39; files are storage of the sandbox.
+ */
+#define SPEC_ACTION_EXECUTE "sandbox:execute"
+#define SPEC_ACTION_EGRESS "sandbox:network-egress"
+const char *spec_approve_action(const char *operation);
 
 #endif

@@ -123,6 +123,11 @@ struct spec_names {
         size_t count;
 };
 
+/* A requirement of the policy: one of the parties must approve. Without actions: each of them. */
+struct spec_approval_from {
+        struct spec_names parties, actions;
+};
+
 struct spec_carrel {      /* metadata.carrel: Carrel's own fields, typed and closed */
         const char *home; /* the volume used as home; NULL: a private home */
         struct spec_place home_place;
@@ -160,6 +165,8 @@ struct spec {
         size_t identity_count;
         const struct node *policy; /* as written (shape checked), or NULL */
         struct spec_place policy_place;
+        const struct spec_approval_from *approval_from; /* set by authorise() */
+        size_t approval_from_count;
         struct spec_lifecycle lifecycle;
         bool is_read_only;
         const struct node *metadata; /* NULL when absent */

@@ -255,6 +255,61 @@ def who_may_answer(d):
     check("of sixteen answers at once one counts", len(first) == 1 and all(s in (200, 409) for _, s in answers) and code == ("accepted" if first == ["approve"] else "approval_denied"), answers, code)
 
 
+POLICY = """---
+schema: sandbox/v1
+provider: local
+config: {}
+mounts: [{source: workspace, at: /work}]
+policy: {grants: [{principal: "*", actions: ["sandbox:*"]}], requirements: %s}
+---
+"""
+
+
+class Governed(Place):
+    """A sandbox whose policy has these requirements, and no list `approve`."""
+
+    def __init__(self, d, requirements):
+        super().__init__(d, "[url]")
+        self.id = d.create(workspace=self.folder, manifest=POLICY % requirements)
+
+
+def approval_from(d):
+    own = "uid:%d" % os.getuid()
+    key = lambda owner, scope="approve": {"Authorization": "Bearer " + d.must("POST", "/v1/tokens", {"scope": scope, "owner": owner})["token"]}
+    ann, bob, ann_all, own_all = key("ann"), key("bob"), key("ann", "all"), key(own, "all")
+    p = Governed(d, "[{kind: approval-from, principal: 'user://ann', actions: ['sandbox:execute']}]")
+    serial, id = p.ask()
+    path, yes = "/v1/approvals/" + id, {"verdict": "approve"}
+    check("approval-from: a command waits, and REST shows for whom", p.ran() == 0 and p.approval(id)["approval_from"] == ["user://ann"], p.approval(id))
+    wrong = [p.answer(id), p.answer(id, "deny"), d.call("POST", path, yes, own_all)]
+    check("anybody else's answer is refused with a typed error, also a denial",
+          [r.status for r in wrong] == [403] * 3 and [r.json["error"].get("reason") for r in wrong[:2]] == ["approval_from"] * 2 and "user://ann" in wrong[0].json["error"]["message"], wrong)
+    check("  and a token of the party that can ask", d.call("POST", path, yes, ann_all).status in (403, 404))
+    check("  and another party's token does not see it", d.call("POST", path, yes, bob).code == "approval_not_found")
+    check("  and the request keeps waiting", p.state(id) == "requested" and p.ran() == 0)
+    shown = subprocess.run([CARREL, "approvals"], env={**os.environ, "CARREL_STATE": d.state}, capture_output=True, text=True, timeout=PATIENCE).stdout
+    check("carrel approvals shows who may answer", "    approval from: user://ann\n" in shown, shown)
+    check("the party lists it", [a["id"] for a in d.must("GET", "/v1/approvals", headers=ann)["items"]] == [id])
+    last = d.call("POST", path, yes, ann)
+    check("the party's answer counts", last.status == 200 and p.output(serial) == b"hello\n" and last.json["answered_by"] == "ann, token of scope approve", last)
+    check("an action that the requirement does not name does not wait", d.call("DELETE", "/v1/sandboxes/%s/files?path=ok.sh" % p.id).status == 200)
+
+    p = Governed(d, "[{kind: approval-from, principal: [bob, ann]}, {kind: approval-from, principal: 'operator://uid-%d'}]" % os.getuid())
+    serial, id = p.ask()
+    path = "/v1/approvals/" + id
+    check("two requirements: both are shown", p.approval(id)["approval_from"] == ["bob or ann", "operator://uid-%d" % os.getuid()])
+    first = p.answer(id)
+    check("one approval is not enough", first.status == 200 and first.json["state"] == "requested" and p.ran() == 0, first)
+    check("the same party cannot give the other", p.answer(id).code == "approval_answered")
+    last = d.call("POST", path, yes, bob)
+    check("both approvals are", last.status == 200 and p.output(serial) == b"hello\n" and last.json["answered_by"] == own + ", socket; bob, token of scope approve", last)
+    serial, id = p.ask()
+    d.call("POST", "/v1/approvals/" + id, {"verdict": "deny", "reason": "no"}, ann)
+    check("the denial of one is", p.refused(serial)["code"] == "approval_denied" and p.ran() == 1)
+    got = d.call("POST", "/v1/sandboxes", {"manifest": POLICY % "[{kind: approval-from, principal: ann, unless: weekend}]", "workspace": p.folder})
+    check("a requirement that is not understood: denied", "requirement-failed" in json.dumps(got.json), got)
+
+
 # -- what ends it -----------------------------------------------------------------------------------------------------
 
 def caller_goes(d):
@@ -537,17 +592,24 @@ def mcp_modern(d):
 
 # -- carrel run -------------------------------------------------------------------------------------------------------
 
-def run_at(p, answer):
-    """`carrel run` at a terminal, with this line as the answer: what it printed there, and its status."""
+def run_at(p, answer, before=b"", during=b"", words=()):
+    """`carrel run` at a terminal, with this line as the answer: what it printed there, and its status.
+
+    `before` is typed before it starts, `during` when it has begun to print its question.
+    """
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(p.folder)
-        os.execv(CARREL, [CARREL, "run", "--", "sh", "ok.sh", "\u202e"])
+        os.execv("/bin/sh", ["sh", "-c", 'read line && exec "$0" "$@"', CARREL, "run", "--", "sh", "ok.sh", "\u202e", *words])
+    os.write(fd, b"start\n" + before)
     text = b""
-    while b"[y/N] " not in text:
-        text += os.read(fd, 4096)
-    os.write(fd, answer)
     try:
+        while during and b"needs your approval" not in text:
+            text += os.read(fd, 64)
+        os.write(fd, during)
+        while b"[y/N] " not in text:
+            text += os.read(fd, 4096)
+        os.write(fd, answer)
         while True:
             text += os.read(fd, 4096)
     except OSError:
@@ -566,6 +628,16 @@ def run_asks(d):
     for answer in (b"\n", b"n\n", b"yy\n"):
         text, status = run_at(p, answer)
         check("anything but yes is no: %r" % answer, status == 126 and "hello" not in text, text)
+    text, status = run_at(p, b"\n", before=b"y\n")
+    check("what was typed before it started is no answer", status == 126 and "hello" not in text and "[y/N]" in text, text)
+    text, status = run_at(p, b"\n", during=b"y\n", words=["w" * 100000])
+    check("nor what was typed while the question was printed", status == 126 and "hello" not in text and "[y/N]" in text, text[-300:])
+    p.write("SANDBOX.md", POLICY % "[{kind: approval-from, principal: ann}]")
+    text, status = run_at(p, b"y\n")
+    check("approval-from somebody else: denied without a question", status == 126 and "approval_from" in text and "hello" not in text and "[y/N]" not in text, text)
+    p.write("SANDBOX.md", POLICY % "[{kind: approval-from, principal: [ann, 'uid:%d']}]" % os.getuid())
+    text, status = run_at(p, b"y\n")
+    check("approval-from this user: asks", status == 0 and "hello" in text, text)
 
 
 def code_waits(d):
@@ -604,7 +676,7 @@ def page_is_true(d):
 
 def main():
     with Daemon() as d:
-        for part in (approved_once, expires, binds_each_part, is_shown_safely, who_may_answer, caller_goes, other_operations, lists_are_checked, command_line, mcp_without_elicitation, mcp_legacy, mcp_modern, run_asks, code_waits, page_is_true, daemon_restarts, crowd):
+        for part in (approved_once, expires, binds_each_part, is_shown_safely, who_may_answer, approval_from, caller_goes, other_operations, lists_are_checked, command_line, mcp_without_elicitation, mcp_legacy, mcp_modern, run_asks, code_waits, page_is_true, daemon_restarts, crowd):
             part(d)
         host_list(d.folder)
     end()

@@ -518,6 +518,8 @@ class Approval(Answer):
     """A more specific reason within the code."""
     bound: List[str] = field(default_factory=list)
     """What an approval binds, a line each: arguments, directory, environment, files with their digests. Control and invisible characters are escaped; a long value is cut and has its digest."""
+    approval_from: List[str] = field(default_factory=list)
+    """Who must approve, by requirements of the policy: a text for each, such as `user://ann or user://bob`. All of them must hold. Absent: everybody who may answer."""
 
 
 @dataclass(frozen=True)

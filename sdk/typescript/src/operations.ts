@@ -183,6 +183,8 @@ export interface Approval {
         policy_version: string;
         /** What an approval binds, a line each: arguments, directory, environment, files with their digests. Control and invisible characters are escaped; a long value is cut and has its digest. */
         bound: string[];
+        /** Who must approve, by requirements of the policy: a text for each, such as `user://ann or user://bob`. All of them must hold. Absent: everybody who may answer. */
+        approval_from: string[];
 }
 
 export interface Usage {
