@@ -173,8 +173,7 @@ doc_rules_write_waiting(const struct run_way *way, struct json_writer *w)
         json_open_list(w);
         for (size_t i = 0; spec_approve_words[i]; i++)
                 /* a second name of an operation is left out */
-                if (strcmp(spec_approve_operation(spec_approve_words[i]), spec_approve_words[i]) ==
-                            0 &&
+                if (!spec_approve_is_other_name(spec_approve_words[i]) &&
                     approval_from_waits(way->p.spec, way->p.rules, spec_approve_words[i]))
                         json_text(w, spec_approve_words[i]);
         json_close_list(w);

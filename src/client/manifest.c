@@ -17,6 +17,7 @@
 #include "base/findings.h"
 #include "base/scoped.h"
 #include "manifest/override.h"
+#include "ref/approve.h"
 #include "ref/file.h"
 #include "ref/places.h"
 #include "ref/resolve.h"
@@ -178,13 +179,15 @@ static int
 resolve_rules(struct arena *arena, const char *workspace, struct ref_reads *reads,
               struct manifest *found, struct error *e)
 {
-        scoped_fd int directory = workspace && ref_rules_are_file(found)
-                                          ? open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC)
-                                          : -1;
+        bool has_files = ref_rules_are_file(found) || ref_approve_is_document(found);
+        scoped_fd int directory =
+                workspace && has_files ? open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
         struct ref_places places = { .workspace = directory, .reads = reads };
         struct ref_reader reader = ref_places_reader(&places);
 
-        return ref_rules_resolve(arena, found, &reader, e);
+        return ref_rules_resolve(arena, found, &reader, e) < 0
+                       ? -1
+                       : ref_approve_resolve(arena, found, &reader, e);
 }
 
 static int

@@ -54,6 +54,22 @@ static const struct field resolver_item = { .kind = FIELD_TEXT,
 static const struct field operation_item = { .kind = FIELD_CHOICE,
                                              .choices = spec_approve_words,
                                              .offset = FIELD_NOWHERE };
+static const struct field document_rows[] = {
+        { .name = "document",
+          .kind = FIELD_TEXT,
+          .flags = FIELD_REQUIRED,
+          .min = 1,
+          .offset = FIELD_NOWHERE,
+          .help = "The absolute path of a sandbox document." },
+};
+static const struct field_set document_set = { FIELD_SET(document_rows),
+                                               .code = ERROR_SCHEMA_INVALID };
+static const struct field operations_rows[] = {
+        { .kind = FIELD_LIST, .max = SPEC_APPROVE_MAX, .item = &operation_item, .help = "names" },
+        { .kind = FIELD_MAP, .members = &document_set, .help = "of a document" },
+};
+static const struct field_set operations_forms = { FIELD_SET(operations_rows),
+                                                   .code = ERROR_SCHEMA_INVALID };
 static const struct field audited_item = { .kind = FIELD_CHOICE,
                                            .choices = audited_choices,
                                            .offset = FIELD_NOWHERE };
@@ -90,7 +106,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
 #define SHAPE_PORTS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &port_item
 #define SHAPE_NETWORKS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &network_item
 #define SHAPE_RESOLVERS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &resolver_item
-#define SHAPE_OPERATIONS .kind = FIELD_LIST, .max = SPEC_APPROVE_MAX, .item = &operation_item
+#define SHAPE_OPERATIONS .kind = FIELD_ONE_OF, .members = &operations_forms
 #define SHAPE_ENTRIES .kind = FIELD_LIST, .item = &entry_item
 #define SHAPE_AUDITED .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &audited_item
 #define SHAPE_AGE .kind = FIELD_TEXT, .min = 2, .max = 6, .pattern = "^[1-9][0-9]{0,4}d$"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "policy/host_layers.h"
+#include "ref/approve.h"
 #include "ref/file.h"
 #include "ref/rules.h"
 #include "secret/inventory.h"
@@ -231,6 +232,7 @@ read_layer(struct arena *arena, const char *path, bool is_users, const char *pri
         if (read_tree(arena, path, bytes, len, ret, e) < 0 ||
             read_inventories(arena, ret, &f->looked, e) < 0 ||
             ref_rules_of_host(arena, ret, &f->looked, e) < 0 ||
+            ref_approve_of_host(arena, ret, &f->looked, e) < 0 ||
             host_rules_read(arena, *ret, principal, &alone, e) < 0)
                 return -1;
         return is_users ? host_layer_check_users(*ret, e) : 0;
@@ -287,6 +289,7 @@ host_file_load(struct arena *arena, const char *name, const struct host_ability 
         } else if (read_named(arena, name, reads, &ret->tree, e) < 0 ||
                    read_inventories(arena, &ret->tree, reads, e) < 0 ||
                    ref_rules_of_host(arena, &ret->tree, reads, e) < 0 ||
+                   ref_approve_of_host(arena, &ret->tree, reads, e) < 0 ||
                    host_rules_read(arena, ret->tree, principal, &ret->rules, e) < 0) {
                 return -1;
         }

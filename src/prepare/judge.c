@@ -32,5 +32,14 @@ verdict_allow(struct arena *arena, const struct host_rules *rules, int64_t now_s
                 findings_add(findings, e);
                 return -1;
         }
+        if (v->spec->carrel.approve_document) {
+                (void)fail_at(e, ERROR_REF_UNRESOLVABLE, "metadata/carrel/approve/document",
+                              "not_found", "the daemon does not open sandbox documents");
+                error_hint(e,
+                           "Send its list as metadata.carrel.approve, or create the sandbox with "
+                           "`carrel create`, which reads the document.");
+                findings_add(findings, e);
+                return -1;
+        }
         return authorise(arena, v->spec, rules, now_s, &v->allowed, findings, e);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "manifest/override.h"
+#include "ref/approve.h"
 #include "ref/rules.h"
 #include "secret/inventory.h"
 #include "spec/norm.h"
@@ -90,7 +91,8 @@ walk(struct arena *arena, const struct ref_manifest_file *file, enum verdict_sta
                 return 0;
         if (stage >= VERDICT_RESOLVE &&
             (manifest_override(arena, &v->found, host->overrides, host->override_count, e) < 0 ||
-             ref_rules_resolve(arena, &v->found, &host->reader, e) < 0))
+             ref_rules_resolve(arena, &v->found, &host->reader, e) < 0 ||
+             ref_approve_resolve(arena, &v->found, &host->reader, e) < 0))
                 return -1;
         if (verdict_check(arena, v, findings, e) < 0)
                 return -1;

@@ -3,64 +3,21 @@
  *
  * Room: ref (acting). Touches: whatever its reader touches; the file that a host file names.
  * Knows how rules are referred to. Knows nothing of what they mean.
- * Theory: places of the rules would be taken for places of the manifest, so each node gets the
- * place of the reference. `carrel policy test` reads the file itself, with its own places.
+ * Theory: ref/graft.h. `carrel policy test` reads the file itself, with its own places.
  */
 #include "ref/rules.h"
 
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "manifest/override.h"
 #include "ref/file.h"
+#include "ref/graft.h"
 #include "text/json.h"
 #include "text/yaml.h"
 
 static const char in_block[] = "metadata/carrel/commands";
 
 /* -- the content ------------------------------------------------------------------------------- */
-
-/* A copy with the place of `at`, below `up`. */
-static struct node *
-copy_tree(struct arena *arena, const struct node *n, const struct node *at)
-{
-        struct node *copy = arena_new(arena, struct node);
-        const struct node **end;
-
-        if (!copy)
-                return NULL;
-        *copy = *n;
-        copy->line = copy->key_line = at->line;
-        copy->column = copy->key_column = at->column;
-        copy->next = NULL;
-        end = &copy->first;
-        node_each(child, n)
-        {
-                struct node *same = copy_tree(arena, child, at);
-
-                if (!same)
-                        return NULL;
-                *end = same;
-                end = &same->next;
-        }
-        return copy;
-}
-
-/* An error about the file becomes one about the reference to it. */
-static int
-place(struct error *e, const struct node *file, const char *path)
-{
-        struct error inner = *e;
-
-        if (inner.line > 0)
-                (void)fail_at(e, inner.code, path, inner.reason, "%.200s, line %u: %s", file->text,
-                              inner.line, inner.message);
-        (void)snprintf(e->path, sizeof e->path, "%s/file", path);
-        e->line = file->line;
-        e->column = file->column;
-        return -1;
-}
 
 static int
 read_content(struct arena *arena, const struct node *file, const char *bytes, size_t len,
@@ -76,7 +33,7 @@ read_content(struct arena *arena, const struct node *file, const char *bytes, si
         if (root->kind != NODE_MAP || node_find(root, "file"))
                 return fail_at(e, ERROR_REF_UNRESOLVABLE, "", "wrong_kind",
                                "\"%.200s\" is no map of rules for commands", file->text);
-        *ret = copy_tree(arena, root, file);
+        *ret = ref_graft_copy(arena, root, file);
         return *ret ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for rules");
 }
 
@@ -113,7 +70,7 @@ ref_rules_resolve(struct arena *arena, struct manifest *m, const struct ref_read
         if (reference_read(arena, file->text, NULL, &target, e) < 0 ||
             reader->read(reader->ctx, arena, &target, &bytes, &len, e) < 0 ||
             read_content(arena, file, bytes, len, &rules, e) < 0)
-                return place(e, file, in_block);
+                return ref_graft_fail(e, file, "metadata/carrel/commands/file");
         return manifest_replace(arena, m, in_block, rules, e);
 }
 
@@ -134,33 +91,6 @@ read_of_host(struct arena *arena, const struct node *file, struct ref_reads *rea
         return read_content(arena, file, bytes, len, ret, e);
 }
 
-/* Trees are never changed: the root and its members are copied. */
-static int
-replace_member(struct arena *arena, const struct node **tree, const struct node *member,
-               struct node *rules, struct error *e)
-{
-        struct node *root = arena_new(arena, struct node), *copy = NULL;
-        const struct node **end;
-
-        if (!root || !rules)
-                return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
-        *root = **tree;
-        end = &root->first;
-        node_each(child, *tree)
-        {
-                copy = arena_new(arena, struct node);
-                if (!copy)
-                        return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
-                *copy = child == member ? *rules : *child;
-                copy->key = child->key;
-                copy->next = NULL;
-                *end = copy;
-                end = &copy->next;
-        }
-        *tree = root;
-        return 0;
-}
-
 int
 ref_rules_of_host(struct arena *arena, const struct node **tree, struct ref_reads *reads,
                   struct error *e)
@@ -175,9 +105,9 @@ ref_rules_of_host(struct arena *arena, const struct node **tree, struct ref_read
                 (void)fail_at(e, ERROR_SCHEMA_INVALID, "", "type",
                               "commands: file excludes all other fields");
                 error_hint(e, "Move the other fields into the file.");
-                return place(e, file, "commands");
+                return ref_graft_fail(e, file, "commands/file");
         }
         if (read_of_host(arena, file, reads, &rules, e) < 0)
-                return place(e, file, "commands");
-        return replace_member(arena, tree, commands, rules, e);
+                return ref_graft_fail(e, file, "commands/file");
+        return ref_graft_member(arena, tree, commands, rules, e);
 }

@@ -26,6 +26,14 @@ spec_approve_operation(const char *word)
         return NULL;
 }
 
+bool
+spec_approve_is_other_name(const char *word)
+{
+        const char *operation = spec_approve_operation(word);
+
+        return operation && strcmp(operation, word) != 0;
+}
+
 const char *
 spec_approve_action(const char *operation)
 {

@@ -26,6 +26,9 @@ extern const char *const spec_approve_words[];
 /* The operation that a name of the list means: "exec" is "exec.start". NULL: unknown. */
 const char *spec_approve_operation(const char *word);
 
+/* Is this a second name of an operation: exec is exec.start? */
+bool spec_approve_is_other_name(const char *word);
+
 /*
  * The action of AIP-39 that an operation is, by its own name ("exec.start"). NULL: none. Source:
  * AIP-39; files are storage of the sandbox.

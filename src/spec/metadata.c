@@ -43,6 +43,24 @@ static const struct field approve_row = { .kind = FIELD_CHOICE,
                                           .offset = 0 };
 static const struct field_set approve_set = { &approve_row, 1, .code = ERROR_SCHEMA_INVALID };
 
+static const struct field approve_document_rows[] = {
+        { .name = "document",
+          .kind = FIELD_TEXT,
+          .flags = FIELD_REQUIRED,
+          .min = 1,
+          .max = PATH_LEN_MAX,
+          .offset = FIELD_NOWHERE,
+          .help = "A sandbox document (Geodocs): its tools.human_in_the_loop is the list." },
+};
+static const struct field_set approve_document_set = { FIELD_SET(approve_document_rows),
+                                                       .code = ERROR_SCHEMA_INVALID };
+static const struct field approve_forms_rows[] = {
+        { .kind = FIELD_LIST, .max = SPEC_APPROVE_MAX, .item = &approve_row, .help = "operations" },
+        { .kind = FIELD_MAP, .members = &approve_document_set, .help = "those of a document" },
+};
+static const struct field_set approve_forms = { FIELD_SET(approve_forms_rows),
+                                                .code = ERROR_SCHEMA_INVALID };
+
 static const struct field tool_row = { .kind = FIELD_TEXT,
                                        .min = 1,
                                        .max = PATH_LEN_MAX,
@@ -160,6 +178,21 @@ approve_read(struct judge *j, const struct node *list, const struct trail *at, v
         const char **items = arena_array(j->arena, const char *, list->len + 1);
         size_t count = 0, index = 0;
 
+        if (list->kind == NODE_MAP) {
+                ((struct spec *)base)->carrel.approve_document = list;
+                (void)fields_read(j, &approve_document_set, list, at, NULL);
+                return;
+        }
+        if (list->kind != NODE_LIST) {
+                judge_error(j, list, at, ERROR_SCHEMA_INVALID, "type", NULL,
+                            "this must be a list of operations, or {document: FILE}");
+                return;
+        }
+        if (list->len > SPEC_APPROVE_MAX) {
+                judge_error(j, list, at, ERROR_SCHEMA_INVALID, "range", NULL,
+                            "this list has more than %d operations", SPEC_APPROVE_MAX);
+                return;
+        }
         if (!items)
                 return;
         node_each(item, list)
@@ -266,12 +299,13 @@ static const struct field carrel_rows[] = {
           .read = unprotect_read,
           .help = "Paths, protected by default, that commands may change." },
         { .name = "approve",
-          .kind = FIELD_LIST,
-          .max = SPEC_APPROVE_MAX,
-          .item = &approve_row,
+          .kind = FIELD_ONE_OF,
+          .members = &approve_forms,
+          .offset = FIELD_NOWHERE,
           .read = approve_read,
           .help = "Operations that wait until a person approves them: exec, file.write, "
-                  "network.set, ... (none). docs/APPROVALS.md." },
+                  "network.set, ... (none); or {document: FILE}: those that a sandbox document "
+                  "lists as human_in_the_loop. docs/APPROVALS.md." },
         { .name = "approve_ms",
           .kind = FIELD_UINT,
           .min = 1000,

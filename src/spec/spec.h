@@ -137,12 +137,13 @@ struct spec_carrel {      /* metadata.carrel: Carrel's own fields, typed and clo
         /* `protect: strict`: tracked content is held too, and the sandbox ends if a guarded name
          * is created */
         bool is_strict;
-        struct spec_names protect;       /* more workspace-relative paths to keep read-only */
-        struct spec_names unprotect;     /* default-protected paths to open */
-        struct spec_names approve;       /* operations that wait for a person: spec/approve.h */
-        uint64_t approve_ms;             /* how long they wait; 0: SPEC_APPROVE_MS */
-        const struct node *tool_servers; /* MCP servers by name, of the right shape; or NULL */
-        const struct node *commands;     /* rules for commands, of the right shape; or NULL */
+        struct spec_names protect;           /* more workspace-relative paths to keep read-only */
+        struct spec_names unprotect;         /* default-protected paths to open */
+        struct spec_names approve;           /* operations that wait for a person: spec/approve.h */
+        const struct node *approve_document; /* {document: FILE} that was not read; or NULL */
+        uint64_t approve_ms;                 /* how long they wait; 0: SPEC_APPROVE_MS */
+        const struct node *tool_servers;     /* MCP servers by name, of the right shape; or NULL */
+        const struct node *commands;         /* rules for commands, of the right shape; or NULL */
 };
 
 struct spec {

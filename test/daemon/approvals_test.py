@@ -420,6 +420,42 @@ def host_list(folder):
         check("an operation of the host file waits in every sandbox", p.state(id) == "requested")
         p.answer(id)
         p.output(serial)
+    document = os.path.join(folder, "document.json")
+    with open(host, "w", encoding="utf-8") as f:
+        f.write("approve: {document: %s}\nproviders: {local: {isolated: true, mounts: true}}\n" % document)
+    with open(document, "w", encoding="utf-8") as f:
+        f.write('{"tools": {"human_in_the_loop": ["exec"]}}')
+    with Daemon("--host", host) as d:
+        p = Place(d, "[url]")
+        serial, id = p.ask()
+        check("so does one of a document that the host file names", p.state(id) == "requested" and p.ran() == 0)
+        p.answer(id)
+        p.output(serial)
+
+
+def document_list(d):
+    """What a sandbox document says needs a person is asked: human_in_the_loop is the list."""
+    env = {**os.environ, "CARREL_STATE": d.state}
+    p = Place(d, "[url]")
+    p.write("SANDBOX.md", BLOCK % ("{document: ./document.yaml}", 600000))
+    p.write("document.yaml", "tools:\n  human_in_the_loop:\n    - exec\n    - file.remove\n")
+    create = lambda *more: subprocess.run([CARREL, "create", "-w", p.folder, "-q", *more], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+    made = create()
+    p.id = made.stdout.strip()
+    serial, id = p.ask()
+    check("a manifest names a document: its operations wait", made.returncode == 0 and p.approval(id)["operation"] == "exec.start" and p.ran() == 0, made)
+    p.answer(id, "deny")
+    check("and nothing runs without an answer", p.refused(serial)["code"] == "approval_denied")
+    got = subprocess.run([CARREL, "run", "--", "sh", "ok.sh"], cwd=p.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, start_new_session=True)
+    check("carrel run: the same", got.returncode == 126 and "approval_denied" in got.stderr, got)
+    p.write("document.yaml", "tools:\n  human_in_the_loop:\n    - exec\n    - data_deletion\n")
+    bad = create()
+    check("a name that is no operation: refused, with its place and the names", bad.returncode != 0 and "document.yaml, line 4" in bad.stderr and "data_deletion" in bad.stderr and
+          "tools/human_in_the_loop/1" in bad.stderr and "file.remove" in bad.stderr, bad)
+    bad = d.call("POST", "/v1/sandboxes", {"manifest": BLOCK % ("{document: ./document.yaml}", 600000), "workspace": p.folder})
+    check("over REST, where nobody reads the document: refused with a hint", "metadata/carrel/approve/document" in json.dumps(bad.json) and "carrel create" in json.dumps(bad.json), bad)
+    bad = d.call("POST", "/v1/sandboxes", {"manifest": BLOCK % ("exec", 600000), "workspace": p.folder})
+    check("a word instead of a list: refused", bad.status == 422 and "metadata/carrel/approve" in json.dumps(bad.json), bad)
 
 
 # -- the command line -------------------------------------------------------------------------------------------------
@@ -676,7 +712,7 @@ def page_is_true(d):
 
 def main():
     with Daemon() as d:
-        for part in (approved_once, expires, binds_each_part, is_shown_safely, who_may_answer, approval_from, caller_goes, other_operations, lists_are_checked, command_line, mcp_without_elicitation, mcp_legacy, mcp_modern, run_asks, code_waits, page_is_true, daemon_restarts, crowd):
+        for part in (approved_once, expires, binds_each_part, is_shown_safely, who_may_answer, approval_from, caller_goes, other_operations, lists_are_checked, document_list, command_line, mcp_without_elicitation, mcp_legacy, mcp_modern, run_asks, code_waits, page_is_true, daemon_restarts, crowd):
             part(d)
         host_list(d.folder)
     end()
