@@ -62,8 +62,7 @@ refuses_what_it_does_not_understand(void **state)
                 "{kind: approval-from, principal: ann, unless: weekend}",
                 "[approval-from, ann]",
                 "approval-from",
-                "{kind: approval-from, principal: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, "
-                "q]}",
+                "{kind: approval-from, principal: [a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q]}",
         };
 
         (void)state;
