@@ -468,9 +468,8 @@ may_be_listed(const struct sandbox *s)
         arena_init(&arena, LIMITS_TREE_MEMORY);
         if (s->row.manifest.len > 0) {
                 if (tree_unpack(&arena, s->row.manifest.bytes, s->row.manifest.len,
-                                &limits_manifest, &tree, &ignored) < 0)
-                        result = true;
-                else if (requirement_may_be_in(node_find(tree, "policy")))
+                                &limits_manifest, &tree, &ignored) < 0 ||
+                    requirement_may_be_in(node_find(tree, "policy")))
                         result = true;
                 else if ((list = node_find(tree, "metadata")) != NULL &&
                          (list = node_find(list, "carrel")) != NULL)
