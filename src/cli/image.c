@@ -1,10 +1,10 @@
 /*
- * cli/image.c - `carrel image import|ls|show|rm|prune`: roots for sandboxes.
+ * cli/image.c - `carrel image import|pull|ls|show|rm|prune`: roots for sandboxes.
  *
  * Room: cli (joining, program). Touches: fd (standard streams), the images of a state directory.
  * Theory: images need no daemon: they are files of the state directory's owner. The process gives
  * up every right but writing there before it reads a byte of an image, and carrel-unpack reads
- * archives.
+ * archives. What must be done before, a download, is the action's `fetch`.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/image_print.h"
+#include "cli/image_pull.h"
 #include "cli/options.h"
 #include "cli/size_text.h"
 #include "cli/value.h"
@@ -23,14 +24,16 @@
 #include "daemon/state.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
+#include "volume/erase.h"
 
 enum { WORDS_MAX = 64, ARENA_MAX = 128 << 20, ROWS_MAX = 65536, SHOW_EVERY_MS = 200 };
 
 struct asked {
-        const char *state, *ref;
+        const char *state, *ref, *policy;
         uint64_t limit_mib;
         struct words words;
-        bool is_json, is_quiet;
+        bool is_json, is_quiet, is_insecure;
+        char pulled[IMAGE_PULL_ROOM]; /* below the store's `making`; empty: nothing */
         struct arena arena;
         struct image_store store;
         uint64_t shown_ms; /* when progress was last shown */
@@ -68,27 +71,81 @@ end_steps(struct asked *a)
 }
 
 static int
-image_add(struct asked *a)
+import(struct asked *a, struct image_import *asked)
 {
-        struct image_import asked = { .source = a->words.items[1],
-                                      .name = a->words.count > 2 ? a->words.items[2] : NULL,
-                                      .ref = a->ref,
-                                      .limits = image_limits_standard };
         struct image_imported imported;
         struct error e;
         int result;
+
+        asked->ref = a->ref;
+        asked->limits = image_limits_standard;
+        if (a->limit_mib > 0)
+                asked->limits.bytes = a->limit_mib << 20;
+        if (isatty(STDERR_FILENO) && !a->is_json)
+                asked->progress = (struct image_progress){ show_step, a };
+        result = image_import(&a->store, &a->arena, asked, &imported, &e);
+        end_steps(a);
+        return result < 0 ? failed(a, &e) : image_print_imported(&imported, a->is_json);
+}
+
+static int
+image_add(struct asked *a)
+{
+        struct image_import asked = { .source = a->words.items[1],
+                                      .name = a->words.count > 2 ? a->words.items[2] : NULL };
+        struct error e;
 
         if (a->words.count > 3) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT, "image import takes a source and a name");
                 return failed(a, &e);
         }
-        if (a->limit_mib > 0)
-                asked.limits.bytes = a->limit_mib << 20;
-        if (isatty(STDERR_FILENO) && !a->is_json)
-                asked.progress = (struct image_progress){ show_step, a };
-        result = image_import(&a->store, &a->arena, &asked, &imported, &e);
-        end_steps(a);
-        return result < 0 ? failed(a, &e) : image_print_imported(&imported, a->is_json);
+        return import(a, &asked);
+}
+
+/* -- pull -------------------------------------------------------------------------------------- */
+
+static int
+fetch(struct asked *a, struct error *e)
+{
+        struct image_pull asked = { .name = a->words.items[1],
+                                    .is_plain = a->is_insecure,
+                                    .is_shown = isatty(STDERR_FILENO) && !a->is_json };
+        char *policy = NULL;
+        int result;
+
+        if (a->words.count > 3)
+                return fail(e, ERROR_INVALID_ARGUMENT,
+                            "image pull takes the name of an image, and what to call it here");
+        if (a->policy) {
+                policy = realpath(a->policy, NULL);
+                if (!policy)
+                        return fail_sys(e, ERROR_FILE_UNREADABLE, errno, "opening %.200s",
+                                        a->policy);
+                asked.policy = policy;
+        }
+        /* nobody prunes the directory while the lock is held */
+        result = image_store_lock(&a->store, false, true, e) < 0
+                         ? -1
+                         : image_pull(&a->store, &asked, a->pulled, e);
+        free(policy);
+        return result;
+}
+
+static int
+image_add_pulled(struct asked *a)
+{
+        char place[64];
+        struct image_import asked = { .source = place };
+        struct error e;
+
+        if (image_pull_name(a->words.items[1], &asked.name, &e) < 0)
+                return failed(a, &e);
+        asked.origin = asked.name;
+        if (a->words.count > 2)
+                asked.name = a->words.items[2];
+        (void)snprintf(place, sizeof place, "/proc/self/fd/%d/%s/image", a->store.making,
+                       a->pulled);
+        return import(a, &asked);
 }
 
 /* -- ls and show ------------------------------------------------------------------------------- */
@@ -191,12 +248,14 @@ image_rm(struct asked *a)
 static const struct action {
         const char *name, *needs, *example;
         int (*run)(struct asked *a);
+        int (*fetch)(struct asked *a, struct error *e); /* with the caller's rights, or NULL */
 } actions[] = {
-        { "import", "a file or directory", " python.tar python:3.12", image_add },
-        { "ls", NULL, "", image_ls },
-        { "show", "the name of an image", " python:3.12", image_show },
-        { "rm", "the name of an image", " python:3.12", image_rm },
-        { "prune", NULL, "", image_prune },
+        { "import", "a file or directory", " python.tar python:3.12", image_add, NULL },
+        { "pull", "the name of an image", " python:3.12", image_add_pulled, fetch },
+        { "ls", NULL, "", image_ls, NULL },
+        { "show", "the name of an image", " python:3.12", image_show, NULL },
+        { "rm", "the name of an image", " python:3.12", image_rm, NULL },
+        { "prune", NULL, "", image_prune, NULL },
 };
 
 static int
@@ -227,20 +286,20 @@ find_action(struct asked *a, struct error *e)
                 return NULL;
         }
         (void)fail(e, ERROR_INVALID_ARGUMENT,
-                   "image needs to know what to do: import, ls, show, rm or prune");
+                   "image needs to know what to do: import, pull, ls, show, rm or prune");
         error_hint(e, "For example: carrel image ls. `carrel image --help` shows the rest.");
         return NULL;
 }
 
 /* Opens the store, and gives up the rest. */
 static int
-enter(struct asked *a, struct error *e)
+enter(struct asked *a, const struct action *action, struct error *e)
 {
         struct seal_place place = { LANDLOCK_FS_ALL & ~(unsigned)LANDLOCK_EXECUTE, -1 };
         const char *state;
 
         if (state_choose(&a->arena, a->state, &state, e) < 0 || state_make(state, e) < 0 ||
-            image_store_open(state, &a->store, e) < 0)
+            image_store_open(state, &a->store, e) < 0 || (action->fetch && action->fetch(a, e) < 0))
                 return -1;
         place.fd = a->store.dir;
         return seal_enter(SEAL_IMPORT, &place, 1, e);
@@ -260,7 +319,9 @@ cmd_image(int argc, char **argv)
         if (!action)
                 return failed(&a, &e);
         arena_init(&a.arena, ARENA_MAX);
-        status = enter(&a, &e) < 0 ? failed(&a, &e) : action->run(&a);
+        status = enter(&a, action, &e) < 0 ? failed(&a, &e) : action->run(&a);
+        if (a.pulled[0])
+                (void)erase_all(a.store.making, a.pulled);
         image_store_close(&a.store);
         arena_fini(&a.arena);
         return status;
@@ -271,6 +332,12 @@ static const struct option options[] = {
                     "import: the image to take, if the source holds several"),
         OPTION_NUMBER(struct asked, limit_mib, VALUE_SIZE, "--limit", "SIZE",
                       "import: how large the files of a layer may be (default: 32g)"),
+        OPTION_TEXT(
+                struct asked, policy, VALUE_FILE, "--policy", "FILE",
+                "pull: skopeo reaches only the hosts of network.egress of this SANDBOX.md, or of "
+                "a list as `carrel gate` reads it"),
+        OPTION_FLAG(struct asked, is_insecure, "--insecure",
+                    "pull: the registry may use HTTP, or a certificate that no authority signed"),
         OPTION_FLAG(struct asked, is_quiet, "-q", "ls: names only"),
         OPTION_TEXT(struct asked, state, VALUE_DIRECTORY, "--state", "DIR",
                     "the state directory (default: CARREL_STATE, /var/lib/carrel as root, else "
@@ -283,6 +350,9 @@ static const struct operand operands[] = {
         { "import SOURCE [NAME]", VALUE_FILE,
           "add an image: a directory in OCI layout, an archive of `docker save` or `podman save`, "
           "or a tar file of a root directory",
+          true },
+        { "pull NAME [AS]", VALUE_TEXT,
+          "add an image of a registry, downloaded by skopeo: python:3.12, ghcr.io/owner/name:tag",
           true },
         { "ls", VALUE_TEXT, "list name, id, layers, size and age", true },
         { "show NAME", VALUE_TEXT, "print what an image consists of, and what it sets", true },

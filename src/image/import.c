@@ -134,7 +134,7 @@ static int
 commit(struct importing *i, struct error *e)
 {
         i->record.imported_ms = now_ms();
-        i->record.source = i->asked->source;
+        i->record.source = i->asked->origin ? i->asked->origin : i->asked->source;
         i->ret->id = i->record.id;
         return record_write(i->s, &i->record, e) < 0 ||
                                image_store_name(i->s, i->ret->name, &i->record.id, e) < 0

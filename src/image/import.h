@@ -17,6 +17,7 @@
 
 struct image_import {
         const char *source; /* path of a directory or file */
+        const char *origin; /* what the record says of where it came from; NULL: the source */
         const char *name;   /* what the image is called here; NULL: what the source says */
         const char *ref;    /* which one, if the source holds several; or NULL */
         struct image_limits limits;

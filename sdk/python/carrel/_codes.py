@@ -349,6 +349,14 @@ class ImageNotFoundError(NotFoundError):
     exit_status = 126
 
 
+class ImagePullFailedError(CarrelError):
+    """Check the name and the network. `skopeo inspect docker://NAME` shows whether the registry has the image, `skopeo login` stores a password."""
+
+    code = "image_pull_failed"
+    http_status = 502
+    exit_status = 125
+
+
 class StorageFullError(LimitError):
     """Free some disk space and try again."""
 
@@ -767,6 +775,7 @@ CODES: Dict[str, Type[CarrelError]] = {
     "mount_denied": MountDeniedError,
     "image_invalid": ImageInvalidError,
     "image_not_found": ImageNotFoundError,
+    "image_pull_failed": ImagePullFailedError,
     "storage_full": StorageFullError,
     "state_in_use": StateInUseError,
     "state_unusable": StateUnusableError,
