@@ -86,6 +86,8 @@ static const struct ask asks[] = {
         ASK(socket, 0, 0, AF_INET, SOCK_RAW, 0),
         ASK(socket, 0, 0, AF_PACKET, SOCK_RAW, 0),
         ASK(socket, 0, 0, AF_NETLINK, SOCK_RAW, 0),
+        ASK(getdents64, KEEPER | BOX | RECORDER | UNPACK, EBADF, BAD, 0, 0),
+        ASK(readlinkat, KEEPER | BOX | UNPACK, EBADF, BAD, (uintptr_t) "x", 0, 1),
         ASK(fchdir, RECORDER, EBADF, BAD),
         ASK(mknodat, UNPACK, EBADF, BAD, (uintptr_t) "x", 0),
         ASK(symlinkat, UNPACK, EBADF, (uintptr_t) "x", BAD, (uintptr_t) "x"),

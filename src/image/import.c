@@ -3,7 +3,8 @@
  *
  * Room: image (joining). Touches: fd (the source; the store), child processes (unpacker.h).
  * Theory: whatever the source is, it becomes a layout (manifest, configuration, layers), or one
- * layer of which the configuration is written here. The name is given last.
+ * layer (an archive or a directory) of which the configuration is written here. The name is given
+ * last.
  */
 #include "image/import.h"
 
@@ -244,7 +245,7 @@ configure_root(struct importing *i, const struct digest *diff_id, struct error *
 }
 
 static int
-import_root_archive(struct importing *i, int archive, struct error *e)
+import_root(struct importing *i, int archive, const char *label, struct error *e)
 {
         struct unpacked done;
         scoped_fd int nowhere = openat(i->s->making, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -253,7 +254,7 @@ import_root_archive(struct importing *i, int archive, struct error *e)
         if (nowhere < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "opening a directory");
         if (unpacker_run(UNPACK_HASH, archive, nowhere, &i->asked->limits, &i->asked->progress,
-                         "the archive", &done, e) < 0 ||
+                         label, &done, e) < 0 ||
             choose_name(i, NULL, e) < 0 || add_layer(i, &done.digest, archive, "the root", e) < 0 ||
             configure_root(i, &done.digest, e) < 0)
                 return -1;
@@ -286,10 +287,23 @@ import_archive(struct importing *i, int source, struct error *e)
             lseek(copy, 0, SEEK_SET) < 0)
                 return -1;
         return seen.what == UNPACK_FILES ? import_image_archive(i, copy, e)
-                                         : import_root_archive(i, copy, e);
+                                         : import_root(i, copy, "the archive", e);
 }
 
 /* -- the source -------------------------------------------------------------------------------- */
+
+/* Has it a directory that roots have? Any other directory is rather a mistake. */
+static bool
+is_root(int dir)
+{
+        static const char *const names[] = { "bin", "etc", "lib", "sbin", "usr", "var" };
+        struct stat st;
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (fstatat(dir, names[i], &st, 0) == 0 && S_ISDIR(st.st_mode))
+                        return true;
+        return false;
+}
 
 static int
 import_source(struct importing *i, struct error *e)
@@ -305,10 +319,12 @@ import_source(struct importing *i, struct error *e)
                 return import_archive(i, source, e);
         if (S_ISDIR(st.st_mode) && layout_open(source, &l))
                 return import_layout(i, &l, e);
+        if (S_ISDIR(st.st_mode) && is_root(source))
+                return import_root(i, source, "the directory", e);
         (void)fail_at(e, ERROR_IMAGE_INVALID, NULL, "missing", "%.200s is no image",
                       i->asked->source);
-        error_hint(e, "A directory needs the form of an OCI layout. For a plain root directory: "
-                      "tar -C DIR -cf root.tar . && carrel image import root.tar NAME");
+        error_hint(e, "A directory is an OCI layout (it has oci-layout), or a root: it has bin, "
+                      "usr, etc or another directory that roots have.");
         return -1;
 }
 

@@ -1,13 +1,14 @@
 /*
  * image/import.h - adds an image to the store.
  *
- *     source          what it is                          what is checked
- *     OCI layout      a directory with `oci-layout`       every digest and size
- *     an archive      `docker save`, an OCI layout as a   as above; of docker save, what it has:
- * the tar file; plain, gzip or zstd       configuration's and each layer's digest a root          a
- * tar file of a root directory      nothing: it gets its digest here
+ *     OCI layout     a directory with `oci-layout`: every digest and size is checked
+ *     archive        `docker save`, or an OCI layout as a tar file; plain, gzip or zstd: the same;
+ * of docker save, what it has: the configuration's and each layer's digest root archive   a tar
+ * file of a root directory: it gets its digest here root           a directory with bin, etc, usr
+ * or the like: it gets its digest here, from what it contains (image/unpack/tree.h)
  *
- * Documents are read by this process, with limits; archives by carrel-unpack alone.
+ * Documents are read by this process, with limits; archives and roots by carrel-unpack
+ * alone.
  */
 #ifndef CARREL_IMAGE_IMPORT_H
 #define CARREL_IMAGE_IMPORT_H
@@ -33,9 +34,10 @@ struct image_imported {
 
 /*
  * Imports. The name then means this image. Errors: ERROR_FILE_UNREADABLE (the source),
- * ERROR_IMAGE_INVALID with a reason of image/oci.h, image/unpack/target.h or "digest", "size",
- * "missing", "name", "document"; ERROR_STORAGE_FULL; ERROR_BACKEND_FAILED. After a failure the
- * store is as before, but for layers that were complete: those are used by a next try, or pruned.
+ * ERROR_IMAGE_INVALID with a reason of image/oci.h, image/unpack/target.h, tree.h or "digest",
+ * "size", "missing", "name", "document"; ERROR_STORAGE_FULL; ERROR_BACKEND_FAILED. After a failure
+ * the store is as before, but for layers that were complete: those are used by a next try, or
+ * pruned.
  */
 int image_import(struct image_store *s, struct arena *arena, const struct image_import *asked,
                  struct image_imported *ret, struct error *e);

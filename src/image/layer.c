@@ -132,7 +132,9 @@ unpack(struct image_store *s, const struct digest *diff_id, const char *making, 
                 return -1;
         if (!digest_equals(&done.digest, diff_id))
                 return fail_at(e, ERROR_IMAGE_INVALID, NULL, "digest",
-                               "%s is not the layer that the image's configuration names", label);
+                               "%s is not what the image's configuration names, or it changed "
+                               "while it was read",
+                               label);
         *ret = (struct layer_facts){ done.entries, done.bytes, done.left_out };
         return commit(s, making, hex, dir, ret, e);
 }

@@ -42,6 +42,9 @@ static const struct sentence {
         { "entries", "the archive has more entries than an import may have", NULL },
         { "size", "the files are larger than an import may be",
           "To import it nevertheless: --limit SIZE" },
+        { "unreadable", "this user may not read it", "As root: sudo carrel image import DIR NAME" },
+        { "changed", "it changed while it was read",
+          "Try again when no program writes to the directory." },
         { "unsupported", "it is of a kind that cannot be unpacked", NULL },
 };
 

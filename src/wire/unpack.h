@@ -6,7 +6,8 @@
  *              <--WIRE_UNPACKED | WIRE_UNPACK_FAILED
  *
  * One archive a process. The archive is open for reading, the directory is empty; carrel-unpack can
- * open nothing outside it.
+ * open nothing outside it. The archive may be a plain directory, which is read the same way (LAYER
+ * and HASH): then carrel-unpack can also open what is in that, for reading.
  */
 #ifndef CARREL_WIRE_UNPACK_H
 #define CARREL_WIRE_UNPACK_H

@@ -347,7 +347,7 @@ def mistakes(top):
     bench = Bench(top, "mistakes")
     empty = os.path.join(bench.top, "empty")
     os.makedirs(empty)
-    for words, code, part in ((["import"], "invalid_argument", "carrel image import"), (["import", "/no/such", "x"], "file_unreadable", "/no/such"), (["import", empty, "x"], "image_invalid", "tar -C"),
+    for words, code, part in ((["import"], "invalid_argument", "carrel image import"), (["import", "/no/such", "x"], "file_unreadable", "/no/such"), (["import", empty, "x"], "image_invalid", "oci-layout"),
                               (["import", bench.file("a.tar", BASE), "../x"], "invalid_argument", "python:3.12"), (["show", "nothing"], "image_not_found", "carrel image ls"),
                               (["rm", "nothing"], "image_not_found", "carrel image ls"), (["imprt"], "invalid_argument", "import"), (["prune", "x"], "invalid_argument", "carrel image prune"), ([], "invalid_argument", "carrel image ls")):
         got = bench.carrel(*words)

@@ -1,5 +1,5 @@
 /*
- * image/unpack/main.c - carrel-unpack: unpacks one archive into one directory.
+ * image/unpack/main.c - carrel-unpack: unpacks one archive, or copies one directory, into another.
  *
  * Room: image/unpack (program). Touches: fd, this process.
  * Theory: it parses what anybody may have written, so it is sealed before the first byte: one
@@ -17,6 +17,7 @@
 
 #include "base/sanitized.h"
 #include "image/unpack/archive.h"
+#include "image/unpack/tree.h"
 #include "loop/startup.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
@@ -78,20 +79,35 @@ limit(struct error *e)
         return 0;
 }
 
+static bool
+is_directory(int source)
+{
+        struct stat st;
+
+        return fstat(source, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A directory to copy is read with the right of root's importer: to enter and read what is there.
+ */
 static int
-confine(uint32_t what, int tree, struct error *e)
+confine(uint32_t what, int source, int tree, struct error *e)
 {
         /* REFER: a hard link between two directories of the tree */
-        struct seal_place place = { LANDLOCK_READ_DIR | LANDLOCK_WRITE_FILE | LANDLOCK_TRUNCATE |
-                                            LANDLOCK_MAKE_REG | LANDLOCK_MAKE_DIR |
-                                            LANDLOCK_MAKE_SYM | LANDLOCK_MAKE_FIFO |
-                                            LANDLOCK_MAKE_CHAR | LANDLOCK_REMOVE_FILE |
-                                            LANDLOCK_REMOVE_DIR | LANDLOCK_REFER,
-                                    tree };
-
+        struct seal_place target = { LANDLOCK_READ_DIR | LANDLOCK_WRITE_FILE | LANDLOCK_TRUNCATE |
+                                             LANDLOCK_MAKE_REG | LANDLOCK_MAKE_DIR |
+                                             LANDLOCK_MAKE_SYM | LANDLOCK_MAKE_FIFO |
+                                             LANDLOCK_MAKE_CHAR | LANDLOCK_REMOVE_FILE |
+                                             LANDLOCK_REMOVE_DIR | LANDLOCK_REFER,
+                                     tree };
+        struct seal_place places[2] = { target };
         size_t count = what == UNPACK_LAYER || what == UNPACK_FILES;
 
-        return limit(e) < 0 ? -1 : seal_enter(SEAL_UNPACK, &place, count, e);
+        if (limit(e) < 0)
+                return -1;
+        if (!is_directory(source))
+                return seal_enter(SEAL_UNPACK, places, count, e);
+        places[count++] = (struct seal_place){ LANDLOCK_READ_DIR | LANDLOCK_READ_FILE, source };
+        return seal_enter(SEAL_COPY, places, count, e);
 }
 
 static int
@@ -101,7 +117,9 @@ answer(struct unpacking *u, uint32_t what, int source)
         bool is_image = false;
         int done;
 
-        if (what == UNPACK_LOOK)
+        if (is_directory(source))
+                done = tree_read(source, &u->target, what == UNPACK_LAYER, say_step, u, &result);
+        else if (what == UNPACK_LOOK)
                 done = archive_look(source, &u->target, &result, &is_image);
         else if (what == UNPACK_HASH)
                 done = archive_hash(source, &u->target, say_step, u, &result);
@@ -124,7 +142,7 @@ serve(int socket, struct error *e)
                 return 0; /* the importer ended */
         if (m.kind != WIRE_UNPACK || m.len != sizeof asked || m.fd_count != 2)
                 return fail(e, ERROR_PROTOCOL, "it received no archive");
-        if (confine(asked.what, m.fds[1], e) < 0)
+        if (confine(asked.what, m.fds[0], m.fds[1], e) < 0)
                 return -1;
         target_open(
                 &u.target, m.fds[1], asked.what == UNPACK_LAYER,
