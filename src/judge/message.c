@@ -36,7 +36,7 @@ judge_fail(struct error *e, const char *why)
 /* -- requests ---------------------------------------------------------------------------------- */
 
 static void
-write_tree(struct record_writer *w, struct arena *arena, const struct node *tree)
+write_tree(struct record_writer *w, struct arena *arena, uint16_t tag, const struct node *tree)
 {
         size_t len = tree_pack_len(tree);
         void *packed = len <= w->room ? arena_alloc(arena, len) : NULL;
@@ -44,7 +44,7 @@ write_tree(struct record_writer *w, struct arena *arena, const struct node *tree
         if (packed)
                 tree_pack(tree, packed);
         w->is_broken = w->is_broken || !packed;
-        record_bytes(w, JUDGE_RULES, RECORD_TREE, packed, packed ? len : 0);
+        record_bytes(w, tag, RECORD_TREE, packed, packed ? len : 0);
 }
 
 size_t
@@ -55,7 +55,7 @@ judge_request_write(struct arena *arena, const struct judge_request *r, void *ou
 
         record_init(&w, out, room);
         for (size_t i = 0; i < r->rules_count; i++)
-                write_tree(&w, arena, r->rules[i]);
+                write_tree(&w, arena, JUDGE_RULES, r->rules[i]);
         if (r->text)
                 record_bytes(&w, JUDGE_TEXT, RECORD_BYTES, r->text, strlen(r->text));
         for (size_t i = 0; !r->text && i < r->word_count; i++)
@@ -63,6 +63,12 @@ judge_request_write(struct arena *arena, const struct judge_request *r, void *ou
         for (size_t i = 0; i < r->variable_count; i++)
                 record_bytes(&w, JUDGE_VARIABLE, RECORD_BYTES, r->variables[i],
                              strcspn(r->variables[i], "="));
+        if (r->cwd)
+                record_bytes(&w, JUDGE_CWD, RECORD_BYTES, r->cwd, strlen(r->cwd));
+        if (r->tool)
+                record_bytes(&w, JUDGE_TOOL, RECORD_BYTES, r->tool, strlen(r->tool));
+        if (r->arguments)
+                write_tree(&w, arena, JUDGE_ARGUMENTS, r->arguments);
         if (!w.is_broken && r->word_count <= JUDGE_WORDS_MAX)
                 return w.len;
         (void)fail_at(e, ERROR_POLICY_DENIED, "commands", "limit",
@@ -83,6 +89,16 @@ word_of(const struct record_entry *entry)
                        : NULL;
 }
 
+/* A text that is there once, without NUL. */
+static bool
+read_once(struct arena *arena, const struct record_entry *entry, const char **ret)
+{
+        if (entry->type != RECORD_BYTES || *ret)
+                return false;
+        *ret = arena_copy(arena, entry->value, entry->len);
+        return *ret && strlen(*ret) == entry->len;
+}
+
 struct request_reading {
         struct arena *arena;
         struct judge_request *r;
@@ -101,11 +117,21 @@ read_entry(struct request_reading *q, const struct record_entry *entry, struct e
                         break;
                 return tree_unpack(q->arena, entry->value, entry->len, &tree_limits,
                                    &r->rules[r->rules_count++], e);
+        case JUDGE_ARGUMENTS:
+                if (r->arguments)
+                        break;
+                return tree_unpack(q->arena, entry->value, entry->len, &tree_limits, &r->arguments,
+                                   e);
         case JUDGE_TEXT:
-                r->text = entry->type == RECORD_BYTES && !r->text
-                                  ? arena_copy(q->arena, entry->value, entry->len)
-                                  : NULL;
-                if (r->text && strlen(r->text) == entry->len)
+                if (read_once(q->arena, entry, &r->text))
+                        return 0;
+                break;
+        case JUDGE_CWD:
+                if (read_once(q->arena, entry, &r->cwd))
+                        return 0;
+                break;
+        case JUDGE_TOOL:
+                if (read_once(q->arena, entry, &r->tool))
                         return 0;
                 break;
         case JUDGE_WORD:

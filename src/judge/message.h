@@ -27,6 +27,10 @@ struct judge_request {
         /* NAME=value, or NAME: what the caller sets for the command; values are not sent */
         const char *const *variables;
         size_t variable_count;
+        const char *cwd; /* absolute; NULL: not known */
+        /* a call of another tool than `shell`, without text and words: its name and arguments */
+        const char *tool;
+        const struct node *arguments;
 };
 
 struct judge_action {

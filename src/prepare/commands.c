@@ -161,6 +161,10 @@ static const struct reason_row {
         { "not_allowed", "allow", "not in the allow list" },
         { "disallowed", "commands_disallowed", "a disallowed command" },
         { "invalid", "validators", "refused by a validator" },
+        { "validator_failed", "validators", "the program that validates it gave no answer" },
+        { "tool_denied", "tools", "a denied tool" },
+        { "tool_not_allowed", "tools", "not in the list of allowed tools" },
+        { "tool_in_sandbox", "requireSandbox", "allowed in a sandbox" },
         { "writes", "writes", "" },
 };
 

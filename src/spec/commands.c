@@ -39,6 +39,23 @@ leave_to_judge(struct judge *j, const struct node *value, const struct trail *at
         (void)j, (void)value, (void)at, (void)base;
 }
 
+static const struct field tool_lists_rows[] = {
+        { .name = "allow",
+          .kind = FIELD_LIST,
+          .max = ENTRIES_MAX,
+          .item = &entry_row,
+          .offset = FIELD_NOWHERE,
+          .help = "Tools that may be called. Default: all that are not denied." },
+        { .name = "deny",
+          .kind = FIELD_LIST,
+          .max = ENTRIES_MAX,
+          .item = &entry_row,
+          .offset = FIELD_NOWHERE,
+          .help = "Tools that may not be called." },
+};
+static const struct field_set tool_lists = { FIELD_SET(tool_lists_rows),
+                                             .code = ERROR_SCHEMA_INVALID };
+
 static const struct field rows[] = {
         { .name = "file",
           .kind = FIELD_TEXT,
@@ -86,13 +103,17 @@ static const struct field rows[] = {
           .members = &tools_forms,
           .offset = FIELD_NOWHERE,
           .read = leave_to_judge,
-          .help = "AgentsKit's list of tools, or \"*\". Every command of Carrel runs in a "
-                  "sandbox." },
+          .help = "AgentsKit's list of tools, or \"*\". Every tool of Carrel runs in a sandbox." },
+        { .name = "tools",
+          .kind = FIELD_MAP,
+          .members = &tool_lists,
+          .offset = FIELD_NOWHERE,
+          .help = "Which tools may be called: shell, code.run, file.write, ..." },
         { .name = "validators",
           .kind = FIELD_MAP,
           .offset = FIELD_NOWHERE,
           .read = leave_to_judge,
-          .help = "Checks on the text of a command: docs/POLICY.md." },
+          .help = "Checks on the arguments of tools: docs/POLICY.md." },
 };
 const struct field_set commands_set = { FIELD_SET(rows), .code = ERROR_SCHEMA_INVALID };
 
