@@ -15,6 +15,8 @@
 #include "cli/judge.h"
 #include "cli/options.h"
 #include "cli/policy_action.h"
+#include "cli/run.h"
+#include "cli/validator_run.h"
 #include "cli/what_if.h"
 #include "judge/reach.h"
 #include "ref/file.h"
@@ -110,6 +112,9 @@ read_manifest(struct arena *arena, struct asking *a, struct error *e)
             ref_rules_resolve(arena, &m, &reader, e) < 0)
                 return -1;
         a->rules = node_find(node_find(node_find(m.block, "metadata"), "carrel"), "commands");
+        if (commands_find_program(a->rules))
+                return fail_at(e, ERROR_SCHEMA_INVALID, "metadata/carrel/commands/validators",
+                               "host_only", "only a host file may name a program as a validator");
         if (a->rules)
                 return 0;
         (void)fail_at(e, ERROR_SCHEMA_INVALID, "metadata/carrel/commands", "required",
@@ -151,6 +156,40 @@ read_call(struct arena *arena, const struct asking *a, struct judge_request *req
                        : fail(e, ERROR_INVALID_ARGUMENT, "--arguments must be a JSON object");
 }
 
+/* Adds an action for a program that denies. */
+static int
+validate(struct arena *arena, struct asking *a, const struct judge_request *request,
+         struct error *e)
+{
+        struct judge_action *actions =
+                arena_array(arena, struct judge_action, a->judgement.count + 1);
+        char sentence[VALIDATOR_SENTENCE_ROOM];
+        struct validator_program program;
+        const char *said;
+        int result;
+
+        if (!actions)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the verdict");
+        if (!validator_run_find(arena, a->rules, request, &program))
+                return 0;
+        if (validator_run_start(NULL, run_command, e) < 0)
+                return -1;
+        result = validator_run_ask(&program, request, sentence, e);
+        if (result == 0)
+                return 0;
+        said = arena_format(arena, "program: %s", result > 0 ? sentence : e->message);
+        if (a->judgement.count > 0)
+                memcpy(actions, a->judgement.actions, sizeof *actions * a->judgement.count);
+        actions[a->judgement.count] =
+                (struct judge_action){ .written = program.command.items[0],
+                                       .reason = result > 0 ? "invalid" : "validator_failed",
+                                       .entry = said ? said : "program",
+                                       .verdict = COMMAND_DENY };
+        a->judgement = (struct judgement){ COMMAND_DENY, actions, a->judgement.count + 1,
+                                           a->judgement.count };
+        return 0;
+}
+
 static int
 judge(struct arena *arena, struct asking *a, struct error *e)
 {
@@ -165,7 +204,9 @@ judge(struct arena *arena, struct asking *a, struct error *e)
                 return -1;
         request.rules[0] = a->rules;
         host_programs_init(&programs, arena, AT_FDCWD);
-        return judge_command(arena, &request, &programs, &a->judgement, &list, e);
+        if (judge_command(arena, &request, &programs, &a->judgement, &list, e) < 0)
+                return -1;
+        return a->judgement.verdict == COMMAND_DENY ? 0 : validate(arena, a, &request, e);
 }
 
 /* -- printing ---------------------------------------------------------------------------------- */

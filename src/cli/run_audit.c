@@ -19,6 +19,7 @@
 #include "base/write_all.h"
 #include "cli/audit_place.h"
 #include "cli/ending.h"
+#include "cli/host_word.h"
 #include "cli/left.h"
 #include "cli/run_facts.h"
 #include "cli/wall.h"
@@ -60,38 +61,10 @@ run_audit_has_begun(void)
         return now.has_begun;
 }
 
-static bool
-has_word(const char *path)
-{
-        scoped_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        char bytes[16 * 1024];
-        size_t kept = 0;
-        ssize_t got;
-
-        /* the last bytes of a part are looked at with the next one */
-        while (fd >= 0 && (got = read(fd, bytes + kept, sizeof bytes - kept)) > 0) {
-                size_t len = kept + (size_t)got;
-
-                if (memmem(bytes, len, "audit", 5))
-                        return true;
-                kept = len < 4 ? len : 4;
-                memmove(bytes, bytes + len - kept, kept);
-        }
-        return false;
-}
-
 bool
 run_audit_may_be_asked(const char *named)
 {
-        const char *users;
-        struct arena arena;
-        bool result = has_word(HOST_FILE_MACHINE);
-
-        arena_init(&arena, PLACE_MEMORY);
-        users = named ? named : host_file_users_place(&arena);
-        result |= users && has_word(users);
-        arena_fini(&arena);
-        return result;
+        return host_word_is_written(named, "audit");
 }
 
 const char *

@@ -77,6 +77,40 @@ judge_request_write(struct arena *arena, const struct judge_request *r, void *ou
         return 0;
 }
 
+static const char *
+join_words(struct arena *arena, const struct judge_request *r)
+{
+        size_t len = 0, at = 0;
+        char *text;
+
+        for (size_t i = 0; i < r->word_count; i++)
+                len += strlen(r->words[i]) + 1;
+        text = arena_alloc(arena, len + 1);
+        for (size_t i = 0; text && i < r->word_count; i++) {
+                if (i > 0)
+                        text[at++] = ' ';
+                memcpy(text + at, r->words[i], strlen(r->words[i]));
+                at += strlen(r->words[i]);
+        }
+        return text;
+}
+
+const char *
+judge_request_text(struct arena *arena, const struct judge_request *r)
+{
+        static const char *const shells[] = { "sh", "bash", "dash" };
+        const char *name = r->word_count == 3 ? strrchr(r->words[0], '/') : NULL;
+
+        if (r->text)
+                return r->text;
+        if (r->word_count == 3)
+                name = name ? name + 1 : r->words[0];
+        for (size_t i = 0; i < sizeof shells / sizeof *shells && r->word_count == 3; i++)
+                if (strcmp(name, shells[i]) == 0 && strcmp(r->words[1], "-c") == 0)
+                        return r->words[2];
+        return join_words(arena, r);
+}
+
 /* A word with its NUL, and no other. */
 static const char *
 word_of(const struct record_entry *entry)

@@ -33,6 +33,12 @@ struct judge_request {
         const struct node *arguments;
 };
 
+/*
+ * The text of a command: what a shell is given, or the words with blanks between them. NULL: no
+ * memory.
+ */
+const char *judge_request_text(struct arena *arena, const struct judge_request *r);
+
 struct judge_action {
         const char *program;                  /* NULL: not known */
         const char *written, *reason, *entry; /* entry: of the rules, or NULL */

@@ -292,6 +292,18 @@ join_waiting(struct call_judging *w, struct error *e)
         return CALL_WAITS;
 }
 
+/* Its sandbox would be made while others wait. */
+static enum call_state
+fail_program(struct error *e)
+{
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "commands/validators", "validator_program",
+                      "the host file names a program as a validator, and the daemon runs none, so "
+                      "it starts no command");
+        error_hint(e, "Use `carrel run`, or remove `program` from validators of the host file: "
+                      "docs/POLICY.md.");
+        return CALL_FAILED;
+}
+
 enum call_state
 judging_begin(struct call *c, struct sandbox *s, const struct wire_command *command,
               struct error *e)
@@ -299,6 +311,8 @@ judging_begin(struct call *c, struct sandbox *s, const struct wire_command *comm
         struct call_judging *w;
 
         judging_forget(c);
+        if (commands_find_program(s->prepared->rules->commands))
+                return fail_program(e);
         w = calloc(1, sizeof *w);
         if (!w)
                 return fail(e, ERROR_NO_MEMORY, "no memory to judge a command"), CALL_FAILED;

@@ -124,6 +124,9 @@ prepare_judging(struct arena *arena, const struct prepared *p, const struct prep
 
         *request = (struct judge_request){ .words = command->argv,
                                            .word_count = command->head.argc,
+                                           .cwd = command->cwd ? command->cwd
+                                                  : p->cwd     ? p->cwd
+                                                               : "/",
                                            .variables = variables };
         if (!roots || !variables)
                 return fail(e, ERROR_NO_MEMORY, "no memory to judge a command");

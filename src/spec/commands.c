@@ -117,12 +117,28 @@ static const struct field rows[] = {
 };
 const struct field_set commands_set = { FIELD_SET(rows), .code = ERROR_SCHEMA_INVALID };
 
+const struct node *
+commands_find_program(const struct node *map)
+{
+        const struct node *tools = map ? node_find(map, "validators") : NULL, *program = NULL;
+
+        if (!tools || tools->kind != NODE_MAP)
+                return NULL;
+        for (const struct node *tool = tools->first; tool && !program; tool = tool->next)
+                program = node_find(tool, "program");
+        return program;
+}
+
 void
 commands_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
 {
-        const struct node *file = node_find(value, "file");
+        const struct node *file = node_find(value, "file"), *program = commands_find_program(value);
 
-        if (file && value->len > 1)
+        if (program)
+                judge_error_key(j, program, at, ERROR_SCHEMA_INVALID, "host_only",
+                                "Name the program in `commands` of the host file: docs/HOST.md.",
+                                "only a host file may name a program as a validator");
+        else if (file && value->len > 1)
                 judge_error_key(j, file, at, ERROR_SCHEMA_INVALID, "exclusive",
                                 "Move the other fields into the file.",
                                 "commands: file excludes all other fields");

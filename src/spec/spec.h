@@ -184,4 +184,10 @@ struct spec {
 int spec_read(struct arena *arena, const struct manifest *m, struct spec **ret,
               struct findings *findings, struct error *e);
 
+/*
+ * The first validator of these rules (NULL: none) that is a program, or NULL. Only a host file may
+ * name one.
+ */
+const struct node *commands_find_program(const struct node *map);
+
 #endif

@@ -187,40 +187,6 @@ judge_all(struct judgement *ret)
         }
 }
 
-static const char *
-join_words(const struct judge_request *r)
-{
-        size_t len = 0, at = 0;
-        char *text;
-
-        for (size_t i = 0; i < r->word_count; i++)
-                len += strlen(r->words[i]) + 1;
-        text = arena_alloc(&j.arena, len + 1);
-        for (size_t i = 0; text && i < r->word_count; i++) {
-                if (i > 0)
-                        text[at++] = ' ';
-                memcpy(text + at, r->words[i], strlen(r->words[i]));
-                at += strlen(r->words[i]);
-        }
-        return text;
-}
-
-/* The text that validators check: what a shell is given, or the words with blanks between them. */
-static const char *
-text_of(const struct judge_request *r)
-{
-        static const char *const shells[] = { "sh", "bash", "dash" };
-        const char *name = r->word_count == 3 ? strrchr(r->words[0], '/') : NULL;
-
-        if (r->text)
-                return r->text;
-        name = name ? name + 1 : r->words[0];
-        for (size_t i = 0; i < sizeof shells / sizeof *shells && r->word_count == 3; i++)
-                if (strcmp(name, shells[i]) == 0 && strcmp(r->words[1], "-c") == 0)
-                        return r->words[2];
-        return join_words(r);
-}
-
 static void
 add_action(struct judgement *ret, struct judge_action action)
 {
@@ -317,7 +283,7 @@ static void
 judge_rest(struct judgement *ret)
 {
         const struct judge_request *r = &j.request;
-        const char *text = r->tool ? NULL : text_of(r);
+        const char *text = r->tool ? NULL : judge_request_text(&j.arena, r);
         const struct validator_call call = {
                 .tool = r->tool ? tool_name(r->tool) : TOOL_SHELL,
                 .text = text,
