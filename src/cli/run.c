@@ -277,6 +277,17 @@ validate(struct run_way *w, struct arena *arena, const struct judge_request *req
         return -1;
 }
 
+/* NULL: no judgement, or a validator denied. */
+static const char *
+denied_program(const struct judgement *j)
+{
+        const struct judge_action *a = j->verdict != COMMAND_ALLOW && j->deciding < j->count
+                                               ? &j->actions[j->deciding]
+                                               : NULL;
+
+        return !a ? NULL : a->program ? a->program : a->written;
+}
+
 /* Nothing is started unless the rules of manifest and host file allow it. */
 static int
 permit(struct run_way *w, const struct prepare_options *o, struct error *e)
@@ -289,7 +300,7 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
         struct prepare_command asked = { .command = &command, .host = environ };
         struct host_programs programs;
         struct judge_request request;
-        struct judgement judgement;
+        struct judgement judgement = { .verdict = COMMAND_ALLOW };
         struct arena arena;
         size_t list;
         int result = -1;
@@ -309,6 +320,8 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
                 else if (judgement.verdict == COMMAND_ASK && !ask_person(&judgement))
                         result = prepare_refuse(w->p.spec, w->p.rules, &judgement, e);
         }
+        if (result < 0)
+                run_audit_denied(denied_program(&judgement));
         arena_fini(&arena);
         return result;
 }

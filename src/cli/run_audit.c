@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "api/ending.h"
+#include "api/event_record.h"
 #include "audit/tree.h"
 #include "base/scoped.h"
 #include "base/write_all.h"
@@ -23,11 +24,13 @@
 #include "cli/left.h"
 #include "cli/run_facts.h"
 #include "cli/wall.h"
+#include "event/event.h"
 #include "prepare/digest.h"
 #include "prepare/host_file.h"
 #include "prepare/policy_digest.h"
 #include "recorder/recorder.h"
 #include "recorder/words.h"
+#include "wire/judge.h"
 
 enum { PLACE_MEMORY = 64 * 1024 };
 
@@ -36,9 +39,10 @@ static struct {
         char ref[RECORDER_REF_MAX], actor[32];
         crypto_hash_sha256_state streams[AUDIT_CONTENT_STREAMS];
         uint64_t bytes[AUDIT_CONTENT_STREAMS];
-        int kept[AUDIT_CONTENT_STREAMS]; /* files in memory, with `keeps` */
-        const struct run_way *way;       /* since its start was recorded */
-        bool has_begun, has_started, keeps, is_cut[AUDIT_CONTENT_STREAMS];
+        int kept[AUDIT_CONTENT_STREAMS];  /* files in memory, with `keeps` */
+        const struct run_way *way;        /* since its start was recorded */
+        char denied[JUDGE_SHOWN_MAX + 1]; /* the program that rules denied; "": not known */
+        bool has_begun, has_started, is_denied, keeps, is_cut[AUDIT_CONTENT_STREAMS];
 } now;
 
 int
@@ -165,6 +169,37 @@ write_refusal(struct json_writer *w, const struct error *why)
         json_close_map(w);
 }
 
+void
+run_audit_denied(const char *program)
+{
+        now.is_denied = true;
+        if (program)
+                (void)snprintf(now.denied, sizeof now.denied, "%s", program);
+}
+
+/* As the daemon's event has it. */
+static int
+record_denial(const struct run_way *way, const struct error *why, struct error *e)
+{
+        struct event event = event_policy_denied((struct event_policy_denied){
+                .command = now.denied[0] != '\0' ? now.denied : NULL,
+                .path = why->path,
+                .reason = why->reason,
+                .message = why->message,
+        });
+        struct json_writer input, output;
+
+        json_init(&input, false);
+        json_open_map(&input);
+        write_policy(&input, way);
+        json_close_map(&input);
+        json_init(&output, false);
+        json_open_map(&output);
+        event_json(&output, &event);
+        json_close_map(&output);
+        return append(way, "policy.denied", &input, &output, e);
+}
+
 int
 run_audit_failed(const struct run_way *way, const struct prepare_options *o,
                  const struct error *why, struct error *e)
@@ -178,6 +213,8 @@ run_audit_failed(const struct run_way *way, const struct prepare_options *o,
                 write_refusal(&output, why);
                 return append(way, "exec.ended", NULL, &output, e);
         }
+        if (now.is_denied && record_denial(way, why, e) < 0)
+                return -1;
         json_init(&input, false);
         json_open_map(&input);
         recorder_write_command(&input, (const char *const *)o->command, o->command_count);
