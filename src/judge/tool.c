@@ -22,6 +22,9 @@ static const char *const tools[][NAMES_MAX] = {
         { "file.mkdir", "fs_mkdir", "create_directory" },
         { "file.move", "fs_move", "move_file" },
         { "file.remove", "fs_delete", "delete_file" },
+        { "url", "get_url" },
+        { "extend", "extend_timeout" },
+        { "network", "network.set" },
 };
 
 static const char *
@@ -57,4 +60,39 @@ tool_find_entry(const struct spec_names *names, const char *tool)
                 if (strcmp(tool_name(names->items[i]), name) == 0)
                         return names->items[i];
         return NULL;
+}
+
+bool
+tool_is_validated(const struct node *rules, const char *tool)
+{
+        const struct node *map = rules ? node_find(rules, "validators") : NULL;
+
+        if (!map || map->kind != NODE_MAP)
+                return false;
+        node_each(member, map)
+        {
+                if (strcmp(tool_name(member->key), tool_name(tool)) == 0)
+                        return true;
+        }
+        return false;
+}
+
+bool
+tool_is_ruled(const struct node *rules, const char *tool)
+{
+        const struct node *deny = rules ? node_find(rules, "deny") : NULL;
+
+        if (!rules)
+                return false;
+        if (node_find(rules, "tools") || tool_is_validated(rules, tool))
+                return true;
+        if (!deny || deny->kind != NODE_LIST)
+                return false;
+        node_each(item, deny)
+        {
+                if (item->kind == NODE_STRING &&
+                    strcmp(tool_name(item->text), tool_name(tool)) == 0)
+                        return true;
+        }
+        return false;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "spec/spec.h"
+#include "text/tree.h"
 
 #define TOOL_SHELL "shell"
 
@@ -21,5 +22,11 @@ bool tool_is_own(const char *word);
 
 /* The entry of the list that means this tool, or NULL. */
 const char *tool_find_entry(const struct spec_names *names, const char *tool);
+
+/* Do these rules (`commands`, as written; NULL: none) name the tool, or have lists of tools? */
+bool tool_is_ruled(const struct node *rules, const char *tool);
+
+/* Have these rules a validator of the tool? */
+bool tool_is_validated(const struct node *rules, const char *tool);
 
 #endif

@@ -55,8 +55,9 @@ fail_arguments(const char *tool, struct error *e)
                       "a validator must see the arguments of %.64s, and the daemon does not have "
                       "them, so it is refused",
                       tool);
-        error_hint(e, "Remove the validator of %.64s from the rules, or deny the tool: "
-                      "docs/POLICY.md.",
+        error_hint(e,
+                   "Remove the validator of %.64s from the rules, or deny the tool: "
+                   "docs/POLICY.md.",
                    tool);
         return CALL_FAILED;
 }

@@ -1,6 +1,6 @@
 /*
- * keeper/judging_gate.h - rules for tools: the call of an operation that is a tool (judge/tool.h) is
- * judged before it begins. Commands are judged by op_exec.c, after what they would run is known.
+ * keeper/judging_gate.h - rules for tools: the call of an operation that is a tool (judge/tool.h)
+ * is judged before it begins. Commands are judged by op_exec.c, after what they would run is known.
  */
 #ifndef CARREL_KEEPER_JUDGING_GATE_H
 #define CARREL_KEEPER_JUDGING_GATE_H

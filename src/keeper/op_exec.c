@@ -577,7 +577,7 @@ judge(struct call *c, struct sandbox *s, struct error *e)
             choose_directory(s, &c->record, &q, e) < 0 ||
             choose_command(s, &c->record, &q, words, e) < 0)
                 return CALL_FAILED;
-        return judging_begin(c, s, &q.command, e);
+        return judging_begin(c, s, &(struct judging_subject){ .command = &q.command }, e);
 }
 
 enum call_state

@@ -154,6 +154,41 @@ def denied_events(d, workspace):
     other.cleanup()
 
 
+def tools(d, workspace):
+    """Operations are tools: lists name them, and validators see their arguments."""
+    rules = {"tools": {"deny": ["file.remove", "get_url"]}, "validators": {"file.read": {"paths": {"fields": ["path"], "beneath": ["/workspace"]}}, "fs_mkdir": {"arguments": {"properties": {"path": {"pattern": "^/workspace/made"}}}},
+             "file.move": {"paths": {"fields": ["path", "target"], "beneath": ["/workspace"]}}, "code.run": {"arguments": {"properties": {"language": {"enum": ["shell"]}, "code": {"maxLength": 20}}}}, "write_file": {"arguments": {"required": ["path"]}},
+             "shell": {"paths": ["/workspace"]}}}
+    box = d.create(workspace=workspace, manifest=manifest(rules), start=True)
+    at = "/v1/sandboxes/%s" % box
+    reason = lambda got: (got.json or {}).get("error", {}).get("reason") if got.status >= 300 else None  # noqa: E731
+    rows = (
+        ("DELETE", at + "/files?path=/workspace/x", None, "tool_denied"), ("GET", at + "/ports/8080", None, "tool_denied"), ("GET", at + "/files?path=/workspace/victim", None, None), ("GET", at + "/files?path=victim", None, None),
+        ("GET", at + "/files?path=/etc/passwd", None, "invalid"), ("GET", at + "/files?path=/workspace/../etc/passwd", None, "invalid"), ("POST", at + "/files/mkdir", {"path": "/workspace/made"}, None), ("POST", at + "/files/mkdir", {"path": "/tmp/made"}, "invalid"),
+        ("POST", at + "/files/move", {"path": "/workspace/made", "target": "/tmp/x"}, "invalid"), ("POST", at + "/files/move", {"path": "/workspace/made", "target": "/workspace/made2"}, None), ("GET", at + "/files/list?path=/etc", None, None),
+        ("POST", at + "/code", {"language": "shell", "code": "ls victim"}, None), ("POST", at + "/code", {"language": "python", "code": "0"}, "invalid"), ("POST", at + "/code", {"language": "shell", "code": "ls " + 20 * "x"}, "invalid"),
+        ("POST", at + "/code", {"language": "shell", "code": "ls /etc"}, "invalid"), ("POST", at + "/execs", {"argv": ["ls", "victim"]}, None), ("POST", at + "/execs", {"argv": ["ls", "/etc"]}, "invalid"), ("POST", at + "/execs", {"argv": ["ls"], "cwd": "/etc"}, "invalid"),
+        ("POST", at + "/execs", {"command": "ls ..", "cwd": "/workspace/made2"}, None), ("POST", at + "/execs", {"command": "ls ../..", "cwd": "made2"}, "invalid"),
+    )
+    wrong = []
+    for method, path, body, expected in rows:
+        got = d.call(method, path, body) if body else d.call(method, path)
+        if reason(got) != expected or expected and (got.status != 403 or got.code != "sandbox_policy_denied" or "AK_SANDBOX_DENIED" not in got.json["error"]["hint"]):
+            wrong.append((method, path, body, expected, got))
+    report("P33: %d calls of tools: lists and validators of their arguments" % len(rows), wrong)
+    env = {**os.environ, "CARREL_STATE": d.state}
+    done = subprocess.run([CARREL, "cp", "-", box + ":/workspace/copied"], env=env, input=b"x", capture_output=True, timeout=ALWAYS, check=False)
+    check("  what a validator would have to see and the daemon does not have is refused", done.returncode != 0 and b"capability_unavailable" in done.stderr and not os.path.exists(os.path.join(workspace, "copied")), done)
+    logged = [e["output"] for e in entries(d) if e["action"] == "policy.denied" and e["output"].get("reason") == "tool_denied"]
+    check("  a denied tool is policy.denied in the audit log", [o["command"] for o in logged] == ["file.remove", "url"], logged)
+    box = d.create(workspace=workspace, manifest=manifest({"tools": {"allow": ["fs_read"]}}), start=True)
+    got = [ask(d, box, ["ls"]), d.call("GET", "/v1/sandboxes/%s/files?path=/workspace/victim" % box), d.call("GET", "/v1/sandboxes/%s/files/list?path=/workspace" % box), d.call("POST", "/v1/sandboxes/%s/code" % box, {"language": "shell", "code": "ls"})]
+    check("with a list of allowed tools all others are denied", is_denied(got[0], "tool_not_allowed") and got[1].status == 200 and is_denied(got[2], "tool_not_allowed") and is_denied(got[3], "tool_not_allowed"), got)
+    box = d.create(workspace=workspace, manifest=manifest({"deny": ["fs_read", "exec"]}), start=True)
+    got = [ask(d, box, ["ls"]), d.call("GET", "/v1/sandboxes/%s/files?path=/workspace/victim" % box)]
+    check("a tool in deny, as in AgentsKit's code, is denied too", all(is_denied(g, "tool_denied") for g in got), got)
+
+
 def many(d, workspace, box):
     """More commands than judgements at once: each is answered, and by its own rule."""
     answers = {}
@@ -185,6 +220,7 @@ def main():
             command_line(d, box)
             others(d, workspace)
             denied_events(d, workspace)
+            tools(d, workspace)
             many(d, workspace, box)
             free = d.create(workspace=workspace, manifest=manifest(None), start=True)
             got = ask(d, free, ["wc", "/dev/null"])
@@ -194,6 +230,17 @@ def main():
             d.reload()
             got = [ask(d, free, ["wc", "/dev/null"]), ask(d, free, ["ls", "/"]), ask(d, box, ["wc", "/dev/null"])]
             check("rules of the host file apply to every sandbox", is_denied(got[0]) and got[0].json["error"]["path"] == "commands/deny" and got[1].status < 300 and is_denied(got[2]), got)
+            with open(host, "a", encoding="utf-8") as f:
+                f.write("  validators: {shell: {program: {command: [/bin/true]}}}\n")
+            text = open(host, encoding="utf-8").read()
+            with open(host, "w", encoding="utf-8") as f:
+                f.write(text.replace("commands: {deny: [wc]}\n", "commands:\n  deny: [wc]\n"))
+            d.reload()
+            got = ask(d, free, ["ls", "/"])
+            check("the daemon asks no program as a validator, and starts nothing", got.status == 501 and got.json["error"]["reason"] == "validator_program", got)
+            with open(host, "w", encoding="utf-8") as f:
+                f.write(HOST)
+            d.reload()
             judge = d.children()["carrel-judge"]
             d.restart_parts(lambda: os.kill(judge, signal.SIGKILL))
             got = [ask(d, box, ["ls", "/"]), ask(d, box, ["rm", "x"])]
