@@ -14,6 +14,7 @@
 #include "keeper/judging.h"
 #include "keeper/judging_gate.h"
 #include "keeper/keeper.h"
+#include "keeper/rate.h"
 #include "keeper/secret.h"
 #include "keeper/turns.h"
 
@@ -51,7 +52,7 @@ void
 call_begin(struct call *c)
 {
         struct error e = { .code = ERROR_NONE };
-        enum call_state state = judging_gate(c, &e);
+        enum call_state state = rate_take(c, &e) < 0 ? CALL_FAILED : judging_gate(c, &e);
 
         if (state == CALL_DONE)
                 state = approval_gate(c, &e);

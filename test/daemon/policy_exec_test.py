@@ -154,6 +154,12 @@ def denied_events(d, workspace):
     other.cleanup()
 
 
+def denied_tools(d, reason, count):
+    """What policy.denied names, when the recorder has written so many."""
+    found = [e["output"]["command"] for e in entries(d) if e["action"] == "policy.denied" and e["output"].get("reason") == reason]
+    return found if len(found) >= count else None
+
+
 def tools(d, workspace):
     """Operations are tools: lists name them, and validators see their arguments."""
     rules = {"tools": {"deny": ["file.remove", "get_url"]}, "validators": {"file.read": {"paths": {"fields": ["path"], "beneath": ["/workspace"]}}, "fs_mkdir": {"arguments": {"properties": {"path": {"pattern": "^/workspace/made"}}}},
@@ -179,14 +185,44 @@ def tools(d, workspace):
     env = {**os.environ, "CARREL_STATE": d.state}
     done = subprocess.run([CARREL, "cp", "-", box + ":/workspace/copied"], env=env, input=b"x", capture_output=True, timeout=ALWAYS, check=False)
     check("  what a validator would have to see and the daemon does not have is refused", done.returncode != 0 and b"capability_unavailable" in done.stderr and not os.path.exists(os.path.join(workspace, "copied")), done)
-    logged = [e["output"] for e in entries(d) if e["action"] == "policy.denied" and e["output"].get("reason") == "tool_denied"]
-    check("  a denied tool is policy.denied in the audit log", [o["command"] for o in logged] == ["file.remove", "url"], logged)
+    check("  a denied tool is policy.denied in the audit log", until("the denials are logged", lambda: denied_tools(d, "tool_denied", 2)) == ["file.remove", "url"])
     box = d.create(workspace=workspace, manifest=manifest({"tools": {"allow": ["fs_read"]}}), start=True)
     got = [ask(d, box, ["ls"]), d.call("GET", "/v1/sandboxes/%s/files?path=/workspace/victim" % box), d.call("GET", "/v1/sandboxes/%s/files/list?path=/workspace" % box), d.call("POST", "/v1/sandboxes/%s/code" % box, {"language": "shell", "code": "ls"})]
     check("with a list of allowed tools all others are denied", is_denied(got[0], "tool_not_allowed") and got[1].status == 200 and is_denied(got[2], "tool_not_allowed") and is_denied(got[3], "tool_not_allowed"), got)
     box = d.create(workspace=workspace, manifest=manifest({"deny": ["fs_read", "exec"]}), start=True)
     got = [ask(d, box, ["ls"]), d.call("GET", "/v1/sandboxes/%s/files?path=/workspace/victim" % box)]
     check("a tool in deny, as in AgentsKit's code, is denied too", all(is_denied(g, "tool_denied") for g in got), got)
+
+
+def limits(d, workspace):
+    """AIP-38: how many sandboxes an owner has, and how many calls of tools it makes in a period."""
+    def governed(*limits, **more):
+        return {**manifest(None), "policy": {"inline": {"grants": [{"principal": "*", "actions": [{"action": "sandbox:*"}]}], "limits": list(limits), **more}}}
+    others = len(d.must("GET", "/v1/sandboxes")["items"])
+    few = governed({"kind": "max-concurrent-sandboxes", "max": others + 2})
+    made = [d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": few}) for _ in range(3)]
+    check("max-concurrent-sandboxes: one more is denied", [m.status for m in made] == [201, 201, 403] and made[2].code == "sandbox_policy_denied" and "limit-exceeded" in made[2].json["error"]["message"], made)
+    d.must("DELETE", "/v1/sandboxes/" + made[0].json["id"])
+    again = d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": few})
+    check("  and is possible when another has ended", again.status == 201, again)
+    for m in (made[1], again):
+        d.must("DELETE", "/v1/sandboxes/" + m.json["id"])
+    box = d.create(workspace=workspace, manifest=governed({"kind": "rate-tool-calls", "max": 4, "per": "day"}), start=True)
+    at = "/v1/sandboxes/%s" % box
+    got = [ask(d, box, ["true"]), d.call("GET", at + "/files?path=/workspace/victim"), d.call("POST", at + "/code", {"language": "shell", "code": "true"}), d.call("GET", at + "/files/stat?path=/workspace/nothing")]
+    late = [ask(d, box, ["touch", "late"]), d.call("GET", at + "/files?path=/workspace/victim"), d.call("POST", at + "/code", {"language": "shell", "code": "true"})]
+    check("rate-tool-calls: commands, code and files count, once each", [g.status for g in got] == [200, 200, 200, 404] and all(is_denied(g, "limit-exceeded") for g in late) and not os.path.exists(os.path.join(workspace, "late")), got, late)
+    check("  what is no call of a tool does not", d.call("GET", at).status == 200 and d.call("GET", at + "/execs").status == 200)
+    check("  a denial is policy.denied in the audit log", until("the denials are logged", lambda: denied_tools(d, "limit-exceeded", 3)) == ["shell", "file.read", "code.run"])
+    box = d.create(workspace=workspace, manifest=governed({"kind": "rate-tool-calls", "max": 1, "per": "second"}), start=True)
+    until("a call is denied", lambda: is_denied(ask(d, box, ["true"]), "limit-exceeded"))
+    check("  a period ends", until("a call is allowed again", lambda: ask(d, box, ["true"]).status == 200))
+    wrong = []
+    for limit in ({"kind": "rate-tool-calls", "max": 9}, {"kind": "rate-tool-calls", "max": 9, "per": "minute", "tool": "x"}, {"kind": "max-egress-bytes-per-day", "max": 9}, {"kind": "moon-phase", "max": 9}):
+        got = d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": governed(limit)})
+        if got.status != 403 or "limit-exceeded" not in got.json["error"]["message"]:
+            wrong.append((limit, got))
+    report("  a limit that is not understood denies", wrong)
 
 
 def many(d, workspace, box):
@@ -221,6 +257,7 @@ def main():
             others(d, workspace)
             denied_events(d, workspace)
             tools(d, workspace)
+            limits(d, workspace)
             many(d, workspace, box)
             free = d.create(workspace=workspace, manifest=manifest(None), start=True)
             got = ask(d, free, ["wc", "/dev/null"])
