@@ -170,7 +170,9 @@ validate(struct arena *arena, struct asking *a, const struct judge_request *requ
 
         if (!actions)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the verdict");
-        if (!validator_run_find(arena, a->rules, request, &program))
+        if (validator_run_find(arena, a->rules, request, &program, e) < 0)
+                return -1;
+        if (program.command.count == 0)
                 return 0;
         if (validator_run_start(NULL, run_command, e) < 0)
                 return -1;

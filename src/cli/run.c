@@ -265,7 +265,9 @@ validate(struct run_way *w, struct arena *arena, const struct judge_request *req
         char sentence[VALIDATOR_SENTENCE_ROOM];
         int result;
 
-        if (!validator_run_find(arena, w->p.rules->commands, request, &program))
+        if (validator_run_find(arena, w->p.rules->commands, request, &program, e) < 0)
+                return -1;
+        if (program.command.count == 0)
                 return 0;
         result = validator_run_ask(&program, request, sentence, e);
         if (result <= 0)

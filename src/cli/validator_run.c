@@ -178,21 +178,24 @@ validator_run_end(void)
 
 /* -- a call ------------------------------------------------------------------------------------ */
 
-bool
+int
 validator_run_find(struct arena *arena, const struct node *rules,
-                   const struct judge_request *request, struct validator_program *ret)
+                   const struct judge_request *request, struct validator_program *ret,
+                   struct error *e)
 {
         const struct node *map = rules ? node_find(rules, "validators") : NULL;
         const struct validator *v;
         struct validators all;
-        struct error ignored;
 
-        if (!map || validator_read(arena, map, &all, &ignored) < 0)
-                return false;
+        *ret = (struct validator_program){ .command = { NULL, 0 } };
+        if (!map)
+                return 0;
+        if (validator_read(arena, map, &all, e) < 0)
+                return -1;
         v = validator_find(&all, request->tool ? tool_name(request->tool) : TOOL_SHELL);
         if (v)
                 *ret = v->program;
-        return v && v->program.command.count > 0;
+        return 0;
 }
 
 static void

@@ -29,11 +29,12 @@ int validator_run_start(const char *host_file, validator_command *run, struct er
 bool validator_run_may_be_needed(const char *named);
 
 /*
- * The program that these rules (NULL: none) name for the call of `request`. False: none; its rules
- * were read by carrel-judge.
+ * The program that these rules (NULL: none) name for the call of `request`; its command has no
+ * words if they name none. Errors: of validator_read().
  */
-bool validator_run_find(struct arena *arena, const struct node *rules,
-                        const struct judge_request *request, struct validator_program *ret);
+int validator_run_find(struct arena *arena, const struct node *rules,
+                       const struct judge_request *request, struct validator_program *ret,
+                       struct error *e);
 
 /*
  * Asks the program; once after validator_run_start(). 0: allowed. 1: denied, `sentence` says why.
