@@ -15,7 +15,10 @@
 #include "cli/judge.h"
 #include "cli/options.h"
 #include "cli/policy_action.h"
+#include "cli/run.h"
+#include "cli/validator_run.h"
 #include "cli/what_if.h"
+#include "judge/reach.h"
 #include "ref/file.h"
 #include "ref/places.h"
 #include "ref/reads.h"
@@ -28,6 +31,8 @@ enum { STATUS_FAILED = 125, STATUS_DENY = 126 };
 
 struct asking {
         const char *text; /* a command for a shell, or NULL */
+        const char *tool; /* a call of this tool, or NULL */
+        const char *arguments, *cwd;
         const char *over; /* what-if: an audit log */
         bool is_json, is_explained, is_what_if, has_executed;
         struct words words;
@@ -48,6 +53,15 @@ check_what_if(const struct asking *a, struct error *e)
 }
 
 static int
+check_cwd(const struct asking *a, struct error *e)
+{
+        return !a->cwd || reach_path_is_normal(a->cwd)
+                       ? 0
+                       : fail(e, ERROR_INVALID_ARGUMENT,
+                              "--cwd needs an absolute path without //, . and ..");
+}
+
+static int
 read_arguments(int argc, char **argv, struct asking *a, struct error *e)
 {
         if (options_read(&command_policy, argc, argv, a, &a->words, e) < 0)
@@ -58,13 +72,14 @@ read_arguments(int argc, char **argv, struct asking *a, struct error *e)
         a->is_explained = a->words.count > 0 && strcmp(a->words.items[0], "explain") == 0;
         if (a->words.count == 2 && !a->over && !a->has_executed &&
             (a->is_explained || strcmp(a->words.items[0], "test") == 0) &&
-            (a->text != NULL) != (a->words.rest_count > 0))
-                return 0;
+            (a->text != NULL) + (a->words.rest_count > 0) + (a->tool != NULL) == 1 &&
+            (!a->arguments || a->tool))
+                return check_cwd(a, e);
         (void)fail(e, ERROR_INVALID_ARGUMENT,
                    a->text != NULL && a->words.rest_count > 0
                            ? "policy takes a command as -c TEXT or as words, not both"
                            : "policy needs test or explain, the FILE, and a command: -c TEXT, or "
-                             "words; or what-if, the FILE, and --over LOG");
+                             "words, or --tool NAME; or what-if, the FILE, and --over LOG");
         error_hint(e, "For example: carrel policy test policy.yaml -- rm -rf build");
         return -1;
 }
@@ -97,6 +112,9 @@ read_manifest(struct arena *arena, struct asking *a, struct error *e)
             ref_rules_resolve(arena, &m, &reader, e) < 0)
                 return -1;
         a->rules = node_find(node_find(node_find(m.block, "metadata"), "carrel"), "commands");
+        if (commands_find_program(a->rules))
+                return fail_at(e, ERROR_SCHEMA_INVALID, "metadata/carrel/commands/validators",
+                               "host_only", "only a host file may name a program as a validator");
         if (a->rules)
                 return 0;
         (void)fail_at(e, ERROR_SCHEMA_INVALID, "metadata/carrel/commands", "required",
@@ -120,6 +138,60 @@ read_rules(struct arena *arena, struct asking *a, struct error *e)
                        : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &a->rules, e);
 }
 
+/* JSON; without --arguments the call has none. */
+static int
+read_call(struct arena *arena, const struct asking *a, struct judge_request *request,
+          struct error *e)
+{
+        const char *text = a->arguments ? a->arguments : "{}";
+
+        request->tool = a->tool;
+        request->cwd = a->cwd;
+        if (!a->tool)
+                return 0;
+        if (json_read(arena, text, strlen(text), &text_limits_manifest, &request->arguments, e) < 0)
+                return error_wrap(e, "--arguments");
+        return request->arguments->kind == NODE_MAP
+                       ? 0
+                       : fail(e, ERROR_INVALID_ARGUMENT, "--arguments must be a JSON object");
+}
+
+/* Adds an action for a program that denies. */
+static int
+validate(struct arena *arena, struct asking *a, const struct judge_request *request,
+         struct error *e)
+{
+        struct judge_action *actions =
+                arena_array(arena, struct judge_action, a->judgement.count + 1);
+        char sentence[VALIDATOR_SENTENCE_ROOM];
+        struct validator_program program;
+        const char *said;
+        int result;
+
+        if (!actions)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the verdict");
+        if (validator_run_find(arena, a->rules, request, &program, e) < 0)
+                return -1;
+        if (program.command.count == 0)
+                return 0;
+        if (validator_run_start(NULL, run_command, e) < 0)
+                return -1;
+        result = validator_run_ask(&program, request, sentence, e);
+        if (result == 0)
+                return 0;
+        said = arena_format(arena, "program: %s", result > 0 ? sentence : e->message);
+        if (a->judgement.count > 0)
+                memcpy(actions, a->judgement.actions, sizeof *actions * a->judgement.count);
+        actions[a->judgement.count] =
+                (struct judge_action){ .written = program.command.items[0],
+                                       .reason = result > 0 ? "invalid" : "validator_failed",
+                                       .entry = said ? said : "program",
+                                       .verdict = COMMAND_DENY };
+        a->judgement = (struct judgement){ COMMAND_DENY, actions, a->judgement.count + 1,
+                                           a->judgement.count };
+        return 0;
+}
+
 static int
 judge(struct arena *arena, struct asking *a, struct error *e)
 {
@@ -130,11 +202,13 @@ judge(struct arena *arena, struct asking *a, struct error *e)
         struct host_programs programs;
         size_t list;
 
-        if (read_rules(arena, a, e) < 0)
+        if (read_rules(arena, a, e) < 0 || read_call(arena, a, &request, e) < 0)
                 return -1;
         request.rules[0] = a->rules;
         host_programs_init(&programs, arena, AT_FDCWD);
-        return judge_command(arena, &request, &programs, &a->judgement, &list, e);
+        if (judge_command(arena, &request, &programs, &a->judgement, &list, e) < 0)
+                return -1;
+        return a->judgement.verdict == COMMAND_DENY ? 0 : validate(arena, a, &request, e);
 }
 
 /* -- printing ---------------------------------------------------------------------------------- */
@@ -210,6 +284,12 @@ cmd_policy(int argc, char **argv)
 static const struct option options[] = {
         OPTION_TEXT(struct asking, text, VALUE_TEXT, "-c", "TEXT",
                     "the command is a text for a shell"),
+        OPTION_TEXT(struct asking, tool, VALUE_TEXT, "--tool", "NAME",
+                    "a call of this tool instead of a command: file.write, code.run, ..."),
+        OPTION_TEXT(struct asking, arguments, VALUE_TEXT, "--arguments", "JSON",
+                    "with --tool: its arguments, a JSON object (default: {})"),
+        OPTION_TEXT(struct asking, cwd, VALUE_TEXT, "--cwd", "DIR",
+                    "directory inside the sandbox, of relative paths (default: /workspace)"),
         OPTION_TEXT(struct asking, over, VALUE_FILE, "--over", "LOG",
                     "what-if: the directory of an audit log, or entries of `carrel audit export`"),
         OPTION_FLAG(struct asking, has_executed, "--executed",

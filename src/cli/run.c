@@ -30,6 +30,7 @@
 #include "cli/run_audit.h"
 #include "cli/secret.h"
 #include "cli/systemd_scope.h"
+#include "cli/validator_run.h"
 #include "cli/wall.h"
 #include "policy/approval_from.h"
 #include "prepare/commands.h"
@@ -255,6 +256,40 @@ approve(const struct run_way *w, const struct prepare_options *o, struct error *
                        "the command was not approved");
 }
 
+/* The program that the host file names for commands, if it does. */
+static int
+validate(struct run_way *w, struct arena *arena, const struct judge_request *request,
+         struct error *e)
+{
+        struct validator_program program;
+        char sentence[VALIDATOR_SENTENCE_ROOM];
+        int result;
+
+        if (validator_run_find(arena, w->p.rules->commands, request, &program, e) < 0)
+                return -1;
+        if (program.command.count == 0)
+                return 0;
+        result = validator_run_ask(&program, request, sentence, e);
+        if (result <= 0)
+                return result;
+        (void)fail_at(e, ERROR_POLICY_DENIED, "commands/validators", "invalid",
+                      "the command may not run: %s (validators of commands of the host file)",
+                      sentence);
+        error_hint(e, "Nothing was started. Change the command: docs/POLICY.md.");
+        return -1;
+}
+
+/* NULL: no judgement, or a validator denied. */
+static const char *
+denied_program(const struct judgement *j)
+{
+        const struct judge_action *a = j->verdict != COMMAND_ALLOW && j->deciding < j->count
+                                               ? &j->actions[j->deciding]
+                                               : NULL;
+
+        return !a ? NULL : a->program ? a->program : a->written;
+}
+
 /* Nothing is started unless the rules of manifest and host file allow it. */
 static int
 permit(struct run_way *w, const struct prepare_options *o, struct error *e)
@@ -267,7 +302,7 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
         struct prepare_command asked = { .command = &command, .host = environ };
         struct host_programs programs;
         struct judge_request request;
-        struct judgement judgement;
+        struct judgement judgement = { .verdict = COMMAND_ALLOW };
         struct arena arena;
         size_t list;
         int result = -1;
@@ -280,10 +315,15 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
                 else if (judgement.verdict != COMMAND_ALLOW &&
                          prepare_refuse_missing(&programs, &judgement, e))
                         result = -1;
-                else if (judgement.verdict == COMMAND_DENY ||
-                         (judgement.verdict == COMMAND_ASK && !ask_person(&judgement)))
+                else if (judgement.verdict == COMMAND_DENY)
+                        result = prepare_refuse(w->p.spec, w->p.rules, &judgement, e);
+                else if (validate(w, &arena, &request, e) < 0)
+                        result = -1;
+                else if (judgement.verdict == COMMAND_ASK && !ask_person(&judgement))
                         result = prepare_refuse(w->p.spec, w->p.rules, &judgement, e);
         }
+        if (result < 0)
+                run_audit_denied(denied_program(&judgement));
         arena_fini(&arena);
         return result;
 }
@@ -381,9 +421,10 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
         options.timeout_ms = w->limit.ms;
         if (o->replay && check_replay(w, o->replay, e) < 0)
                 return -1;
-        if (prepare_has_rules(w->p.spec, w->p.rules) && permit(w, o, e) < 0)
+        if (!o->is_validator && prepare_has_rules(w->p.spec, w->p.rules) && permit(w, o, e) < 0)
                 return -1;
-        if (needs_approval(w) && approve(w, o, e) < 0)
+        validator_run_end();
+        if (!o->is_validator && needs_approval(w) && approve(w, o, e) < 0)
                 return -1;
         if (make_environment(w, &options.command, &env, e) < 0 ||
             wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options.wall, e) < 0)
@@ -463,6 +504,8 @@ print_warnings(const struct run_way *w, const struct prepare_options *o)
 static int
 begin_audit(struct prepare_options *o, struct error *why, struct error *e)
 {
+        if (o->is_validator)
+                return 0;
         o->may_be_audited = run_audit_may_be_asked(o->host_file);
         if (o->audits)
                 return run_audit_begin(e);
@@ -476,6 +519,8 @@ static int
 choose_audit(struct prepare_options *o, const struct run_way *w, int result,
              const struct error *why, struct error *e)
 {
+        if (o->is_validator)
+                return result;
         recorder_keep(w->audit_keep_ms, w->redact_off);
         o->keeps_output |= w->keeps_content;
         if (o->audits)
@@ -501,6 +546,9 @@ get_ready(struct run_way *w, struct prepare_options *o, int argc, char **argv, s
         struct error why = { 0 };
         int result;
 
+        if (!o->is_validator && validator_run_may_be_needed(o->host_file) &&
+            validator_run_start(o->host_file, run_command, e) < 0)
+                return -1;
         if (run_way_init(w, e) < 0 || run_way_make_hidden(o, w, e) < 0)
                 return -1;
         if (begin_audit(o, &why, e) < 0)
@@ -517,7 +565,8 @@ get_ready(struct run_way *w, struct prepare_options *o, int argc, char **argv, s
         }
         if (choose_audit(o, w, result, &why, e) < 0)
                 return -1;
-        systemd_scope_enter(w, argc, argv);
+        if (!o->is_validator)
+                systemd_scope_enter(w, argc, argv);
         return 0;
 }
 
@@ -558,6 +607,7 @@ run_command(const struct prepare_options *asked, int argc, char **argv)
                 run_result_fini(&result);
         }
         run_audit_end();
+        validator_run_end();
         run_way_fini(&w);
         return status;
 }

@@ -14,19 +14,23 @@
 #include <unistd.h>
 
 #include "api/ending.h"
+#include "api/event_record.h"
 #include "audit/tree.h"
 #include "base/scoped.h"
 #include "base/write_all.h"
 #include "cli/audit_place.h"
 #include "cli/ending.h"
+#include "cli/host_word.h"
 #include "cli/left.h"
 #include "cli/run_facts.h"
 #include "cli/wall.h"
+#include "event/event.h"
 #include "prepare/digest.h"
 #include "prepare/host_file.h"
 #include "prepare/policy_digest.h"
 #include "recorder/recorder.h"
 #include "recorder/words.h"
+#include "wire/judge.h"
 
 enum { PLACE_MEMORY = 64 * 1024 };
 
@@ -35,9 +39,10 @@ static struct {
         char ref[RECORDER_REF_MAX], actor[32];
         crypto_hash_sha256_state streams[AUDIT_CONTENT_STREAMS];
         uint64_t bytes[AUDIT_CONTENT_STREAMS];
-        int kept[AUDIT_CONTENT_STREAMS]; /* files in memory, with `keeps` */
-        const struct run_way *way;       /* since its start was recorded */
-        bool has_begun, has_started, keeps, is_cut[AUDIT_CONTENT_STREAMS];
+        int kept[AUDIT_CONTENT_STREAMS];  /* files in memory, with `keeps` */
+        const struct run_way *way;        /* since its start was recorded */
+        char denied[JUDGE_SHOWN_MAX + 1]; /* the program that rules denied; "": not known */
+        bool has_begun, has_started, is_denied, keeps, is_cut[AUDIT_CONTENT_STREAMS];
 } now;
 
 int
@@ -60,38 +65,10 @@ run_audit_has_begun(void)
         return now.has_begun;
 }
 
-static bool
-has_word(const char *path)
-{
-        scoped_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        char bytes[16 * 1024];
-        size_t kept = 0;
-        ssize_t got;
-
-        /* the last bytes of a part are looked at with the next one */
-        while (fd >= 0 && (got = read(fd, bytes + kept, sizeof bytes - kept)) > 0) {
-                size_t len = kept + (size_t)got;
-
-                if (memmem(bytes, len, "audit", 5))
-                        return true;
-                kept = len < 4 ? len : 4;
-                memmove(bytes, bytes + len - kept, kept);
-        }
-        return false;
-}
-
 bool
 run_audit_may_be_asked(const char *named)
 {
-        const char *users;
-        struct arena arena;
-        bool result = has_word(HOST_FILE_MACHINE);
-
-        arena_init(&arena, PLACE_MEMORY);
-        users = named ? named : host_file_users_place(&arena);
-        result |= users && has_word(users);
-        arena_fini(&arena);
-        return result;
+        return host_word_is_written(named, "audit");
 }
 
 const char *
@@ -192,6 +169,37 @@ write_refusal(struct json_writer *w, const struct error *why)
         json_close_map(w);
 }
 
+void
+run_audit_denied(const char *program)
+{
+        now.is_denied = true;
+        if (program)
+                (void)snprintf(now.denied, sizeof now.denied, "%s", program);
+}
+
+/* As the daemon's event has it. */
+static int
+record_denial(const struct run_way *way, const struct error *why, struct error *e)
+{
+        struct event event = event_policy_denied((struct event_policy_denied){
+                .command = now.denied[0] != '\0' ? now.denied : NULL,
+                .path = why->path,
+                .reason = why->reason,
+                .message = why->message,
+        });
+        struct json_writer input, output;
+
+        json_init(&input, false);
+        json_open_map(&input);
+        write_policy(&input, way);
+        json_close_map(&input);
+        json_init(&output, false);
+        json_open_map(&output);
+        event_json(&output, &event);
+        json_close_map(&output);
+        return append(way, "policy.denied", &input, &output, e);
+}
+
 int
 run_audit_failed(const struct run_way *way, const struct prepare_options *o,
                  const struct error *why, struct error *e)
@@ -205,6 +213,8 @@ run_audit_failed(const struct run_way *way, const struct prepare_options *o,
                 write_refusal(&output, why);
                 return append(way, "exec.ended", NULL, &output, e);
         }
+        if (now.is_denied && record_denial(way, why, e) < 0)
+                return -1;
         json_init(&input, false);
         json_open_map(&input);
         recorder_write_command(&input, (const char *const *)o->command, o->command_count);

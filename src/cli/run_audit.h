@@ -1,6 +1,7 @@
 /*
  * cli/run_audit.h - what `carrel run --audit` records of one command.
  *
+ *   policy.denied  rules denied the command; exec.refused follows
  *   exec.refused   the command was not started: the error
  *   exec.started   on the disk before the command's process exists: argv, the SHA-256 of its words,
  *                  names of its environment, manifest, what the sandbox is allowed, time limit
@@ -34,6 +35,12 @@ bool run_audit_has_begun(void);
  * rules later, by a process without rights. `named`: --host, or NULL.
  */
 bool run_audit_may_be_asked(const char *named);
+
+/*
+ * Rules denied the command: run_audit_failed() records that too. `program`: of the command, or
+ * NULL; copied.
+ */
+void run_audit_denied(const char *program);
 
 /*
  * Records the start, and has the digests of the output made: `options` gets `seen`. Errors: as

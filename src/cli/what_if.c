@@ -3,8 +3,9 @@
  *
  * Room: cli (joining, program). Touches: fd (standard output), the log, carrel-judge.
  * Theory: exec.started was allowed, whatever the rules were then; exec.refused with a place below
- * the rules was denied, or a person was needed. Other refusals say nothing about rules. A log holds
- * the command's words if their SHA-256 is right, or if nothing of them was removed.
+ * the rules was denied, or a person was needed. Other refusals say nothing about rules. The same
+ * denial is also policy.denied, just before; one without exec.refused has no words to judge. A log
+ * holds the command's words if their SHA-256 is right, or if nothing of them was removed.
  */
 #include "cli/what_if.h"
 
@@ -23,6 +24,7 @@
 #include "ref/file.h"
 
 enum { WORDS_MEMORY = 64 << 20, LOG_MEMORY = 576 << 20, EXPORT_MAX = 512 << 20 };
+enum { DENIALS_MAX = 256, DENIAL_ROOM = 320 };
 
 /* Why a command of the log is not judged. */
 enum unjudged { REDACTED, TRUNCATED, NOT_WORDS, OTHER_REFUSAL, ENVIRONMENT, UNJUDGED_COUNT };
@@ -43,6 +45,11 @@ struct past {
         enum command_verdict was;
 };
 
+/* policy.denied: of which sandbox, by which rule. */
+struct denial {
+        char text[DENIAL_ROOM];
+};
+
 static struct {
         const struct node *rules;
         struct arena names, memory; /* memory: of one command */
@@ -50,6 +57,8 @@ static struct {
         struct json_writer json;
         bool has_executed, is_json;
         uint64_t judged, changed, unjudged[UNJUDGED_COUNT];
+        struct denial denials[DENIALS_MAX]; /* whose exec.refused is still to come */
+        size_t denial_count;
         struct error error;
 } now;
 
@@ -264,6 +273,40 @@ judge_refused(struct past *p)
 }
 
 static void
+write_denial(const struct past *p, const struct node *of, struct denial *ret)
+{
+        const char *path = text_of(of, "path"), *reason = text_of(of, "reason");
+
+        (void)snprintf(ret->text, sizeof ret->text, "%.64s %.160s %.64s", p->entry->subject,
+                       path ? path : "", reason ? reason : "");
+}
+
+static void
+note_denial(const struct past *p)
+{
+        if (now.denial_count == DENIALS_MAX)
+                now.unjudged[NOT_WORDS]++;
+        else
+                write_denial(p, node_find(p->entry->root, "output"),
+                             &now.denials[now.denial_count++]);
+}
+
+/* Its exec.refused has come. */
+static void
+forget_denial(const struct past *p)
+{
+        struct denial this;
+
+        write_denial(p, node_find(node_find(p->entry->root, "output"), "error"), &this);
+        for (size_t i = 0; i < now.denial_count; i++) {
+                if (strcmp(now.denials[i].text, this.text) != 0)
+                        continue;
+                now.denials[i] = now.denials[--now.denial_count];
+                return;
+        }
+}
+
+static void
 judge_executed(struct past *p)
 {
         const struct node *output = node_find(p->entry->root, "output"),
@@ -293,6 +336,10 @@ judge_entry(void *ctx, const char *line, size_t len, const struct audit_entry *e
         bool has_words = p.argv && p.argv->kind == NODE_LIST;
 
         (void)ctx, (void)line, (void)len;
+        if (strcmp(entry->action, "policy.denied") == 0)
+                note_denial(&p);
+        else if (strcmp(entry->action, "exec.refused") == 0)
+                forget_denial(&p);
         if (strcmp(entry->action, "exec.started") == 0 && has_words)
                 judge_past(&p);
         else if (strcmp(entry->action, "exec.refused") == 0 && has_words)
@@ -389,6 +436,7 @@ what_if(const struct node *rules, const char *over, bool has_executed, bool is_j
                 *e = now.error;
                 result = -1;
         }
+        now.unjudged[NOT_WORDS] += now.denial_count;
         if (result == 0 && is_json)
                 (void)write_counts();
         else if (result == 0)

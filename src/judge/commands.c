@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "judge/tool.h"
+
 static const char *
 base_name(const char *path)
 {
@@ -154,8 +156,27 @@ read_write(struct reading *r, const struct node *n)
 static int
 read_validators(struct reading *r, const struct node *n)
 {
-        r->rules->has_validator = true;
-        return validator_read(n, &r->rules->validator, r->e);
+        return validator_read(r->arena, n, &r->rules->validators, r->e);
+}
+
+static int
+read_tools(struct reading *r, const struct node *n)
+{
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, n->key, "type", "expected {allow: [...], deny: [...]}");
+        node_each(member, n)
+        {
+                bool is_allow = strcmp(member->key, "allow") == 0;
+
+                if (!is_allow && strcmp(member->key, "deny") != 0)
+                        return wrong(r, member, n->key, "unknown_field",
+                                     "tools has allow and deny");
+                r->rules->has_tools_allow |= is_allow;
+                if (read_names(r, member, n->key,
+                               is_allow ? &r->rules->tools_allow : &r->rules->tools_deny) < 0)
+                        return -1;
+        }
+        return 0;
 }
 
 static const struct {
@@ -167,6 +188,7 @@ static const struct {
         { "deny", read_deny },
         { "commands_disallowed", read_disallowed },
         { "requireSandbox", read_require },
+        { "tools", read_tools },
         { "unresolved", read_doubt },
         { "writes", read_write },
         { "validators", read_validators },
@@ -353,6 +375,25 @@ judge_one(const struct judging *j, const struct shell_action *a)
         entry = find_allowed(j, a->program);
         return entry ? (struct command_finding){ COMMAND_ALLOW, "allowed", entry }
                      : (struct command_finding){ COMMAND_DENY, "not_allowed", NULL };
+}
+
+struct command_finding
+command_judge_tool(const struct command_rules *rules, const char *tool)
+{
+        const char *entry = tool_find_entry(&rules->tools_deny, tool);
+
+        /* an entry of `deny` can be a tool too: on AgentsKit's page it is a program, in its code a
+         * tool */
+        if (!entry)
+                entry = tool_find_entry(&rules->deny, tool);
+        if (entry)
+                return (struct command_finding){ COMMAND_DENY, "tool_denied", entry };
+        entry = tool_find_entry(&rules->tools_allow, tool);
+        if (!entry && rules->has_tools_allow)
+                return (struct command_finding){ COMMAND_DENY, "tool_not_allowed", NULL };
+        if (rules->requires_all || tool_find_entry(&rules->require_sandbox, tool))
+                return (struct command_finding){ COMMAND_ALLOW, "tool_in_sandbox", NULL };
+        return (struct command_finding){ COMMAND_ALLOW, NULL, entry };
 }
 
 enum command_verdict

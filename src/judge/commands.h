@@ -26,8 +26,9 @@ struct command_rules {
         bool requires_all;             /* requireSandbox: "*" */
         enum command_verdict on_doubt; /* of what is not known before it runs; default: deny */
         enum command_verdict on_write; /* of the shell's output redirections; default: on_doubt */
-        bool has_validator;
-        struct validator validator;
+        struct spec_names tools_allow, tools_deny;
+        bool has_tools_allow; /* without it, each tool that is not denied is allowed */
+        struct validators validators;
         const struct shell_reading *patterns; /* one for each entry of `disallowed` */
 };
 
@@ -35,7 +36,8 @@ struct command_rules {
 struct command_finding {
         enum command_verdict verdict;
         /* "allowed", "carrier", "not_denied", "denied", "not_allowed", "disallowed", "invalid" (a
-         * validator), or the word of a doubt */
+         * validator), "tool_denied", "tool_not_allowed", "tool_in_sandbox", or the word of a doubt
+         */
         const char *reason;
         const char *entry; /* of the rules, or NULL */
 };
@@ -58,6 +60,12 @@ typedef bool command_same(void *context, const char *one, const char *other);
 enum command_verdict command_judge(const struct command_rules *rules,
                                    const struct shell_reading *reading, command_same *is_same,
                                    void *context, struct command_finding *ret);
+
+/*
+ * Judges the name of a tool. Its reason is NULL if the rules say nothing about it.
+ * `tool_in_sandbox` allows it, in a sandbox alone.
+ */
+struct command_finding command_judge_tool(const struct command_rules *rules, const char *tool);
 
 /* "allow", "ask", "deny". */
 const char *command_verdict_word(enum command_verdict verdict);

@@ -36,7 +36,7 @@ judge_fail(struct error *e, const char *why)
 /* -- requests ---------------------------------------------------------------------------------- */
 
 static void
-write_tree(struct record_writer *w, struct arena *arena, const struct node *tree)
+write_tree(struct record_writer *w, struct arena *arena, uint16_t tag, const struct node *tree)
 {
         size_t len = tree_pack_len(tree);
         void *packed = len <= w->room ? arena_alloc(arena, len) : NULL;
@@ -44,7 +44,7 @@ write_tree(struct record_writer *w, struct arena *arena, const struct node *tree
         if (packed)
                 tree_pack(tree, packed);
         w->is_broken = w->is_broken || !packed;
-        record_bytes(w, JUDGE_RULES, RECORD_TREE, packed, packed ? len : 0);
+        record_bytes(w, tag, RECORD_TREE, packed, packed ? len : 0);
 }
 
 size_t
@@ -55,7 +55,7 @@ judge_request_write(struct arena *arena, const struct judge_request *r, void *ou
 
         record_init(&w, out, room);
         for (size_t i = 0; i < r->rules_count; i++)
-                write_tree(&w, arena, r->rules[i]);
+                write_tree(&w, arena, JUDGE_RULES, r->rules[i]);
         if (r->text)
                 record_bytes(&w, JUDGE_TEXT, RECORD_BYTES, r->text, strlen(r->text));
         for (size_t i = 0; !r->text && i < r->word_count; i++)
@@ -63,12 +63,52 @@ judge_request_write(struct arena *arena, const struct judge_request *r, void *ou
         for (size_t i = 0; i < r->variable_count; i++)
                 record_bytes(&w, JUDGE_VARIABLE, RECORD_BYTES, r->variables[i],
                              strcspn(r->variables[i], "="));
+        if (r->cwd)
+                record_bytes(&w, JUDGE_CWD, RECORD_BYTES, r->cwd, strlen(r->cwd));
+        if (r->tool)
+                record_bytes(&w, JUDGE_TOOL, RECORD_BYTES, r->tool, strlen(r->tool));
+        if (r->arguments)
+                write_tree(&w, arena, JUDGE_ARGUMENTS, r->arguments);
         if (!w.is_broken && r->word_count <= JUDGE_WORDS_MAX)
                 return w.len;
         (void)fail_at(e, ERROR_POLICY_DENIED, "commands", "limit",
                       "the command is too long to be judged by the rules for commands");
         error_hint(e, "Put its data into a file or standard input.");
         return 0;
+}
+
+static const char *
+join_words(struct arena *arena, const struct judge_request *r)
+{
+        size_t len = 0, at = 0;
+        char *text;
+
+        for (size_t i = 0; i < r->word_count; i++)
+                len += strlen(r->words[i]) + 1;
+        text = arena_alloc(arena, len + 1);
+        for (size_t i = 0; text && i < r->word_count; i++) {
+                if (i > 0)
+                        text[at++] = ' ';
+                memcpy(text + at, r->words[i], strlen(r->words[i]));
+                at += strlen(r->words[i]);
+        }
+        return text;
+}
+
+const char *
+judge_request_text(struct arena *arena, const struct judge_request *r)
+{
+        static const char *const shells[] = { "sh", "bash", "dash" };
+        const char *name = r->word_count == 3 ? strrchr(r->words[0], '/') : NULL;
+
+        if (r->text)
+                return r->text;
+        if (r->word_count == 3)
+                name = name ? name + 1 : r->words[0];
+        for (size_t i = 0; i < sizeof shells / sizeof *shells && r->word_count == 3; i++)
+                if (strcmp(name, shells[i]) == 0 && strcmp(r->words[1], "-c") == 0)
+                        return r->words[2];
+        return join_words(arena, r);
 }
 
 /* A word with its NUL, and no other. */
@@ -81,6 +121,16 @@ word_of(const struct record_entry *entry)
                                memchr(bytes, '\0', entry->len) == bytes + entry->len - 1
                        ? bytes
                        : NULL;
+}
+
+/* A text that is there once, without NUL. */
+static bool
+read_once(struct arena *arena, const struct record_entry *entry, const char **ret)
+{
+        if (entry->type != RECORD_BYTES || *ret)
+                return false;
+        *ret = arena_copy(arena, entry->value, entry->len);
+        return *ret && strlen(*ret) == entry->len;
 }
 
 struct request_reading {
@@ -101,11 +151,21 @@ read_entry(struct request_reading *q, const struct record_entry *entry, struct e
                         break;
                 return tree_unpack(q->arena, entry->value, entry->len, &tree_limits,
                                    &r->rules[r->rules_count++], e);
+        case JUDGE_ARGUMENTS:
+                if (r->arguments)
+                        break;
+                return tree_unpack(q->arena, entry->value, entry->len, &tree_limits, &r->arguments,
+                                   e);
         case JUDGE_TEXT:
-                r->text = entry->type == RECORD_BYTES && !r->text
-                                  ? arena_copy(q->arena, entry->value, entry->len)
-                                  : NULL;
-                if (r->text && strlen(r->text) == entry->len)
+                if (read_once(q->arena, entry, &r->text))
+                        return 0;
+                break;
+        case JUDGE_CWD:
+                if (read_once(q->arena, entry, &r->cwd))
+                        return 0;
+                break;
+        case JUDGE_TOOL:
+                if (read_once(q->arena, entry, &r->tool))
                         return 0;
                 break;
         case JUDGE_WORD:

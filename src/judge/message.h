@@ -27,7 +27,17 @@ struct judge_request {
         /* NAME=value, or NAME: what the caller sets for the command; values are not sent */
         const char *const *variables;
         size_t variable_count;
+        const char *cwd; /* absolute; NULL: not known */
+        /* a call of another tool than `shell`, without text and words: its name and arguments */
+        const char *tool;
+        const struct node *arguments;
 };
+
+/*
+ * The text of a command: what a shell is given, or the words with blanks between them. NULL: no
+ * memory.
+ */
+const char *judge_request_text(struct arena *arena, const struct judge_request *r);
 
 struct judge_action {
         const char *program;                  /* NULL: not known */

@@ -12,7 +12,9 @@
 #include "keeper/approval.h"
 #include "keeper/audit.h"
 #include "keeper/judging.h"
+#include "keeper/judging_gate.h"
 #include "keeper/keeper.h"
+#include "keeper/rate.h"
 #include "keeper/secret.h"
 #include "keeper/turns.h"
 
@@ -50,8 +52,10 @@ void
 call_begin(struct call *c)
 {
         struct error e = { .code = ERROR_NONE };
-        enum call_state state = approval_gate(c, &e);
+        enum call_state state = rate_take(c, &e) < 0 ? CALL_FAILED : judging_gate(c, &e);
 
+        if (state == CALL_DONE)
+                state = approval_gate(c, &e);
         if (state == CALL_DONE)
                 state = call_function(c->op->code)(c, &e);
         switch (state) {

@@ -230,22 +230,59 @@ connect_judge(struct call_judging *w, struct error *e)
 }
 
 static int
-ask(struct call_judging *w, struct sandbox *s, const struct wire_command *command, struct error *e)
+prepare_command_request(struct call_judging *w, struct sandbox *s,
+                        const struct wire_command *command, struct judge_request *request,
+                        struct error *e)
 {
         const char *bytes = s->row.env.bytes;
         const char **items = arena_array(&w->memory, const char *, ENVIRONMENT_MAX + 1);
         struct prepare_command asked = { .command = command,
                                          .host = s->keeper->environment,
                                          .sandbox_env = items };
-        struct judge_request request;
 
         if (!items)
                 return fail(e, ERROR_NO_MEMORY, "no memory to judge a command");
         for (size_t at = 0; at < s->row.env.len && asked.sandbox_env_count < ENVIRONMENT_MAX;
              at += strlen(bytes + at) + 1)
                 items[asked.sandbox_env_count++] = bytes + at;
-        if (prepare_judging(&w->memory, s->prepared, &asked, &request, &w->programs, e) < 0 ||
-            connect_judge(w, e) < 0)
+        return prepare_judging(&w->memory, s->prepared, &asked, request, &w->programs, e);
+}
+
+static int
+prepare_tool_request(struct call_judging *w, struct sandbox *s, const struct judging_subject *of,
+                     struct judge_request *request, struct error *e)
+{
+        struct node *map = arena_new(&w->memory, struct node),
+                    *members = arena_array(&w->memory, struct node, of->argument_count + 1);
+
+        if (!map || !members)
+                return fail(e, ERROR_NO_MEMORY, "no memory to judge a call");
+        map->kind = NODE_MAP;
+        map->len = of->argument_count;
+        for (size_t i = of->argument_count; i > 0; i--) {
+                members[i - 1] = (struct node){ .kind = NODE_STRING,
+                                                .key = of->arguments[i - 1].name,
+                                                .text = of->arguments[i - 1].text,
+                                                .len = strlen(of->arguments[i - 1].text),
+                                                .next = map->first };
+                map->first = &members[i - 1];
+        }
+        *request = (struct judge_request){ .tool = of->tool,
+                                           .arguments = map,
+                                           .cwd = s->prepared->cwd ? s->prepared->cwd : "/" };
+        prepare_rules(s->prepared->spec, s->prepared->rules, request);
+        prepare_usual_programs(&w->memory, &w->programs);
+        return 0;
+}
+
+static int
+ask(struct call_judging *w, struct sandbox *s, const struct judging_subject *of, struct error *e)
+{
+        struct judge_request request;
+        int result = of->command ? prepare_command_request(w, s, of->command, &request, e)
+                                 : prepare_tool_request(w, s, of, &request, e);
+
+        if (result < 0 || connect_judge(w, e) < 0)
                 return -1;
         w->asker = (struct judge_asker){
                 .send = send_to, .look = look, .context = w, .arena = &w->memory
@@ -292,13 +329,26 @@ join_waiting(struct call_judging *w, struct error *e)
         return CALL_WAITS;
 }
 
+/* Its sandbox would be made while others wait. */
+static enum call_state
+fail_program(struct error *e)
+{
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "commands/validators", "validator_program",
+                      "the host file names a program as a validator, and the daemon runs none, so "
+                      "it starts no command");
+        error_hint(e, "Use `carrel run`, or remove `program` from validators of the host file: "
+                      "docs/POLICY.md.");
+        return CALL_FAILED;
+}
+
 enum call_state
-judging_begin(struct call *c, struct sandbox *s, const struct wire_command *command,
-              struct error *e)
+judging_begin(struct call *c, struct sandbox *s, const struct judging_subject *of, struct error *e)
 {
         struct call_judging *w;
 
         judging_forget(c);
+        if (commands_find_program(s->prepared->rules->commands))
+                return fail_program(e);
         w = calloc(1, sizeof *w);
         if (!w)
                 return fail(e, ERROR_NO_MEMORY, "no memory to judge a command"), CALL_FAILED;
@@ -309,7 +359,7 @@ judging_begin(struct call *c, struct sandbox *s, const struct wire_command *comm
         if (!take_slot(w))
                 return join_waiting(w, e);
         w->is_active = false;
-        if (ask(w, s, command, e) < 0) {
+        if (ask(w, s, of, e) < 0) {
                 leave(w);
                 judging_forget(c);
                 return CALL_FAILED;

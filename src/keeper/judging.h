@@ -23,12 +23,24 @@ bool judging_is_needed(const struct sandbox *s);
 /* Was the call's command judged? Then judging_verdict() has the answer. */
 bool judging_is_done(const struct call *c);
 
+enum { JUDGING_ARGUMENTS_MAX = 2 };
+
+/* A command, or the call of another tool. Borrowed. */
+struct judging_subject {
+        const struct wire_command *command; /* NULL: of `tool` */
+        const char *tool;
+        struct judging_argument {
+                const char *name, *text;
+        } arguments[JUDGING_ARGUMENTS_MAX];
+        size_t argument_count;
+};
+
 /*
- * Starts to judge the command of a call that was not judged yet: words and environment of
- * `command`, borrowed for this call alone. CALL_WAITS: the call begins again, with an answer or to
- * try again. CALL_FAILED: ERROR_QUOTA_EXCEEDED, ERROR_NO_MEMORY, ERROR_POLICY_DENIED.
+ * Starts to judge what a call would do, which was not judged yet. CALL_WAITS: the call begins
+ * again, with an answer or to try again. CALL_FAILED: ERROR_QUOTA_EXCEEDED, ERROR_NO_MEMORY,
+ * ERROR_POLICY_DENIED; ERROR_CAPABILITY_UNAVAILABLE for a validator that the daemon cannot ask.
  */
-enum call_state judging_begin(struct call *c, struct sandbox *s, const struct wire_command *command,
+enum call_state judging_begin(struct call *c, struct sandbox *s, const struct judging_subject *of,
                               struct error *e);
 
 /*

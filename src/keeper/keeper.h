@@ -151,6 +151,8 @@ struct call {
         struct call_audit *audit;  /* the start of its exec in the audit log (audit.h); or NULL */
         struct approval *approval; /* its request for approval (approval.h); NULL: none */
         struct call_judging *judging; /* of its command by rules (judging.h); or NULL */
+        bool is_counted;              /* by the limits of the policy (rate.h) */
+        bool is_tool_judged;          /* rules allow the tool (judging_gate.h) */
         struct record record;
 };
 

@@ -574,9 +574,10 @@ judge(struct call *c, struct sandbox *s, struct error *e)
         if (judging_is_done(c))
                 return judging_verdict(c, s, e);
         if (read_words(&c->record, &q, words, words + ARGV_MAX, e) < 0 ||
+            choose_directory(s, &c->record, &q, e) < 0 ||
             choose_command(s, &c->record, &q, words, e) < 0)
                 return CALL_FAILED;
-        return judging_begin(c, s, &q.command, e);
+        return judging_begin(c, s, &(struct judging_subject){ .command = &q.command }, e);
 }
 
 enum call_state

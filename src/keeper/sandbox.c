@@ -89,15 +89,29 @@ publish_refused_secret(struct sandbox *s, const struct error *e)
                                                                          .purpose = e->path }));
 }
 
+/* Other sandboxes of the owner. Without an owner (a pool) nothing is counted. */
+static bool
+count_usage(const struct sandbox *s, struct grant_usage *ret)
+{
+        *ret = (struct grant_usage){ 0, GRANT_USAGE_EACH, GRANT_USAGE_UNKNOWN };
+        for (const struct sandbox *other = s->keeper->first; other && s->row.owner;
+             other = other->next)
+                ret->sandboxes += other != s && other->state != SANDBOX_FAILED &&
+                                  other->row.owner && strcmp(other->row.owner, s->row.owner) == 0;
+        return s->row.owner != NULL;
+}
+
 int
 sandbox_judge(struct sandbox *s, struct error *e)
 {
         struct prepare_request request = request_of(s);
+        struct grant_usage usage;
         const struct node *tree = NULL;
         struct prepared *p;
 
         if (s->prepared)
                 return 0;
+        request.usage = count_usage(s, &usage) ? &usage : NULL;
         arena_init(&s->tree_memory, LIMITS_TREE_MEMORY);
         if (s->row.manifest.len > 0 &&
             tree_unpack(&s->tree_memory, s->row.manifest.bytes, s->row.manifest.len,

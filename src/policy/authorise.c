@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "policy/host_destination.h"
+#include "policy/rate.h"
 #include "policy/requirement.h"
 #include "spec/approve.h"
 #include "spec/provider.h"
@@ -615,6 +616,21 @@ keep_requirements(struct asking *a, const struct bodies *b)
         return 0;
 }
 
+/* Whoever runs the sandbox counts its calls. */
+static int
+keep_rates(struct asking *a, const struct bodies *b)
+{
+        struct spec_rate *kept = arena_array(a->arena, struct spec_rate, SPEC_RATES_MAX);
+
+        if (!kept)
+                return -1;
+        a->result->rates = kept;
+        for (size_t i = 0; i < b->count; i++)
+                if (rate_collect(b->items[i].body, kept, &a->result->rate_count) < 0)
+                        return -1;
+        return 0;
+}
+
 /* No policy at all: the owner of the machine may do it, and the owner is the one who asks. */
 static void
 ask_policy(struct asking *a)
@@ -632,6 +648,9 @@ ask_policy(struct asking *a)
         if (keep_requirements(a, b) < 0)
                 refuse(a, ERROR_POLICY_DENIED, "policy", "requirements", a->spec->policy_place,
                        "policies require at most %d approvals", SPEC_APPROVAL_FROM_MAX);
+        if (keep_rates(a, b) < 0)
+                refuse(a, ERROR_POLICY_DENIED, "policy", "limits", a->spec->policy_place,
+                       "policies have at most %d limits on the rate of calls", SPEC_RATES_MAX);
 }
 
 /* -- the series of checks ---------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "policy/rate.h"
 #include "policy/requirement.h"
 
 enum { GRANTS_MAX = 4096 };
@@ -342,27 +343,24 @@ struct limit_row {
 
 static const struct limit_row limit_rows[] = {
         { "max-concurrent-sandboxes", offsetof(struct grant_usage, sandboxes) },
-        { "rate-tool-calls", offsetof(struct grant_usage, tool_calls) },
+        { RATE_KIND, offsetof(struct grant_usage, tool_calls) },
         { "max-egress-bytes-per-day", offsetof(struct grant_usage, egress_bytes) },
 };
-
-static const struct node *
-limit_value(const struct node *limit)
-{
-        static const char *const words[] = { "max", "value", "limit", "count" };
-        const struct node *found = NULL;
-
-        for (size_t i = 0; i < sizeof words / sizeof words[0] && !found; i++)
-                found = node_find(limit, words[i]);
-        return found && found->kind == NODE_INT && found->integer >= 0 ? found : NULL;
-}
 
 static bool
 limit_holds(struct judging *j, const struct node *limit, const char *path)
 {
         const struct node *kind = node_find(limit, "kind");
-        const struct node *value = limit_value(limit);
+        const struct node *value = rate_limit_value(limit);
 
+        if (j->request->usage.tool_calls == GRANT_USAGE_EACH && node_is_text(kind, RATE_KIND)) {
+                struct spec_rate ignored;
+
+                if (rate_read(limit, &ignored) == 0)
+                        return true;
+                unsatisfied(j, path, limit, "a limit of this policy");
+                return false;
+        }
         for (size_t i = 0; kind && value && i < sizeof limit_rows / sizeof limit_rows[0]; i++) {
                 uint64_t used;
 

@@ -20,6 +20,8 @@
 #include "text/tree.h"
 
 #define GRANT_USAGE_UNKNOWN UINT64_MAX
+/* of tool_calls: the caller counts each call itself, by the rates of the policy (policy/rate.h) */
+#define GRANT_USAGE_EACH (UINT64_MAX - 1)
 
 struct grant_usage {           /* usage so far; an unknown value makes a limit on it unsatisfied */
         uint64_t sandboxes;    /* of this principal, living now */

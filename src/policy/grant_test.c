@@ -1,6 +1,7 @@
 /* policy/grant_test.c - what policy/grant.h promises. */
 #include "policy/grant.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/unit.h"
@@ -166,6 +167,45 @@ records_which_grant_decided(void **state)
         arena_fini(&a);
 }
 
+/* A caller that counts each call decides later; what is not understood is refused now. */
+static void
+leaves_rates_to_a_caller_that_counts(void **state)
+{
+        static const struct {
+                const char *limit;
+                bool is_allowed;
+        } rows[] = {
+                { "limits: [{kind: rate-tool-calls, max: 0, per: minute}]", true },
+                { "limits: [{kind: rate-tool-calls, max: 9}]", false },
+                { "limits: [{kind: rate-tool-calls, max: 9, per: minute, tool: x}]", false },
+                { "limits: [{kind: max-egress-bytes-per-day, max: 9}]", false },
+        };
+        const struct grant_request request = {
+                "x", "sandbox:execute", NOW, { 0, GRANT_USAGE_EACH, GRANT_USAGE_UNKNOWN }
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct grant_policy policy = { NULL, "policy" };
+                struct arena a;
+                struct findings findings;
+                char text[200];
+                struct error e;
+
+                arena_init(&a, 1 << 20);
+                findings_init(&findings, &a);
+                (void)snprintf(text, sizeof text, "grants: [{principal: '*', actions: ['*']}]\n%s",
+                               rows[i].limit);
+                assert_int_equal(yaml_read(&a, text, strlen(text), 1, &text_limits_manifest,
+                                           &policy.body, &e),
+                                 0);
+                if (grant_decide(&a, &policy, 1, &request, &findings).is_allowed !=
+                    rows[i].is_allowed)
+                        fail_msg("%s", text);
+                arena_fini(&a);
+        }
+}
+
 static void
 denies_when_memory_runs_out(void **state)
 {
@@ -258,6 +298,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(decides_every_case),
                 cmocka_unit_test(records_which_grant_decided),
+                cmocka_unit_test(leaves_rates_to_a_caller_that_counts),
                 cmocka_unit_test(denies_when_memory_runs_out),
                 cmocka_unit_test(matches_actions_by_suffix_only),
                 cmocka_unit_test(reads_rfc_3339),

@@ -124,6 +124,9 @@ prepare_judging(struct arena *arena, const struct prepared *p, const struct prep
 
         *request = (struct judge_request){ .words = command->argv,
                                            .word_count = command->head.argc,
+                                           .cwd = command->cwd ? command->cwd
+                                                  : p->cwd     ? p->cwd
+                                                               : "/",
                                            .variables = variables };
         if (!roots || !variables)
                 return fail(e, ERROR_NO_MEMORY, "no memory to judge a command");
@@ -161,6 +164,10 @@ static const struct reason_row {
         { "not_allowed", "allow", "not in the allow list" },
         { "disallowed", "commands_disallowed", "a disallowed command" },
         { "invalid", "validators", "refused by a validator" },
+        { "validator_failed", "validators", "the program that validates it gave no answer" },
+        { "tool_denied", "tools", "a denied tool" },
+        { "tool_not_allowed", "tools", "not in the list of allowed tools" },
+        { "tool_in_sandbox", "requireSandbox", "allowed in a sandbox" },
         { "writes", "writes", "" },
 };
 

@@ -173,6 +173,8 @@ judge(const struct prepare_host *host, const struct prepare_request *request,
         struct host_rules rules = *host->rules;
 
         rules.actor = request->actor;
+        if (request->usage)
+                rules.usage = *request->usage;
         rules.limits = prepare_limits(host, request->caller_uid);
 
         if (manifest_from_tree(&p->arena, tree, kind_of(tree), &v->written, &p->findings, e) < 0)

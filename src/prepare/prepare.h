@@ -47,7 +47,8 @@ struct prepare_request {
         /* the required owner of the workspace, unless the host's mount_roots permit it;
          * PREPARE_UID_ANY: not checked */
         uint32_t caller_uid;
-        int64_t now_s; /* seconds since 1970 */
+        int64_t now_s;                   /* seconds since 1970 */
+        const struct grant_usage *usage; /* of the owner, for limits; NULL: nobody counts */
         /* time limit for the one command of a sandbox; 0: none, or another process enforces it */
         uint64_t timeout_ms;
         bool watches_exec; /* every execve is reported */

@@ -302,7 +302,7 @@ read_env(struct reader *r, const struct carrier *c, const struct words *w)
         for (long i = 1; i < at; i++)
                 if (w->items[i] && w->items[i][0] == '-' &&
                     (strchr(w->items[i], 'C') || strncmp(w->items[i], "--chdir", 7) == 0))
-                        r->has_moved = true;
+                        r->reading->has_moved = true;
         carry(r, c, w, (size_t)at);
 }
 
@@ -541,6 +541,16 @@ read_carrier(struct reader *r, const struct carrier *table, size_t count, const 
 
 /* -- a command --------------------------------------------------------------------------------- */
 
+/* Without a word it is the home; "-" is where the shell was before. */
+static void
+read_cd(struct reader *r, const struct words *w)
+{
+        const char *last = w->count > 1 ? w->items[w->count - 1] : NULL;
+
+        r->reading->has_moved = true;
+        reader_file(r, last && last[0] != '-' && !w->has_more ? last : NULL);
+}
+
 static bool
 read_builtin(struct reader *r, const struct words *w)
 {
@@ -548,7 +558,7 @@ read_builtin(struct reader *r, const struct words *w)
         case BUILTIN_CONTROL:
                 return true;
         case BUILTIN_MOVES:
-                r->has_moved = true;
+                read_cd(r, w);
                 return true;
         case BUILTIN_SET:
                 if (!is_plain_set(w))
@@ -577,8 +587,9 @@ read_program(struct reader *r, const struct words *w)
 {
         const char *word = w->items[0];
         bool is_relative = strchr(word, '/') && word[0] != '/';
-        const char *name =
-                is_relative && r->has_moved ? NULL : r->facts->find(r->facts->context, word);
+        const char *name = is_relative && r->reading->has_moved
+                                   ? NULL
+                                   : r->facts->find(r->facts->context, word);
 
         if (!name)
                 doubt_word(r, SHELL_UNKNOWN, word);

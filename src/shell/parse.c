@@ -118,6 +118,8 @@ visit_redirect(struct parse *p, TSNode node)
                         parse_doubt(p, SHELL_SHELLS, node);
                 return;
         }
+        if (!name || !is_harmless_file(name))
+                reader_file(p->reader, name);
         if (name && (strncmp(name, "/dev/tcp/", 9) == 0 || strncmp(name, "/dev/udp/", 9) == 0))
                 parse_doubt(p, SHELL_NETWORK, node);
         else if (how[0] == '<' && !name)

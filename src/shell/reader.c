@@ -60,6 +60,17 @@ reader_program(struct reader *r, const char *program, const struct words *w, boo
         a->is_carrier = is_carrier;
 }
 
+void
+reader_file(struct reader *r, const char *word)
+{
+        struct shell_reading *reading = r->reading;
+
+        if (reading->file_count == SHELL_FILES_MAX)
+                reader_doubt(r, SHELL_LIMIT, "", 0);
+        else
+                reading->files[reading->file_count++] = word ? arena_text(r->memory, word) : NULL;
+}
+
 struct words
 words_after(const struct words *w, size_t from)
 {
@@ -73,12 +84,14 @@ begin(struct reader *r, struct arena *memory, const struct shell_facts *facts,
         static struct shell_action full[1]; /* without memory: one doubt, in nobody's memory */
 
         *r = (struct reader){ .memory = memory, .facts = facts, .reading = ret };
-        *ret = (struct shell_reading){ arena_array(memory, struct shell_action, SHELL_ACTIONS_MAX),
-                                       0 };
-        if (ret->actions)
+        *ret = (struct shell_reading){
+                .actions = arena_array(memory, struct shell_action, SHELL_ACTIONS_MAX),
+                .files = arena_array(memory, const char *, SHELL_FILES_MAX)
+        };
+        if (ret->actions && ret->files)
                 return;
         full[0] = (struct shell_action){ .written = "", .doubt = SHELL_LIMIT };
-        *ret = (struct shell_reading){ full, 1 };
+        *ret = (struct shell_reading){ .actions = full, .count = 1 };
 }
 
 /* What was too much for the memory is not known. */

@@ -13,7 +13,6 @@ struct reader {
         unsigned depth, pipelines;
         unsigned pipeline, place; /* of the command that is being read */
         bool in_shell;            /* a shell runs the command itself, with its builtins */
-        bool has_moved;           /* a `cd` was read: relative paths are not known any more */
 };
 
 /* Program and arguments; NULL entries are not known. */
@@ -26,6 +25,9 @@ struct words {
 /* Adds an action. `written` is copied. */
 void reader_doubt(struct reader *r, enum shell_doubt doubt, const char *written, size_t len);
 void reader_program(struct reader *r, const char *program, const struct words *w, bool is_carrier);
+
+/* Notes a file or directory that the shell opens; NULL: not known. The word is copied. */
+void reader_file(struct reader *r, const char *word);
 
 /* Reads a text into the same reading (parse.c). */
 void reader_text(struct reader *r, const char *text, size_t len);

@@ -17,6 +17,7 @@
 enum {
         SHELL_TEXT_MAX = 16384,  /* bytes of a command */
         SHELL_ACTIONS_MAX = 256, /* programs and doubts of one command */
+        SHELL_FILES_MAX = 256,   /* one more is a doubt */
         SHELL_DEPTH_MAX = 64,    /* nodes and shells inside each other */
         SHELL_MEMORY = 1 << 20   /* bytes that a reading needs at most */
 };
@@ -55,6 +56,11 @@ struct shell_action {
 struct shell_reading {
         struct shell_action *actions; /* in the arena */
         size_t count;
+        /* what the shell itself opens: files of redirections, directories of `cd`; NULL: not known
+         */
+        const char **files;
+        size_t file_count;
+        bool has_moved; /* by `cd`, or a program's option: relative paths are not known any more */
 };
 
 /*

@@ -39,6 +39,23 @@ leave_to_judge(struct judge *j, const struct node *value, const struct trail *at
         (void)j, (void)value, (void)at, (void)base;
 }
 
+static const struct field tool_lists_rows[] = {
+        { .name = "allow",
+          .kind = FIELD_LIST,
+          .max = ENTRIES_MAX,
+          .item = &entry_row,
+          .offset = FIELD_NOWHERE,
+          .help = "Tools that may be called. Default: all that are not denied." },
+        { .name = "deny",
+          .kind = FIELD_LIST,
+          .max = ENTRIES_MAX,
+          .item = &entry_row,
+          .offset = FIELD_NOWHERE,
+          .help = "Tools that may not be called." },
+};
+static const struct field_set tool_lists = { FIELD_SET(tool_lists_rows),
+                                             .code = ERROR_SCHEMA_INVALID };
+
 static const struct field rows[] = {
         { .name = "file",
           .kind = FIELD_TEXT,
@@ -86,22 +103,42 @@ static const struct field rows[] = {
           .members = &tools_forms,
           .offset = FIELD_NOWHERE,
           .read = leave_to_judge,
-          .help = "AgentsKit's list of tools, or \"*\". Every command of Carrel runs in a "
-                  "sandbox." },
+          .help = "AgentsKit's list of tools, or \"*\". Every tool of Carrel runs in a sandbox." },
+        { .name = "tools",
+          .kind = FIELD_MAP,
+          .members = &tool_lists,
+          .offset = FIELD_NOWHERE,
+          .help = "Which tools may be called: shell, code.run, file.write, ..." },
         { .name = "validators",
           .kind = FIELD_MAP,
           .offset = FIELD_NOWHERE,
           .read = leave_to_judge,
-          .help = "Checks on the text of a command: docs/POLICY.md." },
+          .help = "Checks on the arguments of tools: docs/POLICY.md." },
 };
 const struct field_set commands_set = { FIELD_SET(rows), .code = ERROR_SCHEMA_INVALID };
+
+const struct node *
+commands_find_program(const struct node *map)
+{
+        const struct node *tools = map ? node_find(map, "validators") : NULL, *program = NULL;
+
+        if (!tools || tools->kind != NODE_MAP)
+                return NULL;
+        for (const struct node *tool = tools->first; tool && !program; tool = tool->next)
+                program = node_find(tool, "program");
+        return program;
+}
 
 void
 commands_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
 {
-        const struct node *file = node_find(value, "file");
+        const struct node *file = node_find(value, "file"), *program = commands_find_program(value);
 
-        if (file && value->len > 1)
+        if (program)
+                judge_error_key(j, program, at, ERROR_SCHEMA_INVALID, "host_only",
+                                "Name the program in `commands` of the host file: docs/HOST.md.",
+                                "only a host file may name a program as a validator");
+        else if (file && value->len > 1)
                 judge_error_key(j, file, at, ERROR_SCHEMA_INVALID, "exclusive",
                                 "Move the other fields into the file.",
                                 "commands: file excludes all other fields");

@@ -128,6 +128,12 @@ struct spec_approval_from {
         struct spec_names parties, actions;
 };
 
+/* A limit of the policy: at most `max` calls of tools in a period. */
+struct spec_rate {
+        uint64_t max, period_ms;
+};
+enum { SPEC_RATES_MAX = 8 };
+
 struct spec_carrel {      /* metadata.carrel: Carrel's own fields, typed and closed */
         const char *home; /* the volume used as home; NULL: a private home */
         struct spec_place home_place;
@@ -168,6 +174,8 @@ struct spec {
         struct spec_place policy_place;
         const struct spec_approval_from *approval_from; /* set by authorise() */
         size_t approval_from_count;
+        const struct spec_rate *rates; /* set by authorise() */
+        size_t rate_count;
         struct spec_lifecycle lifecycle;
         bool is_read_only;
         const struct node *metadata; /* NULL when absent */
@@ -183,5 +191,11 @@ struct spec {
  */
 int spec_read(struct arena *arena, const struct manifest *m, struct spec **ret,
               struct findings *findings, struct error *e);
+
+/*
+ * The first validator of these rules (NULL: none) that is a program, or NULL. Only a host file may
+ * name one.
+ */
+const struct node *commands_find_program(const struct node *map);
 
 #endif

@@ -47,7 +47,11 @@ enum judge_tag {
         JUDGE_MESSAGE,
         JUDGE_HINT,
         JUDGE_LINE,
-        JUDGE_COLUMN
+        JUDGE_COLUMN,
+        /* of WIRE_JUDGE_THIS */
+        JUDGE_TOOL,      /* text: its name; without it the tool is `shell` */
+        JUDGE_ARGUMENTS, /* a packed tree: the arguments of another tool */
+        JUDGE_CWD        /* bytes: the directory in which the command runs */
 };
 
 /* WIRE_JUDGE_FILES: one for each name, in order. */

@@ -16,6 +16,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import ALWAYS, CARREL, DEEP, check, end, need_programs, report
+from spellings import SPELLINGS
 
 PAGE = """allow: ['ls', 'cat', 'grep', 'wc', 'python3']
 deny: ['rm', 'sudo', 'curl', 'wget', 'ssh']
@@ -112,6 +113,34 @@ def matrix(folder):
         if got[0] != {"allow": 0, "ask": 1, "deny": 126}[verdict] or got[2]:
             wrong.append((name, verdict, command[:80], got))
     report("%d commands over %d policies have the verdicts of policy_matrix.json" % (len(data["rows"]), len(files)), wrong[:20])
+    with tempfile.TemporaryDirectory(prefix="carrel-policy-l-") as other:
+        group_l(other, data)
+
+
+# Group L of the catalogue of attacks: how a command may hide, and one that does. Other rows: L07 approvals, L08 read_only, L09 scripts.
+GROUP_L = (
+    ("L01", "a list", "true; rm {F}"), ("L01", "and", "true && rm {F}"), ("L01", "a pipe", "true | rm {F}"), ("L01", "a new line", "true\nrm {F}"), ("L01", "a carriage return", "true\r\nrm {F}"), ("L01", "$()", "echo $(rm {F})"), ("L01", "backticks", "echo `rm {F}`"),
+    ("L01", "<()", "cat <(rm {F})"), ("L01", ">", "> {F}"), ("L01", "a here-document", "cat <<E\n$(rm {F})\nE"), ("L01", "a backslash", "\\rm {F}"), ("L01", "quotes", "r''m {F}"), ("L01", "$''", "$'\\x72m' {F}"), ("L01", "IFS", "rm${IFS}{F}"), ("L01", "braces", "{rm,{F}}"),
+    ("L01", "a pattern", "/b?n/rm {F}"), ("L01", "env", "env rm {F}"), ("L01", "command", "command rm {F}"), ("L01", "exec", "exec rm {F}"), ("L01", "busybox", "busybox rm {F}"), ("L01", "xargs", "echo {F} | xargs rm"), ("L01", "find -exec", "find . -name x -exec rm {F} \\;"),
+    ("L01", "find -delete", "find {F} -delete"), ("L01", "nice", "nice rm {F}"), ("L01", "timeout", "timeout 5 rm {F}"), ("L01", "the loader", "/lib64/ld-linux-x86-64.so.2 /bin/rm {F}"), ("L01", "a file that is read", ". ./script"), ("L01", "base64", "echo cm0geAo= | base64 -d | sh"),
+    ("L01", "an alias", "alias ls=rm; ls {F}"), ("L01", "a function", "f() { rm {F}; }; f"), ("L02", "export", "export PAGER=rm; ls"), ("L02", "typeset", "typeset PATH=.; ls"), ("L02", "printf -v", "printf -v PATH .; ls"), ("L02", "eval", "eval rm {F}"), ("L02", "trap", "trap 'rm {F}' EXIT"),
+    ("L02", "PATH", "PATH=.:$PATH ls"), ("L05", "a path", "/bin/rm {F}"), ("L05", "a path that climbs", "../../../../../../bin/rm {F}"), ("L05", "a link", "./link {F}"), ("L05", "a copy", "./copy {F}"), ("L05", "/proc", "/proc/self/root/bin/rm {F}"),
+)
+# L06: the policy of the matrix, the verdict, the command.
+GROUP_L06 = (("deny wins", "wins", "deny", "rm f"), ("an empty list", "empty", "deny", "ls"), ("characters", "length", "allow", "ls " + 6 * "\u00e9"), ("bytes", "bytes", "deny", "ls " + 4 * "\u00e9"), ("case", "lists", "deny", "RM f"), ("another form of a letter", "lists", "deny", "\uff52\uff4d f"))
+
+
+def group_l(folder, data):
+    wrong = [(name, how) for name, how, text in GROUP_L if text not in SPELLINGS]
+    wrong += [(how, command) for how, rules, verdict, command in GROUP_L06 if [rules, verdict, command] not in data["rows"]]
+    os.symlink(shutil.which("rm"), os.path.join(folder, "link"))
+    shutil.copy(shutil.which("rm"), os.path.join(folder, "copy"))
+    rules = write(folder, "l.json", json.dumps({"allow": ["ls", "cat", "echo", "wc", "true", "false"], "deny": ["rm"]}))
+    for text in SPELLINGS:
+        got = policy("test", rules, "-c", text.replace("{F}", os.path.join(folder, "f")))
+        if got[0] != 126:
+            wrong.append((text, got))
+    report("L01, L02, L05, L06: each form of group L is tried, of %d spellings" % len(SPELLINGS), wrong[:20])
 
 
 def make_text(r):

@@ -59,7 +59,7 @@ def decisions(b):
     check("  also as text", text.returncode == 1 and "%6d  %s  allowed -> deny  cat /dev/null\n        deny   cat: denied, by the entry \"cat\"\n" % (cat["entry"], cat["at"]) in text.stdout and "3 of 6 decisions would change\n" in text.stdout, text)
     lines = b.carrel("audit", "export").stdout.splitlines(keepends=True)
     lines = [line for line in lines if "process.executed" not in line]
-    none = b.carrel("policy", "what-if", b.write("new.yaml", "{deny: [rm, wc], unresolved: deny}"), "--over", b.write("entries.jsonl", "".join(lines[:4])))
+    none = b.carrel("policy", "what-if", b.write("new.yaml", "{deny: [rm, wc], unresolved: deny}"), "--over", b.write("entries.jsonl", "".join(lines[:5])))
     check("without a change the status is 0, and an export is read too", none.returncode == 0 and none.stdout == "0 of 2 decisions would change\n", none)
 
 
@@ -70,6 +70,20 @@ def unjudged(b):
     status, found = b.what_if("{deny: ['true']}")
     check("what the log does not have is counted with its reason, not guessed", status == 0 and found["changes"] == [] and found["judged"] == 0, found)
     check("  redacted, truncated, other bytes, a variable, a refusal for another reason", [found["not_judged"][n] for n in ("redacted", "truncated", "not_words", "environment", "other_refusal")] == [1, 1, 1, 1, 1], found)
+
+
+def denials(b):
+    """A denial is policy.denied and exec.refused: it counts once, also without one of them."""
+    b.record("deny", ("rm", "x"), ("wc", "x"))
+    lines = b.carrel("audit", "export").stdout.splitlines(keepends=True)
+    actions = [json.loads(line)["action"] for line in lines]
+    denied = [json.loads(line)["output"] for line in lines if '"policy.denied"' in line]
+    check("carrel run --audit writes policy.denied before exec.refused, as the daemon does", actions[1:] == ["policy.denied", "exec.refused"] * 2 and
+          [(d["command"], d["path"], d["reason"]) for d in denied] == [("rm", "metadata/carrel/commands/deny", "denied"), ("wc", "metadata/carrel/commands/deny", "denied")], actions, denied)
+    both = b.what_if("{}")
+    alone = [b.what_if("{}", over=b.write("part.jsonl", "".join(line for line in lines if left_out not in line))) for left_out in ('"policy.denied"', '"exec.refused"')]
+    check("  what-if counts it once", both[1]["judged"] == 2 and sum(both[1]["not_judged"].values()) == 0, both)
+    check("  without policy.denied too; without exec.refused there are no words to judge", alone[0][1]["judged"] == 2 and alone[1][1]["judged"] == 0 and alone[1][1]["not_judged"]["not_words"] == 2, alone)
 
 
 def executed(b):
@@ -98,7 +112,7 @@ def refused(b):
 
 def main():
     need_programs()
-    for part in (decisions, unjudged, executed, refused):
+    for part in (decisions, unjudged, denials, executed, refused):
         with tempfile.TemporaryDirectory(prefix="carrel-what-if-") as folder:
             part(Bench(folder))
     end()

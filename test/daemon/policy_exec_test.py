@@ -154,6 +154,77 @@ def denied_events(d, workspace):
     other.cleanup()
 
 
+def denied_tools(d, reason, count):
+    """What policy.denied names, when the recorder has written so many."""
+    found = [e["output"]["command"] for e in entries(d) if e["action"] == "policy.denied" and e["output"].get("reason") == reason]
+    return found if len(found) >= count else None
+
+
+def tools(d, workspace):
+    """Operations are tools: lists name them, and validators see their arguments."""
+    rules = {"tools": {"deny": ["file.remove", "get_url"]}, "validators": {"file.read": {"paths": {"fields": ["path"], "beneath": ["/workspace"]}}, "fs_mkdir": {"arguments": {"properties": {"path": {"pattern": "^/workspace/made"}}}},
+             "file.move": {"paths": {"fields": ["path", "target"], "beneath": ["/workspace"]}}, "code.run": {"arguments": {"properties": {"language": {"enum": ["shell"]}, "code": {"maxLength": 20}}}}, "write_file": {"arguments": {"required": ["path"]}},
+             "shell": {"paths": ["/workspace"]}}}
+    box = d.create(workspace=workspace, manifest=manifest(rules), start=True)
+    at = "/v1/sandboxes/%s" % box
+    reason = lambda got: (got.json or {}).get("error", {}).get("reason") if got.status >= 300 else None  # noqa: E731
+    rows = (
+        ("DELETE", at + "/files?path=/workspace/x", None, "tool_denied"), ("GET", at + "/ports/8080", None, "tool_denied"), ("GET", at + "/files?path=/workspace/victim", None, None), ("GET", at + "/files?path=victim", None, None),
+        ("GET", at + "/files?path=/etc/passwd", None, "invalid"), ("GET", at + "/files?path=/workspace/../etc/passwd", None, "invalid"), ("POST", at + "/files/mkdir", {"path": "/workspace/made"}, None), ("POST", at + "/files/mkdir", {"path": "/tmp/made"}, "invalid"),
+        ("POST", at + "/files/move", {"path": "/workspace/made", "target": "/tmp/x"}, "invalid"), ("POST", at + "/files/move", {"path": "/workspace/made", "target": "/workspace/made2"}, None), ("GET", at + "/files/list?path=/etc", None, None),
+        ("POST", at + "/code", {"language": "shell", "code": "ls victim"}, None), ("POST", at + "/code", {"language": "python", "code": "0"}, "invalid"), ("POST", at + "/code", {"language": "shell", "code": "ls " + 20 * "x"}, "invalid"),
+        ("POST", at + "/code", {"language": "shell", "code": "ls /etc"}, "invalid"), ("POST", at + "/execs", {"argv": ["ls", "victim"]}, None), ("POST", at + "/execs", {"argv": ["ls", "/etc"]}, "invalid"), ("POST", at + "/execs", {"argv": ["ls"], "cwd": "/etc"}, "invalid"),
+        ("POST", at + "/execs", {"command": "ls ..", "cwd": "/workspace/made2"}, None), ("POST", at + "/execs", {"command": "ls ../..", "cwd": "made2"}, "invalid"),
+    )
+    wrong = []
+    for method, path, body, expected in rows:
+        got = d.call(method, path, body) if body else d.call(method, path)
+        if reason(got) != expected or expected and (got.status != 403 or got.code != "sandbox_policy_denied" or "AK_SANDBOX_DENIED" not in got.json["error"]["hint"]):
+            wrong.append((method, path, body, expected, got))
+    report("P33: %d calls of tools: lists and validators of their arguments" % len(rows), wrong)
+    env = {**os.environ, "CARREL_STATE": d.state}
+    done = subprocess.run([CARREL, "cp", "-", box + ":/workspace/copied"], env=env, input=b"x", capture_output=True, timeout=ALWAYS, check=False)
+    check("  what a validator would have to see and the daemon does not have is refused", done.returncode != 0 and b"capability_unavailable" in done.stderr and not os.path.exists(os.path.join(workspace, "copied")), done)
+    check("  a denied tool is policy.denied in the audit log", until("the denials are logged", lambda: denied_tools(d, "tool_denied", 2)) == ["file.remove", "url"])
+    box = d.create(workspace=workspace, manifest=manifest({"tools": {"allow": ["fs_read"]}}), start=True)
+    got = [ask(d, box, ["ls"]), d.call("GET", "/v1/sandboxes/%s/files?path=/workspace/victim" % box), d.call("GET", "/v1/sandboxes/%s/files/list?path=/workspace" % box), d.call("POST", "/v1/sandboxes/%s/code" % box, {"language": "shell", "code": "ls"})]
+    check("with a list of allowed tools all others are denied", is_denied(got[0], "tool_not_allowed") and got[1].status == 200 and is_denied(got[2], "tool_not_allowed") and is_denied(got[3], "tool_not_allowed"), got)
+    box = d.create(workspace=workspace, manifest=manifest({"deny": ["fs_read", "exec"]}), start=True)
+    got = [ask(d, box, ["ls"]), d.call("GET", "/v1/sandboxes/%s/files?path=/workspace/victim" % box)]
+    check("a tool in deny, as in AgentsKit's code, is denied too", all(is_denied(g, "tool_denied") for g in got), got)
+
+
+def limits(d, workspace):
+    """AIP-38: how many sandboxes an owner has, and how many calls of tools it makes in a period."""
+    def governed(*limits, **more):
+        return {**manifest(None), "policy": {"inline": {"grants": [{"principal": "*", "actions": [{"action": "sandbox:*"}]}], "limits": list(limits), **more}}}
+    others = len(d.must("GET", "/v1/sandboxes")["items"])
+    few = governed({"kind": "max-concurrent-sandboxes", "max": others + 2})
+    made = [d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": few}) for _ in range(3)]
+    check("max-concurrent-sandboxes: one more is denied", [m.status for m in made] == [201, 201, 403] and made[2].code == "sandbox_policy_denied" and "limit-exceeded" in made[2].json["error"]["message"], made)
+    d.must("DELETE", "/v1/sandboxes/" + made[0].json["id"])
+    again = d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": few})
+    check("  and is possible when another has ended", again.status == 201, again)
+    for m in (made[1], again):
+        d.must("DELETE", "/v1/sandboxes/" + m.json["id"])
+    box = d.create(workspace=workspace, manifest=governed({"kind": "rate-tool-calls", "max": 4, "per": "day"}), start=True)
+    at = "/v1/sandboxes/%s" % box
+    got = [ask(d, box, ["true"]), d.call("GET", at + "/files?path=/workspace/victim"), d.call("POST", at + "/code", {"language": "shell", "code": "true"}), d.call("GET", at + "/files/stat?path=/workspace/nothing")]
+    late = [ask(d, box, ["touch", "late"]), d.call("GET", at + "/files?path=/workspace/victim"), d.call("POST", at + "/code", {"language": "shell", "code": "true"})]
+    check("rate-tool-calls: commands, code and files count, once each", [g.status for g in got] == [200, 200, 200, 404] and all(is_denied(g, "limit-exceeded") for g in late) and not os.path.exists(os.path.join(workspace, "late")), got, late)
+    check("  what is no call of a tool does not", d.call("GET", at).status == 200 and d.call("GET", at + "/execs").status == 200)
+    check("  a denial is policy.denied in the audit log", until("the denials are logged", lambda: denied_tools(d, "limit-exceeded", 3)) == ["shell", "file.read", "code.run"])
+    box = d.create(workspace=workspace, manifest=governed({"kind": "rate-tool-calls", "max": 1, "per": "second"}), start=True)
+    until("a call is denied", lambda: is_denied(ask(d, box, ["true"]), "limit-exceeded"))
+    check("  a period ends", until("a call is allowed again", lambda: ask(d, box, ["true"]).status == 200))
+    wrong = []
+    for limit in ({"kind": "rate-tool-calls", "max": 9}, {"kind": "rate-tool-calls", "max": 9, "per": "minute", "tool": "x"}, {"kind": "max-egress-bytes-per-day", "max": 9}, {"kind": "moon-phase", "max": 9}):
+        got = d.call("POST", "/v1/sandboxes", {"workspace": workspace, "manifest": governed(limit)})
+        if got.status != 403 or "limit-exceeded" not in got.json["error"]["message"]:
+            wrong.append((limit, got))
+    report("  a limit that is not understood denies", wrong)
+
+
 def many(d, workspace, box):
     """More commands than judgements at once: each is answered, and by its own rule."""
     answers = {}
@@ -185,6 +256,8 @@ def main():
             command_line(d, box)
             others(d, workspace)
             denied_events(d, workspace)
+            tools(d, workspace)
+            limits(d, workspace)
             many(d, workspace, box)
             free = d.create(workspace=workspace, manifest=manifest(None), start=True)
             got = ask(d, free, ["wc", "/dev/null"])
@@ -194,6 +267,17 @@ def main():
             d.reload()
             got = [ask(d, free, ["wc", "/dev/null"]), ask(d, free, ["ls", "/"]), ask(d, box, ["wc", "/dev/null"])]
             check("rules of the host file apply to every sandbox", is_denied(got[0]) and got[0].json["error"]["path"] == "commands/deny" and got[1].status < 300 and is_denied(got[2]), got)
+            with open(host, "a", encoding="utf-8") as f:
+                f.write("  validators: {shell: {program: {command: [/bin/true]}}}\n")
+            text = open(host, encoding="utf-8").read()
+            with open(host, "w", encoding="utf-8") as f:
+                f.write(text.replace("commands: {deny: [wc]}\n", "commands:\n  deny: [wc]\n"))
+            d.reload()
+            got = ask(d, free, ["ls", "/"])
+            check("the daemon asks no program as a validator, and starts nothing", got.status == 501 and got.json["error"]["reason"] == "validator_program", got)
+            with open(host, "w", encoding="utf-8") as f:
+                f.write(HOST)
+            d.reload()
             judge = d.children()["carrel-judge"]
             d.restart_parts(lambda: os.kill(judge, signal.SIGKILL))
             got = [ask(d, box, ["ls", "/"]), ask(d, box, ["rm", "x"])]

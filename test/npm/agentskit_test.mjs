@@ -171,6 +171,28 @@ async function code_form(t) {
                 const all = createMandatorySandbox({ sandbox, policy: { requireSandbox: '*' } });
                 assert.equal(await all.wrap({ name: 'constructor' }).execute({}), 'in the sandbox');
         });
+        await t.test('a validator refuses by a sentence or by throwing, in both forms', async () => {
+                const says = { shell: args => args.cmd.length < 5 || 'command too long' }, throws = { shell: args => { if (args.cmd.length >= 5) throw new RangeError('command too long'); } };
+                const sentence = e => refused('AK_SANDBOX_DENIED')(e) && e.message === 'Tool "shell": command too long';
+                for (const [validators, of_code] of [[says, sentence], [throws, e => e instanceof RangeError]]) {
+                        const code = createMandatorySandbox({ sandbox, policy: { validators } }).wrap(tool('shell'));
+                        const [of_page] = createMandatorySandbox(tool('shell'), { validators }, { execute() {} }, { carrel: CARREL });
+                        await assert.rejects(code.execute({ cmd: 'ls -la' }), of_code);
+                        await assert.rejects(of_page.execute({ cmd: 'ls -la' }), sentence);
+                        assert.equal(await code.execute({ cmd: 'ls' }), 'shell {"cmd":"ls"}');
+                        assert.equal(await of_page.execute({ cmd: 'ls' }), 'shell {"cmd":"ls"}');
+                }
+        });
+        await t.test('a tool that must run in the sandbox never runs itself, also without a daemon', async () => {
+                const calls = [], own = tool('shell', async args => calls.push(args)), none = createSandbox({ socket: path.join(place, 'none.sock') });
+                const [of_page] = createMandatorySandbox(own, { requireSandbox: ['shell'] }, none, { carrel: CARREL });
+                const code = createMandatorySandbox({ sandbox: tool('code', ({ cmd }) => none.execute(cmd)), policy: { requireSandbox: ['shell'] } }).wrap(own);
+                for (const wrapped of [of_page, code])
+                        await assert.rejects(wrapped.execute({ cmd: 'ls' }), refused('AK_SANDBOX_PEER_MISSING'));
+                assert.throws(() => createMandatorySandbox(own, { requireSandbox: ['shell'] }, undefined), refused('AK_CONFIG_INVALID'));
+                assert.throws(() => createMandatorySandbox({ policy: { requireSandbox: ['shell'] } }), refused('AK_SANDBOX_INVALID_TOOL'));
+                assert.deepEqual(calls, []);
+        });
         await t.test('a tool without execute is AK_SANDBOX_INVALID_TOOL', () => {
                 assert.throws(() => m.wrap({ name: 'read' }), refused('AK_SANDBOX_INVALID_TOOL'));
                 assert.throws(() => createMandatorySandbox({ sandbox: { name: 'x' }, policy }), refused('AK_SANDBOX_INVALID_TOOL'));

@@ -105,7 +105,7 @@ def places(folder):
     with open(next(os.path.join(d, f) for d, _, fs in os.walk(state) for f in fs if f.endswith(".jsonl")), encoding="utf-8") as f:
         entries = [json.loads(line) for line in f]
     actions = [entry["action"] for entry in entries]
-    check("a refusal is in the audit log", got[0] == 126 and actions == ["log.initialized", "exec.refused"], got, actions)
+    check("a refusal is in the audit log", got[0] == 126 and actions == ["log.initialized", "policy.denied", "exec.refused"], got, actions)
     host = write(folder, "host.yaml", "providers: {local: {isolated: true, mounts: true}}\ncommands: {deny: [wc]}\n")
     run(folder, "--audit", "--", "ls", env={"CARREL_STATE": state})
     run(folder, "--audit", "--", "ls", env={"CARREL_STATE": state}, host=host)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "judge/message.h"
+#include "judge/tool.h"
 #include "wire/message.h"
 #include "wire/record.h"
 
@@ -186,40 +187,6 @@ judge_all(struct judgement *ret)
         }
 }
 
-static const char *
-join_words(const struct judge_request *r)
-{
-        size_t len = 0, at = 0;
-        char *text;
-
-        for (size_t i = 0; i < r->word_count; i++)
-                len += strlen(r->words[i]) + 1;
-        text = arena_alloc(&j.arena, len + 1);
-        for (size_t i = 0; text && i < r->word_count; i++) {
-                if (i > 0)
-                        text[at++] = ' ';
-                memcpy(text + at, r->words[i], strlen(r->words[i]));
-                at += strlen(r->words[i]);
-        }
-        return text;
-}
-
-/* The text that validators check: what a shell is given, or the words with blanks between them. */
-static const char *
-text_of(const struct judge_request *r)
-{
-        static const char *const shells[] = { "sh", "bash", "dash" };
-        const char *name = r->word_count == 3 ? strrchr(r->words[0], '/') : NULL;
-
-        if (r->text)
-                return r->text;
-        name = name ? name + 1 : r->words[0];
-        for (size_t i = 0; i < sizeof shells / sizeof *shells && r->word_count == 3; i++)
-                if (strcmp(name, shells[i]) == 0 && strcmp(r->words[1], "-c") == 0)
-                        return r->words[2];
-        return join_words(r);
-}
-
 static void
 add_action(struct judgement *ret, struct judge_action action)
 {
@@ -230,21 +197,103 @@ add_action(struct judgement *ret, struct judge_action action)
                 ret->verdict = action.verdict;
 }
 
+/* -- the call of a tool ------------------------------------------------------------------------ */
+
+static struct node *
+add_member(struct node *map, const char *key, enum node_kind kind)
+{
+        struct node *n = arena_new(&j.arena, struct node);
+
+        if (!n)
+                return NULL; /* the arena is full, and no answer is given */
+        n->kind = kind;
+        n->key = key;
+        n->next = map->first;
+        map->first = n;
+        map->len++;
+        return n;
+}
+
+static void
+add_text(struct node *map, const char *key, const char *text)
+{
+        struct node *n = text ? add_member(map, key, NODE_STRING) : NULL;
+
+        if (!n)
+                return;
+        n->text = text;
+        n->len = strlen(text);
+}
+
+static void
+add_texts(struct node *map, const char *key, const char *const *texts, size_t count)
+{
+        struct node *list = add_member(map, key, NODE_LIST);
+
+        for (size_t i = count; list && i > 0; i--)
+                add_text(list, NULL, texts[i - 1]);
+}
+
+/* Of `shell`, as validators see them: cmd, argv, cwd, names of variables. NULL: no memory. */
+static const struct node *
+arguments_of(const struct judge_request *r, const char *text)
+{
+        struct node *map = arena_new(&j.arena, struct node);
+
+        if (!map || r->arguments)
+                return r->arguments;
+        map->kind = NODE_MAP;
+        if (r->tool)
+                return map;
+        add_text(map, "cmd", text);
+        if (r->word_count > 0)
+                add_texts(map, "argv", r->words, r->word_count);
+        add_text(map, "cwd", r->cwd);
+        add_texts(map, "env", r->variables, r->variable_count);
+        return map;
+}
+
+/* What a list of rules says about the tool, and its arguments. */
+static void
+judge_call(struct judgement *ret, const struct validator_call *call, size_t list)
+{
+        const struct command_rules *rules = &j.rules[list];
+        struct command_finding found = command_judge_tool(rules, call->tool);
+        const struct validator *v = validator_find(&rules->validators, call->tool);
+        const char *word = NULL, *fault = NULL;
+
+        if (found.verdict == COMMAND_DENY || j.request.tool)
+                add_action(ret, (struct judge_action){ NULL, call->tool,
+                                                       found.reason  ? found.reason
+                                                       : found.entry ? "allowed"
+                                                                     : "not_denied",
+                                                       found.entry, found.verdict, list });
+        if (v && call->arguments) /* else the arena is full */
+                fault = validator_find_fault(&j.arena, v, call, &word);
+        if (fault)
+                add_action(ret, (struct judge_action){ NULL,
+                                                       word         ? word
+                                                       : call->text ? call->text
+                                                                    : call->tool,
+                                                       "invalid", fault, COMMAND_DENY, list });
+}
+
 /* What is not a program of the command: its text, and the variables that the caller sets for it. */
 static void
 judge_rest(struct judgement *ret)
 {
         const struct judge_request *r = &j.request;
-        const char *text = text_of(r);
+        const char *text = r->tool ? NULL : judge_request_text(&j.arena, r);
+        const struct validator_call call = {
+                .tool = r->tool ? tool_name(r->tool) : TOOL_SHELL,
+                .text = text,
+                .arguments = arguments_of(r, text),
+                .reading = r->tool ? NULL : &j.reading,
+                .cwd = r->cwd,
+        };
 
         for (size_t list = 0; list < r->rules_count; list++) {
-                const char *fault = j.rules[list].has_validator && text
-                                            ? validator_find_fault(&j.rules[list].validator, text)
-                                            : NULL;
-
-                if (fault)
-                        add_action(ret, (struct judge_action){ NULL, text, "invalid", fault,
-                                                               COMMAND_DENY, list });
+                judge_call(ret, &call, list);
                 for (size_t i = 0; i < r->variable_count; i++)
                         if (shell_variable_runs(r->variables[i]))
                                 add_action(ret, (struct judge_action){
@@ -260,6 +309,8 @@ read_command(void)
         const struct judge_request *r = &j.request;
         struct shell_facts facts = { find, NULL };
 
+        if (r->tool)
+                return;
         if (r->text)
                 shell_read_text(&j.reading_memory, r->text, strlen(r->text), &facts, &j.reading);
         else if (r->word_count > 0) /* else the rules alone are checked */
@@ -283,7 +334,7 @@ judge(size_t len)
         }
         read_command();
         judge_all(&judgement);
-        if (j.request.text || j.request.word_count > 0)
+        if (j.request.text || j.request.word_count > 0 || j.request.tool)
                 judge_rest(&judgement);
         return j.has_failed || arena_is_full(&j.arena)
                        ? 0

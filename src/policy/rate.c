@@ -1,0 +1,81 @@
+/*
+ * policy/rate.c - limits of AIP-38 policies on the rate of calls.
+ *
+ * Room: policy (deciding, pure). Touches: nothing.
+ */
+#include "policy/rate.h"
+
+#include <string.h>
+
+static const char *const values[] = { "max", "value", "limit", "count", NULL };
+static const char *const others[] = { "kind", "per", "id", "description", "metadata", NULL };
+
+static bool
+is_one_of(const char *const *names, const char *name)
+{
+        for (; *names; names++)
+                if (strcmp(*names, name) == 0)
+                        return true;
+        return false;
+}
+
+const struct node *
+rate_limit_value(const struct node *limit)
+{
+        const struct node *found = NULL;
+
+        for (size_t i = 0; values[i]; i++) {
+                const struct node *n = node_find(limit, values[i]);
+
+                if (n && found)
+                        return NULL;
+                found = n ? n : found;
+        }
+        return found && found->kind == NODE_INT && found->integer >= 0 ? found : NULL;
+}
+
+int
+rate_read(const struct node *limit, struct spec_rate *ret)
+{
+        static const struct {
+                const char *per;
+                uint64_t ms;
+        } periods[] = {
+                { "second", 1000 }, { "minute", 60000 }, { "hour", 3600000 }, { "day", 86400000 }
+        };
+        const struct node *value = rate_limit_value(limit), *per = node_find(limit, "per");
+
+        if (!value || !per || !node_is_text(node_find(limit, "kind"), RATE_KIND))
+                return -1;
+        node_each(member, limit)
+        {
+                if (!is_one_of(values, member->key) && !is_one_of(others, member->key))
+                        return -1;
+        }
+        for (size_t i = 0; i < sizeof periods / sizeof *periods; i++) {
+                if (!node_is_text(per, periods[i].per))
+                        continue;
+                *ret = (struct spec_rate){ (uint64_t)value->integer, periods[i].ms };
+                return 0;
+        }
+        return -1;
+}
+
+int
+rate_collect(const struct node *body, struct spec_rate *items, size_t *count)
+{
+        const struct node *list = node_find(body, "limits");
+        struct spec_rate read;
+
+        if (!list || list->kind != NODE_LIST)
+                return 0;
+        node_each(limit, list)
+        {
+                if (rate_read(limit, &read) < 0)
+                        continue;
+                if (*count == SPEC_RATES_MAX)
+                        return -1;
+                items[(*count)++] = read;
+        }
+        return 0;
+}
