@@ -118,9 +118,10 @@ struct audit_verdict {
  * Checks everything, from the beginning again if files are removed meanwhile: each line, the chain
  * over all files, signatures, the last checkpoint here, and `kept` (may be NULL), a checkpoint that
  * somebody kept elsewhere. With `needs_keys` false, missing keys are counted, not refused. Errors:
- * ERROR_AUDIT_BROKEN with the reason of audit_entry_follow(), "chain.truncated" (fewer entries than
- * a checkpoint says), "checkpoint.signature", "checkpoint.other" (the chain has another entry at
- * that number, or another id), ERROR_AUDIT_UNAVAILABLE "key" (a key is missing), "empty".
+ * ERROR_AUDIT_BROKEN with the reason of audit_entry_follow(), "chain.file" (a file does not begin
+ * with the entry in its name), "chain.truncated" (fewer entries than a checkpoint says),
+ * "checkpoint.signature", "checkpoint.other" (the chain has another entry at that number, or
+ * another id), ERROR_AUDIT_UNAVAILABLE "key" (a key is missing), "empty".
  */
 int audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
                      struct audit_verdict *ret, struct error *e);

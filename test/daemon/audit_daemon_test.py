@@ -256,6 +256,38 @@ def retention():
             check("a young file stays at the next start", os.path.exists(path) and len(lines) <= len(open(path, "rb").read().splitlines()))
 
 
+def retention_beside_commands(count=300):
+    """A log of 20 MiB is verified before its old file is removed, and commands run meanwhile: of the
+    owner of that log, and of another one. Nothing is removed before the verification has ended.
+    """
+    with tempfile.TemporaryDirectory() as top:
+        host = os.path.join(top, "host.yaml")
+        with open(host, "w", encoding="utf-8") as f:
+            f.write("providers: {local: {isolated: true}}\naudit_retention: 30d\n")
+        with Daemon("--host", host) as d:
+            box = d.create()
+            d.exec(box, ["true"])
+            all_ended(d)
+            token = {"Authorization": "Bearer " + d.must("POST", "/v1/tokens", {"scope": "all", "owner": "other"})["token"]}
+            other = d.must("POST", "/v1/sandboxes", {"manifest": {"provider": "local", "config": {}}}, headers=token)["id"]
+            d.must("POST", "/v1/sandboxes/%s/execs" % other, {"argv": ["true"]}, headers=token)
+            d.stop()
+            first = os.path.join(folder(d), "log-%012d.jsonl" % 0)
+            audit_chain.age(folder(d), count)
+            d.start()
+            meanwhile = {"own": 0, "other": 0}
+            while os.path.exists(first) and meanwhile["own"] < 10000:
+                d.exec(box, ["true"])
+                meanwhile["own"] += os.path.exists(first)
+                d.must("POST", "/v1/sandboxes/%s/execs" % other, {"argv": ["true"]}, headers=token)
+                meanwhile["other"] += os.path.exists(first)
+            check("commands of the owner, and of another one, run while the log is verified", min(meanwhile.values()) > 8, meanwhile)
+            all_ended(d)
+            check("and their entries are in the log", len(starts_and_ends(d)) >= meanwhile["own"] and not unpaired(d), len(starts_and_ends(d)))
+            report("which verifies", verify(d))
+            d.call("DELETE", "/v1/sandboxes/" + other, headers=token)
+
+
 # -- J08, Z10, Z26 ---------------------------------------------------------------------------------
 def works_without_log(d, box, number, name):
     """What never depends on the log."""
@@ -366,7 +398,7 @@ def main():
     if "small" in sys.argv:
         on_small_disk()
         end()
-    for test in (content, random_operations, kills, while_it_is_down, retention, stopped, writers):
+    for test in (content, random_operations, kills, while_it_is_down, retention, retention_beside_commands, stopped, writers):
         if len(sys.argv) > 1 and test.__name__ not in sys.argv:
             continue
         if os.getuid() != 0 and test in (content, kills, while_it_is_down):

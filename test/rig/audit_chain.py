@@ -49,10 +49,11 @@ def entries(folder):
         raise ValueError("the entries before %d are missing" % begin[0])
 
 
-def age(folder):
-    """The same entries in one file, with times of 2020, made with the log's key. Returns them, and the last hash."""
+def age(folder, more=0):
+    """The same entries in one file, with times of 2020, made with the log's key, and `more` events of 64 KiB behind them. Returns them, and the last hash."""
     key = next(iter(keys(folder).values()))
     old, previous, out = list(entries(folder)), "GENESIS", []
+    old += [{**json.loads(json.dumps(old[0])), "seq": old[-1]["seq"] + 1 + i, "ts": old[-1]["ts"], "action": "test.filler", "input": {"a": "x" * 65536}} for i in range(more)]
     for e in old:
         e["ts"], e["prevHash"] = ("2020-01-0%d" % (1 + 2 * e["seq"] // len(old))) + e["ts"][10:], previous
         del e["hash"], e["metadata"]["carrel"]["hmac"]
