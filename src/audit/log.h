@@ -132,7 +132,10 @@ int audit_log_load_keys(struct audit_log *log, struct error *e);
 /* Says that key `id` is missing, with a hint. Returns -1: ERROR_AUDIT_UNAVAILABLE "key". */
 int audit_log_key_is_missing(const char *id, struct error *e);
 
-/* The last checkpoint of this directory. Errors: ERROR_AUDIT_UNAVAILABLE "missing". */
+/*
+ * The last checkpoint of this directory. Errors: ERROR_AUDIT_UNAVAILABLE "missing", also if a power
+ * failure left a part of it; ERROR_AUDIT_BROKEN "checkpoint.form", "checkpoint.signature".
+ */
 int audit_log_checkpoint(struct audit_log *log, struct audit_checkpoint *ret, struct error *e);
 
 /* Signs what is not signed yet, closes it and erases the keys from memory. Accepts one that is not
