@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 15 s: it runs 400 commands
 """audit_many_test - J06: random commands of many callers, with every kind of end, denials, refusals,
 callers that go away and repeated calls: one start and one end of each in the log, and nothing else
 (P31). 400 of them; 10,000 in --all.
