@@ -12,6 +12,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from approvals_rig import Agent, Place, waiting
+from audit_rig import log as audit_log
 from box_rig import SWITCHES, check, end, report, until
 from daemon_rig import Daemon
 from keeper_rig import caller_of
@@ -238,9 +239,31 @@ def withdraws_and_reuses(d):
     p.refused(again)
 
 
+def is_recorded(d):
+    """The audit log says what was asked, who answered, and which answer a command used."""
+    p = Place(d)
+    serial, id = p.ask()
+    p.answer(id)
+    p.output(serial)
+    denied_serial, other = p.ask()
+    p.answer(other, "deny", reason="not this")
+    p.refused(denied_serial)
+    own, digest = "uid:%d, socket" % os.getuid(), p.approval(id)["digest"]
+    of = lambda: [e for e in audit_log(d) if e["subject"]["ref"] == p.id]
+    until("both are recorded", lambda: sum(e["action"] == "approval.answered" for e in of()) == 2)
+    entries = of()
+    seen = [(e["action"], e["output"]["approval"], e["output"].get("reason"), e["output"].get("answered_by")) for e in entries if e["action"].startswith("approval.")]
+    check("each request and each answer is in the audit log, with who answered", seen == [("approval.requested", id, None, None), ("approval.answered", id, "approved", own),
+          ("approval.requested", other, None, None), ("approval.answered", other, "denied", own)], seen)
+    starts = [e["input"]["approval"] for e in entries if e["action"] == "exec.started"]
+    check("and the start names the answer that it used, and what that bound", starts == [{"id": id, "by": own, "digest": digest}], starts)
+    order = [e["action"] for e in entries if e["action"] in ("approval.requested", "approval.answered", "exec.started", "exec.refused")]
+    check("in this order", order == ["approval.requested", "approval.answered", "exec.started", "approval.requested", "approval.answered", "exec.refused"], order)
+
+
 def main():
     with Daemon() as d:
-        for part in (plants_programs, hides_files, looks_like, changes_between_answer_and_start, uses_anothers, forges_elicitation, withdraws_and_reuses):
+        for part in (plants_programs, hides_files, looks_like, changes_between_answer_and_start, uses_anothers, forges_elicitation, withdraws_and_reuses, is_recorded):
             try:
                 part(d)
             except Exception as e:  # one failing part must not hide the others
