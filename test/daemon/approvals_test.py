@@ -14,6 +14,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+import audit_chain
 from approvals_rig import BLOCK, Agent, Place, waiting
 from box_rig import CARREL, PATIENCE, TREE, check, end, report, until
 from daemon_rig import Daemon
@@ -527,15 +528,16 @@ def mcp_modern(d):
 
 # -- carrel run -------------------------------------------------------------------------------------------------------
 
-def run_at(p, answer, before=b"", during=b"", words=()):
+def run_at(p, answer, before=b"", during=b"", words=(), state=None):
     """`carrel run` at a terminal, with this line as the answer: what it printed there, and its status.
 
-    `before` is typed before it starts, `during` when it has begun to print its question.
+    `before` is typed before it starts, `during` when it has begun to print its question. With `state`, it is recorded there.
     """
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(p.folder)
-        os.execv("/bin/sh", ["sh", "-c", 'read line && exec "$0" "$@"', CARREL, "run", "--", "sh", "ok.sh", "\u202e", *words])
+        os.environ.update({"CARREL_STATE": state} if state else {})
+        os.execv("/bin/sh", ["sh", "-c", 'read line && exec "$0" "$@"', CARREL, "run", *(["--audit"] if state else []), "--", "sh", "ok.sh", "\u202e", *words])
     os.write(fd, b"start\n" + before)
     text = b""
     try:
@@ -560,6 +562,10 @@ def run_asks(d):
     check("carrel run without a terminal: denied", got.returncode == 126 and "approval_denied" in got.stderr and got.stdout == "", got)
     text, status = run_at(p, b"y\n")
     check("at a terminal: asks, shows the command, and runs it after a yes", status == 0 and "hello" in text and r"argv: \u{202e}" in text, text)
+    state = os.path.join(d.folder, "run-state")
+    text, status = run_at(p, b"y\n", state=state)
+    started = [e for e in audit_chain.entries(os.path.join(state, "audit", "uid:%d" % os.getuid())) if e["action"] == "exec.started"]
+    check("and the audit log says who approved it", status == 0 and [e["input"].get("approval") for e in started] == [{"by": "uid:%d" % os.getuid()}], text, started)
     for answer in (b"\n", b"n\n", b"yy\n"):
         text, status = run_at(p, answer)
         check("anything but yes is no: %r" % answer, status == 126 and "hello" not in text, text)
