@@ -25,7 +25,7 @@ struct name {
         uint64_t seq;
 };
 
-struct names {
+struct audit_content_names {
         struct name *items;
         size_t count, room;                  /* room: bytes */
         char from[AUDIT_TIME_TEXT];          /* entries before are left out; "": none */
@@ -44,7 +44,7 @@ text_of(const struct node *map, const char *key)
 }
 
 static void
-add_name(struct names *all, const char *sha256, const struct audit_entry *entry)
+add_name(struct audit_content_names *all, const char *sha256, const struct audit_entry *entry)
 {
         char *bytes = (char *)all->items;
         struct name *one;
@@ -61,10 +61,16 @@ add_name(struct names *all, const char *sha256, const struct audit_entry *entry)
         (void)snprintf(one->time, sizeof one->time, "%s", entry->time);
 }
 
+static int
+no_memory(struct error *e)
+{
+        return fail(e, ERROR_NO_MEMORY, "no memory for the contents of the audit log");
+}
+
 static bool
 read_entry(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
 {
-        struct names *all = ctx;
+        struct audit_content_names *all = ctx;
         const struct node *content = node_find(node_find(entry->root, "output"), "content");
         const char *before = text_of(node_find(entry->root, "input"), "before");
 
@@ -83,6 +89,22 @@ read_entry(void *ctx, const char *line, size_t len, const struct audit_entry *en
         return !all->is_broken;
 }
 
+/* For audit_walk_step(). */
+static int
+read_line(void *ctx, const char *line, size_t len, struct error *e)
+{
+        struct audit_entry entry;
+        struct arena arena;
+        int result;
+
+        arena_init(&arena, 64u << 20);
+        result = audit_entry_read(&arena, line, len, &entry, e);
+        if (result == 0 && !read_entry(ctx, line, len, &entry))
+                result = no_memory(e);
+        arena_fini(&arena);
+        return result;
+}
+
 static int
 compare(const void *a, const void *b)
 {
@@ -93,23 +115,29 @@ compare(const void *a, const void *b)
         return result != 0 ? result : strcmp(y->time, x->time);
 }
 
+static void
+sort_names(struct audit_content_names *all)
+{
+        if (all->count > 0)
+                qsort(all->items, all->count, sizeof *all->items, compare);
+}
+
 static int
-read_names(struct audit_log *log, struct names *all, struct error *e)
+read_names(struct audit_log *log, struct audit_content_names *all, struct error *e)
 {
         if (audit_log_read(log, 0, read_entry, all, e) < 0)
                 return -1;
         if (all->is_broken)
-                return fail(e, ERROR_NO_MEMORY, "no memory for the contents of the audit log");
-        if (all->count > 0)
-                qsort(all->items, all->count, sizeof *all->items, compare);
+                return no_memory(e);
+        sort_names(all);
         return 0;
 }
 
 /* -- verifying --------------------------------------------------------------------------------- */
 
 static int
-verify_one(const struct audit_log *log, const struct names *all, const struct name *one,
-           struct audit_content_verdict *v, struct error *e)
+verify_one(const struct audit_log *log, const struct audit_content_names *all,
+           const struct name *one, struct audit_content_verdict *v, struct error *e)
 {
         struct buffer bytes = { 0 };
         int result = audit_content_read(log, one->sha256, &bytes, e);
@@ -136,7 +164,7 @@ verify_one(const struct audit_log *log, const struct names *all, const struct na
 int
 audit_content_verify(struct audit_log *log, struct audit_content_verdict *ret, struct error *e)
 {
-        struct names all = { 0 };
+        struct audit_content_names all = { 0 };
         int result = read_names(log, &all, e);
 
         *ret = (struct audit_content_verdict){ 0 };
@@ -150,7 +178,7 @@ audit_content_verify(struct audit_log *log, struct audit_content_verdict *ret, s
 /* -- removing ---------------------------------------------------------------------------------- */
 
 struct removal {
-        const struct names *named;
+        const struct audit_content_names *named;
         uint64_t before_ms;
         bool removes; /* false: only counts */
         int sys;
@@ -158,7 +186,7 @@ struct removal {
 };
 
 static bool
-is_named(const struct names *all, const char *sha256)
+is_named(const struct audit_content_names *all, const char *sha256)
 {
         size_t from = 0, to = all->count;
 
@@ -229,31 +257,81 @@ remove_files(struct audit_log *log, struct removal *r, struct error *e)
         return result;
 }
 
-int
-audit_content_prune(struct audit_log *log, uint64_t before_ms, const char *actor_id,
-                    struct audit_content_pruned *ret, struct error *e)
+void
+audit_content_prune_init(struct audit_content_prune *p, struct audit_log *log, uint64_t before_ms,
+                         const char *actor_id)
 {
-        struct names all = { 0 };
-        struct removal r = { .named = &all, .before_ms = before_ms };
+        *p = (struct audit_content_prune){ .log = log,
+                                           .before_ms = before_ms,
+                                           .actor_id = actor_id };
+}
+
+static void
+forget_names(struct audit_content_prune *p)
+{
+        if (p->names)
+                free(p->names->items);
+        free(p->names);
+        p->names = NULL;
+}
+
+void
+audit_content_prune_fini(struct audit_content_prune *p)
+{
+        audit_walk_end(&p->walk);
+        forget_names(p);
+}
+
+/* 1: the log is to be read; 0: nothing is old enough, even if no entry names it. */
+static int
+begin(struct audit_content_prune *p, struct error *e)
+{
+        struct audit_content_names none = { 0 };
+        struct removal r = { .named = &none, .before_ms = p->before_ms };
+
+        if (audit_content_list(p->log, look_at_file, &r, e) < 0)
+                return -1;
+        if (r.done.files == 0)
+                return 0;
+        p->names = calloc(1, sizeof *p->names);
+        if (!p->names)
+                return no_memory(e);
+        audit_time_text(p->before_ms, p->names->from);
+        p->walk = (struct audit_walk){ .each = read_line, .ctx = p->names };
+        return audit_walk_begin(p->log, &p->walk, e) < 0 ? -1 : 1;
+}
+
+/* Every entry was read. */
+static int
+remove_unnamed(struct audit_content_prune *p, struct error *e)
+{
+        struct removal r = { .named = p->names, .before_ms = p->before_ms };
+
+        sort_names(p->names);
+        if (audit_content_list(p->log, look_at_file, &r, e) < 0)
+                return -1;
+        if (r.done.files > 0 && (record(p->log, p->names->from, p->actor_id, &r.done, e) < 0 ||
+                                 remove_files(p->log, &r, e) < 0))
+                return -1;
+        p->done = r.done;
+        return 0;
+}
+
+int
+audit_content_prune_step(struct audit_content_prune *p, size_t bytes, struct error *e)
+{
         int result;
 
-        *ret = r.done;
-        audit_time_text(before_ms, all.from);
-        result = audit_content_list(log, look_at_file, &r, e);
-        /* nothing is old enough, even if no entry names it: the log need not be read */
-        if (result < 0 || r.done.files == 0)
-                return result;
-        result = read_names(log, &all, e);
-        r.done = (struct audit_content_pruned){ 0 };
-        if (result == 0)
-                result = audit_content_list(log, look_at_file, &r, e);
-        if (result == 0 && r.done.files > 0) {
-                result = record(log, all.from, actor_id, &r.done, e);
-                if (result == 0)
-                        result = remove_files(log, &r, e);
+        if (!p->names) {
+                result = begin(p, e);
+                if (result <= 0)
+                        return result;
         }
+        result = audit_walk_step(p->log, &p->walk, bytes, e);
         if (result == 0)
-                *ret = r.done;
-        free(all.items);
-        return result;
+                return remove_unnamed(p, e);
+        if (!audit_walk_was_removed(result, e) || ++p->reads >= AUDIT_READS_MAX)
+                return result;
+        audit_content_prune_fini(p); /* again, from the beginning */
+        return 1;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "audit/log.h"
+#include "audit/walk.h"
 
 struct audit_content_verdict {
         uint64_t kept, bytes; /* contents that are there and right */
@@ -30,12 +31,27 @@ struct audit_content_pruned {
         uint64_t files, bytes; /* 0: nothing was old enough, and no entry was written */
 };
 
+/* In the caller's memory, which does not move. */
+struct audit_content_prune {
+        struct audit_log *log;
+        uint64_t before_ms;
+        const char *actor_id;
+        struct audit_content_names *names; /* owned */
+        struct audit_walk walk;
+        int reads;                        /* how often files were removed meanwhile */
+        struct audit_content_pruned done; /* the result */
+};
+
 /*
  * Removes each content that no entry from `before_ms` (milliseconds since 1970) on names, and that
- * was not kept since. The entry content.pruned is on the disk before the first is removed. Errors:
- * those of audit_log_read() and audit_log_append(); ERROR_AUDIT_UNAVAILABLE.
+ * was not kept since. The entry content.pruned is on the disk before the first is removed. In
+ * steps, as audit_check_step(). `log` and `actor_id` are borrowed until
+ * audit_content_prune_fini(). Errors: those of audit_log_read() and audit_log_append();
+ * ERROR_AUDIT_UNAVAILABLE, ERROR_NO_MEMORY.
  */
-int audit_content_prune(struct audit_log *log, uint64_t before_ms, const char *actor_id,
-                        struct audit_content_pruned *ret, struct error *e);
+void audit_content_prune_init(struct audit_content_prune *p, struct audit_log *log,
+                              uint64_t before_ms, const char *actor_id);
+int audit_content_prune_step(struct audit_content_prune *p, size_t bytes, struct error *e);
+void audit_content_prune_fini(struct audit_content_prune *p);
 
 #endif

@@ -178,6 +178,22 @@ make_old(const char *sha256)
         assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
+/* A byte in each step. */
+static int
+prune(uint64_t before_ms, struct audit_content_pruned *ret)
+{
+        struct audit_content_prune p;
+        int result;
+
+        audit_content_prune_init(&p, &here, before_ms, "uid:1000");
+        do
+                result = audit_content_prune_step(&p, 1, &error);
+        while (result > 0);
+        *ret = p.done;
+        audit_content_prune_fini(&p);
+        return result;
+}
+
 static void
 removes_what_no_later_entry_names(void **state)
 {
@@ -188,15 +204,14 @@ removes_what_no_later_entry_names(void **state)
         append(used.sha256);
         make_old(unused.sha256);
         make_old(used.sha256);
-        assert_int_equal(audit_content_prune(&here, 1, "uid:1000", &pruned, &error), 0);
+        assert_int_equal(prune(1, &pruned), 0);
         assert_int_equal(pruned.files, 0);
-        assert_int_equal(audit_content_prune(&here, 2000 * 1000, "uid:1000", &pruned, &error), 0);
+        assert_int_equal(prune(2000 * 1000, &pruned), 0);
         assert_int_equal(pruned.files, 1);
         expect_read(used.sha256, "used", 4);
         expect_verdict(NULL);
         /* entries of the past as well: it is missing, and an entry says why */
-        assert_int_equal(
-                audit_content_prune(&here, clock_wall_ms() + 1000, "uid:1000", &pruned, &error), 0);
+        assert_int_equal(prune(clock_wall_ms() + 1000, &pruned), 0);
         assert_int_equal(pruned.files, 1);
         expect_verdict(NULL);
 }

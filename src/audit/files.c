@@ -410,6 +410,18 @@ audit_file_read(int dir, const char *name, char *out, size_t room, size_t *ret_l
         return 0;
 }
 
+/* A new file. What an earlier process left under this name, or somebody put there, is removed. */
+static int
+open_new(int dir, const char *name)
+{
+        int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+        int fd = openat(dir, name, flags, 0600);
+
+        if (fd < 0 && errno == EEXIST && unlinkat(dir, name, 0) == 0)
+                fd = openat(dir, name, flags, 0600);
+        return fd;
+}
+
 int
 audit_file_replace(int dir, const char *name, const char *bytes, size_t len, bool syncs,
                    struct error *e)
@@ -418,7 +430,7 @@ audit_file_replace(int dir, const char *name, const char *bytes, size_t len, boo
         scoped_fd int fd = -1;
 
         (void)snprintf(other, sizeof other, ".%s.new", name);
-        fd = openat(dir, other, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        fd = open_new(dir, other);
         if (fd < 0 || write_all(fd, bytes, len) < 0 || (syncs && fsync(fd) < 0) ||
             renameat(dir, other, dir, name) < 0 || (syncs && fsync(dir) < 0)) {
                 (void)fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "writing %s of the audit log",

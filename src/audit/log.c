@@ -154,11 +154,10 @@ static int
 check_against_checkpoint(struct audit_log *log, const struct tail *t, struct error *e)
 {
         struct audit_checkpoint c;
-        struct error ignored;
 
-        /* written without a sync: missing or empty after a power failure */
-        if (audit_log_checkpoint(log, &c, &ignored) < 0)
-                return 0;
+        /* written without a sync: missing or empty after a power failure, but not changed */
+        if (audit_log_checkpoint(log, &c, e) < 0)
+                return e->code == ERROR_AUDIT_BROKEN ? -1 : 0;
         if (t->is_empty || (strcmp(c.chain, t->head.chain) == 0 && c.seq >= t->head.next))
                 return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.truncated",
                                "the audit log ends before entry %llu, which its checkpoint names",
@@ -601,6 +600,13 @@ audit_log_rotate_key(struct audit_log *log, const char *actor_id, struct error *
         return audit_log_append(log, &event, 1, &seq, chain, e);
 }
 
+/* Not synced: a power failure can leave a part of it, or zeros. */
+static bool
+is_torn(const char *text, size_t len)
+{
+        return len < 2 || memcmp(text + len - 2, "}\n", 2) != 0 || memchr(text, '\0', len);
+}
+
 int
 audit_log_checkpoint(struct audit_log *log, struct audit_checkpoint *ret, struct error *e)
 {
@@ -611,8 +617,7 @@ audit_log_checkpoint(struct audit_log *log, struct audit_checkpoint *ret, struct
                 return -1;
         if (audit_checkpoint_read(text, len, ret, e) == 0)
                 return 0;
-        /* not synced: a power failure can leave a part of it, or zeros */
-        if (strcmp(e->reason, "checkpoint.form") == 0)
+        if (strcmp(e->reason, "checkpoint.form") == 0 && is_torn(text, len))
                 return fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "missing",
                                "there is no checkpoint in %s", log->path);
         return -1;

@@ -118,9 +118,10 @@ struct audit_verdict {
  * Checks everything, from the beginning again if files are removed meanwhile: each line, the chain
  * over all files, signatures, the last checkpoint here, and `kept` (may be NULL), a checkpoint that
  * somebody kept elsewhere. With `needs_keys` false, missing keys are counted, not refused. Errors:
- * ERROR_AUDIT_BROKEN with the reason of audit_entry_follow(), "chain.truncated" (fewer entries than
- * a checkpoint says), "checkpoint.signature", "checkpoint.other" (the chain has another entry at
- * that number, or another id), ERROR_AUDIT_UNAVAILABLE "key" (a key is missing), "empty".
+ * ERROR_AUDIT_BROKEN with the reason of audit_entry_follow(), "chain.file" (a file does not begin
+ * with the entry in its name), "chain.truncated" (fewer entries than a checkpoint says),
+ * "checkpoint.signature", "checkpoint.other" (the chain has another entry at that number, or
+ * another id), ERROR_AUDIT_UNAVAILABLE "key" (a key is missing), "empty".
  */
 int audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
                      struct audit_verdict *ret, struct error *e);
@@ -131,7 +132,10 @@ int audit_log_load_keys(struct audit_log *log, struct error *e);
 /* Says that key `id` is missing, with a hint. Returns -1: ERROR_AUDIT_UNAVAILABLE "key". */
 int audit_log_key_is_missing(const char *id, struct error *e);
 
-/* The last checkpoint of this directory. Errors: ERROR_AUDIT_UNAVAILABLE "missing". */
+/*
+ * The last checkpoint of this directory. Errors: ERROR_AUDIT_UNAVAILABLE "missing", also if a power
+ * failure left a part of it; ERROR_AUDIT_BROKEN "checkpoint.form", "checkpoint.signature".
+ */
 int audit_log_checkpoint(struct audit_log *log, struct audit_checkpoint *ret, struct error *e);
 
 /* Signs what is not signed yet, closes it and erases the keys from memory. Accepts one that is not

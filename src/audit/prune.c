@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/files.h"
 #include "audit/keys.h"
 #include "base/scoped.h"
 
@@ -107,29 +106,70 @@ remove_files(const struct audit_log *log, const struct audit_file_list *list, si
         return 0;
 }
 
+void
+audit_prune_init(struct audit_prune *p, struct audit_log *log, uint64_t before_ms,
+                 const char *actor_id)
+{
+        *p = (struct audit_prune){ .log = log, .before_ms = before_ms, .actor_id = actor_id };
+        audit_time_text(before_ms, p->before);
+        audit_check_init(&p->check, log, NULL, true, &p->verdict);
+        audit_content_prune_init(&p->content, log, before_ms, actor_id);
+}
+
+void
+audit_prune_fini(struct audit_prune *p)
+{
+        audit_content_prune_fini(&p->content);
+        audit_check_fini(&p->check);
+        audit_file_list_fini(&p->list);
+}
+
+/* The log is intact. */
+static int
+remove_old(struct audit_prune *p, struct error *e)
+{
+        if (record(p->log, &p->list, p->count, p->hash, p->before, p->actor_id, &p->done, e) < 0)
+                return -1;
+        return remove_files(p->log, &p->list, p->count, e);
+}
+
+int
+audit_prune_step(struct audit_prune *p, size_t bytes, struct error *e)
+{
+        int result;
+
+        if (!p->is_begun) {
+                if (audit_file_list(p->log->dir, &p->list, e) < 0 ||
+                    count_old(p->log, &p->list, p->before, &p->count, p->hash, e) < 0)
+                        return -1;
+                p->is_begun = true;
+        }
+        if (p->count > 0 && !p->has_pruned) {
+                result = audit_check_step(&p->check, bytes, e);
+                if (result == 0)
+                        result = remove_old(p, e);
+                if (result < 0)
+                        return -1;
+                p->has_pruned = result == 0;
+                return 1;
+        }
+        result = audit_content_prune_step(&p->content, bytes, e);
+        p->done.content = p->content.done;
+        return result;
+}
+
 int
 audit_log_prune(struct audit_log *log, uint64_t before_ms, const char *actor_id,
                 struct audit_pruned *ret, struct error *e)
 {
-        char before[AUDIT_TIME_TEXT], hash[AUDIT_HASH_TEXT];
-        struct audit_file_list list;
-        struct audit_verdict verdict;
-        size_t count;
+        struct audit_prune p;
         int result;
 
-        *ret = (struct audit_pruned){ 0 };
-        audit_time_text(before_ms, before);
-        if (audit_file_list(log->dir, &list, e) < 0)
-                return -1;
-        result = count_old(log, &list, before, &count, hash, e);
-        if (result == 0 && count > 0)
-                result = audit_log_verify(log, NULL, true, &verdict, e);
-        if (result == 0 && count > 0)
-                result = record(log, &list, count, hash, before, actor_id, ret, e);
-        if (result == 0 && count > 0)
-                result = remove_files(log, &list, count, e);
-        if (result == 0)
-                result = audit_content_prune(log, before_ms, actor_id, &ret->content, e);
-        audit_file_list_fini(&list);
+        audit_prune_init(&p, log, before_ms, actor_id);
+        do
+                result = audit_prune_step(&p, SIZE_MAX, e);
+        while (result > 0);
+        *ret = p.done;
+        audit_prune_fini(&p);
         return result;
 }

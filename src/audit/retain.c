@@ -5,6 +5,7 @@
  */
 #include "audit/retain.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "text/json.h"
@@ -40,16 +41,38 @@ record_refusal(struct audit_log *log, const struct error *why)
         json_fini(&w);
 }
 
+void
+audit_retain_init(struct audit_prune *p, struct audit_log *log, uint64_t keep_ms, uint64_t now_ms)
+{
+        audit_prune_init(p, log, now_ms > keep_ms ? now_ms - keep_ms : 0, actor);
+}
+
+int
+audit_retain_step(struct audit_prune *p, size_t bytes, struct error *e)
+{
+        int result = audit_prune_step(p, bytes, e);
+
+        if (result < 0 && (e->code == ERROR_AUDIT_BROKEN || strcmp(e->reason, "key") == 0))
+                record_refusal(p->log, e);
+        return result;
+}
+
 int
 audit_log_retain(struct audit_log *log, uint64_t keep_ms, uint64_t now_ms, struct audit_pruned *ret,
                  struct error *e)
 {
+        struct audit_prune p;
+        int result;
+
         log->has_begun_file = false;
         *ret = (struct audit_pruned){ 0 };
-        if (keep_ms == 0 || now_ms <= keep_ms ||
-            audit_log_prune(log, now_ms - keep_ms, actor, ret, e) == 0)
+        if (keep_ms == 0)
                 return 0;
-        if (e->code == ERROR_AUDIT_BROKEN || strcmp(e->reason, "key") == 0)
-                record_refusal(log, e);
-        return -1;
+        audit_retain_init(&p, log, keep_ms, now_ms);
+        do
+                result = audit_retain_step(&p, SIZE_MAX, e);
+        while (result > 0);
+        *ret = p.done;
+        audit_prune_fini(&p);
+        return result;
 }

@@ -19,4 +19,12 @@
 int audit_log_retain(struct audit_log *log, uint64_t keep_ms, uint64_t now_ms,
                      struct audit_pruned *ret, struct error *e);
 
+/*
+ * The same in steps, as audit_prune_step(). audit_retain_init(): `keep_ms` is not 0, and the log is
+ * borrowed until audit_prune_fini(). audit_retain_step() writes retention.refused as well.
+ */
+void audit_retain_init(struct audit_prune *p, struct audit_log *log, uint64_t keep_ms,
+                       uint64_t now_ms);
+int audit_retain_step(struct audit_prune *p, size_t bytes, struct error *e);
+
 #endif

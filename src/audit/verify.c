@@ -3,24 +3,16 @@
  *
  * Room: audit (acting). Touches: the files of one directory, through audit/walk.h.
  */
+#include "audit/verify.h"
+
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "audit/keys.h"
-#include "audit/log.h"
-#include "audit/walk.h"
-
-struct verifier {
-        struct audit_log *log;
-        struct audit_verdict *verdict;
-        const struct audit_checkpoint *checkpoints[2]; /* NULL: none */
-        bool needs_keys, may_begin;     /* an entry log.pruned permits its first entry */
-        char previous[AUDIT_HASH_TEXT]; /* of its first entry */
-        char public_key[65];            /* of the chain's checkpoints */
-};
 
 static int
-check_checkpoints(const struct verifier *v, const struct audit_entry *entry, struct error *e)
+check_checkpoints(const struct audit_check *v, const struct audit_entry *entry, struct error *e)
 {
         for (size_t i = 0; i < 2; i++) {
                 const struct audit_checkpoint *c = v->checkpoints[i];
@@ -34,7 +26,7 @@ check_checkpoints(const struct verifier *v, const struct audit_entry *entry, str
 
 /* log.initialized and log.pruned name the key of the chain's checkpoints. */
 static int
-learn_public_key(struct verifier *v, const struct audit_entry *entry, struct error *e)
+learn_public_key(struct audit_check *v, const struct audit_entry *entry, struct error *e)
 {
         const struct node *key = node_find(node_find(entry->root, "input"), "checkpoint_key");
 
@@ -52,7 +44,7 @@ learn_public_key(struct verifier *v, const struct audit_entry *entry, struct err
 
 /* The first entry that is there: of the chain, or behind what `prune` removed. */
 static int
-first_entry(struct verifier *v, const struct audit_entry *entry, struct error *e)
+first_entry(struct audit_check *v, const struct audit_entry *entry, struct error *e)
 {
         v->may_begin = entry->seq == 0;
         (void)snprintf(v->previous, sizeof v->previous, "%s", entry->previous);
@@ -72,7 +64,7 @@ first_entry(struct verifier *v, const struct audit_entry *entry, struct error *e
  * prune that was killed has removed a part, and the hashes bind the rest to the kept entry.
  */
 static int
-check_pruned(struct verifier *v, const struct audit_entry *entry, struct error *e)
+check_pruned(struct audit_check *v, const struct audit_entry *entry, struct error *e)
 {
         const struct node *input = node_find(entry->root, "input");
         const struct node *first = node_find(input, "first");
@@ -93,7 +85,7 @@ check_pruned(struct verifier *v, const struct audit_entry *entry, struct error *
 static int
 verify_line(void *ctx, const char *line, size_t len, struct error *e)
 {
-        struct verifier *v = ctx;
+        struct audit_check *v = ctx;
         const struct audit_key *key;
         bool is_first = v->verdict->head.chain[0] == '\0';
         struct audit_entry entry;
@@ -120,6 +112,8 @@ verify_line(void *ctx, const char *line, size_t len, struct error *e)
                                  ? audit_log_key_is_missing(entry.key_id, e)
                                  : audit_entry_follow(&entry, key, &v->verdict->head, e);
         }
+        if (result == 0 && entry.seq + 1 != v->walk.number && v->misnamed[0] == '\0')
+                memcpy(v->misnamed, v->walk.name, sizeof v->misnamed);
         if (result == 0 && is_first)
                 result = first_entry(v, &entry, e);
         if (result == 0 && strcmp(entry.action, "log.pruned") == 0)
@@ -131,7 +125,7 @@ verify_line(void *ctx, const char *line, size_t len, struct error *e)
 }
 
 static int
-check_end(const struct verifier *v, struct error *e)
+check_end(const struct audit_check *v, struct error *e)
 {
         const struct audit_head *head = &v->verdict->head;
 
@@ -140,6 +134,10 @@ check_end(const struct verifier *v, struct error *e)
                                "the log begins with entry %llu, and no entry log.pruned permits "
                                "that",
                                (unsigned long long)v->verdict->begin);
+        if (v->misnamed[0] != '\0')
+                return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.file",
+                               "the file %s does not begin with the entry in its name",
+                               v->misnamed);
 
         for (size_t i = 0; i < 2; i++) {
                 const struct audit_checkpoint *c = v->checkpoints[i];
@@ -155,42 +153,83 @@ check_end(const struct verifier *v, struct error *e)
         return 0;
 }
 
+/* From the beginning, as each time that a file was removed meanwhile. */
 static int
-verify_once(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
-            struct audit_verdict *ret, struct error *e)
+begin(struct audit_check *c, struct error *e)
 {
-        struct verifier v = { .log = log, .verdict = ret, .needs_keys = needs_keys };
-        struct audit_walk w = { .each = verify_line, .ctx = &v };
-        struct audit_checkpoint here = { 0 };
-        int result;
+        struct audit_verdict *ret = c->verdict;
 
         *ret = (struct audit_verdict){ 0 };
-        if (audit_log_load_keys(log, e) < 0)
+        c->walk = (struct audit_walk){ .each = verify_line, .ctx = c };
+        c->may_begin = false;
+        c->public_key[0] = c->misnamed[0] = '\0';
+        if (audit_log_load_keys(c->log, e) < 0)
                 return -1;
-        ret->has_checkpoint = audit_log_checkpoint(log, &here, e) == 0;
+        ret->has_checkpoint = audit_log_checkpoint(c->log, &c->here, e) == 0;
         if (!ret->has_checkpoint && e->code == ERROR_AUDIT_BROKEN)
                 return -1;
-        v.checkpoints[0] = ret->has_checkpoint ? &here : NULL;
-        v.checkpoints[1] = kept;
-        result = audit_walk_log(log, &w, e);
+        c->checkpoints[0] = ret->has_checkpoint ? &c->here : NULL;
+        return audit_walk_begin(c->log, &c->walk, e);
+}
+
+static int
+step(struct audit_check *c, size_t bytes, struct error *e)
+{
+        struct audit_verdict *ret = c->verdict;
+        int result = 0;
+
+        if (!c->is_begun)
+                result = begin(c, e);
+        c->is_begun = true;
         if (result == 0)
-                result = check_end(&v, e);
-        ret->torn = w.torn;
-        ret->at = result < 0 && ret->begin > 0 && !v.may_begin ? 0 : ret->head.next;
-        (void)snprintf(ret->file, sizeof ret->file, "%s", w.name);
+                result = audit_walk_step(c->log, &c->walk, bytes, e);
+        if (result == 0)
+                result = check_end(c, e);
+        ret->torn = c->walk.torn;
+        ret->at = result < 0 && ret->begin > 0 && !c->may_begin ? 0 : ret->head.next;
+        (void)snprintf(ret->file, sizeof ret->file, "%s", c->walk.name);
         return result;
+}
+
+void
+audit_check_init(struct audit_check *c, struct audit_log *log, const struct audit_checkpoint *kept,
+                 bool needs_keys, struct audit_verdict *ret)
+{
+        *c = (struct audit_check){
+                .log = log, .verdict = ret, .checkpoints = { NULL, kept }, .needs_keys = needs_keys
+        };
+        *ret = (struct audit_verdict){ 0 };
+}
+
+int
+audit_check_step(struct audit_check *c, size_t bytes, struct error *e)
+{
+        int result = step(c, bytes, e);
+
+        if (!audit_walk_was_removed(result, e) || ++c->reads >= AUDIT_READS_MAX)
+                return result;
+        audit_check_fini(c);
+        return 1;
+}
+
+void
+audit_check_fini(struct audit_check *c)
+{
+        audit_walk_end(&c->walk);
+        c->is_begun = false;
 }
 
 int
 audit_log_verify(struct audit_log *log, const struct audit_checkpoint *kept, bool needs_keys,
                  struct audit_verdict *ret, struct error *e)
 {
-        int result = -1;
+        struct audit_check c;
+        int result;
 
-        for (int i = 0; i < AUDIT_READS_MAX; i++) {
-                result = verify_once(log, kept, needs_keys, ret, e);
-                if (!audit_walk_was_removed(result, e))
-                        break;
-        }
+        audit_check_init(&c, log, kept, needs_keys, ret);
+        do
+                result = audit_check_step(&c, SIZE_MAX, e);
+        while (result > 0);
+        audit_check_fini(&c);
         return result;
 }

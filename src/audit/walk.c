@@ -11,81 +11,131 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "audit/log.h"
 
-static int
-walk_file(FILE *file, uint64_t first, off_t size, bool is_last, struct audit_walk *w,
-          struct error *e)
-{
-        char *line = NULL;
-        size_t room = 0;
-        off_t at = 0;
-        int result = 0;
-
-        while (result == 0 && at < size) {
-                ssize_t len = getline(&line, &room, file);
-
-                if (len < 0) {
-                        result = fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "reading %s", w->name);
-                } else if (is_last && (line[len - 1] != '\n' || memchr(line, '\0', (size_t)len))) {
-                        /* of a write that the machine did not complete: nothing follows it */
-                        w->torn = (size_t)(size - at);
-                        result = 1;
-                } else if (line[len - 1] != '\n' || len > AUDIT_LINE_MAX) {
-                        result = fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.tampered",
-                                         line[len - 1] != '\n' ? "a line is cut off"
-                                                               : "a line is too long");
-                } else if (first++ >= w->from) {
-                        result = w->each(w->ctx, line, (size_t)len - 1, e);
-                }
-                at += len > 0 ? len : 0;
-        }
-        free(line);
-        return result;
-}
-
 int
-audit_walk_log(struct audit_log *log, struct audit_walk *w, struct error *e)
+audit_walk_begin(const struct audit_log *log, struct audit_walk *w, struct error *e)
 {
-        struct audit_file_list list;
-        off_t last_size = 0;
-        int result = 0;
+        int result;
 
         if (audit_file_lock(log->dir, LOCK_SH, e) < 0)
                 return -1;
         /* later appends come behind this size, so the lock is not needed while reading */
-        result = audit_file_list(log->dir, &list, e);
-        if (result == 0 && list.count > 0)
-                result = audit_file_size(log->dir, list.first[list.count - 1], &last_size, e);
+        result = audit_file_list(log->dir, &w->list, e);
+        if (result == 0 && w->list.count > 0)
+                result = audit_file_size(log->dir, w->list.first[w->list.count - 1], &w->last_size,
+                                         e);
         audit_file_unlock(log->dir);
-        if (result < 0)
-                return -1;
-        for (size_t i = 0; i < list.count && result == 0; i++) {
-                bool is_last = i + 1 == list.count;
-                off_t size = last_size;
-                FILE *file;
-                int fd;
+        return result;
+}
 
-                if (!is_last && list.first[i + 1] <= w->from)
-                        continue;
-                audit_file_name(list.first[i], w->name);
-                fd = audit_file_open_log(log->dir, list.first[i], O_RDONLY, e);
-                file = fd >= 0 ? fdopen(fd, "r") : NULL;
-                if (!file) {
-                        result =
-                                fd >= 0 ? fail_sys(e, ERROR_NO_MEMORY, errno, "reading %s", w->name)
-                                        : -1;
-                        break;
-                }
-                if (!is_last)
-                        result = audit_file_size(log->dir, list.first[i], &size, e);
-                if (result == 0)
-                        result = walk_file(file, list.first[i], size, is_last, w, e);
-                (void)fclose(file);
+void
+audit_walk_end(struct audit_walk *w)
+{
+        if (w->file)
+                (void)fclose(w->file);
+        w->file = NULL;
+        audit_file_list_fini(&w->list);
+        free(w->line);
+        w->line = NULL;
+        w->room = 0;
+}
+
+static bool
+is_last_file(const struct audit_walk *w)
+{
+        return w->index + 1 == w->list.count;
+}
+
+/* The next file with lines that are not left out. 1: there is one, 0: there is none. */
+static int
+open_file(const struct audit_log *log, struct audit_walk *w, struct error *e)
+{
+        int fd;
+
+        while (w->index + 1 < w->list.count && w->list.first[w->index + 1] <= w->from)
+                w->index++;
+        if (w->index >= w->list.count)
+                return 0;
+        w->number = w->list.first[w->index];
+        w->size = w->last_size;
+        w->at = 0;
+        audit_file_name(w->number, w->name);
+        fd = audit_file_open_log(log->dir, w->number, O_RDONLY, e);
+        if (fd < 0 || (!is_last_file(w) && audit_file_size(log->dir, w->number, &w->size, e) < 0)) {
+                if (fd >= 0)
+                        (void)close(fd);
+                return -1;
         }
-        audit_file_list_fini(&list);
-        return result < 0 ? -1 : 0;
+        w->file = fdopen(fd, "r");
+        if (w->file)
+                return 1;
+        (void)close(fd);
+        return fail_sys(e, ERROR_NO_MEMORY, errno, "reading %s", w->name);
+}
+
+/* One line. 0 to go on, 1 to end, -1 with an error. */
+static int
+read_line(struct audit_walk *w, struct error *e)
+{
+        ssize_t len = getline(&w->line, &w->room, w->file);
+
+        if (len < 0)
+                return fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "reading %s", w->name);
+        w->at += len;
+        if (is_last_file(w) && (w->line[len - 1] != '\n' || memchr(w->line, '\0', (size_t)len))) {
+                /* of a write that the machine did not complete: nothing follows it */
+                w->torn = (size_t)(w->size - w->at + len);
+                return 1;
+        }
+        if (w->line[len - 1] != '\n')
+                return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.tampered", "a line is cut off");
+        if (len > AUDIT_LINE_MAX)
+                return fail_at(e, ERROR_AUDIT_BROKEN, NULL, "chain.tampered", "a line is too long");
+        return w->number++ >= w->from ? w->each(w->ctx, w->line, (size_t)len - 1, e) : 0;
+}
+
+int
+audit_walk_step(const struct audit_log *log, struct audit_walk *w, size_t bytes, struct error *e)
+{
+        size_t read = 0;
+
+        while (read < bytes) {
+                off_t before = w->at;
+                int result;
+
+                if (!w->file) {
+                        result = open_file(log, w, e);
+                        if (result <= 0)
+                                return result;
+                        before = 0;
+                }
+                result = w->at < w->size ? read_line(w, e) : 0;
+                if (result != 0)
+                        return result < 0 ? -1 : 0;
+                read += (size_t)(w->at - before);
+                if (w->at < w->size)
+                        continue;
+                (void)fclose(w->file);
+                w->file = NULL;
+                w->index++;
+        }
+        return 1;
+}
+
+int
+audit_walk_log(const struct audit_log *log, struct audit_walk *w, struct error *e)
+{
+        int result = audit_walk_begin(log, w, e);
+
+        if (result == 0)
+                do
+                        result = audit_walk_step(log, w, SIZE_MAX, e);
+                while (result > 0);
+        audit_walk_end(w);
+        return result;
 }
 
 bool
@@ -101,7 +151,7 @@ struct reader {
 };
 
 static int
-read_line(void *ctx, const char *line, size_t len, struct error *e)
+read_one(void *ctx, const char *line, size_t len, struct error *e)
 {
         struct reader *r = ctx;
         struct audit_entry entry;
@@ -128,7 +178,7 @@ audit_log_read(struct audit_log *log, uint64_t from,
         int result = -1;
 
         for (int i = 0; i < AUDIT_READS_MAX; i++) {
-                struct audit_walk w = { .each = read_line, .ctx = &r, .from = r.from };
+                struct audit_walk w = { .each = read_one, .ctx = &r, .from = r.from };
 
                 result = audit_walk_log(log, &w, e);
                 if (!audit_walk_was_removed(result, e))

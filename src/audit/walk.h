@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "audit/files.h"
 #include "base/error.h"
@@ -22,10 +23,18 @@ typedef int audit_line_fn(void *ctx, const char *line, size_t len, struct error 
 struct audit_walk {
         audit_line_fn *each;
         void *ctx;
-        uint64_t from;    /* lines before this entry are left out */
-        size_t torn;      /* found at the end of the last file */
-        const char *file; /* being read; lives until the next one */
+        uint64_t from; /* lines before this entry are left out */
+        size_t torn;   /* found at the end of the last file */
         char name[AUDIT_FILE_NAME_MAX];
+        /* private: between two steps */
+        struct audit_file_list list;
+        size_t index;    /* in `list`, of the file that is read or is next */
+        off_t last_size; /* of the last file, when it was listed */
+        FILE *file;      /* NULL: none is open */
+        off_t at, size;  /* in it */
+        uint64_t number; /* of its next line */
+        char *line;
+        size_t room;
 };
 
 /*
@@ -33,7 +42,17 @@ struct audit_walk {
  * ERROR_AUDIT_BROKEN "chain.tampered" (a line is cut off or too long), ERROR_AUDIT_UNAVAILABLE,
  * ERROR_NO_MEMORY.
  */
-int audit_walk_log(struct audit_log *log, struct audit_walk *w, struct error *e);
+int audit_walk_log(const struct audit_log *log, struct audit_walk *w, struct error *e);
+
+/*
+ * The same in steps, for a caller that has other things to do. audit_walk_begin() lists the files.
+ * audit_walk_step() reads `bytes` or a little more: 1 if there is more, 0 at the end, -1 with an
+ * error. `w` is zero except `each`, `ctx` and `from`; audit_walk_end() frees what is in it.
+ */
+int audit_walk_begin(const struct audit_log *log, struct audit_walk *w, struct error *e);
+int audit_walk_step(const struct audit_log *log, struct audit_walk *w, size_t bytes,
+                    struct error *e);
+void audit_walk_end(struct audit_walk *w);
 
 /* Did audit_walk_log() fail because a file was removed after it was listed? */
 bool audit_walk_was_removed(int result, const struct error *e);

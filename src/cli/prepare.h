@@ -60,6 +60,7 @@ struct run_way {
         const char *file_name;          /* for messages */
         struct time_limit limit;        /* the command's time limit; set by prepare() */
         uint32_t switched_off;          /* 0 in the shipped program */
+        bool is_approved;               /* by a person at the terminal */
         char id[17], owner[16];         /* "uid:1000": the owner of its volumes */
 };
 

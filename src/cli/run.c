@@ -227,7 +227,7 @@ show(const char *name, const char *text)
 
 /* Without a daemon only the person at the terminal can be asked. */
 static int
-approve(const struct run_way *w, const struct prepare_options *o, struct error *e)
+approve(struct run_way *w, const struct prepare_options *o, struct error *e)
 {
         FILE *terminal;
 
@@ -250,7 +250,8 @@ approve(const struct run_way *w, const struct prepare_options *o, struct error *
                 show("env", o->env.items[i]);
         show("cwd", w->p.plan->cwd ? w->p.plan->cwd : "/");
         (void)fputs("Run it, once?", stderr);
-        if (is_answered_yes(terminal))
+        w->is_approved = is_answered_yes(terminal);
+        if (w->is_approved)
                 return 0;
         return fail_at(e, ERROR_APPROVAL_DENIED, "metadata/carrel/approve", "denied",
                        "the command was not approved");
@@ -321,6 +322,8 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
                         result = -1;
                 else if (judgement.verdict == COMMAND_ASK && !ask_person(&judgement))
                         result = prepare_refuse(w->p.spec, w->p.rules, &judgement, e);
+                else
+                        w->is_approved = judgement.verdict == COMMAND_ASK;
         }
         if (result < 0)
                 run_audit_denied(denied_program(&judgement));

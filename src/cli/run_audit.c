@@ -297,6 +297,12 @@ run_audit_started(const struct run_way *way, const struct prepare_options *o,
                 write_base(&input, way);
         if (o->replay)
                 json_member_text(&input, "replay_of", o->replay->ref);
+        if (way->is_approved) {
+                json_key(&input, "approval");
+                json_open_map(&input);
+                json_member_text(&input, "by", way->owner);
+                json_close_map(&input);
+        }
         json_close_map(&input);
         now.has_started = append(way, "exec.started", &input, NULL, e) == 0;
         now.way = way;

@@ -647,6 +647,22 @@ approval_write(struct record_writer *w, const void *of, const void *item)
                 record_text(w, FIELD_BOUND, a->lines + at);
 }
 
+void
+approval_note(const struct call *c, struct json_writer *w)
+{
+        char hex[2 * APPROVAL_DIGEST_LEN + 1];
+
+        if (!c->approval)
+                return;
+        json_key(w, "approval");
+        json_open_map(w);
+        json_member_text(w, "id", c->approval->id);
+        json_member_text(w, "by", c->approval->answered_by);
+        json_member_text(w, "digest",
+                         sodium_bin2hex(hex, sizeof hex, c->approval->digest, APPROVAL_DIGEST_LEN));
+        json_close_map(w);
+}
+
 static void
 note_answer(struct approval *a, const struct caller *who, const char *reason)
 {

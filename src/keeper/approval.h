@@ -31,6 +31,7 @@
 #define CARREL_KEEPER_APPROVAL_H
 
 #include "keeper/sandbox.h"
+#include "text/json.h"
 
 enum {
         APPROVAL_ID_LEN = 9,
@@ -75,6 +76,9 @@ void approval_forget(struct call *c);
 
 /* The connection closes, or cancels its call `serial` (NULL: all): their requests are withdrawn. */
 void approval_withdraw(const struct connection *connection, const uint32_t *serial);
+
+/* For the audit log: member `approval` of a call that a person approved: id, digest, by. */
+void approval_note(const struct call *c, struct json_writer *w);
 
 /* -- for the operations that list and answer (op_approval.c) ----------------------------------- */
 

@@ -35,6 +35,7 @@ enum {
         OUTSIDE_MAX = 16,
         PATH_ROOM = 4096,
         ENV_MAX = 4096,
+        POINTS_MAX = 24,
         HEX = 64
 };
 
@@ -91,6 +92,8 @@ escape(char *out, size_t most, const char *text, size_t len)
                         size = snprintf(one, sizeof one, "\\\\");
                 else if (point == UTF8_INVALID || point < 0x20 || point == 0x7f)
                         size = snprintf(one, sizeof one, "\\x%02x", (unsigned char)text[at]);
+                else if (point == ' ' && (at == 0 || at + 1 == len))
+                        size = snprintf(one, sizeof one, "\\x20"); /* nobody sees it there */
                 else if (utf8_is_hidden(point))
                         size = snprintf(one, sizeof one, "\\u{%04x}", point);
                 else
@@ -151,6 +154,41 @@ show_cut(const char *name, const char *text, size_t len)
         put_line(line);
 }
 
+/*
+ * Letters of other scripts can look like those of ASCII, and blanks like nothing: their numbers
+ * follow. A line that is full has the first of them.
+ */
+static void
+show_points(const char *text, size_t len)
+{
+        static char line[POINTS_MAX * 10 + 64];
+        uint32_t seen[POINTS_MAX];
+        size_t count = 0, used = (size_t)snprintf(line, sizeof line, "  not ASCII:");
+
+        for (size_t at = 0, step; at < len; at += step) {
+                uint32_t point;
+                size_t i = 0;
+
+                step = utf8_next(text + at, len - at, &point);
+                if (point == UTF8_INVALID)
+                        step = 1;
+                if (point < 0x80 || point == UTF8_INVALID)
+                        continue;
+                while (i < count && seen[i] != point)
+                        i++;
+                if (i < count)
+                        continue;
+                if (count == POINTS_MAX) {
+                        (void)snprintf(line + used, sizeof line - used, " and others");
+                        break;
+                }
+                seen[count++] = point;
+                used += (size_t)snprintf(line + used, sizeof line - used, " U+%04X", point);
+        }
+        if (count > 0)
+                put_line(line);
+}
+
 static void
 show(const char *name, const void *bytes, size_t len)
 {
@@ -161,6 +199,7 @@ show(const char *name, const void *bytes, size_t len)
                 show_cut(name, bytes, len);
         else
                 put_line(line);
+        show_points(bytes, len);
 }
 
 static void
@@ -286,6 +325,7 @@ bind_line(const char *path, const char *content, const char *format)
         used = strlen(line);
         (void)snprintf(line + used, sizeof line - used, "%s%s", format, content);
         put_line(line);
+        show_points(path, strlen(path));
 }
 
 static int
@@ -347,17 +387,34 @@ shorten(char *path)
         *to = '\0';
 }
 
+/*
+ * Nothing inside can change what is there. /proc is not in the list: /proc/self/cwd leads to the
+ * workspace. Of /dev, only devices are: /dev/shm is a directory that commands write.
+ */
+static bool
+is_fixed(const char *path)
+{
+        static const char *const places[] = {
+                "/usr",       "/bin",        "/sbin",       "/lib",
+                "/lib64",     "/etc",        "/sys",        "/dev/null",
+                "/dev/zero",  "/dev/full",   "/dev/tty",    "/dev/random",
+                "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/urandom",
+        };
+
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+                if (rest_below(path, places[i]))
+                        return true;
+        return false;
+}
+
 /* A line for a path whose content nothing here can read, once for each. */
 static void
 show_outside(const char *path)
 {
-        static const char *const system_directories[] = { "/usr", "/bin", "/sbin", "/lib", "/lib64",
-                                                          "/etc", "/dev", "/proc", "/sys" };
         char line[64];
 
-        for (size_t i = 0; i < sizeof system_directories / sizeof *system_directories; i++)
-                if (rest_below(path, system_directories[i]))
-                        return;
+        if (is_fixed(path))
+                return;
         for (size_t i = 0; i < b.outside_count; i++)
                 if (strcmp(b.outside[i], path) == 0)
                         return;
@@ -464,12 +521,10 @@ bind_word(const char *base, const char *word, struct error *e)
 }
 
 static int
-add_word(const char *text, size_t len, struct error *e)
+keep_word(const char *text, size_t len, struct error *e)
 {
         char *word;
 
-        if (len == 0 || len >= PATH_ROOM)
-                return 0;
         if (b.word_count == WORDS_MAX)
                 return too_much(e);
         word = arena_alloc(&b.names, len + 1);
@@ -479,6 +534,21 @@ add_word(const char *text, size_t len, struct error *e)
         word[len] = '\0';
         b.words[b.word_count++] = word;
         return 0;
+}
+
+/* Also what follows the letter of an option (-fok.sh), or a sign that names a file (%ok.sh). */
+static int
+add_word(const char *text, size_t len, struct error *e)
+{
+        size_t head = len > 2 && text[0] == '-' && text[1] != '-'    ? 2
+                      : len > 1 && strchr("%+#!^[", text[0]) != NULL ? 1
+                                                                     : 0;
+
+        if (len == 0 || len >= PATH_ROOM)
+                return 0;
+        if (head > 0 && keep_word(text + head, len - head, e) < 0)
+                return -1;
+        return keep_word(text, len, e);
 }
 
 /* What is between the separators. */
@@ -511,7 +581,9 @@ add_unquoted(const char *text, const char *separators, struct error *e)
         if (!plain)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the names of files");
         for (; *text != '\0'; text++)
-                if (!strchr("'\"\\", *text))
+                if (text[0] == '\\' && text[1] == '\n')
+                        text++; /* the line continues */
+                else if (!strchr("'\"\\", *text))
                         plain[len++] = *text;
         plain[len] = '\0';
         return add_word(plain, len, e) < 0 ? -1 : add_parts(plain, separators, e);
@@ -520,7 +592,7 @@ add_unquoted(const char *text, const char *separators, struct error *e)
 static int
 add_text(const char *text, struct error *e)
 {
-        static const char separators[] = " \t\r\n;|&()<>{}'\"`$=,:";
+        static const char separators[] = " \t\r\n;|&()<>{}'\"`$=,:@";
 
         if (add_word(text, strlen(text), e) < 0 || add_parts(text, separators, e) < 0)
                 return -1;

@@ -17,6 +17,7 @@
 #include "api/ending.h"
 #include "api/event_record.h"
 #include "api/start_error.h"
+#include "keeper/approval.h"
 #include "prepare/commands.h"
 #include "prepare/norm_digest.h"
 #include "prepare/policy_digest.h"
@@ -357,6 +358,7 @@ write_start(const struct call *c, const struct sandbox *s, const struct exec_req
         write_allowed(&input, s);
         write_policy(&input, s);
         write_identity(&input, s);
+        approval_note(c, &input);
         json_close_map(&input);
         event = event_of("exec.started", c->caller.owner, s->id, &input, NULL);
         result = input.is_broken ? fail(e, ERROR_NO_MEMORY, "no memory for an audit entry")

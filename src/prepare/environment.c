@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "plan/request.h"
+#include "policy/approval_from.h"
 #include "secret/bind.h"
+#include "spec/approve.h"
 
 static const char *
 host_value(char *const *host, const char *name)
@@ -51,9 +53,15 @@ set(struct arena *arena, struct environment *env, const char *name, const char *
 }
 
 /*
- * Where a command can install programs: the user-wide places of pip and npm. The system's are
- * read-only.
+ * What commands, and functions of the guest, can write: the user-wide places of pip and npm. The
+ * system's are read-only. Under rules, and where a person approves `ls`, `ls` is the system's.
  */
+static bool
+is_ruled(const struct environment_request *r)
+{
+        return r->spec->carrel.commands || r->rules->commands ||
+               approval_from_waits(r->spec, r->rules, spec_approve_operation("exec"));
+}
 
 const char *
 environment_path(struct arena *arena, const struct spec *spec, const char *first_path,
@@ -117,9 +125,7 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
         const char *lang = host_value(r->host, "LANG");
         const char *term = r->has_terminal ? host_value(r->host, "TERM") : NULL;
 
-        if (set(arena, env, "PATH",
-                environment_path(arena, r->spec, r->first_path,
-                                 r->spec->carrel.commands || r->rules->commands),
+        if (set(arena, env, "PATH", environment_path(arena, r->spec, r->first_path, is_ruled(r)),
                 e) < 0 ||
             set(arena, env, "HOME", PLAN_HOME, e) < 0)
                 return -1;

@@ -43,8 +43,8 @@ struct environment_request {
 };
 
 /*
- * The PATH of a command. `is_ruled`: rules for commands apply, so a directory that commands can
- * write is not searched. In `arena`; never NULL.
+ * The PATH of a command. `is_ruled`: rules for commands apply, or each command waits for a person,
+ * so a directory that commands can write is not searched. In `arena`; never NULL.
  */
 const char *environment_path(struct arena *arena, const struct spec *spec, const char *first_path,
                              bool is_ruled);

@@ -189,6 +189,26 @@ tools_come_first_in_path(void **state)
         bench_free(b);
 }
 
+/* Where a person approves `ls`, no command and no function of the guest can write another one. */
+static void
+path_has_no_writable_place_where_commands_wait(void **state)
+{
+        static const char *const lists[][1] = { { "exec.start" }, { "network" } };
+        struct bench *b = bench_new();
+
+        (void)state;
+        b->spec.carrel.approve = (struct spec_names){ lists[0], 1 };
+        assert_int_equal(make(b), 0);
+        assert_string_equal(b->env.items[0], "PATH=/usr/local/bin:/usr/bin:/bin");
+        bench_free(b);
+        b = bench_new();
+        b->spec.carrel.approve = (struct spec_names){ lists[1], 1 };
+        assert_int_equal(make(b), 0);
+        assert_string_equal(b->env.items[0],
+                            "PATH=/home/agent/.local/bin:/usr/local/bin:/usr/bin:/bin");
+        bench_free(b);
+}
+
 /* -- passthrough ------------------------------------------------------------------------------- */
 
 static void
@@ -500,6 +520,7 @@ main(void)
                 cmocka_unit_test(the_prompt_names_the_sandbox_in_the_words_of_the_shell),
                 cmocka_unit_test(a_language_of_sane_length_comes_along),
                 cmocka_unit_test(tools_come_first_in_path),
+                cmocka_unit_test(path_has_no_writable_place_where_commands_wait),
                 cmocka_unit_test(what_is_named_passes_through_if_it_is_there),
                 cmocka_unit_test(secrets_are_bound_to_their_names),
                 cmocka_unit_test(a_secret_that_cannot_be_bound_refuses),

@@ -13,9 +13,9 @@
 
 #include "audit/files.h"
 #include "audit/log.h"
-#include "audit/retain.h"
 #include "base/name.h"
 #include "clock/clock.h"
+#include "recorder/retention.h"
 
 enum {
         OPEN_STEP = 16,
@@ -69,6 +69,7 @@ struct owners {
         struct owner *first;
         size_t log_count;
         uint64_t clock;
+        struct retention retention; /* of one owner at a time */
 };
 
 /* -- starts without an end --------------------------------------------------------------------- */
@@ -114,7 +115,10 @@ remove_open(struct owner *o, const char *sandbox, uint32_t exec)
 
 /* -- the file "open" --------------------------------------------------------------------------- */
 
-/* "NEXT CHAIN", then a line for each start: "SANDBOX EXEC SEQ"; then "end". */
+/*
+ * "NEXT CHAIN", then a line for each start: "SANDBOX EXEC SEQ"; then "end". Durable: the entries of
+ * these starts can be in a file that the retention removed.
+ */
 static void
 note_open(struct owner *o)
 {
@@ -129,7 +133,7 @@ note_open(struct owner *o)
                 at += (size_t)snprintf(text + at, room - at, "%s %" PRIu32 " %" PRIu64 "\n",
                                        o->open[i].sandbox, o->open[i].exec, o->open[i].seq);
         at += (size_t)snprintf(text + at, room - at, "end\n");
-        if (audit_file_replace(o->log->dir, open_file, text, at, false, &ignored) == 0)
+        if (audit_file_replace(o->log->dir, open_file, text, at, true, &ignored) == 0)
                 o->noted = o->next_seq;
         free(text);
 }
@@ -690,39 +694,58 @@ least(uint64_t a, uint64_t b)
 
 /* The file "open" first: it names the starts in files that go. */
 static void
-retain(struct owners *all, struct owner *o, uint64_t now_ms)
+begin_retention(struct owners *all, struct owner *o, uint64_t now_ms)
 {
-        struct audit_pruned pruned;
+        char place[3 * RECORDER_OWNER_LEN + 1] = "";
         struct error e;
 
         o->retain_ms = now_ms + RETAIN_EVERY_MS;
         if (open_log(all, o, false, &e) < 0)
                 return;
-        note_open(o);
-        if (audit_log_retain(o->log, all->keep_ms, clock_wall_ms(), &pruned, &e) < 0)
+        o->log->has_begun_file = false;
+        if (o->noted < o->next_seq)
+                note_open(o);
+        if (o->noted < o->next_seq)
+                return;
+        (void)name_encode(o->name, place, sizeof place);
+        if (retention_start(&all->retention, place, o, all->keep_ms, &e) < 0)
                 (void)fprintf(stderr, "carrel-recorder: retention of the audit log of %s: %s\n",
                               o->name, e.message);
-        else if (pruned.files > 0)
-                o->next_seq = pruned.seq + 1;
 }
 
-/* One log in a turn: entries of the others need not wait for more. Returns when the next is due. */
+/* A part, so that entries of all owners need not wait for more. */
+static void
+continue_retention(struct owners *all)
+{
+        struct owner *o = all->retention.of;
+        struct error e;
+        uint64_t seq = 0;
+
+        if (retention_step(&all->retention, &seq, &e) < 0)
+                (void)fprintf(stderr, "carrel-recorder: retention of the audit log of %s: %s\n",
+                              o->name, e.message);
+        else if (seq >= o->next_seq)
+                o->next_seq = seq + 1;
+}
+
+/* One log at a time. Returns when the next step is due. */
 static uint64_t
-retain_one(struct owners *all, uint64_t now_ms)
+retain(struct owners *all, uint64_t now_ms)
 {
         uint64_t next_ms = UINT64_MAX;
-        bool is_done = false;
 
-        for (struct owner *o = all->first; o && all->keep_ms > 0; o = o->next) {
+        if (all->keep_ms == 0)
+                return UINT64_MAX;
+        if (all->retention.of)
+                continue_retention(all);
+        for (struct owner *o = all->first; o; o = o->next) {
                 bool is_new = o->log && o->log->has_begun_file;
 
-                if (!is_done && (is_new || o->retain_ms <= now_ms)) {
-                        retain(all, o, now_ms);
-                        is_done = true;
-                }
+                if (!all->retention.of && (is_new || o->retain_ms <= now_ms))
+                        begin_retention(all, o, now_ms);
                 next_ms = least(next_ms, o->retain_ms);
         }
-        return next_ms;
+        return all->retention.of ? now_ms : next_ms;
 }
 
 static uint64_t
@@ -744,7 +767,7 @@ flush(struct owners *all, uint64_t now_ms, bool is_last)
                 if (o->log)
                         next_ms = least(next_ms, audit_log_due_ms(o->log));
         }
-        return is_last ? next_ms : least(next_ms, retain_one(all, now_ms));
+        return is_last ? next_ms : least(next_ms, retain(all, now_ms));
 }
 
 uint64_t
@@ -758,6 +781,7 @@ owners_free(struct owners *all)
 {
         if (!all)
                 return;
+        retention_stop(&all->retention);
         (void)flush(all, UINT64_MAX - OWNER_RETRY_MS, true);
         for (struct owner *o = all->first, *next; o; o = next) {
                 next = o->next;

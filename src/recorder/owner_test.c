@@ -6,6 +6,7 @@
 #include "base/unit.h"
 #include "clock/clock.h"
 #include "recorder/owner.h"
+#include "recorder/retention.h"
 
 #include <dirent.h>
 #include <ftw.h>
@@ -218,17 +219,19 @@ an_end_that_no_log_can_take_is_lost(void **state)
                             "log.initialized exec.started events.missed=1 file.read exec.ended");
 }
 
-/* Three files of one log, each with one entry or more. */
+/* Three files of one log, each with one entry of `len` bytes or more. */
 static void
-fill_files(const char *owner)
+fill_files(const char *owner, size_t len)
 {
-        static const struct audit_event event = { "file.read", "uid:1000", "operator", "sandbox",
-                                                  "sb-1",      "{}",       NULL };
+        static char input[RETENTION_STEP + 64];
+        const struct audit_event event = { "file.read", "uid:1000", "operator", "sandbox",
+                                           "sb-1",      input,      NULL };
         uint64_t seq, begin;
         char chain[AUDIT_ID_TEXT];
         struct audit_log log;
         char path[128];
 
+        (void)snprintf(input, sizeof input, "{\"a\":\"%0*d\"}", (int)len, 0);
         (void)snprintf(path, sizeof path, "%s/%s", directory, owner);
         assert_int_equal(audit_log_open(&log, path, true, &error), 0);
         log.file_max = 1;
@@ -255,30 +258,134 @@ count_files(const char *owner)
         return count;
 }
 
+static void
+load_with_retention(void)
+{
+        static const struct owner_reports reports = { note_answer, note_open };
+
+        owners = owners_new(directory, 1, &reports);
+        assert_non_null(owners);
+        owners_load(owners);
+}
+
+/* All steps of the retention. */
+static uint64_t
+flush_all(uint64_t now_ms)
+{
+        uint64_t next_ms;
+
+        do
+                next_ms = owners_flush(owners, now_ms);
+        while (next_ms <= now_ms);
+        return next_ms;
+}
+
 /* At the start, and a day after that by the boot clock, which the test moves; not in between. */
 static void
 retention_is_applied_once_a_day(void **state)
 {
-        static const struct owner_reports reports = { note_answer, note_open };
         const uint64_t start = 5000, day = 24ull * 3600 * 1000;
         size_t before;
 
         (void)state;
         owners_free(owners);
-        fill_files("ann");
-        owners = owners_new(directory, 1, &reports);
-        assert_non_null(owners);
-        owners_load(owners);
+        fill_files("ann", 1);
+        load_with_retention();
         before = count_files("ann");
-        assert_int_equal(owners_flush(owners, start), start + day);
+        assert_int_equal(flush_all(start), start + day);
         assert_true(count_files("ann") < before);
-        fill_files("ann");
+        fill_files("ann", 1);
         before = count_files("ann");
-        assert_int_equal(owners_flush(owners, start + day - 1), start + day);
+        assert_int_equal(flush_all(start + day - 1), start + day);
         assert_int_equal(count_files("ann"), before);
-        (void)owners_flush(owners, start + day);
+        (void)flush_all(start + day);
         assert_true(count_files("ann") < before);
-        assert_int_equal(owners_flush(owners, start + day + 1), start + 2 * day);
+        assert_int_equal(flush_all(start + day + 1), start + 2 * day);
+}
+
+static uint64_t
+verified_entries(const char *owner)
+{
+        struct audit_verdict verdict;
+        struct audit_log log;
+
+        assert_int_equal(audit_log_open(&log, owner, false, &error), 0);
+        assert_int_equal(audit_log_verify(&log, NULL, true, &verdict, &error), 0);
+        audit_log_close(&log);
+        return verdict.head.next;
+}
+
+/* A start is answered between any two steps of the verification, for this owner and another. */
+static void
+entries_go_on_during_retention(void **state)
+{
+        const uint64_t now_ms = 5000;
+        size_t before, steps = 0;
+
+        (void)state;
+        owners_free(owners);
+        fill_files("ann", RETENTION_STEP);
+        load_with_retention();
+        before = count_files("ann");
+        do {
+                assert_int_equal(count_files("ann"), before);
+                answered = UINT32_MAX;
+                add(steps % 2 ? "ann" : "eve", RECORDER_START, "exec.started", "{}", NULL);
+                if (owners_flush(owners, now_ms) > now_ms)
+                        break;
+                assert_int_equal(answered, ERROR_NONE);
+        } while (++steps < 100 && count_files("ann") == before);
+        assert_true(steps > 3 && steps < 100);
+        (void)flush_all(now_ms);
+        assert_true(count_files("ann") < before);
+        assert_true(verified_entries("ann") > 4);
+        assert_non_null(strstr(actions("ann"), "log.pruned"));
+}
+
+/* What was verified is removed, and a change behind it keeps every file. */
+static void
+retention_finds_a_change_that_it_has_not_reached(void **state)
+{
+        const uint64_t now_ms = 5000;
+        size_t before;
+        FILE *file;
+
+        (void)state;
+        owners_free(owners);
+        fill_files("ann", RETENTION_STEP);
+        load_with_retention();
+        before = count_files("ann");
+        for (int i = 0; i < 3; i++)
+                assert_int_equal(owners_flush(owners, now_ms), now_ms);
+        file = fopen("ann/log-000000000003.jsonl", "r+");
+        assert_non_null(file);
+        assert_int_equal(fseek(file, 100, SEEK_SET), 0);
+        assert_int_not_equal(fputc('#', file), EOF);
+        assert_int_equal(fclose(file), 0);
+        (void)flush_all(now_ms);
+        assert_int_equal(count_files("ann"), before);
+}
+
+/* A recorder that ends meanwhile has removed nothing, and the next one begins again. */
+static void
+retention_begins_again_after_a_restart(void **state)
+{
+        const uint64_t now_ms = 5000;
+        size_t before;
+
+        (void)state;
+        owners_free(owners);
+        fill_files("ann", RETENTION_STEP);
+        load_with_retention();
+        before = count_files("ann");
+        for (int i = 0; i < 3; i++)
+                assert_int_equal(owners_flush(owners, now_ms), now_ms);
+        owners_free(owners);
+        assert_int_equal(count_files("ann"), before);
+        load_with_retention();
+        (void)flush_all(now_ms);
+        assert_true(count_files("ann") < before);
+        assert_true(verified_entries("ann") > 4);
 }
 
 /* A sync of its own would make the start of the next command wait. */
@@ -330,6 +437,11 @@ main(void)
                 cmocka_unit_test_setup_teardown(an_end_that_no_log_can_take_is_lost, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(retention_is_applied_once_a_day, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(entries_go_on_during_retention, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(retention_finds_a_change_that_it_has_not_reached,
+                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(retention_begins_again_after_a_restart, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(an_execution_waits_for_another_entry, set_up,
                                                 tear_down),
         };

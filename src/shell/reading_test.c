@@ -16,10 +16,11 @@ static const char *
 find(void *context, const char *word)
 {
         static const char *const names[] = {
-                "ls",   "rm",     "cat",     "grep",  "sh",      "bash", "env",     "xargs",
-                "find", "nice",   "timeout", "sudo",  "busybox", "echo", "printf",  "git",
-                "curl", "base64", "python3", "nohup", "time",    "dash", "true",    "[",
-                "test", "wc",     "sg",      "ld.so", "x86_64",  "i386", "aarch64", "ssh-agent"
+                "ls",     "rm",   "cat",     "grep",      "sh",      "bash",    "env",
+                "xargs",  "find", "nice",    "timeout",   "sudo",    "busybox", "echo",
+                "printf", "git",  "curl",    "base64",    "python3", "nohup",   "time",
+                "dash",   "true", "[",       "test",      "wc",      "sg",      "ld.so",
+                "x86_64", "i386", "aarch64", "ssh-agent", "capsh",   "tmux",    "logsave"
         };
         const char *name = strncmp(word, "/bin/", 5) == 0 ? word + 5 : word;
 
@@ -150,6 +151,9 @@ static const struct row spellings[] = {
         { "x86_64 rm f", "x86_64 ?runs_others" },
         { "i386 rm f", "i386 ?runs_others" },
         { "aarch64 rm f", "aarch64 ?runs_others" },
+        { "capsh -- -c 'rm f'", "capsh ?runs_others" },
+        { "tmux new-session 'rm f'", "tmux ?runs_others" },
+        { "logsave x rm f", "logsave ?runs_others" },
         { ": {PATH}>/dev/null; ls", "?shells_differ ls" },
         { "ls {PATH}</dev/null", "ls ?shells_differ" },
         { "x='-p y'; wait $x", "?evaluates" },

@@ -100,9 +100,9 @@ def page():
     report("the policy of AgentsKit's page, over %d commands" % len(PAGE_MATRIX), wrong)
 
 
-def matrix(folder):
-    """Commands x policies of policy_matrix.json. A command is a text, words, or pieces to repeat."""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "policy_matrix.json"), encoding="utf-8") as f:
+def matrix(folder, table):
+    """Commands x policies of a table. A command is a text, words, or pieces to repeat."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), table), encoding="utf-8") as f:
         data = json.load(f)
     files = {name: write(folder, name + ".json", json.dumps(rules)) for name, rules in data["policies"].items()}
     wrong = []
@@ -112,9 +112,8 @@ def matrix(folder):
         got = policy("test", files[name], *(["-c", command] if isinstance(command, str) else ["--", *command]))
         if got[0] != {"allow": 0, "ask": 1, "deny": 126}[verdict] or got[2]:
             wrong.append((name, verdict, command[:80], got))
-    report("%d commands over %d policies have the verdicts of policy_matrix.json" % (len(data["rows"]), len(files)), wrong[:20])
-    with tempfile.TemporaryDirectory(prefix="carrel-policy-l-") as other:
-        group_l(other, data)
+    report("%d commands over %d policies have the verdicts of %s" % (len(data["rows"]), len(files), table), wrong[:20])
+    return data
 
 
 # Group L of the catalogue of attacks: how a command may hide, and one that does. Other rows: L07 approvals, L08 read_only, L09 scripts.
@@ -207,7 +206,10 @@ def main():
     page()
     with tempfile.TemporaryDirectory(prefix="carrel-policy-") as folder:
         verdicts(folder)
-        matrix(folder)
+        data = matrix(folder, "policy_matrix.json")
+        matrix(folder, "policy_evasions.json")
+    with tempfile.TemporaryDirectory(prefix="carrel-policy-l-") as folder:
+        group_l(folder, data)
         compare(folder)
     end()
 

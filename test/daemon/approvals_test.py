@@ -8,80 +8,17 @@ import os
 import pty
 import select
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-import box_wire
+import audit_chain
+from approvals_rig import BLOCK, Agent, Place, waiting
 from box_rig import CARREL, PATIENCE, TREE, check, end, report, until
 from daemon_rig import Daemon
-from keeper_rig import Refused, caller_of
-
-BLOCK = """---
-schema: sandbox/v1
-provider: local
-config: {}
-mounts: [{source: workspace, at: /work}]
-metadata: {carrel: {approve: %s, approve_ms: %d}}
----
-"""
-
-
-class Place:
-    """A workspace with a script, and a sandbox of it in which `approve` waits."""
-
-    def __init__(self, d, approve="[exec]", ms=600000):
-        self.d, self.folder = d, tempfile.mkdtemp(prefix="ws-", dir=d.folder)
-        self.write("ok.sh", "echo hello\n")
-        self.id = d.create(workspace=self.folder, manifest=BLOCK % (approve, ms))
-        self.c = caller_of(d.state)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as f:
-            f.write(text)
-
-    def ask(self, c=None, op="exec.start", **fields):
-        """Sends the call, and gives its serial and the id of its request."""
-        c = c or self.c
-        if op == "exec.start":
-            fields.setdefault("argv", ["sh", "ok.sh"])
-        serial = c.send(op, id=self.id, **fields)
-        return serial, self.asked(c)
-
-    def asked(self, c=None):
-        return (c or self.c).event(lambda e: e.get("event") == "approval-requested")["approval"]
-
-    def approval(self, id):
-        return self.d.must("GET", "/v1/approvals/" + id)
-
-    def answer(self, id, verdict="approve", **more):
-        return self.d.call("POST", "/v1/approvals/" + id, {"verdict": verdict, **more})
-
-    def output(self, serial, c=None):
-        """What the command printed, once its call was answered."""
-        _, fds = (c or self.c).take(serial)
-        return box_wire.Channel(socket.socket(fileno=fds[0])).wait().out
-
-    def refused(self, serial, c=None):
-        try:
-            (c or self.c).take(serial)
-        except Refused as r:
-            return r.fields
-        return {"code": "accepted"}
-
-    def ran(self):
-        """How many commands this sandbox has ever run."""
-        return len(self.d.must("GET", "/v1/sandboxes/%s/execs" % self.id)["items"])
-
-    def state(self, id):
-        return self.approval(id)["state"]
-
+from keeper_rig import caller_of
 
 # -- one request ------------------------------------------------------------------------------------------------------
 
@@ -492,43 +429,6 @@ def command_line(d):
 
 # -- MCP --------------------------------------------------------------------------------------------------------------
 
-class Agent:
-    """One `carrel mcp`, line by line."""
-
-    def __init__(self, p, capabilities=None):
-        self.child = subprocess.Popen([CARREL, "mcp", "--state", p.d.state, "--sandbox", p.id], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self.last = 0
-        if capabilities is not None:
-            self.call("initialize", {"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}})
-
-    def write(self, message):
-        self.child.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-
-    def read(self):
-        return json.loads(self.child.stdout.readline())
-
-    def send(self, method, params):
-        self.last += 1
-        self.write({"id": self.last, "method": method, "params": params})
-
-    def call(self, method, params):
-        self.send(method, params)
-        return self.read()
-
-    def tool(self, name, **arguments):
-        self.send("tools/call", {"name": name, "arguments": arguments})
-        return self.read()
-
-    def close(self):
-        self.child.stdin.close()
-        self.child.wait(timeout=PATIENCE)
-        self.child.stdout.close()
-
-
-def waiting(d, p):
-    return [a for a in d.must("GET", "/v1/approvals")["items"] if a["state"] == "requested" and a["sandbox"] == p.id]
-
-
 def mcp_without_elicitation(d):
     p = Place(d)
     a = Agent(p, {})
@@ -628,15 +528,16 @@ def mcp_modern(d):
 
 # -- carrel run -------------------------------------------------------------------------------------------------------
 
-def run_at(p, answer, before=b"", during=b"", words=()):
+def run_at(p, answer, before=b"", during=b"", words=(), state=None):
     """`carrel run` at a terminal, with this line as the answer: what it printed there, and its status.
 
-    `before` is typed before it starts, `during` when it has begun to print its question.
+    `before` is typed before it starts, `during` when it has begun to print its question. With `state`, it is recorded there.
     """
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(p.folder)
-        os.execv("/bin/sh", ["sh", "-c", 'read line && exec "$0" "$@"', CARREL, "run", "--", "sh", "ok.sh", "\u202e", *words])
+        os.environ.update({"CARREL_STATE": state} if state else {})
+        os.execv("/bin/sh", ["sh", "-c", 'read line && exec "$0" "$@"', CARREL, "run", *(["--audit"] if state else []), "--", "sh", "ok.sh", "\u202e", *words])
     os.write(fd, b"start\n" + before)
     text = b""
     try:
@@ -661,6 +562,10 @@ def run_asks(d):
     check("carrel run without a terminal: denied", got.returncode == 126 and "approval_denied" in got.stderr and got.stdout == "", got)
     text, status = run_at(p, b"y\n")
     check("at a terminal: asks, shows the command, and runs it after a yes", status == 0 and "hello" in text and r"argv: \u{202e}" in text, text)
+    state = os.path.join(d.folder, "run-state")
+    text, status = run_at(p, b"y\n", state=state)
+    started = [e for e in audit_chain.entries(os.path.join(state, "audit", "uid:%d" % os.getuid())) if e["action"] == "exec.started"]
+    check("and the audit log says who approved it", status == 0 and [e["input"].get("approval") for e in started] == [{"by": "uid:%d" % os.getuid()}], text, started)
     for answer in (b"\n", b"n\n", b"yy\n"):
         text, status = run_at(p, answer)
         check("anything but yes is no: %r" % answer, status == 126 and "hello" not in text, text)

@@ -18,56 +18,9 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import audit_chain
+from audit_rig import SECONDS, actions, all_ended, entry_of, folder, log, starts_and_ends, unpaired, verify
 from box_rig import CARREL, check, end, report, until
 from daemon_rig import Daemon, box_process
-
-SECONDS = 30
-
-
-def folder(d):
-    return os.path.join(d.state, "audit", "uid:%d" % os.getuid())
-
-
-def log(d):
-    """Every entry. A line that is being written is no entry yet."""
-    while True:
-        try:
-            return list(audit_chain.entries(folder(d)))
-        except json.JSONDecodeError:
-            continue
-
-
-def actions(d, box=None):
-    return [e["action"] for e in log(d) if box in (None, e["subject"]["ref"])]
-
-
-def starts_and_ends(d):
-    """number of each start -> the outputs of its ends."""
-    found = {}
-    for e in log(d):
-        if e["action"] == "exec.started":
-            found[e["seq"]] = []
-        elif e["action"] == "exec.ended":
-            found[e["input"]["start"]].append(e["output"])
-    return found
-
-
-def unpaired(d):
-    return {seq: ends for seq, ends in starts_and_ends(d).items() if len(ends) != 1}
-
-
-def all_ended(d):
-    until("each start has an end", lambda: not [s for s, ends in starts_and_ends(d).items() if not ends], SECONDS)
-
-
-def verify(d):
-    done = subprocess.run([CARREL, "audit", "verify", "--log", folder(d)], capture_output=True, text=True)
-    return [] if done.returncode == 0 else [done.stderr]
-
-
-def entry_of(d, ref):
-    chain, number = ref.removeprefix("audit://").split("/")
-    return next(e for e in log(d) if e["metadata"]["carrel"]["chain"] == chain and e["seq"] == int(number))
 
 
 # -- what an entry says ----------------------------------------------------------------------------
@@ -109,49 +62,6 @@ def content():
         report("the chain is intact", verify(d))
         done = subprocess.run([CARREL, "audit", "tail", "-n", "1", "--json", "--state", d.state], capture_output=True, text=True)
         check("audit --state finds the caller's log of this daemon", done.returncode == 0 and json.loads(done.stdout) == log(d)[-1], done.stdout, done.stderr)
-
-
-# -- J06 -------------------------------------------------------------------------------------------
-def random_operations(count=120):
-    """Commands that end in every way, callers that go away, refusals; then one start and one end of
-    each.
-    """
-    dice, wanted = random.Random(6), 0
-    with Daemon() as d:
-        boxes = [d.create() for _ in range(3)]
-        for _ in range(count):
-            box, kind = dice.choice(boxes), dice.randrange(8)
-            path = "/v1/sandboxes/%s/execs" % box
-            if kind == 0:
-                d.exec(box, ["sh", "-c", "exit %d" % dice.randrange(9)])
-            elif kind == 1:
-                d.exec(box, ["sleep", "60"], timeout_ms=20)
-            elif kind == 2:
-                d.call("POST", path, {"argv": ["/no/such/program"]})
-            elif kind == 3:
-                number = d.exec(box, ["sleep", "60"], background=True)["exec"]
-                d.must("DELETE", "%s/%d" % (path, number))
-            elif kind == 4:
-                d.exec(box, ["sh", "-c", "kill -9 $$"])
-            elif kind == 5:                     # its caller goes away
-                gone = d.stream("POST", path, {"argv": ["sleep", "60"]})
-                next(gone)
-                gone.close()
-            elif kind == 6:
-                wanted -= 1
-                d.call("POST", path, {"argv": [""]})
-            else:                               # the same call twice
-                key = "k%d" % dice.getrandbits(40)
-                for _ in range(2):
-                    d.exec(box, ["true"], key=key)
-            wanted += 1
-        all_ended(d)
-        found = starts_and_ends(d)
-        check("J06: one start for each command, and no other", len(found) == wanted, len(found), wanted)
-        check("and one end for each start", not unpaired(d), unpaired(d))
-        outcomes = {ends[0].get("outcome", "error") for ends in found.values()}
-        check("of every kind", {"exited", "timed_out", "killed", "signaled", "error"} <= outcomes, outcomes)
-        report("the chain is intact", verify(d))
 
 
 # -- J07 -------------------------------------------------------------------------------------------
@@ -254,6 +164,38 @@ def retention():
             d.start()
             until("it goes on", lambda: d.exec(box, ["true"])["exit_code"] == 0, SECONDS)
             check("a young file stays at the next start", os.path.exists(path) and len(lines) <= len(open(path, "rb").read().splitlines()))
+
+
+def retention_beside_commands(count=300):
+    """A log of 20 MiB is verified before its old file is removed, and commands run meanwhile: of the
+    owner of that log, and of another one. Nothing is removed before the verification has ended.
+    """
+    with tempfile.TemporaryDirectory() as top:
+        host = os.path.join(top, "host.yaml")
+        with open(host, "w", encoding="utf-8") as f:
+            f.write("providers: {local: {isolated: true}}\naudit_retention: 30d\n")
+        with Daemon("--host", host) as d:
+            box = d.create()
+            d.exec(box, ["true"])
+            all_ended(d)
+            token = {"Authorization": "Bearer " + d.must("POST", "/v1/tokens", {"scope": "all", "owner": "other"})["token"]}
+            other = d.must("POST", "/v1/sandboxes", {"manifest": {"provider": "local", "config": {}}}, headers=token)["id"]
+            d.must("POST", "/v1/sandboxes/%s/execs" % other, {"argv": ["true"]}, headers=token)
+            d.stop()
+            first = os.path.join(folder(d), "log-%012d.jsonl" % 0)
+            audit_chain.age(folder(d), count)
+            d.start()
+            meanwhile = {"own": 0, "other": 0}
+            while os.path.exists(first) and meanwhile["own"] < 10000:
+                d.exec(box, ["true"])
+                meanwhile["own"] += os.path.exists(first)
+                d.must("POST", "/v1/sandboxes/%s/execs" % other, {"argv": ["true"]}, headers=token)
+                meanwhile["other"] += os.path.exists(first)
+            check("commands of the owner, and of another one, run while the log is verified", min(meanwhile.values()) > 8, meanwhile)
+            all_ended(d)
+            check("and their entries are in the log", len(starts_and_ends(d)) >= meanwhile["own"] and not unpaired(d), len(starts_and_ends(d)))
+            report("which verifies", verify(d))
+            d.call("DELETE", "/v1/sandboxes/" + other, headers=token)
 
 
 # -- J08, Z10, Z26 ---------------------------------------------------------------------------------
@@ -366,7 +308,7 @@ def main():
     if "small" in sys.argv:
         on_small_disk()
         end()
-    for test in (content, random_operations, kills, while_it_is_down, retention, stopped, writers):
+    for test in (content, kills, while_it_is_down, retention, retention_beside_commands, stopped, writers):
         if len(sys.argv) > 1 and test.__name__ not in sys.argv:
             continue
         if os.getuid() != 0 and test in (content, kills, while_it_is_down):

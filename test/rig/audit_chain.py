@@ -49,10 +49,29 @@ def entries(folder):
         raise ValueError("the entries before %d are missing" % begin[0])
 
 
-def age(folder):
-    """The same entries in one file, with times of 2020, made with the log's key. Returns them, and the last hash."""
+def verify(folder, kept=None):
+    """What is wrong with the log, or None: entries, names of files, and that no checkpoint knows more. Signatures of checkpoints need more than the standard library."""
+    try:
+        found, names = list(entries(folder)), [n for n in sorted(os.listdir(folder)) if n.startswith("log-")]
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as f:
+                if json.loads(f.readline() or b'{"seq":-1}')["seq"] != int(name[4:-6]):
+                    return "file " + name
+    except (ValueError, KeyError, TypeError) as wrong:
+        return str(wrong) or "entry"
+    path = os.path.join(folder, "checkpoint.json")
+    for c in ([kept] if kept else []) + ([json.load(open(path, encoding="utf-8"))] if os.path.exists(path) else []):
+        there = [e for e in found if e["seq"] == c["seq"]]
+        if not found or found[0]["metadata"]["carrel"]["chain"] != c["chain"] or (not there and c["seq"] >= found[0]["seq"]) or (there and there[0]["hash"] != c["hash"]):
+            return "checkpoint"
+    return None
+
+
+def age(folder, more=0):
+    """The same entries in one file, with times of 2020, made with the log's key, and `more` events of 64 KiB behind them. Returns them, and the last hash."""
     key = next(iter(keys(folder).values()))
     old, previous, out = list(entries(folder)), "GENESIS", []
+    old += [{**json.loads(json.dumps(old[0])), "seq": old[-1]["seq"] + 1 + i, "ts": old[-1]["ts"], "action": "test.filler", "input": {"a": "x" * 65536}} for i in range(more)]
     for e in old:
         e["ts"], e["prevHash"] = ("2020-01-0%d" % (1 + 2 * e["seq"] // len(old))) + e["ts"][10:], previous
         del e["hash"], e["metadata"]["carrel"]["hmac"]
