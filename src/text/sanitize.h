@@ -34,7 +34,10 @@ enum {
         SANITIZE_ALL = (1u << SANITIZE_BITS) - 1
 };
 
-enum { SANITIZE_WINDOW = 16 * 1024 };
+enum {
+        SANITIZE_WINDOW = 10 * 1024, /* longer than the longest token, of 8 KiB */
+        SANITIZE_GROWS = 5           /* bytes that one byte becomes at most: marks are longer */
+};
 
 /* The names, and NULL at the end. */
 extern const char *const sanitize_words[];

@@ -22,15 +22,16 @@
 /* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall.
  * 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. 7: WIRE_BOX_FOUND instead of
  * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. 8: WIRE_BOX_ALLOWED.
- * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. */
+ * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. 10: BOX_EXEC_SANITIZE. */
 enum {
-        BOX_PROTOCOL = 9,
+        BOX_PROTOCOL = 10,
         BOX_PROTOCOL_OLDEST = 1,
         BOX_PROTOCOL_HANDED = 5,
         BOX_PROTOCOL_REFUSED = 6,
         BOX_PROTOCOL_FOUND = 7,
         BOX_PROTOCOL_ALLOWED = 8,
-        BOX_PROTOCOL_METERED = 9
+        BOX_PROTOCOL_METERED = 9,
+        BOX_PROTOCOL_SANITIZE = 10
 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64, BOX_COMMAND_LEN = 128 }; /* with the NUL */
 
@@ -100,6 +101,8 @@ enum box_exec_flag {
                                       the exec if the first caller never connected */
         BOX_EXEC_BY =
                 7u << 8, /* who set timeout_ms (enum time_limit_by); the box only reports it back */
+        BOX_EXEC_SANITIZE = 7u << 12, /* what is removed from the output before it is kept: a mask
+                                         of text/sanitize.h. Not with a terminal */
         BOX_EXEC_AGAIN = 1u << 5, /* WIRE_BOX_ATTACH: by a repeated call, which sends the same input
                                      from its first byte on */
 };
@@ -137,7 +140,7 @@ struct wire_box_attach {
  * cannot distinguish this from a caller that disconnected. A foreground exec with a key, for which
  * HANDED has not arrived, therefore keeps running for BOX_REPEAT_MS: its caller repeats the call.
  */
-enum { BOX_EXEC_BY_SHIFT = 8 };
+enum { BOX_EXEC_BY_SHIFT = 8, BOX_EXEC_SANITIZE_SHIFT = 12 };
 enum {
         BOX_REPEAT_MS = 15000
 }; /* longer than libcarrel retries, and than a daemon needs to restart */
