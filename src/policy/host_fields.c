@@ -75,7 +75,7 @@ static const struct field audited_item = { .kind = FIELD_CHOICE,
                                            .choices = audited_choices,
                                            .offset = FIELD_NOWHERE };
 static const struct field sanitized_item = { .kind = FIELD_CHOICE,
-                                             .choices = sanitize_words,
+                                             .choices = spec_sanitize_words,
                                              .offset = FIELD_NOWHERE };
 static const struct field entry_item = { .kind = FIELD_MAP, .offset = FIELD_NOWHERE };
 

@@ -45,7 +45,7 @@ static const struct field approve_row = { .kind = FIELD_CHOICE,
 static const struct field_set approve_set = { &approve_row, 1, .code = ERROR_SCHEMA_INVALID };
 
 static const struct field sanitize_row = { .kind = FIELD_CHOICE,
-                                           .choices = sanitize_words,
+                                           .choices = spec_sanitize_words,
                                            .offset = 0 };
 static const struct field_set sanitize_set = { &sanitize_row, 1, .code = ERROR_SCHEMA_INVALID };
 

@@ -8,6 +8,9 @@
 #include "text/sanitize.h"
 #include "text/tree.h"
 
+/* Every name, and NULL at the end. */
+extern const char *const spec_sanitize_words[];
+
 /* The kind of this name, as one bit; 0: unknown. */
 unsigned spec_sanitize_bit(const struct node *name);
 

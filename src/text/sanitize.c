@@ -19,13 +19,6 @@
 
 enum { LOOKING, IN_VALUE, IN_KEY, IN_LABEL };
 
-const char *const sanitize_words[] = {
-#define SANITIZE(name, help) #name,
-#include "text/sanitize.def"
-#undef SANITIZE
-        NULL
-};
-
 void
 sanitize_init(struct sanitize *s, unsigned kinds)
 {

@@ -39,9 +39,6 @@ enum {
         SANITIZE_GROWS = 5           /* bytes that one byte becomes at most: marks are longer */
 };
 
-/* The names, and NULL at the end. */
-extern const char *const sanitize_words[];
-
 /* One stream. */
 struct sanitize {
         unsigned kinds;
