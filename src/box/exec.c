@@ -548,6 +548,7 @@ exec_started(struct exec *x, int32_t pid, int take_master)
         b->running++;
         x->state = BOX_EXEC_RUNNING;
         x->pid = pid;
+        meter_watch(b);
         if (b->one.is_on) {
                 exec_list(x, &listed);
                 one_started(b, &listed, take_master);
