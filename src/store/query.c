@@ -32,22 +32,18 @@
         "memory_time"
 /* sums of what is known; -1 if nothing is */
 #define KNOWN_SUM(column) "coalesce(sum(CASE WHEN " column " >= 0 THEN " column " END), -1)"
-#define USAGE_SUMS                                                                                          \
-        "max(at)," KNOWN_SUM("wall") "," KNOWN_SUM("cpu") ",max(memory)," KNOWN_SUM("execs") "," KNOWN_SUM( \
-                "output") "," KNOWN_SUM("egress_out") "," KNOWN_SUM("egress_in") "," KNOWN_SUM("m"          \
-                                                                                               "e"          \
-                                                                                               "m"          \
-                                                                                               "o"          \
-                                                                                               "r"          \
-                                                                                               "y"          \
-                                                                                               "_"          \
-                                                                                               "t"          \
-                                                                                               "i"          \
-                                                                                               "m"          \
-                                                                                               "e")
+#define KNOWN_MORE         \
+        KNOWN_SUM("execs") \
+        "," KNOWN_SUM("output") "," KNOWN_SUM("egress_out") "," KNOWN_SUM("egress_in")
+#define USAGE_SUMS                                                                   \
+        "max(at)," KNOWN_SUM("wall") "," KNOWN_SUM("cpu") ",max(memory)," KNOWN_MORE \
+                                                          "," KNOWN_SUM("memory_time")
 #define ADDED(column)                                                                       \
         column " = CASE WHEN " column " < 0 THEN excluded." column " WHEN excluded." column \
                " < 0 THEN " column " ELSE " column " + excluded." column " END"
+#define ADDED_TIMES ADDED("wall") "," ADDED("cpu") "," ADDED("memory_time")
+#define ADDED_COUNTS \
+        ADDED("execs") "," ADDED("output") "," ADDED("egress_out") "," ADDED("egress_in")
 /* ended sandboxes of an owner beyond the newest ?2 */
 #define USAGE_OLD                                                                                  \
         "owner = ?1 AND sandbox IN (SELECT sandbox FROM usage WHERE owner = ?1 AND sandbox <> '' " \
@@ -101,9 +97,7 @@ static const char *const texts[QUERY_MAX] = {
                 "INSERT INTO usage (" USAGE_COLUMNS ") SELECT owner, '', " USAGE_SUMS
                 " FROM usage WHERE " USAGE_OLD " GROUP BY owner "
                 "ON CONFLICT (owner, sandbox) DO UPDATE SET at = max(at, excluded.at), "
-                "memory = max(memory, excluded.memory), " ADDED("wall") "," ADDED("cpu") "," ADDED("execs") "," ADDED(
-                        "output") "," ADDED("egress_out") "," ADDED("egress_in") "," ADDED("memory_"
-                                                                                           "time"),
+                "memory = max(memory, excluded.memory), " ADDED_TIMES "," ADDED_COUNTS,
         [QUERY_USAGE_FOLDED] = "DELETE FROM usage WHERE " USAGE_OLD,
         [QUERY_USAGE_ALL] =
                 "SELECT owner, NULL AS sandbox, " USAGE_SUMS

@@ -144,7 +144,8 @@ def folded(d):
     before = total(d)
     d.stop()
     with sqlite3.connect(os.path.join(d.state, "state.db")) as db:
-        db.executemany("INSERT INTO usage (owner, sandbox, at, wall, cpu, memory, execs, output, egress_out, egress_in, memory_time) VALUES (?, ?, ?, 10, -1, 5, 2, 3, 7, -1, 1000)",
+        db.execute("ALTER TABLE usage DROP COLUMN memory_time")     # as an older release wrote it
+        db.executemany("INSERT INTO usage (owner, sandbox, at, wall, cpu, memory, execs, output, egress_out, egress_in) VALUES (?, ?, ?, 10, -1, 5, 2, 3, 7, -1)",
                        [(before["owner"], "%016x" % n, 1000 + n) for n in range(MANY)])
     db.close()
     d.start()
