@@ -2,7 +2,7 @@
  * audit/redact.c - removes secrets and personal data from the texts of an event.
  *
  * Room: audit (acting). Touches: mem.
- * Theory: audit/redact_find.h says what goes at one place. Here the places of a text, and the
+ * Theory: text/redact_find.h says what goes at one place. Here the places of a text, and the
  * strings of a JSON object, are visited in order.
  */
 #include "audit/redact.h"
@@ -28,17 +28,17 @@ out_of_memory(struct error *e)
 static int
 add_mark(size_t rule, size_t *counts, struct buffer *out)
 {
-        char mark[64];
-        int len = snprintf(mark, sizeof mark, "[redacted:%s]", redact_rules_all[rule].name);
+        char mark[REDACT_MARK_MAX];
+        size_t len = redact_mark(rule, mark);
 
         counts[rule]++;
-        return buffer_add(out, mark, (size_t)len, SIZE_MAX / 2);
+        return buffer_add(out, mark, len, SIZE_MAX / 2);
 }
 
 int
 redact_text(const char *text, size_t *counts, struct buffer *out, struct error *e)
 {
-        struct redact_place p = { text, 0, strlen(text) };
+        struct redact_place p = { .text = text, .len = strlen(text) };
         size_t from = 0;
 
         while (p.at < p.len) {
@@ -62,7 +62,7 @@ redact_text(const char *text, size_t *counts, struct buffer *out, struct error *
 static bool
 text_finds(const char *text, size_t len)
 {
-        struct redact_place p = { text, 0, len };
+        struct redact_place p = { .text = text, .len = len };
         struct redact_cut ignored;
 
         for (; p.at < len; p.at++)

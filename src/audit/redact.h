@@ -1,6 +1,6 @@
 /*
  * audit/redact.h - removes secrets and personal data from the texts of an event, before it is
- * written (audit/redact.def).
+ * written (text/redact.def).
  *
  * What is removed is replaced by "[redacted:RULE]". A guard against what is passed by mistake: a
  * secret without a known form stays. The digest of a command's words is over the words as they
@@ -14,9 +14,9 @@
 #include <stddef.h>
 
 #include "audit/entry.h"
-#include "audit/redact_find.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "text/redact_find.h"
 
 /*
  * Appends `text` (a C string) to `out` without what the rules find. `counts` (of redact_rules())

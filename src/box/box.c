@@ -65,7 +65,7 @@ report_usage(struct box *b)
         memcpy(&room, &used, sizeof used);
         (void)journal_append(&b->journal, WIRE_BOX_USED, 0, &room);
         if (b->protocol >= BOX_PROTOCOL_METERED)
-                keeper_say_all(b, WIRE_BOX_USED, &used, sizeof used);
+                keeper_say_all(b, WIRE_BOX_USED, &used, meter_len(b));
 }
 
 static void

@@ -119,6 +119,7 @@ enum engine_ability {
 enum engine_usage {
         ENGINE_CPU_NS,       /* of everything so far */
         ENGINE_OOM_KILLS,    /* processes that the kernel killed for memory */
+        ENGINE_MEMORY_KB,    /* in use now, of all processes and their files in memory */
         ENGINE_PIDS_REFUSED, /* tasks that limits.pids refused */
 };
 #define ENGINE_UNKNOWN UINT64_MAX

@@ -143,6 +143,7 @@ exec_free(struct exec *x)
         input_close(&x->in);
         for (int i = 0; i < 2; i++) {
                 output_close(&x->out[i]);
+                output_forget(&x->out[i]);
                 log_fini(&x->out[i].log);
         }
         job_forget(&x->job);
@@ -205,9 +206,21 @@ room(const struct output *o, size_t most)
 }
 
 static void
+count_output(struct exec *x)
+{
+        x->end.stdout_bytes = output_bytes(&x->out[0]);
+        x->end.stderr_bytes = output_bytes(&x->out[1]);
+        x->end.dropped_bytes = x->out[0].beyond + x->out[1].beyond;
+}
+
+static void
 grown(struct output *o)
 {
-        channel_push_all(exec_of(o));
+        struct exec *x = exec_of(o);
+
+        if (x->is_over) /* sanitised bytes are counted when they are read */
+                count_output(x);
+        channel_push_all(x);
 }
 
 static void
@@ -347,6 +360,13 @@ open_pipe(int ret[2], int ours)
                        : 0;
 }
 
+/* What is removed from its output: a mask, text/sanitize.h. */
+static unsigned
+sanitizes(const struct exec *x)
+{
+        return (x->flags & BOX_EXEC_SANITIZE) >> BOX_EXEC_SANITIZE_SHIFT;
+}
+
 /*
  * The box keeps the writing ends of the output open until the exec has ended. Otherwise their
  * closing would wake it twice before the end that pid 1 reports anyway. It reads the pipes at that
@@ -358,7 +378,9 @@ open_streams(struct exec *x)
         int pair[2], result;
 
         for (int i = 0; i < 3; i++) {
-                result = open_pipe(pair, i == 0);
+                result = i > 0 ? output_sanitize(&x->out[i - 1], sanitizes(x)) : 0;
+                if (result == 0)
+                        result = open_pipe(pair, i == 0);
                 if (result < 0)
                         return result;
                 x->theirs[i] = pair[i == 0 ? 0 : 1];
@@ -437,6 +459,8 @@ fill(struct exec *x, const struct wire_box_exec *ask, const struct wire_exec *wi
         struct box *b = x->box;
         uint64_t keep = ask->keep_bytes != 0 ? ask->keep_bytes : b->begin.keep_bytes;
 
+        if ((ask->flags & BOX_EXEC_SANITIZE) != 0 && keep < OUTPUT_SANITIZED_KEEP)
+                keep = OUTPUT_SANITIZED_KEEP;
         x->number = ask->exec != 0 ? ask->exec : b->last_number + 1;
         b->last_number = x->number > b->last_number ? x->number : b->last_number;
         x->flags = ask->flags;
@@ -491,6 +515,8 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
                 result = -EAGAIN;
         else if ((wire->flags & WIRE_EXEC_TTY) == 0)
                 result = b->one.is_on ? one_give_streams(x) : open_streams(x);
+        else if (sanitizes(x) != 0) /* no keeper asks for it */
+                result = -EINVAL;
         if (result < 0) {
                 exec_failed(x,
                             &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
@@ -522,6 +548,7 @@ exec_started(struct exec *x, int32_t pid, int take_master)
         b->running++;
         x->state = BOX_EXEC_RUNNING;
         x->pid = pid;
+        meter_watch(b);
         if (b->one.is_on) {
                 exec_list(x, &listed);
                 one_started(b, &listed, take_master);
@@ -732,9 +759,7 @@ end_with(struct exec *x, const struct engine_ended *ended)
         x->state = BOX_EXEC_ENDED;
         for (int i = 0; i < 2; i++)
                 output_finish(&x->out[i], x->is_alone);
-        x->end.stdout_bytes = output_bytes(&x->out[0]);
-        x->end.stderr_bytes = output_bytes(&x->out[1]);
-        x->end.dropped_bytes = x->out[0].beyond + x->out[1].beyond;
+        count_output(x);
         let_go(x);
         exec_finish(x);
 }

@@ -16,6 +16,7 @@
 #include "box/exec.h"
 #include "box/keeper.h"
 #include "box/limits.h"
+#include "box/meter.h"
 #include "box/state.h"
 
 static void
@@ -45,6 +46,7 @@ thaw(struct box *b)
         (void)b->engine->calls->freeze(b->engine, 0);
         b->frozen_ms = box_frozen_ms(b);
         b->is_freezing = b->is_frozen = 0;
+        meter_watch(b);
         b->busy++;
         for (struct exec *x = b->execs; x; x = x->next)
                 limits_watch(x);

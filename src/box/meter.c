@@ -8,7 +8,10 @@
  */
 #include "box/meter.h"
 
+#include "box/holder.h"
 #include "box/output.h"
+
+enum { LOOK_MS = 1000 };
 
 static bool
 is_counted(const struct exec *x)
@@ -39,6 +42,55 @@ meter_egress(struct box *b, const struct wire_wall_allowed *a)
         b->meter.egress_out += a->bytes_out;
         b->meter.egress_in += a->bytes_in;
 }
+
+/* -- memory over time -------------------------------------------------------------------------- */
+
+/*
+ * What was in use at the last look counts until this one. So it is a little late, and never a guess
+ * about what was not seen.
+ */
+static void
+look_at_memory(struct box *b)
+{
+        struct box_meter *m = &b->meter;
+        uint64_t now = loop_now_ms(),
+                 kb = b->state == BOX_OVER ? ENGINE_UNKNOWN
+                                           : b->engine->calls->usage(b->engine, ENGINE_MEMORY_KB);
+
+        if (m->has_memory)
+                m->memory_kb_ms += m->memory_kb * (now - m->looked_ms);
+        m->has_memory = m->has_memory || kb != ENGINE_UNKNOWN;
+        m->memory_kb = kb != ENGINE_UNKNOWN ? kb : 0;
+        m->looked_ms = now;
+}
+
+/* Once more after the last command, which may have given back what it used. */
+static void
+on_memory(struct loop_timer *t)
+{
+        struct box *b = box_holder(t, struct box, memory);
+
+        look_at_memory(b);
+        if (b->running > 0 && !b->is_frozen)
+                (void)loop_timer_set(b->loop, t, loop_now_ms() + LOOK_MS, on_memory);
+}
+
+void
+meter_watch(struct box *b)
+{
+        if (!b->one.is_on && b->running > 0 && b->memory.index == 0)
+                (void)loop_timer_set(b->loop, &b->memory, loop_now_ms() + LOOK_MS, on_memory);
+}
+
+size_t
+meter_len(const struct box *b)
+{
+        return b->protocol >= BOX_PROTOCOL_SANITIZE  ? sizeof(struct wire_box_used)
+               : b->protocol >= BOX_PROTOCOL_METERED ? BOX_USED_METERED
+                                                     : BOX_USED_FIRST;
+}
+
+/* -- the totals -------------------------------------------------------------------------------- */
 
 static uint64_t
 cpu_ns(struct box *b)
@@ -84,5 +136,7 @@ meter_read(struct box *b)
         if (used.memory_peak_kb == 0)
                 used.memory_peak_kb = UINT64_MAX;
         add_running(b, &used);
+        look_at_memory(b);
+        used.memory_kb_ms = m->memory_kb_ms + m->has_memory; /* 0 is "not known" */
         return used;
 }

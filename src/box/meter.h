@@ -12,6 +12,12 @@ void meter_exec(struct box *b, const struct exec *x);
 /* Counts a connection, as the gate reported it at its end. */
 void meter_egress(struct box *b, const struct wire_wall_allowed *a);
 
+/* Memory is looked at each second while a command runs and the box is not frozen. */
+void meter_watch(struct box *b);
+
+/* How many bytes of the totals this box sends: all, but for tests of older versions. */
+size_t meter_len(const struct box *b);
+
 /* Totals until now. They never decrease from one call to the next. */
 struct wire_box_used meter_read(struct box *b);
 

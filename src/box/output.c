@@ -47,6 +47,98 @@ output_init(struct output *o, struct loop *loop, int stream, uint64_t *budget,
                               .pause = { .due_ms = LOOP_NEVER } };
 }
 
+/*
+ * Enlarges a pipe that is repeatedly full, because its command prints much. May fail: the kernel
+ * limits this per user.
+ */
+static void
+widen(struct output *o, size_t got)
+{
+        if (got >= PIPE_FIRST && o->is_full_twice < 2 && ++o->is_full_twice == 2)
+                (void)fcntl(o->fd, F_SETPIPE_SZ, PIPE_LEN);
+}
+
+/* Copies bytes to the log. */
+static void
+keep(struct output *o, const char *bytes, size_t len)
+{
+        struct iovec pieces[2];
+
+        for (size_t at = 0; at < len;) {
+                size_t n = log_space(&o->log, len - at, pieces) > 0 ? pieces[0].iov_len : 0;
+
+                if (n == 0) {
+                        o->beyond += (uint64_t)len - at;
+                        break;
+                }
+                memcpy(pieces[0].iov_base, bytes + at, n);
+                log_commit(&o->log, n);
+                at += n;
+        }
+}
+
+/* -- output that is sanitised ------------------------------------------------------------------ */
+
+int
+output_sanitize(struct output *o, unsigned kinds)
+{
+        if (kinds == 0)
+                return 0;
+        o->sanitize = malloc(sizeof *o->sanitize);
+        if (!o->sanitize)
+                return -ENOMEM;
+        sanitize_init(o->sanitize, kinds);
+        return 0;
+}
+
+void
+output_forget(struct output *o)
+{
+        if (o->sanitize)
+                sanitize_fini(o->sanitize);
+        free(o->sanitize);
+        o->sanitize = NULL;
+}
+
+/* What is left of the bytes goes to the log. */
+static void
+keep_sanitized(struct output *o, const char *bytes, size_t len, unsigned is_last)
+{
+        struct buffer clean = { 0 };
+
+        if (sanitize_write(o->sanitize, bytes, len, is_last, &clean) < 0)
+                o->beyond += len;
+        keep(o, clean.bytes, clean.len);
+        buffer_fini(&clean);
+}
+
+/* No more bytes come: what was held is decided. May be called twice. */
+static void
+flush(struct output *o)
+{
+        if (!o->sanitize)
+                return;
+        if (sanitize_held(o->sanitize) > 0)
+                keep_sanitized(o, NULL, 0, 1);
+        sanitize_fini(o->sanitize);
+}
+
+static ssize_t
+read_sanitized(struct output *o, size_t most)
+{
+        /* static, so that it is not cleared on each call */
+        static char raw[OUTPUT_CHUNK];
+        ssize_t got = read(o->fd, raw, most < sizeof raw ? most : sizeof raw);
+
+        if (got < 0)
+                return -errno;
+        keep_sanitized(o, raw, (size_t)got, 0);
+        widen(o, (size_t)got);
+        return got;
+}
+
+/* -- the end of a stream ----------------------------------------------------------------------- */
+
 void
 output_close(struct output *o)
 {
@@ -61,6 +153,7 @@ output_close(struct output *o)
         (void)close(o->fd);
         o->fd = -1;
         o->left = 0;
+        flush(o);
         o->user->closed(o);
 }
 
@@ -68,7 +161,13 @@ output_close(struct output *o)
 static size_t
 allowed(const struct output *o)
 {
-        return o->user->room(o, OUTPUT_CHUNK);
+        size_t room, held;
+
+        if (!o->sanitize)
+                return o->user->room(o, OUTPUT_CHUNK);
+        room = o->user->room(o, OUTPUT_CHUNK * (size_t)SANITIZE_GROWS) / SANITIZE_GROWS;
+        held = sanitize_held(o->sanitize);
+        return room > held ? room - held : 0;
 }
 
 /*
@@ -87,17 +186,6 @@ expected(const struct output *o, size_t most)
         return (size_t)waiting < most ? (size_t)waiting : most;
 }
 
-/*
- * Enlarges a pipe that is repeatedly full, because its command prints much. May fail: the kernel
- * limits this per user.
- */
-static void
-widen(struct output *o, size_t got)
-{
-        if (got >= PIPE_FIRST && o->is_full_twice < 2 && ++o->is_full_twice == 2)
-                (void)fcntl(o->fd, F_SETPIPE_SZ, PIPE_LEN);
-}
-
 static ssize_t
 read_into_nothing(struct output *o, size_t most)
 {
@@ -111,25 +199,12 @@ read_into_nothing(struct output *o, size_t most)
 static ssize_t
 read_few(struct output *o, size_t most)
 {
-        unsigned char few[FEW];
-        struct iovec pieces[2];
+        char few[FEW];
         ssize_t got = read(o->fd, few, most < sizeof few ? most : sizeof few);
-        size_t at = 0;
 
         if (got <= 0)
                 return got < 0 ? -errno : 0;
-        while (at < (size_t)got) {
-                size_t len =
-                        log_space(&o->log, (size_t)got - at, pieces) > 0 ? pieces[0].iov_len : 0;
-
-                if (len == 0) {
-                        o->beyond += (uint64_t)got - at;
-                        break;
-                }
-                memcpy(pieces[0].iov_base, few + at, len);
-                log_commit(&o->log, len);
-                at += len;
-        }
+        keep(o, few, (size_t)got);
         return got;
 }
 
@@ -166,8 +241,10 @@ read_some(struct output *o, size_t most)
                 return got;
         }
         most = *o->budget < most ? (size_t)*o->budget : most;
-        want = expected(o, most);
-        got = want > 0 ? read_much(o, want) : read_few(o, most);
+        want = o->sanitize ? 0 : expected(o, most);
+        got = o->sanitize ? read_sanitized(o, most)
+              : want > 0  ? read_much(o, want)
+                          : read_few(o, most);
         if (got > 0 && *o->budget != OUTPUT_NO_LIMIT)
                 *o->budget -= (uint64_t)got;
         /* no process has the terminal open any more */
@@ -202,6 +279,8 @@ read_rest(struct output *o)
 
         if (o->left > 0 && got > 0)
                 o->left -= (uint64_t)got < o->left ? (uint64_t)got : o->left;
+        if (o->left == 0)
+                flush(o);
         if (got == 0 || (got < 0 && got != -EAGAIN && got != -EINTR))
                 output_close(o);
         else if (o->left == 0 && got > 0)
@@ -283,6 +362,8 @@ output_finish(struct output *o, unsigned is_alone)
         }
         if (is_terminal || got < 0 || allowed(o) > 0)
                 o->left = 0;
+        if (o->left == 0)
+                flush(o);
         if (is_terminal || (is_alone && o->left == 0))
                 output_close(o);
         else

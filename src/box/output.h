@@ -9,9 +9,15 @@
 
 #include "box/log.h"
 #include "loop/loop.h"
+#include "text/sanitize.h"
 
 /* bytes read from a pipe at a time; also the largest frame */
 enum { OUTPUT_CHUNK = 128 * 1024 };
+/* The least that a log of sanitised output keeps, so that a reader that must lose nothing finds
+ * room for what was held. */
+enum { OUTPUT_SANITIZED_KEEP = LOG_HEAP_MAX };
+_Static_assert(OUTPUT_SANITIZED_KEEP / SANITIZE_GROWS > SANITIZE_WINDOW + STRIP_HELD_MAX,
+               "held output fits into the log");
 #define OUTPUT_NO_LIMIT UINT64_MAX
 
 struct output;
@@ -34,6 +40,9 @@ struct output {
         int stream;              /* its user's number for it */
         int fd;                  /* owned; -1 after its end */
         struct log log;
+        /* What is printed passes through it before the log, so that every reader gets the same,
+         * with the same offsets. NULL: nothing is removed. Owned */
+        struct sanitize *sanitize;
         uint64_t *budget; /* bytes that are still kept, shared; OUTPUT_NO_LIMIT: no limit */
         uint64_t beyond;  /* bytes past the output limit, dropped */
         /* after the end: bytes of the command still in the pipe, for readers that must lose
@@ -44,9 +53,13 @@ struct output {
         unsigned is_over; /* its command has ended: set by its user */
 };
 
-/* A closed stream. `budget` is borrowed; ended with output_close() and log_fini(). */
+/* A closed stream. `budget` is borrowed; ended with output_close(), output_forget()
+ * and log_fini(). */
 void output_init(struct output *o, struct loop *loop, int stream, uint64_t *budget,
                  const struct output_user *user);
+
+/* Before the first byte: what is removed (a mask, text/sanitize.h). 0 or -ENOMEM */
+int output_sanitize(struct output *o, unsigned kinds);
 
 /* 0 or -errno */
 int output_open(struct output *o, int take_fd, unsigned is_terminal);
@@ -57,11 +70,14 @@ void output_watch(struct output *o);
 /* May be called twice. */
 void output_close(struct output *o);
 
+/* Frees what output_sanitize() made. May be called twice. */
+void output_forget(struct output *o);
+
 /* The command has ended: reads what is in the pipe now, and no more. is_alone: no process that it
  * left holds the pipe. */
 void output_finish(struct output *o, unsigned is_alone);
 
-/* How many bytes were printed. */
+/* How many bytes were printed; if it is sanitised, how many of them became output. */
 uint64_t output_bytes(const struct output *o);
 
 #endif

@@ -295,8 +295,7 @@ serve_usage(struct keeper *k, struct wire_message *m)
 
         (void)m;
         if (k->box->protocol >= 2)
-                keeper_say(k, WIRE_BOX_USED, &used,
-                           k->box->protocol >= BOX_PROTOCOL_METERED ? sizeof used : BOX_USED_FIRST);
+                keeper_say(k, WIRE_BOX_USED, &used, meter_len(k->box));
 }
 
 static void

@@ -74,7 +74,9 @@ struct box_calls {
 struct box_meter { /* of the execs that ended, and the connections; box/meter.h */
         uint64_t cpu_ns, cpu_most_ns, memory_peak_kb, execs, output_bytes;
         uint64_t egress_out, egress_in;
-        unsigned has_egress;
+        /* memory over time, what was in use at the last look, and when that was */
+        uint64_t memory_kb_ms, memory_kb, looked_ms;
+        unsigned has_egress, has_memory;
 };
 
 struct box {
@@ -100,7 +102,7 @@ struct box {
         unsigned busy;
         struct journal journal;
         struct wire_box_gone gone;
-        struct loop_timer deadline, floor, late, deaf, hush;
+        struct loop_timer deadline, floor, late, deaf, hush, memory;
         uint64_t overdue_ms; /* time that a killed exec may take to end */
         int listening;
         int floors[FLOORS_MAX];

@@ -19,8 +19,10 @@
 #include "cli/doc_rules.h"
 #include "cli/doc_servers.h"
 #include "cli/doc_streams.h"
+#include "prepare/sanitize.h"
 #include "spec/provider.h"
 #include "text/json.h"
+#include "text/sanitize.h"
 
 typedef void (*writer)(const struct doc_facts *f, struct json_writer *w);
 
@@ -531,6 +533,17 @@ doc_facts_control(const struct plan *plan, size_t index)
         return NULL;
 }
 
+/* The control names all three kinds, so it is on only with all of them. */
+static bool
+sanitizes_all(const struct run_way *way)
+{
+        struct error ignored;
+        unsigned kinds;
+
+        return prepare_sanitize(way->p.spec, way->p.rules, false, &kinds, &ignored) == 0 &&
+               kinds == SANITIZE_ALL;
+}
+
 static void
 write_controls(const struct doc_facts *f, struct json_writer *w)
 {
@@ -542,6 +555,8 @@ write_controls(const struct doc_facts *f, struct json_writer *w)
         json_text(w, "secret_isolation");
         if (doc_rules_gate(f->way))
                 json_text(w, "manual_approval_gates");
+        if (sanitizes_all(f->way))
+                json_text(w, DOC_SANITIZATION);
         if (f->probe->state)
                 json_text(w, "signed_audit_log");
         json_close_list(w);

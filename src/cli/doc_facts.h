@@ -40,6 +40,9 @@ int doc_facts_measure(struct arena *arena, const struct doc_probe *probe, uint64
 /* The value at a percentile, 1 to 100, of sorted times; `count` at least 1. In milliseconds. */
 double doc_facts_percentile(const uint64_t *sorted_us, uint64_t count, unsigned percentile);
 
+/* The control that is on if output is sanitised of every kind (text/sanitize.h). */
+#define DOC_SANITIZATION "output_sanitization"
+
 /* Controls that the steps of a plan switch on: name of the index-th, or NULL past the last. */
 const char *doc_facts_control(const struct plan *plan, size_t index);
 

@@ -118,6 +118,43 @@ doc_prove_log(struct doc_proving *p, const char *path, const struct node *claim)
                         is_on ? "the log is chained and signed" : e.message);
 }
 
+/* Each kind is printed, in two pieces where that could hide it, and looked for in the result. */
+static void
+prove_sanitization(struct doc_proving *p, const char *path, const char *name)
+{
+        static const char script[] =
+                "printf 'begin\\033[31m \\302\\2332J \\033]0;t\\007 \\b\\r\\n'; "
+                "printf '\\342\\200\\256 \\342\\200\\213 \\363\\240\\201\\201 \\302\\255 AKIA'; "
+                "printf 'IOSFODNN7EXAMPLE end\\n'";
+        static const struct {
+                const char *kind, *printed;
+        } rows[] = { { "control", "\033" },
+                     { "control", "\302\233" },
+                     { "control", "\a" },
+                     { "control", "\b" },
+                     { "hidden", "\342\200\256" },
+                     { "hidden", "\342\200\213" },
+                     { "hidden", "\363\240\201\201" },
+                     { "hidden", "\302\255" },
+                     { "secrets", "IOSFODNN" } };
+        struct doc_probed done;
+        const char *out = doc_shell(p, script, "", &done);
+
+        if (!strstr(out, "begin") || !strstr(out, " end")) {
+                doc_say(p, DOC_REFUTED, path, "%.100s: the output of a probe is not there", name);
+                return;
+        }
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if (strstr(out, rows[i].printed)) {
+                        doc_say(p, DOC_REFUTED, path,
+                                "%.100s is not on here: %s was printed, and is in the result", name,
+                                rows[i].kind);
+                        return;
+                }
+        doc_say(p, DOC_PROVEN, path,
+                "%.100s: control, hidden and secrets were printed, and removed", name);
+}
+
 void
 doc_prove_controls(struct doc_proving *p, const char *path, const struct node *claim)
 {
@@ -148,6 +185,8 @@ doc_prove_controls(struct doc_proving *p, const char *path, const struct node *c
                                 "%.100s: a step of the plan, and a sandbox started", name);
                 else if (document_is_name(name, "signed_audit_log"))
                         prove_log(p, path, name);
+                else if (document_is_name(name, DOC_SANITIZATION))
+                        prove_sanitization(p, path, name);
                 else if (document_is_name(name, "manual_approval_gates") ||
                          document_is_name(name, "hitl_approval"))
                         doc_prove_gate(p, path, name);

@@ -36,6 +36,7 @@
 #include "prepare/commands.h"
 #include "prepare/digest.h"
 #include "prepare/environment.h"
+#include "prepare/sanitize.h"
 #include "recorder/recorder.h"
 #include "run/run.h"
 #include "spec/approve.h"
@@ -423,6 +424,8 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
 
         options.timeout_ms = w->limit.ms;
         if (o->replay && check_replay(w, o->replay, e) < 0)
+                return -1;
+        if (prepare_sanitize(w->p.spec, w->p.rules, o->wants_terminal, &options.sanitize, e) < 0)
                 return -1;
         if (!o->is_validator && prepare_has_rules(w->p.spec, w->p.rules) && permit(w, o, e) < 0)
                 return -1;

@@ -30,6 +30,12 @@ print_seconds(uint64_t ms)
                 (void)printf(" %8" PRIu64 ".%03" PRIu64, ms / MS_IN_S, ms % MS_IN_S);
 }
 
+static uint64_t
+mib_seconds(uint64_t byte_seconds)
+{
+        return byte_seconds == CARREL_NONE ? CARREL_NONE : byte_seconds >> 20;
+}
+
 static void
 print_row(const struct carrel_usage *u)
 {
@@ -37,6 +43,7 @@ print_row(const struct carrel_usage *u)
         print_seconds(u->wall_ms);
         print_seconds(u->cpu_ms);
         print_number(u->memory_peak_kb, 11);
+        print_number(mib_seconds(u->memory_byte_seconds), 10);
         print_number(u->execs, 6);
         print_number(u->output_bytes, 12);
         print_number(u->bytes_out, 12);
@@ -50,8 +57,9 @@ print_row(const struct carrel_usage *u)
 static void
 print_head(void)
 {
-        (void)printf("%-17s %12s %12s %11s %6s %12s %12s %12s  %s\n", "SANDBOX", "WALL s", "CPU s",
-                     "MEMORY KiB", "EXECS", "OUTPUT B", "SENT B", "RECEIVED B", "OWNER");
+        (void)printf("%-17s %12s %12s %11s %10s %6s %12s %12s %12s  %s\n", "SANDBOX", "WALL s",
+                     "CPU s", "MEMORY KiB", "MiB*s", "EXECS", "OUTPUT B", "SENT B", "RECEIVED B",
+                     "OWNER");
 }
 
 static int

@@ -9,6 +9,7 @@
  */
 #include "door/mcp_http.h"
 
+#include <sodium.h>
 #include <string.h>
 
 #include "codec/encode.h"
@@ -17,7 +18,10 @@
 #include "mcp/fixture.h"
 #include "mcp/mcp.h"
 
-enum { QUIET_MS = 15000, VALUE_MAX = 512 };
+enum { QUIET_MS = 15000, VALUE_MAX = 512, SESSION_BYTES = 16 };
+
+/* The session of a client that can be asked: this, and a number that cannot be guessed. */
+#define SESSION "asked-"
 
 struct post {
         struct mcp_sink sink; /* must be first */
@@ -89,6 +93,21 @@ on_notify(struct mcp_sink *s, const char *json, size_t len)
         stream(p);
         p->waiting = exchange_event(p->x, "message", NULL, json, len);
         (void)loop_timer_set(p->x->loop, &p->quiet, loop_now_ms() + QUIET_MS, stay_awake);
+}
+
+static void
+on_opened(struct mcp_sink *s)
+{
+        struct exchange *x = ((struct post *)(void *)s)->x;
+        unsigned char bytes[SESSION_BYTES];
+        char session[sizeof SESSION + (size_t)2 * SESSION_BYTES] = SESSION;
+
+        if (x->has_begun)
+                return; /* the client gets no session, and is not asked */
+        randombytes_buf(bytes, sizeof bytes);
+        (void)sodium_bin2hex(session + sizeof SESSION - 1, sizeof session - sizeof SESSION + 1,
+                             bytes, sizeof bytes);
+        exchange_add(x, "Mcp-Session-Id", session);
 }
 
 static bool
@@ -206,6 +225,21 @@ check_wishes(const struct wishes *w, struct error *e)
         return 0;
 }
 
+/* NULL: none, or not one of ours. Nothing is remembered: it holds over restarts of the daemon. */
+static const char *
+session_of(const struct exchange *x)
+{
+        const char *text = exchange_header(x, "mcp-session-id"), *number;
+
+        if (!text || strncmp(text, SESSION, sizeof SESSION - 1) != 0)
+                return NULL;
+        number = text + sizeof SESSION - 1;
+        return strlen(number) == (size_t)2 * SESSION_BYTES &&
+                               number[strspn(number, "0123456789abcdef")] == '\0'
+                       ? text
+                       : NULL;
+}
+
 static struct mcp_ask
 ask_of(const struct exchange *x, const struct wishes *w)
 {
@@ -213,6 +247,7 @@ ask_of(const struct exchange *x, const struct wishes *w)
                 .headers = { true, exchange_header(x, "mcp-protocol-version"),
                              exchange_header(x, "mcp-method"), exchange_header(x, "mcp-name") },
                 .peer = x->peer,
+                .session = session_of(x),
                 .sandbox = either(x, "carrel-sandbox", w->sandbox),
                 .context_key = either(x, "carrel-context-key", w->context),
                 .cache_key = *w->cache_key ? w->cache_key : NULL,
@@ -261,9 +296,11 @@ mcp_http(struct exchange *x, const struct route *r)
                 exchange_fail(x, &e);
                 return;
         }
-        *p = (struct post){ .sink = { on_answer, NULL, is_full },
-                            .x = x,
-                            .may_stream = exchange_accepts(x, "text/event-stream") };
+        *p = (struct post){
+                .sink = { .answer = on_answer, .opened = on_opened, .is_full = is_full },
+                .x = x,
+                .may_stream = exchange_accepts(x, "text/event-stream")
+        };
         p->quiet.due_ms = LOOP_NEVER;
         if (p->may_stream)
                 p->sink.notify = on_notify;

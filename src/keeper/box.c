@@ -441,7 +441,8 @@ has_shape(const struct wire_message *m)
         if (m->kind == WIRE_BOX_WALLED)
                 return m->len >= sizeof(struct wire_box_walled) && m->len <= WALLED_MAX;
         if (m->kind == WIRE_BOX_USED)
-                return m->len == BOX_USED_FIRST || m->len == sizeof(struct wire_box_used);
+                return m->len == BOX_USED_FIRST || m->len == BOX_USED_METERED ||
+                       m->len == sizeof(struct wire_box_used);
         if (m->kind == WIRE_BOX_EXECUTED)
                 return m->len >= sizeof(struct wire_box_executed);
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -491,8 +492,7 @@ hear(struct box *b, struct wire_message *m, const void *body)
                         executed_hear(b->sandbox, body, m->len);
                 break;
         case WIRE_BOX_USED:
-                if (m->len == sizeof(struct wire_box_used))
-                        usage_hear(b, body);
+                usage_hear(b, body, m->len);
                 break;
         case WIRE_BOX_KEPT:
                 on_kept(b, body);

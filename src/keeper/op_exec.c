@@ -29,6 +29,7 @@
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
 #include "outcome/outcome.h"
+#include "prepare/sanitize.h"
 #include "prepare/time_allowed.h"
 #include "text/tree.h"
 #include "wire/channel.h"
@@ -323,6 +324,25 @@ choose_flags(const struct record *r, struct exec_request *q)
         (void)memccpy(q->box.key, record_get_text(r, FIELD_KEY, ""), '\0', sizeof q->box.key - 1);
 }
 
+/* By the rules of now: the host file may have changed since the sandbox was created. */
+static int
+choose_sanitize(const struct sandbox *s, struct exec_request *q, struct error *e)
+{
+        bool has_terminal = (q->command.head.flags & WIRE_EXEC_TTY) != 0;
+        unsigned kinds;
+
+        if (prepare_sanitize(s->prepared->spec, s->keeper->host.rules, has_terminal, &kinds, e) < 0)
+                return -1;
+        q->box.flags |= kinds << BOX_EXEC_SANITIZE_SHIFT;
+        if (kinds == 0 || s->box->hello.protocol >= BOX_PROTOCOL_SANITIZE)
+                return 0;
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "", "sanitize_output",
+                      "an older version of Carrel started this sandbox, and it cannot sanitise "
+                      "output");
+        error_hint(e, "Stop the sandbox, and create another.");
+        return -1;
+}
+
 /* A relative directory starts at the working directory of the sandbox, like paths of files. */
 static int
 choose_directory(const struct sandbox *s, const struct record *r, struct exec_request *q,
@@ -356,6 +376,8 @@ request_of(struct sandbox *s, const struct record *r, struct exec_request *q, co
         choose_flags(r, q);
         if (choose_directory(s, r, q, e) < 0 || choose_command(s, r, q, argv, e) < 0 ||
             choose_task(s, r, q, e) < 0 || choose_time(s, r, &q->time, e) < 0)
+                return -1;
+        if (choose_sanitize(s, q, e) < 0)
                 return -1;
         choose_limits(s, r, q);
         q->box.flags |= (uint32_t)q->time.by << BOX_EXEC_BY_SHIFT;

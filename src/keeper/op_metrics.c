@@ -9,6 +9,7 @@
 #include "keeper/approval.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
+#include "keeper/usage.h"
 
 enum { OWNERS_MAX = 100, NS_IN_MS = 1000000 };
 
@@ -53,6 +54,8 @@ write_owner(struct record_writer *w, const struct store_usage *row)
         record_text(w, FIELD_OWNER, row->owner);
         known(w, FIELD_WALL, row->wall_ms, 1);
         known(w, FIELD_CPU, row->cpu_ns, NS_IN_MS);
+        if (row->memory_kb_ms != STORE_UNKNOWN)
+                record_uint(w, FIELD_MEMORY_TIME, usage_byte_seconds(row->memory_kb_ms));
         known(w, FIELD_OUTPUT_TOTAL, row->output_bytes, 1);
         known(w, FIELD_BYTES_OUT, row->egress_out, 1);
         known(w, FIELD_BYTES_IN, row->egress_in, 1);
@@ -86,6 +89,7 @@ each_owner(void *context, const struct store_usage *row)
         o->others.owner = others_name;
         add(&o->others.wall_ms, row->wall_ms);
         add(&o->others.cpu_ns, row->cpu_ns);
+        add(&o->others.memory_kb_ms, row->memory_kb_ms);
         add(&o->others.output_bytes, row->output_bytes);
         add(&o->others.egress_out, row->egress_out);
         add(&o->others.egress_in, row->egress_in);
@@ -98,6 +102,7 @@ write_owners(struct record_writer *w, const struct keeper *k, struct error *e)
         struct owners owners = { .w = w,
                                  .others = { .wall_ms = STORE_UNKNOWN,
                                              .cpu_ns = STORE_UNKNOWN,
+                                             .memory_kb_ms = STORE_UNKNOWN,
                                              .output_bytes = STORE_UNKNOWN,
                                              .egress_out = STORE_UNKNOWN,
                                              .egress_in = STORE_UNKNOWN } };

@@ -30,6 +30,7 @@ put(const struct box *b, const struct wire_box_used *used)
                 .output_bytes = used->output_bytes,
                 .egress_out = used->egress_out,
                 .egress_in = used->egress_in,
+                .memory_kb_ms = used->memory_kb_ms > 0 ? used->memory_kb_ms : STORE_UNKNOWN,
         };
         bool is_new = s && s->row.owner && s->state != SANDBOX_STOPPING;
         struct error ignored;
@@ -39,11 +40,13 @@ put(const struct box *b, const struct wire_box_used *used)
 }
 
 void
-usage_hear(struct box *b, const void *body)
+usage_hear(struct box *b, const void *body, size_t len)
 {
-        struct wire_box_used used;
+        struct wire_box_used used = { .memory_kb_ms = 0 };
 
-        memcpy(&used, body, sizeof used);
+        if (len < BOX_USED_METERED)
+                return;
+        memcpy(&used, body, len);
         put(b, &used);
 }
 
@@ -66,6 +69,13 @@ usage_ask(struct keeper *k)
 
 /* -- the operations ---------------------------------------------------------------------------- */
 
+/* Without a product that is too large, in the worst case after centuries. */
+uint64_t
+usage_byte_seconds(uint64_t kb_ms)
+{
+        return kb_ms / 1000 * 1024 + kb_ms % 1000 * 1024 / 1000;
+}
+
 static void
 known(struct record_writer *w, enum field_tag tag, uint64_t value, uint64_t unit)
 {
@@ -86,6 +96,8 @@ write_usage(struct record_writer *w, const void *of, const void *item)
         known(w, FIELD_WALL, row->wall_ms, 1);
         known(w, FIELD_CPU, row->cpu_ns, NS_IN_MS);
         known(w, FIELD_MEMORY_PEAK, row->memory_peak_kb, 1);
+        if (row->memory_kb_ms != STORE_UNKNOWN)
+                record_uint(w, FIELD_MEMORY_TIME, usage_byte_seconds(row->memory_kb_ms));
         known(w, FIELD_EXECS, row->execs, 1);
         known(w, FIELD_OUTPUT_TOTAL, row->output_bytes, 1);
         known(w, FIELD_BYTES_OUT, row->egress_out, 1);
@@ -127,6 +139,7 @@ write_nothing(struct record_writer *w, const struct sandbox *s)
                 .at_ms = loop_wall_ms(),
                 .cpu_ns = STORE_UNKNOWN,
                 .memory_peak_kb = STORE_UNKNOWN,
+                .memory_kb_ms = STORE_UNKNOWN,
                 .egress_out = STORE_UNKNOWN,
                 .egress_in = STORE_UNKNOWN,
         };

@@ -6,6 +6,7 @@
  *
  *     tool called -> keeper: approval_required -> approval.get -> the question
  *        legacy, over stdio:  a request on the same stream; its response comes as a message
+ *        legacy, over HTTP:   a request on the stream of the POST; its response is another POST
  *        modern:              the result input_required; the client repeats the call with the
  * answer answer -> approval.answer -> the tool runs again: the keeper begins it, or says why not
  *
@@ -38,7 +39,12 @@ has_forms(const struct node *capabilities)
 void
 approval_note_client(struct mcp_request *r)
 {
-        r->server->elicits = has_forms(node_find(r->message.params, "capabilities"));
+        bool elicits = has_forms(node_find(r->message.params, "capabilities"));
+
+        if (!r->client->is_http)
+                r->server->elicits = elicits;
+        else if (elicits && !r->client->has_token && r->sink->opened)
+                r->sink->opened(r->sink);
 }
 
 static bool
@@ -48,7 +54,7 @@ can_ask(const struct mcp_request *r)
                 return false;
         if (r->message.is_modern)
                 return has_forms(node_find(r->message.meta, MCP_META_CAPABILITIES));
-        return !r->client->is_http && r->sink->notify && r->server->elicits;
+        return r->sink->notify && (r->client->is_http ? r->session != NULL : r->server->elicits);
 }
 
 /* -- the answer -------------------------------------------------------------------------------- */
@@ -105,13 +111,22 @@ answer(struct mcp_request *r, const char *id, const struct node *result)
         (void)request_call(r, OP_APPROVAL_ANSWER, &w, &answer_ops);
 }
 
+/* Over HTTP all agents of one user are one client: the session tells them apart. */
+static bool
+is_of_session(const struct mcp_request *r, const char *session)
+{
+        return !r->client->is_http || (r->session && session && strcmp(r->session, session) == 0);
+}
+
 void
-approval_receive(struct mcp_server *s, const struct mcp_client *c, const struct mcp_message *m)
+approval_receive(struct mcp_server *s, const struct mcp_client *c, const char *session,
+                 const struct mcp_message *m)
 {
         for (struct mcp_request *r = s->requests; r; r = r->next) {
                 char id[sizeof r->approval];
 
-                if (r->client != c || r->approval[0] == '\0' || !node_is_text(m->id, r->question))
+                if (r->client != c || r->approval[0] == '\0' || !node_is_text(m->id, r->question) ||
+                    !is_of_session(r, session))
                         continue;
                 (void)snprintf(id, sizeof id, "%s", r->approval);
                 r->approval[0] = '\0';

@@ -2,7 +2,8 @@
  * mcp/mcp.h - a server of the Model Context Protocol for both eras, independent of the transport.
  *
  * Messages come in as bytes, and answers go to a sink. The fronts are mcp_stdio.c and mcp_http.c.
- * The server keeps no sessions. It remembers two things between requests: the sandbox of each
+ * The server keeps no sessions: that of an HTTP client only says that the client can be asked, and
+ * joins its answers to its requests. It remembers two things between requests: the sandbox of each
  * context (the cache), and the background processes that an agent started without asking to keep
  * them (its client).
  */
@@ -56,6 +57,9 @@ struct mcp_ask {
         struct api_peer peer;
         /* identifies the agent among those of this peer: its connection or session; NULL: none */
         const char *client;
+        /* HTTP before 2026-07-28: the session that `opened` made for a client that can be asked;
+         * NULL: it cannot be asked */
+        const char *session;
         const char *sandbox;     /* the sandbox to use, or NULL */
         const char *context_key; /* selects or creates a sandbox, or NULL */
         /* the member of the request's context that is the key; NULL: the whole context */
@@ -79,6 +83,9 @@ struct mcp_sink {
         void (*notify)(struct mcp_sink *s, const char *json, size_t len);
         /* too many bytes already wait for the client */
         bool (*is_full)(struct mcp_sink *s);
+        /* at initialize, before the answer: the client can be asked, so it needs a session. NULL:
+         * not possible */
+        void (*opened)(struct mcp_sink *s);
 };
 
 /*

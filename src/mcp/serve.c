@@ -193,6 +193,7 @@ read_ask(struct mcp_request *r, const struct mcp_ask *ask)
                 (struct api_peer){ r->client->uid, r->client->has_token ? r->client->token : NULL };
         r->flags = ask->flags;
         r->sandbox = copy(r, ask->sandbox ? ask->sandbox : sandbox);
+        r->session = copy(r, ask->session);
         r->context_key = copy(r, ask->context_key);
         r->cache_key = copy(r, ask->cache_key);
         r->runtime = copy(r, ask->runtime);
@@ -324,7 +325,7 @@ mcp_receive(struct mcp_server *s, const struct mcp_ask *ask, const char *bytes, 
                         notified(s, ask, &r->message);
                 else if (r->message.id)
                         approval_receive(s, mcp_client_find(s, &ask->peer, ask->client),
-                                         &r->message);
+                                         ask->session, &r->message);
                 sink->answer(sink, 202, NULL, 0);
         } else {
                 return begin(r, ask);

@@ -86,6 +86,7 @@ struct mcp_request {
         struct api_peer peer;
         unsigned flags;      /* enum mcp_flag */
         const char *sandbox; /* the sandbox to use; NULL: not known yet */
+        const char *session; /* as in struct mcp_ask */
         const char *context_key, *cache_key, *runtime, *risk, *workspace;
         const char *const *reads;
         size_t read_count; /* borrowed from the front */
@@ -235,7 +236,7 @@ void request_progress(struct mcp_request *r, int stream, const char *bytes, size
 /* -- asking the person behind the client (approval.c) -------------------------------------------
  */
 
-/* At initialize: remembers whether the client can be asked. */
+/* At initialize: remembers whether the client can be asked, or has a session made for it. */
 void approval_note_client(struct mcp_request *r);
 
 /*
@@ -244,8 +245,8 @@ void approval_note_client(struct mcp_request *r);
  */
 bool approval_elicit(struct mcp_request *r, const struct error *e);
 
-/* A response of the client: to one of our questions, or to nothing. */
-void approval_receive(struct mcp_server *s, const struct mcp_client *c,
+/* A response of the client, in the session (or NULL): to one of our questions, or to nothing. */
+void approval_receive(struct mcp_server *s, const struct mcp_client *c, const char *session,
                       const struct mcp_message *m);
 
 /* A repeated call that has the answer. Returns false if it has none: the tool is to be run. */

@@ -143,6 +143,11 @@ plan_memory(struct builder *b)
         s->number = b->facts->cgroup.place[CGROUP_MEMORY].version == 2 || b->request->is_living
                             ? WATCH_MEMORY_EVENTS
                             : WATCH_OOM_CONTROL;
+        if (b->request->is_living)
+                builder_add(b, STEP_CGROUP_WATCH,
+                            builder_text(b, "%s/memory.stat", group_of(b, CGROUP_MEMORY)),
+                            "meters the memory that is in use")
+                        ->number = WATCH_MEMORY_STAT;
         b->plan->counts_oom = true;
 }
 

@@ -46,7 +46,8 @@ enum step_watch {
         WATCH_OOM_CONTROL,
         WATCH_MEMORY_EVENTS,
         WATCH_PEAK,
-        WATCH_PIDS_EVENTS
+        WATCH_PIDS_EVENTS,
+        WATCH_MEMORY_STAT
 };
 
 /* LANDLOCK_ALLOW classes. */

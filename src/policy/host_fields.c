@@ -10,6 +10,7 @@
 
 #include "policy/host_limits.h"
 #include "spec/approve.h"
+#include "spec/sanitize.h"
 #include "spec/schema.h"
 #include "spec/section.h"
 
@@ -73,6 +74,9 @@ static const struct field_set operations_forms = { FIELD_SET(operations_rows),
 static const struct field audited_item = { .kind = FIELD_CHOICE,
                                            .choices = audited_choices,
                                            .offset = FIELD_NOWHERE };
+static const struct field sanitized_item = { .kind = FIELD_CHOICE,
+                                             .choices = spec_sanitize_words,
+                                             .offset = FIELD_NOWHERE };
 static const struct field entry_item = { .kind = FIELD_MAP, .offset = FIELD_NOWHERE };
 
 static const struct field workspace_rows[] = {
@@ -109,6 +113,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
 #define SHAPE_OPERATIONS .kind = FIELD_ONE_OF, .members = &operations_forms
 #define SHAPE_ENTRIES .kind = FIELD_LIST, .item = &entry_item
 #define SHAPE_AUDITED .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &audited_item
+#define SHAPE_SANITIZED .kind = FIELD_LIST, .max = SANITIZE_BITS, .item = &sanitized_item
 #define SHAPE_AGE .kind = FIELD_TEXT, .min = 2, .max = 6, .pattern = "^[1-9][0-9]{0,4}d$"
 #define SHAPE_EGRESS_CAPS .kind = FIELD_MAP, .members = &egress_caps_set
 #define SHAPE_LIMITS_MAX .kind = FIELD_MAP

@@ -13,6 +13,7 @@
 
 #include "policy/host_fields.h"
 #include "spec/approve.h"
+#include "spec/sanitize.h"
 #include "spec/section.h"
 #include "text/nearest.h"
 #include "text/redact_group.h"
@@ -314,6 +315,24 @@ host_read_approve(struct host_reading *r, const struct node *n)
                                 "network.set, ...");
         }
         r->rules->approve = (struct spec_names){ items, count };
+        return 0;
+}
+
+static int
+host_read_sanitize_output(struct host_reading *r, const struct node *n)
+{
+        if (n->kind != NODE_LIST || n->len > SANITIZE_BITS)
+                return host_reading_wrong(r, n, "sanitize_output", "type",
+                                          "this is a list of control, hidden, secrets");
+        node_each(item, n)
+        {
+                unsigned bit = spec_sanitize_bit(item);
+
+                if (bit == 0)
+                        return host_reading_wrong(r, item, "sanitize_output", "choice",
+                                                  "this must be control, hidden or secrets");
+                r->rules->sanitize |= bit;
+        }
         return 0;
 }
 

@@ -40,6 +40,7 @@ struct host_rules {
         bool ignores_executions; /* executions in the daemon's sandboxes are not recorded */
         bool needs_risk;         /* a sandbox is created only for a stated risk */
         uint32_t redact_off;     /* groups of rules that remove nothing: bits of redact_group */
+        unsigned sanitize;       /* removed from output: a mask of text/sanitize.h */
         uint64_t audit_keep_ms;  /* how long audit logs are kept; 0: forever */
         const char *principal;
         struct host_providers providers;

@@ -53,6 +53,8 @@ static const struct metric metrics[] = {
           FIELD_CPU, OWNER, .is_ms = 1 },
         { "carrel_usage_wall_seconds_total", "counter",
           "Time that sandboxes ran, without pauses, by owner.", FIELD_WALL, OWNER, .is_ms = 1 },
+        { "carrel_usage_memory_byte_seconds_total", "counter",
+          "Memory in use by sandboxes, summed over time, by owner.", FIELD_MEMORY_TIME, OWNER },
         { "carrel_usage_output_bytes_total", "counter",
           "Bytes that commands wrote to standard output and standard error, by owner.",
           FIELD_OUTPUT_TOTAL, OWNER },

@@ -34,9 +34,11 @@ struct run_options {
          * terminal sends SIGINT and SIGQUIT to the command too.
          */
         struct wire_command command;
-        bool captures;    /* keep output for the result instead of passing it on */
-        bool escapes;     /* show control bytes as text if `out` or `err` is a terminal */
-        int in, out, err; /* the caller's, borrowed; not passed into the box. in -1: empty input */
+        bool captures;     /* keep output for the result instead of passing it on */
+        bool escapes;      /* show control bytes as text if `out` or `err` is a terminal */
+        unsigned sanitize; /* removed from the output: a mask of text/sanitize.h; not with a
+                              terminal */
+        int in, out, err;  /* the caller's, borrowed; not passed into the box. in -1: empty input */
         uint64_t timeout_ms;   /* SPEC_UNSET: none */
         uint64_t cpu_ms;       /* SPEC_UNSET: none */
         uint64_t output_bytes; /* SPEC_UNSET: no limit */

@@ -112,6 +112,8 @@ open_streams(struct session *s, int pipes[3][2])
                 s->out.escapes = o->escapes && isatty(o->out);
                 s->err.escapes = o->escapes && isatty(o->err);
         }
+        sanitize_init(&s->out.sanitize, o->sanitize);
+        sanitize_init(&s->err.sanitize, o->sanitize);
         s->out.seen = s->err.seen = o->seen;
         s->in.seen = o->sees_input ? o->seen : NULL;
         s->in.which = STDIN_FILENO;

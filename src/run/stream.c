@@ -71,8 +71,8 @@ close_to(struct stream *s)
 static bool
 is_splicing(const struct stream *s)
 {
-        return s->sink == STREAM_PIPE && !s->escapes && s->start == s->end && !s->owns_to &&
-               (!s->budget || *s->budget > 0) && !s->seen;
+        return s->sink == STREAM_PIPE && !s->escapes && s->sanitize.kinds == 0 &&
+               s->start == s->end && !s->owns_to && (!s->budget || *s->budget > 0) && !s->seen;
 }
 
 bool
@@ -154,47 +154,101 @@ give_buffer(char *buffer)
         free(buffer);
 }
 
-/* The source has ended: bytes held for its next read are written too. */
+enum { RAW_LEN = STREAM_BUFFER / VISIBLE_MAX - VISIBLE_HELD_MAX };
+
+static size_t
+clean_len(const struct stream *s)
+{
+        return s->clean.len - s->clean_at;
+}
+
+/* Bytes for the reader go to the empty buffer, with control bytes as text if it shows them. */
 static void
-flush_held(struct stream *s)
+hand_on(struct stream *s, const char *bytes, size_t len, bool is_last)
 {
         s->start = 0;
-        s->end = visible_write(&s->visible, NULL, 0, true, s->buffer);
+        s->end = len;
+        if (s->escapes)
+                s->end = visible_write(&s->visible, bytes, len, is_last, s->buffer);
+        else if (len > 0 && bytes != s->buffer)
+                memcpy(s->buffer, bytes, len);
+}
+
+static void
+hand_on_clean(struct stream *s)
+{
+        size_t len = clean_len(s) < RAW_LEN ? clean_len(s) : RAW_LEN;
+
+        hand_on(s, s->clean.bytes + s->clean_at, len, false);
+        s->clean_at += len;
+        if (clean_len(s) == 0)
+                s->clean.len = s->clean_at = 0;
+}
+
+/*
+ * Fills the empty buffer with what was kept back: sanitised bytes, then those that were held for
+ * the next read of a source that has ended. What is captured leaves the buffer at once.
+ */
+static void
+refill(struct stream *s)
+{
+        for (;;) {
+                if (s->sink == STREAM_CAPTURE) {
+                        capture(s, s->buffer, s->end);
+                        s->start = s->end = 0;
+                }
+                if (s->start < s->end)
+                        return;
+                if (clean_len(s) > 0)
+                        hand_on_clean(s);
+                else if (s->from < 0 && s->visible.held_len > 0)
+                        hand_on(s, NULL, 0, true);
+                else
+                        return;
+        }
+}
+
+static void
+sanitize(struct stream *s, const char *raw, size_t len, bool is_last)
+{
+        if (sanitize_write(&s->sanitize, raw, len, is_last, &s->clean) < 0)
+                s->dropped += len;
 }
 
 static void
 fill(struct stream *s)
 {
         /* not cleared before each read */
-        static char raw[STREAM_BUFFER / VISIBLE_MAX - VISIBLE_HELD_MAX];
+        static char raw[RAW_LEN];
+        bool is_clean = s->sanitize.kinds != 0, is_copied = s->escapes || is_clean;
+        size_t len;
         ssize_t got;
 
         if (!s->buffer && !(s->buffer = take_buffer())) {
                 close_from(s);
                 return;
         }
-        got = s->escapes ? read(s->from, raw, sizeof raw) : read(s->from, s->buffer, STREAM_BUFFER);
+        got = is_copied ? read(s->from, raw, sizeof raw) : read(s->from, s->buffer, STREAM_BUFFER);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         if (got <= 0) { /* a terminal's master returns EIO when its last user is gone */
                 close_from(s);
-                if (s->visible.held_len > 0)
-                        flush_held(s);
+                if (is_clean)
+                        sanitize(s, NULL, 0, true);
+                refill(s);
                 return;
         }
         if (s->seen)
-                s->seen(s->which, s->escapes ? raw : s->buffer, (size_t)got);
+                s->seen(s->which, is_copied ? raw : s->buffer, (size_t)got);
         s->bytes += (uint64_t)got;
-        s->start = 0;
-        s->end = permitted(s, (size_t)got);
+        len = permitted(s, (size_t)got);
         if (s->shown_on)
-                terminal_show(s->shown_on, s->buffer, s->end);
-        if (s->escapes)
-                s->end = visible_write(&s->visible, raw, s->end, false, s->buffer);
-        if (s->sink == STREAM_CAPTURE) {
-                capture(s, s->buffer, s->end);
-                s->end = 0;
-        }
+                terminal_show(s->shown_on, s->buffer, len);
+        if (is_clean)
+                sanitize(s, raw, len, false);
+        else
+                hand_on(s, is_copied ? raw : s->buffer, len, false);
+        refill(s);
 }
 
 static int
@@ -207,6 +261,8 @@ reader_is_gone(struct stream *s)
         close_from(s);
         close_to(s);
         s->start = s->end = 0;
+        buffer_fini(&s->clean);
+        s->clean_at = 0;
         return -1;
 }
 
@@ -224,6 +280,7 @@ drain(struct stream *s)
         if (put < 0)
                 return errno == EAGAIN || errno == EINTR ? 0 : reader_is_gone(s);
         s->start += (size_t)put;
+        refill(s);
         return 0;
 }
 
@@ -277,8 +334,9 @@ stream_abandon(struct stream *s)
 
         if (s->from >= 0 && ioctl(s->from, FIONREAD, &waiting) == 0 && waiting > 0)
                 s->bytes += (uint64_t)waiting;
-        s->dropped += (uint64_t)waiting + (s->end - s->start);
+        s->dropped += (uint64_t)waiting + (s->end - s->start) + clean_len(s);
         s->start = s->end = 0;
+        s->clean.len = s->clean_at = 0;
         close_from(s);
 }
 
@@ -288,6 +346,8 @@ stream_fini(struct stream *s)
         close_from(s);
         close_to(s);
         give_buffer(s->buffer);
+        buffer_fini(&s->clean);
+        sanitize_fini(&s->sanitize);
         free(s->captured);
         s->buffer = s->captured = NULL;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "run/terminal.h"
+#include "text/sanitize.h"
 #include "text/visible.h"
 
 enum stream_sink {
@@ -32,6 +33,9 @@ struct stream {
         enum stream_sink sink;
         bool escapes; /* control bytes are shown as text: the output is a person's terminal */
         struct visible visible;
+        struct sanitize sanitize; /* what is removed from all bytes, before `escapes` */
+        struct buffer clean;      /* sanitised, and not passed on yet */
+        size_t clean_at;
         char *buffer; /* STREAM_BUFFER bytes, allocated at the first use */
         size_t start, end;
         int error; /* errno, if bytes were lost while the reader was still there: a full disk */

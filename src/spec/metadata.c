@@ -9,6 +9,7 @@
 #include "base/name.h"
 #include "spec/approve.h"
 #include "spec/path.h"
+#include "spec/sanitize.h"
 #include "spec/section.h"
 
 enum { TOOLS_MAX = 64, PATHS_MAX = 256, PATH_LEN_MAX = 4095, ACCEPT_MAX = 16 };
@@ -42,6 +43,11 @@ static const struct field approve_row = { .kind = FIELD_CHOICE,
                                           .choices = spec_approve_words,
                                           .offset = 0 };
 static const struct field_set approve_set = { &approve_row, 1, .code = ERROR_SCHEMA_INVALID };
+
+static const struct field sanitize_row = { .kind = FIELD_CHOICE,
+                                           .choices = spec_sanitize_words,
+                                           .offset = 0 };
+static const struct field_set sanitize_set = { &sanitize_row, 1, .code = ERROR_SCHEMA_INVALID };
 
 static const struct field approve_document_rows[] = {
         { .name = "document",
@@ -170,6 +176,21 @@ accept_read(struct judge *j, const struct node *list, const struct trail *at, vo
         }
         j->findings->accepted = items;
         j->findings->accepted_count = count;
+}
+
+static void
+sanitize_read(struct judge *j, const struct node *list, const struct trail *at, void *base)
+{
+        const char *word;
+        size_t index = 0;
+
+        node_each(item, list)
+        {
+                struct trail here = { at, NULL, index++ };
+
+                if (field_item_read(j, &sanitize_set, item, &here, &word))
+                        ((struct spec *)base)->carrel.sanitize |= spec_sanitize_bit(item);
+        }
 }
 
 static void
@@ -313,6 +334,14 @@ static const struct field carrel_rows[] = {
           .fallback = SPEC_APPROVE_MS,
           .offset = offsetof(struct spec, carrel.approve_ms),
           .help = "Without an answer for this long, an operation of `approve` is denied." },
+        { .name = "sanitize_output",
+          .kind = FIELD_LIST,
+          .max = SANITIZE_BITS,
+          .item = &sanitize_row,
+          .offset = FIELD_NOWHERE,
+          .read = sanitize_read,
+          .help = "What is removed from the output of commands before anybody gets it (nothing): "
+                  "control, hidden, secrets. docs/SANITIZE.md." },
         { .name = "commands",
           .kind = FIELD_MAP,
           .members = &commands_set,

@@ -150,6 +150,7 @@ struct spec_carrel {      /* metadata.carrel: Carrel's own fields, typed and clo
         uint64_t approve_ms;                 /* how long they wait; 0: SPEC_APPROVE_MS */
         const struct node *tool_servers;     /* MCP servers by name, of the right shape; or NULL */
         const struct node *commands;         /* rules for commands, of the right shape; or NULL */
+        unsigned sanitize; /* what is removed from output: a mask of text/sanitize.h */
 };
 
 struct spec {

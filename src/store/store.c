@@ -162,6 +162,25 @@ read_version(struct store *s, uint64_t *ret, struct error *e)
         return result == SQLITE_ROW ? 0 : -1;
 }
 
+/* A column of a later release is added to a table that has no such column. */
+static int
+add_tables(struct store *s, struct error *e)
+{
+        sqlite3_stmt *statement = NULL;
+        bool has_column;
+
+        if (run_text(s, additions, e) < 0)
+                return -1;
+        has_column = sqlite3_prepare_v2(s->db, "SELECT memory_time FROM usage LIMIT 0", -1,
+                                        &statement, NULL) == SQLITE_OK;
+        (void)sqlite3_finalize(statement);
+        return has_column ? 0
+                          : run_text(s,
+                                     "ALTER TABLE usage ADD COLUMN memory_time INTEGER NOT NULL "
+                                     "DEFAULT -1",
+                                     e);
+}
+
 static int
 migrate(struct store *s, struct error *e)
 {
@@ -180,14 +199,14 @@ migrate(struct store *s, struct error *e)
                 return -1;
         }
         if (version == STORE_SCHEMA)
-                return run_text(s, additions, e);
+                return add_tables(s, e);
         (void)snprintf(text, sizeof text, "PRAGMA user_version = %d", STORE_SCHEMA);
         if (run_text(s, "BEGIN IMMEDIATE", e) < 0)
                 return -1;
         for (; version < STORE_SCHEMA; version++)
                 if (run_text(s, migrations[version], e) < 0)
                         return -1;
-        if (run_text(s, additions, e) < 0 || run_text(s, text, e) < 0)
+        if (add_tables(s, e) < 0 || run_text(s, text, e) < 0)
                 return -1;
         return run_text(s, "COMMIT", e);
 }

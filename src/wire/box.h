@@ -22,15 +22,17 @@
 /* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall.
  * 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. 7: WIRE_BOX_FOUND instead of
  * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. 8: WIRE_BOX_ALLOWED.
- * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. */
+ * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. 10: BOX_EXEC_SANITIZE,
+ * memory_kb_ms of struct wire_box_used. */
 enum {
-        BOX_PROTOCOL = 9,
+        BOX_PROTOCOL = 10,
         BOX_PROTOCOL_OLDEST = 1,
         BOX_PROTOCOL_HANDED = 5,
         BOX_PROTOCOL_REFUSED = 6,
         BOX_PROTOCOL_FOUND = 7,
         BOX_PROTOCOL_ALLOWED = 8,
-        BOX_PROTOCOL_METERED = 9
+        BOX_PROTOCOL_METERED = 9,
+        BOX_PROTOCOL_SANITIZE = 10
 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64, BOX_COMMAND_LEN = 128 }; /* with the NUL */
 
@@ -100,6 +102,8 @@ enum box_exec_flag {
                                       the exec if the first caller never connected */
         BOX_EXEC_BY =
                 7u << 8, /* who set timeout_ms (enum time_limit_by); the box only reports it back */
+        BOX_EXEC_SANITIZE = 7u << 12, /* what is removed from the output before it is kept: a mask
+                                         of text/sanitize.h. Not with a terminal */
         BOX_EXEC_AGAIN = 1u << 5, /* WIRE_BOX_ATTACH: by a repeated call, which sends the same input
                                      from its first byte on */
 };
@@ -137,7 +141,7 @@ struct wire_box_attach {
  * cannot distinguish this from a caller that disconnected. A foreground exec with a key, for which
  * HANDED has not arrived, therefore keeps running for BOX_REPEAT_MS: its caller repeats the call.
  */
-enum { BOX_EXEC_BY_SHIFT = 8 };
+enum { BOX_EXEC_BY_SHIFT = 8, BOX_EXEC_SANITIZE_SHIFT = 12 };
 enum {
         BOX_REPEAT_MS = 15000
 }; /* longer than libcarrel retries, and than a daemon needs to restart */
@@ -219,8 +223,9 @@ struct wire_box_gone {
 
 /*
  * WIRE_BOX_USAGE (no body, protocol 2), answered by WIRE_BOX_USED: totals since the box began,
- * which never decrease. An older box sends the first BOX_USED_FIRST bytes alone. Sent once more
- * before WIRE_BOX_GONE, and then also in the journal. UINT64_MAX: not known on this machine.
+ * which never decrease. An older box sends the first BOX_USED_FIRST or BOX_USED_METERED bytes
+ * alone. Sent once more before WIRE_BOX_GONE, and then also in the journal. UINT64_MAX: not known
+ * on this machine.
  */
 struct wire_box_used {
         uint64_t cpu_ns; /* control group; without one, of the execs that ended */
@@ -231,8 +236,11 @@ struct wire_box_used {
         uint64_t execs;                 /* begun by callers */
         uint64_t output_bytes;          /* standard output and standard error of all execs */
         uint64_t egress_out, egress_in; /* bytes of connections that have ended */
+        uint64_t memory_kb_ms;          /* memory in use over time, KiB times ms; 0: not known, as
+                                           in the journal of an older box */
 };
-enum { BOX_USED_FIRST = 16 };
+enum { BOX_USED_FIRST = 16, BOX_USED_METERED = 64 /* protocol 9 */ };
+_Static_assert(sizeof(struct wire_box_used) == BOX_USED_METERED + 8, "one field later");
 
 /*
  * WIRE_BOX_FOUND: what a command left behind on which host programs act. Sent when it is found, and

@@ -63,7 +63,7 @@ def refuses(b):
 def is_documented():
     with open(os.path.join(ROOT, "docs", "AUDIT.md"), encoding="utf-8") as f:
         page = f.read()
-    with open(os.path.join(ROOT, "src", "audit", "redact.def"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "src", "text", "redact.def"), encoding="utf-8") as f:
         rules = re.findall(r'^REDACT\("([a-z-]+)",\s+(\w+),', f.read(), re.M)
     rows = {name: group for line in page.split("\n") for names, group in re.findall(r"^\| (`[^|]+`) \| (\w+) \|", line) for name in re.findall(r"`([a-z-]+)`", names)}
     wrong = [(name, group) for name, group in rules if rows.get(name) != group]

@@ -208,9 +208,9 @@ def main():
         verdicts(folder)
         data = matrix(folder, "policy_matrix.json")
         matrix(folder, "policy_evasions.json")
+        compare(folder)
     with tempfile.TemporaryDirectory(prefix="carrel-policy-l-") as folder:
         group_l(folder, data)
-        compare(folder)
     end()
 
 

@@ -16,7 +16,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import audit_chain
 from approvals_rig import BLOCK, Agent, Place, waiting
-from box_rig import CARREL, PATIENCE, TREE, check, end, report, until
+from box_rig import CARREL, PATIENCE, SWITCHES, TREE, check, end, report, until
 from daemon_rig import Daemon
 from keeper_rig import caller_of
 
@@ -300,14 +300,29 @@ def crowd(d):
         for fd, _ in poll.poll(PATIENCE * 1000):
             of[fd].read()
     refused = answered()
-    codes = {c.replies[s][0]["code"] for c, s in sent if s in c.replies}
-    check("of 1,000 calls 64 wait, and the others are refused", codes == {"quota_exceeded"} and refused == 936, codes, refused)
+    codes = {(c.replies[s][0]["code"], c.replies[s][0]["reason"]) for c, s in sent if s in c.replies}
+    check("of 1,000 calls 64 wait, and the others are refused: quota_exceeded, approvals", codes == {("quota_exceeded", "approvals")} and refused == 936, codes, refused)
     check("meanwhile others are served", d.exec(d.create(), "echo x")["stdout"] == "x\n")
     for c in callers:
         c.close()
     until("all are withdrawn", lambda: not [a for a in d.must("GET", "/v1/approvals")["items"] if a["state"] == "requested"])
     check("what is over is bounded too", len(d.must("GET", "/v1/approvals")["items"]) <= 128)
 
+
+
+def all_owners():
+    """The bound of all owners, with 3 in place of 4,096: what is over goes first, and what is in use stays."""
+    if not os.access(SWITCHES, os.X_OK):
+        return report("the bound of all owners", skip="no build-switches")
+    with Daemon(program=SWITCHES, env={"CARREL_TEST_APPROVALS_MAX": "3"}) as d:
+        p = Place(d)
+        serial, id = p.ask()
+        p.answer(id)
+        p.output(serial)
+        asked = [p.ask(argv=["sh", "ok.sh", str(n)])[1] for n in range(3)]
+        check("one that is over goes for a new one", [a["id"] for a in d.must("GET", "/v1/approvals")["items"]] == asked, asked)
+        got = p.refused(p.c.send("exec.start", id=p.id, argv=["sh", "ok.sh", "late"]))
+        check("with all in use a further call is refused: quota_exceeded, approvals_all", (got["code"], got["reason"], p.ran()) == ("quota_exceeded", "approvals_all", 1), got)
 
 
 # -- other operations, REST, events -----------------------------------------------------------------------------------
@@ -492,6 +507,60 @@ def mcp_legacy(d):
     a.close()
 
 
+def mcp_legacy_http(d):
+    """The client is asked on the stream of its POST, and answers with another one, in a session of its own."""
+    p = Place(d)
+    url, accept = "/mcp?sandbox=" + p.id, {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    yes = {"action": "accept", "content": {"approve": True}}
+
+    def post(message, session=None, token=None):
+        head = {**accept, **({"Mcp-Session-Id": session} if session else {}), **({"Authorization": "Bearer " + token} if token else {})}
+        return d.call("POST", url, {"jsonrpc": "2.0", **message}, head)
+
+    def begin(capabilities, token=None):
+        return post({"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}}}, None, token).headers.get("Mcp-Session-Id")
+
+    def tool(session):
+        params = {"name": "exec", "arguments": {"argv": ["sh", "ok.sh"]}}
+        return d.stream("POST", url, {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}, headers={**accept, "Mcp-Session-Id": session})
+
+    session, other = begin({"elicitation": {}}), begin({"elicitation": {"form": {}}})
+    check("MCP, legacy, HTTP: a client that can be asked gets a session of its own", session and other and session != other, session, other)
+    token = d.must("POST", "/v1/tokens", {"scope": "all"})["token"]
+    check("no other gets one", [begin({}), begin({"elicitation": {"url": {}}}), begin({"elicitation": {}}, token)] == [None] * 3)
+    wrong, ran = [], 0
+    for result, stdout in (({"result": yes}, "hello\n"), ({"result": {"action": "accept", "content": {"approve": False}}}, None), ({"result": {"action": "decline"}}, None), ({"error": {"code": -32603, "message": "no window"}}, None)):
+        stream = tool(session)
+        asked = next(stream)[1]
+        if asked.get("method") != "elicitation/create" or "argv: ok.sh" not in asked["params"]["message"] or p.ran() != ran:
+            wrong.append(asked)
+        for foreign in (other, None, "asked-" + "0" * 32):
+            post({"id": asked["id"], "result": yes}, foreign)
+        wrong += [] if len(waiting(d, p)) == 1 else ["a foreign answer counts"]
+        status = post({"id": asked["id"], **result}, session).status
+        got = next(stream)[1]["result"]
+        ran += stdout is not None
+        if status != 202 or (got.get("structuredContent") or {}).get("stdout") != stdout or (stdout is None and "approval_denied" not in got["content"][0]["text"]) or list(stream):
+            wrong.append((result, status, got))
+    report("MCP, legacy, HTTP: the client is asked on the stream of its POST, and its POST answers; anything but a yes denies, and a foreign session answers nothing", wrong)
+    check("one of them ran", p.ran() == ran == 1)
+    stream = tool(session)
+    asked = next(stream)[1]
+    d.restart_parts(lambda: os.kill(d.children()["carrel-door"], signal.SIGKILL))
+    stream.close()
+    stream = tool(session)
+    asked = next(stream)[1]
+    post({"id": asked["id"], "result": yes}, session)
+    check("the session holds over a restart", next(stream)[1]["result"]["structuredContent"]["stdout"] == "hello\n" and p.ran() == 2)
+    plain = post({"id": 9, "method": "tools/call", "params": {"name": "exec", "arguments": {"argv": ["sh", "ok.sh"]}}}).body
+    check("without the session the call fails with approval_required", b"approval_required" in plain and b"elicitation/create" not in plain, plain)
+    stream = tool(session)
+    asked = next(stream)[1]
+    stream.close()
+    late = post({"id": asked["id"], "result": yes}, session)
+    check("an answer after the client closed its stream starts nothing", late.status == 202 and p.ran() == 2, late)
+
+
 def mcp_modern(d):
     p = Place(d)
 
@@ -617,9 +686,10 @@ def page_is_true(d):
 
 def main():
     with Daemon() as d:
-        for part in (approved_once, expires, binds_each_part, is_shown_safely, who_may_answer, approval_from, caller_goes, other_operations, lists_are_checked, document_list, command_line, mcp_without_elicitation, mcp_legacy, mcp_modern, run_asks, code_waits, page_is_true, daemon_restarts, crowd):
+        for part in (approved_once, expires, binds_each_part, is_shown_safely, who_may_answer, approval_from, caller_goes, other_operations, lists_are_checked, document_list, command_line, mcp_without_elicitation, mcp_legacy, mcp_legacy_http, mcp_modern, run_asks, code_waits, page_is_true, daemon_restarts, crowd):
             part(d)
         host_list(d.folder)
+    all_owners()
     end()
 
 

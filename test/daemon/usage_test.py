@@ -4,6 +4,8 @@ restarts of the daemon, its kill and the end of the sandbox.
 """
 import json
 import os
+import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -11,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from box_rig import end, report
 from daemon_rig import Daemon, until
 
-FIGURES = ("wall_ms", "cpu_ms", "memory_peak_kb", "execs", "output_total_bytes", "bytes_out", "bytes_in")
+FIGURES = ("wall_ms", "cpu_ms", "memory_peak_kb", "memory_byte_seconds", "execs", "output_total_bytes", "bytes_out", "bytes_in")
 
 
 def usage(d, name):
@@ -95,6 +97,73 @@ def ends(d):
     report("it is counted once, also after a restart", [] if same and again["execs"] == 2 else ["%r, then %r" % (first, again)])
 
 
+def keeper_killed(d):
+    """The supervisors count, so a keeper that is killed loses nothing."""
+    d.must("POST", "/v1/sandboxes", {"name": "kept", "start": True})
+    run(d, "kept", "printf 12345")
+    before, sums = usage(d, "kept"), total(d)
+    d.restart_parts(lambda: os.kill(d.children()["carrel-keeper"], signal.SIGKILL))
+    after, later = usage(d, "kept"), total(d)
+    report("kill -9 of the keeper loses no count, of a sandbox or of its owner",
+           shrunk(before, after) + shrunk(sums, later) + ([] if (after["execs"], after["output_total_bytes"]) == (1, 5) and later["execs"] == sums["execs"] else ["%r, %r" % (after, later)]))
+    run(d, "kept", "printf 67")
+    report("and counting goes on", [] if (usage(d, "kept")["execs"], usage(d, "kept")["output_total_bytes"]) == (2, 7) else ["%r" % usage(d, "kept")])
+    d.must("DELETE", "/v1/sandboxes/kept")
+
+
+def memory(d):
+    """32 MiB that are held count in each second; an older figure is never taken back."""
+    providers = json.loads(subprocess.run([d.program, "providers", "--json"], stdout=subprocess.PIPE, check=True).stdout)["providers"]
+    if not providers[0]["limits"]["memory"]:
+        report("memory over time", skip="no control group counts memory here")
+        return
+    block = {"provider": "local", "config": {}, "limits": {"memory_mb": 256}}
+    d.must("POST", "/v1/sandboxes", {"name": "holds", "start": True, "manifest": block})
+    d.must("POST", "/v1/sandboxes/holds/execs", {"argv": ["/bin/sh", "-c", "head -c 33554432 /dev/zero >/tmp/held; read x"], "background": True, "stdin": True})
+    until("32 MiB were held for two seconds", lambda: usage(d, "holds").get("memory_byte_seconds", 0) > 2 * 33554432)
+    first = usage(d, "holds")
+    d.stop(signal.SIGKILL)
+    d.start()
+    until("it continues after the daemon was killed", lambda: usage(d, "holds")["memory_byte_seconds"] > first["memory_byte_seconds"] + 33554432)
+    report("memory over time is counted, also while the daemon is away", [])
+    metrics = d.call("GET", "/metrics").body.decode()
+    report("so do the metrics of the owner", [] if any(float(line.rsplit(" ", 1)[1]) > 2 * 33554432 for line in metrics.splitlines() if line.startswith("carrel_usage_memory_byte_seconds_total{")) else [metrics])
+    text = subprocess.run([d.program, "usage", "holds", "--state", d.state], stdout=subprocess.PIPE, check=False).stdout.decode().splitlines()
+    report("and carrel usage, in MiB * s", [] if "MiB*s" in text[0] and int(text[1].split()[4]) >= 64 else text)
+    d.must("POST", "/v1/sandboxes", {"name": "free", "start": True})
+    report("without a group for memory it is absent", ["%r" % usage(d, "free")] if "memory_byte_seconds" in usage(d, "free") else [])
+    for name in ("holds", "free"):
+        d.must("DELETE", "/v1/sandboxes/" + name)
+
+
+MANY = 1005
+
+
+def folded(d):
+    """Of an owner with more than 1,000 ended sandboxes the oldest are only in the sum, each once."""
+    before = total(d)
+    d.stop()
+    with sqlite3.connect(os.path.join(d.state, "state.db")) as db:
+        db.execute("ALTER TABLE usage DROP COLUMN memory_time")     # as an older release wrote it
+        db.executemany("INSERT INTO usage (owner, sandbox, at, wall, cpu, memory, execs, output, egress_out, egress_in) VALUES (?, ?, ?, 10, -1, 5, 2, 3, 7, -1)",
+                       [(before["owner"], "%016x" % n, 1000 + n) for n in range(MANY)])
+    db.close()
+    d.start()
+    for turn in range(2):
+        d.must("POST", "/v1/sandboxes", {"name": "more", "start": True})
+        d.must("DELETE", "/v1/sandboxes/more")
+    ids = [i["id"] for i in listed(d) if "id" in i]
+    after = total(d)
+    fakes = [i for i in ids if i < "%016x" % MANY]
+    report("1,000 ended sandboxes are listed, and the newest of them", [] if 1000 <= len(ids) <= 1001 and "%016x" % 0 not in fakes and "%016x" % (MANY - 1) in fakes else ["%d, %r" % (len(ids), fakes[:3])])
+    grown = {f: after.get(f, 0) - before.get(f, 0) for f in ("execs", "output_total_bytes", "bytes_out")}
+    report("the sum has all of them once", [] if grown == {"execs": 2 * MANY, "output_total_bytes": 3 * MANY, "bytes_out": 7 * MANY} else ["%r" % grown])
+    d.stop()
+    d.start()
+    again = total(d)
+    report("also after a restart", [] if {f: after.get(f) for f in FIGURES} == {f: again.get(f) for f in FIGURES} else ["%r, %r" % (after, again)])
+
+
 def background(d):
     made = d.must("POST", "/v1/sandboxes", {"name": "lone", "start": True, "timeout_ms": 600000})
     d.exec("lone", ["/bin/sh", "-c", "printf xyz"], background=True)
@@ -120,6 +189,9 @@ def main():
         ends(d)
         background(d)
         owners(d)
+        keeper_killed(d)
+        memory(d)
+        folded(d)
     end()
 
 

@@ -123,6 +123,10 @@ def watched(d):
     check("the daemon publishes an allowed connection, with the exec that opened it",
           [(e["id"], e["host"], e["port"], e["address"], e["exec"]) for e in began] == [(box, "alpha.test", 80, "127.0.0.1", done["exec"])], began)
     check("  and its end with the bytes that passed", [(e["host"], e["bytes_out"], e["bytes_in"]) for e in ended] == [("alpha.test", sent, got)], ended)
+    used = d.must("GET", "/v1/sandboxes/%s/usage" % box)
+    check("usage has these bytes, of the sandbox and of its owner", sent > 0 and [(u["bytes_out"], u["bytes_in"]) for u in (used, *d.must("GET", "/v1/usage")["items"])] == [(sent, got)] * 3, used)
+    lines = d.call("GET", "/metrics").body.decode().splitlines()
+    check("so have the metrics", {line.rsplit('"', 2)[1]: int(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("carrel_usage_egress_bytes_total{")} == {"out": sent, "in": got}, lines)
 
 
 def main():

@@ -8,13 +8,16 @@
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
+import * as http from 'node:http';
 import * as path from 'node:path';
+import { Readable } from 'node:stream';
 
 import * as v2 from '@modelcontextprotocol/client';
 import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 
 import { BUILD, CARREL, DEEP, NODE, program, run, until, with_daemon } from './rig.mjs';
 
@@ -101,6 +104,40 @@ async function speaks(t, name, version, client) {
         });
 }
 
+// fetch() over the daemon's unix socket, where no token is needed.
+const unix_fetch = (url, init = {}) => new Promise((resolve, reject) => {
+        const to = new URL(url), r = http.request({
+                socketPath: daemon.socket, path: to.pathname + to.search, method: init.method ?? 'GET', signal: init.signal,
+                headers: Object.fromEntries(new Headers(init.headers)),
+        }, a => resolve(new Response(Readable.toWeb(a), { status: a.statusCode, headers: a.headers })));
+        r.on('error', reject);
+        r.end(init.body);
+});
+
+// A client of an earlier revision is asked on the stream of its POST; the older SDK names the question by its schema.
+async function is_asked(t, name, make, Transport, question) {
+        const manifest = { provider: 'local', config: {}, metadata: { carrel: { approve: ['exec'] } } };
+        const { id } = await daemon.client.create({ manifest });
+        const client = make({ capabilities: { elicitation: {} } }), asked = [];
+        let answer;
+        client.setRequestHandler(question, r => { asked.push(r.params); return answer; });
+        await client.connect(new Transport(new URL(`http://localhost/mcp?sandbox=${id}`), { fetch: unix_fetch }));
+        answer = { action: 'accept', content: { approve: true } };
+        await t.test(`${name} over HTTP: is asked, and its yes runs the command`, async () => {
+                const r = await call(client, 'exec', { command: 'echo approved' });
+                assert.equal(r.structuredContent?.stdout, 'approved\n', JSON.stringify(r));
+                assert.match(asked[0].message, /command: echo approved/);
+        });
+        answer = { action: 'decline' };
+        await t.test(`${name} over HTTP: its no denies`, async () => {
+                const r = await call(client, 'exec', { command: 'echo denied' });
+                assert.equal(r.isError, true);
+                assert.match(text_of(r), /approval_denied/);
+                assert.equal(asked.length, 2);
+        });
+        await client.close();
+}
+
 // By default each of its eras lists over one way and calls over the other; it starts anew for each.
 async function inspector(t, way, target) {
         const does = { list: DEEP || way === 'stdio', call: DEEP || way === 'HTTP' };
@@ -135,6 +172,8 @@ await run(t => with_daemon(['--listen', '127.0.0.1:0'], async d => {
                                 await speaks(t, `${name} over ${way}`, version, client);
                         await client.close();
                 }
+        await is_asked(t, 'SDK v1', o => new ClientV1({ name: 'v1', version: '1' }, o), HttpV1, ElicitRequestSchema);
+        await is_asked(t, 'client v2, legacy', o => new v2.Client({ name: 'v2', version: '1' }, o), v2.StreamableHTTPClientTransport, 'elicitation/create');
         const { command, args } = stdio();
         await inspector(t, 'stdio', [command, ...args]);
         await inspector(t, 'HTTP', [`${d.url}/mcp?sandbox=mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${d.token}`]);

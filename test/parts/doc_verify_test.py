@@ -230,6 +230,22 @@ def replays(bench):
     tell("with a destination: false, and the reason on standard error", made.returncode == 0 and json.loads(made.stdout)["audit"]["replay_supported"] is False and "destinations" in made.stderr, made)
 
 
+def sanitized(bench):
+    """The control is claimed and proven with all three kinds, and refuted if one is missing."""
+    path = "threat_model.mandatory_controls"
+    for kinds, result, detail in (("control, hidden, secrets", "proven", "output_sanitization: control, hidden and secrets were printed, and removed"),
+                                  ("hidden, secrets", "refuted", "is not on here: control was printed"), ("control, secrets", "refuted", "is not on here: hidden was printed"),
+                                  ("control, hidden", "refuted", "is not on here: secrets was printed")):
+        bench.put("SANDBOX.md", MANIFEST.replace("{carrel: {limits", "{carrel: {sanitize_output: [%s], limits" % kinds))
+        if kinds.count(",") == 2:
+            made = bench.carrel("doc", "generate", "--audit", "--starts", "3", "--config", "doc.yaml", "--format", "json")
+            doc = json.loads(made.stdout)
+            tell("it is generated", "output_sanitization" in doc["threat_model"]["mandatory_controls"], doc["threat_model"], made.stderr)
+        doc["threat_model"]["mandatory_controls"] = ["output_sanitization"]
+        _, answer = bench.verify(doc, "--only", path)
+        tell(f"sanitize_output: [{kinds}]: it is {result}", [r for r, d in results(answer, path) if detail in d] == [result], answer["claims"])
+
+
 def controls_off(bench, doc):
     """Where a control is really off, the claim that it is on is refuted."""
     bench.env["CARREL_TEST_DISABLE"] = "filter,landlock,caps,no_new_privs,env"
@@ -261,6 +277,7 @@ def main():
         false_document(bench, doc)
         replays(bench)
         rules(bench)
+        sanitized(bench)
         done = bench.carrel("doc", "verify", "doc.yaml")
         tell("a document that is none is not proven", done.returncode == 126 and "carrel doc check doc.yaml" in done.stderr, done)
     print(f"1..{NUMBER[0]}")

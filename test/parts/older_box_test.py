@@ -14,8 +14,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import box_wire
 import wire
 from box_rig import SWITCHES, check, end, report
-from keeper_rig import Keeper, until
-from keeper_test import attempt, read_file, since, status, write_files, wrong
+from keeper_rig import Keeper, Refused, until
+from keeper_test import attempt, manifest, read_file, since, status, write_files, wrong
 
 OLDER = os.path.dirname(SWITCHES)
 
@@ -62,6 +62,16 @@ def main():
         other = c.call("create", start=True, timeout_ms=500000)["id"]
         check("the box says that it is of protocol 1", protocol(k, id) == 1)
         attempt("exec, streams, files, a timeout and a kill work in it", lambda: use(k, c, id))
+
+        def sanitized():
+            careful = c.call("create", start=True, manifest=manifest(metadata={"carrel": {"sanitize_output": ["control"]}}))["id"]
+            try:
+                return [bytes(c.exec(careful, "echo passed").out)]
+            except Refused as r:
+                return wrong(code=(r.code, "capability_unavailable"), reason=(r.fields.get("reason"), "sanitize_output"))
+            finally:
+                c.call("stop", id=careful)
+        attempt("a command whose output it could not sanitise is refused", sanitized)
         got, channel = c.channel("exec.start", id=id, command="echo one; read x; echo two $x", background=True, stdin=True)
         channel.until(lambda: channel.out)
         late = update(k)

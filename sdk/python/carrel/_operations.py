@@ -478,6 +478,8 @@ class Usage(Answer):
     """CPU time used, in milliseconds. In a call: the maximum."""
     memory_peak_kb: Optional[int] = None
     """Largest resident size of a process, in KiB."""
+    memory_byte_seconds: Optional[int] = None
+    """Memory in use, summed over time: bytes times seconds. Looked at each second while a command runs, otherwise each minute."""
     execs: Optional[int] = None
     """Number of commands that were started."""
     output_total_bytes: Optional[int] = None

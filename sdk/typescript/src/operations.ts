@@ -200,6 +200,8 @@ export interface Usage {
         cpu_ms?: number;
         /** Largest resident size of a process, in KiB. */
         memory_peak_kb?: number;
+        /** Memory in use, summed over time: bytes times seconds. Looked at each second while a command runs, otherwise each minute. */
+        memory_byte_seconds?: number;
         /** Number of commands that were started. */
         execs?: number;
         /** Bytes that the commands wrote to standard output and standard error, also those that were not kept. */

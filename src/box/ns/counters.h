@@ -9,6 +9,7 @@
 struct counters {
         int pids;             /* pids.events, -1: none */
         int oom;              /* memory.events or memory.oom_control, -1: none */
+        int memory;           /* memory.stat, -1: none */
         int cpu, is_cpu_stat; /* if no v2 group counts: cpu.stat, or cpuacct.usage; -1: none */
 };
 
@@ -21,5 +22,6 @@ void counters_take(struct counters *c, int take_fd);
 uint64_t counters_oom_kills(const struct counters *c);
 uint64_t counters_pids_refused(const struct counters *c);
 uint64_t counters_cpu_ns(const struct counters *c);
+uint64_t counters_memory_kb(const struct counters *c); /* anonymous and file pages, now */
 
 #endif

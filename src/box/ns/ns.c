@@ -321,6 +321,8 @@ ns_usage(struct engine *e, enum engine_usage of)
 
         if (of == ENGINE_OOM_KILLS)
                 return counters_oom_kills(&ns->counters);
+        if (of == ENGINE_MEMORY_KB)
+                return counters_memory_kb(&ns->counters);
         if (of == ENGINE_PIDS_REFUSED)
                 return counters_pids_refused(&ns->counters);
         used = groups_box_cpu_us(&ns->groups);

@@ -1,12 +1,12 @@
 /*
- * audit/redact_find.c - the rules of audit/redact.def, tried at one place of a text.
+ * text/redact_find.c - the rules of text/redact.def, tried at one place of a text.
  *
- * Room: audit (acting). Touches: mem.
+ * Room: text (words). Touches: mem.
  * Theory: a rule looks at one place of a text and says how much of it stays and how much goes. A
  * rule that runs over many bytes begins only where the byte before could not be in the same run, so
  * a hostile text costs no more than a normal one.
  */
-#include "audit/redact_find.h"
+#include "text/redact_find.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,7 +83,11 @@ in_set(char c, unsigned set)
 static char
 byte_at(const struct redact_place *p, size_t offset)
 {
-        return offset < p->len - p->at ? p->text[p->at + offset] : '\0';
+        if (offset < p->len - p->at)
+                return p->text[p->at + offset];
+        if (p->met_end)
+                *p->met_end = true;
+        return '\0';
 }
 
 /* Is the byte before the place none of `set`? */
@@ -133,7 +137,7 @@ find_WORD(const struct rule *r, const struct redact_place *p)
                         continue;
                 len = run_of(p, head, r->set, r->most);
                 if (len >= r->least && !in_set(byte_at(p, head + len), r->set & WORDS))
-                        return (struct redact_cut){ 0, head + len };
+                        return (struct redact_cut){ .len = head + len };
         }
         return (struct redact_cut){ 0 };
 }
@@ -142,9 +146,9 @@ find_WORD(const struct rule *r, const struct redact_place *p)
 static struct redact_cut
 find_PEM(const struct rule *r, const struct redact_place *p)
 {
-        static const char what[] = "PRIVATE KEY", last[] = "-----END ";
-        size_t head = strlen(r->heads[0]), name;
-        const char *end;
+        static const char what[] = "PRIVATE KEY";
+        size_t head = strlen(r->heads[0]), name, rest = p->len - p->at;
+        const char *from = p->text + p->at, *end;
 
         if (!has_text(p, 0, r->heads[0], false))
                 return (struct redact_cut){ 0 };
@@ -154,9 +158,19 @@ find_PEM(const struct rule *r, const struct redact_place *p)
                 name++;
         if (!has_text(p, name, what, false))
                 return (struct redact_cut){ 0 };
-        end = strstr(p->text + p->at, last);
-        end = end ? strstr(end + sizeof last - 1, "-----") : NULL;
-        return (struct redact_cut){ 0, end ? (size_t)(end - p->text) + 5 - p->at : p->len - p->at };
+        end = memmem(from, rest, REDACT_KEY_END, strlen(REDACT_KEY_END));
+        if (end) {
+                const char *label = end + strlen(REDACT_KEY_END),
+                           *close = memmem(label, rest - (size_t)(label - from), REDACT_KEY_CLOSE,
+                                           strlen(REDACT_KEY_CLOSE));
+
+                if (close)
+                        return (struct redact_cut){ .len = (size_t)(close - from) +
+                                                           strlen(REDACT_KEY_CLOSE) };
+        }
+        if (p->met_end)
+                *p->met_end = true;
+        return (struct redact_cut){ .len = rest, .is_open_key = true };
 }
 
 /* The credentials of an Authorization header; the scheme stays. */
@@ -176,7 +190,7 @@ find_BEARER(const struct rule *r, const struct redact_place *p)
                         len++;
                 /* a word of prose has no such length */
                 if (len >= r->least)
-                        return (struct redact_cut){ head, len };
+                        return (struct redact_cut){ .kept = head, .len = len };
         }
         return (struct redact_cut){ 0 };
 }
@@ -212,7 +226,7 @@ find_ASSIGNMENT(const struct rule *r, const struct redact_place *p)
 
         if (!begins(p, SLUG) || !in_set(byte_at(p, 0), SLUG))
                 return (struct redact_cut){ 0 };
-        name = run_of(p, 0, SLUG, SIZE_MAX);
+        name = run_of(p, 0, SLUG, NAME_MAX_LEN + 1);
         if (name > NAME_MAX_LEN || !strchr("= \"", byte_at(p, name)) ||
             !redact_is_secret_name(p->text + p->at, name))
                 return (struct redact_cut){ 0 };
@@ -234,7 +248,7 @@ find_ASSIGNMENT(const struct rule *r, const struct redact_place *p)
         /* what another rule has removed already, or a name of a variable */
         if (len < r->least || has_text(p, at, "[redacted:", false) || byte_at(p, at) == '$')
                 return (struct redact_cut){ 0 };
-        return (struct redact_cut){ at, len };
+        return (struct redact_cut){ .kept = at, .len = len };
 }
 
 static size_t
@@ -263,7 +277,7 @@ find_URL(const struct rule *r, const struct redact_place *p)
         if (password < r->least || byte_at(p, 4 + user + password) != '@' ||
             has_text(p, 4 + user, "[redacted", false))
                 return (struct redact_cut){ 0 };
-        return (struct redact_cut){ 4 + user, password };
+        return (struct redact_cut){ .kept = 4 + user, .len = password };
 }
 
 static struct redact_cut
@@ -280,7 +294,7 @@ find_JWT(const struct rule *r, const struct redact_place *p)
         if (body < r->least || byte_at(p, head + 1 + body) != '.')
                 return (struct redact_cut){ 0 };
         len = head + 2 + body;
-        return (struct redact_cut){ 0, len + run_of(p, len, r->set, r->most) };
+        return (struct redact_cut){ .len = len + run_of(p, len, r->set, r->most) };
 }
 
 static struct redact_cut
@@ -309,8 +323,9 @@ find_EMAIL(const struct rule *r, const struct redact_place *p)
         /* the sentence may end behind it */
         if (labels > 0 && p->text[p->at + at - 1] == '.')
                 at--;
-        return labels >= 2 && run_of(p, last, UPPER | LOWER, 64) >= 2 ? (struct redact_cut){ 0, at }
-                                                                      : (struct redact_cut){ 0 };
+        return labels >= 2 && run_of(p, last, UPPER | LOWER, 64) >= 2
+                       ? (struct redact_cut){ .len = at }
+                       : (struct redact_cut){ 0 };
 }
 
 /* Takes characters of `set`, with single spaces or dashes between them. Gives how many bytes they
@@ -359,7 +374,7 @@ find_CARD(const struct rule *r, const struct redact_place *p)
         if (strlen(digits) < r->least || in_set(byte_at(p, bytes), WORDS) ||
             !is_luhn(digits, strlen(digits)))
                 return (struct redact_cut){ 0 };
-        return (struct redact_cut){ 0, bytes };
+        return (struct redact_cut){ .len = bytes };
 }
 
 static unsigned
@@ -389,7 +404,7 @@ find_IBAN(const struct rule *r, const struct redact_place *p)
         if (strlen(text) < r->least || in_set(byte_at(p, bytes), WORDS))
                 return (struct redact_cut){ 0 };
         (void)snprintf(turned, sizeof turned, "%s%.4s", text + 4, text);
-        return mod_97(turned) == 1 ? (struct redact_cut){ 0, bytes } : (struct redact_cut){ 0 };
+        return mod_97(turned) == 1 ? (struct redact_cut){ .len = bytes } : (struct redact_cut){ 0 };
 }
 
 static struct redact_cut
@@ -410,7 +425,7 @@ find_PHONE(const struct rule *r, const struct redact_place *p)
         while (at > 1 && !in_set(byte_at(p, at - 1), DIGIT))
                 at--;
         return count >= r->least && count <= r->most && !in_set(byte_at(p, at), WORDS)
-                       ? (struct redact_cut){ 0, at }
+                       ? (struct redact_cut){ .len = at }
                        : (struct redact_cut){ 0 };
 }
 
@@ -423,13 +438,13 @@ find_PHONE(const struct rule *r, const struct redact_place *p)
 #define REDACT(name, group, finder, heads, set, least, most, authority) \
         { find_##finder, heads, set, least, most, REDACT_##group },
 static const struct rule rules[] = {
-#include "audit/redact.def"
+#include "text/redact.def"
 };
 #undef REDACT
 #define REDACT(name, group, finder, heads, set, least, most, authority) \
         { name, REDACT_##group, authority },
 const struct redact_rule redact_rules_all[] = {
-#include "audit/redact.def"
+#include "text/redact.def"
 };
 #undef REDACT
 
@@ -440,6 +455,12 @@ redact_rules(size_t *ret_count)
 {
         *ret_count = REDACT_RULES;
         return redact_rules_all;
+}
+
+size_t
+redact_mark(size_t rule, char ret[REDACT_MARK_MAX])
+{
+        return (size_t)snprintf(ret, REDACT_MARK_MAX, "[redacted:%s]", redact_rules_all[rule].name);
 }
 
 /* -- groups ------------------------------------------------------------------------------------ */
@@ -456,6 +477,13 @@ static bool
 is_off(enum redact_group group)
 {
         return (groups_off & 1u << group) != 0;
+}
+
+bool
+redact_ends_value(char c)
+{
+        make_kinds();
+        return in_set(c, SPACE | ENDING);
 }
 
 /* -- looking at one place ---------------------------------------------------------------------- */
@@ -479,7 +507,8 @@ redact_find(const struct redact_place *p, struct redact_cut *ret)
         if (!begins(p, WORDS) && in_set(byte_at(p, 0), WORDS))
                 return REDACT_RULES;
         for (size_t i = 0; i < REDACT_RULES; i++) {
-                if (is_off(rules[i].group) || !may_begin(&rules[i], byte_at(p, 0)))
+                if (is_off(rules[i].group) || (p->leaves & 1u << rules[i].group) != 0 ||
+                    !may_begin(&rules[i], byte_at(p, 0)))
                         continue;
                 *ret = rules[i].find(&rules[i], p);
                 if (ret->len > 0)
