@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "box/log.h"
+#include "box/witness.h"
 #include "loop/loop.h"
 
 /* bytes read from a pipe at a time; also the largest frame */
@@ -34,8 +35,10 @@ struct output {
         int stream;              /* its user's number for it */
         int fd;                  /* owned; -1 after its end */
         struct log log;
-        uint64_t *budget; /* bytes that are still kept, shared; OUTPUT_NO_LIMIT: no limit */
-        uint64_t beyond;  /* bytes past the output limit, dropped */
+        struct witness *witness; /* borrowed: sees each byte that the command wrote, also those that
+                                  * are dropped; NULL: none */
+        uint64_t *budget;        /* bytes that are still kept, shared; OUTPUT_NO_LIMIT: no limit */
+        uint64_t beyond;         /* bytes past the output limit, dropped */
         /* after the end: bytes of the command still in the pipe, for readers that must lose
          * nothing */
         uint64_t left;

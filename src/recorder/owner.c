@@ -16,6 +16,7 @@
 #include "audit/retain.h"
 #include "base/name.h"
 #include "clock/clock.h"
+#include "recorder/handed.h"
 
 enum {
         OPEN_STEP = 16,
@@ -40,6 +41,7 @@ struct waiting {
         struct recorder_entry head;
         struct audit_event event;
         char input[INPUT_ROOM]; /* of an end */
+        struct handed handed;   /* of an end */
         unsigned char bytes[];
 };
 
@@ -60,6 +62,7 @@ struct owner {
         struct waiting *first, **last;
         size_t event_count; /* of those that wait */
         uint64_t missed;    /* events that could not wait */
+        struct handed_room content;
 };
 
 struct owners {
@@ -371,8 +374,16 @@ take_first(struct owner *o)
         return w;
 }
 
+static void
+waiting_free(struct waiting *w)
+{
+        handed_fini(&w->handed);
+        free(w);
+}
+
 static struct waiting *
-waiting_new(const struct recorder_entry *head, const unsigned char *texts, size_t len)
+waiting_new(const struct recorder_entry *head, const unsigned char *texts, size_t len, int *fds,
+            size_t fd_count)
 {
         struct waiting *w = malloc(sizeof *w + len);
 
@@ -381,14 +392,15 @@ waiting_new(const struct recorder_entry *head, const unsigned char *texts, size_
         memset(w, 0, sizeof *w);
         memcpy(w->bytes, texts, len);
         w->head = *head;
+        handed_take(&w->handed, head, fds, fd_count);
         if (recorder_event_read(w->bytes, len, &w->event))
                 return w;
-        free(w);
+        waiting_free(w);
         return NULL;
 }
 
 bool
-owners_add(struct owners *all, const unsigned char *entry, size_t len)
+owners_add(struct owners *all, const unsigned char *entry, size_t len, int *fds, size_t fd_count)
 {
         struct recorder_entry head;
         struct waiting *w;
@@ -406,7 +418,7 @@ owners_add(struct owners *all, const unsigned char *entry, size_t len)
                 o->missed++;
                 return true;
         }
-        w = waiting_new(&head, entry + sizeof head, len - sizeof head);
+        w = waiting_new(&head, entry + sizeof head, len - sizeof head, fds, fd_count);
         if (w)
                 append(o, w);
         return w != NULL;
@@ -429,7 +441,7 @@ add_end(struct owner *o, const struct open_start *start)
         struct waiting *w;
 
         memcpy(head.of.sandbox, start->sandbox, sizeof head.of.sandbox);
-        w = waiting_new(&head, texts, len);
+        w = waiting_new(&head, texts, len, NULL, 0);
         if (w)
                 append(o, w);
 }
@@ -482,19 +494,44 @@ make_end(struct owner *o, struct waiting *w)
         return true;
 }
 
+/* The files of an end are on the disk, or of no use: whoever holds them may free them. */
+static void
+let_go(const struct owners *all, const struct waiting *w)
+{
+        if (w->head.what == RECORDER_END && w->head.keeps != 0)
+                all->reports.kept(&w->head.of);
+}
+
+/* false: it was refused, because there is no room for the content of its command. */
+static bool
+has_room(const struct owners *all, struct owner *o, struct waiting *w)
+{
+        struct error e = { .code = ERROR_NONE };
+
+        if (w->head.what != RECORDER_START || w->head.keeps == 0 ||
+            handed_look(&o->content, o->log, clock_boot_ms(), &e) == 0)
+                return true;
+        answer(all, o, w, 0, &e);
+        waiting_free(w);
+        return false;
+}
+
 /* Takes the first entries that are to be written, without those that are superfluous. */
 static size_t
-take_batch(struct owner *o, struct waiting **batch, size_t most)
+take_batch(const struct owners *all, struct owner *o, struct waiting **batch, size_t most)
 {
         size_t count = 0;
 
         while (o->first && count < most) {
                 struct waiting *w = take_first(o);
 
-                if (w->head.what == RECORDER_END && !make_end(o, w))
-                        free(w);
-                else
+                if (w->head.what == RECORDER_END && !make_end(o, w)) {
+                        let_go(all, w);
+                        waiting_free(w);
+                } else if (has_room(all, o, w)) {
+                        handed_keep(&w->handed, &o->content, o->log, &w->head, &w->event);
                         batch[count++] = w;
+                }
         }
         return count;
 }
@@ -509,7 +546,8 @@ is_durable(const struct owners *all, struct owner *o, struct waiting *w, uint64_
         else if (w->head.what == RECORDER_END)
                 remove_open(o, w->head.of.sandbox, w->head.of.exec);
         answer(all, o, w, seq, &none);
-        free(w);
+        let_go(all, w);
+        waiting_free(w);
 }
 
 /* Starts are refused; the others wait again, before those that came later. */
@@ -537,7 +575,7 @@ put_back(const struct owners *all, struct owner *o, struct waiting **batch, size
                 }
                 if (w->head.what == RECORDER_START) {
                         answer(all, o, w, 0, e);
-                        free(w);
+                        waiting_free(w);
                 } else {
                         append(o, w);
                 }
@@ -583,7 +621,7 @@ is_unfit(const struct error *e)
 
 /* Of an end, only that the command has ended is recorded. */
 static void
-leave_out(struct owner *o, struct waiting *w)
+leave_out(const struct owners *all, struct owner *o, struct waiting *w)
 {
         struct open_start *start = find_open(o, w->head.of.sandbox, w->head.of.exec);
 
@@ -592,14 +630,15 @@ leave_out(struct owner *o, struct waiting *w)
                 start->has_end = false;
                 add_end(o, start);
         }
-        free(w);
+        let_go(all, w);
+        waiting_free(w);
 }
 
 static int
 flush_batch(struct owners *all, struct owner *o, size_t most, struct error *e)
 {
         struct waiting *batch[AUDIT_EVENTS_MAX];
-        size_t count = take_batch(o, batch, most);
+        size_t count = take_batch(all, o, batch, most);
         uint64_t last = 0;
 
         if (count == 0 && o->missed == 0)
@@ -611,7 +650,7 @@ flush_batch(struct owners *all, struct owner *o, size_t most, struct error *e)
         }
         if (is_unfit(e) && count == 1) {
                 answer(all, o, batch[0], 0, e);
-                leave_out(o, batch[0]);
+                leave_out(all, o, batch[0]);
                 return 0;
         }
         if (!is_unfit(e) || count == 0) {
@@ -763,7 +802,7 @@ owners_free(struct owners *all)
                 next = o->next;
                 close_log(all, o);
                 while (o->first)
-                        free(take_first(o));
+                        waiting_free(take_first(o));
                 free(o->open);
                 free(o);
         }

@@ -146,6 +146,11 @@ enum wire_kind {
         WIRE_UNPACK_STEP,
         WIRE_UNPACKED,
         WIRE_UNPACK_FAILED,
+        /* what commands read and wrote: box to keeper, and keeper to box: wire/box.h */
+        WIRE_BOX_STREAMS,
+        WIRE_BOX_STREAMS_KEPT,
+        /* the daemon's recorder to the keeper, of one release always: recorder/message.h */
+        WIRE_AUDIT_KEPT,
         WIRE_KIND_MAX
 };
 
