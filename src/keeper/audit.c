@@ -372,6 +372,8 @@ write_start(const struct call *c, const struct sandbox *s, const struct exec_req
         write_allowed(&input, s);
         write_policy(&input, s);
         write_identity(&input, s);
+        if (head->keeps != 0)
+                content_write_base(s, head->of.exec, &input);
         json_close_map(&input);
         event = event_of("exec.started", c->caller.owner, s->id, &input, NULL);
         result = input.is_broken ? fail(e, ERROR_NO_MEMORY, "no memory for an audit entry")

@@ -706,6 +706,7 @@ box_attach(struct keeper *k, const char *id, struct sandbox *s, struct error *e)
                 box_forget(b);
                 return fail_sys(e, ERROR_INTERNAL, -result, "listening to the box %s", id);
         }
+        b->is_used = true;
         if (s) {
                 s->box = b;
                 s->state = SANDBOX_STARTING;

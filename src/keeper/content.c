@@ -118,6 +118,31 @@ content_choose(const struct sandbox *s, struct exec_request *r, struct error *e)
         return -1;
 }
 
+/* Why nobody can say what the command begins with; NULL: it begins with nothing. */
+static const char *
+unknown_base(const struct sandbox *s, uint32_t exec)
+{
+        if (!s->prepared || !s->prepared->spec || s->prepared->spec->mount_count > 0)
+                return "workspace";
+        if (s->row.env.len > 0)
+                return "environment";
+        return exec != 1 || !s->box || s->box->is_used ? "used" : NULL;
+}
+
+void
+content_write_base(const struct sandbox *s, uint32_t exec, struct json_writer *w)
+{
+        const char *why = unknown_base(s, exec);
+
+        json_key(w, "base");
+        json_open_map(w);
+        if (why)
+                json_member_text(w, "error", why);
+        else
+                json_member_bool(w, "none", true);
+        json_close_map(w);
+}
+
 /* -- an exec has ended ------------------------------------------------------------------------- */
 
 static void

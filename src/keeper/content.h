@@ -21,6 +21,13 @@
  */
 int content_choose(const struct sandbox *s, struct exec_request *r, struct error *e);
 
+/*
+ * The member `base` of the start of a command whose content is kept: what it begins with, for
+ * `carrel audit replay`. {"none": true}: a new sandbox without a directory of the host; otherwise
+ * {"error": REASON}, and the command cannot be replayed.
+ */
+void content_write_base(const struct sandbox *s, uint32_t exec, struct json_writer *w);
+
 /* Remembers a message of a box. Takes its descriptors. */
 void content_hear(struct box *b, const struct wire_box_streams *said, struct wire_message *m);
 

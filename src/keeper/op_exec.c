@@ -190,6 +190,7 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         explicit_bzero(scratch_bytes, sizeof scratch_bytes);
         if (result < 0)
                 return -1;
+        s->box->is_used = true;
         if ((r->box.flags & BOX_EXEC_QUIET) == 0)
                 note(s->box, r);
         *ret_channel = fd_take(&ours);
