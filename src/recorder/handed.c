@@ -18,6 +18,14 @@ enum { MEMORY_MAX = 4 << 20 };
 
 static const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
+static bool
+is_sealed(int fd)
+{
+        int found = fcntl(fd, F_GET_SEALS);
+
+        return found >= 0 && (found & seals) == seals;
+}
+
 void
 handed_take(struct handed *h, const struct recorder_entry *head, int *fds, size_t count)
 {
@@ -28,7 +36,7 @@ handed_take(struct handed *h, const struct recorder_entry *head, int *fds, size_
                 if ((head->files & 1u << i) == 0 || next >= count)
                         continue;
                 h->fds[i] = fd_take(&fds[next++]);
-                if ((fcntl(h->fds[i], F_GET_SEALS) & seals) != seals)
+                if (!is_sealed(h->fds[i]))
                         scoped_fd_close(&h->fds[i]);
         }
 }

@@ -128,6 +128,16 @@ def deaths():
         d.start()
         got = end_of(d, done)["output"]
         check("a command that ends while there is no daemon: so it is", got["stdout"] == stream(b"short\nend\n"), got)
+        done = d.exec(box, ["sh", "-c", "echo short; sleep 1; echo end"], background=True)
+        pid = box_process(d, box)
+        d.stop(signal.SIGKILL)
+        before = os.path.getsize(journal)
+        until("the command has ended without a daemon", lambda: os.path.getsize(journal) > before)
+        os.kill(pid, signal.SIGKILL)
+        d.start()
+        got = end_of(d, done)["output"]
+        check("and its box is killed as well: the journal has the digest", got.get("stdout") == stream(b"short\nend\n"), got)
+        box = d.create()
         done = begin()
         os.kill(box_process(d, box), signal.SIGKILL)
         got = end_of(d, done)["output"]
