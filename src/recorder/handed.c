@@ -106,10 +106,20 @@ handed_keep(struct handed *h, struct handed_room *room, struct audit_log *log,
         json_key(&w, "content");
         recorder_contents_write(log, &s, &w);
         json_close_map(&w);
-        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++)
-                scoped_fd_close(&h->fds[i]);
-        if (w.is_broken)
+        if (w.is_broken) {
                 json_fini(&w);
-        else
-                event->output = h->output = w.text;
+                return;
+        }
+        h->plain = event->output;
+        event->output = h->output = w.text;
+}
+
+void
+handed_again(struct handed *h, struct audit_event *event)
+{
+        if (!h->output)
+                return;
+        event->output = h->plain;
+        free(h->output);
+        h->output = NULL;
 }

@@ -19,6 +19,7 @@ enum { HANDED_LOOK_MS = 1000, HANDED_LOOK_BYTES = 64 << 20 };
 struct handed {
         int fds[AUDIT_CONTENT_STREAMS]; /* owned, or -1 */
         char *output;                   /* of its event, once the files are kept; owned */
+        const char *plain;              /* its output without them, borrowed */
 };
 
 /* Of one log: when the total of its content was last looked at, and what was kept since. */
@@ -38,7 +39,10 @@ void handed_fini(struct handed *h);
  */
 int handed_look(struct handed_room *room, struct audit_log *log, uint64_t now_ms, struct error *e);
 
-/* Keeps the files, once, and sets the output of the event: with the member `content`. */
+/* The log did not take the entry: the files are kept again with the next attempt. */
+void handed_again(struct handed *h, struct audit_event *event);
+
+/* Keeps the files, and sets the output of the event: with the member `content`. */
 void handed_keep(struct handed *h, struct handed_room *room, struct audit_log *log,
                  const struct recorder_entry *head, struct audit_event *event);
 

@@ -9,10 +9,12 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -203,6 +205,39 @@ an_end_without_a_start_keeps_nothing(void **state)
         assert_int_equal(st.st_nlink, 2);
 }
 
+static void
+limit_files(rlim_t bytes)
+{
+        struct rlimit limit;
+
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+        limit.rlim_cur = bytes;
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* No file can grow for a while, as on a full disk: the end waits, and has its content later. */
+static void
+an_end_that_waits_has_its_content_later(void **state)
+{
+        struct sigaction ignore = { .sa_handler = SIG_IGN };
+        struct rlimit before;
+        int fd = file_of("abc", whole);
+
+        (void)state;
+        (void)sigaction(SIGXFSZ, &ignore, NULL);
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+        start();
+        limit_files(1);
+        end(fd, 3);
+        assert_int_equal(kept_count, 0);
+        limit_files(before.rlim_cur);
+        for (int i = 0; i < 4; i++)
+                (void)owners_flush(owners, now_ms += OWNER_RETRY_MS);
+        assert_non_null(strstr(last_entry(), "\"stdout\":{\"bytes\":3,\"sha256\":\"" SHA_OF_ABC));
+        assert_null(strstr(last, "\"error\""));
+        assert_int_equal(kept_count, 1);
+}
+
 int
 main(void)
 {
@@ -212,6 +247,8 @@ main(void)
                 cmocka_unit_test_setup_teardown(a_file_that_is_not_sealed_is_not_read, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(an_end_without_a_start_keeps_nothing, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(an_end_that_waits_has_its_content_later, set_up,
                                                 tear_down),
         };
 

@@ -572,6 +572,7 @@ put_back(const struct owners *all, struct owner *o, struct waiting **batch, size
 
                         if (start)
                                 start->has_end = false;
+                        handed_again(&w->handed, &w->event);
                 }
                 if (w->head.what == RECORDER_START) {
                         answer(all, o, w, 0, e);
