@@ -93,20 +93,29 @@ start_of(const struct audit_entry *entry)
         return start && start->kind == NODE_INT ? (uint64_t)start->integer : UINT64_MAX;
 }
 
+/* The end of this start. Of `carrel run`, whose ends do not name it, a sandbox has one command. */
+static bool
+is_end_of(const struct recording *r, const struct audit_entry *entry)
+{
+        uint64_t start = start_of(entry);
+
+        return strcmp(entry->action, "exec.ended") == 0 &&
+               (r->subject[0] == '\0' ? entry->seq == r->seq
+                                      : strcmp(entry->subject, r->subject) == 0 &&
+                                                (start == r->seq || start == UINT64_MAX));
+}
+
 /* REF is the end of a command or, as the daemon's answers name it, its start. */
 static bool
 find_end(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
 {
         struct recording *r = ctx;
-        bool is_end = strcmp(entry->action, "exec.ended") == 0;
 
         if (entry->seq == r->seq && strcmp(entry->action, "exec.started") == 0) {
                 (void)snprintf(r->subject, sizeof r->subject, "%s", entry->subject);
                 return true;
         }
-        if (r->subject[0] == '\0' ? !is_end || entry->seq != r->seq
-                                  : !is_end || strcmp(entry->subject, r->subject) != 0 ||
-                                            start_of(entry) != r->seq)
+        if (!is_end_of(r, entry))
                 return r->subject[0] != '\0';
         (void)snprintf(r->subject, sizeof r->subject, "%s", entry->subject);
         (void)snprintf(r->chain, sizeof r->chain, "%s", entry->chain);

@@ -28,7 +28,7 @@ int content_choose(const struct sandbox *s, struct exec_request *r, struct error
  */
 void content_write_base(const struct sandbox *s, uint32_t exec, struct json_writer *w);
 
-/* Remembers a message of a box. Takes its descriptors. */
+/* Remembers a message of a box. Takes its descriptors. `m` NULL: from its journal. */
 void content_hear(struct box *b, const struct wire_box_streams *said, struct wire_message *m);
 
 /* The members `stdin` (if it was seen), `stdout` and `stderr` of the end of an exec. */

@@ -146,12 +146,12 @@ def deaths():
 
 
 # -- content ---------------------------------------------------------------------------------------
-def content_daemon():
+def content_daemon(more=""):
     """With `audit: [content]` in its host file."""
     place = tempfile.mkdtemp(prefix="carrel-host-")
     name = os.path.join(place, "host.yaml")
     with open(name, "w", encoding="utf-8") as f:
-        f.write(HOST)
+        f.write(HOST + more)
     return Daemon("--host", name)
 
 
@@ -260,6 +260,24 @@ def content_deaths():
         report("the log verifies", verify(d))
 
 
-for part in (digests, deaths, kept_bytes, full, content_deaths):
+def retention():
+    """audit_retention removes the content of old entries, and the log says so."""
+    with content_daemon("audit_retention: 30d\n") as d:
+        place = os.path.join(folder(d), "content")
+        box = d.create()
+        old = end_of(d, d.exec(box, ["echo", "old"]))["output"]["content"]["stdout"]["sha256"]
+        d.stop()
+        audit_chain.age(folder(d))
+        for name in os.listdir(place):
+            os.utime(os.path.join(place, name), (0, 0))
+        d.start()
+        new = end_of(d, d.exec(box, ["echo", "new"]))
+        until("the old content is removed", lambda: not os.path.exists(os.path.join(place, old)))
+        until("an entry says so", lambda: "content.pruned" in [e["action"] for e in log(d)])
+        check("what is newer is there", show(d, new, "stdout").stdout == b"new\n", new)
+        report("and the log verifies", verify(d))
+
+
+for part in (digests, deaths, kept_bytes, full, content_deaths, retention):
     part()
 end()
