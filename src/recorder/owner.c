@@ -57,6 +57,7 @@ struct owner {
         uint64_t retain_ms; /* when the retention is applied next */
         uint64_t ends_ms;   /* when the ends that wait are written by themselves; 0: none wait */
         bool is_loaded, has_start;
+        bool has_kept;           /* content in this turn: the other owners are next */
         struct open_start *open; /* ascending by `seq` */
         size_t open_count, open_room;
         struct waiting *first, **last;
@@ -522,13 +523,14 @@ take_batch(const struct owners *all, struct owner *o, struct waiting **batch, si
 {
         size_t count = 0;
 
-        while (o->first && count < most) {
+        while (o->first && count < most && !o->has_kept) {
                 struct waiting *w = take_first(o);
 
                 if (w->head.what == RECORDER_END && !make_end(o, w)) {
                         let_go(all, w);
                         waiting_free(w);
                 } else if (has_room(all, o, w)) {
+                        o->has_kept = w->head.files != 0;
                         handed_keep(&w->handed, &o->content, o->log, &w->head, &w->event);
                         batch[count++] = w;
                 }
@@ -672,22 +674,30 @@ flush_batch(struct owners *all, struct owner *o, size_t most, struct error *e)
                                 start->has_end = false;
                 }
         }
-        for (size_t i = 0; i < count && o->first; i++)
+        for (size_t i = 0; i < count && o->first; i++) {
+                o->has_kept = false;
                 if (flush_batch(all, o, 1, e) < 0)
                         return -1;
+        }
         return 0;
 }
 
+/* Redacting and keeping the content of one command may take a second, so that it ends the turn. */
 static void
-flush_owner(struct owners *all, struct owner *o, uint64_t now_ms)
+flush_owner(struct owners *all, struct owner *o, uint64_t now_ms, bool is_last)
 {
         struct error e = { .code = ERROR_NONE };
         int result = open_log(all, o, true, &e);
+        bool is_over = false;
 
         if (result < 0)
                 put_back(all, o, NULL, 0, &e);
-        while (result == 0 && (o->first || o->missed > 0))
+        while (result == 0 && (o->first || o->missed > 0) && !is_over) {
+                o->has_kept = false;
                 result = flush_batch(all, o, AUDIT_EVENTS_MAX - 1, &e);
+                is_over = o->has_kept && !is_last;
+        }
+        o->has_kept = false;
         o->has_start = false;
         if (result == 0 && o->next_seq - o->noted >= OPEN_EVERY)
                 note_open(o);
@@ -774,7 +784,7 @@ flush(struct owners *all, uint64_t now_ms, bool is_last)
                 struct error ignored; /* reported by the next entry */
 
                 if (o->first && is_due(o, now_ms, is_last)) {
-                        flush_owner(all, o, now_ms);
+                        flush_owner(all, o, now_ms, is_last);
                         o->ends_ms = o->first ? now_ms : 0;
                 }
                 if (o->log && audit_log_due_ms(o->log) <= now_ms)
