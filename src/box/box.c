@@ -286,9 +286,9 @@ hear_denied(void *of, struct wire_wall_denied *d)
 }
 
 static int
-hear_executed(void *of, const void *executed, size_t len)
+hear_executed(void *of, uint32_t exec, const void *executed, size_t len)
 {
-        return report_executed(of, executed, len);
+        return report_executed(of, exec, executed, len);
 }
 
 static void

@@ -280,8 +280,10 @@ take_input(struct channel *c, const unsigned char *bytes, size_t len)
                 c->said += len;
                 x->heard = c->said > x->heard ? c->said : x->heard;
         }
-        if (len > known)
+        if (len > known && x->in.fd >= 0) {
+                witness_add(&x->seen[0], bytes + known, len - known);
                 input_put(&x->in, bytes + known, len - known);
+        }
 }
 
 /* Handles a run of bytes as received. -1: an unknown frame. */

@@ -101,9 +101,9 @@ struct engine_news {
         void (*listened)(void *box, struct wire_message *m,
                          const struct wire_wall_listened *answer);
         int (*denied)(void *box, struct wire_wall_denied *d);
-        /* A program is executed: struct wire_executed with its texts, borrowed. 0, or -errno: the
-         * engine is lost */
-        int (*executed)(void *box, const void *executed, size_t len);
+        /* A program is executed by a process of the exec with this number (0: not known): struct
+         * wire_executed with its texts, borrowed. 0, or -errno: the engine is lost */
+        int (*executed)(void *box, uint32_t exec, const void *executed, size_t len);
         /* what became of a name that programs of the host act on */
         void (*kept)(void *box, const struct wire_kept *kept);
         void (*lost)(void *box);

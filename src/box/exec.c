@@ -32,6 +32,7 @@
 #include "box/meter.h"
 #include "box/one.h"
 #include "box/state.h"
+#include "box/streams.h"
 #include "box/wall.h"
 #include "outcome/outcome.h"
 #include "wire/command.h"
@@ -101,6 +102,7 @@ exec_add(struct box *b)
                             .theirs = { -1, -1, -1 } };
         for (int i = 0; i < 2; i++)
                 output_init(&x->out[i], b->loop, i, &x->budget, &output_calls);
+        streams_init(x);
         x->timer.due_ms = LOOP_NEVER;
         if (b->execs)
                 b->execs->previous = x;
@@ -146,6 +148,7 @@ exec_free(struct exec *x)
                 output_forget(&x->out[i]);
                 log_fini(&x->out[i].log);
         }
+        streams_fini(x);
         job_forget(&x->job);
         if (x->is_over && (x->flags & BOX_EXEC_QUIET) == 0)
                 b->kept--;
@@ -303,6 +306,7 @@ shorten_journal(struct box *b)
         for (struct exec *x = b->oldest; x && result == 0; x = x->previous)
                 if ((x->flags & BOX_EXEC_QUIET) == 0 && x->state != BOX_EXEC_STARTING) {
                         exec_list(x, &listed);
+                        streams_note(x, &anew);
                         result = journal_append(&anew,
                                                 x->is_over ? WIRE_BOX_FINISHED : WIRE_BOX_STARTED,
                                                 x->number, &listed);
@@ -322,8 +326,10 @@ tell(struct exec *x, uint16_t kind)
         struct wire_box_listed listed;
         unsigned is_quiet = (x->flags & BOX_EXEC_QUIET) != 0;
 
-        if (kind == WIRE_BOX_FINISHED)
+        if (kind == WIRE_BOX_FINISHED) {
                 meter_exec(b, x);
+                streams_tell(x);
+        }
         if (!is_quiet) {
                 exec_list(x, &listed);
                 (void)journal_append(&b->journal, kind, x->number, &listed);
@@ -476,6 +482,7 @@ fill(struct exec *x, const struct wire_box_exec *ask, const struct wire_exec *wi
         describe(x, wire);
         for (int i = 0; i < 2; i++)
                 log_init(&x->out[i].log, keep, b->directory);
+        streams_begin(x);
 }
 
 void
@@ -760,6 +767,7 @@ end_with(struct exec *x, const struct engine_ended *ended)
         for (int i = 0; i < 2; i++)
                 output_finish(&x->out[i], x->is_alone);
         count_output(x);
+        streams_end(x);
         let_go(x);
         exec_finish(x);
 }

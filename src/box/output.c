@@ -6,6 +6,8 @@
  * bytes that no longer fit. Only for a reader that asked to lose nothing, reading pauses while it
  * is a whole log behind. After the command's end the pipe is still read, and the bytes are
  * discarded. So processes that the command left running do not block on it.
+ * The witness sees the bytes as they are read. Those that stay in the pipe at the end, for a reader
+ * that must lose nothing, it sees in a copy (tee(2)): the end, with the digest, does not wait.
  */
 #include "box/output.h"
 
@@ -56,6 +58,13 @@ widen(struct output *o, size_t got)
 {
         if (got >= PIPE_FIRST && o->is_full_twice < 2 && ++o->is_full_twice == 2)
                 (void)fcntl(o->fd, F_SETPIPE_SZ, PIPE_LEN);
+}
+
+static void
+see(struct output *o, const void *bytes, size_t len)
+{
+        if (o->witness)
+                witness_add(o->witness, bytes, len);
 }
 
 /* Copies bytes to the log. */
@@ -132,6 +141,7 @@ read_sanitized(struct output *o, size_t most)
 
         if (got < 0)
                 return -errno;
+        see(o, raw, (size_t)got);
         keep_sanitized(o, raw, (size_t)got, 0);
         widen(o, (size_t)got);
         return got;
@@ -192,7 +202,10 @@ read_into_nothing(struct output *o, size_t most)
         unsigned char nothing[NOTHING_ROOM];
         ssize_t got = read(o->fd, nothing, most < sizeof nothing ? most : sizeof nothing);
 
-        return got < 0 ? -errno : got;
+        if (got < 0)
+                return -errno;
+        see(o, nothing, (size_t)got);
+        return got;
 }
 
 /* Most likely the end; a few bytes if some arrived just now. */
@@ -204,6 +217,7 @@ read_few(struct output *o, size_t most)
 
         if (got <= 0)
                 return got < 0 ? -errno : 0;
+        see(o, few, (size_t)got);
         keep(o, few, (size_t)got);
         return got;
 }
@@ -224,6 +238,12 @@ read_much(struct output *o, size_t want)
         if (got < 0)
                 return -errno;
         log_commit(&o->log, (size_t)got);
+        for (size_t i = 0, rest = (size_t)got; rest > 0; i++) {
+                size_t len = rest < pieces[i].iov_len ? rest : pieces[i].iov_len;
+
+                see(o, pieces[i].iov_base, len);
+                rest -= len;
+        }
         widen(o, (size_t)got);
         return got;
 }
@@ -338,6 +358,26 @@ output_open(struct output *o, int take_fd, unsigned is_terminal)
         return result;
 }
 
+/* Shows the witness the bytes that stay in the pipe. Fewer if the copy cannot be as large. */
+static void
+see_rest(struct output *o)
+{
+        unsigned char bytes[NOTHING_ROOM];
+        int pair[2], len;
+        ssize_t got = o->witness && o->left > 0 && pipe2(pair, O_CLOEXEC | O_NONBLOCK) == 0;
+
+        if (got == 0)
+                return;
+        len = fcntl(o->fd, F_GETPIPE_SZ);
+        if (len > 0)
+                (void)fcntl(pair[1], F_SETPIPE_SZ, len);
+        if (tee(o->fd, pair[1], (size_t)o->left, SPLICE_F_NONBLOCK) > 0)
+                while ((got = read(pair[0], bytes, sizeof bytes)) > 0)
+                        see(o, bytes, (size_t)got);
+        (void)close(pair[0]);
+        (void)close(pair[1]);
+}
+
 /* Bytes in the pipe now are counted as the command's; later ones are not. */
 void
 output_finish(struct output *o, unsigned is_alone)
@@ -364,6 +404,7 @@ output_finish(struct output *o, unsigned is_alone)
                 o->left = 0;
         if (o->left == 0)
                 flush(o);
+        see_rest(o);
         if (is_terminal || (is_alone && o->left == 0))
                 output_close(o);
         else

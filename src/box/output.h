@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "box/log.h"
+#include "box/witness.h"
 #include "loop/loop.h"
 #include "text/sanitize.h"
 
@@ -40,6 +41,8 @@ struct output {
         int stream;              /* its user's number for it */
         int fd;                  /* owned; -1 after its end */
         struct log log;
+        struct witness *witness; /* borrowed: sees each byte that the command wrote, also those that
+                                  * are dropped; NULL: none */
         /* What is printed passes through it before the log, so that every reader gets the same,
          * with the same offsets. NULL: nothing is removed. Owned */
         struct sanitize *sanitize;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "box/exec.h"
 #include "box/keeper.h"
 #include "box/state.h"
 
@@ -29,13 +30,24 @@ find_alone(const struct box *b)
         return count == 1 ? alone : 0;
 }
 
+static uint32_t
+find_whose(struct box *b, uint32_t exec)
+{
+        const struct exec *x = exec != 0 ? exec_find(b, exec) : NULL;
+
+        /* a function of the keeper is no exec of a caller */
+        if (x)
+                return (x->flags & BOX_EXEC_QUIET) != 0 ? 0 : exec;
+        return find_alone(b);
+}
+
 int
-report_executed(struct box *b, const void *executed, size_t len)
+report_executed(struct box *b, uint32_t exec, const void *executed, size_t len)
 {
         struct {
                 struct wire_box_executed head;
                 unsigned char body[WIRE_EXECUTED_MAX];
-        } said = { .head = { b->one.is_on && b->execs ? b->execs->number : find_alone(b),
+        } said = { .head = { b->one.is_on && b->execs ? b->execs->number : find_whose(b, exec),
                              b->executed_missed } };
 
         if (len < sizeof(struct wire_executed) || len > sizeof said.body)

@@ -5,10 +5,12 @@
 #define CARREL_BOX_REPORT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct box;
 
-/* struct wire_executed with its texts (borrowed). 0 or -EPROTO. */
-int report_executed(struct box *b, const void *executed, size_t len);
+/* `exec`: whose it is, as the engine knows, or 0. struct wire_executed with its texts (borrowed). 0
+ * or -EPROTO. */
+int report_executed(struct box *b, uint32_t exec, const void *executed, size_t len);
 
 #endif

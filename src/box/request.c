@@ -22,6 +22,7 @@
 #include "box/meter.h"
 #include "box/one.h"
 #include "box/state.h"
+#include "box/streams.h"
 #include "box/wall.h"
 #include "outcome/outcome.h"
 
@@ -56,6 +57,7 @@ say_list(struct keeper *k)
         for (const struct exec *x = k->box->oldest; x; x = x->previous)
                 if ((x->flags & BOX_EXEC_QUIET) == 0) {
                         exec_list(x, &listed);
+                        streams_say(k, x);
                         keeper_say(k, WIRE_BOX_LISTED, &listed, sizeof listed);
                 }
 }
@@ -315,6 +317,19 @@ serve_shown(struct keeper *k, struct wire_message *m)
         found_show(&k->box->found, ask.number);
 }
 
+static void
+serve_streams_kept(struct keeper *k, struct wire_message *m)
+{
+        struct wire_exec_number ask;
+        struct exec *x;
+
+        (void)m;
+        memcpy(&ask, body, sizeof ask);
+        x = exec_find(k->box, ask.exec);
+        if (x && x->is_over)
+                streams_kept(x);
+}
+
 static const struct row rows[] = {
         { WIRE_BOX_EXEC, sizeof(struct wire_box_exec) + sizeof(struct wire_exec), WIRE_BODY_MAX,
           serve_exec },
@@ -336,6 +351,8 @@ static const struct row rows[] = {
         { WIRE_BOX_WALL, 0, 0, serve_wall },
         { WIRE_BOX_SHOWN, sizeof(struct wire_box_shown), sizeof(struct wire_box_shown),
           serve_shown },
+        { WIRE_BOX_STREAMS_KEPT, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number),
+          serve_streams_kept },
 };
 
 /* A long message is rare, so its pages are returned to the kernel. */

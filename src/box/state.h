@@ -11,9 +11,9 @@
  *     request                        what keepers ask
  *     freeze
  *     exec                           the table
- *     channel  limits  one  wall
+ *     channel  limits  one  wall  streams
  *     handover keeper                links
- *     input output log queue journal engine      know nothing of a box
+ *     input output witness log queue journal engine      know nothing of a box
  */
 #ifndef CARREL_BOX_STATE_H
 #define CARREL_BOX_STATE_H
@@ -25,6 +25,7 @@
 #include "box/input.h"
 #include "box/journal.h"
 #include "box/output.h"
+#include "box/witness.h"
 #include "boxstate/found.h"
 #include "boxstate/wall_state.h"
 #include "loop/loop.h"
@@ -150,6 +151,7 @@ struct exec {
         struct loop_timer timer;
         struct output out[2];
         struct input in;
+        struct witness seen[BOX_STREAMS]; /* of input, output and error, for the audit log */
         uint64_t heard; /* bytes of the call's input: several channels with one key
                          * send the same bytes */
         /* the command's ends of its pipes, or -1: 0 is kept until it is sent, 1 and 2 until the end

@@ -34,7 +34,8 @@ enum { MEMORY = 64 << 20, MESSAGES_MAX = 64 * 1024 };
 struct recording {
         struct arena arena;
         const struct node *started, *ended; /* input of the one, output of the other */
-        uint64_t seq, connections;
+        uint64_t seq, start, connections; /* start: its number, if the end has it: of the daemon */
+        bool has_start;
         char subject[64], chain[AUDIT_ID_TEXT];
         bool is_broken;
 };
@@ -47,6 +48,12 @@ text_of(const struct node *map, const char *key)
         const struct node *n = node_find(map, key);
 
         return n && n->kind != NODE_LIST && n->kind != NODE_MAP ? n->text : NULL;
+}
+
+static const char *
+or_none(const char *text)
+{
+        return text ? text : "none";
 }
 
 static bool
@@ -78,16 +85,44 @@ keep(struct recording *r, const char *line, size_t len, const char *member)
         return node_find(entry.root, member);
 }
 
+static uint64_t
+start_of(const struct audit_entry *entry)
+{
+        const struct node *start = node_find(node_find(entry->root, "input"), "start");
+
+        return start && start->kind == NODE_INT ? (uint64_t)start->integer : UINT64_MAX;
+}
+
+/* The end of this start. Of `carrel run`, whose ends do not name it, a sandbox has one command. */
+static bool
+is_end_of(const struct recording *r, const struct audit_entry *entry)
+{
+        uint64_t start = start_of(entry);
+
+        return strcmp(entry->action, "exec.ended") == 0 &&
+               (r->subject[0] == '\0' ? entry->seq == r->seq
+                                      : strcmp(entry->subject, r->subject) == 0 &&
+                                                (start == r->seq || start == UINT64_MAX));
+}
+
+/* REF is the end of a command or, as the daemon's answers name it, its start. */
 static bool
 find_end(void *ctx, const char *line, size_t len, const struct audit_entry *entry)
 {
         struct recording *r = ctx;
 
-        if (entry->seq == r->seq && strcmp(entry->action, "exec.ended") == 0) {
+        if (entry->seq == r->seq && strcmp(entry->action, "exec.started") == 0) {
                 (void)snprintf(r->subject, sizeof r->subject, "%s", entry->subject);
-                (void)snprintf(r->chain, sizeof r->chain, "%s", entry->chain);
-                r->ended = keep(r, line, len, "output");
+                return true;
         }
+        if (!is_end_of(r, entry))
+                return r->subject[0] != '\0';
+        (void)snprintf(r->subject, sizeof r->subject, "%s", entry->subject);
+        (void)snprintf(r->chain, sizeof r->chain, "%s", entry->chain);
+        r->seq = entry->seq;
+        r->start = start_of(entry);
+        r->has_start = r->start != UINT64_MAX;
+        r->ended = keep(r, line, len, "output");
         return false;
 }
 
@@ -98,7 +133,8 @@ find_start(void *ctx, const char *line, size_t len, const struct audit_entry *en
 
         if (strcmp(entry->subject, r->subject) == 0) {
                 r->connections += strcmp(entry->action, "egress.allowed") == 0;
-                if (strcmp(entry->action, "exec.started") == 0)
+                if (strcmp(entry->action, "exec.started") == 0 &&
+                    (!r->has_start || entry->seq == r->start))
                         r->started = keep(r, line, len, "input");
         }
         return entry->seq < r->seq && !r->is_broken;
@@ -108,7 +144,7 @@ static int
 read_recording(struct audit_log *log, struct recording *r, struct error *e)
 {
         if (audit_log_read(log, r->seq, find_end, r, e) < 0 ||
-            (r->ended && audit_log_read(log, 0, find_start, r, e) < 0))
+            (r->ended && audit_log_read(log, r->has_start ? r->start : 0, find_start, r, e) < 0))
                 return -1;
         if (r->is_broken)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a recording");
@@ -148,9 +184,20 @@ check_words(const struct recording *r, struct error *e)
 static int
 check_workspace(const struct recording *r, const struct replay_request *q, struct error *e)
 {
-        const char *sha256 = text_of(node_find(r->started, "base"), "sha256");
+        const struct node *base = node_find(r->started, "base");
+        const char *sha256 = text_of(base, "sha256");
         struct audit_tree tree;
 
+        if (is_true(base, "none"))
+                return 0;
+        if (!sha256 && strcmp(or_none(text_of(base, "error")), "used") == 0)
+                return refuse(e, "replay_used",
+                              "something had run in its sandbox before, and what that left there "
+                              "was not recorded");
+        if (!sha256 && strcmp(or_none(text_of(base, "error")), "environment") == 0)
+                return refuse(e, "replay_environment",
+                              "its sandbox was created with variables, and their values were not "
+                              "recorded");
         if (!sha256)
                 return refuse(e, "replay_workspace", "the workspace was not recorded");
         if (audit_tree_read(q->workspace ? q->workspace : ".", &tree, e) < 0)
@@ -179,7 +226,7 @@ check(const struct recording *r, const struct replay_request *q, struct error *e
                               is_true(in, "truncated")
                                       ? "only the beginning of its standard input was kept"
                                       : "something was redacted in its standard input");
-        if (!text_of(r->started, "allowed_sha256"))
+        if (!text_of(r->started, "allowed_sha256") && !text_of(r->started, "norm_sha256"))
                 return refuse(e, "replay_manifest", "what its sandbox was allowed is not recorded");
         return check_words(r, e) < 0 || check_workspace(r, q, e) < 0 ? -1 : 0;
 }
@@ -357,12 +404,6 @@ write_stream(struct json_writer *w, const char *name, const struct comparison *c
         json_close_map(w);
 }
 
-static const char *
-or_none(const char *text)
-{
-        return text ? text : "none";
-}
-
 static void
 print_ending(const struct recording *a, const struct recording *b, bool is_equal)
 {
@@ -476,8 +517,12 @@ run_again(struct audit_log *log, struct recording *a, const struct replay_reques
 {
         char recorded[RECORDER_REF_MAX], ref[RECORDER_REF_MAX];
         scoped_fd int sink = open("/dev/null", O_WRONLY | O_CLOEXEC), in = open_input(log, a, e);
-        struct replay_options replay = { recorded, text_of(a->started, "allowed_sha256"),
-                                         node_find(a->started, "env"), sink };
+        struct replay_options replay = { .ref = recorded,
+                                         .allowed_sha256 = text_of(a->started, "allowed_sha256"),
+                                         .norm_sha256 = text_of(a->started, "norm_sha256"),
+                                         .cwd = text_of(a->started, "cwd"),
+                                         .env = node_find(a->started, "env"),
+                                         .sink = sink };
         struct prepare_options o = { .file = q->file,
                                      .workspace = q->workspace,
                                      .host_file = q->host_file,

@@ -22,7 +22,9 @@
 /* A recorded command runs again: the network is closed, and its output goes nowhere. */
 struct replay_options {
         const char *ref;            /* of the recording */
-        const char *allowed_sha256; /* what its sandbox was allowed */
+        const char *allowed_sha256; /* what its sandbox was allowed, of `carrel run` */
+        const char *norm_sha256;    /* the same, of the daemon */
+        const char *cwd;            /* its directory, or NULL */
         const struct node *env;     /* the names of its environment, or NULL */
         int sink;                   /* for standard output and error */
 };

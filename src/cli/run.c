@@ -36,6 +36,7 @@
 #include "prepare/commands.h"
 #include "prepare/digest.h"
 #include "prepare/environment.h"
+#include "prepare/norm_digest.h"
 #include "prepare/sanitize.h"
 #include "recorder/recorder.h"
 #include "run/run.h"
@@ -341,9 +342,14 @@ check_replay(const struct run_way *w, const struct replay_options *r, struct err
         if (w->p.spec->env.auth_count > 0)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_secrets",
                                "the sandbox gets secrets, and their values were not recorded");
-        if (prepare_allowed_digest(w->p.spec, digest, e) < 0)
+        if (r->cwd && strcmp(r->cwd, w->p.plan->cwd) != 0)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_directory",
+                               "the command ran in %.200s, and a replay runs in %.200s", r->cwd,
+                               w->p.plan->cwd);
+        if ((r->allowed_sha256 ? prepare_allowed_digest(w->p.spec, digest, e)
+                               : prepare_norm_digest(w->p.spec, digest, e)) < 0)
                 return -1;
-        if (strcmp(digest, r->allowed_sha256) == 0)
+        if (strcmp(digest, r->allowed_sha256 ? r->allowed_sha256 : r->norm_sha256) == 0)
                 return 0;
         (void)fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_manifest",
                       "the manifest or the host file does not allow what the recorded sandbox was "

@@ -31,6 +31,7 @@
 #include "guest/files.h"
 #include "guest/reaper.h"
 #include "guest/terminal.h"
+#include "guest/tree.h"
 
 enum {
         STDIO = 3,
@@ -38,6 +39,7 @@ enum {
         REAPS_AT_ONCE = 256,
         POINTERS = 2 * WIRE_COMMAND_STRINGS_MAX,
         TRIED_US = 3000,
+        PARENTS_MAX = 64, /* that are looked at for one process */
         DISK_LEFT = 1 << 20 /* bytes */,
         DISK_PART = 32 /* of its size, whichever is less: ext4 accepts no part of a write that does
                           not fit as a whole */
@@ -77,6 +79,36 @@ find_child(struct execs *x, pid_t child)
                 if (x->rows[i].state != EXEC_FREE && x->rows[i].child == child)
                         return &x->rows[i];
         return NULL;
+}
+
+static const struct exec *
+find_living(const struct execs *x, pid_t pid)
+{
+        for (size_t i = 0; i < x->used; i++) {
+                const struct exec *e = &x->rows[i];
+
+                if ((e->state == EXEC_STARTING || e->state == EXEC_RUNNING) &&
+                    (e->child == pid || e->pid == pid))
+                        return e;
+        }
+        return NULL;
+}
+
+uint32_t
+execs_of(const struct execs *x, pid_t pid)
+{
+        size_t living = 0;
+
+        for (size_t i = 0; i < x->used; i++)
+                living += x->rows[i].state == EXEC_STARTING || x->rows[i].state == EXEC_RUNNING;
+        for (int steps = 0; living > 1 && pid > 1 && steps < PARENTS_MAX; steps++) {
+                const struct exec *e = find_living(x, pid);
+
+                if (e)
+                        return e->number;
+                pid = tree_parent(pid);
+        }
+        return 0;
 }
 
 static struct exec *

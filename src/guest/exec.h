@@ -95,6 +95,12 @@ void execs_start(struct execs *x, struct wire_message *m, char *body);
 /* Handles a WIRE_PREFORK: creates a spare, or drops it. */
 void execs_spare(struct execs *x, const struct wire_message *m, const struct wire_spare *wanted);
 
+/*
+ * The exec whose process this is, found by its parents. 0: not known, or at most one exec runs, so
+ * that nobody needs to look.
+ */
+uint32_t execs_of(const struct execs *x, pid_t pid);
+
 void execs_signal(struct execs *x, uint32_t exec, int number);
 void execs_resize(struct execs *x, const struct wire_exec_size *size);
 void execs_kill_tree(struct execs *x, uint32_t exec);

@@ -74,8 +74,9 @@ executions_watch(void)
 }
 
 void
-executions_init(struct executions *x, int control, int listener)
+executions_init(struct executions *x, int control, int listener, uint32_t (*exec_of)(pid_t pid))
 {
+        x->exec_of = exec_of;
         x->control = control;
         x->listener = listener;
         x->is_due = false;
@@ -184,7 +185,8 @@ static void
 read_call(struct executions *x, struct seccomp_notif *n, bool is_own)
 {
         struct memory m = { -1, is_own };
-        struct wire_executed *e = (struct wire_executed *)(void *)x->due;
+        struct wire_exec_number whose = { x->exec_of((pid_t)n->pid), 0 };
+        struct wire_executed *e = (struct wire_executed *)(void *)(x->due + sizeof whose);
         char *text = (char *)(e + 1);
         bool is_at = n->data.nr == SYS_execveat, is_cut = false;
 
@@ -202,7 +204,8 @@ read_call(struct executions *x, struct seccomp_notif *n, bool is_own)
                 e->flags |= EXECUTED_CUT;
         if (m.fd >= 0)
                 (void)close(m.fd);
-        x->due_len = sizeof *e + e->path_len + e->words_len;
+        memcpy(x->due, &whose, sizeof whose);
+        x->due_len = sizeof whose + sizeof *e + e->path_len + e->words_len;
         x->is_due = true;
 }
 

@@ -19,7 +19,9 @@ struct executions {
         int control, listener; /* listener -1: nothing is watched */
         bool is_due;           /* a report waits for room */
         size_t due_len;
-        _Alignas(8) unsigned char due[WIRE_EXECUTED_MAX];
+        _Alignas(8) unsigned char due[sizeof(struct wire_exec_number) + WIRE_EXECUTED_MAX];
+        /* whose process it is; 0: not known. Asked while the kernel holds the call */
+        uint32_t (*exec_of)(pid_t pid);
 };
 
 /* A child of pid 1 that shares its memory until it has executed. */
@@ -34,7 +36,8 @@ struct executions_child {
  */
 int executions_watch(void);
 
-void executions_init(struct executions *x, int control, int listener);
+void executions_init(struct executions *x, int control, int listener,
+                     uint32_t (*exec_of)(pid_t pid));
 
 /*
  * The calls that wait. Returns 0, or -1: the control socket is closed.

@@ -196,6 +196,12 @@ wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
                 end(BROKEN);
 }
 
+static uint32_t
+exec_of(pid_t pid)
+{
+        return execs_of(&guest.execs, pid);
+}
+
 static struct executions_child
 sharing_child(const struct execs *x)
 {
@@ -241,7 +247,7 @@ guest_serve(int control, const struct guest_names *names, int disk, int listener
         names_init(&g->names, control, names ? names->socket : -1, names ? names->diag : -1);
         share_descriptors(g);
         g->execs.disk = disk;
-        executions_init(&g->executions, control, listener);
+        executions_init(&g->executions, control, listener, exec_of);
         for (;;) {
                 wait_for(g, fds, execs_kill(&g->execs));
                 if ((fds[CONTROL].revents & (POLLHUP | POLLERR)) != 0)

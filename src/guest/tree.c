@@ -95,6 +95,22 @@ read_process(int proc, const char *name, struct process *ret)
         return 0;
 }
 
+pid_t
+tree_parent(pid_t pid)
+{
+        int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct process found = { .parent = 0 };
+        char name[16];
+
+        (void)snprintf(name, sizeof name, "%d", (int)pid);
+        if (proc >= 0) {
+                if (read_process(proc, name, &found) < 0)
+                        found.parent = 0;
+                (void)close(proc);
+        }
+        return found.parent;
+}
+
 static int
 by_pid(const void *a, const void *b)
 {

@@ -27,6 +27,9 @@ struct tree_strays {       /* descendants of pid 1 without a root in the table *
                             * tree */
 };
 
+/* Its parent as /proc says it now; 0: not known. */
+pid_t tree_parent(pid_t pid);
+
 /*
  * Does one pass over /proc. Sends SIGKILL to every process of a dying root, and to strays if they
  * are to die.

@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/ending.h"
 #include "api/event_record.h"
 #include "api/start_error.h"
 #include "keeper/approval.h"
+#include "keeper/content.h"
 #include "prepare/commands.h"
 #include "prepare/norm_digest.h"
 #include "prepare/policy_digest.h"
@@ -83,16 +85,26 @@ name_exec(struct recorder_exec *of, const struct sandbox *s, uint32_t exec)
 
 /* 0, or -1: it does not fit, or there is no recorder any more. */
 static int
-send_entry(const struct recorder_entry *head, const struct audit_event *event)
+send_entry_with(const struct recorder_entry *head, const struct audit_event *event,
+                const int *take_fds, size_t count)
 {
         size_t len = recorder_event_write(event, recorder.body + sizeof *head,
                                           sizeof recorder.body - sizeof *head);
 
-        if (len == 0)
+        if (len == 0) {
+                for (size_t i = 0; i < count; i++)
+                        (void)close(take_fds[i]);
                 return -1;
+        }
         memcpy(recorder.body, head, sizeof *head);
-        return peer_send(&recorder.peer, WIRE_AUDIT_ENTRY, recorder.body, sizeof *head + len, NULL,
-                         0);
+        return peer_send(&recorder.peer, WIRE_AUDIT_ENTRY, recorder.body, sizeof *head + len,
+                         take_fds, count);
+}
+
+static int
+send_entry(const struct recorder_entry *head, const struct audit_event *event)
+{
+        return send_entry_with(head, event, NULL, 0);
 }
 
 static struct audit_event
@@ -260,14 +272,17 @@ unavailable(struct error *e, const char *reason, const char *what)
         return -1;
 }
 
+/* `l`: what the box listed; NULL: its box never had the order. */
 static void
-send_end(const struct recorder_exec *of, const char *actor, const struct json_writer *output)
+send_end(const struct recorder_exec *of, const char *actor, const struct json_writer *output,
+         struct box *b, const struct wire_box_listed *l)
 {
-        const struct recorder_entry head = { .of = *of, .what = RECORDER_END };
+        struct recorder_entry head = { .of = *of, .what = RECORDER_END };
         const struct audit_event event = event_of("exec.ended", actor, of->sandbox, NULL, output);
+        int fds[BOX_STREAMS];
 
         if (!output->is_broken)
-                (void)send_entry(&head, &event);
+                (void)send_entry_with(&head, &event, fds, l ? content_give(b, l, &head, fds) : 0);
 }
 
 static void
@@ -279,7 +294,7 @@ end_with_error(const struct call_audit *a, const struct error *why)
         json_open_map(&output);
         write_error(&output, why);
         json_close_map(&output);
-        send_end(&a->of, a->of.owner, &output);
+        send_end(&a->of, a->of.owner, &output, NULL, NULL);
         json_fini(&output);
 }
 
@@ -359,6 +374,8 @@ write_start(const struct call *c, const struct sandbox *s, const struct exec_req
         write_policy(&input, s);
         write_identity(&input, s);
         approval_note(c, &input);
+        if (head->keeps != 0)
+                content_write_base(s, head->of.exec, &input);
         json_close_map(&input);
         event = event_of("exec.started", c->caller.owner, s->id, &input, NULL);
         result = input.is_broken ? fail(e, ERROR_NO_MEMORY, "no memory for an audit entry")
@@ -380,6 +397,7 @@ ask(struct call *c, struct sandbox *s, const struct exec_request *r, struct erro
         name_exec(&a->of, s, ++s->box->last_exec);
         head.of = a->of;
         head.number = a->number = ++recorder.number;
+        head.keeps = (r->box.flags & BOX_EXEC_KEEP_STREAMS) != 0;
         e->code = ERROR_NONE;
         if (write_start(c, s, r, &head, e) < 0) {
                 free(a);
@@ -548,16 +566,6 @@ audit_call_failed(struct call *c, const struct error *why)
 
 /* -- ends and events --------------------------------------------------------------------------- */
 
-static void
-write_bytes(struct json_writer *w, const char *name, uint64_t bytes)
-{
-        json_key(w, name);
-        json_open_map(w);
-        json_key(w, "bytes");
-        json_uint(w, bytes);
-        json_close_map(w);
-}
-
 void
 audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l)
 {
@@ -572,15 +580,14 @@ audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l)
         json_open_map(&output);
         if (answer_exec_outcome(l, &end)) {
                 ending_write(&output, &end);
-                write_bytes(&output, "stdout", end.stdout_bytes);
-                write_bytes(&output, "stderr", end.stderr_bytes);
+                content_write(s->box, l->exec, &end, &output);
         } else {
                 (void)start_error_read(&why, &l->failed, NULL, NULL);
                 write_error(&output, &why);
         }
         json_close_map(&output);
         name_exec(&of, s, l->exec);
-        send_end(&of, s->row.owner, &output);
+        send_end(&of, s->row.owner, &output, s->box, l);
         give_writer(&output);
 }
 
@@ -775,6 +782,16 @@ on_open(void)
 }
 
 static void
+on_kept(void)
+{
+        struct recorder_exec of;
+
+        memcpy(&of, recorder.body, sizeof of);
+        of.owner[sizeof of.owner - 1] = of.sandbox[sizeof of.sandbox - 1] = '\0';
+        content_kept(recorder.keeper, &of);
+}
+
+static void
 on_words(struct peer *p, uint32_t events)
 {
         struct wire_message m;
@@ -790,6 +807,8 @@ on_words(struct peer *p, uint32_t events)
                         on_done(m.len);
                 else if (m.kind == WIRE_AUDIT_OPEN && m.len == sizeof(struct recorder_open))
                         on_open();
+                else if (m.kind == WIRE_AUDIT_KEPT && m.len == sizeof(struct recorder_exec))
+                        on_kept();
         }
         if (!p->is_broken && (result == -EAGAIN || result > 0))
                 return;

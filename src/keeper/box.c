@@ -22,6 +22,7 @@
 #include "base/scoped.h"
 #include "keeper/audit.h"
 #include "keeper/box_parts.h"
+#include "keeper/content.h"
 #include "keeper/executed.h"
 #include "keeper/journal.h"
 #include "keeper/sandbox.h"
@@ -119,6 +120,7 @@ box_sweep(struct keeper *k)
                 *at = b->next;
                 free(b->execs);
                 denials_free(b);
+                content_free(b);
                 free(b);
         }
 }
@@ -193,6 +195,14 @@ learn(void *context, const struct wire_box_listed *l)
 {
         (void)box_add_exec(context, l);
 }
+
+static void
+learn_streams(void *context, const struct wire_box_streams *said)
+{
+        content_hear(context, said, NULL);
+}
+
+static const struct journal_reader reader = { learn, learn_streams };
 
 void
 box_socket_address(struct sockaddr_un *ret, int directory)
@@ -433,6 +443,7 @@ static const struct {
         { WIRE_BOX_ALLOWED, sizeof(struct wire_box_allowed) },
         { WIRE_BOX_KEPT, sizeof(struct wire_kept) },
         { WIRE_BOX_FOUND, sizeof(struct wire_box_found) },
+        { WIRE_BOX_STREAMS, sizeof(struct wire_box_streams) },
 };
 
 static bool
@@ -500,6 +511,9 @@ hear(struct box *b, struct wire_message *m, const void *body)
         case WIRE_BOX_FOUND:
                 on_found(b, body);
                 break;
+        case WIRE_BOX_STREAMS:
+                content_hear(b, body, m);
+                break;
         case WIRE_BOX_GONE:
                 on_gone(b, body);
                 break;
@@ -566,7 +580,7 @@ on_silence(struct box *b)
         hang_up(b);
         if (!b->is_later)
                 usage_bury(b);
-        if (!b->is_later && journal_read(b->keeper->boxes_fd, b->id, learn, b, &gone)) {
+        if (!b->is_later && journal_read(b->keeper->boxes_fd, b->id, &reader, b, &gone)) {
                 on_gone(b, &gone);
                 return;
         }
@@ -692,6 +706,7 @@ box_attach(struct keeper *k, const char *id, struct sandbox *s, struct error *e)
                 box_forget(b);
                 return fail_sys(e, ERROR_INTERNAL, -result, "listening to the box %s", id);
         }
+        b->is_used = true;
         if (s) {
                 s->box = b;
                 s->state = SANDBOX_STARTING;
@@ -715,7 +730,7 @@ box_bury(struct sandbox *s, struct error *e)
         s->state = SANDBOX_STARTING;
         s->is_attached = true;
         usage_bury(b);
-        (void)journal_read(b->keeper->boxes_fd, b->id, learn, b, &gone);
+        (void)journal_read(b->keeper->boxes_fd, b->id, &reader, b, &gone);
         box_lose_execs(b);
         audit_settle(s);
         sandbox_box_gone(s, &gone);

@@ -41,8 +41,7 @@ journal_used(int boxes, const char *id, struct wire_box_used *ret)
 }
 
 int
-journal_read(int boxes, const char *id,
-             void (*learn)(void *context, const struct wire_box_listed *l), void *context,
+journal_read(int boxes, const char *id, const struct journal_reader *reader, void *context,
              struct wire_box_gone *ret)
 {
         scoped_fd int fd = open_journal(boxes, id);
@@ -52,7 +51,13 @@ journal_read(int boxes, const char *id,
         while (fd >= 0 && read(fd, &entry, sizeof entry) == (ssize_t)sizeof entry) {
                 if ((entry.kind == WIRE_BOX_STARTED || entry.kind == WIRE_BOX_FINISHED) &&
                     entry.listed.exec != 0)
-                        learn(context, &entry.listed);
+                        reader->learn(context, &entry.listed);
+                if (entry.kind == WIRE_BOX_STREAMS && reader->streams) {
+                        struct wire_box_streams said;
+
+                        memcpy(&said, &entry.listed, sizeof said);
+                        reader->streams(context, &said);
+                }
                 if (entry.kind != WIRE_BOX_GONE)
                         continue;
                 *ret = (struct wire_box_gone){ .cause = entry.listed.state,

@@ -26,6 +26,8 @@ learn(void *context, const struct wire_box_listed *l)
         learned->last = *l;
 }
 
+static const struct journal_reader reader = { .learn = learn };
+
 static struct box_journal entries[ENTRIES];
 
 static void
@@ -73,7 +75,7 @@ cut_anywhere_it_is_a_beginning(void **state)
         make_entries();
         assert_non_null(mkdtemp(directory));
         boxes = open(directory, O_RDONLY | O_DIRECTORY);
-        assert_int_equal(journal_read(boxes, "id", learn, &learned, &gone), 0);
+        assert_int_equal(journal_read(boxes, "id", &reader, &learned, &gone), 0);
         assert_int_equal(mkdirat(boxes, "id", 0700), 0);
         for (size_t len = 0; len <= sizeof entries; len++) {
                 size_t whole = len / sizeof *entries, told = whole > 0 ? whole - 1 : 0;
@@ -82,7 +84,7 @@ cut_anywhere_it_is_a_beginning(void **state)
                 learned.count = 0;
                 gone.cause = 99;
                 assert_true(put(boxes, len));
-                assert_int_equal(journal_read(boxes, "id", learn, &learned, &gone),
+                assert_int_equal(journal_read(boxes, "id", &reader, &learned, &gone),
                                  whole == ENTRIES);
                 assert_int_equal(learned.count, told);
                 if (told > 0)
@@ -92,7 +94,7 @@ cut_anywhere_it_is_a_beginning(void **state)
         }
         assert_int_equal(unlinkat(boxes, "id/journal", 0), 0);
         assert_int_equal(mkfifoat(boxes, "id/journal", 0600), 0); /* reading it must not block */
-        assert_int_equal(journal_read(boxes, "id", learn, &learned, &gone), 0);
+        assert_int_equal(journal_read(boxes, "id", &reader, &learned, &gone), 0);
         assert_int_equal(unlinkat(boxes, "id/journal", 0), 0);
         assert_int_equal(unlinkat(boxes, "id", AT_REMOVEDIR), 0);
         (void)close(boxes);

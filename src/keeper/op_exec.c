@@ -22,6 +22,7 @@
 #include "base/scoped.h"
 #include "keeper/approval.h"
 #include "keeper/audit.h"
+#include "keeper/content.h"
 #include "keeper/digest.h"
 #include "keeper/exec.h"
 #include "keeper/judging.h"
@@ -190,6 +191,7 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         explicit_bzero(scratch_bytes, sizeof scratch_bytes);
         if (result < 0)
                 return -1;
+        s->box->is_used = true;
         if ((r->box.flags & BOX_EXEC_QUIET) == 0)
                 note(s->box, r);
         *ret_channel = fd_take(&ours);
@@ -559,7 +561,9 @@ start(struct call *c, struct sandbox *s, struct error *e)
         enum call_state state;
         int channel = -1;
 
-        if (check_execs(c, e) < 0 || request_of(s, &c->record, &q, words, words + ARGV_MAX, e) < 0)
+        if (check_execs(c, e) < 0 ||
+            request_of(s, &c->record, &q, words, words + ARGV_MAX, e) < 0 ||
+            content_choose(s, &q, e) < 0)
                 return CALL_FAILED;
         state = audit_need(c, s, &q, &q.box.exec, e);
         if (state != CALL_DONE)

@@ -198,10 +198,6 @@ host_read_audit(struct host_reading *r, const struct node *n)
                                                   "each entry is run, or content");
         r->rules->audits_run = host_names_have(&words, "run");
         r->rules->keeps_content = host_names_have(&words, "content");
-        if (r->rules->keeps_content && !r->rules->audits_run)
-                return host_reading_wrong(
-                        r, n, "audit", "enum",
-                        "content is kept of recorded commands only: write [run, content]");
         return 0;
 }
 

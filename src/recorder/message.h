@@ -79,11 +79,17 @@ struct recorder_exec {
 };
 
 /* WIRE_AUDIT_ENTRY: this, then the event as in WIRE_AUDIT. The input of an end is written by the
- * recorder: exec, and the number of its start. */
+ * recorder: exec, and the number of its start. So is the member `content` of its output. */
 struct recorder_entry {
         struct recorder_exec of;
         uint64_t number; /* returned in the answer */
-        uint32_t what /* enum recorder_what */, pad;
+        uint32_t what;   /* enum recorder_what */
+        /* of a start: its content is to be kept, so there must be room; of an end: bit i: stream i
+         * (input, output, error) is kept */
+        uint32_t keeps;
+        uint32_t files /* bit i: a descriptor: a sealed file with the first bytes of stream i */,
+                pad;
+        uint64_t lengths[AUDIT_CONTENT_STREAMS]; /* of the streams, in bytes */
 };
 
 /* WIRE_AUDIT_DONE: this, then the texts of WIRE_AUDITED. Only for starts. */
@@ -91,6 +97,8 @@ struct recorder_done {
         uint64_t number;
         struct recorder_answer answer;
 };
+
+/* WIRE_AUDIT_KEPT: struct recorder_exec. The files of its end are on the disk, or of no use. */
 
 /* WIRE_AUDIT_SETTLE: struct recorder_exec, of which `exec` is a count, then so many numbers
  * (uint32_t) of execs that are not lost.

@@ -15,6 +15,7 @@
 #include "audit/log.h"
 #include "base/name.h"
 #include "clock/clock.h"
+#include "recorder/handed.h"
 #include "recorder/retention.h"
 
 enum {
@@ -40,6 +41,7 @@ struct waiting {
         struct recorder_entry head;
         struct audit_event event;
         char input[INPUT_ROOM]; /* of an end */
+        struct handed handed;   /* of an end */
         unsigned char bytes[];
 };
 
@@ -55,11 +57,13 @@ struct owner {
         uint64_t retain_ms; /* when the retention is applied next */
         uint64_t ends_ms;   /* when the ends that wait are written by themselves; 0: none wait */
         bool is_loaded, has_start;
+        bool has_kept;           /* content in this turn: the other owners are next */
         struct open_start *open; /* ascending by `seq` */
         size_t open_count, open_room;
         struct waiting *first, **last;
         size_t event_count; /* of those that wait */
         uint64_t missed;    /* events that could not wait */
+        struct handed_room content;
 };
 
 struct owners {
@@ -375,8 +379,16 @@ take_first(struct owner *o)
         return w;
 }
 
+static void
+waiting_free(struct waiting *w)
+{
+        handed_fini(&w->handed);
+        free(w);
+}
+
 static struct waiting *
-waiting_new(const struct recorder_entry *head, const unsigned char *texts, size_t len)
+waiting_new(const struct recorder_entry *head, const unsigned char *texts, size_t len, int *fds,
+            size_t fd_count)
 {
         struct waiting *w = malloc(sizeof *w + len);
 
@@ -385,14 +397,15 @@ waiting_new(const struct recorder_entry *head, const unsigned char *texts, size_
         memset(w, 0, sizeof *w);
         memcpy(w->bytes, texts, len);
         w->head = *head;
+        handed_take(&w->handed, head, fds, fd_count);
         if (recorder_event_read(w->bytes, len, &w->event))
                 return w;
-        free(w);
+        waiting_free(w);
         return NULL;
 }
 
 bool
-owners_add(struct owners *all, const unsigned char *entry, size_t len)
+owners_add(struct owners *all, const unsigned char *entry, size_t len, int *fds, size_t fd_count)
 {
         struct recorder_entry head;
         struct waiting *w;
@@ -410,7 +423,7 @@ owners_add(struct owners *all, const unsigned char *entry, size_t len)
                 o->missed++;
                 return true;
         }
-        w = waiting_new(&head, entry + sizeof head, len - sizeof head);
+        w = waiting_new(&head, entry + sizeof head, len - sizeof head, fds, fd_count);
         if (w)
                 append(o, w);
         return w != NULL;
@@ -433,7 +446,7 @@ add_end(struct owner *o, const struct open_start *start)
         struct waiting *w;
 
         memcpy(head.of.sandbox, start->sandbox, sizeof head.of.sandbox);
-        w = waiting_new(&head, texts, len);
+        w = waiting_new(&head, texts, len, NULL, 0);
         if (w)
                 append(o, w);
 }
@@ -486,19 +499,45 @@ make_end(struct owner *o, struct waiting *w)
         return true;
 }
 
+/* The files of an end are on the disk, or of no use: whoever holds them may free them. */
+static void
+let_go(const struct owners *all, const struct waiting *w)
+{
+        if (w->head.what == RECORDER_END && w->head.keeps != 0)
+                all->reports.kept(&w->head.of);
+}
+
+/* false: it was refused, because there is no room for the content of its command. */
+static bool
+has_room(const struct owners *all, struct owner *o, struct waiting *w)
+{
+        struct error e = { .code = ERROR_NONE };
+
+        if (w->head.what != RECORDER_START || w->head.keeps == 0 ||
+            handed_look(&o->content, o->log, clock_boot_ms(), &e) == 0)
+                return true;
+        answer(all, o, w, 0, &e);
+        waiting_free(w);
+        return false;
+}
+
 /* Takes the first entries that are to be written, without those that are superfluous. */
 static size_t
-take_batch(struct owner *o, struct waiting **batch, size_t most)
+take_batch(const struct owners *all, struct owner *o, struct waiting **batch, size_t most)
 {
         size_t count = 0;
 
-        while (o->first && count < most) {
+        while (o->first && count < most && !o->has_kept) {
                 struct waiting *w = take_first(o);
 
-                if (w->head.what == RECORDER_END && !make_end(o, w))
-                        free(w);
-                else
+                if (w->head.what == RECORDER_END && !make_end(o, w)) {
+                        let_go(all, w);
+                        waiting_free(w);
+                } else if (has_room(all, o, w)) {
+                        o->has_kept = w->head.files != 0;
+                        handed_keep(&w->handed, &o->content, o->log, &w->head, &w->event);
                         batch[count++] = w;
+                }
         }
         return count;
 }
@@ -513,7 +552,8 @@ is_durable(const struct owners *all, struct owner *o, struct waiting *w, uint64_
         else if (w->head.what == RECORDER_END)
                 remove_open(o, w->head.of.sandbox, w->head.of.exec);
         answer(all, o, w, seq, &none);
-        free(w);
+        let_go(all, w);
+        waiting_free(w);
 }
 
 /* Starts are refused; the others wait again, before those that came later. */
@@ -538,10 +578,11 @@ put_back(const struct owners *all, struct owner *o, struct waiting **batch, size
 
                         if (start)
                                 start->has_end = false;
+                        handed_again(&w->handed, &w->event);
                 }
                 if (w->head.what == RECORDER_START) {
                         answer(all, o, w, 0, e);
-                        free(w);
+                        waiting_free(w);
                 } else {
                         append(o, w);
                 }
@@ -587,7 +628,7 @@ is_unfit(const struct error *e)
 
 /* Of an end, only that the command has ended is recorded. */
 static void
-leave_out(struct owner *o, struct waiting *w)
+leave_out(const struct owners *all, struct owner *o, struct waiting *w)
 {
         struct open_start *start = find_open(o, w->head.of.sandbox, w->head.of.exec);
 
@@ -596,14 +637,15 @@ leave_out(struct owner *o, struct waiting *w)
                 start->has_end = false;
                 add_end(o, start);
         }
-        free(w);
+        let_go(all, w);
+        waiting_free(w);
 }
 
 static int
 flush_batch(struct owners *all, struct owner *o, size_t most, struct error *e)
 {
         struct waiting *batch[AUDIT_EVENTS_MAX];
-        size_t count = take_batch(o, batch, most);
+        size_t count = take_batch(all, o, batch, most);
         uint64_t last = 0;
 
         if (count == 0 && o->missed == 0)
@@ -615,7 +657,7 @@ flush_batch(struct owners *all, struct owner *o, size_t most, struct error *e)
         }
         if (is_unfit(e) && count == 1) {
                 answer(all, o, batch[0], 0, e);
-                leave_out(o, batch[0]);
+                leave_out(all, o, batch[0]);
                 return 0;
         }
         if (!is_unfit(e) || count == 0) {
@@ -636,22 +678,30 @@ flush_batch(struct owners *all, struct owner *o, size_t most, struct error *e)
                                 start->has_end = false;
                 }
         }
-        for (size_t i = 0; i < count && o->first; i++)
+        for (size_t i = 0; i < count && o->first; i++) {
+                o->has_kept = false;
                 if (flush_batch(all, o, 1, e) < 0)
                         return -1;
+        }
         return 0;
 }
 
+/* Redacting and keeping the content of one command may take a second, so that it ends the turn. */
 static void
-flush_owner(struct owners *all, struct owner *o, uint64_t now_ms)
+flush_owner(struct owners *all, struct owner *o, uint64_t now_ms, bool is_last)
 {
         struct error e = { .code = ERROR_NONE };
         int result = open_log(all, o, true, &e);
+        bool is_over = false;
 
         if (result < 0)
                 put_back(all, o, NULL, 0, &e);
-        while (result == 0 && (o->first || o->missed > 0))
+        while (result == 0 && (o->first || o->missed > 0) && !is_over) {
+                o->has_kept = false;
                 result = flush_batch(all, o, AUDIT_EVENTS_MAX - 1, &e);
+                is_over = o->has_kept && !is_last;
+        }
+        o->has_kept = false;
         o->has_start = false;
         if (result == 0 && o->next_seq - o->noted >= OPEN_EVERY)
                 note_open(o);
@@ -757,7 +807,7 @@ flush(struct owners *all, uint64_t now_ms, bool is_last)
                 struct error ignored; /* reported by the next entry */
 
                 if (o->first && is_due(o, now_ms, is_last)) {
-                        flush_owner(all, o, now_ms);
+                        flush_owner(all, o, now_ms, is_last);
                         o->ends_ms = o->first ? now_ms : 0;
                 }
                 if (o->log && audit_log_due_ms(o->log) <= now_ms)
@@ -787,7 +837,7 @@ owners_free(struct owners *all)
                 next = o->next;
                 close_log(all, o);
                 while (o->first)
-                        free(take_first(o));
+                        waiting_free(take_first(o));
                 free(o->open);
                 free(o);
         }

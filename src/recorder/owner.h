@@ -32,10 +32,12 @@ enum {
 
 struct owners;
 
-/* What an owner's log reports. `answer`: the entry `number` is durable (code 0) or refused. */
+/* What an owner's log reports. `answer`: the entry `number` is durable (code 0) or refused. `kept`:
+ * the files that came with this end are not needed any more. */
 struct owner_reports {
         void (*answer)(const struct recorder_done *done, const struct error *e);
         void (*open)(const struct recorder_open *open);
+        void (*kept)(const struct recorder_exec *of);
 };
 
 /*
@@ -48,8 +50,10 @@ struct owners *owners_new(const char *path, uint64_t keep_ms, const struct owner
 /* Reads which starts are open, of every log, and reports them. */
 void owners_load(struct owners *all);
 
-/* An entry waits from now on. `entry`: a whole message of WIRE_AUDIT_ENTRY. false: it is none. */
-bool owners_add(struct owners *all, const unsigned char *entry, size_t len);
+/* An entry waits from now on. `entry`: a whole message of WIRE_AUDIT_ENTRY; of its descriptors
+ * those are taken that it needs. false: it is none. */
+bool owners_add(struct owners *all, const unsigned char *entry, size_t len, int *fds,
+                size_t fd_count);
 
 /* Open starts of the sandbox, except `kept`, have no end that anyone will report. */
 void owners_settle(struct owners *all, const struct recorder_exec *of, const uint32_t *kept,

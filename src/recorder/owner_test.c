@@ -33,10 +33,19 @@ note_open(const struct recorder_open *open)
         (void)open;
 }
 
+static unsigned kept_count;
+
+static void
+note_kept(const struct recorder_exec *of)
+{
+        kept_count++;
+        assert_string_equal(of->sandbox, "sb-1");
+}
+
 static int
 set_up(void **state)
 {
-        static const struct owner_reports reports = { note_answer, note_open };
+        static const struct owner_reports reports = { note_answer, note_open, note_kept };
 
         (void)state;
         answered = UINT32_MAX;
@@ -77,7 +86,7 @@ add(const char *owner, enum recorder_what what, const char *action, const char *
         assert_true(len > 0);
         (void)snprintf(head.of.owner, sizeof head.of.owner, "%s", owner);
         memcpy(entry, &head, sizeof head);
-        assert_true(owners_add(owners, entry, sizeof head + len));
+        assert_true(owners_add(owners, entry, sizeof head + len, NULL, 0));
 }
 
 static bool
@@ -261,7 +270,7 @@ count_files(const char *owner)
 static void
 load_with_retention(void)
 {
-        static const struct owner_reports reports = { note_answer, note_open };
+        static const struct owner_reports reports = { note_answer, note_open, note_kept };
 
         owners = owners_new(directory, 1, &reports);
         assert_non_null(owners);

@@ -26,6 +26,7 @@
 #include "audit/retain.h"
 #include "base/scoped.h"
 #include "clock/clock.h"
+#include "recorder/contents.h"
 #include "recorder/process.h"
 #include "wire/message.h"
 
@@ -101,60 +102,15 @@ take_files(struct work *w, struct wire_message *m)
         answer(&head, &e);
 }
 
-static int
-read_whole(int fd, char *bytes, size_t *ret_len, struct error *e)
-{
-        ssize_t got = 0;
-
-        for (*ret_len = 0; *ret_len < RECORDER_KEEP_MAX; *ret_len += (size_t)got) {
-                got = pread(fd, bytes + *ret_len, RECORDER_KEEP_MAX - *ret_len, (off_t)*ret_len);
-                if (got <= 0)
-                        break;
-        }
-        return got < 0 ? fail_sys(e, ERROR_AUDIT_UNAVAILABLE, errno, "reading what is to be kept")
-                       : 0;
-}
-
-static void
-write_content(struct work *w, size_t i, char *bytes, size_t *counts, struct json_writer *out)
-{
-        struct audit_content c = { .redacted = counts };
-        struct error e = { .code = ERROR_NONE };
-        size_t len = 0;
-        int result = bytes && counts ? read_whole(w->contents[i], bytes, &len, &e) : -1;
-
-        c.is_truncated = len < w->lengths[i];
-        if (result == 0 && audit_content_put(&w->log, bytes, len, &c, &e) == 0) {
-                audit_content_write(out, &c);
-                return;
-        }
-        if (!bytes || !counts)
-                (void)fail(&e, ERROR_NO_MEMORY, "no memory for a content");
-        json_open_map(out);
-        json_member_text(out, "error", error_wire_name(e.code));
-        json_member_text(out, "message", e.message);
-        json_close_map(out);
-}
-
 /* The value of the member `content`. */
 static void
 write_contents(struct work *w, struct json_writer *out)
 {
-        static const char *const names[AUDIT_CONTENT_STREAMS] = { "stdin", "stdout", "stderr" };
-        size_t rules;
+        struct contents_streams s = { .which = (1u << AUDIT_CONTENT_STREAMS) - 1 };
 
-        (void)redact_rules(&rules);
-        json_open_map(out);
-        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++) {
-                size_t *counts = calloc(rules, sizeof *counts);
-                char *bytes = malloc(RECORDER_KEEP_MAX);
-
-                json_key(out, names[i]);
-                write_content(w, i, bytes, counts, out);
-                free(counts);
-                free(bytes);
-        }
-        json_close_map(out);
+        memcpy(s.fds, w->contents, sizeof s.fds);
+        memcpy(s.lengths, w->lengths, sizeof s.lengths);
+        recorder_contents_write(&w->log, &s, out);
         w->keeps = false;
 }
 

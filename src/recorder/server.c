@@ -50,6 +50,12 @@ send_open(const struct recorder_open *open)
 }
 
 static void
+send_kept(const struct recorder_exec *of)
+{
+        (void)wire_send_in_time(RECORDER_SOCKET, WIRE_AUDIT_KEPT, of, sizeof *of, NULL, 0);
+}
+
+static void
 settle(struct owners *all, const unsigned char *body, size_t len)
 {
         struct recorder_exec of;
@@ -77,13 +83,14 @@ receive(struct owners *all)
 
                 if (result == -EAGAIN || result == -EINTR)
                         break;
-                if (result <= 0)
+                /* no room for its descriptors: the entry is written without them */
+                if (result <= 0 && result != -EMFILE)
                         return false;
-                wire_message_close(&m);
-                if (m.kind == WIRE_AUDIT_ENTRY && !owners_add(all, body, m.len))
+                if (m.kind == WIRE_AUDIT_ENTRY && !owners_add(all, body, m.len, m.fds, m.fd_count))
                         _exit(RECORDER_BROKEN);
                 if (m.kind == WIRE_AUDIT_SETTLE)
                         settle(all, body, m.len);
+                wire_message_close(&m);
         }
         return true;
 }
@@ -113,7 +120,7 @@ take_lock(void)
 static _Noreturn void
 serve(const char *path, uint64_t keep_ms)
 {
-        static const struct owner_reports reports = { send_answer, send_open };
+        static const struct owner_reports reports = { send_answer, send_open, send_kept };
         struct owners *all = owners_new(path, keep_ms, &reports);
         uint64_t next_ms = UINT64_MAX;
 

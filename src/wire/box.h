@@ -23,7 +23,7 @@
  * 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. 7: WIRE_BOX_FOUND instead of
  * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. 8: WIRE_BOX_ALLOWED.
  * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. 10: BOX_EXEC_SANITIZE,
- * memory_kb_ms of struct wire_box_used. */
+ * memory_kb_ms of struct wire_box_used, WIRE_BOX_STREAMS. */
 enum {
         BOX_PROTOCOL = 10,
         BOX_PROTOCOL_OLDEST = 1,
@@ -32,7 +32,8 @@ enum {
         BOX_PROTOCOL_FOUND = 7,
         BOX_PROTOCOL_ALLOWED = 8,
         BOX_PROTOCOL_METERED = 9,
-        BOX_PROTOCOL_SANITIZE = 10
+        BOX_PROTOCOL_SANITIZE = 10,
+        BOX_PROTOCOL_STREAMS = 10
 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64, BOX_COMMAND_LEN = 128 }; /* with the NUL */
 
@@ -98,6 +99,8 @@ enum box_exec_flag {
                 1u << 3, /* started by the keeper: not listed, and the box still counts as idle */
         BOX_EXEC_KILL_REST =
                 1u << 4, /* processes that the command leaves running are killed when it ends */
+        BOX_EXEC_KEEP_STREAMS =
+                1u << 7, /* what it reads and writes is kept for the audit log: WIRE_BOX_STREAMS */
         BOX_EXEC_REPEAT = 1u << 6, /* WIRE_BOX_ATTACH: by a call with the exec's key; it takes over
                                       the exec if the first caller never connected */
         BOX_EXEC_BY =
@@ -266,15 +269,38 @@ struct wire_box_shown {
 };
 
 /*
+ * WIRE_BOX_STREAMS, protocol 10: what an exec read and wrote. Sent, and in the journal, before its
+ * WIRE_BOX_FINISHED, and again to each keeper that connects, before its WIRE_BOX_LISTED. Not of
+ * execs that did not start, and not of those of the keeper itself. Descriptors: sealed files in
+ * memory, one for each bit of `files`, in the order of the bits; only with BOX_EXEC_KEEP_STREAMS.
+ * WIRE_BOX_STREAMS_KEPT: struct wire_exec_number; the files are on the disk, and the box frees its
+ * own.
+ */
+enum { BOX_STREAMS = 3, BOX_SUM_LEN = 32 }; /* standard input, output (or the terminal), error */
+struct wire_box_stream {
+        /* the digest is over so many bytes, from the first on; less than were printed: see
+         * box/output.h */
+        uint64_t bytes;
+        uint64_t kept; /* the first bytes, in the file */
+        unsigned char sha256[BOX_SUM_LEN];
+};
+struct wire_box_streams {
+        uint32_t exec, known; /* known: bit i: of[i] was seen */
+        uint32_t files, pad;
+        struct wire_box_stream of[BOX_STREAMS];
+};
+
+/*
  * The journal in the state directory: one struct after another, appended before the news is sent.
  * The first has kind 0 and carries the protocol in `exec`. BOX_GONE carries its cause in
  * listed.state, a step that failed and its errno in listed.failed.exec and .sys, CPU time in
- * listed.end.cpu_ms. WIRE_BOX_USED before it has a struct wire_box_used in place of `listed`. When
+ * listed.end.cpu_ms. WIRE_BOX_USED before it has a struct wire_box_used in place of `listed`, and
+ * WIRE_BOX_STREAMS a struct wire_box_streams. When
  * it has grown long, it is rewritten (one entry for each exec that is still known) and replaced by
  * a rename.
  */
 struct box_journal {
-        uint32_t kind /* enum wire_kind: BOX_STARTED, BOX_FINISHED, BOX_GONE */;
+        uint32_t kind /* enum wire_kind: BOX_STARTED, BOX_STREAMS, BOX_FINISHED, BOX_GONE */;
         uint32_t exec;
         struct wire_box_listed listed;
 };

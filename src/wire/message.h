@@ -146,11 +146,16 @@ enum wire_kind {
         WIRE_UNPACK_STEP,
         WIRE_UNPACKED,
         WIRE_UNPACK_FAILED,
+        /* what commands read and wrote: box to keeper, and keeper to box: wire/box.h */
+        WIRE_BOX_STREAMS,
+        WIRE_BOX_STREAMS_KEPT,
+        /* the daemon's recorder to the keeper, of one release always: recorder/message.h */
+        WIRE_AUDIT_KEPT,
         WIRE_KIND_MAX
 };
 
-/* WIRE_EXECUTED: this, then the path with its NUL (if path_len > 0), and the first words of the
- * command, each with its NUL. */
+/* WIRE_EXECUTED: struct wire_exec_number: whose process it is, 0: not known; then this, then the
+ * path with its NUL (if path_len > 0), and the first words of the command, each with its NUL. */
 enum executed_flag {
         EXECUTED_UNREAD = 1u << 0, /* its memory could not be read: there is no path */
         EXECUTED_CUT = 1u << 1,    /* the path or the words are longer, or end where memory ends */

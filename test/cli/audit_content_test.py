@@ -149,8 +149,11 @@ def host_file_asks(b):
     tell("audit: [run, content] keeps it without an option", a.returncode == 0 and b.show("stdout").stdout == b"kept\n", a)
     with open(path, "w", encoding="utf-8") as f:
         f.write("audit: [content]\n" + HOST)
-    a = b.carrel("run", "--host", path, "--", "echo", "kept")
-    tell("content alone is refused", a.returncode == 126 and b"[run, content]" in a.stderr, a)
+    before = len(list(audit_chain.entries(b.log)))
+    a = b.carrel("run", "--host", path, "--", "echo", "not recorded")
+    tell("audit: [content] alone records no run", a.returncode == 0 and len(list(audit_chain.entries(b.log))) == before, a)
+    a = b.carrel("run", "--audit", "--host", path, "--", "echo", "content")
+    tell("and keeps the content of one that is recorded", a.returncode == 0 and b.show("stdout").stdout == b"content\n", a)
 
 
 def main():

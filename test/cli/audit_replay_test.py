@@ -58,7 +58,10 @@ def is_equal(b):
     number = b.record("cat; cat SANDBOX.md >&2; exit 7", given=given)
     status, report = b.replay(number)
     tell("a deterministic command prints the same", status == 0 and report["equal"] and report["replay_supported"], status, report)
-    started = [e for e in audit_chain.entries(b.log) if e["action"] == "exec.started"][-1]
+    started = [e for e in audit_chain.entries(b.log) if e["action"] == "exec.started"]
+    status, again = b.replay(str(started[0]["seq"]))
+    tell("named by its start", status == 0 and again["recording"] == report["recording"], status, again)
+    started = started[-1]
     tell("the replay is recorded, and names the recording", started["input"]["replay_of"] == report["recording"], started)
     a = b.carrel("audit", "replay", number)
     tell("for a person", a.returncode == 0 and a.stdout.startswith(b"stdout: equal\nstderr: equal\noutcome: exited 7\n"), a)

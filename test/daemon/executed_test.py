@@ -67,6 +67,18 @@ def the_tree(d):
     check("no watcher gets them", "exec-ended" in seen and "process-executed" not in seen, seen)
 
 
+def whose_it_is(d):
+    """Three commands at a time: each execution has the number of its own, also below children."""
+    box = d.create()
+    line = "while [ ! -e /tmp/go ]; do sleep 0.02; done; for i in 1 2 3 4 5; do /bin/true mine %s; sh -c '(/bin/true mine %s)'; done"
+    for name in ("a", "b", "c"):
+        d.exec(box, ["/bin/sh", "-c", line % (name, name)], background=True)
+    d.exec(box, ["touch", "/tmp/go"])
+    ended(d, box, 4)
+    found = [(e["argv"][2], e.get("exec")) for e in executed(d, box)[0] if e.get("argv", [])[1:2] == ["mine"]]
+    check("with several commands at a time, an execution has the number of its command", set(found) == {("a", 1), ("b", 2), ("c", 3)} and len(found) == 30, found)
+
+
 def the_flood(d):
     box = d.create()
     d.exec(box, ["python3", "-c", STORMING])
@@ -109,6 +121,7 @@ def switched_off():
 def main():
     with Daemon() as d:
         the_tree(d)
+        whose_it_is(d)
         the_flood(d)
         a_restart(d)
     switched_off()

@@ -64,7 +64,7 @@ def begin_and_end(bench):
           c.end["stdout_bytes"] + c.end["stderr_bytes"] == 10000, c.end)
     journal = box.journal()
     check("the journal says its protocol, then each start and each end", journal[0][:2] == ("-", PROTOCOL) and
-          [e[0] for e in journal if e[1] == number] == ["STARTED", "FINISHED"], [e[:2] for e in journal])
+          [e[0] for e in journal if e[1] == number] == ["STARTED", "STREAMS", "FINISHED"], [e[:2] for e in journal])
     groups = box.groups
     gone = keeper.stop()
     until("the box process ends", lambda: dead(box.pid))

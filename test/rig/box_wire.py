@@ -26,6 +26,7 @@ KINDS = ("MAKE KILL SPAWNED MAKE_FAILED BOX_ENDED EXEC SIGNAL RESIZE KILL_TREE C
          "READY STARTED FINISHED GONE USAGE USED").split()
 KIND = {name: number for number, name in enumerate(KINDS, 1)}       # short names of the kinds up to wire/call.h
 KIND["HANDED"] = wire.KIND["BOX_HANDED"]
+LATER = {number: name.removeprefix("BOX_") for name, number in wire.KIND.items() if number > len(KINDS)}
 assert len(KINDS) + 1 == wire.KIND["CALL"], "src/wire/message.h has other kinds"
 CAUSES = "- stopped deadline oom policy died make_failed stuck".split()
 STATES = "- starting running ended failed".split()
@@ -37,6 +38,10 @@ BOX_EXEC = struct.Struct("=II64s64sQQQQQ")
 EXEC = struct.Struct("=IIIIIIQHHI")
 LISTED = struct.Struct("=IIIi64s64sQQQ" + END.format.lstrip("=") + "IiI128s4x")
 GONE = struct.Struct("=IIiIQQ")
+
+
+def name_of(kind):
+    return KINDS[kind - 1] if kind <= len(KINDS) else LATER[kind]
 
 
 def boot_ms():
@@ -185,7 +190,7 @@ class Keeper:
         if not data:
             raise Gone("the box closed")
         _, _, number = HEAD.unpack(data[:HEAD.size])
-        kind, body = KINDS[number - 1], data[HEAD.size:]
+        kind, body = name_of(number), data[HEAD.size:]
         fds = array.array("i")
         for _, _, raw in anc:
             fds.frombytes(raw)
@@ -288,7 +293,7 @@ class Box:
         entries = []
         for at in range(0, len(raw), size):
             kind, number = struct.unpack_from("=II", raw, at)
-            entries.append((KINDS[kind - 1] if kind else "-", number, raw[at + 8:at + size]))
+            entries.append((name_of(kind) if kind else "-", number, raw[at + 8:at + size]))
         return entries
 
 

@@ -215,6 +215,7 @@ each_command_is_reported_once(void **state)
         (void)wait_for(WIRE_BOX_READY);
         for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
                 struct seen seen = follow(ask(ends[i].command));
+                struct wire_box_streams streams;
 
                 if (seen.starts != 1 || seen.ends != 1 || seen.fails != 0 ||
                     seen.end.word != ends[i].word || seen.end.exit_code != ends[i].exit_code ||
@@ -223,6 +224,11 @@ each_command_is_reported_once(void **state)
                                  ends[i].command, seen.starts, seen.ends, seen.end.word,
                                  seen.end.exit_code, seen.end.signal, seen.printed);
                 (void)wait_for(WIRE_BOX_STARTED);
+                if (next() != 1 || m.kind != WIRE_BOX_STREAMS)
+                        fail_msg("%s: the keeper heard message %u", ends[i].command, m.kind);
+                memcpy(&streams, body, sizeof streams);
+                assert_int_equal(streams.known, 6);
+                assert_int_equal(streams.of[1].bytes + streams.of[2].bytes, ends[i].printed);
                 if (next() != 1 || m.kind != WIRE_BOX_FINISHED)
                         fail_msg("%s: the keeper heard message %u", ends[i].command, m.kind);
         }

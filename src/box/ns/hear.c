@@ -133,6 +133,19 @@ say_make_failed(struct ns *ns, const void *body)
         ns->engine.news->make_failed(ns->engine.box, &failed);
 }
 
+static int
+hear_executed(struct ns *ns, const void *body, size_t len)
+{
+        struct wire_exec_number whose;
+
+        if (len < sizeof whose)
+                return -EPROTO;
+        memcpy(&whose, body, sizeof whose);
+        return ns->engine.news->executed(ns->engine.box, whose.exec,
+                                         (const unsigned char *)body + sizeof whose,
+                                         len - sizeof whose);
+}
+
 static void
 hear_from_guest(struct ns *ns, struct wire_message *m, const void *body)
 {
@@ -153,7 +166,7 @@ hear_from_guest(struct ns *ns, struct wire_message *m, const void *body)
                 if (hear_wall(ns, m, body) < 0)
                         lose(ns);
         } else if (m->kind == WIRE_EXECUTED) {
-                if (ns->engine.news->executed(ns->engine.box, body, m->len) < 0)
+                if (hear_executed(ns, body, m->len) < 0)
                         lose(ns);
         } else if (m->len >= sizeof(struct wire_exec_number)) {
                 hear_job(ns, m, body);

@@ -1,0 +1,47 @@
+/*
+ * keeper/content.h - what the execs of a box read and wrote, for the audit log: digests, and the
+ * files that the recorder keeps (WIRE_BOX_STREAMS, wire/box.h).
+ *
+ *   box --files--> keeper --with the end of the exec--> recorder --on the disk--> keeper --> box
+ *
+ * The bytes of the files are never read here. The box frees them when they are on the disk; a
+ * keeper that ends before that has lost nothing, because the box sends them to the next one.
+ */
+#ifndef CARREL_KEEPER_CONTENT_H
+#define CARREL_KEEPER_CONTENT_H
+
+#include "keeper/exec.h"
+#include "keeper/sandbox.h"
+#include "recorder/message.h"
+#include "text/json.h"
+
+/*
+ * `audit: [content]` of the host file: marks the command, so that its box keeps what it reads and
+ * writes. Errors: ERROR_AUDIT_UNAVAILABLE ("content_box"), if its box is of a version that cannot.
+ */
+int content_choose(const struct sandbox *s, struct exec_request *r, struct error *e);
+
+/*
+ * The member `base` of the start of a command whose content is kept: what it begins with, for
+ * `carrel audit replay`. {"none": true}: a new sandbox without a directory of the host; otherwise
+ * {"error": REASON}, and the command cannot be replayed.
+ */
+void content_write_base(const struct sandbox *s, uint32_t exec, struct json_writer *w);
+
+/* Remembers a message of a box. Takes its descriptors. `m` NULL: from its journal. */
+void content_hear(struct box *b, const struct wire_box_streams *said, struct wire_message *m);
+
+/* The members `stdin` (if it was seen), `stdout` and `stderr` of the end of an exec. */
+void content_write(const struct box *b, uint32_t exec, const struct outcome *end,
+                   struct json_writer *w);
+
+/* Fills what the entry of its end says about its files, and gives them. Returns their number. */
+size_t content_give(struct box *b, const struct wire_box_listed *l, struct recorder_entry *head,
+                    int ret_fds[BOX_STREAMS]);
+
+/* The recorder has them on the disk. */
+void content_kept(struct keeper *k, const struct recorder_exec *of);
+
+void content_free(struct box *b);
+
+#endif
