@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "changes/result.h"
 #include "text/json.h"
 
 enum {
@@ -30,8 +31,6 @@ enum {
         CHANGES_DEPTH_MAX = 128,
         CHANGES_PATH_MAX = 4096,
         CHANGES_BYTES_MAX = 256 << 20, /* read for digests in one look */
-        CHANGES_ROWS_MAX = 32 * 1024,
-        CHANGES_ROOTS_MAX = 128,
         CHANGES_LOOK_MS = 10 * 1000,
         CHANGES_PART_LEN = 32 * 1024, /* a list of rows is passed on when it is so long */
         CHANGES_TICK_MS = 20          /* two writes within it may leave the same ctime */
@@ -57,15 +56,6 @@ struct changes_look {
         void *ctx;
 };
 
-/* What a look found beside the rows. */
-struct changes_result {
-        uint64_t names, bytes, rows;
-        uint64_t more;       /* rows past rows_max */
-        uint64_t unreadable; /* directories that could not be read and could before */
-        bool has_too_many, is_too_deep, is_late; /* names, depth or time reached their bound */
-        bool has_no_base;                        /* nothing is known of the time before */
-};
-
 struct changes;
 
 /* NULL without memory. */
@@ -86,11 +76,5 @@ int changes_look(struct changes *c, const struct changes_look *look, struct chan
 
 /* What the last look saw is the base of the next one. */
 void changes_adopt(struct changes *c);
-
-/* Nothing was missed, and nothing changed. */
-bool changes_is_nothing(const struct changes_result *r);
-
-/* The members that say what is missing: "more", "unreadable", "truncated", "base". */
-void changes_result_write(struct json_writer *w, const struct changes_result *r);
 
 #endif

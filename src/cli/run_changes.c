@@ -117,8 +117,7 @@ run_changes_end(int (*record)(const char *action, struct json_writer *output, st
         look = look_of();
         if (now.changes)
                 result = changes_look(now.changes, &look, &found, e);
-        found.rows = 0;
-        if (result == 0 && !changes_is_nothing(&found)) {
+        if (result == 0 && !changes_result_is_whole(&found)) {
                 json_init(&output, false);
                 json_open_map(&output);
                 changes_result_write(&output, &found);

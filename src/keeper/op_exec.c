@@ -22,6 +22,7 @@
 #include "base/scoped.h"
 #include "keeper/approval.h"
 #include "keeper/audit.h"
+#include "keeper/changed.h"
 #include "keeper/digest.h"
 #include "keeper/exec.h"
 #include "keeper/judging.h"
@@ -539,7 +540,9 @@ start(struct call *c, struct sandbox *s, struct error *e)
 
         if (check_execs(c, e) < 0 || request_of(s, &c->record, &q, words, words + ARGV_MAX, e) < 0)
                 return CALL_FAILED;
-        state = audit_need(c, s, &q, &q.box.exec, e);
+        state = changed_need(c, s);
+        if (state == CALL_DONE)
+                state = audit_need(c, s, &q, &q.box.exec, e);
         if (state != CALL_DONE)
                 return state;
         if (approval_check(c, s, e) < 0) {
@@ -554,6 +557,7 @@ start(struct call *c, struct sandbox *s, struct error *e)
                 return sandbox_need_box(s, c, e);
         }
         audit_sent(c, s);
+        changed_exec_begins(s, q.box.exec);
         secret_tell(c, s, q.box.exec);
         exec_note_key(c, s);
         reply_exec(c, s, box_find_exec(s->box, q.box.exec), &q.time, channel);

@@ -94,14 +94,17 @@ refuses_what_both_say(void **state)
 static void
 a_users_file_only_permits(void **state)
 {
-        static const char *const machines[] = {
-                "trust",         "principal",       "providers",   "egress_allowed",
-                "resolvers",     "denied_networks", "egress_caps", "limits_max",
-                "sandboxes_max", "execs_max",       "volumes_max", "workspace",
-                "actors",        "commands",        "policies",    "registry",
-                "files",         "siblings",        "approve",     "audit_executions",
-                "risk"
-        };
+        static const char *const machines[] = { "trust",         "principal",
+                                                "providers",     "egress_allowed",
+                                                "resolvers",     "denied_networks",
+                                                "egress_caps",   "limits_max",
+                                                "sandboxes_max", "execs_max",
+                                                "volumes_max",   "workspace",
+                                                "actors",        "commands",
+                                                "policies",      "registry",
+                                                "files",         "siblings",
+                                                "approve",       "audit_executions",
+                                                "audit_files",   "risk" };
         struct error e;
         size_t count = 0;
 

@@ -146,6 +146,14 @@ enum wire_kind {
         WIRE_UNPACK_STEP,
         WIRE_UNPACKED,
         WIRE_UNPACK_FAILED,
+        /* the keeper, and the processes that look for changed files, of one release always:
+         * changes/message.h */
+        WIRE_FILES_BEGIN,
+        WIRE_FILES_BEGUN,
+        WIRE_FILES_LOOK,
+        WIRE_FILES_ROWS,
+        WIRE_FILES_DONE,
+        WIRE_FILES_ADOPT,
         WIRE_KIND_MAX
 };
 
