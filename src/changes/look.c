@@ -134,7 +134,7 @@ hash_file(struct looking *l, int dir, const char *name, const struct stat *seen,
 }
 
 static uint64_t
-start_of(const char hash[AUDIT_HASH_TEXT])
+start_of(const char *hash)
 {
         char start[17];
 
@@ -177,9 +177,12 @@ read_content(struct looking *l, int dir, const char *name, const struct stat *st
                 row->target = read_target(dir, name, target);
                 row->error = row->target ? NULL : "unreadable";
         }
-        if (!row->sha256 && !row->target)
+        if (row->sha256)
+                entry->digest = start_of(row->sha256);
+        else if (row->target)
+                entry->digest = sum_of(row->target);
+        else
                 return;
-        entry->digest = row->sha256 ? start_of(hash) : sum_of(target);
         entry->flags |= CHANGES_DIGEST;
 }
 
@@ -379,6 +382,7 @@ too_deep(struct looking *l, unsigned depth)
 {
         l->result->is_too_deep = true;
         if (depth > 0)
+                /* lint: the walk goes no deeper than CHANGES_DEPTH_MAX */
                 l->c->next.entries[l->directories[depth]].flags |= CHANGES_CLOSED;
         return AUDIT_NAMES_SKIP;
 }

@@ -145,6 +145,7 @@ add_exec(struct changed *ch, uint32_t number, uint64_t since_ms)
         x->number = number;
         x->since_ms = since_ms;
         x->next = ch->execs;
+        /* lint: each exec is in the list of `ch`, and changed_sweep() frees it */
         ch->execs = x;
         return x;
 }
@@ -278,11 +279,13 @@ next_look(struct changed *ch)
         if (!is_needed && !ch->sandbox && !ch->is_looking)
                 condemn(ch);
         if (!is_needed || !ch->is_begun || ch->is_looking || ch->is_dead)
+                /* lint: each exec is in the list of `ch`, and changed_sweep() frees it */
                 return;
         if (ch->sandbox && loop_now_ms() < ch->rest_until_ms) {
                 (void)loop_timer_set(ch->keeper->loop, &ch->again, ch->rest_until_ms, on_rested);
                 return;
         }
+        /* lint: each exec is in the list of `ch`, and changed_sweep() frees it */
         look = (struct wire_files_look){ .since_ms = cover(ch), .rows_max = rows_now(ch) };
         ch->looked_ms = loop_now_ms();
         ch->is_looking = true;
