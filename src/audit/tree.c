@@ -7,19 +7,17 @@
  */
 #include "audit/tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "audit/files.h"
-#include "base/buffer.h"
+#include "audit/names.h"
 #include "base/scoped.h"
 
 struct walk {
@@ -81,97 +79,51 @@ add_link(struct walk *w, int dir, const char *name, struct error *e)
         return count(w, 0, e);
 }
 
-static int add_directory(struct walk *w, int take_fd, unsigned depth, struct error *e);
-
 static int
-add_name(struct walk *w, int dir, const char *name, unsigned depth, struct error *e)
+add_name(void *ctx, int dir, const char *name, const struct stat *st, unsigned depth,
+         struct error *e)
 {
+        struct walk *w = ctx;
         char head[16];
-        struct stat st;
-        int fd;
 
-        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return unreadable(name, e);
-        (void)snprintf(head, sizeof head, "%o", (unsigned)st.st_mode);
+        (void)snprintf(head, sizeof head, "%o", (unsigned)st->st_mode);
         add(w, name);
         add(w, head);
-        if (S_ISREG(st.st_mode))
+        if (S_ISREG(st->st_mode))
                 return add_file(w, dir, name, e);
-        if (S_ISLNK(st.st_mode))
+        if (S_ISLNK(st->st_mode))
                 return add_link(w, dir, name, e);
-        if (!S_ISDIR(st.st_mode))
+        if (!S_ISDIR(st->st_mode))
                 return fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "other_kind",
                                "%.200s in the workspace is no file, directory or link", name);
-        if (count(w, 0, e) < 0)
-                return -1;
-        fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        return fd < 0 ? unreadable(name, e) : add_directory(w, fd, depth + 1, e);
+        if (depth == AUDIT_TREE_DEPTH)
+                return fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "too_large",
+                               "the workspace is deeper than %d directories", AUDIT_TREE_DEPTH);
+        return count(w, 0, e);
 }
 
 static int
-compare(const void *a, const void *b)
+end_directory(void *ctx, unsigned depth, struct error *e)
 {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void
-free_names(char **names, size_t found)
-{
-        for (size_t i = 0; i < found; i++)
-                free(names[i]);
-        free(names);
-}
-
-/* The names of a directory, in order. Takes `list`. */
-static int
-read_names(DIR *take_list, char ***ret, size_t *ret_count, struct error *e)
-{
-        char *bytes = NULL, *name = NULL;
-        const struct dirent *entry;
-        size_t room = 0, found = 0;
-
-        while ((entry = readdir(take_list))) {
-                if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-                        continue;
-                name = strdup(entry->d_name);
-                if (!name || buffer_reserve(&bytes, &room, (found + 1) * sizeof name) < 0)
-                        break;
-                /* lint: buffer_reserve() aligns for any type */
-                ((char **)(void *)bytes)[found++] = name;
-                name = NULL;
-        }
-        (void)closedir(take_list);
-        free(name);
-        *ret = (char **)(void *)bytes;
-        *ret_count = found;
-        if (!entry && found > 0)
-                qsort(bytes, found, sizeof name, compare);
-        /* lint: the names are in `bytes`, which the caller frees */
-        return entry ? fail(e, ERROR_NO_MEMORY, "no memory for the names of a directory") : 0;
+        (void)depth;
+        (void)e;
+        add(ctx, "");
+        return 0;
 }
 
 static int
-add_directory(struct walk *w, int take_fd, unsigned depth, struct error *e)
+cannot_read(void *ctx, const char *name, unsigned depth, int sys, struct error *e)
 {
-        scoped_fd int fd = take_fd;
-        int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
-        DIR *list = again >= 0 ? fdopendir(again) : NULL;
-        char **names;
-        size_t found;
+        (void)ctx;
+        (void)depth;
+        errno = sys;
+        return unreadable(name, e);
+}
 
-        if (!list && again >= 0)
-                (void)close(again);
-        if (!list)
-                return unreadable("a directory of the workspace", e);
-        result = read_names(list, &names, &found, e);
-        if (result == 0 && depth > AUDIT_TREE_DEPTH)
-                result = fail_at(e, ERROR_AUDIT_UNAVAILABLE, NULL, "too_large",
-                                 "the workspace is deeper than %d directories", AUDIT_TREE_DEPTH);
-        for (size_t i = 0; i < found && result == 0; i++)
-                result = add_name(w, fd, names[i], depth, e);
-        free_names(names, found);
-        add(w, "");
-        return result;
+static int
+cut(void *ctx, struct error *e)
+{
+        return count(ctx, (uint64_t)AUDIT_TREE_BYTES_MAX + 1, e);
 }
 
 int
@@ -179,13 +131,15 @@ audit_tree_read(const char *path, struct audit_tree *ret, struct error *e)
 {
         unsigned char sum[crypto_hash_sha256_BYTES];
         struct walk w = { .tree = ret };
-        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct audit_names visit = { &w,          add_name, end_directory,
+                                     cannot_read, cut,      AUDIT_TREE_NAMES_MAX + 1 };
+        scoped_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         *ret = (struct audit_tree){ .names = 0 };
         if (fd < 0)
                 return unreadable(path, e);
         (void)crypto_hash_sha256_init(&w.sum);
-        if (add_directory(&w, fd, 0, e) < 0)
+        if (audit_names_walk(fd, &visit, e) < 0)
                 return -1;
         (void)crypto_hash_sha256_final(&w.sum, sum);
         (void)sodium_bin2hex(ret->sha256, sizeof ret->sha256, sum, sizeof sum);

@@ -143,9 +143,12 @@ print_event(const struct node *event)
         const struct node *argv = node_find(event, "argv");
         const char *host = text_of(event, "host"), *port = text_of(event, "port");
         const char *path = text_of(event, "path"), *count = text_of(event, "count");
+        const char *word = text_of(event, "kind") ? text_of(event, "event") : NULL;
         char command[AUDIT_COMMAND_ROOM];
 
         (void)fputs("                              ", stdout);
+        if (word) /* of a file */
+                (void)printf("%-9.9s", word);
         command_text(argv, command, sizeof command);
         print_escaped(stdout, argv ? command : path ? path : host ? host : "", false);
         if (port)

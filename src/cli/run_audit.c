@@ -22,6 +22,7 @@
 #include "cli/ending.h"
 #include "cli/host_word.h"
 #include "cli/left.h"
+#include "cli/run_changes.h"
 #include "cli/run_facts.h"
 #include "cli/wall.h"
 #include "event/event.h"
@@ -304,6 +305,7 @@ run_audit_started(const struct run_way *way, const struct prepare_options *o,
                 json_close_map(&input);
         }
         json_close_map(&input);
+        run_changes_begin(way);
         now.has_started = append(way, "exec.started", &input, NULL, e) == 0;
         now.way = way;
         run_facts_begin(options, record_fact);
@@ -338,7 +340,7 @@ run_audit_ended(const struct run_way *way, const struct run_result *r, struct er
 {
         struct json_writer output, lists;
 
-        if (run_facts_end(e) < 0)
+        if (run_facts_end(e) < 0 || run_changes_end(record_fact, e) < 0)
                 return -1;
         json_init(&output, false);
         json_open_map(&output);

@@ -1,6 +1,6 @@
 /*
- * daemon/children.c - starts, signals and awaits spawner, keeper, door, fetcher, recorder, judge
- * and gate together.
+ * daemon/children.c - starts, signals and awaits spawner, keeper, door, fetcher, recorder, files,
+ * judge and gate together.
  *
  * Room: daemon (joining). Touches: processes, sockets.
  * Theory: the graph's table lists the links. Each link becomes a descriptor at both ends, and no
@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "changes/server.h"
 #include "daemon/child.h"
 #include "daemon/fetcher.h"
 #include "recorder/server.h"
@@ -181,6 +182,8 @@ children_start(struct children *c, const struct children_given *g, const struct 
                                 g->state, r.fds[0],
                                 &(struct recorder_rules){ g->audit_keep_ms, g->redact_off },
                                 g->forget, g->ctx, &c->pids[p], e);
+                else if (p == PROCESS_FILES)
+                        result = changes_serve(r.fds[0], g->forget, g->ctx, &c->pids[p], e);
                 else if (p != PROCESS_FETCHER)
                         result = child_start(&r, &c->pids[p], e);
                 else if (g->sources)

@@ -37,6 +37,12 @@ static const struct graph_process_row processes[PROCESS_MAX] = {
                                "gain; "
                                "leaves no core",
                                "holds the keys of the audit logs, and writes them" },
+        [PROCESS_FILES] = { "files", "carrel", PROGRAM_MAX, NULL, false, false, "launcher",
+                            "as root: looking into directories (CAP_DAC_READ_SEARCH)",
+                            "Landlock: writes nothing, no network; no privileges to gain. Its "
+                            "children: reads the writable mounts of one sandbox, no other file",
+                            "forks a process for each sandbox, which finds what its commands "
+                            "changed" },
         [PROCESS_GATE] = { "gate", "carrel-gate", PROGRAM_GATE, NULL, false, false, "launcher",
                            "none",
                            "Landlock: no file at all, nothing to listen on; its own system call "
@@ -77,6 +83,8 @@ static const struct graph_link_row links[] = {
           "names of secrets that were granted; values for one command" },
         { PROCESS_KEEPER, PROCESS_RECORDER, "--recorder-fd", NULL, SLOT_PAIR, "seqpacket pair",
           "entries of the audit logs; which of them are on the disk" },
+        { PROCESS_KEEPER, PROCESS_FILES, "--files-fd", NULL, SLOT_PAIR, "seqpacket pair",
+          "a socket and the writable mounts of each sandbox" },
         { PROCESS_KEEPER, PROCESS_JUDGE, "--judge-fd", "--keeper-fd", SLOT_PAIR, "seqpacket pair",
           "a socket for each command that is judged" },
         { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--gate-fd", SLOT_GATES, "seqpacket pair",

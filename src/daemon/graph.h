@@ -18,6 +18,7 @@ enum graph_process {
         PROCESS_DOOR,
         PROCESS_FETCHER,
         PROCESS_RECORDER,
+        PROCESS_FILES,
         PROCESS_GATE,
         PROCESS_JUDGE,
         PROCESS_LAUNCHER,

@@ -15,10 +15,10 @@ every_process_is_described(void **state)
                 assert_true(row->name && *row->name && row->purpose && *row->purpose &&
                             row->started_by && row->keeps && row->closes);
                 assert_int_equal(p < PROCESS_CHILDREN, strcmp(row->started_by, "launcher") == 0);
-                assert_true(
-                        p >= PROCESS_CHILDREN ||
-                        (row->program && (row->image < PROGRAM_MAX) ==
-                                                 (p != PROCESS_FETCHER && p != PROCESS_RECORDER)));
+                assert_true(p >= PROCESS_CHILDREN ||
+                            (row->program && (row->image < PROGRAM_MAX) == (p != PROCESS_FETCHER &&
+                                                                            p != PROCESS_RECORDER &&
+                                                                            p != PROCESS_FILES)));
         }
 }
 

@@ -597,6 +597,21 @@ has_ended(const struct wire_box_listed *l)
         return l->state == BOX_EXEC_ENDED || l->state == BOX_EXEC_FAILED;
 }
 
+static const struct audit_holder *holder;
+
+void
+audit_hold(const struct audit_holder *by)
+{
+        holder = by;
+}
+
+/* Somebody else reports its end, later. */
+static bool
+is_held(const struct sandbox *s, uint32_t exec)
+{
+        return holder && holder->holds(s, exec);
+}
+
 static uint32_t *const kept = (uint32_t *)(void *)(recorder.body + sizeof(struct recorder_exec));
 
 /* Of this sandbox only the first `count` of `kept` may still run. */
@@ -620,10 +635,10 @@ audit_settle(const struct sandbox *s)
         if (!recorder.is_there || !s->row.owner)
                 return;
         for (size_t i = 0; s->box && i < s->box->exec_count; i++)
-                if (has_ended(&s->box->execs[i]))
+                if (has_ended(&s->box->execs[i]) && !is_held(s, s->box->execs[i].exec))
                         audit_exec_ended(s, &s->box->execs[i]);
         for (size_t i = 0; s->box && i < s->box->exec_count; i++)
-                if (!has_ended(&s->box->execs[i]))
+                if (!has_ended(&s->box->execs[i]) || is_held(s, s->box->execs[i].exec))
                         kept[count++] = s->box->execs[i].exec;
         /* those that wait have an end of their own */
         for (const struct call_audit *a = recorder.waiting; a; a = a->next)
@@ -647,14 +662,23 @@ audit_gone(struct sandbox *s)
         s->audit = NULL;
 }
 
+static struct recorder_entry
+head_of_event(const char *owner, const char *sandbox)
+{
+        struct recorder_entry head = { .what = RECORDER_EVENT };
+
+        (void)snprintf(head.of.owner, sizeof head.of.owner, "%s", owner);
+        (void)snprintf(head.of.sandbox, sizeof head.of.sandbox, "%s", sandbox);
+        return head;
+}
+
 /* While the recorder does not read, events are counted instead of kept here. */
 static bool
-has_room(const struct sandbox *s)
+has_room(const char *owner, const char *sandbox)
 {
-        const struct recorder_entry head = { .what = RECORDER_EVENT };
-        struct recorder_entry named = head;
+        const struct recorder_entry head = head_of_event(owner, sandbox);
         struct audit_event event = { "events.missed", "host:carrel", "system", "sandbox",
-                                     s->id,           NULL,          NULL };
+                                     sandbox,         NULL,          NULL };
         char count[64];
 
         if (peer_is_full(&recorder.peer)) {
@@ -664,8 +688,7 @@ has_room(const struct sandbox *s)
         if (recorder.missed > 0) {
                 (void)snprintf(count, sizeof count, "{\"count\":%" PRIu64 "}", recorder.missed);
                 event.output = count;
-                name_exec(&named.of, s, 0);
-                (void)send_entry(&named, &event);
+                (void)send_entry(&head, &event);
                 recorder.missed = 0;
         }
         return true;
@@ -674,14 +697,14 @@ has_room(const struct sandbox *s)
 void
 audit_entry(struct sandbox *s, enum event_kind kind, const struct json_writer *output)
 {
-        const struct recorder_entry head = { .what = RECORDER_EVENT };
-        struct recorder_entry named = head;
+        struct recorder_entry head;
         struct json_writer input;
         char action[EVENT_ACTION_ROOM];
         struct audit_event event;
 
-        if (!recorder.is_there || !s->row.owner || !has_room(s))
+        if (!recorder.is_there || !s->row.owner || !has_room(s->row.owner, s->id))
                 return;
+        head = head_of_event(s->row.owner, s->id);
         if (output->is_broken)
                 return;
         json_init(&input, false);
@@ -692,10 +715,33 @@ audit_entry(struct sandbox *s, enum event_kind kind, const struct json_writer *o
         event_action(kind, action);
         event = event_of(action, s->row.owner, s->id, &input, output);
         event.actor_role = "owner";
-        name_exec(&named.of, s, 0);
         if (!input.is_broken)
-                (void)send_entry(&named, &event);
+                (void)send_entry(&head, &event);
         json_fini(&input);
+}
+
+void
+audit_named(const char *owner, const char *sandbox, const char *action,
+            const struct json_writer *output)
+{
+        const struct recorder_entry head = head_of_event(owner, sandbox);
+        struct audit_event event = event_of(action, owner, sandbox, NULL, output);
+
+        event.actor_role = "owner";
+        if (!output->is_broken && has_room(owner, sandbox))
+                (void)send_entry(&head, &event);
+}
+
+bool
+audit_is_there(void)
+{
+        return recorder.is_there;
+}
+
+bool
+audit_is_full(void)
+{
+        return peer_is_full(&recorder.peer);
 }
 
 void
@@ -777,6 +823,8 @@ on_open(void)
         note_ref(s, open.of.exec, open.seq, open.chain);
         /* lint: the sandbox has what note_ref() allocates; audit_gone() frees it */
         l = s->box ? box_find_exec(s->box, open.of.exec) : NULL;
+        if (l && holder)
+                holder->open(s, l);
         if (!(s->state == SANDBOX_STARTING && s->is_attached) && (!l || has_ended(l)))
                 audit_settle(s);
 }

@@ -54,8 +54,26 @@ void audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l);
  */
 void audit_settle(const struct sandbox *s);
 
+/* Who keeps the ends of some execs back, and calls audit_exec_ended() later. */
+struct audit_holder {
+        bool (*holds)(const struct sandbox *s, uint32_t exec);
+        /* the log has the start and no end of this exec, which the box knows */
+        void (*open)(struct sandbox *s, const struct wire_box_listed *l);
+};
+
+/* There is one; `by` is borrowed for good. */
+void audit_hold(const struct audit_holder *by);
+
 /* An event whose row says EVENT_AUDITED. */
 void audit_event(struct sandbox *s, const struct event *event);
+
+/* Is there a recorder? Does so much wait for it that entries which can wait should? */
+bool audit_is_there(void);
+bool audit_is_full(void);
+
+/* An entry about a sandbox that may be gone by now, with this output (a JSON object, borrowed). */
+void audit_named(const char *owner, const char *sandbox, const char *action,
+                 const struct json_writer *output);
 
 /* As audit_event(), with the whole `output` (a JSON object, borrowed). */
 void audit_entry(struct sandbox *s, enum event_kind kind, const struct json_writer *output);

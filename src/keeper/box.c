@@ -22,6 +22,7 @@
 #include "base/scoped.h"
 #include "keeper/audit.h"
 #include "keeper/box_parts.h"
+#include "keeper/changed.h"
 #include "keeper/content.h"
 #include "keeper/executed.h"
 #include "keeper/journal.h"
@@ -215,8 +216,8 @@ box_socket_address(struct sockaddr_un *ret, int directory)
 void
 box_remove_directory(struct keeper *k, const char *id)
 {
-        /* the only files that a box keeps there */
-        static const char *const names[] = { "sock", "journal", "journal.new" };
+        /* the only files there: of the box, and mounts.h */
+        static const char *const names[] = { "sock", "journal", "journal.new", "mounts" };
         scoped_fd int directory = box_open_directory(k, id);
 
         for (size_t i = 0; directory >= 0 && i < sizeof names / sizeof *names; i++)
@@ -382,6 +383,7 @@ on_ready(struct box *b)
         }
         wall_box_ready(b);
         (void)box_send(b, WIRE_BOX_USAGE, NULL, 0);
+        changed_ready(b->sandbox);
         if (b->sandbox->is_attached)
                 audit_settle(b->sandbox);
         sandbox_box_ready(b->sandbox);

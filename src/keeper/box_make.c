@@ -15,6 +15,7 @@
 
 #include "base/scoped.h"
 #include "keeper/box_parts.h"
+#include "keeper/changed.h"
 #include "sources/begin.h"
 
 /* OUTPUT_KEPT: default bytes kept of each stream. */
@@ -126,6 +127,7 @@ box_make(struct sandbox *s, struct error *e)
                 return -1;
         }
         s->leaves_directory = false;
+        changed_make(s);
         (void)loop_timer_set(k->loop, &b->patience, loop_now_ms() + PATIENCE_MS, box_on_impatience);
         return 0;
 }

@@ -16,6 +16,7 @@
 
 #include "base/scoped.h"
 #include "keeper/approval.h"
+#include "keeper/changed.h"
 #include "keeper/exec.h"
 #include "keeper/keeper.h"
 #include "keeper/sandbox.h"
@@ -386,4 +387,5 @@ keeper_sweep(struct keeper *k)
                 connection_free(c);
         }
         box_sweep(k);
+        changed_sweep();
 }

@@ -25,6 +25,7 @@ struct audience;
 struct call_judging;
 struct call_secrets;
 struct call_audit;
+struct changed;
 struct approval;
 struct call;
 struct turn;

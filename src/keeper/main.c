@@ -3,7 +3,7 @@
  *
  *     carrel-keeper --state DIR --spawner-fd N [--listen-fd N] [--door-fd N]... [--host-fd N]
  *                   [--ingress URL] [--gate-fd N] [--pool N [--pool-manifest-fd N]]
- *                   [--fetcher-fd N] [--recorder-fd N] [--judge-fd N]
+ *                   [--fetcher-fd N] [--recorder-fd N] [--files-fd N] [--judge-fd N]
  *                   [--delete-after MS]
  *
  * Room: keeper (joining, program). Touches: fd, clock, random, the store, its own privileges.
@@ -27,6 +27,7 @@
 
 #include "base/scoped.h"
 #include "keeper/audit.h"
+#include "keeper/changed.h"
 #include "keeper/judging.h"
 #include "keeper/keeper.h"
 #include "keeper/op.h"
@@ -43,12 +44,13 @@ enum {
         DOORS_MAX = 16,
         MANIFEST_MAX = 1 << 20,
         POOL_PATIENCE_MS = 2000,
-        GREETING_PATIENCE_MS = 1000
+        GREETING_PATIENCE_MS = 1000,
+        LOOKS_PATIENCE_MS = 2000
 };
 
 struct options {
         const char *state, *ingress;
-        int spawner, listener, host, pool_manifest, fetcher, recorder, gate, judge,
+        int spawner, listener, host, pool_manifest, fetcher, recorder, files, gate, judge,
                 doors[DOORS_MAX];
         size_t door_count;
         uint64_t pool, delete_after_ms;
@@ -68,6 +70,7 @@ static const struct startup_option rows[] = {
         STARTUP_ROW(struct options, pool_manifest, "--pool-manifest-fd", STARTUP_FD, 0),
         STARTUP_ROW(struct options, fetcher, "--fetcher-fd", STARTUP_FD, 0),
         STARTUP_ROW(struct options, recorder, "--recorder-fd", STARTUP_FD, 0),
+        STARTUP_ROW(struct options, files, "--files-fd", STARTUP_FD, 0),
         STARTUP_ROW(struct options, judge, "--judge-fd", STARTUP_FD, 0),
         STARTUP_ROW(struct options, gate, "--gate-fd", STARTUP_FD, 0),
         STARTUP_LIST(struct options, doors, door_count, "--door-fd", STARTUP_FD, DOORS_MAX),
@@ -85,6 +88,7 @@ read_options(int argc, char **argv, struct options *o, struct error *e)
                                .pool_manifest = -1,
                                .fetcher = -1,
                                .recorder = -1,
+                               .files = -1,
                                .judge = -1,
                                .gate = -1,
                                .delete_after_ms = STORE_NEVER };
@@ -313,8 +317,8 @@ begin(struct keeper *k, const struct options *o, struct error *e)
 
         if (watch_signals(k, e) < 0 || read_host(k, o->host, e) < 0 || token_file(k, e) < 0 ||
             secret_open(k, o->fetcher, e) < 0 || judging_open(k, o->judge, e) < 0 ||
-            audit_open(k, o->recorder, e) < 0 || gate_open(k, o->gate, e) < 0 ||
-            registry_load(k, e) < 0 || box_collect(k, e) < 0)
+            audit_open(k, o->recorder, e) < 0 || changed_open(k, o->files, e) < 0 ||
+            gate_open(k, o->gate, e) < 0 || registry_load(k, e) < 0 || box_collect(k, e) < 0)
                 return -1;
         if (k->damaged_count > 0)
                 (void)fprintf(stderr,
@@ -372,6 +376,7 @@ run(struct keeper *k)
                 keeper_sweep(k);
         }
         end_pool(k);
+        turn_while(k, changed_is_busy, LOOKS_PATIENCE_MS);
         deadline_checkpoint(k);
         store_close(k->store);
 }

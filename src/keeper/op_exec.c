@@ -22,6 +22,7 @@
 #include "base/scoped.h"
 #include "keeper/approval.h"
 #include "keeper/audit.h"
+#include "keeper/changed.h"
 #include "keeper/content.h"
 #include "keeper/digest.h"
 #include "keeper/exec.h"
@@ -565,7 +566,9 @@ start(struct call *c, struct sandbox *s, struct error *e)
             request_of(s, &c->record, &q, words, words + ARGV_MAX, e) < 0 ||
             content_choose(s, &q, e) < 0)
                 return CALL_FAILED;
-        state = audit_need(c, s, &q, &q.box.exec, e);
+        state = changed_need(c, s);
+        if (state == CALL_DONE)
+                state = audit_need(c, s, &q, &q.box.exec, e);
         if (state != CALL_DONE)
                 return state;
         if (approval_check(c, s, e) < 0) {
@@ -580,6 +583,7 @@ start(struct call *c, struct sandbox *s, struct error *e)
                 return sandbox_need_box(s, c, e);
         }
         audit_sent(c, s);
+        changed_exec_begins(s, q.box.exec);
         secret_tell(c, s, q.box.exec);
         exec_note_key(c, s);
         reply_exec(c, s, box_find_exec(s->box, q.box.exec), &q.time, channel);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "keeper/audit.h"
+#include "keeper/changed.h"
 #include "keeper/executed.h"
 #include "keeper/sandbox.h"
 
@@ -61,7 +62,8 @@ publish_exec(struct sandbox *s, const struct wire_box_listed *l, bool is_end)
                 return;
         }
         executed_flush(s);
-        audit_exec_ended(s, l);
+        if (!changed_exec_ended(s, l))
+                audit_exec_ended(s, l);
         if (answer_exec_outcome(l, &end))
                 ended.end = &end;
         sandbox_publish(s, event_exec_ended(ended));

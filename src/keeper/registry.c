@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "keeper/audit.h"
+#include "keeper/changed.h"
 #include "keeper/executed.h"
 #include "keeper/port_index.h"
 #include "keeper/sandbox.h"
@@ -205,6 +206,7 @@ let_go(struct sandbox *s)
                 task_remove(s->tasks);
         if (s->box)
                 box_forget(s->box);
+        changed_gone(s);
         executed_gone(s); /* its last entry names what is in `prepared` */
         if (s->prepared) {
                 prepared_fini(s->prepared);

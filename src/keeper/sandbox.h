@@ -71,7 +71,9 @@ struct sandbox {
         const char *stop_cause;
         struct audit_refs *audit;  /* where its execs are in the audit log (audit.c) */
         struct executed *executed; /* what its processes executed (executed.c); NULL: nothing */
-        struct found found;        /* what its commands left behind, as its box keeps it */
+        struct changed *changed; /* which files its commands changed (changed.c); NULL: not known */
+        bool awaits_mounts;      /* `changed` begins when its volumes exist */
+        struct found found;      /* what its commands left behind, as its box keeps it */
 };
 
 /* -- the registry: every sandbox, in memory and store (registry.c) ----------------------------- */

@@ -233,13 +233,24 @@ host_read_risk(struct host_reading *r, const struct node *n)
 }
 
 static int
-host_read_audit_executions(struct host_reading *r, const struct node *n)
+read_recorded(struct host_reading *r, const struct node *n, const char *field, bool *ret_ignores)
 {
         if (n->kind != NODE_BOOL)
-                return host_reading_wrong(r, n, "audit_executions", "type",
-                                          "this is true or false");
-        r->rules->ignores_executions = !n->boolean;
+                return host_reading_wrong(r, n, field, "type", "this is true or false");
+        *ret_ignores = !n->boolean;
         return 0;
+}
+
+static int
+host_read_audit_executions(struct host_reading *r, const struct node *n)
+{
+        return read_recorded(r, n, "audit_executions", &r->rules->ignores_executions);
+}
+
+static int
+host_read_audit_files(struct host_reading *r, const struct node *n)
+{
+        return read_recorded(r, n, "audit_files", &r->rules->ignores_files);
 }
 
 static const struct {

@@ -100,7 +100,7 @@ a_users_file_only_permits(void **state)
                 "sandboxes_max", "execs_max",       "volumes_max", "workspace",
                 "actors",        "commands",        "policies",    "registry",
                 "files",         "siblings",        "approve",     "audit_executions",
-                "risk",          "sanitize_output"
+                "risk",          "sanitize_output", "audit_files"
         };
         struct error e;
         size_t count = 0;

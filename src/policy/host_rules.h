@@ -37,6 +37,7 @@ struct host_rules {
         bool is_trusted;
         bool audits_run;         /* each `carrel run` is recorded */
         bool keeps_content;      /* of recorded commands: what they read and write */
+        bool ignores_files;      /* files that commands change there are not recorded */
         bool ignores_executions; /* executions in the daemon's sandboxes are not recorded */
         bool needs_risk;         /* a sandbox is created only for a stated risk */
         uint32_t redact_off;     /* groups of rules that remove nothing: bits of redact_group */

@@ -720,7 +720,8 @@ has_prompt(const struct owner *o)
 {
         for (const struct waiting *w = o->event_count > 0 ? o->first : NULL; w; w = w->next)
                 if (w->head.what == RECORDER_EVENT &&
-                    strcmp(w->event.action, "process.executed") != 0)
+                    strcmp(w->event.action, "process.executed") != 0 &&
+                    strcmp(w->event.action, "file.changed") != 0)
                         return true;
         return false;
 }

@@ -6,11 +6,11 @@
  *      |  \--failed, a start-----> answered with the error, in no log
  *      +-----failed, any other---> waiting: tried again with the next start, and twice a second
  *
- * All entries that wait are appended with one sync (at most AUDIT_EVENTS_MAX). Ends and
- * executions (process.executed) alone wait OWNER_ENDS_MS for other entries: nobody waits for them.
- * Which starts are open is known from the log itself. The file "open" of its directory, written now
- * and then without a sync, saves reading the log from its beginning: the open starts up to some
- * entry.
+ * All entries that wait are appended with one sync (at most AUDIT_EVENTS_MAX). Ends,
+ * executions (process.executed) and changed files alone wait OWNER_ENDS_MS for other entries:
+ * nobody waits for them. Which starts are open is known from the log itself. The file "open" of its
+ * directory, written now and then without a sync, saves reading the log from its beginning: the
+ * open starts up to some entry.
  */
 #ifndef CARREL_RECORDER_OWNER_H
 #define CARREL_RECORDER_OWNER_H

@@ -408,6 +408,7 @@ an_execution_waits_for_another_entry(void **state)
         } cases[] = {
                 { "at once", "process.executed", 0, false },
                 { "after a moment", "process.executed", OWNER_ENDS_MS, true },
+                { "at once", "file.changed", 0, false },
                 { "another event", "file.read", 0, true },
         };
         char owner[16];

@@ -151,6 +151,14 @@ enum wire_kind {
         WIRE_BOX_STREAMS_KEPT,
         /* the daemon's recorder to the keeper, of one release always: recorder/message.h */
         WIRE_AUDIT_KEPT,
+        /* the keeper, and the processes that look for changed files, of one release always:
+         * changes/message.h */
+        WIRE_FILES_BEGIN,
+        WIRE_FILES_BEGUN,
+        WIRE_FILES_LOOK,
+        WIRE_FILES_ROWS,
+        WIRE_FILES_DONE,
+        WIRE_FILES_ADOPT,
         WIRE_KIND_MAX
 };
 

@@ -29,7 +29,7 @@ class Daemon(AnyDaemon):
         states.append(self.state)
 
 
-PARTS = ("carrel-init spawner", "carrel-keeper", "carrel-door", "carrel-recorder", "carrel-judge")
+PARTS = ("carrel-init spawner", "carrel-keeper", "carrel-door", "carrel-recorder", "carrel-files", "carrel-judge")
 ALONE = "carrel-gate"           # if it dies, it alone is restarted
 
 
@@ -439,7 +439,7 @@ def rungs():
             powers = int(status["CapEff"], 16)
             if name in ("carrel-door", "carrel-judge") and powers or name == "carrel-keeper" and powers & ~(1 << 2):
                 wrong.append("%s holds %x" % (name, powers))
-            if name not in ("carrel-init spawner", "carrel-judge", "carrel-recorder") and status["Seccomp"] != "2":    # the judge forks, its children have one; the recorder has Landlock
+            if name not in ("carrel-init spawner", "carrel-judge", "carrel-recorder", "carrel-files") and status["Seccomp"] != "2":    # the judge forks, its children have one; recorder and carrel-files have Landlock
                 wrong.append(name + " has no filter")
             try:
                 links = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]

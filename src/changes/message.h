@@ -1,0 +1,46 @@
+/*
+ * changes/message.h - what the keeper and the processes that look for changed files say to each
+ * other.
+ *
+ *     keeper --BEGIN, socket, mounts--> carrel-files --fork--> one process of this sandbox
+ *     keeper <--------BEGUN: the base is known---------------- it
+ *     keeper ---------LOOK-----------------------------------> it
+ *     keeper <--------ROWS, ROWS, ..., DONE------------------- it
+ *     keeper ---------ADOPT: they are on their way to the log> it
+ *
+ * Until ADOPT, another look finds the same changes again. The process ends when its socket closes.
+ */
+#ifndef CARREL_CHANGES_MESSAGE_H
+#define CARREL_CHANGES_MESSAGE_H
+
+#include <stdint.h>
+
+#include "changes/result.h"
+
+/*
+ * WIRE_FILES_BEGIN: this, then for each mount two texts with their NUL: where it is inside, and the
+ * path in it that the sandbox sees empty, or "". Descriptors: the socket of this sandbox, then a
+ * directory or file for each mount.
+ */
+struct wire_files_begin {
+        uint32_t root_count;
+        uint32_t has_base; /* 0: the sandbox has run before, and what was there is not known */
+};
+
+/* WIRE_FILES_BEGUN, WIRE_FILES_ADOPT: no body. */
+
+/* WIRE_FILES_LOOK */
+struct wire_files_look {
+        uint64_t since_ms; /* wall clock: when the commands began */
+        uint64_t rows_max;
+};
+
+/* WIRE_FILES_ROWS: this, then a JSON list of rows (changes/look.h). */
+struct wire_files_rows {
+        uint32_t is_by; /* they changed since `since_ms` */
+        uint32_t pad;
+};
+
+/* WIRE_FILES_DONE: struct changes_result. */
+
+#endif
