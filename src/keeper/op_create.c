@@ -352,7 +352,8 @@ check_risk(const struct call *c, const struct prepared *p, struct error *e)
 static int
 judge(const struct call *c, struct sandbox *s, struct error *e)
 {
-        if (sandbox_judge(s, e) < 0 || check_risk(c, s->prepared, e) < 0 || sandbox_plan(s, e) < 0)
+        if (sandbox_judge(s, e) < 0 || check_risk(c, s->prepared, e) < 0 || sandbox_pin(s, e) < 0 ||
+            sandbox_plan(s, e) < 0)
                 return -1;
         s->row.is_writable = s->prepared->sources->writable_count > 0;
         s->row.is_read_only = s->prepared->spec->is_read_only;
