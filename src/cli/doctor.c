@@ -153,12 +153,13 @@ print_report(const struct host_report *report, const struct disk *disk, const st
 static void
 print_further(const struct host_report *report, const struct paint *p)
 {
-        (void)printf("\n%sTier %s (provider %s): %s%s%s\n", p->bold, report->provider->tier,
-                     report->provider->id, report->has_tier ? p->good : p->bad, report->why,
-                     p->off);
+        (void)fputc('\n', stdout);
         for (size_t i = 0; i < report->count; i++)
                 if (!report->results[i].is_known)
                         print_result(&report->results[i], p);
+        (void)printf("%sTier %s (provider %s): %s%s%s\n", p->bold, report->provider->tier,
+                     report->provider->id, report->has_tier ? p->good : p->bad, report->why,
+                     p->off);
 }
 
 static void

@@ -6,7 +6,7 @@
 int
 main(int argc, char **argv)
 {
-        return argc != 4 ? EINVAL
+        return argc != 4                                                     ? EINVAL
                : setxattr(argv[3], argv[1], argv[2], strlen(argv[2]), 0) < 0 ? errno
-                                                                               : 0;
+                                                                             : 0;
 }
