@@ -679,7 +679,8 @@ fail_without_engine(const struct spec *spec, struct error *e)
                       reference ? reference : "", reference ? " was not asked for" : "");
         e->line = spec->provider_place.line;
         e->column = spec->provider_place.column;
-        error_hint(e, "This build only runs `provider: " PROVIDER_STANDARD "`.");
+        error_hint(e, "Write `provider: " PROVIDER_STANDARD
+                      "`, or another one that `carrel providers` lists.");
         return -1;
 }
 

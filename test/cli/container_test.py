@@ -4,6 +4,7 @@ name, what is held while it is used, and what is left. Prints TAP.
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,58 @@ def owners(desk):
     check("files of an image are root's; with one id, the agent's", got.stdout == wanted, got.stdout, got.stderr)
 
 
+DPKG = ("dpkg", "dpkg-deb", "dpkg-query", "dpkg-split", "tar", "ldconfig", "start-stop-daemon", "diff")
+
+
+def dpkg_layer():
+    """The machine's own dpkg with its libraries."""
+    files = set()
+    for name in DPKG:
+        path = shutil.which(name, path="/usr/bin:/usr/sbin:/bin:/sbin")
+        files.add(path)
+        told = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+        files |= {word for word in told.split() if word.startswith("/")}
+    entries = [folder(name) for name in ("var", "var/lib", "var/lib/dpkg", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/parts")]
+    for path in sorted(files):
+        with open(path, "rb") as f:
+            entries.append(Entry(path[1:], f.read(), mode=0o755))
+    return tar(*entries, Entry("var/lib/dpkg/status"), Entry("var/lib/dpkg/available"), Entry("var/lib/dpkg/diversions"), Entry("var/lib/dpkg/statoverride"))
+
+
+def package(desk, owner):
+    tree = os.path.join(desk.top, "package")
+    shutil.rmtree(tree, ignore_errors=True)
+    os.makedirs(tree + "/DEBIAN")
+    os.makedirs(tree + "/usr/share/probe")
+    with open(tree + "/DEBIAN/control", "w", encoding="utf-8") as f:
+        f.write("Package: probe\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b.c>\nDescription: a test\n")
+    with open(tree + "/DEBIAN/postinst", "w", encoding="utf-8") as f:
+        f.write(f"#!/bin/sh\nset -e\nchown {owner} /usr/share/probe/data\necho configured > /var/lib/probe\n")
+    os.chmod(tree + "/DEBIAN/postinst", 0o755)
+    with open(tree + "/usr/share/probe/data", "w", encoding="utf-8") as f:
+        f.write("installed\n")
+    subprocess.run(["dpkg-deb", "-b", "--root-owner-group", tree, os.path.join(desk.workspace, "probe.deb")], stdout=subprocess.DEVNULL, check=True)
+
+
+def installs(desk):
+    where = os.path.join(desk.top, "debian")
+    image_import(CARREL, desk.state, Image(busybox_root(), dpkg_layer()).layout(where), "debian:1")
+    what = block(image="debian:1", user="root")
+    what["config"]["cwd"] = "/"
+    script = "export PATH=/usr/bin:/usr/sbin:/bin:/sbin; /usr/bin/dpkg -i /workspace/probe.deb 2>&1; cat /var/lib/probe /usr/share/probe/data; stat -c %u:%g /usr/share/probe/data; /usr/bin/dpkg -s probe | grep Status; /usr/bin/dpkg -r probe; ls /usr/share"
+    for owner in ("0:0", "33:33"):
+        package(desk, owner)
+        got = desk.sh(what, script)
+        if owner != "0:0" and not ROOT:
+            check("with one id, a package that needs another owner is not configured", "Invalid argument" in got.stdout and "half-configured" in got.stdout, got.stdout, got.stderr)
+            continue
+        check(f"dpkg -i installs, configures and removes a package whose files belong to {owner}", "configured\ninstalled\n" in got.stdout and f"\n{owner}\nStatus: install ok installed\n" in got.stdout and
+              "probe" not in got.stdout.splitlines()[-1:], got.stdout, got.stderr)
+    os.unlink(os.path.join(desk.workspace, "probe.deb"))
+    got = desk.sh(block(image="debian:1"), "echo x > /usr/new")
+    check("an agent installs nothing", got.returncode != 0, got.stdout, got.stderr)
+
+
 def refuses(desk):
     rows = (
         ("an image that is not there", block(image="nothing:1"), ("image_not_found", "config/image")),
@@ -178,7 +231,7 @@ def main():
     with tempfile.TemporaryDirectory() as top:
         os.chmod(top, 0o755)
         desk = Desk(top)
-        for part in (sees, runs_its_command, writes, owners, refuses, pins, holds):
+        for part in (sees, runs_its_command, writes, owners, installs, refuses, pins, holds):
             part(desk)
     return end()
 

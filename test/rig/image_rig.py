@@ -118,7 +118,7 @@ class Image:
 
 BUSYBOX = "/bin/busybox"
 APPLETS = ("sh ls cat echo id ps rm mkdir rmdir touch stat ln mv cp chown chmod env pwd sleep mknod mount umount dd head wc grep find sort "
-           "kill true false test printf readlink seq sync df hostname nc wget setsid date tr cut sed tail du dpkg").split()
+           "kill true false test printf readlink seq sync df hostname nc wget setsid date tr cut sed tail du").split()
 
 
 def busybox_root(*more):
