@@ -192,6 +192,18 @@ def refuses(desk):
     check("an image with a link where a private place belongs is not followed", got.returncode == 125 and "ELOOP" in got.stderr or "symbolic" in got.stderr.lower(), got.returncode, got.stderr)
 
 
+# Geodocs, tier table: the highest tier that a runtime class may claim
+CLASSES = {"namespaces": "T1", "bubblewrap": "T1", "node-permission": "T1", "docker": "T2", "runc": "T2", "crun": "T2", "podman": "T2", "containerd": "T2", "lxc": "T2",
+           "oci": "T2", "gvisor": "T3", "runsc": "T3", "kata": "T3", "firecracker": "T4", "kvm": "T4", "qemu": "T4", "cloud-hypervisor": "T4", "libkrun": "T4"}
+
+
+def claims(desk):
+    rows = json.loads(desk.carrel("providers", "--json").stdout)["providers"]
+    wrong = [row for row in rows if row["tier"] and (row["runtime_class"] not in CLASSES or row["tier"] > CLASSES[row["runtime_class"]])]
+    check("no provider claims a tier above its runtime class", not wrong and {"local", "container"} <= {row["id"] for row in rows}, wrong, rows)
+    check("each says whether it runs here, or what is missing", all(row["available"] == (row["missing"] is None) for row in rows), rows)
+
+
 def pins(desk):
     plan = json.loads(desk.carrel("plan", "-f", desk.manifest(block()), "-w", desk.workspace, "--json").stdout)
     steps = {s["step"]: s for s in plan["steps"]}
@@ -231,7 +243,7 @@ def main():
     with tempfile.TemporaryDirectory() as top:
         os.chmod(top, 0o755)
         desk = Desk(top)
-        for part in (sees, runs_its_command, writes, owners, installs, refuses, pins, holds):
+        for part in (sees, runs_its_command, writes, owners, installs, refuses, claims, pins, holds):
             part(desk)
     return end()
 
