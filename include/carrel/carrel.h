@@ -176,6 +176,8 @@ struct carrel_sandbox {
         const char *disk;    /* where /tmp and the home are: memory, image, directory; or NULL */
         const char *disk_at; /* the host's directory that holds them; NULL: memory */
         uint64_t disk_mb;    /* how much they may hold, MiB; 0: unknown */
+        const char *image;   /* NAME@sha256:HEX; NULL: the host's programs */
+        const char *tier;    /* isolation of its provider, T1 to T4; or NULL */
         uint64_t created_at_ms;
         uint64_t remaining_ms; /* time until it is stopped; CARREL_NONE: no limit */
         uint64_t delete_at_ms; /* CARREL_NONE: not scheduled */

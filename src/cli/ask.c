@@ -195,6 +195,20 @@ print_files(const struct carrel_sandbox *s)
 }
 
 static void
+print_provider(const struct carrel_sandbox *s)
+{
+        if (!s->provider)
+                return;
+        (void)printf("%-10s ", "provider");
+        print_escaped(stdout, s->provider, false);
+        if (s->tier) {
+                (void)fputs(", tier ", stdout);
+                print_escaped(stdout, s->tier, false);
+        }
+        (void)fputc('\n', stdout);
+}
+
+static void
 print_text(const struct carrel_sandbox *s)
 {
         char age[SPAN_TEXT], left[SPAN_TEXT];
@@ -203,7 +217,8 @@ print_text(const struct carrel_sandbox *s)
         print_line("name", s->name);
         print_line("status", s->status);
         print_line("cause", s->cause);
-        print_line("provider", s->provider);
+        print_provider(s);
+        print_line("image", s->image);
         print_line("runtime", s->runtime);
         print_line("workspace", s->workspace);
         print_files(s);

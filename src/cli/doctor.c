@@ -42,8 +42,9 @@ static const char *const headings[] = {
 };
 
 /* One for each provider whose row says what to try; that of the standard provider is the first. */
+enum { REPORTS_MAX = 8 };
 struct reports {
-        struct host_report of[PROVIDER_ENGINE_NONE];
+        struct host_report of[REPORTS_MAX];
         size_t count;
 };
 
@@ -148,6 +149,19 @@ print_report(const struct host_report *report, const struct disk *disk, const st
                      report->has_tier ? p->good : p->bad, report->why, p->off);
 }
 
+/* Of a further provider, what no report has shown yet. */
+static void
+print_further(const struct host_report *report, const struct paint *p)
+{
+        (void)fputc('\n', stdout);
+        for (size_t i = 0; i < report->count; i++)
+                if (!report->results[i].is_known)
+                        print_result(&report->results[i], p);
+        (void)printf("%sTier %s (provider %s): %s%s%s\n", p->bold, report->provider->tier,
+                     report->provider->id, report->has_tier ? p->good : p->bad, report->why,
+                     p->off);
+}
+
 static void
 print_text(const struct host_facts *facts, const struct reports *reports, const struct disk *disk,
            const struct doctor_audit *audit)
@@ -156,8 +170,9 @@ print_text(const struct host_facts *facts, const struct reports *reports, const 
 
         print_machine(facts, &reports->of[0]);
         doctor_audit_print(audit);
-        for (size_t i = 0; i < reports->count; i++)
-                print_report(&reports->of[i], disk, p);
+        print_report(&reports->of[0], disk, p);
+        for (size_t i = 1; i < reports->count; i++)
+                print_further(&reports->of[i], p);
 }
 
 /* -- for programs ------------------------------------------------------------------------------ */
@@ -219,6 +234,8 @@ write_results(struct json_writer *w, const struct host_report *report)
         for (size_t i = 0; i < report->count; i++) {
                 const struct host_try_result *r = &report->results[i];
 
+                if (r->is_known)
+                        continue;
                 json_open_map(w);
                 json_member_text(w, "name", r->row->name);
                 json_member_text(w, "what_for", r->row->what_for);
@@ -268,6 +285,16 @@ complain(const struct error *e)
         return EXIT_OURS;
 }
 
+/* The whole sandbox was tried with the first provider of this engine. */
+static void
+take_trial(const struct host_report *from, struct host_report *to)
+{
+        const struct host_try_result *trial = &from->results[from->count - 1];
+
+        host_report_add(to, trial->row, PROVIDER_NEED_TIER, trial->result, trial->detail);
+        to->results[to->count - 1].is_known = true;
+}
+
 static int
 try_providers(const struct host_facts *facts, struct reports *ret, struct error *e)
 {
@@ -276,10 +303,16 @@ try_providers(const struct host_facts *facts, struct reports *ret, struct error 
 
                 if (!providers[i].tries[PROVIDER_NEED_TIER])
                         continue;
-                if (host_try_all(facts, &providers[i], report, e) < 0)
+                if (ret->count == REPORTS_MAX)
+                        return fail(e, ERROR_INTERNAL, "there are more than %d providers to try",
+                                    REPORTS_MAX);
+                if (host_try_all(facts, &providers[i], ret->count > 0 ? &ret->of[0] : NULL, report,
+                                 e) < 0)
                         return -1;
-                if (providers[i].runs_once)
+                if (ret->count == 0)
                         trial_run(report);
+                else if (providers[i].engine == ret->of[0].provider->engine)
+                        take_trial(&ret->of[0], report);
                 ret->count++;
         }
         return 0;

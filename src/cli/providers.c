@@ -19,6 +19,25 @@ enum { PROVIDERS_ARENA_MAX = 16 << 20 };
 /* Abilities that are not limits come first in the table: isolated, mounts, pause. */
 enum { FIRST_LIMIT = 3 };
 
+/* This build has an engine for it, and this machine can isolate. */
+static bool
+is_available(const struct host_provider *p)
+{
+        const struct provider *known = provider_find(p->id);
+
+        return known && known->engine != PROVIDER_ENGINE_NONE && p->can.is_isolated;
+}
+
+static const char *
+why_not(const struct host_provider *p)
+{
+        const struct provider *known = provider_find(p->id);
+
+        if (!known || known->engine == PROVIDER_ENGINE_NONE)
+                return "this build has no engine for it";
+        return p->can.is_isolated ? NULL : "this machine cannot isolate: run carrel doctor";
+}
+
 static void
 json_provider(struct json_writer *w, const struct host_provider *p, bool is_trusting)
 {
@@ -28,6 +47,8 @@ json_provider(struct json_writer *w, const struct host_provider *p, bool is_trus
         json_member_text(w, "id", p->id);
         json_member_text(w, "tier", p->can.tier);
         json_member_text(w, "runtime_class", known ? known->runtime_class : NULL);
+        json_member_bool(w, "available", is_available(p));
+        json_member_text(w, "missing", why_not(p));
         json_member_bool(w, "trusted", is_trusting || p->can.is_isolated);
         json_member_text(w, "egress", host_egress_name(p->can.egress));
         for (size_t i = 0; i < FIRST_LIMIT; i++)
@@ -90,6 +111,8 @@ print_as_text(const struct host_rules *rules)
                              rules->is_trusted || p->can.is_isolated
                                      ? ""
                                      : "; refused, because it does not isolate");
+                if (!is_available(p))
+                        (void)printf("  not available:  %s\n", why_not(p));
                 print_abilities(p, 0, FIRST_LIMIT, true, "  can:            ");
                 print_abilities(p, FIRST_LIMIT, SIZE_MAX, true, "  enforces:       ");
                 print_abilities(p, FIRST_LIMIT, SIZE_MAX, false, "  cannot enforce: ");

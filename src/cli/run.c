@@ -479,15 +479,18 @@ record(const struct run_way *w, const struct prepare_options *o, const struct ru
 }
 
 static int
+no_command(const char *why, struct error *e)
+{
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "%s", why);
+        error_hint(e, "For example: carrel run -- python3 agent.py");
+        return -1;
+}
+
+static int
 checked(const struct prepare_options *o, struct error *e)
 {
-        if (o->command_count == 0 || o->command[0][0] == '\0') {
-                (void)fail(e, ERROR_INVALID_ARGUMENT,
-                           o->command_count == 0 ? "there is no command to run"
-                                                 : "the command's name is empty");
-                error_hint(e, "For example: carrel run -- python3 agent.py");
-                return -1;
-        }
+        if (o->command_count > 0 && o->command[0][0] == '\0')
+                return no_command("the command's name is empty", e);
         if (o->keeps_output && !o->audits) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT, "--keep-output needs --audit");
                 error_hint(e, "For example: carrel run --audit --keep-output -- python3 agent.py");
@@ -575,6 +578,10 @@ get_ready(struct run_way *w, struct prepare_options *o, int argc, char **argv, s
                 o->command = w->server.words;
                 o->command_count = w->server.word_count;
         }
+        if (result == 0 && o->command_count == 0)
+                result = prepared_command(&w->p, &o->command, &o->command_count, e);
+        if (result == 0 && o->command_count == 0)
+                result = no_command("there is no command to run", e);
         if (choose_audit(o, w, result, &why, e) < 0)
                 return -1;
         if (!o->is_validator)

@@ -71,6 +71,8 @@ static const struct answer_member sandbox_rows[] = {
         TEXT(DISK, disk),
         TEXT(DISK_AT, disk_at),
         NUMBER(DISK_MB, disk_mb, 0),
+        TEXT(IMAGE, image),
+        TEXT(TIER, tier),
         TEXT(CAUSE, cause),
         TEXT(METADATA, metadata),
         NUMBER(CREATED_AT, created_at_ms, 0),

@@ -9,6 +9,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
+#include <linux/securebits.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -50,26 +51,33 @@ identity_step(const struct step *s)
          * groups that stay. */
         if (setgroups(0, NULL) < 0 && errno != EPERM)
                 return -errno;
+        /* root of a range of ids keeps its capabilities for the steps that follow */
+        if (geteuid() != uid && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
+                return -errno;
         if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
                 return -errno;
         return geteuid() == uid && getegid() == gid ? 0 : -EPERM;
 }
 
+/* All but those of the mask. Afterwards, becoming another user drops them as usual. */
 static int
-drop_capabilities(void)
+drop_capabilities(uint64_t kept)
 {
         struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-        struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+        uint32_t low = (uint32_t)kept, high = (uint32_t)(kept >> 32);
+        struct __user_cap_data_struct left[2] = { { low, low, 0 }, { high, high, 0 } };
 
+        if (prctl(PR_GET_SECUREBITS, 0, 0, 0, 0) > 0 && prctl(PR_SET_SECUREBITS, 0, 0, 0, 0) < 0)
+                return -errno;
         for (int cap = 0; cap <= CAPABILITY_LAST; cap++)
-                if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+                if ((kept >> cap & 1) == 0 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
                         if (errno == EINVAL)
                                 break; /* past the last capability of this kernel */
                         return -errno;
                 }
         if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
                 return -errno;
-        return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+        return syscall(SYS_capset, &head, left) < 0 ? -errno : 0;
 }
 
 /*
@@ -144,7 +152,7 @@ harden_step(struct harden *h, const struct step *s)
         case STEP_IDENTITY:
                 return identity_step(s);
         case STEP_DROP_CAPS:
-                return drop_capabilities();
+                return drop_capabilities(s->number);
         case STEP_BYPASSES:
                 return wall_shut_beside();
         case STEP_NET_CAPS:

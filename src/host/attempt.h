@@ -66,6 +66,7 @@ enum attempt_result attempt_wall(struct attempt *a);
 enum attempt_result attempt_routed(struct attempt *a);
 enum attempt_result attempt_overlay(struct attempt *a);
 enum attempt_result attempt_idmap(struct attempt *a);
+enum attempt_result attempt_id_range(struct attempt *a);
 
 /* what a process does to itself: attempt_self.c */
 enum attempt_result attempt_landlock(struct attempt *a);

@@ -540,3 +540,16 @@ attempt_idmap(struct attempt *a)
                                      "the working directory's filesystem cannot be idmapped");
         return attempt_works(a, "the working directory can be idmapped");
 }
+
+enum attempt_result
+attempt_id_range(struct attempt *a)
+{
+        scoped_fd int fd = -1;
+
+        if (!a->facts->is_privileged)
+                return attempt_idle(a, "one id, that of the caller: package managers cannot give "
+                                       "files to other users");
+        fd = mapping_open();
+        return fd < 0 ? attempt_fails(a, errno, "a range of ids cannot be mapped")
+                      : attempt_works(a, "a sandbox in an image has 65536 ids of its own");
+}

@@ -120,6 +120,8 @@ static const struct host_try tries[] = {
           "keep the workspace on ext4, xfs, btrfs or (kernel 6.3) tmpfs, or run as the ordinary "
           "user who owns it",
           true },
+        { "id_range", "user: root in an image: files of several owners; else those of one",
+          attempt_id_range, "start Carrel as root: an ordinary user has one id inside", false },
 };
 
 /* What the child sends through its pipe; small enough for one atomic write. */
@@ -346,9 +348,22 @@ find(const char *name)
         return NULL;
 }
 
+static bool
+find_known(const struct host_report *earlier, const struct host_try *row,
+           struct host_try_result *ret)
+{
+        for (size_t i = 0; earlier && i < earlier->count; i++)
+                if (earlier->results[i].row == row) {
+                        *ret = earlier->results[i];
+                        ret->is_known = true;
+                        return true;
+                }
+        return false;
+}
+
 static int
-try_each(const struct host_facts *facts, enum provider_need need, struct host_report *report,
-         struct error *e)
+try_each(const struct host_facts *facts, enum provider_need need, const struct host_report *earlier,
+         struct host_report *report, struct error *e)
 {
         const char *const *names = report->provider->tries[need];
 
@@ -360,10 +375,12 @@ try_each(const struct host_facts *facts, enum provider_need need, struct host_re
                         return fail(e, ERROR_INTERNAL, "the mechanism %s of the provider %s %s",
                                     *names, report->provider->id,
                                     row ? "is one too many" : "is unknown");
-                if (host_try_one(facts, row, DEADLINE_MS, r, e) < 0)
-                        return -1;
+                if (!find_known(earlier, row, r)) {
+                        if (host_try_one(facts, row, DEADLINE_MS, r, e) < 0)
+                                return -1;
+                        container_mend(r, container_find());
+                }
                 r->need = need;
-                container_mend(r, container_find());
                 report->count++;
         }
         return 0;
@@ -371,14 +388,14 @@ try_each(const struct host_facts *facts, enum provider_need need, struct host_re
 
 int
 host_try_all(const struct host_facts *facts, const struct provider *provider,
-             struct host_report *ret, struct error *e)
+             const struct host_report *earlier, struct host_report *ret, struct error *e)
 {
         const struct container_row *container = container_find();
 
         memset(ret, 0, sizeof *ret);
         ret->provider = provider;
         for (unsigned need = 0; need < PROVIDER_NEED_MAX; need++)
-                if (try_each(facts, (enum provider_need)need, ret, e) < 0)
+                if (try_each(facts, (enum provider_need)need, earlier, ret, e) < 0)
                         return -1;
         if (container) {
                 ret->container = container->name;

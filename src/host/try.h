@@ -33,6 +33,7 @@ struct host_try_result {
         enum attempt_result result;
         char detail[256];
         char mend[1024]; /* "" if nothing needs a fix */
+        bool is_known;   /* from an earlier report */
 };
 
 struct host_report {
@@ -46,9 +47,10 @@ struct host_report {
 };
 
 /* Attempts what the provider's row lists. Fails only if no child can be created; a failing
- * mechanism is a result. ERROR_INTERNAL: the row lists a mechanism that no row here has. */
+ * mechanism is a result. What is in `earlier` (a report, or NULL) is not attempted again.
+ * ERROR_INTERNAL: the row lists a mechanism that no row here has. */
 int host_try_all(const struct host_facts *facts, const struct provider *provider,
-                 struct host_report *ret, struct error *e);
+                 const struct host_report *earlier, struct host_report *ret, struct error *e);
 
 /*
  * Attempts one row; ret->need is for the caller to set. A child that does not answer within

@@ -137,7 +137,8 @@ every_row_has_a_fix(void **state)
 
         (void)state;
         assert_int_equal(host_facts_read(&facts, &e), 0);
-        assert_int_equal(host_try_all(&facts, provider_find(PROVIDER_STANDARD), &report, &e), 0);
+        assert_int_equal(host_try_all(&facts, provider_find(PROVIDER_STANDARD), NULL, &report, &e),
+                         0);
         assert_int_equal(report.count, 32); /* every row of host/try.c */
         for (size_t i = 0; i < report.count; i++) {
                 const struct host_try_result *r = &report.results[i];

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/scoped.h"
@@ -101,13 +102,23 @@ struct collecting {
         struct error *e;
 };
 
+/* By a sandbox; one that is not started yet holds the record alone. */
+static bool
+is_held(const struct image_store *s, const char *hex)
+{
+        scoped_fd int fd = openat(s->records, hex, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+        return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 static int
 visit_record(void *ctx, const char *hex, const struct digest *d)
 {
         struct collecting *c = ctx;
+        bool is_named = is_kept(&c->images, d);
         struct image_record r;
 
-        if (!is_kept(&c->images, d)) {
+        if (!is_named && !is_held(c->s, hex)) {
                 c->ret->images++;
                 return unlinkat(c->s->records, hex, 0) == 0
                                ? 0
@@ -115,6 +126,7 @@ visit_record(void *ctx, const char *hex, const struct digest *d)
         }
         if (record_read(c->s, c->arena, d, &r, c->e) < 0)
                 return -1;
+        c->ret->in_use += is_named ? 0 : r.layer_count;
         for (size_t i = 0; i < r.layer_count; i++)
                 if (!keep(&c->layers, &r.layers[i]))
                         return no_memory(c->e);

@@ -22,7 +22,6 @@
 #include "volume/erase.h"
 
 #define FACTS "facts"
-#define ROOT "root"
 
 enum { MAKING_NAME = DIGEST_HEX + 2 };
 
@@ -100,10 +99,10 @@ make_empty(struct image_store *s, const char *making, int *ret_dir, int *ret_roo
         if (mkdirat(s->making, making, 0700) < 0)
                 return failed(e, errno);
         *ret_dir = openat(s->making, making, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (*ret_dir < 0 || mkdirat(*ret_dir, ROOT, 0755) < 0 ||
-            fchmodat(*ret_dir, ROOT, 0755, 0) < 0)
+        if (*ret_dir < 0 || mkdirat(*ret_dir, IMAGE_LAYER_ROOT, 0755) < 0 ||
+            fchmodat(*ret_dir, IMAGE_LAYER_ROOT, 0755, 0) < 0)
                 return failed(e, errno);
-        *ret_root = openat(*ret_dir, ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        *ret_root = openat(*ret_dir, IMAGE_LAYER_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         return *ret_root < 0 ? failed(e, errno) : 0;
 }
 

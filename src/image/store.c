@@ -21,6 +21,7 @@
 enum { DIGITS_LEAST = 8 };
 
 #define PREFIX "sha256:"
+#define PINNED "@" PREFIX
 
 /* -- directories ------------------------------------------------------------------------------- */
 
@@ -30,15 +31,17 @@ unusable(struct error *e, int sys, const char *what)
         return fail_sys(e, ERROR_STATE_UNUSABLE, sys, "%s of the images", what);
 }
 
-/* Opens, or creates, a directory that only its owner can enter. */
+/* Opens a directory that only its owner can enter; creates it if it is missing and `makes`. */
 static int
-open_closed(int parent, const char *name, int *ret, struct error *e)
+open_closed(int parent, const char *name, bool makes, int *ret, struct error *e)
 {
         struct stat st;
 
-        if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
+        if (makes && mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
                 return unusable(e, errno, "creating the directory");
         *ret = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (*ret < 0 && errno == ENOENT)
+                return fail(e, ERROR_IMAGE_NOT_FOUND, "no image was imported");
         if (*ret < 0 || fstat(*ret, &st) < 0)
                 return unusable(e, errno, "opening the directory");
         if (st.st_uid == geteuid() && (st.st_mode & 077) == 0)
@@ -47,22 +50,36 @@ open_closed(int parent, const char *name, int *ret, struct error *e)
                        "the directory of the images belongs to another user, or is open to others");
 }
 
-int
-image_store_open(const char *state, struct image_store *ret, struct error *e)
+static int
+open_store(const char *state, bool makes, struct image_store *ret, struct error *e)
 {
         scoped_fd int top = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         *ret = (struct image_store){ -1, -1, -1, -1, -1, -1 };
+        if (top < 0 && errno == ENOENT && !makes)
+                return fail(e, ERROR_IMAGE_NOT_FOUND, "no image was imported");
         if (top < 0)
                 return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "opening %.200s", state);
-        if (open_closed(top, "images", &ret->dir, e) == 0 &&
-            open_closed(ret->dir, "names", &ret->names, e) == 0 &&
-            open_closed(ret->dir, "records", &ret->records, e) == 0 &&
-            open_closed(ret->dir, "layers", &ret->layers, e) == 0 &&
-            open_closed(ret->dir, "making", &ret->making, e) == 0)
+        if (open_closed(top, "images", makes, &ret->dir, e) == 0 &&
+            open_closed(ret->dir, "names", makes, &ret->names, e) == 0 &&
+            open_closed(ret->dir, "records", makes, &ret->records, e) == 0 &&
+            open_closed(ret->dir, "layers", makes, &ret->layers, e) == 0 &&
+            open_closed(ret->dir, "making", makes, &ret->making, e) == 0)
                 return 0;
         image_store_close(ret);
         return -1;
+}
+
+int
+image_store_open(const char *state, struct image_store *ret, struct error *e)
+{
+        return open_store(state, true, ret, e);
+}
+
+int
+image_store_look(const char *state, struct image_store *ret, struct error *e)
+{
+        return open_store(state, false, ret, e);
 }
 
 void
@@ -208,11 +225,27 @@ find_by_digits(const struct image_store *s, const char *name, struct digest *ret
         return search.found == 1 ? 0 : not_found(e, name);
 }
 
+/* 1: NAME@sha256:HEX, and there is such an image; 0: no digest; -1: no such image. */
+static int
+find_pinned(const struct image_store *s, const char *name, struct digest *ret, struct error *e)
+{
+        const char *digest = strstr(name, PINNED);
+        char hex[DIGEST_HEX];
+
+        if (!digest || !digest_read(digest + 1, ret))
+                return 0;
+        digest_hex(ret, hex);
+        return faccessat(s->records, hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? 1 : not_found(e, name);
+}
+
 int
 image_store_find(const struct image_store *s, const char *name, struct digest *ret, struct error *e)
 {
         char encoded[IMAGE_NAME_ROOM];
+        int pinned = find_pinned(s, name, ret, e);
 
+        if (pinned != 0)
+                return pinned < 0 ? -1 : 0;
         if (!image_name_is_valid(name) || name_encode(name, encoded, sizeof encoded) == 0)
                 return not_found(e, name);
         switch (read_name(s, encoded, ret)) {

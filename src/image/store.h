@@ -33,6 +33,9 @@ enum { IMAGE_NAME_MAX = 200, IMAGE_NAME_ROOM = IMAGE_NAME_MAX * 3 + 1 };
         "letters, digits and . _ - / : @, beginning with a letter or a digit, at most 200 " \
         "characters"
 
+/* below a layer's directory: its files */
+#define IMAGE_LAYER_ROOT "root"
+
 struct image_store {
         int dir, names, records, layers, making; /* directories */
         int lock;                                /* holds the lock, or -1 */
@@ -44,6 +47,10 @@ struct image_store {
  * another user or is open to others.
  */
 int image_store_open(const char *state, struct image_store *ret, struct error *e);
+/*
+ * The same for reading, and creates nothing. Errors: ERROR_IMAGE_NOT_FOUND if there is no store.
+ */
+int image_store_look(const char *state, struct image_store *ret, struct error *e);
 void image_store_close(struct image_store *s);
 
 /*
@@ -58,7 +65,8 @@ bool image_name_is_valid(const char *name);
 
 /*
  * The image that `name` means: a name, or at least 8 digits of its digest ("sha256:" may stand
- * before them). Errors: ERROR_IMAGE_NOT_FOUND; reason "ambiguous" if several begin so.
+ * before them). NAME@sha256:HEX is the image with this digest, whatever NAME means now. Errors:
+ * ERROR_IMAGE_NOT_FOUND; reason "ambiguous" if several begin so.
  */
 int image_store_find(const struct image_store *s, const char *name, struct digest *ret,
                      struct error *e);

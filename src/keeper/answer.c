@@ -8,6 +8,7 @@
 #include "api/ending.h"
 #include "keeper/audit.h"
 #include "keeper/sandbox.h"
+#include "spec/provider.h"
 
 /* Warnings are stored in the form of an answer: a record of their own. */
 void
@@ -40,6 +41,14 @@ copy_entries(struct record_writer *w, struct store_bytes bytes)
                 record_bytes(w, entry.tag, entry.type, entry.value, entry.len);
 }
 
+static const char *
+tier_of(const char *id)
+{
+        const struct provider *provider = id ? provider_find(id) : NULL;
+
+        return provider ? provider->tier : NULL;
+}
+
 void
 answer_sandbox(struct record_writer *w, const struct sandbox *s)
 {
@@ -56,6 +65,7 @@ answer_sandbox(struct record_writer *w, const struct sandbox *s)
                 record_uint(w, FIELD_DELETE_AT, s->row.delete_at_ms);
         record_text(w, FIELD_OWNER, s->row.owner);
         record_text(w, FIELD_PROVIDER, s->row.provider);
+        record_text(w, FIELD_TIER, tier_of(s->row.provider));
         record_text(w, FIELD_RUNTIME, s->row.runtime);
         record_text(w, FIELD_WORKSPACE, s->row.workspace);
         for (size_t i = 0; i < s->row.ports.len / sizeof *ports; i++)

@@ -76,7 +76,7 @@ static int
 send_begin(struct sandbox *s, int take_end, int take_listener, int take_directory, struct error *e)
 {
         struct keeper *k = s->keeper;
-        int fds[BOX_SOURCES_AT + SOURCES_MAX] = { take_end, take_listener, take_directory };
+        int fds[BOX_SOURCES_AT + SOURCES_ALL_MAX] = { take_end, take_listener, take_directory };
         struct wire_box_begin begin = { .deadline_ms = s->row.deadline_ms,
                                         .keep_bytes = OUTPUT_KEPT,
                                         .cpu_count = k->host.facts.cpu_count,

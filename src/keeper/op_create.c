@@ -18,6 +18,7 @@
 #include "plan/disk.h"
 #include "plan/wall.h"
 #include "prepare/admission.h"
+#include "prepare/rootfs.h"
 
 enum {
         ID_TRIES = 64,
@@ -327,6 +328,7 @@ write_findings(struct sandbox *s)
         const struct prepared *p = s->prepared;
         const char *place = prepared_disk(p);
         size_t room = FILES_ROOM + (place ? strlen(place) : 0) +
+                      (p->image ? strlen(p->image->ref) : 0) +
                       (p->findings.warning_count > 0 ? WARNINGS_ROOM : 0);
         void *bytes = arena_alloc(&s->memory, room);
         struct record_writer w;
@@ -338,6 +340,7 @@ write_findings(struct sandbox *s)
         record_text(&w, FIELD_DISK_AT, place);
         if (p->plan->disk_mb != SPEC_UNSET)
                 record_uint(&w, FIELD_DISK_MB, p->plan->disk_mb);
+        record_text(&w, FIELD_IMAGE, p->image ? p->image->ref : NULL);
         answer_warnings(&w, &p->findings);
         if (!w.is_broken)
                 s->row.warnings = (struct store_bytes){ bytes, w.len };
@@ -352,7 +355,8 @@ check_risk(const struct call *c, const struct prepared *p, struct error *e)
 static int
 judge(const struct call *c, struct sandbox *s, struct error *e)
 {
-        if (sandbox_judge(s, e) < 0 || check_risk(c, s->prepared, e) < 0 || sandbox_plan(s, e) < 0)
+        if (sandbox_judge(s, e) < 0 || check_risk(c, s->prepared, e) < 0 || sandbox_pin(s, e) < 0 ||
+            sandbox_plan(s, e) < 0)
                 return -1;
         s->row.is_writable = s->prepared->sources->writable_count > 0;
         s->row.is_read_only = s->prepared->spec->is_read_only;

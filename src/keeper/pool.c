@@ -13,6 +13,7 @@
 #include "keeper/digest.h"
 #include "keeper/port_index.h"
 #include "keeper/sandbox.h"
+#include "prepare/rootfs.h"
 
 enum { REFILL_MS = 5, RETRY_MS = 5000, POOL_MAX = 256 };
 
@@ -43,6 +44,29 @@ pool_ready(const struct keeper *k)
         return count;
 }
 
+static bool
+is_current(const struct sandbox *s)
+{
+        const struct prepared *p = s->prepared;
+
+        return !p || !p->image || rootfs_is_current(&s->keeper->host, p->image);
+}
+
+/* The name of their image means another one now: all are made again. */
+static struct sandbox *
+drop_stale(struct keeper *k)
+{
+        struct sandbox *next;
+        struct error ignored;
+
+        for (struct sandbox *s = k->first; s; s = next) {
+                next = s->next;
+                if (is_ready(s))
+                        (void)sandbox_stop(s, "image", &ignored);
+        }
+        return NULL;
+}
+
 struct sandbox *
 pool_find(struct keeper *k, const struct store_bytes *digest)
 {
@@ -50,7 +74,7 @@ pool_find(struct keeper *k, const struct store_bytes *digest)
                 return NULL;
         for (struct sandbox *s = k->first; s; s = s->next)
                 if (is_ready(s))
-                        return s;
+                        return is_current(s) ? s : drop_stale(k);
         return NULL;
 }
 
@@ -171,8 +195,8 @@ make_one(struct pool *p, struct error *e)
         s = registry_add(k, &row, e);
         if (!s)
                 return -1;
-        if (sandbox_judge(s, e) < 0 || may_run(s, e) < 0 || bound(s, e) < 0 ||
-            store_sandbox_add(k->store, &s->row, e) < 0) {
+        if (sandbox_judge(s, e) < 0 || may_run(s, e) < 0 || sandbox_pin(s, e) < 0 ||
+            bound(s, e) < 0 || store_sandbox_add(k->store, &s->row, e) < 0) {
                 registry_remove(s);
                 return -1;
         }

@@ -27,6 +27,7 @@
 
 #include "keeper/limits.h"
 #include "plan/failure.h"
+#include "prepare/rootfs.h"
 #include "spec/lifecycle.h"
 #include "text/tree_pack.h"
 
@@ -135,6 +136,26 @@ sandbox_judge(struct sandbox *s, struct error *e)
         p->cwd = s->row.cwd;
         p->cpu = (enum plan_cpu)s->row.cpu;
         s->prepared = p;
+        return 0;
+}
+
+int
+sandbox_pin(struct sandbox *s, struct error *e)
+{
+        const struct node *tree;
+        void *bytes;
+        size_t len;
+
+        if (!s->prepared->image)
+                return 0;
+        tree = rootfs_pin(&s->tree_memory, s->prepared->image, s->prepared->tree);
+        len = tree ? tree_pack_len(tree) : 0;
+        bytes = tree ? malloc(len) : NULL;
+        if (!bytes)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a manifest");
+        tree_pack(tree, bytes);
+        free((void *)(uintptr_t)s->row.manifest.bytes);
+        s->row.manifest = (struct store_bytes){ bytes, len };
         return 0;
 }
 

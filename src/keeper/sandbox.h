@@ -126,6 +126,12 @@ const char *sandbox_actor(const struct sandbox *s);
 int sandbox_judge(struct sandbox *s, struct error *e);
 
 /*
+ * Writes the image that its manifest means into the manifest of its row, by digest: a later start
+ * uses the same. Needs sandbox_judge() first. Errors: ERROR_NO_MEMORY.
+ */
+int sandbox_pin(struct sandbox *s, struct error *e);
+
+/*
  * Opens its sources and builds its plan into s->prepared. Needs sandbox_judge() first. Errors:
  * those of prepare_plan().
  */

@@ -21,7 +21,8 @@
 enum {
         TMPFS_INODES = 65536 /* minimum */,
         INODE_BYTES = 4096 /* one more inode per this many bytes of size */,
-        ROOT_PAGES = 16 * 4096
+        ROOT_PAGES = 16 * 4096,
+        OVERLAY_ROOM = 3968 /* with the rest of its options below a page */
 };
 
 /* Names in the workshop: the file that hides a file, the directory that hides a directory. */
@@ -299,14 +300,17 @@ mqueue_step(const struct box *box, const struct step *s)
 }
 
 static int
-proc_step(const struct box *box, const struct step *s)
+proc_step(struct box *box, const struct step *s)
 {
         const struct setting none[] = { { NULL, NULL } };
+        int result =
+                mount_at(box,
+                         make_file_system("proc", none,
+                                          MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC),
+                         s->path);
 
-        return mount_at(box,
-                        make_file_system("proc", none,
-                                         MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC),
-                        s->path);
+        box->has_proc = result == 0;
+        return result;
 }
 
 /*
@@ -371,6 +375,13 @@ over_itself(const struct box *box, const struct step *s, uint64_t set)
         return result;
 }
 
+/* PROC has walked to its place without a link. */
+static int
+is_below_proc(const struct box *box, const char *path)
+{
+        return box->has_proc && strncmp(path, "/proc/", strlen("/proc/")) == 0;
+}
+
 /*
  * The cover is read-only, as the workshop is. Check first that the object exists: dropping a clone
  * that was never attached makes the kernel wait for every processor.
@@ -381,7 +392,8 @@ mask_step(const struct box *box, const struct step *s)
         unsigned is_directory = s->flags & STEP_DIRECTORY;
         int cover, result;
 
-        if (!box->has_foreign && faccessat(box->root, s->path + 1, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        if ((!box->has_foreign || is_below_proc(box, s->path)) &&
+            faccessat(box->root, s->path + 1, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
                 return errno == ENOENT && (s->flags & STEP_OPTIONAL) != 0 ? 0 : -errno;
         cover = clone_tree(box->workshop, is_directory ? NOWHERE : NOTHING, 0);
         result = cover < 0 ? cover : attach(box, cover, s->path);
@@ -460,8 +472,8 @@ root_step(struct box *box, const struct step *s)
                 return -errno;
         (void)umask(0); /* so that modes are those of the steps */
         result = make_workshop(box);
-        if (result < 0)
-                return result;
+        if (result < 0 || s->number == 0)
+                return result; /* ROOTFS makes the root */
         box->root = box->prepared >= 0 ? box->prepared : make_tmpfs(s->number, 0755);
         return box->root < 0 ? box->root : kernel_move_mount(box->root, box->workshop, "root");
 }
@@ -537,7 +549,9 @@ private_step(const struct box *box, const struct step *s)
 {
         int from = (s->flags & STEP_ON_IMAGE) != 0 ? box->image : box->scratch, tree, result;
 
-        if (mkdirat(from, s->text, (mode_t)s->number) < 0)
+        if (mkdirat(from, s->text, (mode_t)s->number) < 0 ||
+            ((s->flags & STEP_OWNED) != 0 && fchownat(from, s->text, (uid_t)s->number2,
+                                                      (gid_t)s->number2, AT_SYMLINK_NOFOLLOW) < 0))
                 return -errno;
         result = make_target(box, s->path, 1);
         if (result < 0)
@@ -586,6 +600,8 @@ file_step(const struct box *box, const struct step *s)
 
         if (dir < 0)
                 return dir;
+        if ((s->flags & STEP_REPLACE) != 0)
+                (void)unlinkat(dir, name, 0);
         result = write_file(dir, name, O_CREAT | O_EXCL, (unsigned)s->number, s->text, s->text_len);
         let_go(box, dir);
         return result == -EEXIST && (s->flags & STEP_OPTIONAL) != 0 ? 0 : result;
@@ -603,6 +619,108 @@ link_step(const struct box *box, const struct step *s)
         result = symlinkat(s->text, dir, name) < 0 ? -errno : 0;
         let_go(box, dir);
         return result;
+}
+
+/* -- an image as the root ---------------------------------------------------------------------- */
+
+static int
+make_inside(int dir, const char *name)
+{
+        int fd = mkdirat(dir, name, 0755) < 0 && errno != EEXIST
+                         ? -1
+                         : openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        return fd < 0 ? -errno : fd;
+}
+
+/* The kernel takes layers only from mounts of this namespace, so each gets a place. */
+static int
+attach_lower(const struct box *box, int tree)
+{
+        const struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+                                                     MOUNT_ATTR_NODEV };
+        int place = make_inside(box->scratch, "layers"), result;
+        char name[24];
+
+        if (place < 0)
+                return place;
+        (void)snprintf(name, sizeof name, "%zu", box->lower_count);
+        result = mkdirat(place, name, 0) < 0 ? -errno : kernel_mount_setattr(tree, 0, &attr);
+        if (result == 0)
+                result = kernel_move_mount(tree, place, name);
+        (void)close(place);
+        return result;
+}
+
+static int
+lower_step(struct box *box, const struct step *s)
+{
+        int tree = open_source(box, s), result;
+
+        if (tree < 0)
+                return tree;
+        result = attach_lower(box, tree);
+        if (result < 0)
+                (void)close(tree);
+        else
+                box->lower[box->lower_count++] = tree;
+        return result;
+}
+
+static int
+write_lower(const struct box *box, char *out, size_t room)
+{
+        size_t used = 0;
+
+        for (size_t i = box->lower_count; i-- > 0 && used < room;)
+                used += (size_t)snprintf(out + used, room - used, "%s/proc/self/fd/%d",
+                                         used > 0 ? ":" : "", box->lower[i]);
+        return used < room ? 0 : -E2BIG;
+}
+
+/*
+ * All options in one page, as mount(2) takes them: fsconfig(2) cuts a text at 256 bytes. userxattr
+ * also leaves redirects and metadata copies off. What is not synced needs no sync: it goes with the
+ * sandbox.
+ */
+static int
+mount_overlay(const struct box *box, int upper, int work)
+{
+        char lower[OVERLAY_ROOM], options[OVERLAY_ROOM + 128], at[48];
+        int target = openat(box->workshop, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        int result = target < 0 ? -errno : write_lower(box, lower, sizeof lower);
+
+        (void)snprintf(at, sizeof at, "/proc/self/fd/%d", target);
+        if (result == 0)
+                (void)snprintf(options, sizeof options,
+                               "lowerdir=%s,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,"
+                               "userxattr,volatile",
+                               lower, upper, work);
+        if (result == 0 && mount("overlay", at, "overlay", MS_NOSUID | MS_NODEV, options) < 0)
+                result = -errno;
+        if (target >= 0)
+                (void)close(target);
+        return result;
+}
+
+static int
+rootfs_step(struct box *box, const struct step *s)
+{
+        int from = (s->flags & STEP_ON_IMAGE) != 0 ? box->image : box->scratch;
+        int upper = make_inside(from, "upper"), work = make_inside(from, "work");
+        int result = upper < 0 ? upper : work < 0 ? work : mount_overlay(box, upper, work);
+
+        if (upper >= 0)
+                (void)close(upper);
+        if (work >= 0)
+                (void)close(work);
+        if (result < 0)
+                return result;
+        while (box->lower_count > 0)
+                (void)close(box->lower[--box->lower_count]);
+        box->has_foreign = 1;
+        box->root = openat(box->workshop, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return box->root < 0 ? -errno : 0;
 }
 
 static int
@@ -653,6 +771,10 @@ box_step(struct box *box, const struct step *s)
         switch (s->op) {
         case STEP_ROOT:
                 return root_step(box, s);
+        case STEP_LOWER:
+                return lower_step(box, s);
+        case STEP_ROOTFS:
+                return rootfs_step(box, s);
         case STEP_DIR:
                 return dir_step(box, s);
         case STEP_FILE:

@@ -24,8 +24,11 @@ struct box {
         struct namespace_sockets sockets;
         /* a second descriptor of the private disk: pid 1 checks it for free space; -1: not kept */
         int disk;
-        /* a directory of the user is attached: names may contain planted links */
+        int lower[PLAN_SOURCES_MAX]; /* attached layers of an image, the lowest first */
+        size_t lower_count;
+        /* a directory of the user, or an image, is attached: names may contain planted links */
         unsigned char has_foreign;
+        unsigned char has_proc; /* a new /proc is attached: below it there are none */
 };
 
 /* Runs one step of the BOX phase. Returns 0 or -errno; -ENOTSUP for a step of another phase. */

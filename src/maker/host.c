@@ -24,6 +24,8 @@
 #include "maker/tree.h"
 #include "plan/request.h"
 
+#define LAYER_FILES "root" /* below a layer's directory: IMAGE_LAYER_ROOT of image/store.h */
+
 enum { IOPRIO_PROCESS = 1 }; /* <linux/ioprio.h>; priority 0 is "none": derived from niceness */
 
 #ifndef SCHED_RESET_ON_FORK
@@ -37,9 +39,14 @@ look_ahead(struct host *h)
                 struct step s = plan_view_step(h->view, i);
 
                 if (s.op == STEP_MAP_UID)
-                        h->box_uid = (uint32_t)s.number2;
+                        h->box_uid = h->payload_uid = (uint32_t)s.number2;
                 else if (s.op == STEP_MAP_GID)
-                        h->box_gid = (uint32_t)s.number2;
+                        h->box_gid = h->payload_gid = (uint32_t)s.number2;
+                h->has_range |= s.op == STEP_MAP_UID && (s.flags & STEP_RANGE) != 0;
+                if (s.op != STEP_IDENTITY || !h->has_range)
+                        continue;
+                h->payload_uid += (uint32_t)s.number;
+                h->payload_gid += (uint32_t)s.number2;
         }
 }
 
@@ -52,6 +59,7 @@ host_init(struct host *h, const struct plan_view *view, int *sources)
                             .unified = -1,
                             .oom = -1,
                             .image = -1,
+                            .mapped = { -1, -1 },
                             .prepared = -1 };
         watched_init(&h->watched);
         look_ahead(h);
@@ -206,15 +214,44 @@ tree_step(struct host *h, const struct step *s)
 
         if (s->source == STEP_NO_SOURCE)
                 return -EINVAL;
-        tree = s->number == PLAN_NO_ID ? tree_open_plain(h->sources[s->source])
-                                       : tree_open(h->sources[s->source], (uint32_t)s->number,
-                                                   (uint32_t)s->number2, h->box_uid, h->box_gid);
+        tree = s->number == PLAN_NO_ID
+                       ? tree_open_plain(h->sources[s->source])
+                       : tree_open(h->sources[s->source], (uint32_t)s->number, (uint32_t)s->number2,
+                                   h->payload_uid, h->payload_gid);
         if (tree < 0)
                 return tree;
         (void)close(h->sources[s->source]);
         h->sources[s->source] = tree;
         h->is_tree[s->source] = 1;
         return 0;
+}
+
+/*
+ * The source is locked by who sent it, and stays open, so that the layer stays. What the box gets
+ * is the directory of its files.
+ */
+static int
+layer_step(struct host *h, const struct step *s)
+{
+        int held, files;
+
+        if (s->source == STEP_NO_SOURCE)
+                return -EINVAL;
+        held = h->layers[h->layer_count++] = h->sources[s->source];
+        h->sources[s->source] = -1;
+        if ((s->flags & STEP_DIRECTORY) == 0)
+                return 0;
+        files = openat(held, LAYER_FILES, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (files < 0)
+                return -errno;
+        h->sources[s->source] = files;
+        if (s->number == PLAN_NO_ID)
+                return 0;
+        h->sources[s->source] =
+                tree_open(files, (uint32_t)s->number, (uint32_t)s->number2, h->box_uid, h->box_gid);
+        (void)close(files);
+        h->is_tree[s->source] = 1;
+        return h->sources[s->source] < 0 ? h->sources[s->source] : 0;
 }
 
 /* Optional if memory can be used instead. */
@@ -354,6 +391,8 @@ one_step(struct host *h, const struct step *s)
                 return volume_step(h, s);
         case STEP_TREE:
                 return tree_step(h, s);
+        case STEP_LAYER:
+                return layer_step(h, s);
         case STEP_IMAGE:
                 return image_step(h, s);
         case STEP_WATCHED:
@@ -387,6 +426,7 @@ host_fini(struct host *h)
 {
         struct plan_view done = *h->view;
 
+        close_all(h->layers, h->layer_count);
         close_all(h->joins, h->join_count);
         close_all(h->watches, h->watch_count);
         if (h->unified >= 0)
@@ -399,7 +439,7 @@ host_fini(struct host *h)
                 /* before its group, which counts the pages still to be written */
                 (void)close(h->image);
         watched_close(&h->watched);
-        h->join_count = h->watch_count = 0;
+        h->join_count = h->watch_count = h->layer_count = 0;
         h->unified = h->oom = h->image = h->prepared = -1;
         while (h->volume_count > 0)
                 volume_let_go(&h->volumes[--h->volume_count]);

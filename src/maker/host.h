@@ -23,6 +23,11 @@ struct host {
         int *sources;      /* descriptors that came with the plan */
         unsigned char is_tree[PLAN_SOURCES_MAX];
         uint32_t box_uid, box_gid; /* ids of the box outside; copied ahead from the MAP steps */
+        bool has_range; /* these are the first of STEP_RANGE_IDS; this process maps them */
+        uint32_t payload_uid, payload_gid; /* of its commands, outside */
+        int mapped[2]; /* a pipe: the box reads a byte once its ids are mapped; -1 if none */
+        int layers[PLAN_SOURCES_MAX]; /* locked, in use while the box lives */
+        size_t layer_count;
         const char *lease_path;
         int lease; /* -1 if none */
         /* `tasks` files of v1 groups; the first process writes "0" to them */

@@ -46,6 +46,7 @@
 #include "maker/prepared.h"
 #include "maker/spawner.h"
 #include "maker/survey.h"
+#include "maker/tree.h"
 #include "maker/usage.h"
 #include "wire/box.h"
 #include "wire/message.h"
@@ -112,6 +113,8 @@ begin_inside(const struct host *h)
                 (void)close(h->lease);
         if (h->oom >= 0)
                 (void)close(h->oom);
+        if (h->mapped[1] >= 0)
+                (void)close(h->mapped[1]);
         prepared_close();
         /* otherwise root owns /proc/self, and no id map can be written */
         (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -196,6 +199,7 @@ run_inside(const struct host *h, int control)
                            .sources = h->sources,
                            .is_tree = h->is_tree,
                            .sockets.control = control,
+                           .sockets.mapped = h->mapped[0],
                            .disk = -1 };
         struct harden harden = { -1, landlock_abi(h->view), -1 };
         int result = 0;
@@ -331,11 +335,48 @@ spawn_as_box(const struct host *h)
 }
 
 static pid_t
-spawn(const struct host *h)
+spawn_plain(const struct host *h)
 {
         if (geteuid() != 0 || h->box_uid == 0)
                 return (pid_t)clone_into_group(h, h->namespaces);
         return (pid_t)spawn_as_box(h);
+}
+
+/* A range of ids is mapped by this process; the box waits for it. */
+static int
+map_range(const struct host *h, pid_t pid)
+{
+        int result = tree_write_map(pid, "uid_map", 0, h->box_uid, STEP_RANGE_IDS);
+
+        if (result == 0)
+                result = tree_write_map(pid, "gid_map", 0, h->box_gid, STEP_RANGE_IDS);
+        if (result == 0 && write(h->mapped[1], "m", 1) != 1)
+                result = -errno;
+        if (result == 0)
+                return 0;
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+        return result;
+}
+
+static pid_t
+spawn(struct host *h)
+{
+        pid_t pid;
+
+        if (h->has_range && pipe2(h->mapped, O_CLOEXEC) < 0)
+                return -errno;
+        pid = spawn_plain(h);
+        if (pid > 0 && h->has_range) {
+                int result = map_range(h, pid);
+
+                pid = result < 0 ? result : pid;
+        }
+        for (size_t i = 0; i < 2 && pid != 0 && h->mapped[i] >= 0; i++) {
+                (void)close(h->mapped[i]);
+                h->mapped[i] = -1;
+        }
+        return pid;
 }
 
 static void

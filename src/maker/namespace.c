@@ -28,13 +28,28 @@ enum { STOCK_FIRST = 128, STOCK_EARLY = 24, STOCK_LOWEST = 4, STOCK_FEW = 8 };
 
 /* -- ids and names ----------------------------------------------------------------------------- */
 
+/* A range is mapped by the maker, which may use ids that are not its own. */
 static int
-map_ids(const struct step *s, const char *file)
+wait_for_maps(const struct namespace_sockets *sockets)
+{
+        char byte;
+        ssize_t got;
+
+        do
+                got = read(sockets->mapped, &byte, 1);
+        while (got < 0 && errno == EINTR);
+        return got == 1 ? 0 : got < 0 ? -errno : -EPERM;
+}
+
+static int
+map_ids(const struct namespace_sockets *sockets, const struct step *s, const char *file)
 {
         char text[64];
         int len =
                 snprintf(text, sizeof text, "%u %u 1\n", (unsigned)s->number, (unsigned)s->number2);
 
+        if ((s->flags & STEP_RANGE) != 0)
+                return s->op == STEP_MAP_UID ? wait_for_maps(sockets) : 0;
         if (s->op == STEP_MAP_GID) {
                 int result = group_write("/proc/self/setgroups", "deny", 4);
 
@@ -202,9 +217,9 @@ namespace_step(struct namespace_sockets *sockets, const struct step *s)
 {
         switch (s->op) {
         case STEP_MAP_UID:
-                return map_ids(s, "/proc/self/uid_map");
+                return map_ids(sockets, s, "/proc/self/uid_map");
         case STEP_MAP_GID:
-                return map_ids(s, "/proc/self/gid_map");
+                return map_ids(sockets, s, "/proc/self/gid_map");
         case STEP_HOSTNAME:
                 return sethostname(s->text, s->text_len) < 0 ? -errno : 0;
         case STEP_LOOPBACK:

@@ -12,6 +12,7 @@
 /* The sockets that these steps open and leave to pid 1. */
 struct namespace_sockets {
         int control; /* to the keeper of the box, which receives the wall's sockets here */
+        int mapped;  /* a byte can be read once the maker has mapped a range of ids */
         /* routed wall: spare sockets for ports that are requested later; pid 1 keeps them */
         int stock[WALL_STOCK_MAX];
         size_t stock_count;

@@ -453,6 +453,7 @@ build(const struct plan_view *view, int *ret_ns)
                            .prepared = -1,
                            .watched = &none,
                            .sockets.control = -1,
+                           .sockets.mapped = -1,
                            .disk = -1 };
         int result = unshare(CLONE_NEWNS) < 0 ? -errno : 0;
 

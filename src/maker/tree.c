@@ -16,15 +16,15 @@
 
 #include "maker/kernel.h"
 
-static int
-write_map(pid_t pid, const char *name, uint32_t inside, uint32_t outside)
+int
+tree_write_map(pid_t pid, const char *name, uint32_t inside, uint32_t outside, uint32_t count)
 {
         char path[64], text[64];
         int fd, len;
         int result = 0;
 
         (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-        len = snprintf(text, sizeof text, "%u %u 1\n", inside, outside);
+        len = snprintf(text, sizeof text, "%u %u %u\n", inside, outside, count);
         fd = open(path, O_WRONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
@@ -77,9 +77,9 @@ mapping_open(uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid, uint32_t 
         if (pid < 0) {
                 result = (int)pid;
         } else {
-                result = write_map(pid, "uid_map", owner_uid, box_uid);
+                result = tree_write_map(pid, "uid_map", owner_uid, box_uid, 1);
                 if (result == 0)
-                        result = write_map(pid, "gid_map", owner_gid, box_gid);
+                        result = tree_write_map(pid, "gid_map", owner_gid, box_gid, 1);
                 if (result == 0)
                         result = open_namespace(pid);
                 (void)kill(pid, SIGKILL);

@@ -6,6 +6,7 @@
 #define CARREL_MAKER_TREE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Clones the tree at `source` (O_PATH descriptor, with the mounts beneath it) and maps its owner to
@@ -15,7 +16,10 @@
 int tree_open(int source, uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid,
               uint32_t box_gid);
 
-/* The same, with unchanged ids. */
+/* Writes "uid_map" or "gid_map" of a process in a new user namespace. 0 or -errno. */
+int tree_write_map(pid_t pid, const char *name, uint32_t inside, uint32_t outside, uint32_t count);
+
+/* tree_open() with unchanged ids. */
 int tree_open_plain(int source);
 
 #endif

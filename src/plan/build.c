@@ -53,11 +53,18 @@ warn_unprotect(struct builder *b)
         }
 }
 
+const char *
+plan_home(const struct spec *spec)
+{
+        return spec->image && spec_is_root(spec) && !spec->carrel.home ? PLAN_ROOT_HOME : PLAN_HOME;
+}
+
 static const char *
 default_cwd(struct builder *b)
 {
         const struct spec *spec = b->spec;
-        const char *base = PLAN_HOME;
+        const struct plan_rootfs *rootfs = b->request->rootfs;
+        const char *base = rootfs && rootfs->cwd ? rootfs->cwd : plan_home(spec);
 
         for (size_t i = spec->mount_count; i-- > 0;)
                 if (spec->mounts[i].kind == SPEC_SOURCE_WORKSPACE)
@@ -89,6 +96,7 @@ plan_build(struct arena *arena, const struct spec *spec, const struct host_facts
         warn_unprotect(&b);
         builder_limits(&b);
         builder_sources(&b);
+        builder_layers(&b);
         builder_image(&b);
         builder_spawn(&b);
         builder_root(&b);

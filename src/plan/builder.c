@@ -48,3 +48,9 @@ builder_text(struct builder *b, const char *fmt, ...)
                 b->is_full = true;
         return copy ? copy : "";
 }
+
+uint32_t
+builder_uid(const struct builder *b)
+{
+        return b->request->rootfs && spec_is_root(b->spec) ? 0 : PLAN_UID;
+}

@@ -35,6 +35,9 @@ bool builder_has(const struct builder *b, enum plan_switch part);
 const char *builder_text(struct builder *b, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 
+/* uid and gid of the payload, inside. */
+uint32_t builder_uid(const struct builder *b);
+
 /* The parts, in the order plan_build() calls them. */
 void builder_limits(struct builder *b); /* limits.c: groups and what cannot be enforced; HOST */
 /*
@@ -47,12 +50,18 @@ uint64_t builder_tasks(const struct builder *b);
 /* limits.c: does the manifest write metadata.carrel.limits.NAME? */
 bool builder_is_written(const struct spec *spec, const char *name);
 void builder_sources(struct builder *b); /* mounts.c: guarded names, mapped trees; HOST */
+void builder_layers(struct builder *b);  /* rootfs.c: holds the layers of an image; HOST */
 void builder_image(struct builder *b);   /* root.c: the image of the private places; HOST */
 void
 builder_spawn(struct builder *b); /* spawn.c: namespaces, ids, names; end of HOST, start of BOX */
 void builder_wall(
         struct builder *b); /* wall.c: every address local, listeners; BOX, by builder_spawn() */
-void builder_root(struct builder *b);   /* root.c: the new root, /etc, /dev, /proc; BOX */
+void builder_root(struct builder *b);    /* root.c: the new root, /etc, /dev, /proc; BOX */
+void builder_scratch(struct builder *b); /* root.c: the file systems of private places; BOX */
+/* rootfs.c: index of the first source that belongs to an image; all sources come before it */
+size_t builder_first_layer(const struct builder *b);
+/* rootfs.c: an image as the root; BOX, by builder_root() */
+void builder_rootfs(struct builder *b);
 void builder_mounts(struct builder *b); /* mounts.c: the manifest's mounts and tools; BOX */
 /* share.c: marks what such sandboxes have in common; BOX, after builder_mounts() */
 void builder_share(struct builder *b);

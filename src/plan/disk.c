@@ -32,12 +32,14 @@ plan_disk_mb(const struct spec *spec)
         return spec->limits.disk_mb == SPEC_UNSET ? SPEC_DISK_MB : spec->limits.disk_mb;
 }
 
+/* What root installs in an image is often larger than the memory of its sandbox. */
 static bool
 outgrows_memory(const struct spec *spec, const struct host_facts *facts)
 {
         uint64_t mib = plan_disk_mb(spec), half = facts->memory_mb / 2;
 
-        return (is_memory_held(spec, facts) && mib > spec->limits.memory_mb) ||
+        return (spec->image && spec_is_root(spec)) ||
+               (is_memory_held(spec, facts) && mib > spec->limits.memory_mb) ||
                (half > 0 && mib > half && builder_is_written(spec, "disk_mb"));
 }
 

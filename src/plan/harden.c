@@ -6,6 +6,7 @@
  * Theory: the order is forced. Landlock needs no_new_privs, ids must change before capabilities are
  * dropped, and the filter comes last because it blocks calls that the other steps need (P7, P8).
  */
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -56,7 +57,7 @@ allow(struct builder *b, const char *path, enum step_access access, const char *
 static void
 landlock(struct builder *b)
 {
-        static const char *const writable[] = { "/tmp", "/run", "/dev/shm", PLAN_HOME };
+        const char *const writable[] = { "/tmp", "/run", "/dev/shm", plan_home(b->spec) };
         static const char *const devices[] = { "/dev/null",    "/dev/zero", "/dev/full",
                                                "/dev/urandom", "/dev/tty",  "/dev/pts" };
 
@@ -66,6 +67,10 @@ landlock(struct builder *b)
         allow(b, "/proc", ACCESS_PROC, "a process may adjust itself");
         for (size_t i = 0; i < sizeof writable / sizeof *writable; i++)
                 allow(b, writable[i], ACCESS_WRITE, "private");
+        if (b->request->rootfs)
+                allow(b, "/var/tmp", ACCESS_WRITE, "private");
+        if (b->request->rootfs && builder_uid(b) == 0)
+                allow(b, "/", ACCESS_WRITE, "user: root may change its files of the image");
         for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
                 allow(b, devices[i], ACCESS_DEVICE, "harmless");
         /* mq_open() finds its queue through a mount that no path leads to. Landlock denies it
@@ -86,9 +91,29 @@ identity(struct builder *b)
 
         if (!builder_has(b, SWITCH_IDENTITY))
                 return;
-        s = builder_add(b, STEP_IDENTITY, "", "an ordinary user inside, with no way back");
-        s->number = PLAN_UID;
-        s->number2 = PLAN_GID;
+        s = builder_add(b, STEP_IDENTITY, "",
+                        builder_uid(b) == 0 ? "root of the sandbox's own user namespace"
+                                            : "an ordinary user inside, with no way back");
+        s->number = builder_uid(b);
+        s->number2 = builder_uid(b);
+}
+
+/* What a package manager needs of files and users; none of the network, of mounts or of devices. */
+static void
+drop_capabilities(struct builder *b)
+{
+        static const int kept[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,
+                                    CAP_KILL,  CAP_SETGID,       CAP_SETUID };
+        struct step *s = builder_add(
+                b, STEP_DROP_CAPS, "",
+                builder_uid(b) == 0 ? "user: root owns files and users of the sandbox, and "
+                                      "nothing else"
+                                    : "nothing inside needs a capability");
+
+        /* another user has a count of its own of what RLIMIT_NPROC limits; a group counts all */
+        for (size_t i = 0; builder_uid(b) == 0 && i < sizeof kept / sizeof *kept; i++)
+                if (b->plan->counts_pids || (kept[i] != CAP_SETUID && kept[i] != CAP_SETGID))
+                        s->number |= UINT64_C(1) << kept[i];
 }
 
 /*
@@ -123,7 +148,7 @@ builder_harden(struct builder *b)
                                   "pid 1 shares the payload's uid and must stay out of its reach");
         landlock(b);
         if (builder_has(b, SWITCH_CAPS))
-                (void)builder_add(b, STEP_DROP_CAPS, "", "nothing inside needs a capability");
+                drop_capabilities(b);
         if (b->request->watches_exec)
                 (void)builder_add(b, STEP_WATCH_EXEC, "", "the audit log names every program");
         if (builder_has(b, SWITCH_FILTER))

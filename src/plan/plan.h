@@ -63,6 +63,9 @@ int plan_build_net_only(struct arena *arena, const struct spec *spec,
  */
 uint64_t plan_pids(const struct spec *spec, const struct host_facts *facts);
 
+/* The home of commands, inside. */
+const char *plan_home(const struct spec *spec);
+
 /*
  * Writes the plan as a JSON object, or as text for people (NUL-terminated, in `arena`; NULL if out
  * of memory).

@@ -66,6 +66,15 @@ struct plan_mount {
         bool is_tool; /* programs that the host adds: read-only, executable */
 };
 
+/* An image as the root: its layers are the last of the sources, the lowest first. */
+struct plan_rootfs {
+        const char *ref; /* "NAME@sha256:HEX", for people */
+        size_t layer_count;
+        bool has_record;         /* before them: the image's record, which is only held */
+        const char *cwd;         /* of the image; or NULL */
+        uint32_t owner, owner_g; /* of the layers' files */
+};
+
 /* A command name that links to a program, in PLAN_RUNTIME_DIR. */
 struct plan_link {
         const char *name, *target;
@@ -119,15 +128,19 @@ struct plan_request {
         const char *gitconfig; /* text of /etc/gitconfig; NULL: no such file */
         const struct plan_link *links;
         size_t link_count;
-        /* the last of `sources` is not a mount: it is on the disk of the private places */
+        const struct plan_rootfs *rootfs; /* NULL: the root is made of the host's programs */
+        /* the last of `sources` (before a rootfs) is not a mount: it is on the disk of the private
+         * places */
         bool has_image;
         /* absolute: the directory below which the private directory is created; NULL: it is an
          * image */
         const char *private_place;
         /* why neither form is possible although one is wanted: a sentence; else NULL */
         const char *why_no_image;
-        /* ids of the payload outside: the caller's, or a uid reserved for this box */
+        /* ids of the payload outside: the caller's, or a uid reserved for this box; with
+         * `has_range` those of uid and gid 0 inside, and the first of STEP_RANGE_IDS */
         uint32_t outside_uid, outside_gid;
+        bool has_range;
         uint64_t timeout_ms; /* for the one command; 0: none, or the box outlives it */
         /* runs many commands and may be frozen: has a group even if no limit needs one */
         bool is_living;
@@ -140,6 +153,7 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_NO_ID UINT64_MAX /* a TREE step whose ids are not mapped */
 #define PLAN_USER "agent"
 #define PLAN_HOME "/home/agent"
+#define PLAN_ROOT_HOME "/root" /* of `user: root` in an image */
 #define PLAN_MQUEUE "/dev/mqueue"
 #define PLAN_SHELL "/bin/sh"
 /* answers DNS queries behind the wall: WALL_GATE of wall/wall.h */

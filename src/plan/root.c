@@ -7,7 +7,8 @@
  * namespace may not copy a tree without its submounts. /etc is created file by file. Private
  * writable places are directories of one tmpfs of fixed size (or /tmp and the home of an image,
  * disk.c), bound to their paths. /proc is new, and its files about the whole machine are hidden. At
- * the end the root itself becomes read-only (P3, P4).
+ * the end the root itself becomes read-only (P3, P4). Over an image (rootfs.c), only what makes a
+ * sandbox of it is created; nothing of the host's programs and files is bound.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -70,21 +71,24 @@ plan_system(struct builder *b)
 struct etc_row {
         const char *path, *content,
                 *walled; /* content if network.egress lists anything; NULL: the same */
+        enum { OF_HOST, OF_AGENT, OF_IMAGE } in_image; /* of whom an image's own is replaced */
 };
 
 /* The user inside, and how names are resolved: nothing is taken from the host. */
 static const struct etc_row etc_made[] = {
-        { "/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n" PLAN_USER ":x:1000:1000:" PLAN_USER
-                         ":" PLAN_HOME ":" PLAN_SHELL "\n"
-                         "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
-        { "/etc/group", "root:x:0:\n" PLAN_USER ":x:1000:\nnogroup:x:65534:\n" },
+        { "/etc/passwd",
+          "root:x:0:0:root:/:/usr/sbin/nologin\n" PLAN_USER ":x:1000:1000:" PLAN_USER ":" PLAN_HOME
+          ":" PLAN_SHELL "\n"
+          "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+          NULL, OF_AGENT },
+        { "/etc/group", "root:x:0:\n" PLAN_USER ":x:1000:\nnogroup:x:65534:\n", NULL, OF_AGENT },
         { "/etc/nsswitch.conf",
           "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n" },
-        { "/etc/hosts", "127.0.0.1 localhost carrel\n::1 localhost carrel\n" },
+        { "/etc/hosts", "127.0.0.1 localhost carrel\n::1 localhost carrel\n", NULL, OF_IMAGE },
         { "/etc/resolv.conf",
           "# network.egress lists nothing: no name exists\nnameserver 127.0.0.1\n",
-          "nameserver " PLAN_RESOLVER "\n" },
-        { "/etc/hostname", "carrel\n" },
+          "nameserver " PLAN_RESOLVER "\n", OF_IMAGE },
+        { "/etc/hostname", "carrel\n", NULL, OF_IMAGE },
         { "/etc/machine-id", "00000000000000000000000000000000\n" },
         { "/etc/shells", "/bin/sh\n/bin/bash\n" },
         { "/etc/protocols",
@@ -97,21 +101,26 @@ static const struct etc_row etc_made[] = {
           "mysql 3306/tcp\npostgresql 5432/tcp\nredis 6379/tcp\nhttp-alt 8080/tcp\n" },
 };
 
-static void
-plan_etc(struct builder *b)
+static bool
+is_made(const struct builder *b, const struct etc_row *row)
 {
-        add_dir(b, "/etc", 0755, "a closed table, nothing bound whole");
-        for (size_t i = 0; i < sizeof etc_made / sizeof *etc_made; i++)
-                add_text(b, STEP_FILE, etc_made[i].path,
-                         plan_has_wall(b->spec, b->facts) && etc_made[i].walled
-                                 ? etc_made[i].walled
-                                 : etc_made[i].content,
-                         "made, not the host's")
-                        ->number = 0444;
-        if (b->request->gitconfig)
-                add_text(b, STEP_FILE, "/etc/gitconfig", b->request->gitconfig,
-                         "who commits: the caller, as the caller's git knows it")
-                        ->number = 0444;
+        return !b->request->rootfs || row->in_image == OF_IMAGE ||
+               (row->in_image == OF_AGENT && builder_uid(b) != 0);
+}
+
+static void
+plan_file(struct builder *b, const char *path, const char *content, const char *why)
+{
+        struct step *s = add_text(b, STEP_FILE, path, content, why);
+
+        s->number = 0444;
+        s->flags |= b->request->rootfs ? STEP_REPLACE : 0u;
+}
+
+/* Of the host: the loader, certificates, fonts. */
+static void
+plan_etc_shown(struct builder *b)
+{
         (void)add_text(b, STEP_LINK, "/etc/mtab", "/proc/self/mounts", "what programs expect");
         for (size_t i = 0; i < b->facts->etc_count; i++) {
                 const struct host_dir *shown = &b->facts->etc[i];
@@ -124,6 +133,24 @@ plan_etc(struct builder *b)
                                 ->flags |= read_only(b) | STEP_OPTIONAL | STEP_NO_EXEC |
                                            STEP_RECURSIVE | relaxed(b);
         }
+}
+
+static void
+plan_etc(struct builder *b)
+{
+        add_dir(b, "/etc", 0755, "a closed table, nothing bound whole");
+        for (size_t i = 0; i < sizeof etc_made / sizeof *etc_made; i++)
+                if (is_made(b, &etc_made[i]))
+                        plan_file(b, etc_made[i].path,
+                                  plan_has_wall(b->spec, b->facts) && etc_made[i].walled
+                                          ? etc_made[i].walled
+                                          : etc_made[i].content,
+                                  "made, not the host's");
+        if (b->request->gitconfig)
+                plan_file(b, "/etc/gitconfig", b->request->gitconfig,
+                          "who commits: the caller, as the caller's git knows it");
+        if (!b->request->rootfs)
+                plan_etc_shown(b);
 }
 
 /* Whatever version the host's own name means, inside it is the chosen one. */
@@ -141,6 +168,16 @@ plan_links(struct builder *b)
                         b->request->links[i].target, "the chosen interpreter");
 }
 
+/* A directory of the root; over an image, one of the scratch. */
+static void
+plan_made_place(struct builder *b, const char *path, unsigned mode, const char *why)
+{
+        if (b->request->rootfs)
+                add_text(b, STEP_PRIVATE, path, path + 1, why)->number = mode;
+        else
+                add_dir(b, path, mode, why);
+}
+
 static void
 plan_dev(struct builder *b)
 {
@@ -152,7 +189,7 @@ plan_dev(struct builder *b)
                 { "/dev/ptmx", "pts/ptmx" },          { "/dev/random", "urandom" },
         };
 
-        add_dir(b, "/dev", 0755, "a few harmless devices");
+        plan_made_place(b, "/dev", 0755, "a few harmless devices");
         for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
                 (void)builder_add(b, STEP_DEVICE, devices[i], "harmless, and programs need it");
         for (size_t i = 0; i < sizeof links / sizeof *links; i++)
@@ -171,14 +208,15 @@ struct private_row {
         const char *path, *name;
         unsigned mode;
         const char *why;
-        bool is_on_image;
+        bool is_on_image, is_owned, is_of_rootfs; /* the payload's; only over an image */
 };
 
 static const struct private_row privates[] = {
         { "/tmp", "tmp", 01777, "private, gone with the box", true },
-        { "/run", "run", 0755, "private, none of the host's sockets" },
+        { "/var/tmp", "vartmp", 01777, "private, gone with the box", true, .is_of_rootfs = true },
+        { "/run", "run", 0755, "private, none of the host's sockets", .is_owned = true },
         { "/dev/shm", "shm", 01777, "private shared memory" },
-        { PLAN_HOME, "home", 0755, "a home of its own", true },
+        { PLAN_HOME, "home", 0755, "a home of its own", true, .is_owned = true },
 };
 
 /* If no form was requested by name, memory replaces an image or directory that cannot be created.
@@ -199,13 +237,13 @@ builder_image(struct builder *b)
                               : "limits.disk_mb caps /tmp and the home: they may hold more than "
                                 "fits in memory");
         s->number2 = place ? strtoull(b->request->id, NULL, 16) : 0;
-        s->source = (int)b->request->source_count - 1;
+        s->source = (int)builder_first_layer(b) - 1;
         s->number = plan_disk_mb(b->spec);
         s->flags |= b->spec->carrel.disk == SPEC_DISK_AUTO ? STEP_OPTIONAL : 0;
 }
 
-static void
-plan_scratch(struct builder *b)
+void
+builder_scratch(struct builder *b)
 {
         uint64_t mib = plan_memory_disk_mb(b->spec, b->facts);
 
@@ -227,20 +265,28 @@ plan_private_place(struct builder *b, const struct private_row *row)
 
         s->number = row->mode;
         s->flags |= b->plan->is_on_image && row->is_on_image ? STEP_ON_IMAGE : 0;
+        if (!row->is_owned || !b->request->has_range || builder_uid(b) == 0)
+                return;
+        s->flags |= STEP_OWNED;
+        s->number2 = builder_uid(b);
 }
 
 static void
 plan_private(struct builder *b)
 {
         add_dir(b, "/var", 0755, "holds /var/tmp");
-        (void)add_text(b, STEP_LINK, "/var/tmp", "/tmp", "private, gone with the box");
+        if (!b->request->rootfs)
+                (void)add_text(b, STEP_LINK, "/var/tmp", "/tmp", "private, gone with the box");
         add_dir(b, "/home", 0755, "holds the home");
-        plan_scratch(b);
+        if (builder_uid(b) == 0)
+                add_dir(b, PLAN_ROOT_HOME, 0700, "the home of root");
+        if (!b->request->rootfs)
+                builder_scratch(b);
         for (size_t i = 0; i < sizeof privates / sizeof *privates; i++) {
                 if (!builder_has(b, SWITCH_PRIVATE_TMP) && strcmp(privates[i].path, "/tmp") == 0)
                         add_text(b, STEP_BIND, "/tmp", "/tmp", "tests only")->flags |=
                                 STEP_DIRECTORY;
-                else
+                else if (b->request->rootfs || !privates[i].is_of_rootfs)
                         plan_private_place(b, &privates[i]);
         }
 }
@@ -298,11 +344,12 @@ plan_sys(struct builder *b)
                 { "/sys/devices/system/cpu/present", cpus->present },
                 { "/sys/devices/system/cpu/online", cpus->online },
         };
-        static const char *const dirs[] = { "/sys", "/sys/devices", "/sys/devices/system",
+        static const char *const dirs[] = { "/sys/devices", "/sys/devices/system",
                                             "/sys/devices/system/cpu" };
 
         if (cpus->possible[0] == '\0' || cpus->present[0] == '\0' || cpus->online[0] == '\0')
                 return;
+        plan_made_place(b, "/sys", 0555, "made, not the host's");
         for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
                 add_dir(b, dirs[i], 0555, "made, not the host's");
         for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
@@ -314,8 +361,12 @@ plan_sys(struct builder *b)
 void
 builder_root(struct builder *b)
 {
-        builder_add(b, STEP_ROOT, "", "never the host's tree bound whole")->number = ROOT_BYTES;
-        plan_system(b);
+        builder_add(b, STEP_ROOT, "", "never the host's tree bound whole")->number =
+                b->request->rootfs ? 0 : ROOT_BYTES;
+        if (b->request->rootfs)
+                builder_rootfs(b);
+        else
+                plan_system(b);
         plan_etc(b);
         plan_links(b);
         plan_dev(b);
@@ -328,7 +379,7 @@ void
 builder_enter(struct builder *b)
 {
         (void)builder_add(b, STEP_ENTER, "", "no path leads outside after this");
-        if (builder_has(b, SWITCH_SEAL))
+        if (builder_has(b, SWITCH_SEAL) && builder_uid(b) != 0)
                 (void)builder_add(
                         b, STEP_SEAL, "/",
                         "nothing but the private places and writable mounts can be written");

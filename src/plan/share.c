@@ -7,7 +7,8 @@
  * time: links, directories, files of /etc, binds of the host, devices. A spawner may execute these
  * steps once, keep the mounts, and give each box a clone of them (maker/prepared.h): one call in
  * place of some hundreds. Only steps that write to the root itself are marked, with the places of
- * mounts that lie in it. Only as root: another user cannot clone mounts for a box.
+ * mounts that lie in it. Only as root: another user cannot clone mounts for a box. An
+ * image's root has an upper directory of the sandbox's own, and needs few steps.
  */
 #include <string.h>
 
@@ -58,7 +59,7 @@ is_common(const struct builder *b, const struct step *s)
 void
 builder_share(struct builder *b)
 {
-        if (!b->facts->is_privileged || b->request->switched_off != 0)
+        if (!b->facts->is_privileged || b->request->switched_off != 0 || b->request->rootfs)
                 return;
         for (size_t i = 0; i < b->count; i++)
                 if (is_common(b, &b->steps[i]))

@@ -31,13 +31,18 @@ map(struct builder *b, enum step_op op, uint32_t inside, uint32_t outside, const
 {
         struct step *s = builder_add(b, op, "", why);
 
-        s->number = inside;
+        s->number = b->request->has_range ? 0 : inside;
         s->number2 = outside;
+        s->flags |= b->request->has_range ? STEP_RANGE : 0u;
 }
 
 void
 builder_spawn(struct builder *b)
 {
+        const char *why = b->request->has_range
+                                  ? "the files of an image belong to its users; outside, their ids "
+                                    "are reserved for this sandbox"
+                                  : "the sandbox has one id, which is the caller's outside";
         struct step *spawn, *s;
 
         if (builder_has(b, SWITCH_RESET))
@@ -49,10 +54,8 @@ builder_spawn(struct builder *b)
         for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
                 if (builder_has(b, namespaces[i].part))
                         spawn->number |= namespaces[i].flag;
-        map(b, STEP_MAP_UID, PLAN_UID, b->request->outside_uid,
-            "the sandbox has one id, which is the caller's outside");
-        map(b, STEP_MAP_GID, PLAN_GID, b->request->outside_gid,
-            "the sandbox has one id, which is the caller's outside");
+        map(b, STEP_MAP_UID, builder_uid(b), b->request->outside_uid, why);
+        map(b, STEP_MAP_GID, builder_uid(b), b->request->outside_gid, why);
         if (builder_has(b, SWITCH_UTS)) {
                 s = builder_add(b, STEP_HOSTNAME, "", "the host's name stays outside");
                 s->text = "carrel";

@@ -34,6 +34,9 @@ enum step_flag {
         /* may be taken from a root that was prepared with the same steps; of a private place, the
          * directory where it is attached */
         STEP_SHARED = 1u << 11,
+        STEP_RANGE = 1u << 12, /* MAP_UID, MAP_GID: STEP_RANGE_IDS ids; the maker writes the map */
+        STEP_REPLACE = 1u << 13, /* FILE: in place of what the image has there */
+        STEP_OWNED = 1u << 14,   /* PRIVATE: belongs to the uid and gid number2 inside */
 };
 
 /*
@@ -56,7 +59,11 @@ enum step_access { ACCESS_READ = 1, ACCESS_WRITE, ACCESS_DEVICE, ACCESS_PROC };
 /* FILTER numbers. */
 enum step_filter { STEP_FILTER_DEFAULT = 1, STEP_FILTER_NO_UNIX };
 
-enum { STEP_NO_SOURCE = -1, STEP_FILES_SOFT = 1024 /* as in systemd: select(2) cannot use more */ };
+enum {
+        STEP_NO_SOURCE = -1,
+        STEP_RANGE_IDS = 65536,
+        STEP_FILES_SOFT = 1024 /* as in systemd: select(2) cannot use more */
+};
 
 struct step {
         enum step_op op;

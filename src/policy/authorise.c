@@ -91,6 +91,21 @@ ask_trust(struct asking *a)
                        a->spec->provider);
 }
 
+/* Never a silent step down. */
+static void
+ask_tier(struct asking *a)
+{
+        const char *least = a->spec->carrel.tier;
+
+        if (provider_reaches(a->can->tier, least))
+                return;
+        a->hint = "`carrel providers` lists the tier of each provider of this host.";
+        refuse(a, ERROR_PROVIDER_UNTRUSTED, "metadata/carrel/tier", "tier",
+               a->spec->carrel.tier_place, "the provider \"%.64s\" %s%s, and %s is the least tier",
+               a->spec->provider, a->can->tier ? "has tier " : "states no tier",
+               a->can->tier ? a->can->tier : "", least);
+}
+
 struct limit_row {
         const char *name, *path;
         size_t value;   /* offset in struct spec_limits */
@@ -656,8 +671,8 @@ ask_policy(struct asking *a)
 /* -- the series of checks ---------------------------------------------------------------------- */
 
 static void (*const questions[])(struct asking *a) = {
-        ask_trust,       ask_limits_max, ask_limits, ask_egress, ask_secrets,   ask_references,
-        ask_passthrough, ask_mounts,     ask_tools,  ask_policy, ask_lifecycle,
+        ask_trust,      ask_tier,        ask_limits_max, ask_limits, ask_egress, ask_secrets,
+        ask_references, ask_passthrough, ask_mounts,     ask_tools,  ask_policy, ask_lifecycle,
 };
 
 static int

@@ -201,7 +201,7 @@ compares_paths_by_component(void **state)
 }
 
 static void
-default_rules_know_local_alone(void **state)
+default_rules_know_the_standard_engine(void **state)
 {
         const struct host_ability can = { .is_isolated = true, .egress = HOST_EGRESS_CLOSED };
         struct host_rules *r;
@@ -212,7 +212,7 @@ default_rules_know_local_alone(void **state)
         arena_init(&arena, 1 << 20);
         assert_int_equal(host_rules_default(&arena, &can, "operator://me", &r, &e), 0);
         assert_false(r->is_trusted);
-        assert_int_equal(r->providers.count, 1);
+        assert_int_equal(r->providers.count, 2);
         assert_non_null(host_provider_find(&r->providers, "local"));
         assert_false(host_path_is_below(&r->tool_roots, "/root/.ssh"));
         assert_false(host_path_is_below(&r->mount_roots, "/opt"));
@@ -265,7 +265,7 @@ main(void)
                 cmocka_unit_test(reads_every_field),
                 cmocka_unit_test(refuses_what_it_does_not_know),
                 cmocka_unit_test(compares_paths_by_component),
-                cmocka_unit_test(default_rules_know_local_alone),
+                cmocka_unit_test(default_rules_know_the_standard_engine),
                 cmocka_unit_test(adds_an_inventory_under_the_hosts_word),
                 cmocka_unit_test(bounds_one_provider),
         };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "prepare/prepare.h"
+#include "prepare/rootfs.h"
 
 int
 prepare_secrets_wanted(struct arena *arena, const struct prepared *p, const char *actor,
@@ -58,6 +59,10 @@ prepare_environment(struct arena *arena, const struct prepared *p,
                                                .host = command->host,
                                                .keeps_all = command->keeps_all };
 
+        if (p->image) {
+                request.image = p->image->held.record.environment.items;
+                request.image_count = p->image->held.record.environment.count;
+        }
         rules.actor = command->actor;
         return join(arena, command, &request, e) < 0 ? -1
                                                      : environment_make(arena, &request, ret, e);

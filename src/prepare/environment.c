@@ -2,7 +2,8 @@
  * prepare/environment.c - the environment of a command.
  *
  * Room: prepare (joining). Touches: the caller's environment, through an argument.
- * Theory: base set, then variables that save time without a network, then passthrough, then
+ * Theory: base set, then variables that save time without a network, then the image's, then
+ * passthrough, then
  * secrets, then the caller's own -e; a later value replaces an earlier one. Nothing is inherited
  * (P13).
  */
@@ -10,6 +11,7 @@
 
 #include <string.h>
 
+#include "plan/plan.h"
 #include "plan/request.h"
 #include "policy/approval_from.h"
 #include "secret/bind.h"
@@ -63,18 +65,22 @@ is_ruled(const struct environment_request *r)
                approval_from_waits(r->spec, r->rules, spec_approve_operation("exec"));
 }
 
+#define IMAGE_PATH                                                                    \
+        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" /* as Docker's \
+                                                                        */
+
 const char *
 environment_path(struct arena *arena, const struct spec *spec, const char *first_path,
                  bool is_ruled)
 {
-        const char *path = "/usr/local/bin:/usr/bin:/bin";
+        const char *path = spec->image ? IMAGE_PATH : "/usr/local/bin:/usr/bin:/bin";
 
         for (size_t i = spec->carrel.tools.count; path && i-- > 0;)
                 path = arena_format(arena, "%s/bin:%s:%s", spec->carrel.tools.items[i],
                                     spec->carrel.tools.items[i], path);
         if (path && first_path)
                 path = arena_format(arena, "%s:%s", first_path, path);
-        if (!is_ruled)
+        if (!is_ruled && !spec_is_root(spec))
                 path = path ? arena_format(arena, PLAN_HOME "/.local/bin:%s", path) : NULL;
         return path ? path : "/usr/bin:/bin";
 }
@@ -102,13 +108,14 @@ set_prompt(struct arena *arena, const struct environment_request *r, struct envi
 
 /* The same user as in /etc/passwd inside. */
 static int
-set_user(struct arena *arena, struct environment *env, struct error *e)
+set_user(struct arena *arena, const struct spec *spec, struct environment *env, struct error *e)
 {
-        static const struct {
+        const char *user = spec_is_root(spec) ? SPEC_USER_ROOT : PLAN_USER;
+        const struct {
                 const char *name, *value;
         } rows[] = {
-                { "USER", PLAN_USER },
-                { "LOGNAME", PLAN_USER },
+                { "USER", user },
+                { "LOGNAME", user },
                 { "SHELL", PLAN_SHELL },
         };
 
@@ -127,7 +134,7 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
 
         if (set(arena, env, "PATH", environment_path(arena, r->spec, r->first_path, is_ruled(r)),
                 e) < 0 ||
-            set(arena, env, "HOME", PLAN_HOME, e) < 0)
+            set(arena, env, "HOME", plan_home(r->spec), e) < 0)
                 return -1;
         if (set(arena, env, "LANG", lang && strlen(lang) < 64 ? lang : "C.UTF-8", e) < 0)
                 return -1;
@@ -135,7 +142,7 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
                 return -1;
         if (r->has_terminal && set_prompt(arena, r, env, e) < 0)
                 return -1;
-        return set(arena, env, "PWD", r->cwd, e) < 0 ? -1 : set_user(arena, env, e);
+        return set(arena, env, "PWD", r->cwd, e) < 0 ? -1 : set_user(arena, r->spec, env, e);
 }
 
 /*
@@ -155,6 +162,26 @@ set_retries(struct arena *arena, const struct environment_request *r, struct env
              i++)
                 if (set(arena, env, names[i], "0", e) < 0)
                         return -1;
+        return 0;
+}
+
+/* All but what says where the command runs. */
+static int
+set_image(struct arena *arena, const struct environment_request *r, struct environment *env,
+          struct error *e)
+{
+        for (size_t i = 0; i < r->image_count; i++) {
+                const char *item = r->image[i], *equals = strchr(item, '=');
+                const char *name = equals ? arena_copy(arena, item, (size_t)(equals - item)) : NULL;
+
+                if (!equals || equals == item)
+                        continue;
+                if (!name)
+                        return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
+                if (strcmp(name, "PWD") != 0 && strcmp(name, "TERM") != 0 &&
+                    set(arena, env, name, equals + 1, e) < 0)
+                        return -1;
+        }
         return 0;
 }
 
@@ -244,7 +271,7 @@ environment_make(struct arena *arena, const struct environment_request *request,
                      item++)
                         ret->items[ret->count++] = *item;
         if (set_base(arena, request, ret, e) < 0 || set_retries(arena, request, ret, e) < 0 ||
-            set_passthrough(arena, request, ret, e) < 0)
+            set_image(arena, request, ret, e) < 0 || set_passthrough(arena, request, ret, e) < 0)
                 return -1;
         return set_secrets(arena, request, ret, e) < 0 ? -1 : set_extra(arena, request, ret, e);
 }

@@ -30,6 +30,9 @@ struct environment_request {
         const struct secret_values *secrets; /* NULL: no source */
         const char *cwd;
         const char *first_path; /* directory searched before all others, or NULL */
+        /* NAME=value of the image; variables of the manifest and of the caller replace them */
+        const char *const *image;
+        size_t image_count;
         bool has_terminal;
         /* With a terminal: the names in the shell's prompt. `name` is the sandbox (NULL:
          * carrel), `program` the command's first word. */

@@ -19,6 +19,7 @@
 #include "prepare/image.h"
 #include "prepare/private.h"
 #include "prepare/reach.h"
+#include "prepare/rootfs.h"
 #include "prepare/verdict.h"
 #include "sources/gitconfig.h"
 #include "spec/provider.h"
@@ -28,9 +29,15 @@ enum { ARENA_MAX = 64 << 20, PATH_ROOM = 4096 };
 
 /*
  * Outside ids reserved for root's sandboxes: no system assigns these (they lie beyond systemd's
- * ranges).
+ * ranges). One for a sandbox of the host's programs; above them, STEP_RANGE_IDS for one of an
+ * image.
  */
-enum { RESERVED_FIRST = 1900000000, RESERVED_COUNT = 65536 };
+enum {
+        RESERVED_FIRST = 1900000000,
+        RESERVED_COUNT = 65536,
+        RANGES_FIRST = RESERVED_FIRST + RESERVED_COUNT,
+        RANGES_COUNT = 3700 /* all ids stay below 2^31 */
+};
 
 void
 prepared_init(struct prepared *p)
@@ -102,6 +109,8 @@ prepare_take(const struct prepare_host *host, const struct prepare_request *requ
 {
         p->spec = allowed;
         p->rules = host->rules;
+        if (rootfs_take(&p->arena, host, request->runtime != NULL, &p->spec, &p->image, e) < 0)
+                return -1;
         if (!request->runtime)
                 return 0;
         if (runtime_find(&host->runtimes, request->runtime, &p->runtime, e) < 0)
@@ -200,7 +209,8 @@ prepare_judge(const struct prepare_host *host, const struct prepare_request *req
 {
         struct verdict v = { .spec = NULL };
 
-        if (judge(host, request, tree ? tree : &standard, p, &v, e) < 0)
+        p->tree = tree ? tree : &standard;
+        if (judge(host, request, p->tree, p, &v, e) < 0)
                 return -1;
         return prepare_take(host, request, v.allowed, p, e);
 }
@@ -470,13 +480,17 @@ static int
 choose_identity(const struct prepare_host *host, struct prepared *p, struct plan_request *request,
                 struct error *e)
 {
+        bool has_range = host->facts.is_privileged && p->image;
+        uint32_t first = has_range ? RANGES_FIRST : RESERVED_FIRST,
+                 each = has_range ? STEP_RANGE_IDS : 1,
+                 count = has_range ? RANGES_COUNT : RESERVED_COUNT;
         uint64_t number = strtoull(request->id, NULL, 16);
 
+        request->has_range = has_range;
         request->outside_uid = host->facts.uid;
         request->outside_gid = host->facts.gid;
-        for (int tries = 0; host->facts.is_privileged && tries < RESERVED_COUNT; tries++) {
-                uint32_t uid =
-                        (uint32_t)(RESERVED_FIRST + (number + (uint64_t)tries) % RESERVED_COUNT);
+        for (uint32_t tries = 0; host->facts.is_privileged && tries < count; tries++) {
+                uint32_t uid = first + (uint32_t)((number + tries) % count) * each;
                 const char *lease =
                         arena_format(p->plans, "%s/%u.lease", host->facts.runtime_dir, uid);
 
@@ -489,8 +503,7 @@ choose_identity(const struct prepare_host *host, struct prepared *p, struct plan
                 return 0;
         }
         if (host->facts.is_privileged)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "all %d ids for sandboxes are taken",
-                            RESERVED_COUNT);
+                return fail(e, ERROR_QUOTA_EXCEEDED, "all %u ids for sandboxes are taken", count);
         return 0;
 }
 
@@ -564,6 +577,7 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
                                         .disks = s->disks,
                                         .disk_count = s->disk_count,
                                         .has_image = s->has_image,
+                                        .rootfs = p->image ? p->image->plan : NULL,
                                         .private_place = p->private_place,
                                         .why_no_image = p->why_no_image,
                                         .switched_off = asked->switched_off,
@@ -630,6 +644,8 @@ walk(const struct prepare_host *host, const struct prepare_request *request, str
         if (check_sources(host, request, p, e) < 0)
                 return -1;
         find_disk(host, p);
+        if (p->image && rootfs_open(p->plans, host, p->image, p->sources, e) < 0)
+                return -1;
         return make_plan(host, request, p, e);
 }
 
@@ -665,7 +681,8 @@ fail_without_engine(const struct spec *spec, struct error *e)
                       reference ? reference : "", reference ? " was not asked for" : "");
         e->line = spec->provider_place.line;
         e->column = spec->provider_place.column;
-        error_hint(e, "This build only runs `provider: " PROVIDER_STANDARD "`.");
+        error_hint(e, "Write `provider: " PROVIDER_STANDARD
+                      "`, or another one that `carrel providers` lists.");
         return -1;
 }
 
@@ -724,6 +741,13 @@ prepare_plan(const struct prepare_host *host, const struct prepare_request *requ
         return p->cwd ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a plan");
 }
 
+int
+prepared_command(struct prepared *p, char ***ret, size_t *ret_count, struct error *e)
+{
+        *ret_count = 0;
+        return p->image ? rootfs_command(&p->arena, p->image, ret, ret_count, e) : 0;
+}
+
 const char *
 prepared_disk(const struct prepared *p)
 {
@@ -746,5 +770,7 @@ void
 prepared_fini(struct prepared *p)
 {
         prepared_release(p);
+        rootfs_let_go(p->image);
+        p->image = NULL;
         arena_fini(&p->arena);
 }

@@ -56,12 +56,15 @@ struct prepare_request {
         uint32_t switched_off; /* 0 in the shipped program */
 };
 
+struct rootfs;
 struct prepared {
         struct arena arena;             /* spec, template; lives as long as the sandbox */
         struct findings findings;       /* all messages about the manifest */
         const struct spec *spec;        /* authorised */
         const struct host_rules *rules; /* the host's, with the template's directory permitted */
         const struct runtime *runtime;  /* or NULL; the host's */
+        struct rootfs *image;           /* NULL: the root is made of the host's programs */
+        const struct node *tree;        /* of prepare_judge() */
         const char *cwd;                /* inside; after prepare_plan() */
         enum plan_cpu cpu;              /* after prepare_plan() */
         enum provider_engine engine;    /* what runs it; after prepare_plan() */
@@ -140,6 +143,12 @@ const char *prepare_find_disk(struct arena *arena, const struct prepare_host *ho
  * until prepared_release().
  */
 const char *prepared_disk(const struct prepared *p);
+
+/*
+ * The command of the sandbox's image: its entry point, then its command. Both are 0 and NULL if it
+ * has none, or if there is no image. In the arena of `p`. Errors: ERROR_NO_MEMORY.
+ */
+int prepared_command(struct prepared *p, char ***ret, size_t *ret_count, struct error *e);
 
 /* Closes what prepare_plan() opened and drops its plan. Accepts one without a plan. */
 void prepared_release(struct prepared *p);

@@ -853,6 +853,7 @@ sources_open(struct arena *arena, const struct spec *spec, const struct host_rul
 
         ret->count = ret->writable_count = ret->disk_count = 0;
         ret->has_guards = ret->has_image = false;
+        ret->layer_count = 0;
         ret->common = -1;
         return open_mounts(&o, e) < 0 || open_home(&o, e) < 0 || open_tools(&o, e) < 0
                        ? -1
@@ -867,11 +868,29 @@ sources_add_image(struct sources *s, int take_fd, const struct plan_source *dire
         s->has_image = true;
 }
 
+int
+sources_add_layer(struct sources *s, int take_fd, const struct plan_source *directory,
+                  struct error *e)
+{
+        size_t at = sources_total(s);
+
+        if (at == SOURCES_ALL_MAX) {
+                (void)close(take_fd);
+                return fail(e, ERROR_QUOTA_EXCEEDED,
+                            "the image's layers and the mounts are more than %d together",
+                            SOURCES_ALL_MAX);
+        }
+        s->items[at] = *directory;
+        s->fds[at] = take_fd;
+        s->layer_count++;
+        return 0;
+}
+
 void
 sources_fini(struct sources *s)
 {
         for (size_t i = 0; i < sources_total(s); i++)
                 (void)close(s->fds[i]);
-        s->count = 0;
+        s->count = s->layer_count = 0;
         s->has_image = false;
 }

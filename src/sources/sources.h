@@ -17,7 +17,10 @@
 #include "policy/host_rules.h"
 #include "spec/spec.h"
 
-enum { SOURCES_MAX = 128 };
+enum {
+        SOURCES_MAX = 128,
+        SOURCES_ALL_MAX = 152 /* below PLAN_SOURCES_MAX: the message has more */
+};
 
 struct sources_volumes {
         const char *place; /* absolute: directory of the owner's volumes; NULL: unknown */
@@ -25,9 +28,9 @@ struct sources_volumes {
 };
 
 struct sources {
-        struct plan_source items[SOURCES_MAX];
+        struct plan_source items[SOURCES_ALL_MAX];
         struct plan_mount mounts[SOURCES_MAX];
-        int fds[SOURCES_MAX]; /* O_PATH; owned here */
+        int fds[SOURCES_ALL_MAX]; /* O_PATH, of layers locked; owned here */
         /* for a volume: its real path, or that of the nearest existing directory above it */
         const char *volumes[SOURCES_MAX];
         int writable[SOURCES_MAX]; /* the fds of read-write mounts; borrowed from `fds` */
@@ -35,6 +38,7 @@ struct sources {
         /* items[count], fds[count] and writable[writable_count] are a directory on the disk that
          * stores the private places; it is not a mount */
         bool has_image;
+        size_t layer_count; /* after these: the layers of an image, the lowest first */
         const char *disks[SOURCES_MAX];
         size_t disk_count; /* "major:minor" of whole disks behind read-write mounts */
         /* index of the source that is the repository of a linked worktree workspace; -1: none */
@@ -60,11 +64,15 @@ int sources_open(struct arena *arena, const struct spec *spec, const struct host
  * SOURCES_MAX. */
 void sources_add_image(struct sources *s, int take_fd, const struct plan_source *directory);
 
+/* Adds a layer after all others, locked by `take_fd`. ERROR_QUOTA_EXCEEDED: too many sources. */
+int sources_add_layer(struct sources *s, int take_fd, const struct plan_source *directory,
+                      struct error *e);
+
 /* How many descriptors go to the maker, and how many file systems must keep space free. */
 static inline size_t
 sources_total(const struct sources *s)
 {
-        return s->count + s->has_image;
+        return s->count + s->has_image + s->layer_count;
 }
 static inline size_t
 sources_floors(const struct sources *s)

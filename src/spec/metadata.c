@@ -9,6 +9,7 @@
 #include "base/name.h"
 #include "spec/approve.h"
 #include "spec/path.h"
+#include "spec/provider.h"
 #include "spec/sanitize.h"
 #include "spec/section.h"
 
@@ -253,6 +254,16 @@ disk_read(struct judge *j, const struct node *value, const struct trail *at, voi
                         ((struct spec *)base)->carrel.disk = (enum spec_disk)i;
 }
 
+static void
+tier_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
+{
+        struct spec_carrel *carrel = &((struct spec *)base)->carrel;
+
+        (void)j, (void)at;
+        carrel->tier = value->text;
+        carrel->tier_place = (struct spec_place){ value->line, value->column };
+}
+
 static const struct field protect_forms_rows[] = {
         { .kind = FIELD_LIST, .max = PATHS_MAX, .item = &path_row, .help = "paths" },
         { .kind = FIELD_CHOICE, .choices = strict_choices, .help = "strict" },
@@ -301,6 +312,13 @@ static const struct field carrel_rows[] = {
                   "capped: the sandbox is ended (policy_killed) after it took more than disk_mb. "
                   "auto (default): disk, if disk_mb is above memory_mb (or is written and above "
                   "half of the machine's memory); otherwise, or if no disk can be used, memory." },
+        { .name = "tier",
+          .kind = FIELD_CHOICE,
+          .choices = provider_tiers,
+          .offset = FIELD_NOWHERE,
+          .read = tier_read,
+          .help = "The least isolation tier that is accepted: a provider that does not reach it is "
+                  "refused (provider_untrusted). `carrel providers` lists their tiers." },
         { .name = "tools",
           .kind = FIELD_LIST,
           .max = TOOLS_MAX,

@@ -13,6 +13,10 @@
 #include "spec/section.h"
 #include "text/nearest.h"
 
+enum { IMAGE_TEXT_MAX = 300 };
+
+const char *const provider_tiers[] = { "T1", "T2", "T3", "T4", NULL };
+
 #define SETTING(word, flag, sentence)                                          \
         {                                                                      \
                 .name = (word), .kind = FIELD_TEXT, .flags = (flag), .min = 1, \
@@ -22,17 +26,41 @@
 static const char *const shells[] = { "/bin/bash", "/bin/sh", NULL };
 static const char *const regions[] = { "us-east-1", "eu-west-1", NULL };
 
+static const char *const users[] = { "agent", SPEC_USER_ROOT, NULL };
+
+#define CWD_ROW(sentence)                                                                          \
+        {                                                                                          \
+                .name = "cwd", .kind = FIELD_TEXT, .min = 1, .offset = offsetof(struct spec, cwd), \
+                .help = (sentence)                                                                 \
+        }
+#define SHELL_ROW                                                         \
+        {                                                                 \
+                .name = "shell", .kind = FIELD_CHOICE, .choices = shells, \
+                .offset = offsetof(struct spec, shell),                   \
+                .help = "Shell for command lines; default /bin/sh."       \
+        }
+
 static const struct field local_rows[] = {
-        { .name = "cwd",
+        CWD_ROW("Working directory inside the sandbox; relative to the workspace mount."),
+        SHELL_ROW,
+};
+static const struct field container_rows[] = {
+        { .name = "image",
           .kind = FIELD_TEXT,
+          .flags = FIELD_REQUIRED,
           .min = 1,
-          .offset = offsetof(struct spec, cwd),
-          .help = "Working directory inside the sandbox; relative to the workspace mount." },
-        { .name = "shell",
+          .max = IMAGE_TEXT_MAX,
+          .offset = offsetof(struct spec, image),
+          .help = "Image of the root directory: a name of `carrel image ls`, or its digest." },
+        { .name = "user",
           .kind = FIELD_CHOICE,
-          .choices = shells,
-          .offset = offsetof(struct spec, shell),
-          .help = "Shell for command lines; default /bin/sh." },
+          .choices = users,
+          .offset = offsetof(struct spec, user),
+          .help = "Who runs commands: agent (default; uid 1000, the image is read-only), or root "
+                  "(uid 0 in the sandbox's own user namespace; may change and install files)." },
+        CWD_ROW("Working directory inside the sandbox; relative to the workspace mount. Default: "
+                "the workspace mount, otherwise the image's working directory."),
+        SHELL_ROW,
 };
 static const struct field e2b_rows[] = {
         SETTING("template", FIELD_REQUIRED, "Template id."),
@@ -59,6 +87,8 @@ static const struct field blaxel_rows[] = {
 };
 
 static const struct field_set local_set = { FIELD_SET(local_rows), .code = ERROR_CONFIG_INVALID };
+static const struct field_set container_set = { FIELD_SET(container_rows),
+                                                .code = ERROR_CONFIG_INVALID };
 static const struct field_set e2b_set = { FIELD_SET(e2b_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set modal_set = { FIELD_SET(modal_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set daytona_set = { FIELD_SET(daytona_rows),
@@ -82,6 +112,17 @@ static const char *const local_tier[] = { "user_namespace",
                                           "landlock",
                                           "rlimit",
                                           NULL };
+static const char *const container_tier[] = {
+        "user_namespace", "mount_namespace", "pid_namespace",
+        "ipc_namespace",  "uts_namespace",   "cgroup_namespace",
+        "net_namespace",  "loopback",        "fresh_proc",
+        "pivot_root",     "tmpfs",           "mount_api",
+        "seccomp",        "no_new_privs",    "landlock",
+        "rlimit",         "overlay",         NULL
+};
+static const char *const container_extra[] = { "limit_pids", "cgroup_kill", "pidfd",    "clone3",
+                                               "openat2",    "close_range", "devpts",   "wall",
+                                               "routed",     "idmap",       "id_range", NULL };
 static const char *const local_limit[] = { "limit_memory", "limit_swap", "limit_cpu",
                                            "limit_io",     "cpu_time",   NULL };
 static const char *const local_extra[] = { "limit_pids", "cgroup_kill", "pidfd",  "clone3",
@@ -105,6 +146,19 @@ const struct provider providers[] = {
                   PROVIDER_MILLICORES | PROVIDER_IO | PROVIDER_EGRESS,
           true,
           { local_tier, local_limit, local_extra } },
+        { "container",
+          &container_set,
+          "workspace-close",
+          "Carrel's own engine on the root directory of an image, isolated by the kernel.",
+          PROVIDER_ENGINE_NS,
+          "T2",
+          "oci",
+          PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK |
+                  PROVIDER_OUTPUT,
+          PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_MEMORY | PROVIDER_CPU |
+                  PROVIDER_MILLICORES | PROVIDER_IO | PROVIDER_EGRESS,
+          true,
+          { container_tier, local_limit, container_extra } },
         { "mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class.",
           PROVIDER_ENGINE_NONE },
         { "mastra-modal", &modal_set, NULL, "Modal through Mastra's class.", PROVIDER_ENGINE_NONE },
@@ -131,6 +185,18 @@ provider_find(const char *id)
                 if (strcmp(providers[i].id, id) == 0)
                         return &providers[i];
         return NULL;
+}
+
+bool
+provider_reaches(const char *tier, const char *least)
+{
+        return !least || (tier && strcmp(tier, least) >= 0);
+}
+
+bool
+spec_is_root(const struct spec *spec)
+{
+        return spec->user && strcmp(spec->user, SPEC_USER_ROOT) == 0;
 }
 
 bool

@@ -4,7 +4,8 @@
  * A row has the id, the settings, the tier, which abilities the provider has by itself and which it
  * has only if this machine has them (policy/host_provider.h), what `carrel doctor` tries for it,
  * and the engine that runs it. What acts for an engine is chosen by its number: the plan in
- * prepare/prepare.c, the calls in maker/spawner.c. Six ids are reserved by AIP-36.
+ * prepare/prepare.c, the calls in maker/spawner.c. Six ids are reserved by AIP-36, the others by
+ * this build.
  *
  * The namespace is open: a host may register more ids, and it defines their settings. A reserved id
  * cannot be registered, in any letter case.
@@ -65,11 +66,15 @@ struct provider {
         const char *const *tries[PROVIDER_NEED_MAX];
 };
 
+extern const char *const provider_tiers[]; /* weakest first; ended by NULL */
 extern const struct provider providers[];
 extern const size_t provider_count;
 
 /* The reserved provider with exactly this id, or NULL. */
 const struct provider *provider_find(const char *id);
+
+/* Is `tier` at least `least`? No tier (NULL) reaches none but NULL. */
+bool provider_reaches(const char *tier, const char *least);
 
 /* Is this id reserved, ignoring case? */
 bool provider_is_reserved(const char *id);

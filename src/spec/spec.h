@@ -27,6 +27,9 @@ enum { SPEC_PIDS = 16384 };   /* default upper bound; plan/limits.c lowers it by
 /* storage provider: a directory of the owner that outlives the sandbox */
 #define SPEC_VOLUME "carrel-volume"
 
+/* config.user of an image: uid 0 of the sandbox's own user namespace */
+#define SPEC_USER_ROOT "root"
+
 struct spec_place {
         unsigned line, column;
 };
@@ -151,6 +154,8 @@ struct spec_carrel {      /* metadata.carrel: Carrel's own fields, typed and clo
         const struct node *tool_servers;     /* MCP servers by name, of the right shape; or NULL */
         const struct node *commands;         /* rules for commands, of the right shape; or NULL */
         unsigned sanitize; /* what is removed from output: a mask of text/sanitize.h */
+        const char *tier;  /* the least tier that is accepted; or NULL */
+        struct spec_place tier_place;
 };
 
 struct spec {
@@ -160,6 +165,8 @@ struct spec {
         const struct node *config; /* as written; typed members of `local` are below */
         const char *cwd;           /* local.cwd, or NULL */
         const char *shell;         /* local.shell; default /bin/sh */
+        const char *image;         /* the image whose files are the root; NULL: those of the host */
+        const char *user;          /* of commands in an image: SPEC_USER_ROOT, or NULL */
         struct spec_limits limits;
         struct spec_env env;
         /* from network.egress, then metadata.carrel.egress.host_ports */
@@ -183,6 +190,9 @@ struct spec {
         struct spec_carrel carrel;
         const char *block_path; /* "" or "sandbox/inline": paths in errors are relative to it */
 };
+
+/* Is its payload root, inside? */
+bool spec_is_root(const struct spec *spec);
 
 /*
  * Checks the block of `m` (m->block must be set), applies defaults and freezes it. All errors go to

@@ -31,7 +31,7 @@ CASES = [
     (["mount"], NAMESPACED),
     (["pivot_root"], ["pivot_root"]),
     (["rlimit"], ["rlimit"]),
-    (["userns"], NAMESPACED + ["idmap", "clone3"]),
+    (["userns"], NAMESPACED + ["idmap", "id_range", "clone3"]),
     (["mountns"], NAMESPACED + ["clone3"]),
     (["pidns"], ["pid_namespace", "fresh_proc", "clone3"]),
     (["ipcns"], ["ipc_namespace", "fresh_proc", "clone3"]),
@@ -121,7 +121,7 @@ def for_people(tap, shim, doctor):
     tap.ok(at and any("fix:" in line for line in lines[at[0]:at[0] + 3]), "and below it the command that fixes it",
            done.stdout)
     tap.ok("\033" not in done.stdout, "no colour outside a terminal")
-    tap.ok(lines and lines[-1].startswith("Tier T1: refused"), "the last line draws the conclusion", lines[-1:])
+    tap.ok("Tier T1: refused" in done.stdout and lines[-1].startswith("Tier T2 (provider container): refused"), "the last line of each tier draws the conclusion", lines[-4:])
     tap.ok(done.returncode == 1, "and the status is 1", done.returncode)
     done = run(doctor + ["--jsn"])
     tap.ok(done.returncode == 125 and "Next:" in done.stderr and done.stdout == "", "a wrong argument is an error")

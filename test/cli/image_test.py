@@ -4,7 +4,6 @@ The images are made here, byte by byte: no network, no other program. Prints TAP
 """
 import fcntl
 import gzip
-import hashlib
 import io
 import json
 import os
@@ -16,11 +15,11 @@ import sys
 import tarfile
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from image_rig import LAYER, Entry, Image, digest, folder, hardlink, symlink, tar, zstd
+
 CARREL = os.environ.get("CARREL", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/carrel"))
 NUMBER = [0]
-ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
-LAYER = "application/vnd.oci.image.layer.v1.tar"
-MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
 
 def tell(what, is_good, *why):
@@ -30,109 +29,9 @@ def tell(what, is_good, *why):
         print("# " + str(line).replace("\n", "\n# "))
 
 
-def digest(data):
-    return "sha256:" + hashlib.sha256(data).hexdigest()
-
-
-class Entry:
-    """One entry of a tar file; what is not given is a small file of root's."""
-
-    def __init__(self, name, data=b"", kind=tarfile.REGTYPE, mode=0o644, link="", device=(0, 0)):
-        self.info = tarfile.TarInfo(name)
-        self.info.size = len(data)
-        self.info.type, self.info.mode, self.info.linkname = kind, mode, link
-        self.info.devmajor, self.info.devminor = device
-        self.info.mtime = 1700000000
-        self.data = data
-
-
-def folder(name, mode=0o755):
-    return Entry(name, kind=tarfile.DIRTYPE, mode=mode)
-
-
-def symlink(name, target):
-    return Entry(name, kind=tarfile.SYMTYPE, link=target)
-
-
-def hardlink(name, target):
-    return Entry(name, kind=tarfile.LNKTYPE, link=target)
-
-
-def tar(*entries, pax=None):
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for entry in entries:
-            if pax:
-                entry.info.pax_headers = pax
-            archive.addfile(entry.info, io.BytesIO(entry.data))
-    return out.getvalue()
-
-
-def zstd(data):
-    """A zstd frame of raw blocks: the form without a compressor."""
-    out = [b"\x28\xb5\x2f\xfd", b"\xa0", len(data).to_bytes(4, "little")]
-    for at in range(0, max(len(data), 1), 1 << 17):
-        part = data[at:at + (1 << 17)]
-        last = at + (1 << 17) >= len(data)
-        out += [(len(part) << 3 | last).to_bytes(3, "little"), part]
-    return b"".join(out)
-
-
 BASE = tar(folder("bin"), Entry("bin/tool", b"#!/bin/sh\n", mode=0o755), folder("etc"), Entry("etc/motd", b"base\n"),
            folder("etc/conf.d"), Entry("etc/conf.d/a", b"a"), symlink("lib", "usr/lib"), folder("usr"), folder("usr/lib"))
 ABOVE = tar(folder("etc"), Entry("etc/.wh.motd"), folder("etc/conf.d"), Entry("etc/conf.d/.wh..wh..opq"), Entry("etc/conf.d/b", b"b"))
-
-
-class Image:
-    """An image in OCI layout; `spoil` may change its parts before they are written."""
-
-    def __init__(self, *layers, forms=None, config=None):
-        self.plain = layers
-        self.forms = forms or ["" for _ in layers]
-        pack = {"": lambda b: b, "+gzip": lambda b: gzip.compress(b, mtime=0), "+zstd": zstd}
-        self.blobs = [pack[form](layer) for form, layer in zip(self.forms, layers)]
-        self.config = {"architecture": ARCH, "os": "linux", "created": "2026-01-02T03:04:05Z",
-                       "config": {"Env": ["PATH=/bin:/usr/bin", "X=1"], "WorkingDir": "/srv", "User": "1000", "Entrypoint": ["/bin/tool"], "Cmd": ["-v"]},
-                       "rootfs": {"type": "layers", "diff_ids": [digest(layer) for layer in layers]}}
-        self.config.update(config or {})
-        self.rows = None
-
-    def documents(self):
-        config = json.dumps(self.config).encode()
-        layers = [{"mediaType": LAYER + form, "digest": digest(blob), "size": len(blob)} for form, blob in zip(self.forms, self.blobs)]
-        manifest = json.dumps({"schemaVersion": 2, "mediaType": MANIFEST, "config": {"mediaType": "application/vnd.oci.image.config.v1+json",
-                               "digest": digest(config), "size": len(config)}, "layers": self.rows or layers}).encode()
-        index = json.dumps({"schemaVersion": 2, "manifests": [{"mediaType": MANIFEST, "digest": digest(manifest), "size": len(manifest),
-                            "annotations": {"org.opencontainers.image.ref.name": "tagged:1"}}]}).encode()
-        files = {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', "index.json": index}
-        for blob in [config, manifest, *self.blobs]:
-            files["blobs/sha256/" + digest(blob)[7:]] = blob
-        return files
-
-    def layout(self, where, change=None):
-        for name, data in self.documents().items():
-            path = os.path.join(where, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as f:
-                f.write(change(name, data) if change else data)
-        return where
-
-    def saved(self, links=False):
-        """As `docker save` wrote it until 24: manifest.json and layer.tar files, equal ones as links."""
-        config = json.dumps(self.config).encode()
-        name = digest(config)[7:] + ".json"
-        rows, entries, first = [], [Entry(name, config)], {}
-        for layer in self.plain:
-            path = f"{len(rows):064x}/layer.tar"
-            entries.append(folder(os.path.dirname(path)))
-            if links and layer in first:
-                entries.append(symlink(path, "../" + first[layer]))
-            else:
-                entries.append(Entry(path, layer))
-                first.setdefault(layer, path)
-            rows.append(path)
-        document = json.dumps([{"Config": name, "RepoTags": ["saved:2"], "Layers": rows}]).encode()
-        return tar(*entries, Entry("manifest.json", document))
 
 
 class Bench:
