@@ -43,7 +43,7 @@ static const char *const headings[] = {
 
 /* One for each provider whose row says what to try; that of the standard provider is the first. */
 struct reports {
-        struct host_report of[PROVIDER_ENGINE_NONE];
+        struct host_report of[PROVIDER_ENGINE_MAX];
         size_t count;
 };
 

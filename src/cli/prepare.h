@@ -32,7 +32,7 @@ struct prepare_options {
         struct option_list env;        /* -e NAME=value */
         struct override_set overrides; /* --memory and similar options */
         uint64_t timeout_ms;           /* 0: not given */
-        bool wants_terminal, is_json, is_raw, has_steps, audits;
+        bool wants_terminal, is_json, is_raw, has_steps, wants_bundle, audits;
         bool keeps_output;   /* with `audits`: also what the command reads and writes */
         bool may_be_audited; /* a host file may say so: run_audit_may_be_asked() */
         const struct replay_options *replay; /* `carrel audit replay`; NULL: no replay */

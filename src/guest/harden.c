@@ -61,12 +61,15 @@ drop_capabilities(void)
         struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
         struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
 
-        for (int cap = 0; cap <= CAPABILITY_LAST; cap++)
-                if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
-                        if (errno == EINVAL)
-                                break; /* past the last capability of this kernel */
+        for (int cap = 0; cap <= CAPABILITY_LAST; cap++) {
+                /* in a container it is empty from the start, and nothing may be dropped */
+                int has = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+
+                if (has < 0 && errno == EINVAL)
+                        break; /* past the last capability of this kernel */
+                if (has != 0 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
                         return -errno;
-                }
+        }
         if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
                 return -errno;
         return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;

@@ -36,7 +36,7 @@ struct transport {
         size_t end_count;
         struct waiting_end ends[TRANSPORT_ENDS_MAX];
         size_t plan_len;
-        bool has_plan;
+        bool has_plan, is_serving;
         _Alignas(16) unsigned char plan[PLAN_PACK_MAX];
 };
 
@@ -132,6 +132,8 @@ hear_relay(void *owner, uint16_t kind, void *body, size_t len)
                 return keep_plan(t, body, len);
         if (!t->has_plan)
                 return -EPROTO; /* the plan comes first */
+        if (!t->is_serving)
+                return 1; /* until this process has restricted itself */
         if (kind == WIRE_EXEC)
                 return begin_exec(t, body, len);
         result = wire_send(t->control, kind, body, len, NULL, 0);
@@ -230,6 +232,7 @@ transport_poll(struct transport *t, struct pollfd *fds, int *timeout_ms)
         short events = (short)((flows_has_room(&t->flows) ? POLLIN : 0) |
                                (t->flows.is_held ? POLLOUT : 0));
 
+        t->is_serving = true;
         fds[0] = (struct pollfd){ t->control, events, 0 };
         for (size_t i = 0; i < t->end_count; i++) {
                 uint64_t until = t->ends[i].until_ms;
@@ -265,9 +268,10 @@ transport_is_flushed(struct transport *t)
 static int
 exchange(struct transport *t)
 {
-        struct pollfd fds[1];
+        struct pollfd fds[1]; /* hear_relay() begins no command yet */
 
-        (void)flows_poll(&t->flows, fds);
+        if (flows_poll(&t->flows, fds) != 1)
+                return -EPROTO;
         if (poll(fds, 1, -1) < 0 && errno != EINTR)
                 return -errno;
         return flows_serve(&t->flows, fds, 1);

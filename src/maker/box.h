@@ -24,6 +24,10 @@ struct box {
         struct namespace_sockets sockets;
         /* a second descriptor of the private disk: pid 1 checks it for free space; -1: not kept */
         int disk;
+        /* where the workshop is attached: PLAN_STAND with a container runtime, else NULL: a place
+         * where a box uses nothing of the host */
+        const char *stand;
+        int stream; /* to the guest in a container; -1: this process becomes pid 1 */
         /* a directory of the user is attached: names may contain planted links */
         unsigned char has_foreign;
 };

@@ -24,7 +24,8 @@ struct host {
         unsigned char is_tree[PLAN_SOURCES_MAX];
         uint32_t box_uid, box_gid; /* ids of the box outside; copied ahead from the MAP steps */
         const char *lease_path;
-        int lease; /* -1 if none */
+        const char *runtime_directory; /* of a container runtime; NULL: none */
+        int lease;                     /* -1 if none */
         /* `tasks` files of v1 groups; the first process writes "0" to them */
         int joins[HOST_JOINS_MAX];
         size_t join_count;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MAGIC = 0x4c505243 /* "CRPL" */, VERSION = 1, FLAGS_ALL = (1u << 12) - 1 };
+enum { MAGIC = 0x4c505243 /* "CRPL" */, VERSION = 1, FLAGS_ALL = (1u << 13) - 1 };
 
 static size_t
 strings_len(const struct step *steps, size_t count)

@@ -128,6 +128,9 @@ struct plan_request {
         const char *why_no_image;
         /* ids of the payload outside: the caller's, or a uid reserved for this box */
         uint32_t outside_uid, outside_gid;
+        /* absolute path of the container runtime that makes the sandbox; NULL: our own namespaces
+         */
+        const char *container;
         uint64_t timeout_ms; /* for the one command; 0: none, or the box outlives it */
         /* runs many commands and may be frozen: has a group even if no limit needs one */
         bool is_living;
@@ -142,6 +145,11 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_HOME "/home/agent"
 #define PLAN_MQUEUE "/dev/mqueue"
 #define PLAN_SHELL "/bin/sh"
+/* with a container runtime: pid 1's program inside; where the root is made outside, in a mount
+ * namespace of its own; and what is added to the outside ids for the runtime's own id 0 inside */
+#define PLAN_PROGRAM "/.carrel-init"
+#define PLAN_STAND "/mnt"
+enum { PLAN_CONTAINER_IDS = 65536 };
 /* answers DNS queries behind the wall: WALL_GATE of wall/wall.h */
 #define PLAN_RESOLVER "198.18.0.1"
 /* holds the commands of a chosen interpreter; first in PATH */

@@ -34,6 +34,7 @@ enum step_flag {
         /* may be taken from a root that was prepared with the same steps; of a private place, the
          * directory where it is attached */
         STEP_SHARED = 1u << 11,
+        STEP_BY_RUNTIME = 1u << 12, /* the container runtime does it, as its config.json says */
 };
 
 /*

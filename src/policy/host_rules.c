@@ -36,14 +36,17 @@ int
 host_rules_default(struct arena *arena, const struct host_ability *machine, const char *principal,
                    struct host_rules **ret, struct error *e)
 {
-        const struct provider *standard = provider_find(PROVIDER_STANDARD);
-        struct host_ability can = host_ability_of(standard, machine);
         struct host_rules *rules = host_rules_new(arena, principal);
 
         if (!rules)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
-        if (host_provider_describe(&rules->providers, arena, standard->id, &can, e) < 0)
-                return -1;
+        for (size_t i = 0; i < provider_count; i++) {
+                struct host_ability can = host_ability_of(&providers[i], machine);
+
+                if (providers[i].runs_once &&
+                    host_provider_describe(&rules->providers, arena, providers[i].id, &can, e) < 0)
+                        return -1;
+        }
         rules->tool_roots = host_tool_roots;
         *ret = rules;
         return 0;

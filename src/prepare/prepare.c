@@ -16,6 +16,7 @@
 
 #include "base/scoped.h"
 #include "plan/disk.h"
+#include "prepare/container.h"
 #include "prepare/image.h"
 #include "prepare/private.h"
 #include "prepare/reach.h"
@@ -562,6 +563,7 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
                                         .disks = s->disks,
                                         .disk_count = s->disk_count,
                                         .has_image = s->has_image,
+                                        .container = p->container,
                                         .private_place = p->private_place,
                                         .why_no_image = p->why_no_image,
                                         .switched_off = asked->switched_off,
@@ -663,7 +665,9 @@ fail_without_engine(const struct spec *spec, struct error *e)
                       reference ? reference : "", reference ? " was not asked for" : "");
         e->line = spec->provider_place.line;
         e->column = spec->provider_place.column;
-        error_hint(e, "This build only runs `provider: " PROVIDER_STANDARD "`.");
+        error_hint(e,
+                   "Write `provider: " PROVIDER_STANDARD "`. `carrel providers` lists those that "
+                   "this build runs.");
         return -1;
 }
 
@@ -690,12 +694,20 @@ plan_nothing(const struct prepare_host *host, const struct prepare_request *requ
 }
 #endif
 
+static int
+plan_container(const struct prepare_host *host, const struct prepare_request *request,
+               struct prepared *p, struct error *e)
+{
+        return container_find(p->spec, &p->container, e) < 0 ? -1 : walk(host, request, p, e);
+}
+
 static build_plan *const builders[] = {
         [PROVIDER_ENGINE_NS] = walk,
 #ifdef CARREL_TEST_SWITCHES
         [PROVIDER_ENGINE_FAKE] = plan_nothing,
 #endif
         [PROVIDER_ENGINE_NONE] = NULL,
+        [PROVIDER_ENGINE_OCI] = plan_container,
 };
 
 int
@@ -736,6 +748,7 @@ prepared_release(struct prepared *p)
         p->sources = NULL;
         p->plan = NULL;
         p->workspace = NULL;
+        p->container = NULL;
         p->plans = NULL;
         arena_fini(&p->plan_arena);
 }
