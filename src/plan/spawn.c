@@ -55,9 +55,9 @@ builder_spawn(struct builder *b)
         if (b->request->container) {
                 spawn->number &= CONTAINER_NAMESPACES;
                 map(b, STEP_MAP_UID, 0, b->request->outside_uid + PLAN_CONTAINER_IDS,
-                    "the runtime starts pid 1 as an id that nobody else has");
+                    "for the set-up by the runtime; no command and no other process has it");
                 map(b, STEP_MAP_GID, 0, b->request->outside_gid + PLAN_CONTAINER_IDS,
-                    "the runtime starts pid 1 as an id that nobody else has");
+                    "for the set-up by the runtime; no command and no other process has it");
         }
         map(b, STEP_MAP_UID, PLAN_UID, b->request->outside_uid,
             "the sandbox has one id, which is the caller's outside");

@@ -109,9 +109,25 @@ static const char *const local_extra[] = { "limit_pids", "cgroup_kill", "pidfd",
                                            "openat2",    "close_range", "devpts", "overlay",
                                            "wall",       "routed",      "idmap",  NULL };
 
-static const char *const oci_tier[] = { "container_runtime", "mount_api", "seccomp",
-                                        "no_new_privs",      "landlock",  NULL };
-static const char *const oci_extra[] = { "overlay", "wall", "routed", "idmap", NULL };
+/* The runtime needs the same mechanisms. */
+static const char *const oci_tier[] = { "container_runtime",
+                                        "user_namespace",
+                                        "mount_namespace",
+                                        "pid_namespace",
+                                        "ipc_namespace",
+                                        "uts_namespace",
+                                        "cgroup_namespace",
+                                        "net_namespace",
+                                        "loopback",
+                                        "fresh_proc",
+                                        "pivot_root",
+                                        "tmpfs",
+                                        "mount_api",
+                                        "seccomp",
+                                        "no_new_privs",
+                                        "landlock",
+                                        "rlimit",
+                                        NULL };
 
 /* If the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
 const struct provider providers[] = {
@@ -151,7 +167,8 @@ const struct provider providers[] = {
           PROVIDER_ISOLATES | PROVIDER_MEMORY | PROVIDER_CPU | PROVIDER_MILLICORES | PROVIDER_IO |
                   PROVIDER_EGRESS,
           true,
-          { oci_tier, local_limit, oci_extra } },
+          /* limits and options are those of the standard provider */
+          { oci_tier, NULL, NULL } },
 #ifdef CARREL_TEST_SWITCHES
         { "example-fake", NULL, "workspace-close", "Plays a script: for tests.",
           PROVIDER_ENGINE_FAKE, "T4", "script",
