@@ -110,24 +110,12 @@ static const char *const local_extra[] = { "limit_pids", "cgroup_kill", "pidfd",
                                            "wall",       "routed",      "idmap",  NULL };
 
 /* The runtime needs the same mechanisms. */
-static const char *const oci_tier[] = { "container_runtime",
-                                        "user_namespace",
-                                        "mount_namespace",
-                                        "pid_namespace",
-                                        "ipc_namespace",
-                                        "uts_namespace",
-                                        "cgroup_namespace",
-                                        "net_namespace",
-                                        "loopback",
-                                        "fresh_proc",
-                                        "pivot_root",
-                                        "tmpfs",
-                                        "mount_api",
-                                        "seccomp",
-                                        "no_new_privs",
-                                        "landlock",
-                                        "rlimit",
-                                        NULL };
+static const char *const oci_tier[] = { "container_runtime", "user_namespace", "mount_namespace",
+                                        "pid_namespace",     "ipc_namespace",  "uts_namespace",
+                                        "cgroup_namespace",  "net_namespace",  "loopback",
+                                        "fresh_proc",        "pivot_root",     "tmpfs",
+                                        "mount_api",         "seccomp",        "no_new_privs",
+                                        "landlock",          "rlimit",         NULL };
 
 /* If the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
 const struct provider providers[] = {
