@@ -178,6 +178,20 @@ serve_signal(struct keeper *k, struct wire_message *m)
                 job_signal(&x->job, ask.number);
 }
 
+/* The keeper has its terminal, and cannot set it: it is behind a relay. */
+static void
+serve_resize(struct keeper *k, struct wire_message *m)
+{
+        struct wire_exec_size ask;
+        struct exec *x;
+
+        (void)m;
+        memcpy(&ask, body, sizeof ask);
+        x = exec_find(k->box, ask.exec);
+        if (x && x->is_sent && !x->is_over)
+                job_resize(&x->job, -1, &(struct wire_size){ ask.rows, ask.columns });
+}
+
 static void
 serve_kill(struct keeper *k, struct wire_message *m)
 {
@@ -339,6 +353,7 @@ static const struct row rows[] = {
           serve_handed },
         { WIRE_BOX_SIGNAL, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number),
           serve_signal },
+        { WIRE_RESIZE, sizeof(struct wire_exec_size), sizeof(struct wire_exec_size), serve_resize },
         { WIRE_BOX_KILL, sizeof(struct wire_box_kill), sizeof(struct wire_box_kill), serve_kill },
         { WIRE_BOX_LIST, 0, 0, serve_list },
         { WIRE_BOX_CONNECT, sizeof(struct wire_connect), sizeof(struct wire_connect),

@@ -138,13 +138,14 @@ print_report(const struct host_report *report, const struct disk *disk, const st
                 if (need == PROVIDER_NEED_TIER)
                         (void)printf("\n%sIsolation (tier %s: %s)%s\n", p->bold,
                                      report->provider->tier, headings[need], p->off);
-                else
+                else if (report->provider->tries[need])
                         (void)printf("\n%s%s%s\n", p->bold, headings[need], p->off);
                 for (size_t i = 0; i < report->count; i++)
                         if (report->results[i].need == need)
                                 print_result(&report->results[i], p);
         }
-        print_disk(disk, p);
+        if (report->provider->tries[PROVIDER_NEED_EXTRA])
+                print_disk(disk, p);
         (void)printf("\n%sTier %s: %s%s%s\n", p->bold, report->provider->tier,
                      report->has_tier ? p->good : p->bad, report->why, p->off);
 }

@@ -34,6 +34,23 @@ print_plan(struct run_way *w, bool is_json, bool has_steps)
         return 0;
 }
 
+/* The config.json of the container, as the runtime gets it. */
+static int
+print_bundle(const struct run_way *w)
+{
+        const struct plan *plan = w->p.plan;
+        struct error e;
+
+        for (size_t i = 0; i < plan->step_count; i++)
+                if (plan->steps[i].op == STEP_RUNTIME)
+                        return puts(plan->steps[i].text) >= 0 ? 0 : 125;
+        (void)fail_at(&e, ERROR_INVALID_ARGUMENT, "--bundle", "no_container",
+                      "provider %.64s makes no container, so there is no bundle",
+                      w->p.spec->provider);
+        error_hint(&e, "`carrel plan --steps` prints what it does.");
+        return print_failure(NULL, &e, false);
+}
+
 static int
 cmd_plan(int argc, char **argv)
 {
@@ -46,7 +63,8 @@ cmd_plan(int argc, char **argv)
                 return print_failure(NULL, &e, o.is_json);
         status = run_way_init(&w, &e) < 0 || prepare(&o, &w, &e) < 0
                          ? print_failure(w.file_name, &e, o.is_json)
-                         : print_plan(&w, o.is_json, o.has_steps);
+                 : o.wants_bundle ? print_bundle(&w)
+                                  : print_plan(&w, o.is_json, o.has_steps);
         if (!o.is_json) {
                 print_more_errors(stderr, w.file_name, &w.p.findings);
                 print_run_warnings(stderr, w.file_name, &w.p.findings);
@@ -62,6 +80,8 @@ static const struct option options[] = {
         OPTION_FLAG(struct prepare_options, has_steps, "--steps",
                     "also print every step, why it is taken and how it is undone"),
         OPTION_FLAG(struct prepare_options, is_json, "--json", "the steps as JSON"),
+        OPTION_FLAG(struct prepare_options, wants_bundle, "--bundle",
+                    "print the config.json that a container runtime gets"),
         OPTION_LIST(struct prepare_options, env, VALUE_VARIABLE, "-e", "NAME=VALUE", NULL),
         OPTION_LIST(struct prepare_options, env, VALUE_VARIABLE, "--env", "NAME=VALUE", NULL),
         OPTION_FLAG(struct prepare_options, wants_terminal, "-t", NULL),

@@ -34,7 +34,7 @@ struct prepare_options {
         struct option_list env;        /* -e NAME=value */
         struct override_set overrides; /* --memory and similar options */
         uint64_t timeout_ms;           /* 0: not given */
-        bool wants_terminal, is_json, is_raw, has_steps, audits;
+        bool wants_terminal, is_json, is_raw, has_steps, wants_bundle, audits;
         bool keeps_output;   /* with `audits`: also what the command reads and writes */
         bool is_validator;   /* it judges another command: no rules, approvals and audit for it */
         bool may_be_audited; /* a host file may say so: run_audit_may_be_asked() */

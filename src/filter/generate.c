@@ -131,7 +131,8 @@ enum {
         GATE = 1 << 3,
         JUDGE = 1 << 4,
         RECORDER = 1 << 5,
-        UNPACK = 1 << 6
+        UNPACK = 1 << 6,
+        RELAY = 1 << 7
 };
 
 struct own_row {
@@ -153,7 +154,7 @@ static const struct {
         int who;
 } processes[] = { { "keeper", KEEPER }, { "door", DOOR },   { "box", BOX },
                   { "gate", GATE },     { "judge", JUDGE }, { "recorder", RECORDER },
-                  { "unpack", UNPACK } };
+                  { "unpack", UNPACK }, { "relay", RELAY } };
 
 static const struct {
         const char *name;

@@ -20,6 +20,7 @@
 #include "filter/filter_judge.h"
 #include "filter/filter_keeper.h"
 #include "filter/filter_recorder.h"
+#include "filter/filter_relay.h"
 #include "filter/filter_unpack.h"
 
 #ifndef SECCOMP_FILTER_FLAG_LOG
@@ -43,6 +44,7 @@ filter_enter(enum filter_own who)
                 [FILTER_JUDGE] = PROGRAM(filter_judge_steps),
                 [FILTER_RECORDER] = PROGRAM(filter_recorder_steps),
                 [FILTER_UNPACK] = PROGRAM(filter_unpack_steps),
+                [FILTER_RELAY] = PROGRAM(filter_relay_steps),
         };
 
         if (IS_SANITIZED)

@@ -15,6 +15,7 @@ enum filter_own {
         FILTER_JUDGE,
         FILTER_RECORDER,
         FILTER_UNPACK,
+        FILTER_RELAY,
         FILTER_OWN_MAX
 };
 

@@ -33,8 +33,9 @@ enum {
         JUDGE = 1 << FILTER_JUDGE,
         RECORDER = 1 << FILTER_RECORDER,
         UNPACK = 1 << FILTER_UNPACK,
+        RELAY = 1 << FILTER_RELAY,
         LOOPS = KEEPER | DOOR | BOX | GATE,
-        ALL = LOOPS | JUDGE | RECORDER | UNPACK
+        ALL = LOOPS | JUDGE | RECORDER | UNPACK | RELAY
 };
 
 /* The errno of a call under a filter, 0, or DIED + signal. */
@@ -81,7 +82,7 @@ static const struct ask asks[] = {
         ASK(unlinkat, KEEPER | BOX | RECORDER | UNPACK, EBADF, BAD, (uintptr_t) "x"),
         ASK(fdatasync, KEEPER | BOX | RECORDER, EBADF, BAD),
         ASK(socket, KEEPER, 0, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
-        ASK(socket, GATE, 0, AF_INET, SOCK_STREAM, 0),
+        ASK(socket, GATE | RELAY, 0, AF_INET, SOCK_STREAM, 0),
         ASK(socket, GATE, 0, AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0),
         ASK(socket, 0, 0, AF_INET, SOCK_RAW, 0),
         ASK(socket, 0, 0, AF_PACKET, SOCK_RAW, 0),
@@ -93,9 +94,9 @@ static const struct ask asks[] = {
         ASK(symlinkat, UNPACK, EBADF, (uintptr_t) "x", BAD, (uintptr_t) "x"),
         ASK(utimensat, RECORDER | UNPACK, EBADF, BAD, 0, 0, 0),
         ASK(connect, KEEPER | GATE, EBADF, BAD),
-        ASK(bind, KEEPER, EBADF, BAD),
+        ASK(bind, KEEPER | RELAY, EBADF, BAD),
         ASK(fchown, KEEPER, EBADF, BAD),
-        ASK(socketpair, KEEPER | DOOR | BOX, EINVAL, AF_UNIX, 0xff, 0, 0),
+        ASK(socketpair, KEEPER | DOOR | BOX | RELAY, EINVAL, AF_UNIX, 0xff, 0, 0),
         ASK(socketpair, 0, 0, AF_INET, SOCK_STREAM, 0, 0),
         ASK(pipe2, BOX | GATE, EFAULT, 0, 0),
         ASK(ioctl, DOOR | BOX | GATE, EBADF, BAD, FIONREAD),

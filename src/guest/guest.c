@@ -29,6 +29,7 @@
 #include "guest/executions.h"
 #include "guest/listen.h"
 #include "guest/names.h"
+#include "guest/transport.h"
 
 enum { CONTROL, SIGNALS, REPORTS, SPARE, NAMES, EXECUTIONS, FIRST_CONNECT };
 /*
@@ -40,6 +41,7 @@ enum {
         MESSAGES_AT_ONCE = 64,
         FDS_OURS = 16,
         SHARE = 4,
+        TRANSPORT_SHARE = 2, /* the other half is for the pipes of commands */
         FDS_PLENTY = 64,
         NAMES_FDS = 3
 };
@@ -54,6 +56,9 @@ struct guest {
         struct listens listens;
         struct names names;
         struct executions executions;
+        struct transport *transport; /* NULL: the control socket leads to a box */
+        size_t carrying;             /* number of its descriptors polled */
+        int is_last;                 /* the last command has ended: what it wrote is still sent */
 };
 
 static struct guest guest; /* only the used part is touched */
@@ -116,8 +121,13 @@ tell(struct guest *g)
                 names_collect(&g->names, g->execs.has_tried != 0);
         if (executions_tell(&g->executions) < 0 || names_tell(&g->names, g->execs.has_ended) < 0 ||
             execs_tell(&g->execs) < 0 || connects_serve(&g->connects) < 0 ||
-            listens_tell(&g->listens) < 0 || g->execs.is_ending)
+            listens_tell(&g->listens) < 0)
                 end(0);
+        if (!g->execs.is_ending)
+                return;
+        if (!g->transport)
+                end(0);
+        g->is_last = 1;
 }
 
 static void
@@ -190,7 +200,11 @@ wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
                 timeout_ms = names_ms;
         g->connecting = connects_poll(&g->connects, fds + FIRST_CONNECT, &timeout_ms);
         g->starting = execs_poll(&g->execs, fds + FIRST_CONNECT + g->connecting);
-        if (poll(fds, FIRST_CONNECT + g->connecting + g->starting,
+        if (g->transport)
+                g->carrying = transport_poll(g->transport,
+                                             fds + FIRST_CONNECT + g->connecting + g->starting,
+                                             &timeout_ms);
+        if (poll(fds, FIRST_CONNECT + g->connecting + g->starting + g->carrying,
                  g->has_more ? 0 : clock_slice_ms(timeout_ms)) < 0 &&
             errno != EINTR)
                 end(BROKEN);
@@ -220,6 +234,8 @@ share_descriptors(struct guest *g)
         unsigned room = 1, sockets, ours;
 
         (void)getrlimit(RLIMIT_NOFILE, &files);
+        if (g->transport)
+                files.rlim_cur /= TRANSPORT_SHARE;
         g->execs.has_no_spare = files.rlim_cur < FDS_PLENTY;
         ours = FDS_OURS + (g->execs.has_no_spare ? 0u : PREFORKED_FDS) +
                (unsigned)g->listens.stock_count + (g->names.socket < 0 ? 0u : NAMES_FDS);
@@ -231,11 +247,21 @@ share_descriptors(struct guest *g)
         connects_init(&g->connects, g->control, sockets);
 }
 
+/* Moves what the stream carries. Ends when it is lost, or after the last command. */
+static void
+carry(struct guest *g, const struct pollfd *fds)
+{
+        if (transport_serve(g->transport, fds, g->carrying) < 0)
+                end(0);
+        if (g->is_last && transport_is_flushed(g->transport))
+                end(0);
+}
+
 void
 guest_serve(int control, const struct guest_names *names, int disk, int listener, const int *stock,
             size_t stock_count)
 {
-        static struct pollfd fds[FIRST_CONNECT + CONNECTS_MAX + EXEC_MAX];
+        static struct pollfd fds[FIRST_CONNECT + CONNECTS_MAX + EXEC_MAX + TRANSPORT_POLL_MAX];
         struct guest *g = &guest;
 
         g->control = g->listens.control = control;
@@ -266,5 +292,25 @@ guest_serve(int control, const struct guest_names *names, int disk, int listener
                         hear_control(g);
                 execs_resume(&g->execs);
                 tell(g);
+                if (g->transport)
+                        carry(g, fds + FIRST_CONNECT + g->connecting + g->starting);
         }
+}
+
+unsigned
+guest_transport_fds(void)
+{
+        struct rlimit files = { FDS_OURS, FDS_OURS };
+
+        (void)getrlimit(RLIMIT_NOFILE, &files);
+        return files.rlim_cur / TRANSPORT_SHARE < FLOWS_MAX
+                       ? (unsigned)(files.rlim_cur / TRANSPORT_SHARE)
+                       : FLOWS_MAX;
+}
+
+void
+guest_serve_stream(struct transport *t, int control, int listener)
+{
+        guest.transport = t;
+        guest_serve(control, NULL, -1, listener, NULL, 0);
 }

@@ -20,4 +20,14 @@ struct guest_names {
 _Noreturn void guest_serve(int control, const struct guest_names *names, int disk, int listener,
                            const int *stock, size_t stock_count);
 
+/*
+ * The same behind one byte stream (guest/transport.h); `control` is the transport's. Ends when the
+ * stream does. In a sandbox of another program: its private disk is not known.
+ */
+struct transport;
+_Noreturn void guest_serve_stream(struct transport *t, int control, int listener);
+
+/* How many descriptors a transport may hold, of those that this process may have. */
+unsigned guest_transport_fds(void);
+
 #endif

@@ -69,12 +69,15 @@ drop_capabilities(uint64_t kept)
 
         if (prctl(PR_GET_SECUREBITS, 0, 0, 0, 0) > 0 && prctl(PR_SET_SECUREBITS, 0, 0, 0, 0) < 0)
                 return -errno;
-        for (int cap = 0; cap <= CAPABILITY_LAST; cap++)
-                if ((kept >> cap & 1) == 0 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
-                        if (errno == EINVAL)
-                                break; /* past the last capability of this kernel */
+        for (int cap = 0; cap <= CAPABILITY_LAST; cap++) {
+                /* in a container it is empty from the start, and nothing may be dropped */
+                int has = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+
+                if (has < 0 && errno == EINVAL)
+                        break; /* past the last capability of this kernel */
+                if (has != 0 && (kept >> cap & 1) == 0 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
                         return -errno;
-                }
+        }
         if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
                 return -errno;
         return syscall(SYS_capset, &head, left) < 0 ? -errno : 0;

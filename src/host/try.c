@@ -102,6 +102,8 @@ static const struct host_try tries[] = {
           KERNEL_MEND("5.9"), true },
         { "devpts", "terminals (-t)", attempt_devpts, "use a kernel with CONFIG_UNIX98_PTYS",
           true },
+        { "container_runtime", "containers: an OCI runtime that root can start", attempt_container,
+          "apt-get install runc", false },
         { "overlay", "branches, and read-only mounts that host sockets cannot be reached through",
           attempt_overlay,
           KERNEL_MEND("5.11") " (overlayfs in user namespaces): sudo modprobe overlay", true },

@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "maker/container.h"
 #include "maker/kernel.h"
 #include "maker/place.h"
 #include "plan/request.h"
@@ -22,7 +24,8 @@ enum {
         TMPFS_INODES = 65536 /* minimum */,
         INODE_BYTES = 4096 /* one more inode per this many bytes of size */,
         ROOT_PAGES = 16 * 4096,
-        OVERLAY_ROOM = 3968 /* with the rest of its options below a page */
+        OVERLAY_ROOM = 3968, /* with the rest of its options below a page */
+        PROGRAM_PART = 1 << 20
 };
 
 /* Names in the workshop: the file that hides a file, the directory that hides a directory. */
@@ -430,11 +433,14 @@ device_step(const struct box *box, const struct step *s)
  * directories.
  */
 static int
-stand_on_host(int mount)
+stand_on_host(int mount, const char *stand)
 {
         static const char *const stands[] = { "/sys", "/boot", "/mnt", "/srv", "/media" };
         int result = -ENOENT;
 
+        if (stand)
+                return (int)answer(syscall(SYS_move_mount, mount, "", AT_FDCWD, stand,
+                                           MOVE_MOUNT_F_EMPTY_PATH));
         for (size_t i = 0; i < sizeof stands / sizeof *stands && result == -ENOENT; i++)
                 result = (int)answer(syscall(SYS_move_mount, mount, "", AT_FDCWD, stands[i],
                                              MOVE_MOUNT_F_EMPTY_PATH));
@@ -459,7 +465,7 @@ make_workshop(struct box *box)
             mkdirat(box->workshop, "disk", 0755) < 0 || mkdirat(box->workshop, NOWHERE, 0) < 0 ||
             mknodat(box->workshop, NOTHING, S_IFREG, 0) < 0)
                 return -errno;
-        result = stand_on_host(box->workshop);
+        result = stand_on_host(box->workshop, box->stand);
         return result < 0 ? result : kernel_mount_setattr(box->workshop, 0, &attr);
 }
 
@@ -605,6 +611,28 @@ file_step(const struct box *box, const struct step *s)
         result = write_file(dir, name, O_CREAT | O_EXCL, (unsigned)s->number, s->text, s->text_len);
         let_go(box, dir);
         return result == -EEXIST && (s->flags & STEP_OPTIONAL) != 0 ? 0 : result;
+}
+
+/* From the memory file that this process was executed from. */
+static int
+program_step(const struct box *box, const struct step *s)
+{
+        int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to, result = 0;
+        ssize_t copied;
+
+        if (from < 0)
+                return -errno;
+        to = openat(box->root, s->path + 1, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    (mode_t)s->number);
+        if (to < 0)
+                result = -errno;
+        while (result == 0 && (copied = sendfile(to, from, NULL, PROGRAM_PART)) != 0)
+                if (copied < 0)
+                        result = -errno;
+        if (to >= 0)
+                (void)close(to);
+        (void)close(from);
+        return result;
 }
 
 static int
@@ -766,7 +794,7 @@ int
 box_step(struct box *box, const struct step *s)
 {
         errno = 0;
-        if (is_prepared(box, s))
+        if (is_prepared(box, s) || (s->flags & STEP_BY_RUNTIME) != 0)
                 return 0;
         switch (s->op) {
         case STEP_ROOT:
@@ -809,6 +837,11 @@ box_step(struct box *box, const struct step *s)
                 return enter_step(box);
         case STEP_SEAL:
                 return seal_step(box);
+        case STEP_PROGRAM:
+                return program_step(box, s);
+        case STEP_CONTAINER:
+                box->stream = container_start(s);
+                return box->stream < 0 ? box->stream : 0;
         default:
                 return namespace_step(&box->sockets, s);
         }

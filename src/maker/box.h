@@ -26,6 +26,10 @@ struct box {
         int disk;
         int lower[PLAN_SOURCES_MAX]; /* attached layers of an image, the lowest first */
         size_t lower_count;
+        /* where the workshop is attached: PLAN_STAND with a container runtime, else NULL: a place
+         * where a box uses nothing of the host */
+        const char *stand;
+        int stream; /* to the guest in a container; -1: this process becomes pid 1 */
         /* a directory of the user, or an image, is attached: names may contain planted links */
         unsigned char has_foreign;
         unsigned char has_proc; /* a new /proc is attached: below it there are none */

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "maker/container.h"
 #include "maker/group.h"
 #include "maker/image.h"
 #include "maker/lease.h"
@@ -393,6 +394,9 @@ one_step(struct host *h, const struct step *s)
                 return tree_step(h, s);
         case STEP_LAYER:
                 return layer_step(h, s);
+        case STEP_RUNTIME:
+                h->runtime_directory = s->path;
+                return container_prepare(s->path, s->text, s->text_len);
         case STEP_IMAGE:
                 return image_step(h, s);
         case STEP_WATCHED:
@@ -445,6 +449,9 @@ host_fini(struct host *h)
                 volume_let_go(&h->volumes[--h->volume_count]);
         done.step_count = h->done; /* HOST steps come first, so these are the first `done` ones */
         lease_undo(&done);
+        if (h->runtime_directory)
+                container_reap();
+        h->runtime_directory = NULL;
         if (h->lease >= 0)
                 lease_close(h->lease_path, h->lease);
         h->lease = -1;

@@ -29,7 +29,8 @@ struct host {
         int layers[PLAN_SOURCES_MAX]; /* locked, in use while the box lives */
         size_t layer_count;
         const char *lease_path;
-        int lease; /* -1 if none */
+        const char *runtime_directory; /* of a container runtime; NULL: none */
+        int lease;                     /* -1 if none */
         /* `tasks` files of v1 groups; the first process writes "0" to them */
         int joins[HOST_JOINS_MAX];
         size_t join_count;

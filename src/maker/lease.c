@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/sample.h"
+#include "maker/container.h"
 #include "maker/group.h"
 #include "maker/watched.h"
 #include "volume/place.h"
@@ -84,6 +85,9 @@ undo_groups(const struct plan_view *view)
         for (uint32_t i = view->step_count; i-- > 0;)
                 if (view->steps[i].op == STEP_CGROUP_MAKE)
                         (void)group_remove(plan_view_step(view, i).path);
+        for (uint32_t i = 0; i < view->step_count; i++) /* its container is dead now */
+                if (view->steps[i].op == STEP_RUNTIME)
+                        container_remove(plan_view_step(view, i).path);
 }
 
 /* -- leases ------------------------------------------------------------------------------------ */

@@ -36,6 +36,7 @@
 #include "clock/clock.h"
 #include "guest/guest.h"
 #include "guest/harden.h"
+#include "guest/inside.h"
 #include "maker/box.h"
 #include "maker/group.h"
 #include "maker/guard.h"
@@ -48,6 +49,9 @@
 #include "maker/survey.h"
 #include "maker/tree.h"
 #include "maker/usage.h"
+#include "plan/request.h"
+#include "relay/relay.h"
+#include "seal/seal.h"
 #include "wire/box.h"
 #include "wire/message.h"
 
@@ -117,7 +121,8 @@ begin_inside(const struct host *h)
                 (void)close(h->mapped[1]);
         prepared_close();
         /* otherwise root owns /proc/self, and no id map can be written */
-        (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+        if (!h->runtime_directory)
+                (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
 static void
@@ -187,6 +192,75 @@ out_of_the_way(int take_fd, const struct box *box)
         return fd;
 }
 
+/* The GUEST steps from `first` on, packed by themselves: no path of the host goes inside. */
+static void *
+pack_guest_steps(const struct plan_view *view, uint32_t first, size_t *ret_len)
+{
+        size_t count = view->step_count - first;
+        struct step *steps = calloc(count > 0 ? count : 1, sizeof *steps);
+        void *bytes = NULL;
+
+        for (uint32_t i = 0; steps && i < count; i++)
+                steps[i] = plan_view_step(view, first + i);
+        *ret_len = steps ? plan_pack_len(steps, count) : 0;
+        if (*ret_len > 0)
+                bytes = malloc(*ret_len);
+        if (bytes)
+                plan_pack(steps, count, 0, bytes);
+        free(steps);
+        return bytes;
+}
+
+/* The ids that the plan gives the runtime inside, which no other process has. */
+static int
+become_nobody(const struct host *h)
+{
+        uid_t uid = h->box_uid + PLAN_CONTAINER_IDS;
+        gid_t gid = h->box_gid + PLAN_CONTAINER_IDS;
+
+        if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
+            syscall(SYS_setresuid, uid, uid, uid) < 0)
+                return -errno;
+        return 0;
+}
+
+/*
+ * With a container runtime, pid 1 is inside the container, and this process is its relay. What
+ * follows the last BOX step is for the guest.
+ */
+static _Noreturn void
+run_relay(const struct host *h, const struct box *box, int control, uint32_t first)
+{
+        struct relay_start start = { .stream = out_of_the_way(box->stream, box),
+                                     .first_step = first,
+                                     .names = -1,
+                                     .diag = -1,
+                                     .is_living = is_living };
+        const char *step;
+        int result;
+
+        start.plan = pack_guest_steps(h->view, first, &start.plan_len);
+        result = start.plan ? become_nobody(h) : -ENOMEM;
+        if (result < 0)
+                fail_inside(control, first, result);
+        (void)prctl(PR_SET_NAME, "carrel-relay", 0, 0, 0);
+        start.control = keep_only(control, &box->sockets, start.stream, -1);
+        forget_plan(h->packed_len);
+        if (box->sockets.has_names) {
+                start.names = box->sockets.stock[0];
+                start.diag = box->sockets.stock_count > 1 ? box->sockets.stock[1] : -1;
+        } else {
+                start.stock = box->sockets.stock;
+                start.stock_count = box->sockets.stock_count;
+        }
+        result = seal_privileges(SEAL_RELAY, &step);
+        if (result == 0)
+                result = seal_world(SEAL_RELAY, NULL, 0, &step);
+        if (result < 0)
+                fail_inside(start.control, first, result);
+        _exit(relay_serve(&start) < 0 ? EXIT_BROKEN : 0);
+}
+
 static _Noreturn void
 run_inside(const struct host *h, int control)
 {
@@ -200,6 +274,8 @@ run_inside(const struct host *h, int control)
                            .is_tree = h->is_tree,
                            .sockets.control = control,
                            .sockets.mapped = h->mapped[0],
+                           .stand = h->runtime_directory ? PLAN_STAND : NULL,
+                           .stream = -1,
                            .disk = -1 };
         struct harden harden = { -1, landlock_abi(h->view), -1 };
         int result = 0;
@@ -212,6 +288,8 @@ run_inside(const struct host *h, int control)
         for (; i < h->view->step_count; i++) {
                 struct step s = plan_view_step(h->view, i);
 
+                if (box.stream >= 0)
+                        run_relay(h, &box, control, i);
                 result = step_phase_of(s.op) == STEP_PHASE_BOX ? box_step(&box, &s)
                                                                : harden_step(&harden, &s);
                 if (result < 0)
@@ -329,6 +407,10 @@ spawn_as_box(const struct host *h)
         if (result == 0) {
                 if (h->unified >= 0)
                         take_up(1u << CAP_DAC_OVERRIDE);
+                /* without a user namespace of its own, the box has root's capabilities until it
+                 * becomes the relay */
+                if (h->runtime_directory)
+                        take_up(~0u);
                 pid = clone_into_group(h, h->namespaces);
         }
         return pid == 0 ? 0 : become_root(pid);
@@ -630,7 +712,9 @@ count(const struct host *h, struct wire_box_ended *ended)
 static void
 tell_spawned(const struct host *h, pid_t pid)
 {
-        struct wire_spawned spawned = { pid, is_living && h->unified >= 0 };
+        /* a command cannot join a group from within a container */
+        struct wire_spawned spawned = { pid,
+                                        is_living && h->unified >= 0 && !h->runtime_directory };
         int fds[HOST_WATCHES_MAX + 1];
 
         memcpy(fds, h->watches, h->watch_count * sizeof *fds);
@@ -711,7 +795,8 @@ make_living(struct wire_message *m)
 
 /*
  * With one argument, a directory of leases: collects what killed makers left, before a new plan
- * counts on it. With the word `spawner`: starts boxes for a keeper until the socket closes.
+ * counts on it. With the word `spawner`: starts boxes for a keeper until the socket closes. With
+ * the word `guest`: pid 1 of a container.
  */
 int
 main(int argc, char **argv)
@@ -727,6 +812,8 @@ main(int argc, char **argv)
         (void)sigaction(SIGCHLD, &standard, NULL);
         /* started by descriptor, its name would be that number */
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
+        if (argc == 2 && strcmp(argv[1], GUEST_INSIDE_WORD) == 0)
+                guest_inside();
         if (argc == 2)
                 (void)setsid();
         if (argc == 2 && strcmp(argv[1], "spawner") == 0)

@@ -146,6 +146,7 @@ static const struct {
         [PROVIDER_ENGINE_FAKE] = { open_fake, 0 },
 #endif
         [PROVIDER_ENGINE_NONE] = { NULL, 0 },
+        [PROVIDER_ENGINE_OCI] = { open_ns, 1 },
 };
 
 /* The row of a request; PROVIDER_ENGINE_NONE for a number that this build does not know. */

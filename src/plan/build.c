@@ -98,12 +98,16 @@ plan_build(struct arena *arena, const struct spec *spec, const struct host_facts
         builder_sources(&b);
         builder_layers(&b);
         builder_image(&b);
+        builder_runtime(&b);
         builder_spawn(&b);
         builder_root(&b);
         builder_mounts(&b);
-        builder_share(&b);
+        if (!request->container)
+                builder_share(&b);
         builder_enter(&b);
+        builder_container(&b);
         builder_harden(&b);
+        builder_container_config(&b);
         b.plan->id = request->id;
         b.plan->cwd = default_cwd(&b);
         b.plan->shell = spec->shell ? spec->shell : "/bin/sh";

@@ -54,6 +54,11 @@ void builder_layers(struct builder *b);  /* rootfs.c: holds the layers of an ima
 void builder_image(struct builder *b);   /* root.c: the image of the private places; HOST */
 void
 builder_spawn(struct builder *b); /* spawn.c: namespaces, ids, names; end of HOST, start of BOX */
+/* container.c: what a container runtime does instead; nothing without one */
+void builder_runtime(struct builder *b);   /* HOST, before the SPAWN step */
+void builder_container(struct builder *b); /* BOX, in place of the ENTER step */
+/* container.c: its config.json, after all other steps */
+void builder_container_config(struct builder *b);
 void builder_wall(
         struct builder *b); /* wall.c: every address local, listeners; BOX, by builder_spawn() */
 void builder_root(struct builder *b);    /* root.c: the new root, /etc, /dev, /proc; BOX */

@@ -116,6 +116,13 @@ static const struct failure_row rows[] = {
           "user.max_net_namespaces=15000" },
         { STEP_SPAWN, 0, ERROR_CAPABILITY_UNAVAILABLE, "namespaces",
           "namespaces cannot be made here", "`carrel doctor` names the setting that forbids it." },
+        { STEP_CONTAINER, EPERM, ERROR_CAPABILITY_UNAVAILABLE, "runtime_writable",
+          "the container runtime does not belong to root alone",
+          "Install it again from the distribution's package: apt-get install --reinstall runc" },
+        { STEP_CONTAINER, 0, ERROR_CAPABILITY_UNAVAILABLE, "runtime",
+          "the container runtime did not start a container",
+          "Run `carrel doctor`: it starts one. `carrel plan --bundle` prints what the runtime "
+          "got." },
         { STEP_PROC, 0, ERROR_CAPABILITY_UNAVAILABLE, "proc",
           "a fresh /proc cannot be mounted here",
           "Inside a container, unmask /proc: `carrel doctor` prints the options." },

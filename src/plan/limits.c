@@ -19,6 +19,7 @@ enum {
         TASKS_PER_MIB = 8,
         TASKS_LEAST = 256,
         TASKS_USUAL = 4096,
+        RUNTIME_TASKS = 64,
         TASK_MIB = 8 /* MiB of the machine's memory for each task */
 };
 
@@ -154,8 +155,8 @@ plan_memory(struct builder *b)
 bool
 builder_is_kept_in_group(const struct builder *b)
 {
-        return b->request->is_living && b->facts->cgroup.unified[0] != '\0' &&
-               builder_has(b, SWITCH_LIMITS);
+        return (b->request->is_living || b->request->container) &&
+               b->facts->cgroup.unified[0] != '\0' && builder_has(b, SWITCH_LIMITS);
 }
 
 static uint64_t
@@ -205,7 +206,11 @@ cap_pids(struct builder *b)
         b->plan->pids = plan_pids(b->spec, b->facts);
         if (b->plan->pids == SPEC_UNSET)
                 return;
-        if (can_limit(b, CGROUP_PIDS)) {
+        if (b->request->container && can_limit(b, CGROUP_PIDS)) {
+                limit(b, CGROUP_PIDS, "pids.max", "pids.max",
+                      at_most(builder_tasks(b) + RUNTIME_TASKS, TASKS_MAX),
+                      "limits.pids, pid 1, and the threads of the container runtime");
+        } else if (can_limit(b, CGROUP_PIDS)) {
                 limit(b, CGROUP_PIDS, "pids.max", "pids.max", builder_tasks(b),
                       builder_is_kept_in_group(b)
                               ? "limits.pids, pid 1 of the box, and the child it has ready"

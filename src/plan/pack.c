@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MAGIC = 0x4c505243 /* "CRPL" */, VERSION = 1, FLAGS_ALL = (1u << 15) - 1 };
+enum { MAGIC = 0x4c505243 /* "CRPL" */, VERSION = 1, FLAGS_ALL = (1u << 16) - 1 };
 
 static size_t
 strings_len(const struct step *steps, size_t count)

@@ -196,12 +196,44 @@ check_image(const struct spec *spec, const struct plan_request *request, struct 
         return -1;
 }
 
+static int
+refuse_container(struct error *e, const char *reason, const char *what, const char *hint)
+{
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "provider", reason,
+                      "the container runtime cannot be used: %s", what);
+        error_hint(e, "%s", hint);
+        return -1;
+}
+
+/* The runtime is root's, and its container is in a v2 group of ours. */
+static int
+check_container(const struct host_facts *facts, const struct plan_request *request, struct error *e)
+{
+        static const char root[] = "/sys/fs/cgroup";
+
+        if (!request->container)
+                return 0;
+        if (!facts->is_privileged)
+                return refuse_container(e, "rootless",
+                                        "only root can start such a sandbox, and this is an "
+                                        "ordinary user",
+                                        "Run the command with sudo, or have root run "
+                                        "`carrel serve`. Without root, use the standard provider.");
+        if (facts->cgroup.unified[0] == '\0' ||
+            strncmp(facts->cgroup.unified, root, sizeof root - 1) != 0)
+                return refuse_container(e, "no_unified",
+                                        "no writable cgroup v2 hierarchy is below /sys/fs/cgroup",
+                                        "Mount one: mkdir -p /sys/fs/cgroup/unified && mount -t "
+                                        "cgroup2 none /sys/fs/cgroup/unified");
+        return 0;
+}
+
 int
 plan_refuse(const struct spec *spec, const struct host_facts *facts,
             const struct plan_request *request, struct error *e)
 {
-        return check_egress(spec, facts, e) < 0 || check_host(facts, e) < 0 ||
-                               check_mounts(facts, request, e) < 0 ||
+        return check_container(facts, request, e) < 0 || check_egress(spec, facts, e) < 0 ||
+                               check_host(facts, e) < 0 || check_mounts(facts, request, e) < 0 ||
                                check_image(spec, request, e) < 0
                        ? -1
                        : 0;

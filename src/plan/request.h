@@ -141,6 +141,9 @@ struct plan_request {
          * `has_range` those of uid and gid 0 inside, and the first of STEP_RANGE_IDS */
         uint32_t outside_uid, outside_gid;
         bool has_range;
+        /* absolute path of the container runtime that makes the sandbox; NULL: our own namespaces
+         */
+        const char *container;
         uint64_t timeout_ms; /* for the one command; 0: none, or the box outlives it */
         /* runs many commands and may be frozen: has a group even if no limit needs one */
         bool is_living;
@@ -156,6 +159,11 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_ROOT_HOME "/root" /* of `user: root` in an image */
 #define PLAN_MQUEUE "/dev/mqueue"
 #define PLAN_SHELL "/bin/sh"
+/* with a container runtime: pid 1's program inside; where the root is made outside, in a mount
+ * namespace of its own; and what is added to the outside ids for the runtime's own id 0 inside */
+#define PLAN_PROGRAM "/.carrel-init"
+#define PLAN_STAND "/mnt"
+enum { PLAN_CONTAINER_IDS = 65536 };
 /* answers DNS queries behind the wall: WALL_GATE of wall/wall.h */
 #define PLAN_RESOLVER "198.18.0.1"
 /* holds the commands of a chosen interpreter; first in PATH */

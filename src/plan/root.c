@@ -378,7 +378,10 @@ builder_root(struct builder *b)
 void
 builder_enter(struct builder *b)
 {
-        (void)builder_add(b, STEP_ENTER, "", "no path leads outside after this");
+        if (b->request->container)
+                builder_add(b, STEP_PROGRAM, PLAN_PROGRAM, "pid 1 of the container")->number = 0555;
+        else
+                (void)builder_add(b, STEP_ENTER, "", "no path leads outside after this");
         if (builder_has(b, SWITCH_SEAL) && builder_uid(b) != 0)
                 (void)builder_add(
                         b, STEP_SEAL, "/",

@@ -19,6 +19,9 @@ struct namespace_row {
         enum plan_switch part;
 };
 
+/* With a container runtime: the others are the runtime's. */
+enum { CONTAINER_NAMESPACES = CLONE_NEWNS | CLONE_NEWNET };
+
 static const struct namespace_row namespaces[] = {
         { CLONE_NEWUSER, SWITCH_USER_NS },     { CLONE_NEWNS, 0 },
         { CLONE_NEWPID, SWITCH_PID },          { CLONE_NEWIPC, SWITCH_IPC },
@@ -54,6 +57,13 @@ builder_spawn(struct builder *b)
         for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
                 if (builder_has(b, namespaces[i].part))
                         spawn->number |= namespaces[i].flag;
+        if (b->request->container) {
+                spawn->number &= CONTAINER_NAMESPACES;
+                map(b, STEP_MAP_UID, 0, b->request->outside_uid + PLAN_CONTAINER_IDS,
+                    "for the set-up by the runtime; no command and no other process has it");
+                map(b, STEP_MAP_GID, 0, b->request->outside_gid + PLAN_CONTAINER_IDS,
+                    "for the set-up by the runtime; no command and no other process has it");
+        }
         map(b, STEP_MAP_UID, builder_uid(b), b->request->outside_uid, why);
         map(b, STEP_MAP_GID, builder_uid(b), b->request->outside_gid, why);
         if (builder_has(b, SWITCH_UTS)) {
@@ -72,6 +82,8 @@ builder_spawn(struct builder *b)
                 (void)builder_add(b, STEP_LOW_PORTS, "",
                                   "a server inside may listen on every port, as in a container");
         }
+        if (b->request->container)
+                return; /* its user namespace has no process with the right to limit it */
         if (builder_has(b, SWITCH_FILTER))
                 (void)builder_add(b, STEP_NO_USER_NS, "",
                                   "second to the filter: no nested user namespace");

@@ -109,17 +109,32 @@ add_children(struct joining *j, struct node *to, const struct node ***end, const
 /* -- the built-in rules ------------------------------------------------------------------------ */
 
 static int
-add_local(struct joining *j)
+add_own(struct joining *j)
 {
         static const struct node isolated = {
                 .kind = NODE_BOOL, .text = "true", .len = 4, .boolean = true, .key = "isolated"
         };
-        static const struct node local = {
-                .kind = NODE_MAP, .first = &isolated, .len = 1, .key = PROVIDER_STANDARD
-        };
-        static const struct node list = { .kind = NODE_MAP, .first = &local, .len = 1 };
+        struct node *list = arena_new(j->arena, struct node);
+        const struct node **end = list ? &list->first : NULL;
 
-        return add_member(j, "providers", &list) ? 0 : -1;
+        if (!list)
+                return out_of_memory(j->e);
+        *list = (struct node){ .kind = NODE_MAP };
+        for (size_t i = 0; i < provider_count; i++) {
+                struct node *own = providers[i].runs_once ? arena_new(j->arena, struct node) : NULL;
+
+                if (!providers[i].runs_once)
+                        continue;
+                if (!own)
+                        return out_of_memory(j->e);
+                *own = (struct node){
+                        .kind = NODE_MAP, .first = &isolated, .len = 1, .key = providers[i].id
+                };
+                *end = own;
+                end = &own->next;
+                list->len++;
+        }
+        return add_member(j, "providers", list) ? 0 : -1;
 }
 
 static int
@@ -213,7 +228,7 @@ join_redact(struct joining *j, const struct node *mine, const struct node *their
 static int
 join(struct joining *j, const struct node *machine, const struct node *users)
 {
-        if (!node_find(machine, "providers") && add_local(j) < 0)
+        if (!node_find(machine, "providers") && add_own(j) < 0)
                 return -1;
         if (add_tool_roots(j, node_find(machine, "tool_roots"), node_find(users, "tool_roots")) < 0)
                 return -1;

@@ -36,7 +36,6 @@ int
 host_rules_default(struct arena *arena, const struct host_ability *machine, const char *principal,
                    struct host_rules **ret, struct error *e)
 {
-        const struct provider *standard = provider_find(PROVIDER_STANDARD);
         struct host_rules *rules = host_rules_new(arena, principal);
 
         if (!rules)
@@ -44,7 +43,7 @@ host_rules_default(struct arena *arena, const struct host_ability *machine, cons
         for (size_t i = 0; i < provider_count; i++) {
                 struct host_ability can = host_ability_of(&providers[i], machine);
 
-                if (providers[i].engine == standard->engine &&
+                if (providers[i].runs_once &&
                     host_provider_describe(&rules->providers, arena, providers[i].id, &can, e) < 0)
                         return -1;
         }

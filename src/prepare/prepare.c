@@ -16,6 +16,7 @@
 
 #include "base/scoped.h"
 #include "plan/disk.h"
+#include "prepare/container.h"
 #include "prepare/image.h"
 #include "prepare/private.h"
 #include "prepare/reach.h"
@@ -578,6 +579,7 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
                                         .disk_count = s->disk_count,
                                         .has_image = s->has_image,
                                         .rootfs = p->image ? p->image->plan : NULL,
+                                        .container = p->container,
                                         .private_place = p->private_place,
                                         .why_no_image = p->why_no_image,
                                         .switched_off = asked->switched_off,
@@ -709,12 +711,20 @@ plan_nothing(const struct prepare_host *host, const struct prepare_request *requ
 }
 #endif
 
+static int
+plan_container(const struct prepare_host *host, const struct prepare_request *request,
+               struct prepared *p, struct error *e)
+{
+        return container_find(p->spec, &p->container, e) < 0 ? -1 : walk(host, request, p, e);
+}
+
 static build_plan *const builders[] = {
         [PROVIDER_ENGINE_NS] = walk,
 #ifdef CARREL_TEST_SWITCHES
         [PROVIDER_ENGINE_FAKE] = plan_nothing,
 #endif
         [PROVIDER_ENGINE_NONE] = NULL,
+        [PROVIDER_ENGINE_OCI] = plan_container,
 };
 
 int
@@ -762,6 +772,7 @@ prepared_release(struct prepared *p)
         p->sources = NULL;
         p->plan = NULL;
         p->workspace = NULL;
+        p->container = NULL;
         p->plans = NULL;
         arena_fini(&p->plan_arena);
 }

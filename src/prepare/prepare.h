@@ -77,6 +77,8 @@ struct prepared {
         const char *private_place; /* where the private directory is created; NULL: none */
         /* why the private places are in memory although a disk was wanted; or NULL */
         const char *why_no_image;
+        /* the container runtime that makes the sandbox, absolute; NULL: our own namespaces */
+        const char *container;
         uint32_t outside_uid;
         char norm_digest[65];   /* of prepare/norm_digest.h; "": not needed so far */
         char policy_digest[65]; /* of prepare/policy_digest.h; "": no rules, or not needed so far */

@@ -205,8 +205,13 @@ resize(const struct session *s)
         struct winsize size = { 0 };
 
         terminal_size(s->o->in, &size.ws_row, &size.ws_col);
-        if (session_has_terminal(s) && s->in.to >= 0)
-                (void)ioctl(s->in.to, TIOCSWINSZ, &size);
+        if (!session_has_terminal(s) || s->in.to < 0)
+                return;
+        if (ioctl(s->in.to, TIOCSWINSZ, &size) < 0) { /* it is behind a relay */
+                const struct wire_exec_size order = { SESSION_EXEC, size.ws_row, size.ws_col };
+
+                session_say(s, WIRE_RESIZE, &order, sizeof order);
+        }
 }
 
 /* The command has the caller's terminal itself. */

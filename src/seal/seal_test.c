@@ -170,6 +170,7 @@ static const struct expected {
         [SEAL_GATE] = { "gate", CAN_CONNECT, 0, true, true, 1 << 20 },
         [SEAL_BOX] = { "box", CAN_WRITE_PLACE, 0, true, true, 0 },
         [SEAL_ONE] = { "one", CAN_WRITE_PLACE, 0, true, false, 0 },
+        [SEAL_RELAY] = { "relay", CAN_BIND, 0, true, true, 0 },
         [SEAL_FETCHER] = { "fetcher", FREE, 0, false, true, 0 },
         [SEAL_RECORDER] = { "recorder", CAN_WRITE_PLACE, 0, true, true, 0 },
         [SEAL_FILES] = { "files", CAN_READ | CAN_WRITE_PLACE, 1 << 2, false, true, 0 },

@@ -86,9 +86,30 @@ static const struct field blaxel_rows[] = {
         SETTING("api_key_ref", FIELD_SECRET, "Slug of the Blaxel key; the host's own if absent."),
 };
 
+static const char *const runtimes[] = { "runc", "crun", "runsc", NULL };
+
+static const struct field oci_rows[] = {
+        { .name = "cwd",
+          .kind = FIELD_TEXT,
+          .min = 1,
+          .offset = offsetof(struct spec, cwd),
+          .help = "Working directory inside the sandbox; relative to the workspace mount." },
+        { .name = "shell",
+          .kind = FIELD_CHOICE,
+          .choices = shells,
+          .offset = offsetof(struct spec, shell),
+          .help = "Shell for command lines; default /bin/sh." },
+        { .name = "runtime",
+          .kind = FIELD_CHOICE,
+          .choices = runtimes,
+          .offset = FIELD_NOWHERE,
+          .help = "Container runtime of the host; default runc." },
+};
+
 static const struct field_set local_set = { FIELD_SET(local_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set container_set = { FIELD_SET(container_rows),
                                                 .code = ERROR_CONFIG_INVALID };
+static const struct field_set oci_set = { FIELD_SET(oci_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set e2b_set = { FIELD_SET(e2b_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set modal_set = { FIELD_SET(modal_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set daytona_set = { FIELD_SET(daytona_rows),
@@ -129,6 +150,14 @@ static const char *const local_extra[] = { "limit_pids", "cgroup_kill", "pidfd",
                                            "openat2",    "close_range", "devpts", "overlay",
                                            "wall",       "routed",      "idmap",  NULL };
 
+/* The runtime needs the same mechanisms. */
+static const char *const oci_tier[] = { "container_runtime", "user_namespace", "mount_namespace",
+                                        "pid_namespace",     "ipc_namespace",  "uts_namespace",
+                                        "cgroup_namespace",  "net_namespace",  "loopback",
+                                        "fresh_proc",        "pivot_root",     "tmpfs",
+                                        "mount_api",         "seccomp",        "no_new_privs",
+                                        "landlock",          "rlimit",         NULL };
+
 /* If the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
 const struct provider providers[] = {
         { PROVIDER_STANDARD,
@@ -168,6 +197,20 @@ const struct provider providers[] = {
           PROVIDER_ENGINE_NONE },
         { "node-permission", NULL, "tool-result", "Node's --permission inside the local engine.",
           PROVIDER_ENGINE_NONE },
+        { "oci",
+          &oci_set,
+          "workspace-close",
+          "A container of an OCI runtime on this machine (runc), started by root.",
+          PROVIDER_ENGINE_OCI,
+          "T2",
+          "container",
+          PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK |
+                  PROVIDER_OUTPUT,
+          PROVIDER_ISOLATES | PROVIDER_MEMORY | PROVIDER_CPU | PROVIDER_MILLICORES | PROVIDER_IO |
+                  PROVIDER_EGRESS,
+          true,
+          /* limits and options are those of the standard provider */
+          { oci_tier, NULL, NULL } },
 #ifdef CARREL_TEST_SWITCHES
         { "example-fake", NULL, "workspace-close", "Plays a script: for tests.",
           PROVIDER_ENGINE_FAKE, "T4", "script",

@@ -26,6 +26,8 @@ enum provider_engine {
         PROVIDER_ENGINE_NS,   /* box/ns */
         PROVIDER_ENGINE_FAKE, /* box/fake; in test builds only */
         PROVIDER_ENGINE_NONE, /* such a manifest is checked, and not run */
+        PROVIDER_ENGINE_OCI,  /* box/ns, with a relay in the place of pid 1 */
+        PROVIDER_ENGINE_MAX
 };
 
 enum provider_ability {

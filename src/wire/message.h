@@ -29,7 +29,7 @@ enum wire_kind {
         /* keeper or box to guest */
         WIRE_EXEC,      /* struct wire_exec and its strings; descriptors: see struct wire_exec */
         WIRE_SIGNAL,    /* struct wire_exec_number: signal for the command's process group */
-        WIRE_RESIZE,    /* struct wire_exec_size */
+        WIRE_RESIZE,    /* struct wire_exec_size; also `carrel run` to its box */
         WIRE_KILL_TREE, /* struct wire_exec_number: every process that came from this exec (0: from
                            any), where no group does it */
         WIRE_CONNECT,   /* struct wire_connect: a connection to a port inside */

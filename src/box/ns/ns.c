@@ -128,8 +128,11 @@ ns_resize(struct engine *e, struct job *t, int master, const struct wire_size *s
 {
         struct winsize window = { .ws_row = size->rows, .ws_col = size->columns };
 
-        (void)e, (void)t;
-        (void)ioctl(master, TIOCSWINSZ, &window);
+        /* the terminal behind a relay is the guest's */
+        if (ioctl(master, TIOCSWINSZ, &window) < 0)
+                ns_say(ns_of(e), WIRE_RESIZE,
+                       &(struct wire_exec_size){ t->number, size->rows, size->columns },
+                       sizeof(struct wire_exec_size), NULL, 0);
 }
 
 /* Also what the payload left of commands that the box has forgotten, and the spare. */

@@ -1,0 +1,162 @@
+/* plan/container_test.c - plan/container.c: which steps a runtime does, and its config.json. */
+#include "plan/bench_test.h"
+
+#include <sched.h>
+
+#include "text/json.h"
+
+static void
+set_up(struct bench *b)
+{
+        setup(b);
+        host_v2(&b->facts.cgroup);
+        b->facts.is_privileged = true;
+        b->request.container = "/usr/sbin/runc";
+        b->request.outside_uid = b->request.outside_gid = 1900000007;
+}
+
+static const struct step *
+find(const struct plan *plan, enum step_op op)
+{
+        return find_step(plan, op, NULL, NULL);
+}
+
+static const struct node *
+config_of(struct bench *b)
+{
+        const struct step *s = find(b->plan, STEP_RUNTIME);
+        const struct node *root = NULL;
+
+        assert_non_null(s);
+        assert_int_equal(
+                json_read(&b->arena, s->text, s->text_len, &text_limits_manifest, &root, &b->error),
+                0);
+        return root;
+}
+
+static void
+the_runtime_does_what_only_the_inside_can(void **state)
+{
+        struct bench b;
+        size_t marked = 0;
+
+        (void)state;
+        set_up(&b);
+        assert_int_equal(build(&b), 0);
+        assert_null(find(b.plan, STEP_ENTER));
+        assert_null(find(b.plan, STEP_NO_USER_NS));
+        assert_int_equal(find(b.plan, STEP_SPAWN)->number, CLONE_NEWNS | CLONE_NEWNET);
+        for (size_t i = 0; i < b.plan->step_count; i++) {
+                const struct step *s = &b.plan->steps[i];
+
+                assert_int_equal(s->flags & STEP_SHARED, 0);
+                marked += (s->flags & STEP_BY_RUNTIME) != 0;
+                /* a protected name in a mount is Carrel's to hold */
+                if (s->op == STEP_MASK && strncmp(s->path, "/proc/", 6) != 0)
+                        assert_int_equal(s->flags & STEP_BY_RUNTIME, 0);
+        }
+        assert_true(marked > 6);
+        /* the program is there before the root becomes read-only, and the container after */
+        assert_true(find(b.plan, STEP_PROGRAM) < find(b.plan, STEP_SEAL));
+        assert_true(find(b.plan, STEP_SEAL) < find(b.plan, STEP_CONTAINER));
+        assert_string_equal(find(b.plan, STEP_CONTAINER)->path, "/usr/sbin/runc");
+        teardown(&b);
+}
+
+static void
+its_config_gives_nothing(void **state)
+{
+        static const char *const sets[] = { "bounding", "effective", "inheritable", "permitted",
+                                            "ambient" };
+        const struct node *config, *process, *in_linux, *maps;
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        assert_int_equal(build(&b), 0);
+        config = config_of(&b);
+        process = node_find(config, "process");
+        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+                assert_int_equal(node_find(node_find(process, "capabilities"), sets[i])->len, 0);
+        assert_true(node_find(process, "noNewPrivileges")->boolean);
+        assert_true(node_is_text(node_find(config, "hostname"), "carrel"));
+        in_linux = node_find(config, "linux");
+        assert_int_equal(node_find(in_linux, "namespaces")->len, 6);
+        maps = node_find(in_linux, "uidMappings");
+        assert_int_equal(maps->len, 2);
+        assert_int_equal(node_find(maps->first, "hostID")->integer, 1900065543);
+        assert_int_equal(node_find(maps->first->next, "hostID")->integer, 1900000007);
+        assert_true(node_is_text(node_find(in_linux, "cgroupsPath"), "/carrel-" ID "/box"));
+        assert_true(node_find(in_linux, "maskedPaths")->len > 10);
+        teardown(&b);
+}
+
+static void
+on_a_hybrid_host_it_sees_the_v2_hierarchy_alone(void **state)
+{
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        host_v1(&b.facts.cgroup);
+        (void)snprintf(b.facts.cgroup.unified, sizeof b.facts.cgroup.unified,
+                       "/sys/fs/cgroup/unified/own");
+        assert_int_equal(build(&b), 0);
+        assert_int_equal(find(b.plan, STEP_CONTAINER)->number, 1);
+        assert_true(node_is_text(node_find(node_find(config_of(&b), "linux"), "cgroupsPath"),
+                                 "/own/carrel-" ID "/box"));
+        teardown(&b);
+}
+
+/* limits.pids is held by the user namespace: the group also holds the runtime's threads. */
+static void
+a_limit_of_tasks_leaves_room_for_the_runtime(void **state)
+{
+        const struct step *limit = NULL;
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        b.spec.limits.pids = 5;
+        assert_int_equal(build(&b), 0);
+        for (size_t i = 0; i < b.plan->step_count; i++)
+                if (b.plan->steps[i].op == STEP_CGROUP_LIMIT &&
+                    strstr(b.plan->steps[i].path, "/pids.max"))
+                        limit = &b.plan->steps[i];
+        assert_non_null(limit);
+        assert_true(strlen(limit->text) == 2 && limit->text[0] >= '6');
+        assert_false(b.plan->counts_pids);
+        teardown(&b);
+}
+
+static void
+a_host_that_cannot_is_refused_by_name(void **state)
+{
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        b.facts.is_privileged = false;
+        assert_int_equal(build(&b), -1);
+        assert_string_equal(b.error.reason, "rootless");
+        teardown(&b);
+        set_up(&b);
+        b.facts.cgroup.unified[0] = '\0';
+        assert_int_equal(build(&b), -1);
+        assert_string_equal(b.error.reason, "no_unified");
+        teardown(&b);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_runtime_does_what_only_the_inside_can),
+                cmocka_unit_test(its_config_gives_nothing),
+                cmocka_unit_test(on_a_hybrid_host_it_sees_the_v2_hierarchy_alone),
+                cmocka_unit_test(a_limit_of_tasks_leaves_room_for_the_runtime),
+                cmocka_unit_test(a_host_that_cannot_is_refused_by_name),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

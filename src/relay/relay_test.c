@@ -1,0 +1,453 @@
+/*
+ * relay/relay_test.c - relay/relay.h: with the guest's own code as a child, and with a guest that
+ * lies.
+ */
+#include "relay/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "guest/guest.h"
+#include "guest/transport.h"
+#include "wire/box.h"
+#include "wire/command.h"
+#include "wire/stream.h"
+
+enum { BODY = 4096, STDIO = 3, PATIENCE_MS = 20000 };
+
+static int control; /* the box's end */
+static int stream;  /* of the guest that lies */
+static pid_t relay_pid, guest_pid;
+static _Alignas(8) unsigned char said[BODY];
+static const char plan[8] = "plan";
+
+static _Noreturn void
+be_relay(int box, int guest)
+{
+        const struct relay_start start = { .control = box,
+                                           .stream = guest,
+                                           .plan = plan,
+                                           .plan_len = sizeof plan,
+                                           .first_step = 10,
+                                           .names = -1,
+                                           .diag = -1,
+                                           .is_living = 1 };
+
+        _exit(-relay_serve(&start));
+}
+
+static _Noreturn void
+be_guest(int fd)
+{
+        struct transport *t;
+        void *got;
+        size_t len;
+        int own;
+
+        if (transport_open(fd, 64, &t, &own) < 0 || transport_receive_plan(t, &got, &len) < 0 ||
+            len != sizeof plan || memcmp(got, plan, len) != 0 ||
+            transport_say(t, WIRE_BOX_READY, NULL, 0) < 0)
+                _exit(125);
+        guest_serve_stream(t, own, -1);
+}
+
+static void
+begin(unsigned has_guest)
+{
+        int box[2], line[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, box), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line), 0);
+        relay_pid = fork();
+        assert_true(relay_pid >= 0);
+        if (relay_pid == 0) {
+                (void)close(box[0]);
+                (void)close(line[1]);
+                be_relay(box[1], line[0]);
+        }
+        guest_pid = has_guest ? fork() : 0;
+        if (has_guest && guest_pid == 0) {
+                (void)close(box[0]);
+                (void)close(box[1]);
+                (void)close(line[0]);
+                be_guest(line[1]);
+        }
+        (void)close(box[1]);
+        (void)close(line[0]);
+        control = box[0];
+        stream = line[1];
+        if (has_guest)
+                (void)close(stream);
+}
+
+/* The exit status of the relay: 0, or the errno of a guest that broke the protocol. */
+static int
+end(void)
+{
+        int status = 0;
+
+        (void)close(control);
+        if (guest_pid > 0)
+                assert_int_equal(waitpid(guest_pid, NULL, 0), guest_pid);
+        else
+                (void)close(stream);
+        assert_int_equal(waitpid(relay_pid, &status, 0), relay_pid);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The next message of the relay; its descriptor, or -1. */
+static int
+expect(uint16_t kind)
+{
+        struct wire_message m;
+        struct pollfd ready = { control, POLLIN, 0 };
+
+        do { /* that no process is left may be told at any time */
+                assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+                assert_int_equal(wire_receive(control, 0, &m, said, sizeof said), 1);
+        } while (m.kind == WIRE_IDLE);
+        assert_int_equal(m.kind, kind);
+        return m.fd_count > 0 ? m.fds[0] : -1;
+}
+
+/* A shell that runs `text`, as the box orders it. */
+static size_t
+order(uint32_t exec, uint32_t flags, const char *text, unsigned char *ret)
+{
+        const char *const argv[] = { "/bin/sh", "-c", text }, *const env[] = {
+                "PATH=/usr/bin:/bin"
+        };
+        const struct wire_command c = { .head = { .exec = exec,
+                                                  .flags = flags | WIRE_EXEC_TREE,
+                                                  .argc = 3,
+                                                  .envc = 1,
+                                                  .rows = 24,
+                                                  .columns = 80 },
+                                        .argv = argv,
+                                        .env = env,
+                                        .cwd = "/" };
+        static _Alignas(8) unsigned char whole[BODY];
+        struct wire_box_exec ask = { .exec = exec };
+        size_t len = wire_command_len(&c);
+
+        assert_true(len > sizeof ask && len <= sizeof whole);
+        wire_command_write(&c, &ask, whole);
+        memcpy(ret, whole + sizeof ask, len - sizeof ask);
+        return len - sizeof ask;
+}
+
+struct streams {
+        int in, out, err; /* this side's */
+};
+
+static struct streams
+start(uint32_t exec, const char *text)
+{
+        _Alignas(8) unsigned char message[BODY];
+        size_t len = order(exec, 0, text, message);
+        int in[2], out[2], err[2];
+
+        assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC) | pipe2(err, O_CLOEXEC), 0);
+        assert_int_equal(
+                wire_send(control, WIRE_EXEC, message, len, (int[]){ in[0], out[1], err[1] }, 3),
+                0);
+        (void)close(in[0]);
+        (void)close(out[1]);
+        (void)close(err[1]);
+        return (struct streams){ in[1], out[0], err[0] };
+}
+
+static void
+close_streams(const struct streams *s)
+{
+        if (s->in >= 0)
+                (void)close(s->in);
+        (void)close(s->out);
+        (void)close(s->err);
+}
+
+/* Reads until the end of the stream. */
+static size_t
+read_all(int fd, char *text, size_t room)
+{
+        size_t len = 0;
+        ssize_t got;
+
+        while (len < room - 1 && (got = read(fd, text + len, room - 1 - len)) > 0)
+                len += (size_t)got;
+        text[len] = '\0';
+        return len;
+}
+
+static struct wire_exec_ended
+ended_of(uint32_t exec)
+{
+        struct wire_exec_ended ended;
+
+        (void)expect(WIRE_EXEC_ENDED);
+        memcpy(&ended, said, sizeof ended);
+        assert_int_equal(ended.exec, exec);
+        return ended;
+}
+
+/* -- with the guest ---------------------------------------------------------------------------- */
+
+static void
+a_command_runs(void **state)
+{
+        char text[256];
+        struct streams s;
+        struct wire_exec_ended ended;
+
+        (void)state;
+        begin(1);
+        (void)expect(WIRE_BOX_READY);
+        s = start(1, "read x; echo out $x; echo err >&2; exit 3");
+        assert_int_equal(write(s.in, "word\n", 5), 5);
+        (void)expect(WIRE_EXEC_STARTED);
+        ended = ended_of(1);
+        assert_int_equal(ended.code, CLD_EXITED);
+        assert_int_equal(ended.status, 3);
+        (void)read_all(s.out, text, sizeof text);
+        assert_string_equal(text, "out word\n");
+        (void)read_all(s.err, text, sizeof text);
+        assert_string_equal(text, "err\n");
+        close_streams(&s);
+        assert_int_equal(end(), 0);
+}
+
+/* R2: its output is in the pipe when its end is reported, though a child of it holds the pipe. */
+static void
+output_comes_before_the_end(void **state)
+{
+        static char text[65536];
+        struct streams s;
+
+        (void)state;
+        begin(1);
+        (void)expect(WIRE_BOX_READY);
+        s = start(1, "sleep 1000 & head -c 50000 /dev/zero");
+        assert_int_equal(fcntl(s.out, F_SETFL, O_NONBLOCK), 0);
+        (void)expect(WIRE_EXEC_STARTED);
+        (void)ended_of(1);
+        assert_int_equal(read_all(s.out, text, sizeof text), 50000);
+        close_streams(&s);
+        assert_int_equal(end(), 0);
+}
+
+static void
+a_reader_that_does_not_read_holds_up_nobody(void **state)
+{
+        static char text[1 << 16];
+        struct streams slow, fast;
+        size_t total = 0, got;
+
+        (void)state;
+        begin(1);
+        (void)expect(WIRE_BOX_READY);
+        slow = start(1, "exec cat /dev/zero");
+        (void)expect(WIRE_EXEC_STARTED);
+        fast = start(2, "exec head -c 5000000 /dev/zero");
+        (void)expect(WIRE_EXEC_STARTED);
+        while ((got = read_all(fast.out, text, sizeof text)) > 0)
+                total += got;
+        assert_int_equal(total, 5000000);
+        assert_int_equal(ended_of(2).status, 0);
+        close_streams(&slow); /* nobody reads it any more */
+        assert_int_equal(ended_of(1).status, SIGPIPE);
+        close_streams(&fast);
+        assert_int_equal(end(), 0);
+}
+
+static void
+a_kill_ends_the_tree(void **state)
+{
+        struct wire_exec_number kill_all = { 1, SIGKILL };
+        struct wire_exec_ended ended;
+        struct streams s;
+        char c;
+
+        (void)state;
+        begin(1);
+        (void)expect(WIRE_BOX_READY);
+        s = start(1, "sleep 1000 & sleep 1000");
+        (void)expect(WIRE_EXEC_STARTED);
+        assert_int_equal(wire_send(control, WIRE_KILL_TREE, &kill_all, sizeof kill_all, NULL, 0),
+                         0);
+        ended = ended_of(1);
+        assert_int_equal(ended.code, CLD_KILLED);
+        assert_int_equal(ended.status, SIGKILL);
+        assert_int_equal(read(s.out, &c, 1), 0); /* the child, which held it, is gone too */
+        close_streams(&s);
+        assert_int_equal(end(), 0);
+}
+
+static void
+a_command_that_does_not_start_is_reported(void **state)
+{
+        _Alignas(8) unsigned char message[BODY];
+        size_t len = order(9, WIRE_EXEC_GROUP, "true", message);
+        struct wire_exec_failed failed;
+
+        (void)state;
+        begin(1);
+        (void)expect(WIRE_BOX_READY);
+        assert_int_equal(wire_send(control, WIRE_EXEC, message, len, &control, 1), 0);
+        (void)expect(WIRE_EXEC_FAILED);
+        memcpy(&failed, said, sizeof failed);
+        assert_int_equal(failed.exec, 9);
+        assert_int_equal(failed.sys, ENOTSUP);
+        assert_int_equal(end(), 0);
+}
+
+static void
+many_commands_leave_nothing(void **state)
+{
+        char text[64];
+
+        (void)state;
+        begin(1);
+        (void)expect(WIRE_BOX_READY);
+        for (uint32_t i = 1; i <= 200; i++) { /* more than the descriptors of the guest allow */
+                struct streams s = start(i, "echo x");
+
+                (void)expect(WIRE_EXEC_STARTED);
+                (void)ended_of(i);
+                assert_int_equal(read_all(s.out, text, sizeof text), 2);
+                close_streams(&s);
+        }
+        assert_int_equal(end(), 0);
+}
+
+static void
+a_guest_that_dies_closes_the_control_socket(void **state)
+{
+        struct wire_message m;
+        struct streams s;
+
+        (void)state;
+        begin(1);
+        (void)expect(WIRE_BOX_READY);
+        s = start(1, "kill -9 $PPID; sleep 1000"); /* its reaper */
+        (void)expect(WIRE_EXEC_STARTED);
+        (void)ended_of(1);
+        assert_int_equal(kill(guest_pid, SIGKILL), 0);
+        while (wire_receive(control, 1, &m, said, sizeof said) > 0)
+                assert_int_equal(m.kind, WIRE_IDLE);
+        close_streams(&s);
+        assert_int_equal(end(), 0);
+}
+
+/* -- with a guest that lies -------------------------------------------------------------------- */
+
+static void
+say(uint16_t kind, const void *body, uint32_t len)
+{
+        uint8_t head[STREAM_HEAD];
+
+        stream_frame_write(&(struct stream_frame){ STREAM_MESSAGE, 0, kind, 0, len }, head);
+        assert_int_equal(write(stream, head, sizeof head), sizeof head);
+        if (len > 0)
+                assert_int_equal(write(stream, body, len), len);
+}
+
+static void
+greet(void)
+{
+        uint8_t greeting[STREAM_GREETING];
+
+        stream_greeting_write(greeting);
+        assert_int_equal(write(stream, greeting, sizeof greeting), sizeof greeting);
+}
+
+/* R1: each row is said by a guest that is ready, and was asked for no command. */
+static void
+what_nobody_asked_for_ends_the_sandbox(void **state)
+{
+        static const struct {
+                uint16_t kind;
+                uint32_t len;
+        } rows[] = {
+                { WIRE_EXEC_STARTED, sizeof(struct wire_exec_number) },
+                { WIRE_EXEC_ENDED, sizeof(struct wire_exec_ended) },
+                { WIRE_EXEC_FAILED, sizeof(struct wire_exec_failed) },
+                { WIRE_CONNECTED, sizeof(struct wire_connected) },
+                { WIRE_BOX_READY, 0 },
+                { WIRE_SIGNAL, sizeof(struct wire_exec_number) },
+                { WIRE_WALL, 8 },
+        };
+        static const unsigned char zeros[BODY];
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct wire_message m;
+
+                begin(0);
+                greet();
+                say(WIRE_BOX_READY, NULL, 0);
+                (void)expect(WIRE_BOX_READY);
+                say(rows[i].kind, zeros, rows[i].len);
+                if (wire_receive(control, 1, &m, said, sizeof said) != 0)
+                        fail_msg("kind %u was passed on", rows[i].kind);
+                assert_int_equal(end(), EPROTO);
+        }
+}
+
+static void
+a_failed_step_has_its_number_in_the_plan(void **state)
+{
+        struct wire_failed failed = { 2, EPERM };
+
+        (void)state;
+        begin(0);
+        greet();
+        say(WIRE_BOX_FAILED, &failed, sizeof failed);
+        (void)expect(WIRE_BOX_FAILED);
+        memcpy(&failed, said, sizeof failed);
+        assert_int_equal(failed.step, 12);
+        assert_int_equal(failed.sys, EPERM);
+        assert_int_equal(end(), 0);
+}
+
+static void
+another_version_is_refused(void **state)
+{
+        uint8_t greeting[STREAM_GREETING];
+        struct wire_message m;
+
+        (void)state;
+        begin(0);
+        stream_greeting_write(greeting);
+        greeting[8]++;
+        assert_int_equal(write(stream, greeting, sizeof greeting), sizeof greeting);
+        assert_int_equal(wire_receive(control, 1, &m, said, sizeof said), 0);
+        assert_int_equal(end(), EPROTONOSUPPORT);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_command_runs),
+                cmocka_unit_test(output_comes_before_the_end),
+                cmocka_unit_test(a_reader_that_does_not_read_holds_up_nobody),
+                cmocka_unit_test(a_kill_ends_the_tree),
+                cmocka_unit_test(a_command_that_does_not_start_is_reported),
+                cmocka_unit_test(many_commands_leave_nothing),
+                cmocka_unit_test(a_guest_that_dies_closes_the_control_socket),
+                cmocka_unit_test(what_nobody_asked_for_ends_the_sandbox),
+                cmocka_unit_test(a_failed_step_has_its_number_in_the_plan),
+                cmocka_unit_test(another_version_is_refused),
+        };
+
+        (void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

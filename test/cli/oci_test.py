@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# weight: 2
+"""provider: oci - `carrel run` with a container of runc. Prints TAP.
+
+The commands are those of the standard provider, and so are the promises: streams, ends, the whole
+tree, files, terminals, no network. Whoever of relay, guest and runtime is killed, the command has
+one end and nothing is left behind.
+"""
+import errno
+import fcntl
+import json
+import os
+import pty
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import CARREL, ROOT, Inventory, Workspace, check, descendants, end, need_programs, report, until
+
+PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin"
+
+
+def text(config="", more=""):
+    return ("---\nschema: sandbox/v1\nid: '@test/oci'\nversion: 1.0.0\nprovider: oci\nconfig: {%s}\n"
+            "mounts: [{source: workspace, at: /workspace}]\n%s---\n" % (config, more))
+
+
+def streams(ws):
+    done = ws.sh("cat; echo err >&2; exit 7", input=b"in")
+    check("a command has its three streams, the end of its input, and its exit status",
+          (done.stdout, done.stderr.splitlines()[:1], done.returncode) == (b"in", [b"err"], 7), done)
+    raw = os.urandom(3 << 20)
+    done = ws.run(["cat"], input=raw)
+    check("3 MiB of any bytes pass unchanged", done.stdout == raw and done.returncode == 0, len(done.stdout), done.stderr)
+    code, got = ws.json(["sh", "-c", "kill -TERM $$"])
+    check("a signal that ends it is reported", (code, got["outcome"], got.get("signal")) == (143, "signaled", 15) or
+          (code, got["outcome"]) == (143, "signaled"), code, got)
+    code, got = ws.json(["nosuchprogram"])
+    check("a program that does not exist is command_not_found", (code, got["error"]["code"]) == (127, "command_not_found"), code, got)
+    done = ws.sh("sleep 1000 & echo said")
+    check("what a child still holds does not hold up the end, and the output is there", (done.returncode, done.stdout) == (0, b"said\n"), done)
+
+
+def ends(ws):
+    code, got = ws.json(["sh", "-c", "sleep 1000 & (setsid sleep 1000 &) ; sleep 1000"], "--timeout", "1s")
+    check("a timeout ends the command and all that it started", (code, got["outcome"]) == (124, "timed_out"), code, got)
+    done = ws.sh("kill -9 -1; echo still")
+    check("a payload that kills everything it can does not kill pid 1", done.returncode in (0, 137) and b"lost" not in done.stderr, done)
+    code, got = ws.json(["python3", "-c", "x = bytearray(400 << 20)"], "--memory", "96")
+    check("limits.memory_mb holds in the container", got["outcome"] == "oom_killed", code, got)
+
+
+def inside(ws):
+    done = ws.sh("id -u; id -g; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; tr '\\0' ' ' < /proc/1/cmdline; hostname 2>/dev/null || cat /etc/hostname")
+    lines = done.stdout.decode().split("\n")
+    caps = [line.split()[1] for line in lines if line.startswith("Cap")]
+    check("the command is agent, without a capability, with no_new_privs and a filter", lines[:2] == ["1000", "1000"] and len(caps) == 5 and
+          set(caps) == {"0" * 16} and "NoNewPrivs:\t1" in lines and "Seccomp:\t2" in lines, done)
+    ws.write("given", "from the host\n")
+    done = ws.sh("cat /workspace/given && echo made > /workspace/made && echo x > /etc/new")
+    st = os.stat(os.path.join(ws.path, "made"))
+    check("the workspace is the host's directory, with its owner; the root is read-only", done.stdout == b"from the host\n" and
+          done.returncode != 0 and b"Read-only" in done.stderr and ws.read("made") == b"made\n" and (st.st_uid, st.st_gid) == (0, 0), done, st)
+    done = ws.python("import os\ntry: os.unshare(os.CLONE_NEWUSER) if hasattr(os,'unshare') else None\nexcept OSError as e: print(e.errno)\n"
+                     "try: open('/proc/1/mem','rb')\nexcept OSError as e: print(e.errno)\n"
+                     "import socket\ntry: socket.create_connection(('192.0.2.1', 80), 5)\nexcept OSError as e: print(e.errno)\n")
+    got = done.stdout.decode().split()[-2:]
+    check("pid 1 and every network are out of reach", got == [str(errno.EACCES), str(errno.ENETUNREACH)], done)
+    done = ws.sh("getent hosts example.com; echo $?")
+    check("a name that network.egress does not list is refused by name", done.stdout.strip() == b"2" and b"example.com is not in network.egress" in done.stderr, done)
+
+
+def terminal(ws):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(CARREL, [CARREL, "run", "-w", ws.path, "-t", "--", "sh", "-c",
+                          "trap 'stty size; exit 4' WINCH; tty; echo ready; while :; do sleep 0.05; done"])
+    out = b""
+    while b"ready" not in out:
+        out += os.read(fd, 4096)
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 99, 0, 0))
+    try:
+        while got := os.read(fd, 4096):
+            out += got
+    except OSError:
+        pass
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(fd)
+    check("a terminal is one of the container's own, and follows the size of the caller's", b"/dev/pts/0" in out and b"33 99" in out and status == 4, out, status)
+
+
+def many_streams(ws):
+    done = ws.python("import subprocess\nfor i in range(300):\n    assert subprocess.run(['true']).returncode == 0\nprint('all')")
+    check("300 programs one after another in one command", done.stdout == b"all\n", done)
+
+
+def named(prefix):
+    return [pid for (pid, _), name in descendants().items() if name.startswith(prefix)]
+
+
+def killed(ws, who, find):
+    child = subprocess.Popen(ws.argv(["sh", "-c", "echo up; sleep 1000"], "--json"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until("the command runs", lambda: any("sleep" == name for name in descendants().values()))
+    for pid in find():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    out, err = child.communicate(timeout=60)
+    try:
+        got = json.loads(out)["outcome"]
+    except (ValueError, KeyError):
+        got = None
+    check("kill -9 of the %s: the command has one end, which is no success" % who, child.returncode not in (0, None) and got not in (None, "exited"), child.returncode, out, err)
+
+
+def kills(ws):
+    def guests():
+        found = []
+        for (pid, _) in descendants():
+            try:
+                with open("/proc/%d/cmdline" % pid, "rb") as f:
+                    if f.read().startswith(b"/.carrel-init\0guest"):
+                        found.append(pid)
+            except OSError:
+                pass
+        return found
+    killed(ws, "relay", lambda: named("carrel-relay"))
+    killed(ws, "guest", guests)
+
+
+def refusals():
+    with Workspace(text()) as ws:
+        os.chmod(ws.folder, 0o755)
+        done = subprocess.run([CARREL, "plan", "-w", ws.path, "--bundle"], capture_output=True, check=False)
+        bundle = json.loads(done.stdout)
+        check("`carrel plan --bundle` prints config.json: no capability, own namespaces, ids of this sandbox alone",
+              bundle["process"]["capabilities"]["bounding"] == [] and {n["type"] for n in bundle["linux"]["namespaces"]} >= {"user", "pid", "mount", "ipc", "uts"} and
+              all(m["size"] == 1 for m in bundle["linux"]["uidMappings"]), done.stdout)
+        done = subprocess.run([CARREL, "plan", "-w", ws.path, "--steps"], capture_output=True, check=False)
+        check("`carrel plan --steps` prints what the runtime does", b"runtime" in done.stdout and b"container" in done.stdout, done.stdout)
+        nobody = subprocess.run(["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", CARREL, "run", "-w", "/", "-f", os.path.join(ws.path, "SANDBOX.md"), "--json",
+                                 "--", "true"], capture_output=True, check=False, env={**os.environ, "HOME": "/nonexistent", "XDG_RUNTIME_DIR": ""})
+        check("an ordinary user is refused by name before anything starts", b"capability_unavailable" in nobody.stdout and b"only root" in nobody.stdout, nobody)
+    if shutil.which("runsc", path=PLACES):
+        report("a runtime that is missing is refused with the way to install it", skip="runsc is installed here")
+        return
+    with Workspace(text("runtime: runsc")) as ws:
+        code, got = ws.json(["true"])
+        check("a runtime that is missing is refused with the way to install it", code == 126 and got["error"]["code"] == "capability_unavailable" and
+              "gvisor" in json.dumps(got), code, got)
+    with Workspace(text("runtime: /tmp/evil")) as ws:
+        code, got = ws.json(["true"])
+        check("a manifest names no program that root would start", code == 126 and got["error"]["code"] == "sandbox_config_invalid", code, got)
+
+
+def main():
+    need_programs()
+    if not ROOT:
+        report("provider oci", skip="an ordinary user cannot start a container: the refusal is tried as root")
+        end()
+    if not shutil.which("runc", path=PLACES):
+        report("provider oci", skip="this machine has no runc")
+        end()
+    refusals()
+    with Workspace(text()) as ws:
+        if b"no_unified" in ws.run(["true"], "--json").stdout:
+            report("provider oci", skip="this machine has no writable cgroup v2 hierarchy")
+            end()
+        inventory = Inventory(ws.folder)
+        for part in (streams, ends, terminal, many_streams, kills):
+            part(ws)
+        wrong = inventory.left()
+        report("nothing is left: no process, mount, group, lease", wrong)
+        check("no directory of a runtime is left", not [n for n in os.listdir("/run/carrel") if n.startswith("oci-")] or
+              bool(named("carrel-relay")), os.listdir("/run/carrel"))
+        inside(ws)
+    end()
+
+
+main()
