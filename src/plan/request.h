@@ -117,6 +117,7 @@ struct plan_request {
         const char *const *disks;
         size_t disk_count;     /* "major:minor" of the whole disks behind writable mounts */
         const char *gitconfig; /* text of /etc/gitconfig; NULL: no such file */
+        const char *bridge;    /* text of PLAN_BRIDGE_FILE; NULL: no such file */
         const struct plan_link *links;
         size_t link_count;
         /* the last of `sources` is not a mount: it is on the disk of the private places */
@@ -141,6 +142,9 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_USER "agent"
 #define PLAN_HOME "/home/agent"
 #define PLAN_MQUEUE "/dev/mqueue"
+/* what carrel-bridge reads, and the variable with the provider's own key (bridge/process) */
+#define PLAN_BRIDGE_FILE "/etc/carrel-bridge.json"
+#define PLAN_BRIDGE_KEY "CARREL_PROVIDER_KEY"
 #define PLAN_SHELL "/bin/sh"
 /* answers DNS queries behind the wall: WALL_GATE of wall/wall.h */
 #define PLAN_RESOLVER "198.18.0.1"

@@ -112,6 +112,10 @@ plan_etc(struct builder *b)
                 add_text(b, STEP_FILE, "/etc/gitconfig", b->request->gitconfig,
                          "who commits: the caller, as the caller's git knows it")
                         ->number = 0444;
+        if (b->request->bridge)
+                add_text(b, STEP_FILE, PLAN_BRIDGE_FILE, b->request->bridge,
+                         "the provider's program, and what it is asked for")
+                        ->number = 0444;
         (void)add_text(b, STEP_LINK, "/etc/mtab", "/proc/self/mounts", "what programs expect");
         for (size_t i = 0; i < b->facts->etc_count; i++) {
                 const struct host_dir *shown = &b->facts->etc[i];

@@ -16,6 +16,7 @@
 
 #include "base/scoped.h"
 #include "plan/disk.h"
+#include "prepare/elsewhere.h"
 #include "prepare/image.h"
 #include "prepare/private.h"
 #include "prepare/reach.h"
@@ -102,6 +103,8 @@ prepare_take(const struct prepare_host *host, const struct prepare_request *requ
 {
         p->spec = allowed;
         p->rules = host->rules;
+        if (elsewhere_take(&p->arena, &p->spec, &p->rules, &p->bridge, e) < 0)
+                return -1;
         if (!request->runtime)
                 return 0;
         if (runtime_find(&host->runtimes, request->runtime, &p->runtime, e) < 0)
@@ -566,7 +569,8 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
                                         .why_no_image = p->why_no_image,
                                         .switched_off = asked->switched_off,
                                         .is_living = asked->is_living,
-                                        .watches_exec = asked->watches_exec,
+                                        .watches_exec = asked->watches_exec && !p->bridge,
+                                        .bridge = p->bridge,
                                         .timeout_ms = asked->timeout_ms };
         struct gitconfig_request git = { .home = is_stranger(host, asked) ? NULL : host->home,
                                          .xdg = host->xdg,
@@ -653,10 +657,18 @@ reference_of(const struct spec *spec)
  * would receive it.
  */
 static int
-fail_without_engine(const struct spec *spec, struct error *e)
+fail_without_engine(const struct prepared *p, struct error *e)
 {
+        const struct spec *spec = p->spec;
         const char *reference = reference_of(spec);
 
+        if (p->bridge) {
+                (void)fail_at(e, ERROR_PROVIDER_UNKNOWN, "provider", "needs_daemon",
+                              "the provider %.64s runs with the daemon only", spec->provider);
+                error_hint(e, "Start `carrel serve --host FILE`, and use `carrel create -f "
+                              "SANDBOX.md` and `carrel exec`.");
+                return -1;
+        }
         (void)fail_at(e, ERROR_PROVIDER_UNKNOWN, "provider", "no_engine",
                       "this build of Carrel has no engine for the provider %.64s%s%.64s%s",
                       spec->provider, reference ? ": the value of " : "",
@@ -690,8 +702,25 @@ plan_nothing(const struct prepare_host *host, const struct prepare_request *requ
 }
 #endif
 
+/* The plan of the sandbox that its program runs in. */
+static int
+walk_for_program(const struct prepare_host *host, const struct prepare_request *request,
+                 struct prepared *p, struct error *e)
+{
+        if (p->bridge)
+                return walk(host, request, p, e);
+        (void)fail_at(e, ERROR_PROVIDER_UNKNOWN, "provider", "no_program",
+                      "the host file names no program for the provider %.64s", p->spec->provider);
+        e->line = p->spec->provider_place.line;
+        e->column = p->spec->provider_place.column;
+        error_hint(e, "docs/BRIDGE.md says what to add to the host file under providers, and "
+                      "which package to install.");
+        return -1;
+}
+
 static build_plan *const builders[] = {
         [PROVIDER_ENGINE_NS] = walk,
+        [PROVIDER_ENGINE_BRIDGE] = walk_for_program,
 #ifdef CARREL_TEST_SWITCHES
         [PROVIDER_ENGINE_FAKE] = plan_nothing,
 #endif
@@ -704,9 +733,11 @@ prepare_plan(const struct prepare_host *host, const struct prepare_request *requ
 {
         const struct provider *provider = provider_find(p->spec->provider);
 
-        p->engine = provider ? provider->engine : PROVIDER_ENGINE_NONE;
-        if (!builders[p->engine] || (p->is_short && !provider->runs_once))
-                return fail_without_engine(p->spec, e);
+        p->engine = p->bridge  ? PROVIDER_ENGINE_BRIDGE
+                    : provider ? provider->engine
+                               : PROVIDER_ENGINE_NONE;
+        if (!builders[p->engine] || (p->is_short && !(provider && provider->runs_once)))
+                return fail_without_engine(p, e);
         prepared_release(p);
         if (!p->is_short)
                 arena_init(&p->plan_arena, ARENA_MAX);
@@ -716,7 +747,7 @@ prepare_plan(const struct prepare_host *host, const struct prepare_request *requ
                 return fail(e, ERROR_NO_MEMORY, "no memory for a plan");
         if (builders[p->engine](host, request, p, e) < 0)
                 return -1;
-        p->cwd = arena_text(&p->arena, p->plan->cwd);
+        p->cwd = arena_text(&p->arena, p->bridge ? "/" : p->plan->cwd);
         p->cpu = p->plan->cpu;
         p->disk_floor_mb = p->plan->disk_floor_mb;
         return p->cwd ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a plan");

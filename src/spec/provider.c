@@ -65,6 +65,12 @@ static const struct field_set daytona_set = { FIELD_SET(daytona_rows),
                                               .code = ERROR_CONFIG_INVALID };
 static const struct field_set blaxel_set = { FIELD_SET(blaxel_rows), .code = ERROR_CONFIG_INVALID };
 
+/* Where a program of the host file makes the sandbox: what the host file says that it can. */
+#define ELSEWHERE                                                                                 \
+        (PROVIDER_ISOLATES | PROVIDER_TIME | PROVIDER_MEMORY | PROVIDER_CPU |                     \
+         PROVIDER_MILLICORES | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_IO | PROVIDER_DISK |     \
+         PROVIDER_OUTPUT | PROVIDER_EGRESS)
+
 static const char *const local_tier[] = { "user_namespace",
                                           "mount_namespace",
                                           "pid_namespace",
@@ -106,12 +112,13 @@ const struct provider providers[] = {
           true,
           { local_tier, local_limit, local_extra } },
         { "mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class.",
-          PROVIDER_ENGINE_NONE },
-        { "mastra-modal", &modal_set, NULL, "Modal through Mastra's class.", PROVIDER_ENGINE_NONE },
+          PROVIDER_ENGINE_BRIDGE, NULL, "elsewhere", ELSEWHERE, 0, false, { NULL } },
+        { "mastra-modal", &modal_set, NULL, "Modal through Mastra's class.", PROVIDER_ENGINE_BRIDGE,
+          NULL, "elsewhere", ELSEWHERE, 0, false, { NULL } },
         { "mastra-daytona", &daytona_set, NULL, "Daytona through Mastra's class.",
-          PROVIDER_ENGINE_NONE },
+          PROVIDER_ENGINE_BRIDGE, NULL, "elsewhere", ELSEWHERE, 0, false, { NULL } },
         { "mastra-blaxel", &blaxel_set, "tool-result", "Blaxel through Mastra's class.",
-          PROVIDER_ENGINE_NONE },
+          PROVIDER_ENGINE_BRIDGE, NULL, "elsewhere", ELSEWHERE, 0, false, { NULL } },
         { "node-permission", NULL, "tool-result", "Node's --permission inside the local engine.",
           PROVIDER_ENGINE_NONE },
 #ifdef CARREL_TEST_SWITCHES
