@@ -35,6 +35,7 @@
 #include "prepare/commands.h"
 #include "prepare/digest.h"
 #include "prepare/environment.h"
+#include "prepare/permission.h"
 #include "recorder/recorder.h"
 #include "run/run.h"
 #include "spec/approve.h"
@@ -391,6 +392,8 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
         if (o->replay && check_environment(o->replay, &env, e) < 0)
                 return -1;
         if (o->replay && options.wall && close_network(w, &options, e) < 0)
+                return -1;
+        if (permission_words(&w->p.arena, &w->p, &options.command, e) < 0)
                 return -1;
         options.command.env = env.items;
         options.command.head.envc = (uint32_t)env.count;

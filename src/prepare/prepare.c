@@ -18,6 +18,7 @@
 #include "plan/disk.h"
 #include "prepare/elsewhere.h"
 #include "prepare/image.h"
+#include "prepare/permission.h"
 #include "prepare/private.h"
 #include "prepare/reach.h"
 #include "prepare/verdict.h"
@@ -101,8 +102,11 @@ int
 prepare_take(const struct prepare_host *host, const struct prepare_request *request,
              const struct spec *allowed, struct prepared *p, struct error *e)
 {
+        const struct provider *provider = provider_find(allowed->provider);
+
         p->spec = allowed;
         p->rules = host->rules;
+        p->interpreter = provider ? provider->interpreter : NULL;
         if (elsewhere_take(&p->arena, &p->spec, &p->rules, &p->bridge, e) < 0)
                 return -1;
         if (!request->runtime)
@@ -738,6 +742,8 @@ prepare_plan(const struct prepare_host *host, const struct prepare_request *requ
                                : PROVIDER_ENGINE_NONE;
         if (!builders[p->engine] || (p->is_short && !(provider && provider->runs_once)))
                 return fail_without_engine(p, e);
+        if (permission_check(p, &host->runtimes, e) < 0)
+                return -1;
         prepared_release(p);
         if (!p->is_short)
                 arena_init(&p->plan_arena, ARENA_MAX);

@@ -62,8 +62,10 @@ struct prepared {
         const struct host_rules *rules; /* the host's, with the template's directory permitted */
         const struct runtime *runtime;  /* or NULL; the host's */
         const char *bridge; /* a sandbox elsewhere: what its program is asked for; or NULL */
-        const char *cwd;    /* inside; after prepare_plan() */
-        enum plan_cpu cpu;  /* after prepare_plan() */
+        /* every command is this program's, under its permission model; or NULL */
+        const char *interpreter;
+        const char *cwd;             /* inside; after prepare_plan() */
+        enum plan_cpu cpu;           /* after prepare_plan() */
         enum provider_engine engine; /* what runs it; after prepare_plan() */
         uint64_t disk_floor_mb;      /* after prepare_plan() */
         /* the fields below are valid from prepare_plan() to prepared_release() */

@@ -71,6 +71,15 @@ static const struct field_set blaxel_set = { FIELD_SET(blaxel_rows), .code = ERR
          PROVIDER_MILLICORES | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_IO | PROVIDER_DISK | \
          PROVIDER_OUTPUT | PROVIDER_EGRESS)
 
+/* pids: by group, else by RLIMIT_NPROC, which the box's own user namespace counts. disk: private
+ * file systems have a size; the workspace's own disk does not */
+#define LOCAL_ALWAYS                                                                        \
+        (PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK | \
+         PROVIDER_OUTPUT)
+#define LOCAL_IF_HOST                                                           \
+        (PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_MEMORY | PROVIDER_CPU | \
+         PROVIDER_MILLICORES | PROVIDER_IO | PROVIDER_EGRESS)
+
 static const char *const local_tier[] = { "user_namespace",
                                           "mount_namespace",
                                           "pid_namespace",
@@ -103,12 +112,8 @@ const struct provider providers[] = {
           PROVIDER_ENGINE_NS,
           "T1",
           "namespaces",
-          /* pids: by group, else by RLIMIT_NPROC, which the box's own user namespace counts. disk:
-           * private file systems have a size; the workspace's own disk does not */
-          PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK |
-                  PROVIDER_OUTPUT,
-          PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_MEMORY | PROVIDER_CPU |
-                  PROVIDER_MILLICORES | PROVIDER_IO | PROVIDER_EGRESS,
+          LOCAL_ALWAYS,
+          LOCAL_IF_HOST,
           true,
           { local_tier, local_limit, local_extra } },
         { "mastra-e2b",
@@ -155,8 +160,18 @@ const struct provider providers[] = {
           0,
           false,
           { NULL } },
-        { "node-permission", NULL, "tool-result", "Node's --permission inside the local engine.",
-          PROVIDER_ENGINE_NONE },
+        { "node-permission",
+          NULL,
+          "tool-result",
+          "Node's --permission inside the local engine.",
+          PROVIDER_ENGINE_NS,
+          "T1",
+          "namespaces",
+          LOCAL_ALWAYS,
+          LOCAL_IF_HOST,
+          true,
+          { NULL },
+          "node" },
 #ifdef CARREL_TEST_SWITCHES
         { "example-fake", NULL, "workspace-close", "Plays a script: for tests.",
           PROVIDER_ENGINE_FAKE, "T4", "script",

@@ -64,6 +64,8 @@ struct provider {
         bool runs_once;            /* its engine also serves `carrel run`: a box of one command */
         /* names of mechanisms, each ended by NULL; without any, `carrel doctor` tries nothing */
         const char *const *tries[PROVIDER_NEED_MAX];
+        /* its commands are this program's, under the program's permission model; NULL: any */
+        const char *interpreter;
 };
 
 extern const struct provider providers[];
