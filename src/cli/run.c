@@ -35,7 +35,6 @@
 #include "prepare/commands.h"
 #include "prepare/digest.h"
 #include "prepare/environment.h"
-#include "prepare/permission.h"
 #include "recorder/recorder.h"
 #include "run/run.h"
 #include "spec/approve.h"
@@ -45,10 +44,12 @@ extern char **environ;
 
 enum { JUDGE_MEMORY = 8 << 20 };
 
+/* Also the words, where the provider adds some. */
 static int
-make_environment(struct run_way *w, const struct wire_command *asked, struct environment *ret,
+make_environment(struct run_way *w, struct wire_command *asked, struct environment *ret,
                  struct error *e)
 {
+        const struct permission permission = prepared_permission(&w->p);
         struct prepare_command command = { .command = asked,
                                            .host = environ,
                                            .keeps_all = (w->switched_off & SWITCH_ENV) != 0 };
@@ -65,7 +66,7 @@ make_environment(struct run_way *w, const struct wire_command *asked, struct env
         command.secrets = secrets;
         result = prepare_environment(&w->p.arena, &w->p, &command, ret, e);
         secret_values_free(secrets);
-        return result;
+        return result < 0 ? result : permission_words(&w->p.arena, &permission, asked, e);
 }
 
 /* -- endings ----------------------------------------------------------------------------------- */
@@ -392,8 +393,6 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
         if (o->replay && check_environment(o->replay, &env, e) < 0)
                 return -1;
         if (o->replay && options.wall && close_network(w, &options, e) < 0)
-                return -1;
-        if (permission_words(&w->p.arena, &w->p, &options.command, e) < 0)
                 return -1;
         options.command.env = env.items;
         options.command.head.envc = (uint32_t)env.count;

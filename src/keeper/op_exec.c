@@ -97,11 +97,12 @@ static size_t
 write_exec(struct sandbox *s, const struct exec_request *r, struct arena *scratch,
            const struct environment *env, struct error *e)
 {
+        const struct permission permission = prepared_permission(s->prepared);
         struct wire_command command = r->command;
         struct keeper *k = s->keeper;
         size_t len;
 
-        if (permission_words(scratch, s->prepared, &command, e) < 0)
+        if (permission_words(scratch, &permission, &command, e) < 0)
                 return 0;
         command.env = env->items;
         command.head.envc = (uint32_t)env->count;

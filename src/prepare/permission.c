@@ -15,7 +15,6 @@
 
 #include "plan/request.h"
 #include "prepare/environment.h"
-#include "wire/command.h"
 
 enum { LEAST_MAJOR = 20, PATH_ROOM = 4096, FIXED_WORDS = 4, GRANTS_MAX = 256 };
 
@@ -48,7 +47,7 @@ struct words {
 /* -- the grants of config ---------------------------------------------------------------------- */
 
 static const struct node *
-tools_of(const struct prepared *p)
+tools_of(const struct permission *p)
 {
         const struct node *config = p->spec->config;
 
@@ -128,7 +127,7 @@ check_grants(const struct node *tool, struct error *e)
 /* -- the interpreter --------------------------------------------------------------------------- */
 
 static bool
-is_in_path(const struct prepared *p, struct arena *arena)
+is_in_path(const struct permission *p, struct arena *arena)
 {
         const char *path = environment_path(arena, p->spec, NULL, true);
 
@@ -145,7 +144,7 @@ is_in_path(const struct prepared *p, struct arena *arena)
 }
 
 static int
-check_version(const struct prepared *p, const struct runtimes *found, struct error *e)
+check_version(const struct permission *p, const struct runtimes *found, struct error *e)
 {
         const struct runtime *newest = p->runtime;
         struct arena arena;
@@ -177,7 +176,7 @@ check_version(const struct prepared *p, const struct runtimes *found, struct err
 }
 
 int
-permission_check(const struct prepared *p, const struct runtimes *found, struct error *e)
+permission_check(const struct permission *p, const struct runtimes *found, struct error *e)
 {
         const struct node *tools = tools_of(p);
 
@@ -248,7 +247,7 @@ grant_mounts(struct words *w, const struct spec *spec)
 }
 
 static int
-refuse(struct error *e, const struct prepared *p, const char *reason, const char *what,
+refuse(struct error *e, const struct permission *p, const char *reason, const char *what,
        const char *word)
 {
         (void)fail_at(e, ERROR_POLICY_DENIED, "provider", reason, "the provider %.64s %s: %.100s",
@@ -260,7 +259,7 @@ refuse(struct error *e, const struct prepared *p, const char *reason, const char
 }
 
 static int
-grant(struct words *w, const struct prepared *p, const struct wire_command *c, struct error *e)
+grant(struct words *w, const struct permission *p, const struct wire_command *c, struct error *e)
 {
         const struct node *tools = tools_of(p), *tool;
         const char *script = c->head.argc > 1 ? c->argv[1] : "";
@@ -283,7 +282,7 @@ grant(struct words *w, const struct prepared *p, const struct wire_command *c, s
 }
 
 int
-permission_words(struct arena *arena, const struct prepared *p, struct wire_command *command,
+permission_words(struct arena *arena, const struct permission *p, struct wire_command *command,
                  struct error *e)
 {
         size_t room =

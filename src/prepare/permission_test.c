@@ -9,7 +9,7 @@
 #include "text/json.h"
 
 struct bench {
-        struct prepared p;
+        struct permission p;
         struct spec spec;
         struct arena arena;
         struct error e;

@@ -731,18 +731,26 @@ static build_plan *const builders[] = {
         [PROVIDER_ENGINE_NONE] = NULL,
 };
 
+struct permission
+prepared_permission(const struct prepared *p)
+{
+        return (struct permission){ p->spec, p->interpreter, p->runtime, p->cwd };
+}
+
 int
 prepare_plan(const struct prepare_host *host, const struct prepare_request *request,
              struct prepared *p, struct error *e)
 {
         const struct provider *provider = provider_find(p->spec->provider);
+        struct permission permission;
 
         p->engine = p->bridge  ? PROVIDER_ENGINE_BRIDGE
                     : provider ? provider->engine
                                : PROVIDER_ENGINE_NONE;
         if (!builders[p->engine] || (p->is_short && !(provider && provider->runs_once)))
                 return fail_without_engine(p, e);
-        if (permission_check(p, &host->runtimes, e) < 0)
+        permission = prepared_permission(p);
+        if (permission_check(&permission, &host->runtimes, e) < 0)
                 return -1;
         prepared_release(p);
         if (!p->is_short)

@@ -21,6 +21,7 @@
 #include "plan/plan.h"
 #include "prepare/environment.h"
 #include "prepare/host.h"
+#include "prepare/permission.h"
 #include "secret/bind.h"
 #include "sources/sources.h"
 #include "spec/provider.h"
@@ -142,6 +143,9 @@ const char *prepare_find_disk(struct arena *arena, const struct prepare_host *ho
  * until prepared_release().
  */
 const char *prepared_disk(const struct prepared *p);
+
+/* For permission_words(): of a sandbox with a plan. */
+struct permission prepared_permission(const struct prepared *p);
 
 /* Closes what prepare_plan() opened and drops its plan. Accepts one without a plan. */
 void prepared_release(struct prepared *p);
