@@ -51,6 +51,13 @@ provider(struct error *e, int sys, const char *shown)
                 return fail(e, ERROR_AUTH_UNRESOLVABLE,
                             "%.200s was not started: the provider refused the key, or got no key",
                             shown);
+        if (sys == ENOPKG) {
+                (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "provider", "missing",
+                              "a package that the provider's program needs is not installed");
+                error_hint(e, "docs/BRIDGE.md has the command for each provider, as `npm install "
+                              "--prefix /srv/mastra @mastra/e2b@0.8.0`.");
+                return -1;
+        }
         if (sys == EPROTO)
                 (void)fail(e, ERROR_BACKEND_FAILED,
                            "the provider's program broke the bridge protocol");

@@ -28,6 +28,7 @@ static const struct {
         { WIRE_STAGE_SPAWN, 0, ERROR_BACKEND_FAILED, "" },
         { WIRE_STAGE_PREPARE, 0, ERROR_BACKEND_FAILED, "" },
         { WIRE_STAGE_PROVIDER, EACCES, ERROR_AUTH_UNRESOLVABLE, "" },
+        { WIRE_STAGE_PROVIDER, ENOPKG, ERROR_CAPABILITY_UNAVAILABLE, "provider" },
         { WIRE_STAGE_PROVIDER, 0, ERROR_BACKEND_FAILED, "" },
         { 0, 0, ERROR_BACKEND_FAILED, "" }, /* a stage that this version does not know */
 };

@@ -13,6 +13,7 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = next(p for p in (HERE + "/provider.py", HERE + "/../../examples/provider-ssh/provider.py") if os.path.exists(p))
 mode = sys.argv[1]
+given = os.environ.pop("CARREL_PROVIDER_KEY", "")
 real = subprocess.Popen([sys.executable, EXAMPLE, "--ssh", HERE + "/bridge_ssh", "here"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 seen = {"create": None}
 
@@ -77,6 +78,9 @@ def hello(m):
 
 if mode == "dials":
     dial()
+if mode == "key":
+    with open("/tmp/carrel-key", "w", encoding="utf-8") as out:
+        out.write(given)
 threading.Thread(target=to_example, daemon=True).start()
 for text in real.stdout:
     record(text)

@@ -126,7 +126,11 @@ hear_created(struct relay *r, const struct bridge_message *m)
         r->asked = 0;
         loop_timer_remove(&r->patience);
         if (m->kind == BRIDGE_ERROR) {
-                give_up(r, m->code == BRIDGE_CODE_AUTH ? EACCES : EIO, m->text);
+                give_up(r,
+                        m->code == BRIDGE_CODE_AUTH        ? EACCES
+                        : m->code == BRIDGE_CODE_NOT_FOUND ? ENOPKG
+                                                           : EIO,
+                        m->text);
                 return;
         }
         if (!id || id->kind != NODE_STRING || id->len == 0 || id->len > BRIDGE_NAME_MAX) {
