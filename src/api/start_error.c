@@ -43,6 +43,39 @@ directory(struct error *e, int sys, const char *cwd)
         return -1;
 }
 
+/* bridge/process/commands.c and main.c say which errno means what. */
+static int
+provider(struct error *e, int sys, const char *shown)
+{
+        if (sys == EACCES)
+                return fail(e, ERROR_AUTH_UNRESOLVABLE,
+                            "%.200s was not started: the provider refused the key, or got no key",
+                            shown);
+        if (sys == ENOPKG) {
+                (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "provider", "missing",
+                              "a package that the provider's program needs is not installed");
+                error_hint(e, "docs/BRIDGE.md has the command for each provider, as `npm install "
+                              "--prefix /srv/mastra @mastra/e2b@0.8.0`.");
+                return -1;
+        }
+        if (sys == EPROTO)
+                (void)fail(e, ERROR_BACKEND_FAILED,
+                           "the provider's program broke the bridge protocol");
+        else if (sys == ETIMEDOUT)
+                (void)fail(e, ERROR_BACKEND_FAILED,
+                           "the provider's program did not answer in time");
+        else if (sys == EOPNOTSUPP)
+                (void)fail(e, ERROR_BACKEND_FAILED,
+                           "the provider's program does not have an ability that it needs, or that "
+                           "the host file promises");
+        else
+                (void)fail_sys(e, ERROR_BACKEND_FAILED, sys, "the provider did not start %.200s",
+                               shown);
+        error_hint(e, "The operator can find out why: `carrel provider test -- PROGRAM`, with the "
+                      "program of the host file.");
+        return -1;
+}
+
 int
 start_error_read(struct error *e, const struct wire_exec_failed *failed, const char *name,
                  const char *cwd)
@@ -55,6 +88,8 @@ start_error_read(struct error *e, const struct wire_exec_failed *failed, const c
                 return shortage(e, sys, shown);
         if (sys == ECANCELED)
                 return fail(e, ERROR_CANCELED, "%.200s was killed before it started", shown);
+        if (failed->stage == WIRE_STAGE_PROVIDER)
+                return provider(e, sys, shown);
         if (failed->stage == WIRE_STAGE_DIRECTORY)
                 return directory(e, sys, cwd ? cwd : "");
         if (failed->stage == WIRE_STAGE_TERMINAL)

@@ -27,6 +27,9 @@ static const struct {
         { WIRE_STAGE_TERMINAL, 0, ERROR_BACKEND_FAILED, "" },
         { WIRE_STAGE_SPAWN, 0, ERROR_BACKEND_FAILED, "" },
         { WIRE_STAGE_PREPARE, 0, ERROR_BACKEND_FAILED, "" },
+        { WIRE_STAGE_PROVIDER, EACCES, ERROR_AUTH_UNRESOLVABLE, "" },
+        { WIRE_STAGE_PROVIDER, ENOPKG, ERROR_CAPABILITY_UNAVAILABLE, "provider" },
+        { WIRE_STAGE_PROVIDER, 0, ERROR_BACKEND_FAILED, "" },
         { 0, 0, ERROR_BACKEND_FAILED, "" }, /* a stage that this version does not know */
 };
 
@@ -45,7 +48,7 @@ static void
 every_stage_and_errno_has_its_error(void **state)
 {
         (void)state;
-        for (uint32_t stage = 0; stage <= WIRE_STAGE_PREPARE + 1; stage++)
+        for (uint32_t stage = 0; stage <= WIRE_STAGE_PROVIDER + 1; stage++)
                 for (int sys = -ERRNO_MAX; sys <= ERRNO_MAX; sys++) {
                         struct wire_exec_failed failed = { 1, sys, stage };
                         size_t i = row_of(stage, sys < 0 ? -sys : sys);
@@ -71,7 +74,7 @@ names_may_be_missing(void **state)
 
         (void)state;
         for (size_t i = 0; i < 2; i++)
-                for (uint32_t stage = 0; stage <= WIRE_STAGE_PREPARE + 1; stage++) {
+                for (uint32_t stage = 0; stage <= WIRE_STAGE_PROVIDER + 1; stage++) {
                         struct wire_exec_failed failed = { 1, EIO, stage };
                         struct error e;
 

@@ -47,10 +47,12 @@ extern char **environ;
 
 enum { JUDGE_MEMORY = 8 << 20 };
 
+/* Also the words, where the provider adds some. */
 static int
-make_environment(struct run_way *w, const struct wire_command *asked, struct environment *ret,
+make_environment(struct run_way *w, struct wire_command *asked, struct environment *ret,
                  struct error *e)
 {
+        const struct permission permission = prepared_permission(&w->p);
         struct prepare_command command = { .command = asked,
                                            .host = environ,
                                            .keeps_all = (w->switched_off & SWITCH_ENV) != 0 };
@@ -67,7 +69,7 @@ make_environment(struct run_way *w, const struct wire_command *asked, struct env
         command.secrets = secrets;
         result = prepare_environment(&w->p.arena, &w->p, &command, ret, e);
         secret_values_free(secrets);
-        return result;
+        return result < 0 ? result : permission_words(&w->p.arena, &permission, asked, e);
 }
 
 /* -- endings ----------------------------------------------------------------------------------- */

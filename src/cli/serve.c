@@ -107,6 +107,8 @@ load_host(struct serving *s, struct launcher_files *ret, struct error *e)
         }
         if (list_host_ports(&s->files, file.rules, ret, e) < 0)
                 return -1;
+        for (size_t i = 0; i < file.rules->providers.count; i++)
+                ret->has_programs |= file.rules->providers.items[i].program.argv.count > 0;
         ret->audit_keep_ms = file.rules->audit_keep_ms;
         ret->redact_off = file.rules->redact_off;
         ret->secrets =

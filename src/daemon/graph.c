@@ -105,6 +105,8 @@ static const struct graph_link_row links[] = {
           "the host's rules and templates" },
         { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--pool-manifest-fd", SLOT_POOL_FILE,
           "sealed memory", "what the boxes of the pool are made of" },
+        { PROCESS_LAUNCHER, PROCESS_SPAWNER, NULL, "--bridge-fd", SLOT_BRIDGE, "sealed memory",
+          "carrel-bridge, if the host file names a provider's program" },
         { PROCESS_KEEPER, PROCESS_BOX, NULL, NULL, SLOT_ELSEWHERE, "seqpacket socket",
           "begin and end commands; a later keeper connects again" },
         { PROCESS_CALLER, PROCESS_BOX, NULL, NULL, SLOT_ELSEWHERE, "stream pair",

@@ -56,6 +56,8 @@ enum graph_slot {
         /* sealed memory; kept */
         SLOT_HOST_FILE,
         SLOT_POOL_FILE,
+        /* a program to execute; kept */
+        SLOT_BRIDGE,
         /* a pair, new with each keeper; the launcher keeps one end */
         SLOT_GATES,
         SLOT_ELSEWHERE, /* not created by the launcher; only for the printed graph */

@@ -165,6 +165,7 @@ load_files(struct launcher *l, struct error *e)
         struct launcher_files files = { .host = NULL };
         scoped_fd int host = -1;
         scoped_fd int pool = -1;
+        scoped_fd int bridge = -1;
 
         if (l->o->load(l->o->ctx, &files, e) < 0 ||
             memory_file("carrel-host", files.host, files.host_len, &host, e) < 0)
@@ -175,7 +176,9 @@ load_files(struct launcher *l, struct error *e)
                 return -1;
         if (take_secrets(l, &files.secrets, e) < 0)
                 return -1;
-        for (int slot = SLOT_HOST_FILE; slot <= SLOT_POOL_FILE; slot++)
+        if (files.has_programs && program_open(PROGRAM_BRIDGE, &bridge, e) < 0)
+                return -1;
+        for (int slot = SLOT_HOST_FILE; slot <= SLOT_BRIDGE; slot++)
                 if (l->listeners.fds[slot] >= 0)
                         (void)close(l->listeners.fds[slot]);
         l->host_ports = files.host_ports;
@@ -184,6 +187,7 @@ load_files(struct launcher *l, struct error *e)
         l->redact_off = files.redact_off;
         l->listeners.fds[SLOT_HOST_FILE] = fd_take(&host);
         l->listeners.fds[SLOT_POOL_FILE] = fd_take(&pool);
+        l->listeners.fds[SLOT_BRIDGE] = fd_take(&bridge);
         return 0;
 }
 

@@ -21,6 +21,7 @@ struct launcher_files {
         /* ports that sandboxes may request; the daemon must not use them itself */
         const uint16_t *host_ports;
         size_t host_port_count;
+        bool has_programs;             /* a provider has a program: carrel-bridge is needed */
         uint64_t audit_keep_ms;        /* how long audit logs are kept; 0: forever */
         uint32_t redact_off;           /* rules that remove nothing: redact_leave() */
         struct secret_sources secrets; /* asked by the fetcher; empty: no fetcher */

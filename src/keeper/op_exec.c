@@ -31,6 +31,7 @@
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
 #include "outcome/outcome.h"
+#include "prepare/permission.h"
 #include "prepare/sanitize.h"
 #include "prepare/time_allowed.h"
 #include "text/tree.h"
@@ -96,12 +97,16 @@ make_environment(const struct sandbox *s, const struct exec_request *r, struct a
 
 /* Writes the message into the keeper's buffer. Returns its length, 0 on failure. */
 static size_t
-write_exec(struct keeper *k, const struct exec_request *r, const struct environment *env,
-           struct error *e)
+write_exec(struct sandbox *s, const struct exec_request *r, struct arena *scratch,
+           const struct environment *env, struct error *e)
 {
+        const struct permission permission = prepared_permission(s->prepared);
         struct wire_command command = r->command;
+        struct keeper *k = s->keeper;
         size_t len;
 
+        if (permission_words(scratch, &permission, &command, e) < 0)
+                return 0;
         command.env = env->items;
         command.head.envc = (uint32_t)env->count;
         len = wire_command_len(&command);
@@ -174,7 +179,7 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
                 r->box.exec = (r->box.flags & BOX_EXEC_QUIET) != 0 ? ++s->box->last_quiet
                                                                    : ++s->box->last_exec;
         if (sandbox_judge(s, e) == 0 && make_environment(s, r, &scratch, &env, e) == 0)
-                len = write_exec(k, r, &env, e);
+                len = write_exec(s, r, &scratch, &env, e);
         if (len > 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
                 ours = pair[0];
                 result = send_input(ours, r, e);

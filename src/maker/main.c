@@ -793,6 +793,16 @@ make_living(struct wire_message *m)
         return make(m);
 }
 
+/* The descriptor after "--bridge-fd"; -1: none. Only the launcher starts a spawner. */
+static int
+bridge_of(int argc, char **argv)
+{
+        int fd = argc == 4 && strcmp(argv[2], "--bridge-fd") == 0 ? (int)strtol(argv[3], NULL, 10)
+                                                                  : -1;
+
+        return fd > KEEPER && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
+}
+
 /*
  * With one argument, a directory of leases: collects what killed makers left, before a new plan
  * counts on it. With the word `spawner`: starts boxes for a keeper until the socket closes. With
@@ -814,10 +824,11 @@ main(int argc, char **argv)
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
         if (argc == 2 && strcmp(argv[1], GUEST_INSIDE_WORD) == 0)
                 guest_inside();
-        if (argc == 2)
+        if (argc >= 2)
                 (void)setsid();
-        if (argc == 2 && strcmp(argv[1], "spawner") == 0)
-                return spawner_serve(&(struct spawner){ packed, sizeof packed, make_living });
+        if (argc >= 2 && strcmp(argv[1], "spawner") == 0)
+                return spawner_serve(&(struct spawner){ packed, sizeof packed, make_living,
+                                                        bridge_of(argc, argv) });
         if (argc > 2)
                 return EXIT_BROKEN;
         if (argc == 2)
@@ -833,5 +844,5 @@ main(int argc, char **argv)
                 return make(&m);
         if (m.kind != WIRE_BOX_BEGIN)
                 return EXIT_BROKEN;
-        return spawner_one(&(struct spawner){ packed, sizeof packed, make }, &m);
+        return spawner_one(&(struct spawner){ packed, sizeof packed, make, -1 }, &m);
 }

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "box/box.h"
+#include "box/bridge/bridge.h"
 #include "box/fake/fake.h"
 #include "box/ns/ns.h"
 #include "guest/command.h"
@@ -49,7 +50,7 @@ enum {
         FIRST = 3,
         FD_LAST = 4096,
         EXIT_BROKEN = 125,
-        KEPT_MAX = 5 + PLAN_SOURCES_MAX + PREPARED_FDS_MAX
+        KEPT_MAX = 6 + PLAN_SOURCES_MAX + PREPARED_FDS_MAX
 };
 enum { FD_KEEPER, FD_LISTENER, FD_DIRECTORY, FD_SOURCES }; /* in WIRE_BOX_BEGIN */
 
@@ -112,7 +113,7 @@ test_number(const char *name, unsigned otherwise)
 
 /* An engine runs with descriptors FIRST (to the maker) and FIRST + 1 (to pid 1), if it has them. */
 static struct engine *
-open_ns(const struct wire_box_begin *begin)
+open_ns(const struct wire_box_begin *begin, int program)
 {
         const struct ns_start start = {
                 .maker = FIRST,
@@ -122,31 +123,41 @@ open_ns(const struct wire_box_begin *begin)
                 .has_no_groups = test_number("CARREL_TEST_BOX_GROUPS", 1) == 0,
         };
 
+        (void)program;
         return ns_open(&start);
+}
+
+/* The provider's program runs in namespaces. */
+static struct engine *
+open_bridge(const struct wire_box_begin *begin, int program)
+{
+        return bridge_open(open_ns(begin, -1), program);
 }
 
 #ifdef CARREL_TEST_SWITCHES
 static struct engine *
-open_fake(const struct wire_box_begin *begin)
+open_fake(const struct wire_box_begin *begin, int program)
 {
         const char *script = getenv("CARREL_TEST_FAKE");
 
-        (void)begin;
+        (void)begin, (void)program;
         return fake_open(script ? script : "");
 }
 #endif
 
 static const struct {
-        struct engine *(*open)(
-                const struct wire_box_begin *begin); /* NULL: this build has no such engine */
-        unsigned has_maker; /* executes the plan, in a process of its own */
+        /* NULL: this build has no such engine. program: carrel-bridge, or -1 */
+        struct engine *(*open)(const struct wire_box_begin *begin, int program);
+        unsigned has_maker;   /* executes the plan, in a process of its own */
+        unsigned has_program; /* carrel-bridge */
 } engines[] = {
-        [PROVIDER_ENGINE_NS] = { open_ns, 1 },
+        [PROVIDER_ENGINE_NS] = { open_ns, 1, 0 },
+        [PROVIDER_ENGINE_BRIDGE] = { open_bridge, 1, 1 },
 #ifdef CARREL_TEST_SWITCHES
-        [PROVIDER_ENGINE_FAKE] = { open_fake, 0 },
+        [PROVIDER_ENGINE_FAKE] = { open_fake, 0, 0 },
 #endif
-        [PROVIDER_ENGINE_NONE] = { NULL, 0 },
-        [PROVIDER_ENGINE_OCI] = { open_ns, 1 },
+        [PROVIDER_ENGINE_NONE] = { NULL, 0, 0 },
+        [PROVIDER_ENGINE_OCI] = { open_ns, 1, 0 },
 };
 
 /* The row of a request; PROVIDER_ENGINE_NONE for a number that this build does not know. */
@@ -170,6 +181,7 @@ be_box(const struct spawner *s, const struct wire_box_begin *begin, const struct
         int floors[PLAN_SOURCES_MAX];
         const char *step;
         size_t count = 2 + keeper_count;
+        int program = -1;
 
         memcpy(fds + 2, keepers, keeper_count * sizeof *fds);
         for (size_t i = 0; i < source_count && i < PLAN_SOURCES_MAX && begin->floor_mb > 0; i++)
@@ -180,7 +192,11 @@ be_box(const struct spawner *s, const struct wire_box_begin *begin, const struct
         start.floors = floors;
         start.protocol = test_number("CARREL_TEST_BOX_PROTOCOL", BOX_PROTOCOL);
         start.overdue_ms = test_number("CARREL_TEST_OVERDUE_MS", BOX_OVERDUE_MS);
-        start.engine = engines[engine_of(begin)].open(begin);
+        if (engines[engine_of(begin)].has_program) {
+                program = FIRST + (int)count;
+                fds[count++] = s->bridge;
+        }
+        start.engine = engines[engine_of(begin)].open(begin, program);
         if (keep_only(fds, count) < 0)
                 _exit(EXIT_BROKEN);
         /* no plan is for this process, and the pages are its own */
@@ -268,7 +284,7 @@ begin(const struct spawner *s, struct wire_message *m, int *ret_status)
             m->fd_count < FD_SOURCES)
                 return 0;
         engine = engine_of((const void *)s->bytes);
-        if (!engines[engine].open)
+        if (!engines[engine].open || (engines[engine].has_program && s->bridge < 0))
                 return 0;
         if (open_pairs(&b) < 0) {
                 close_pairs(&b);

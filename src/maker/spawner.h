@@ -15,6 +15,7 @@ struct spawner {
         size_t room; /* for a message; page-aligned */
         /* m: the plan's length and descriptors; the plan is at the start of `bytes` */
         int (*make)(struct wire_message *m);
+        int bridge; /* carrel-bridge, a program to execute; -1: no host file needs it */
 };
 
 /*

@@ -126,6 +126,7 @@ struct plan_request {
         const char *const *disks;
         size_t disk_count;     /* "major:minor" of the whole disks behind writable mounts */
         const char *gitconfig; /* text of /etc/gitconfig; NULL: no such file */
+        const char *bridge;    /* text of PLAN_BRIDGE_FILE; NULL: no such file */
         const struct plan_link *links;
         size_t link_count;
         const struct plan_rootfs *rootfs; /* NULL: the root is made of the host's programs */
@@ -158,6 +159,9 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_HOME "/home/agent"
 #define PLAN_ROOT_HOME "/root" /* of `user: root` in an image */
 #define PLAN_MQUEUE "/dev/mqueue"
+/* what carrel-bridge reads, and the variable with the provider's own key (bridge/process) */
+#define PLAN_BRIDGE_FILE "/etc/carrel-bridge.json"
+#define PLAN_BRIDGE_KEY "CARREL_PROVIDER_KEY"
 #define PLAN_SHELL "/bin/sh"
 /* with a container runtime: pid 1's program inside; where the root is made outside, in a mount
  * namespace of its own; and what is added to the outside ids for the runtime's own id 0 inside */

@@ -149,6 +149,9 @@ plan_etc(struct builder *b)
         if (b->request->gitconfig)
                 plan_file(b, "/etc/gitconfig", b->request->gitconfig,
                           "who commits: the caller, as the caller's git knows it");
+        if (b->request->bridge)
+                plan_file(b, PLAN_BRIDGE_FILE, b->request->bridge,
+                          "the provider's program, and what it is asked for");
         if (!b->request->rootfs)
                 plan_etc_shown(b);
 }

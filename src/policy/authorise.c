@@ -713,8 +713,11 @@ find_provider(struct asking *a)
                           ". `carrel providers` lists the providers of this "
                           "host.";
                 if (provider_is_reserved(a->spec->provider))
-                        a->hint = "AIP-36 describes this provider, and this version of Carrel does "
-                                  "not implement it. Write: provider: " PROVIDER_STANDARD;
+                        a->hint = arena_format(a->arena,
+                                               "Register it in the host file, under providers: "
+                                               "{%.64s: {isolated: true}}. Or write: "
+                                               "provider: " PROVIDER_STANDARD,
+                                               a->spec->provider);
                 refuse(a, ERROR_PROVIDER_UNKNOWN, "provider", "", a->spec->provider_place,
                        "this host has no provider \"%.64s\"", a->spec->provider);
                 return -1;

@@ -103,19 +103,25 @@ host_read_providers(struct host_reading *r, const struct node *n)
         node_each(member, n)
         {
                 const char *path = arena_format(r->arena, "providers/%s", member->key);
+                struct host_program program;
                 struct host_ability can;
                 int rc;
 
                 if (!path)
                         return host_reading_no_memory(r->e);
-                if (host_ability_read(r->arena, member, path, &can, r->e) < 0)
+                if (host_ability_read(r->arena, member, path, &can, r->e) < 0 ||
+                    host_program_read(r->arena, member, path, &program, r->e) < 0)
                         return -1;
+                if (program.argv.count > 0)
+                        host_program_bound(member, &can);
                 /* an exact reserved id is described; another spelling of it conflicts */
-                if (host_provider_describe(&r->rules->providers, r->arena, member->key, &can,
-                                           r->e) == 0)
-                        continue;
-                rc = host_provider_register(&r->rules->providers, r->arena, member->key, &can,
+                rc = host_provider_describe(&r->rules->providers, r->arena, member->key, &can,
                                             r->e);
+                if (rc < 0)
+                        rc = host_provider_register(&r->rules->providers, r->arena, member->key,
+                                                    &can, r->e);
+                if (rc == 0)
+                        r->rules->providers.items[r->rules->providers.count - 1].program = program;
                 if (rc < 0) {
                         r->e->line = member->key_line;
                         r->e->column = member->key_column;

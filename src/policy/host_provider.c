@@ -187,7 +187,8 @@ host_ability_read(struct arena *arena, const struct node *n, const char *path,
                 *flag_of(ret, i) = abilities[i].is_assumed;
         node_each(member, n)
         {
-                if (read_member(arena, member, path, ret, e) < 0) {
+                if (!host_program_has(member->key) &&
+                    read_member(arena, member, path, ret, e) < 0) {
                         e->line = member->key_line;
                         e->column = member->key_column;
                         return -1;

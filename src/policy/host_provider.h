@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "spec/spec.h"
 #include "text/tree.h"
 
 enum host_egress {
@@ -32,9 +33,18 @@ struct host_ability {
                 caps_disk, caps_output;
 };
 
+/* What the engine of sandboxes elsewhere runs for a provider. Without a program: count 0. */
+struct host_program {
+        struct spec_names argv;            /* the first word is an absolute path */
+        struct spec_names tools;           /* directories that it sees, read-only */
+        const struct spec_egress *reaches; /* what it may connect to */
+        size_t reach_count;
+};
+
 struct host_provider {
         const char *id;
         struct host_ability can;
+        struct host_program program;
 };
 
 enum { HOST_PROVIDERS_MAX = 64, HOST_PROVIDER_ID_MAX = 64 };
@@ -66,6 +76,24 @@ int host_provider_describe(struct host_providers *p, struct arena *arena, const 
  */
 int host_ability_read(struct arena *arena, const struct node *n, const char *path,
                       struct host_ability *ret, struct error *e);
+
+/*
+ * Reads program, tools and reaches of one provider, which are no abilities. Errors:
+ * ERROR_SCHEMA_INVALID type, pattern or missing (tools and reaches need a program);
+ * ERROR_EGRESS_INVALID.
+ */
+int host_program_read(struct arena *arena, const struct node *n, const char *path,
+                      struct host_program *ret, struct error *e);
+
+/*
+ * Takes away from `can` what the registration `n` of a provider with a program does not say: there
+ * nothing is assumed, and no egress means none. Time and output are this machine's to enforce;
+ * mounts and pauses are not possible.
+ */
+void host_program_bound(const struct node *n, struct host_ability *can);
+
+/* Is it a member of a provider that host_program_read() reads? */
+bool host_program_has(const char *key);
 
 /*
  * Removes from `can` every ability that `real` does not have: a host file cannot add an ability to

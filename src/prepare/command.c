@@ -57,6 +57,7 @@ prepare_environment(struct arena *arena, const struct prepared *p,
                                                .program = c->argv[0],
                                                .is_own = (c->head.flags & WIRE_EXEC_BUILTIN) != 0,
                                                .host = command->host,
+                                               .is_elsewhere = p->bridge != NULL,
                                                .keeps_all = command->keeps_all };
 
         if (p->image) {

@@ -132,6 +132,8 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
         const char *lang = host_value(r->host, "LANG");
         const char *term = r->has_terminal ? host_value(r->host, "TERM") : NULL;
 
+        if (r->is_elsewhere) /* the rest is another machine's */
+                return set(arena, env, "TERM", "dumb", e);
         if (set(arena, env, "PATH", environment_path(arena, r->spec, r->first_path, is_ruled(r)),
                 e) < 0 ||
             set(arena, env, "HOME", plan_home(r->spec), e) < 0)
@@ -158,7 +160,7 @@ set_retries(struct arena *arena, const struct environment_request *r, struct env
                                              "CARGO_NET_RETRY", "UV_HTTP_RETRIES" };
 
         for (size_t i = 0; i < sizeof names / sizeof *names && r->spec->egress_count == 0 &&
-                           !r->spec->wall.is_given;
+                           !r->spec->wall.is_given && !r->is_elsewhere;
              i++)
                 if (set(arena, env, names[i], "0", e) < 0)
                         return -1;

@@ -37,6 +37,7 @@ struct environment_request {
         /* With a terminal: the names in the shell's prompt. `name` is the sandbox (NULL:
          * carrel), `program` the command's first word. */
         const char *name, *program;
+        bool is_elsewhere; /* on another machine: paths and users of this one mean nothing */
         bool is_own; /* a function of the guest, not a user's command: it receives no secrets */
         /* NAME=value from the caller's command line */
         const char *const *extra;

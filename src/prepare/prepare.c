@@ -17,7 +17,9 @@
 #include "base/scoped.h"
 #include "plan/disk.h"
 #include "prepare/container.h"
+#include "prepare/elsewhere.h"
 #include "prepare/image.h"
+#include "prepare/permission.h"
 #include "prepare/private.h"
 #include "prepare/reach.h"
 #include "prepare/rootfs.h"
@@ -108,9 +110,13 @@ int
 prepare_take(const struct prepare_host *host, const struct prepare_request *request,
              const struct spec *allowed, struct prepared *p, struct error *e)
 {
+        const struct provider *provider = provider_find(allowed->provider);
+
         p->spec = allowed;
         p->rules = host->rules;
-        if (rootfs_take(&p->arena, host, request->runtime != NULL, &p->spec, &p->image, e) < 0)
+        p->interpreter = provider ? provider->interpreter : NULL;
+        if (elsewhere_take(&p->arena, &p->spec, &p->rules, &p->bridge, e) < 0 ||
+            rootfs_take(&p->arena, host, request->runtime != NULL, &p->spec, &p->image, e) < 0)
                 return -1;
         if (!request->runtime)
                 return 0;
@@ -584,7 +590,8 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
                                         .why_no_image = p->why_no_image,
                                         .switched_off = asked->switched_off,
                                         .is_living = asked->is_living,
-                                        .watches_exec = asked->watches_exec,
+                                        .watches_exec = asked->watches_exec && !p->bridge,
+                                        .bridge = p->bridge,
                                         .timeout_ms = asked->timeout_ms };
         struct gitconfig_request git = { .home = is_stranger(host, asked) ? NULL : host->home,
                                          .xdg = host->xdg,
@@ -673,10 +680,18 @@ reference_of(const struct spec *spec)
  * would receive it.
  */
 static int
-fail_without_engine(const struct spec *spec, struct error *e)
+fail_without_engine(const struct prepared *p, struct error *e)
 {
+        const struct spec *spec = p->spec;
         const char *reference = reference_of(spec);
 
+        if (p->bridge) {
+                (void)fail_at(e, ERROR_PROVIDER_UNKNOWN, "provider", "needs_daemon",
+                              "the provider %.64s runs with the daemon only", spec->provider);
+                error_hint(e, "Start `carrel serve --host FILE`, and use `carrel create -f "
+                              "SANDBOX.md` and `carrel exec`.");
+                return -1;
+        }
         (void)fail_at(e, ERROR_PROVIDER_UNKNOWN, "provider", "no_engine",
                       "this build of Carrel has no engine for the provider %.64s%s%.64s%s",
                       spec->provider, reference ? ": the value of " : "",
@@ -718,8 +733,25 @@ plan_container(const struct prepare_host *host, const struct prepare_request *re
         return container_find(p->spec, &p->container, e) < 0 ? -1 : walk(host, request, p, e);
 }
 
+/* The plan of the sandbox that its program runs in. */
+static int
+walk_for_program(const struct prepare_host *host, const struct prepare_request *request,
+                 struct prepared *p, struct error *e)
+{
+        if (p->bridge)
+                return walk(host, request, p, e);
+        (void)fail_at(e, ERROR_PROVIDER_UNKNOWN, "provider", "no_program",
+                      "the host file names no program for the provider %.64s", p->spec->provider);
+        e->line = p->spec->provider_place.line;
+        e->column = p->spec->provider_place.column;
+        error_hint(e, "docs/BRIDGE.md says what to add to the host file under providers, and "
+                      "which package to install.");
+        return -1;
+}
+
 static build_plan *const builders[] = {
         [PROVIDER_ENGINE_NS] = walk,
+        [PROVIDER_ENGINE_BRIDGE] = walk_for_program,
 #ifdef CARREL_TEST_SWITCHES
         [PROVIDER_ENGINE_FAKE] = plan_nothing,
 #endif
@@ -727,15 +759,27 @@ static build_plan *const builders[] = {
         [PROVIDER_ENGINE_OCI] = plan_container,
 };
 
+struct permission
+prepared_permission(const struct prepared *p)
+{
+        return (struct permission){ p->spec, p->interpreter, p->runtime, p->cwd };
+}
+
 int
 prepare_plan(const struct prepare_host *host, const struct prepare_request *request,
              struct prepared *p, struct error *e)
 {
         const struct provider *provider = provider_find(p->spec->provider);
+        struct permission permission;
 
-        p->engine = provider ? provider->engine : PROVIDER_ENGINE_NONE;
-        if (!builders[p->engine] || (p->is_short && !provider->runs_once))
-                return fail_without_engine(p->spec, e);
+        p->engine = p->bridge  ? PROVIDER_ENGINE_BRIDGE
+                    : provider ? provider->engine
+                               : PROVIDER_ENGINE_NONE;
+        if (!builders[p->engine] || (p->is_short && !(provider && provider->runs_once)))
+                return fail_without_engine(p, e);
+        permission = prepared_permission(p);
+        if (permission_check(&permission, &host->runtimes, e) < 0)
+                return -1;
         prepared_release(p);
         if (!p->is_short)
                 arena_init(&p->plan_arena, ARENA_MAX);
@@ -745,7 +789,7 @@ prepare_plan(const struct prepare_host *host, const struct prepare_request *requ
                 return fail(e, ERROR_NO_MEMORY, "no memory for a plan");
         if (builders[p->engine](host, request, p, e) < 0)
                 return -1;
-        p->cwd = arena_text(&p->arena, p->plan->cwd);
+        p->cwd = arena_text(&p->arena, p->bridge ? "/" : p->plan->cwd);
         p->cpu = p->plan->cpu;
         p->disk_floor_mb = p->plan->disk_floor_mb;
         return p->cwd ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a plan");

@@ -21,6 +21,7 @@
 #include "plan/plan.h"
 #include "prepare/environment.h"
 #include "prepare/host.h"
+#include "prepare/permission.h"
 #include "secret/bind.h"
 #include "sources/sources.h"
 #include "spec/provider.h"
@@ -65,10 +66,13 @@ struct prepared {
         const struct runtime *runtime;  /* or NULL; the host's */
         struct rootfs *image;           /* NULL: the root is made of the host's programs */
         const struct node *tree;        /* of prepare_judge() */
-        const char *cwd;                /* inside; after prepare_plan() */
-        enum plan_cpu cpu;              /* after prepare_plan() */
-        enum provider_engine engine;    /* what runs it; after prepare_plan() */
-        uint64_t disk_floor_mb;         /* after prepare_plan() */
+        const char *bridge;             /* a sandbox elsewhere: what its program is asked for; or NULL */
+        /* every command is this program's, under its permission model; or NULL */
+        const char *interpreter;
+        const char *cwd;             /* inside; after prepare_plan() */
+        enum plan_cpu cpu;           /* after prepare_plan() */
+        enum provider_engine engine; /* what runs it; after prepare_plan() */
+        uint64_t disk_floor_mb;      /* after prepare_plan() */
         /* the fields below are valid from prepare_plan() to prepared_release() */
         struct arena plan_arena, *plans; /* `plans`: the arena that holds the plan */
         struct sources *sources;
@@ -151,6 +155,8 @@ const char *prepared_disk(const struct prepared *p);
  * has none, or if there is no image. In the arena of `p`. Errors: ERROR_NO_MEMORY.
  */
 int prepared_command(struct prepared *p, char ***ret, size_t *ret_count, struct error *e);
+/* For permission_words(): of a sandbox with a plan. */
+struct permission prepared_permission(const struct prepared *p);
 
 /* Closes what prepare_plan() opened and drops its plan. Accepts one without a plan. */
 void prepared_release(struct prepared *p);

@@ -162,11 +162,11 @@ judges_each_shape(void **state)
 }
 
 /*
- * First the references of the provider's own configuration are judged. Then the error is that this
- * build has no such provider.
+ * First the references of the provider's own configuration are judged. Then the error is that the
+ * host file names no program.
  */
 static void
-a_provider_without_an_engine_is_the_last_error(void **state)
+a_provider_without_a_program_is_the_last_error(void **state)
 {
         static const char hosted[] =
                 "{\"provider\":\"mastra-e2b\",\"config\":{\"template\":\"t\",\"api_key_ref\":\"%"
@@ -182,9 +182,9 @@ a_provider_without_an_engine_is_the_last_error(void **state)
                   "config/api_key_ref", "bind_denied" },
                 { "e2b_0123456789abcdef0123456789abcdef", "\"deny_bind\":[]",
                   ERROR_PLAINTEXT_CREDENTIAL, "config/api_key_ref", "value" },
-                { "e2b-key", "\"deny_bind\":[]", ERROR_PROVIDER_UNKNOWN, "provider", "no_engine" },
+                { "e2b-key", "\"deny_bind\":[]", ERROR_PROVIDER_UNKNOWN, "provider", "no_program" },
                 { "of-the-host", "\"deny_bind\":[]", ERROR_PROVIDER_UNKNOWN, "provider",
-                  "no_engine" },
+                  "no_program" },
         };
 
         (void)state;
@@ -207,9 +207,8 @@ a_provider_without_an_engine_is_the_last_error(void **state)
                                  error_wire_name(b.e.code), b.e.path, b.e.reason, b.e.message);
                 assert_null(strstr(b.e.message, "0123456789"));
                 if (b.e.code == ERROR_PROVIDER_UNKNOWN)
-                        assert_non_null(strstr(b.e.message,
-                                               "no engine for the provider mastra-e2b: the "
-                                               "value of api_key_ref was not asked for"));
+                        assert_non_null(
+                                strstr(b.e.message, "no program for the provider mastra-e2b"));
                 tear_down(&b);
         }
 }
@@ -400,7 +399,7 @@ main(void)
                 cmocka_unit_test(the_standard_sandbox_has_a_private_place_to_work),
                 cmocka_unit_test(plans_again_after_letting_go),
                 cmocka_unit_test(judges_each_shape),
-                cmocka_unit_test(a_provider_without_an_engine_is_the_last_error),
+                cmocka_unit_test(a_provider_without_a_program_is_the_last_error),
                 cmocka_unit_test(a_template_is_brought_in),
                 cmocka_unit_test(the_environment_of_a_command_wins),
                 cmocka_unit_test(a_workspace_is_the_callers_or_the_operators),

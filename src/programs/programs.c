@@ -62,6 +62,11 @@ PROGRAM_BYTES(carrel_unpack, ".incbin \"" CARREL_UNPACK_PATH "\"\n");
 #else
 PROGRAM_BYTES(carrel_unpack, "");
 #endif
+#ifdef CARREL_BRIDGE_PATH
+PROGRAM_BYTES(carrel_bridge, ".incbin \"" CARREL_BRIDGE_PATH "\"\n");
+#else
+PROGRAM_BYTES(carrel_bridge, "");
+#endif
 
 static const struct image_row {
         const char *name;
@@ -73,6 +78,7 @@ static const struct image_row {
         [PROGRAM_GATE] = { "carrel-gate", carrel_gate_start, carrel_gate_end },
         [PROGRAM_JUDGE] = { "carrel-judge", carrel_judge_start, carrel_judge_end },
         [PROGRAM_UNPACK] = { "carrel-unpack", carrel_unpack_start, carrel_unpack_end },
+        [PROGRAM_BRIDGE] = { "carrel-bridge", carrel_bridge_start, carrel_bridge_end },
 };
 
 const char *

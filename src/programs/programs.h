@@ -16,6 +16,7 @@ enum program {
         PROGRAM_GATE,
         PROGRAM_JUDGE,
         PROGRAM_UNPACK,
+        PROGRAM_BRIDGE,
         PROGRAM_MAX
 };
 

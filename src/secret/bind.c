@@ -29,8 +29,10 @@ want(struct arena *arena, const struct spec_env *env, size_t index,
 {
         const struct spec_secret_name *name = &env->auth[index];
 
-        *ret = (struct secret_bound){ .name = name->name,
-                                      .slug = host_inventory_slug(inventory, arena, name->name) };
+        *ret = (struct secret_bound){
+                .name = name->name,
+                .slug = name->slug ? name->slug : host_inventory_slug(inventory, arena, name->name)
+        };
         if (!ret->slug)
                 return fail(e, ERROR_NO_MEMORY, "no memory to bind secrets");
         if (!host_names_have(&inventory->slugs, ret->slug))

@@ -116,6 +116,21 @@ static const struct field_set daytona_set = { FIELD_SET(daytona_rows),
                                               .code = ERROR_CONFIG_INVALID };
 static const struct field_set blaxel_set = { FIELD_SET(blaxel_rows), .code = ERROR_CONFIG_INVALID };
 
+/* Where a program of the host file makes the sandbox: what the host file says that it can. */
+#define ELSEWHERE                                                                             \
+        (PROVIDER_ISOLATES | PROVIDER_TIME | PROVIDER_MEMORY | PROVIDER_CPU |                 \
+         PROVIDER_MILLICORES | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_IO | PROVIDER_DISK | \
+         PROVIDER_OUTPUT | PROVIDER_EGRESS)
+
+/* pids: by group, else by RLIMIT_NPROC, which the box's own user namespace counts. disk: private
+ * file systems have a size; the workspace's own disk does not */
+#define LOCAL_ALWAYS                                                                        \
+        (PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK | \
+         PROVIDER_OUTPUT)
+#define LOCAL_IF_HOST                                                           \
+        (PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_MEMORY | PROVIDER_CPU | \
+         PROVIDER_MILLICORES | PROVIDER_IO | PROVIDER_EGRESS)
+
 static const char *const local_tier[] = { "user_namespace",
                                           "mount_namespace",
                                           "pid_namespace",
@@ -167,12 +182,8 @@ const struct provider providers[] = {
           PROVIDER_ENGINE_NS,
           "T1",
           "namespaces",
-          /* pids: by group, else by RLIMIT_NPROC, which the box's own user namespace counts. disk:
-           * private file systems have a size; the workspace's own disk does not */
-          PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK |
-                  PROVIDER_OUTPUT,
-          PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_MEMORY | PROVIDER_CPU |
-                  PROVIDER_MILLICORES | PROVIDER_IO | PROVIDER_EGRESS,
+          LOCAL_ALWAYS,
+          LOCAL_IF_HOST,
           true,
           { local_tier, local_limit, local_extra } },
         { "container",
@@ -182,21 +193,66 @@ const struct provider providers[] = {
           PROVIDER_ENGINE_NS,
           "T2",
           "oci",
-          PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK |
-                  PROVIDER_OUTPUT,
-          PROVIDER_ISOLATES | PROVIDER_PAUSES | PROVIDER_MEMORY | PROVIDER_CPU |
-                  PROVIDER_MILLICORES | PROVIDER_IO | PROVIDER_EGRESS,
+          LOCAL_ALWAYS,
+          LOCAL_IF_HOST,
           true,
           { container_tier, local_limit, container_extra } },
-        { "mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class.",
-          PROVIDER_ENGINE_NONE },
-        { "mastra-modal", &modal_set, NULL, "Modal through Mastra's class.", PROVIDER_ENGINE_NONE },
-        { "mastra-daytona", &daytona_set, NULL, "Daytona through Mastra's class.",
-          PROVIDER_ENGINE_NONE },
-        { "mastra-blaxel", &blaxel_set, "tool-result", "Blaxel through Mastra's class.",
-          PROVIDER_ENGINE_NONE },
-        { "node-permission", NULL, "tool-result", "Node's --permission inside the local engine.",
-          PROVIDER_ENGINE_NONE },
+        { "mastra-e2b",
+          &e2b_set,
+          "tool-result",
+          "E2B through Mastra's class.",
+          PROVIDER_ENGINE_BRIDGE,
+          NULL,
+          "elsewhere",
+          ELSEWHERE,
+          0,
+          false,
+          { NULL } },
+        { "mastra-modal",
+          &modal_set,
+          NULL,
+          "Modal through Mastra's class.",
+          PROVIDER_ENGINE_BRIDGE,
+          NULL,
+          "elsewhere",
+          ELSEWHERE,
+          0,
+          false,
+          { NULL } },
+        { "mastra-daytona",
+          &daytona_set,
+          NULL,
+          "Daytona through Mastra's class.",
+          PROVIDER_ENGINE_BRIDGE,
+          NULL,
+          "elsewhere",
+          ELSEWHERE,
+          0,
+          false,
+          { NULL } },
+        { "mastra-blaxel",
+          &blaxel_set,
+          "tool-result",
+          "Blaxel through Mastra's class.",
+          PROVIDER_ENGINE_BRIDGE,
+          NULL,
+          "elsewhere",
+          ELSEWHERE,
+          0,
+          false,
+          { NULL } },
+        { "node-permission",
+          NULL,
+          "tool-result",
+          "Node's --permission inside the local engine.",
+          PROVIDER_ENGINE_NS,
+          "T1",
+          "namespaces",
+          LOCAL_ALWAYS,
+          LOCAL_IF_HOST,
+          true,
+          { NULL },
+          "node" },
         { "oci",
           &oci_set,
           "workspace-close",

@@ -23,10 +23,11 @@ struct field_set;
 
 /* In messages between processes (wire/box.h): numbers are never used again. */
 enum provider_engine {
-        PROVIDER_ENGINE_NS,   /* box/ns */
-        PROVIDER_ENGINE_FAKE, /* box/fake; in test builds only */
-        PROVIDER_ENGINE_NONE, /* such a manifest is checked, and not run */
-        PROVIDER_ENGINE_OCI,  /* box/ns, with a relay in the place of pid 1 */
+        PROVIDER_ENGINE_NS,     /* box/ns */
+        PROVIDER_ENGINE_FAKE,   /* box/fake; in test builds only */
+        PROVIDER_ENGINE_NONE,   /* such a manifest is checked, and not run */
+        PROVIDER_ENGINE_OCI,    /* box/ns, with a relay in the place of pid 1 */
+        PROVIDER_ENGINE_BRIDGE, /* box/bridge: a program that the host file names */
         PROVIDER_ENGINE_MAX
 };
 
@@ -66,6 +67,8 @@ struct provider {
         bool runs_once;            /* its engine also serves `carrel run`: a box of one command */
         /* names of mechanisms, each ended by NULL; without any, `carrel doctor` tries nothing */
         const char *const *tries[PROVIDER_NEED_MAX];
+        /* its commands are this program's, under the program's permission model; NULL: any */
+        const char *interpreter;
 };
 
 extern const char *const provider_tiers[]; /* weakest first; ended by NULL */

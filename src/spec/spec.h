@@ -54,6 +54,7 @@ struct spec_limits {         /* AIP-36 limits and metadata.carrel.limits; SPEC_U
 struct spec_secret_name { /* env.auth.state.env: a name that must resolve to a secret */
         const char *name;
         struct spec_place place;
+        const char *slug; /* of a provider's own secret (prepare/elsewhere.c); else NULL */
 };
 
 struct spec_egress_caps { /* metadata.carrel.egress; SPEC_UNSET if not given: the gate's default */

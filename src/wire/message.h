@@ -295,7 +295,8 @@ enum wire_exec_stage {
         WIRE_STAGE_DIRECTORY,
         WIRE_STAGE_TERMINAL,
         WIRE_STAGE_SPAWN,
-        WIRE_STAGE_PREPARE
+        WIRE_STAGE_PREPARE,
+        WIRE_STAGE_PROVIDER /* with a provider, elsewhere */
 };
 struct wire_exec_failed {
         uint32_t exec;

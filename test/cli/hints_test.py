@@ -30,7 +30,7 @@ def manifests():
         check("one out of bounds likewise", error["hint"].startswith("`pids` takes an integer from 1 to ") and "(default " in error["hint"], error)
         for provider in ("node-permission",):
             error = error_of(ws, manifest().replace("provider: local", "provider: " + provider))
-            check("%s is refused with the provider that runs" % provider, "does not implement it. Write: provider: local" in error["hint"], error)
+            check("%s is refused with the line of the host file that registers it" % provider, "{node-permission: {isolated: true}}. Or write: provider: local" in error["hint"], error)
         ws.write("SANDBOX.md", manifest(carrel="unprotect: [.gitt]"))
         done = carrel(ws, "run", "--", "true")
         check("a mistyped unprotect is warned of", "unprotect_unknown" in done.stderr and "did you mean .git?" in done.stderr, done.stderr)

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""provider_test - `carrel provider test`: the example passes, and each way to break the bridge protocol is caught and named."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import jsonschema
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import CARREL, HERE, PATIENCE, SLOW, TREE, check, end, side_by_side
+
+LIAR, SSH = os.path.join(HERE, "bridge_liar.py"), os.path.join(HERE, "bridge_ssh")
+EXAMPLE = os.path.join(TREE, "examples", "provider-ssh", "provider.py")
+BROKEN = (  # mode, what is named
+    ("version", "version"), ("boasts", "range"), ("greets-twice", "greeted_twice"), ("unknown", "unknown_kind"), ("unasked", "unasked"),
+    ("long", "too_long"), ("garbage", "json"), ("twice", "answered_twice"), ("after", "answered_twice"), ("early", "order"), ("floods", "flood"),
+    ("dies", "ended"),
+)
+
+
+def run(*program, words=()):
+    return subprocess.run([CARREL, "provider", "test", *words, "--", *program], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def example():
+    ran = run(sys.executable, EXAMPLE, "--ssh", SSH, "here")
+    lines = ran.stdout.splitlines()
+    check("the example over ssh passes every step", ran.returncode == 0 and len([x for x in lines if x.startswith("ok ")]) == 18, ran.stdout, ran.stderr)
+    check("what it cannot do is skipped by name", [x for x in lines if "# SKIP" in x and ("connect" in x or "url" in x)] != [], ran.stdout)
+    with open(EXAMPLE, encoding="utf-8") as f:
+        check("it has fewer than 150 lines", len(f.readlines()) < 150)
+
+
+def schema():
+    with open(os.path.join(TREE, "docs", "bridge.schema.json"), encoding="utf-8") as f:
+        told = json.load(f)
+    jsonschema.Draft202012Validator.check_schema(told)
+    judge = jsonschema.Draft202012Validator(told)
+    with tempfile.TemporaryDirectory(prefix="carrel-records-") as top:
+        ran = run(sys.executable, LIAR, "records", os.path.join(top, "session"))
+        with open(os.path.join(top, "session"), encoding="utf-8") as f:
+            said = [json.loads(line) for line in f]
+    asked = [m for m in said if m["kind"] != "levitate"]
+    wrong = [m for m in asked if not judge.is_valid(m)]
+    kinds = {m["kind"] for m in said}
+    wanted = {"hello", "create", "isAlive", "kill", "runCommand", "stdin", "stdinEnd", "signal", "cancel", "credit", "writeFile", "readFile", "reply", "error", "started", "output", "exited"}
+    check("every message of a session is of the schema", ran.returncode == 0 and not wrong, wrong[:3], ran.stdout)
+    check("and every kind but connect and getUrl is in it", wanted <= kinds, wanted - kinds)
+    check("what is not of the protocol is not of the schema", not judge.is_valid({"kind": "levitate", "id": 1}) and not judge.is_valid({"kind": "started", "id": 1, "pid": 2}))
+
+
+def broken():
+    for mode, reason in BROKEN:
+        ran = run(sys.executable, LIAR, mode)
+        check("a program that breaks it is named: " + mode, ran.returncode == 1 and "Bail out! " + reason in ran.stdout, ran.stdout, ran.stderr)
+
+
+def quiet():
+    ran = run(sys.executable, LIAR, "silent", words=("--timeout", "%ds" % (3 * SLOW)))
+    check("a program that does not greet", ran.returncode == 1 and "# hang" in ran.stdout and "not ok 1 " in ran.stdout, ran.stdout)
+    ran = run(sys.executable, LIAR, "lies")
+    check("an ability that it does not have", ran.returncode == 1 and "not ok 15 " in ran.stdout and "unsupported" in ran.stdout, ran.stdout)
+    ran = run(sys.executable, LIAR, "stays", words=("--timeout", "%ds" % (10 * SLOW)))
+    check("a program that stays when its input ends", ran.returncode == 1 and "not ok 18 " in ran.stdout and ran.stdout.count("not ok") == 1, ran.stdout)
+    ran = run(sys.executable, LIAR, "no-create")
+    check("a program that makes no sandbox", ran.returncode == 1 and "auth: the key is not valid" in ran.stdout and "Bail out! without a sandbox" in ran.stdout, ran.stdout)
+
+
+def words():
+    ran = run("/nonexistent/program")
+    check("a program that does not exist", ran.returncode == 1 and "ended" in ran.stdout, ran.stdout, ran.stderr)
+    ran = run("provider")
+    check("a program is named by its path", ran.returncode == 125 or ran.returncode == 126 or ran.returncode == 2, ran.returncode, ran.stderr)
+    ran = run(sys.executable, LIAR, "good", words=("--config", "[]"))
+    check("config is an object", ran.returncode != 0 and "--config" in ran.stderr, ran.stderr)
+
+
+side_by_side(example, schema, broken, quiet, words)
+end()

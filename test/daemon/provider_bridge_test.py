@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""provider_bridge_test - a sandbox elsewhere: the host file names a program, the daemon runs it in a sandbox of its own and speaks the bridge protocol to it.
+
+The program is the example over ssh with a stand-in for ssh, so "elsewhere" is the sandbox of the program itself. Programs that break the protocol
+are those of test/rig/bridge_liar.py.
+"""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import CARREL, HERE, PATIENCE, TREE, check, end, report, until
+from mastra_shape import install
+from daemon_rig import Daemon
+
+PYTHON, NODE, SECRET = "/usr/bin/python3", "/usr/bin/node", "carrel-key-of-a-test"
+
+
+def manifest(provider, more=""):
+    return "---\nschema: sandbox/v1\nprovider: %s\nconfig: {}\n%s---\n" % (provider, more)
+
+
+def row(name, place, *words, more="", egress="closed"):
+    program = [PYTHON, place + "/" + words[0], *words[1:]]
+    return "  %s: {isolated: true, egress: %s, program: %s, tools: [%s]%s}\n" % (name, egress, json.dumps(program), place, more)
+
+
+def refused(d, box, *reasons):
+    answer = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true"})
+    return answer.status >= 400 and all(r in str(answer.body) for r in reasons), answer
+
+
+def commands(d):
+    box = d.create(start=True, manifest=manifest("ssh-box"))
+    ended = d.exec(box, "echo out; echo err >&2; exit 3")
+    check("a command: both outputs and its status", (ended["stdout"], ended["stderr"], ended["exit_code"]) == ("out\n", "err\n", 3), ended)
+    ended = d.exec(box, "kill -9 $$")
+    check("a command that a signal ended", (ended["outcome"], ended["signal"]) == ("signaled", 9), ended)
+    ended = d.exec(box, "head -c 3000000 /dev/zero | tr '\\0' x")
+    check("three megabytes of output, each byte once", ended["stdout_bytes"] == 3000000, ended["stdout_bytes"])
+    ended = d.exec(box, "env; pwd")
+    check("no variable and no directory of this machine is sent", "HOME=/home/agent" not in ended["stdout"].replace("HOME=/home/agent", "", 1) and "\nUSER=" not in ended["stdout"], ended)
+    given = subprocess.run([CARREL, "exec", box, "--", "wc", "-c"], env=dict(os.environ, CARREL_STATE=d.state), input="i" * 1000000, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    check("a megabyte of standard input", given.stdout.strip() == "1000000", given)
+    started = d.must("POST", "/v1/sandboxes/%s/execs" % box, {"command": "echo $$ > group; exec sleep 1000", "background": True})
+    number = started["exec"]
+    d.must("DELETE", "/v1/sandboxes/%s/execs/%d" % (box, number))
+    until("the killed command ends", lambda: d.must("GET", "/v1/sandboxes/%s/execs/%d" % (box, number))["state"] == "ended")
+    ended = d.must("GET", "/v1/sandboxes/%s/execs/%d" % (box, number))
+    check("a command that was killed", ended["outcome"] == "killed", ended)
+    ended = d.exec(box, "sleep 1000", timeout_ms=500)
+    check("a time limit is this machine's to enforce", ended["outcome"] == "timed_out", ended)
+    return box
+
+
+def files(d, box):
+    path = "/v1/sandboxes/%s/files" % box
+    data = os.urandom(150000)
+    put = d.call("PUT", path + "?path=/tmp/carrel-bridge.bin", data)
+    got = d.call("GET", path + "?path=/tmp/carrel-bridge.bin")
+    check("a file is written and read", put.status < 300 and got.body == data, put.status, got.status, put.body[:300], got.body[:300])
+    missing = d.call("GET", path + "?path=/tmp/carrel-missing")
+    check("a file that is not there", missing.status == 404, missing)
+    made = d.call("GET", path + "/list?path=/tmp")
+    check("what the protocol has no message for is refused", made.status >= 400, made)
+
+
+def ends(d, box):
+    before = d.exec(box, "pwd")["stdout"].strip()
+    pause = d.call("POST", "/v1/sandboxes/%s/pause" % box, {})
+    check("it cannot be paused", pause.status >= 400, pause)
+    check("it is stopped", d.call("DELETE", "/v1/sandboxes/" + box).status < 300 and before.startswith("/tmp/"))
+
+
+def broken(d):
+    for name in ("no-create", "garbage", "version"):
+        box = d.create(start=True, manifest=manifest(name))
+        ok, answer = refused(d, box)
+        check("a program that makes no sandbox fails the command: " + name, ok, answer)
+        check("and the next one is tried again", d.must("GET", "/v1/sandboxes/" + box)["status"] == "running")
+        d.call("DELETE", "/v1/sandboxes/" + box)
+    box = d.create(start=True, manifest=manifest("promises"))
+    check("a promise of the host file that the greeting does not make", refused(d, box)[0], refused(d, box)[1])
+    d.call("DELETE", "/v1/sandboxes/" + box)
+    for name in ("dies", "twice"):
+        box = d.create(start=True, manifest=manifest(name))
+        for _ in range(2):
+            d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true"})
+        until("the sandbox ends", lambda b=box: d.call("GET", "/v1/sandboxes/" + b).status in (404, 410) or d.must("GET", "/v1/sandboxes/" + b)["status"] != "running")
+        check("a program that breaks the protocol ends its sandbox: " + name, True)
+        d.call("DELETE", "/v1/sandboxes/" + box)
+
+
+def policy(d):
+    for what, more, code in (("mounts", "mounts: [{source: workspace, at: /workspace}]\n", "sandbox_mount_unresolvable"),
+                             ("egress", "network: {egress: [example.com]}\n", "sandbox_egress_unenforceable")):
+        answer = d.call("POST", "/v1/sandboxes", {"manifest": manifest("ssh-box", more), "workspace": d.folder})
+        check("what it cannot do is refused by name: " + what, answer.status >= 400 and answer.code == code, answer)
+    made = d.must("POST", "/v1/sandboxes", {"manifest": manifest("ssh-box", "limits: {memory_mb: 64}\n")})
+    check("a limit that it cannot enforce is a warning", any(w["code"] == "limit_unenforceable:memory_mb" for w in made["warnings"]), made)
+    d.call("DELETE", "/v1/sandboxes/" + made["id"])
+    for name, code in (("open", "sandbox_egress_unenforceable"), ("unregistered", "sandbox_provider_unknown"), ("mastra-blaxel", "sandbox_provider_unknown")):
+        text = manifest(name).replace("config: {}", "config: {workspace: base}") if name == "mastra-blaxel" else manifest(name)
+        answer = d.call("POST", "/v1/sandboxes", {"manifest": text, "start": True})
+        check("no program runs for it: " + name, answer.status >= 400 and answer.code == code, answer)
+
+
+def network(d, server, counted):
+    for name, wanted in (("dials", 0), ("dials-listed", 1)):
+        before = len(counted)
+        box = d.create(start=True, manifest=manifest(name))
+        d.exec(box, "true")
+        d.call("DELETE", "/v1/sandboxes/" + box)
+        if wanted:
+            until("the program has connected", lambda b=before: len(counted) > b)
+        check("the program reaches what the host file lists, and nothing else: " + name, len(counted) - before == wanted, len(counted), before)
+    before = len(counted)
+    box = d.create(start=True, manifest=manifest("tells"))
+    d.exec(box, "true")
+    d.call("DELETE", "/v1/sandboxes/" + box)
+    check("a sandbox that is stopped is killed elsewhere too", len(counted) - before == 1, len(counted), before)
+    server.close()
+
+
+def keys(d, place):
+    asked = manifest("key", "env: {auth: {ref: ./SECRETS.md}}\n").replace("config: {}", "config: {api_key_ref: provider-key}")
+    box = d.create(start=True, manifest=asked)
+    ended = d.exec(box, "cat /tmp/carrel-key; echo; env")
+    check("the program has the key, and a command has not", ended["stdout"].startswith(SECRET + "\n") and ended["stdout"].count(SECRET) == 1 and "CARREL_PROVIDER_KEY" not in ended["stdout"], ended)
+    d.call("DELETE", "/v1/sandboxes/" + box)
+    check("the daemon's log does not have it", SECRET not in d.log_text())
+    if not os.path.exists(NODE):
+        report("mastra.mjs in the daemon", skip="this machine has no " + NODE)
+        return
+    asked = asked.replace("provider: key", "provider: mastra-e2b").replace("config: {", "config: {template: base, ")
+    box = d.create(start=True, manifest=asked)
+    ok, answer = refused(d, box, "capability_unavailable", "npm install --prefix")
+    check("a package of Mastra's that is missing is a typed error with the command", ok, answer)
+    install(place, "@mastra/e2b", "E2BSandbox")
+    d.call("DELETE", "/v1/sandboxes/" + box)
+    box = d.create(start=True, manifest=asked)
+    ended = d.exec(box, "cat /tmp/told; echo err >&2; exit 3")
+    check("the next sandbox finds it: settings and key reach the class", json.loads(ended["stdout"] or "{}") == {"template": "base", "apiKey": SECRET} and ended["exit_code"] == 3, ended)
+    d.call("DELETE", "/v1/sandboxes/" + box)
+
+
+def accept(server, counted):
+    try:
+        while True:
+            server.accept()[0].close()
+            counted.append(1)
+    except OSError:
+        pass
+
+
+with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
+    os.chmod(top, 0o755)
+    place = os.path.join(top, "provider")
+    os.mkdir(place)
+    for name in (os.path.join(TREE, "examples", "provider-ssh", "provider.py"), os.path.join(HERE, "bridge_liar.py"), os.path.join(HERE, "bridge_ssh"), os.path.join(TREE, "sdk", "providers", "mastra.mjs")):
+        shutil.copy(name, place)
+        os.chmod(os.path.join(place, os.path.basename(name)), 0o755)
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    connections = []
+    threading.Thread(target=accept, args=(listening, connections), daemon=True).start()
+    host = os.path.join(top, "host.yaml")
+    text = "providers:\n  local: {isolated: true}\n  mastra-blaxel: {isolated: true}\n"
+    text += row("ssh-box", place, "provider.py", "--ssh", place + "/bridge_ssh", "here")
+    text += row("open", place, "bridge_liar.py", "good", egress="false")
+    text += row("promises", place, "bridge_liar.py", "good", more=", memory: true")
+    text += row("mastra-e2b", place, "mastra.mjs", "mastra-e2b", "--from", place).replace(PYTHON, NODE)
+    for mode in ("key", "no-create", "garbage", "version", "dies", "twice"):
+        text += row(mode, place, "bridge_liar.py", mode)
+    far = ["host.carrel.internal", str(port)]
+    listed = ', reaches: ["host.carrel.internal:%d"]' % port
+    text += row("dials", place, "bridge_liar.py", "dials", *far)
+    text += row("dials-listed", place, "bridge_liar.py", "dials", *far, more=listed)
+    text += row("tells", place, "bridge_liar.py", "tells", *far, more=listed)
+    secrets = os.path.join(top, "secrets")
+    for name, content in ((host, text + "secrets: {./SECRETS.md: {slugs: [provider-key]}}\nsecrets_file: %s\n" % secrets), (secrets, "provider-key=%s\n" % SECRET)):
+        with open(name, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
+            f.write(content)
+    with Daemon("--host", host) as daemon:
+        sandbox = commands(daemon)
+        files(daemon, sandbox)
+        ends(daemon, sandbox)
+        broken(daemon)
+        policy(daemon)
+        network(daemon, listening, connections)
+        keys(daemon, place)
+end()

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""bridge_liar.py MODE - a provider's program that breaks the bridge protocol in one way.
+
+It runs the example beside it, or that of the tree, and changes what passes between the two. `good` changes nothing.
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLE = next(p for p in (HERE + "/provider.py", HERE + "/../../examples/provider-ssh/provider.py") if os.path.exists(p))
+mode = sys.argv[1]
+given = os.environ.pop("CARREL_PROVIDER_KEY", "")
+real = subprocess.Popen([sys.executable, EXAMPLE, "--ssh", HERE + "/bridge_ssh", "here"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+seen = {"create": None}
+
+
+def record(line):
+    if mode == "records":
+        with open(sys.argv[2], "a", encoding="utf-8") as f:
+            f.write(line)
+
+
+def say(message):
+    print(message if isinstance(message, str) else json.dumps(message), flush=True)
+
+
+def dial():
+    try:
+        socket.create_connection((sys.argv[2], int(sys.argv[3])), timeout=20).close()
+    except OSError:
+        pass
+
+
+def to_example():
+    for line in sys.stdin:
+        m = json.loads(line)
+        record(line)
+        if mode == "dies" and m["kind"] == "runCommand":
+            os._exit(3)
+        if mode == "tells" and m["kind"] == "kill":
+            dial()
+        if m["kind"] == "create":
+            seen["create"] = m["id"]
+        real.stdin.write(line)
+        if mode == "floods" and m["kind"] == "runCommand":
+            real.stdin.write(json.dumps({"kind": "credit", "id": m["id"], "bytes": 1 << 24}) + "\n")
+        real.stdin.flush()
+    if mode != "stays":
+        real.stdin.close()
+
+
+def hello(m):
+    if mode == "version":
+        m["protocol"] = 2
+    if mode == "lies":
+        m["abilities"].append("url")
+    if mode == "boasts":
+        m["abilities"].append("immortal")
+    if mode == "memory":
+        m["abilities"].append("memory")
+    if mode != "silent":
+        say(m)
+    if mode == "greets-twice":
+        say(m)
+    if mode == "unknown":
+        say({"kind": "dance", "id": 1})
+    if mode == "unasked":
+        say({"kind": "reply", "id": 4000, "result": {}})
+    if mode == "long":
+        say("x" * (600 * 1024))
+    if mode == "garbage":
+        say("{")
+
+
+if mode == "dials":
+    dial()
+if mode == "key":
+    with open("/tmp/carrel-key", "w", encoding="utf-8") as out:
+        out.write(given)
+threading.Thread(target=to_example, daemon=True).start()
+for text in real.stdout:
+    record(text)
+    message = json.loads(text)
+    if message["kind"] == "hello":
+        hello(message)
+        continue
+    if mode == "no-create" and message.get("id") == seen["create"]:
+        say({"kind": "error", "id": message["id"], "code": "auth", "message": "the key is not valid"})
+        continue
+    if mode == "hangs" and message["kind"] == "exited":
+        continue
+    if mode == "early" and message["kind"] == "started":
+        continue
+    say(message)
+    if mode == "twice" and message["kind"] == "exited":
+        say(message)
+    if mode == "after" and message["kind"] == "exited":
+        say({"kind": "output", "id": message["id"], "stream": "stdout", "data": "eA=="})
+if mode == "stays":
+    threading.Event().wait()
