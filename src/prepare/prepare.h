@@ -66,7 +66,7 @@ struct prepared {
         const struct runtime *runtime;  /* or NULL; the host's */
         struct rootfs *image;           /* NULL: the root is made of the host's programs */
         const struct node *tree;        /* of prepare_judge() */
-        const char *bridge;             /* a sandbox elsewhere: what its program is asked for; or NULL */
+        const char *bridge; /* a sandbox elsewhere: what its program is asked for; or NULL */
         /* every command is this program's, under its permission model; or NULL */
         const char *interpreter;
         const char *cwd;             /* inside; after prepare_plan() */

@@ -334,9 +334,9 @@ within_denied(void *of, struct wire_wall_denied *d)
 
 /* Programs of the provider's, not of the sandbox. */
 static int
-within_executed(void *of, const void *executed, size_t len)
+within_executed(void *of, uint32_t exec, const void *executed, size_t len)
 {
-        (void)of, (void)executed, (void)len;
+        (void)of, (void)exec, (void)executed, (void)len;
         return 0;
 }
 
