@@ -343,17 +343,33 @@ COUNT_KEYWORD(eval_min_properties, NODE_MAP, false)
 COUNT_KEYWORD(eval_max_properties, NODE_MAP, true)
 #undef COUNT_KEYWORD
 
-#define BOUND_KEYWORD(name, test)                                                     \
-        static bool name(struct judging *j, const struct at *a, const struct node *n) \
-        {                                                                             \
-                (void)j;                                                              \
-                return !is_number(a->value) || compare(a->value, n) test;             \
-        }
-BOUND_KEYWORD(eval_minimum, >= 0)
-BOUND_KEYWORD(eval_maximum, <= 0)
-BOUND_KEYWORD(eval_above, > 0)
-BOUND_KEYWORD(eval_below, < 0)
-#undef BOUND_KEYWORD
+static bool
+eval_minimum(struct judging *j, const struct at *a, const struct node *n)
+{
+        (void)j;
+        return !is_number(a->value) || compare(a->value, n) >= 0;
+}
+
+static bool
+eval_maximum(struct judging *j, const struct at *a, const struct node *n)
+{
+        (void)j;
+        return !is_number(a->value) || compare(a->value, n) <= 0;
+}
+
+static bool
+eval_above(struct judging *j, const struct at *a, const struct node *n)
+{
+        (void)j;
+        return !is_number(a->value) || compare(a->value, n) > 0;
+}
+
+static bool
+eval_below(struct judging *j, const struct at *a, const struct node *n)
+{
+        (void)j;
+        return !is_number(a->value) || compare(a->value, n) < 0;
+}
 
 static bool
 eval_multiple(struct judging *j, const struct at *a, const struct node *n)
