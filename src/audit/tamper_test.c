@@ -163,7 +163,7 @@ finds_a_bit_of_every_byte(void **state)
 {
         static const char name[] = "log-000000000000.jsonl";
         /* every byte, or every fourth one, from another one on in each entry */
-        size_t lines[ENTRIES + 1], tried = 0;
+        size_t lines[ENTRIES + 1] = { 0 }, tried = 0;
         const char *deep = getenv("CARREL_TEST_DEEP");
         size_t step = deep && strcmp(deep, "1") == 0 ? 1 : 4;
         struct audit_head head;
@@ -204,7 +204,7 @@ static void
 names_the_entry_that_was_changed(void **state)
 {
         static const char name[] = "log-000000000000.jsonl";
-        size_t lines[ENTRIES + 1];
+        size_t lines[ENTRIES + 1] = { 0 };
         struct audit_verdict v;
         struct text t;
 
@@ -267,7 +267,7 @@ static void
 finds_each_entry_removed_doubled_swapped_or_cut(void **state)
 {
         static const char name[] = "log-000000000000.jsonl";
-        size_t lines[SOME + 1];
+        size_t lines[SOME + 1] = { 0 };
         struct audit_verdict v;
         struct text t;
         char *out;

@@ -244,6 +244,7 @@ open_log(struct owners *all, struct owner *o, bool makes, struct error *e)
                 if (all->log_count >= OWNER_LOGS_MAX)
                         close_oldest(all);
                 o->log = malloc(sizeof *o->log);
+                /* lint: `o` owns it until close_log() */
                 if (!o->log)
                         return fail(e, ERROR_NO_MEMORY, "no memory for an audit log");
                 (void)name_encode(o->name, place, sizeof place);
