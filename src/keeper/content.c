@@ -65,6 +65,7 @@ add(struct box *b)
                 c->rows = grown;
                 c->room = room;
         }
+        /* lint: the box has the rows; content_free() frees them */
         return &c->rows[c->count++];
 }
 
@@ -84,6 +85,7 @@ content_hear(struct box *b, const struct wire_box_streams *said, struct wire_mes
                 return;
         row->said = *said;
         for (size_t i = 0; i < BOX_STREAMS; i++) {
+                /* lint: the box has the rows; content_free() frees them */
                 bool is_there = (said->files & 1u << i) != 0 && m && next < m->fd_count;
 
                 row->fds[i] = is_there ? fd_take(&m->fds[next]) : -1;

@@ -185,8 +185,9 @@ def kept_bytes():
         check("at a terminal: its output is kept, its input is not", "stdin" not in entry["output"]["content"] and show(d, entry, "stdout").stdout.startswith(b"/dev/"), entry)
         done = d.must("POST", "/v1/sandboxes/%s/code" % box, {"language": "python", "code": "print('of code')"})
         check("of code", show(d, end_of(d, done), "stdout").stdout == b"of code\n")
-        pid = box_process(d, box)
-        until("the box has freed what is on the disk", lambda: not files_in_memory(pid))
+        if os.getuid() == 0:
+            pid = box_process(d, box)
+            until("the box has freed what is on the disk", lambda: not files_in_memory(pid))
         report("the log verifies with its contents", verify(d))
         name = os.path.join(folder(d), "content", end_of(d, done)["output"]["content"]["stdout"]["sha256"])
         with open(name, "r+b") as f:
@@ -279,5 +280,8 @@ def retention():
 
 
 for part in (digests, deaths, kept_bytes, full, content_deaths, retention):
+    if os.getuid() != 0 and part in (deaths, content_deaths):
+        report(part.__name__, skip="only root sees which process has a box's journal open")
+        continue
     part()
 end()
