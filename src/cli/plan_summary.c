@@ -63,10 +63,25 @@ print_mount(FILE *out, const struct run_way *w, size_t i)
 }
 
 static void
-print_files(FILE *out, const struct run_way *w)
+print_system(FILE *out, const struct spec *spec)
 {
         topic(out, "sees");
-        (void)fputs("the system's programs and libraries, read-only: carrel docs box\n", out);
+        if (!spec->image) {
+                (void)fputs("the system's programs and libraries, read-only: carrel docs box\n",
+                            out);
+                return;
+        }
+        (void)fputs("the image ", out);
+        print_escaped(out, spec->image, false);
+        (void)fputs(spec_is_root(spec) ? ", which root may change, for this sandbox\n"
+                                       : ", read-only\n",
+                    out);
+}
+
+static void
+print_files(FILE *out, const struct run_way *w)
+{
+        print_system(out, w->p.spec);
         for (size_t i = 0; i < w->p.sources->count; i++)
                 print_mount(out, w, i);
         topic(out, "writes");

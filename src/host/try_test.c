@@ -164,7 +164,7 @@ a_mechanism_that_no_row_has_is_an_error(void **state)
 
         (void)state;
         assert_int_equal(host_facts_read(&facts, &e), 0);
-        assert_int_equal(host_try_all(&facts, &p, &report, &e), -1);
+        assert_int_equal(host_try_all(&facts, &p, NULL, &report, &e), -1);
         assert_int_equal(e.code, ERROR_INTERNAL);
         assert_non_null(strstr(e.message, "witchcraft"));
         assert_non_null(strstr(e.message, "of-tomorrow"));

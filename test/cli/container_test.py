@@ -208,6 +208,8 @@ def pins(desk):
     plan = json.loads(desk.carrel("plan", "-f", desk.manifest(block()), "-w", desk.workspace, "--json").stdout)
     steps = {s["step"]: s for s in plan["steps"]}
     check("the plan names the image by its digest", steps.get("rootfs", {}).get("text") == "box:1@" + desk.image["id"], steps.get("rootfs"))
+    told = desk.carrel("plan", "-f", desk.manifest(block()), "-w", desk.workspace).stdout
+    check("people read it too", f"the image box:1@{desk.image['id']}, read-only" in told and "system's programs" not in told, told)
     check("and has a step for each layer, and one for its record", sum(s["step"] == "layer" for s in plan["steps"]) == 3 and sum(s["step"] == "lower" for s in plan["steps"]) == 2)
     check("nothing of the host is bound but devices", not [s for s in plan["steps"] if s["step"] == "bind" and s.get("path") != "/workspace"], plan["steps"])
     busybox_import(CARREL, desk.state, "box:2", Env=["FROM_IMAGE=second"])
