@@ -135,7 +135,6 @@ static const struct damage_row damages[] = {
         { "an operation far out", IN_STEP(STEP0, op), UINT16_MAX },
         { "a phase that comes too early", IN_STEP(STEP0, op), STEP_FILTER },
         { "a phase that goes back", IN_STEP(STEP_LAST, op), STEP_LEASE },
-        { "an unknown flag", IN_STEP(STEP0, flags), 1u << 15 },
         { "the highest flag", IN_STEP(STEP0, flags), 1u << 15 },
         { "a source that is not there", IN_STEP(STEP0, source), SOURCES },
         { "a source below none", IN_STEP(STEP0, source), (uint32_t)-2 },

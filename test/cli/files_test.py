@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """files_test - every file that a command changes in a writable mount is in the audit log of `carrel run
---audit`, with path and digest, whatever the command does to times, names and kinds (P35).
+--audit`, with path and digest, whatever the command does to times, names and kinds (P36).
 """
 import hashlib
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """files_daemon_test - every file that a command changes in a writable mount of a sandbox of the daemon is in
-the log of its owner before the end of the command (P35): with one and several commands at a time, after a
+the log of its owner before the end of the command (P36): with one and several commands at a time, after a
 kill of the daemon's processes, and for a sandbox that is stopped meanwhile.
 """
 import hashlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Attacks out of a sandbox in an image, by root inside, who may do more than an agent: on the layers, on the store, on files of the
-host, through overlay's own names, on other ids (P35, B27). Prints TAP.
+host, through overlay's own names, on other ids (P37, B27). Prints TAP.
 """
 import json
 import os
@@ -70,21 +70,21 @@ def overlay_names(b):
 
 def host_is_out_of_reach(b):
     done = b(f"for at in '' /proc/self/root /proc/1/root /proc/1/cwd /workspace/.. ../../../..; do cat $at{b.secret} $at/{b.secret}; ls $at{b.state}; done; ls /proc/1/fd; ls /proc/1/map_files; cat /proc/1/environ /proc/1/mem; true")
-    check("P35 no file of the host, and nothing of pid 1", done.stdout == "", done)
+    check("P37 no file of the host, and nothing of pid 1", done.stdout == "", done)
     os.symlink(b.secret, os.path.join(b.work, "link"))
     done = b("cat /workspace/link; echo changed > /workspace/link; true")
-    check("P35 a link of the workspace ends inside", done.stdout == "" and open(b.secret, encoding="utf-8").read() == "of the host\n", done)
+    check("P37 a link of the workspace ends inside", done.stdout == "" and open(b.secret, encoding="utf-8").read() == "of the host\n", done)
     done = b("echo 1 > /proc/sys/kernel/hostname; echo b > /proc/sysrq-trigger && echo triggered; echo x > /sys/new && cat /proc/kcore | head -c 1; for f in /proc/sys/kernel/*; do echo 1 > $f && echo $f; done 2>/dev/null; true")
-    check("P35 no setting of the kernel", "triggered" not in done.stdout and "/proc/sys" not in done.stdout, done)
+    check("P37 no setting of the kernel", "triggered" not in done.stdout and "/proc/sys" not in done.stdout, done)
 
 
 def rights(b):
     done = b("mknod /opt/null c 1 3 && echo device; mknod /opt/disk b 8 0 && echo device; cp /bin/busybox /opt/s; chmod u+s /opt/s && echo setuid; chmod g+s /opt/s && echo setgid; "
              "grep -c -e 'nosuid.*overlay' /proc/self/mountinfo; grep NoNewPrivs /proc/self/status; unshare -Ur true && echo nested; kill -9 1; hostname x && echo named; true")
-    check("P35 no device, no set-id file, no nested namespace, and pid 1 lives", done.returncode == 0 and "device" not in done.stdout and "set" not in done.stdout.replace("NoNewPrivs", "") and
+    check("P37 no device, no set-id file, no nested namespace, and pid 1 lives", done.returncode == 0 and "device" not in done.stdout and "set" not in done.stdout.replace("NoNewPrivs", "") and
           "nested" not in done.stdout and "named" not in done.stdout and "1\n" in done.stdout, done)
     done = b(f"for u in 1 33 1000 65534 65535; do {BUSYBOX} setuidgid $u true 2>/dev/null; done; chown 70000 /opt 2>/dev/null && echo beyond; cat /proc/self/uid_map")
-    check("P35 no id beyond its own", "beyond" not in done.stdout, done)
+    check("P37 no id beyond its own", "beyond" not in done.stdout, done)
 
 
 def other_ids(b):
@@ -97,8 +97,8 @@ def other_ids(b):
     os.chmod(foreign, 0o600)
     os.chown(foreign, 3000, 3000)
     done = b("cat /workspace/foreign; echo x > /workspace/foreign; chown 0:0 /workspace/foreign && echo taken; chmod 666 /workspace/foreign && echo opened; echo mine > /workspace/mine; chown 33 /workspace/mine && echo given; true")
-    check("P35 root inside has no right over files of other users in the workspace", done.stdout == "" and open(foreign, encoding="utf-8").read() == "of another user\n", done)
-    check("P35 and what it makes is the owner's", os.stat(os.path.join(b.work, "mine")).st_uid == os.stat(b.work).st_uid)
+    check("P37 root inside has no right over files of other users in the workspace", done.stdout == "" and open(foreign, encoding="utf-8").read() == "of another user\n", done)
+    check("P37 and what it makes is the owner's", os.stat(os.path.join(b.work, "mine")).st_uid == os.stat(b.work).st_uid)
     done = subprocess.run(["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", CARREL, "run", "-f", os.path.join(b.top, "SANDBOX.json"), "--", "true"], cwd="/", text=True,
                           env={**os.environ, "CARREL_STATE": b.state, "HOME": "/nonexistent"}, stdin=subprocess.DEVNULL, capture_output=True, timeout=ALWAYS, check=False)
     check("B27 another user's images cannot be used", done.returncode != 0 and "ran" not in done.stdout, done)
