@@ -3,6 +3,7 @@
 //
 // PROVIDER is mastra-e2b, mastra-modal, mastra-daytona or mastra-blaxel. Its package is loaded, unmodified, from DIR/node_modules.
 // --options are further options of the class ({"apiUrl": "https://..."}). The key comes in CARREL_PROVIDER_KEY.
+import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import readline from 'node:readline'
@@ -63,7 +64,7 @@ async function create(m) {
 
 class Command {
   constructor(m) {
-    Object.assign(this, { id: m.id, credit: 256 << 10, waiting: [], held: 0, cancelled: false, ended: false })
+    Object.assign(this, { id: m.id, credit: 256 << 10, waiting: [], held: 0, all: {}, cancelled: false, ended: false })
     commands.set(m.id, this)
     this.run(m).catch(why => this.end({ kind: 'error', code: 'unavailable', message: clean(why) }))
   }
@@ -83,9 +84,18 @@ class Command {
     this.flush()
   }
 
+  // @mastra/e2b 0.8.0 hands on the whole output once more when a command ends with another status than 0.
+  isRepeated(data, all) {
+    if (this.handle?.exitCode === undefined || data.length !== all.len) return false
+    return createHash('sha256').update(data).digest().equals(all.hash.copy().digest())
+  }
+
   // Mastra's classes hand on text: bytes that are not UTF-8 are lost there.
   print(stream, text) {
-    const data = Buffer.from(text)
+    const data = Buffer.from(text), all = (this.all[stream] ??= { len: 0, hash: createHash('sha256') })
+    if (data.length === 0 || this.isRepeated(data, all)) return
+    all.len += data.length
+    all.hash.update(data)
     this.held += data.length
     for (let at = 0; at < data.length; at += SHIPPED) this.waiting.push({ stream, data: data.subarray(at, at + SHIPPED) })
     if (this.held > HELD_MAX) this.cancel()

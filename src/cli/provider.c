@@ -492,6 +492,7 @@ const struct command command_provider = {
         .rest = "",
         .notes = "PROGRAM runs here, with your rights and your environment, in no sandbox. "
                  "docs/BRIDGE.md\nis the specification.\n",
-        .example = "carrel provider test -- examples/provider-ssh/provider.py me@build.example.com",
+        .example = "carrel provider test -- examples/provider-ssh/provider.py --ssh "
+                   "test/rig/bridge_ssh here",
         .run = cmd_provider,
 };

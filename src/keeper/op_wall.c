@@ -262,6 +262,20 @@ check_ports(const struct sandbox *s, const struct spec *now, const struct spec *
         return s->box->is_routed ? check_stock(s, wanted, e) : check_low(s, now, wanted, e);
 }
 
+/* The bridge protocol has no message for a list that changes: the old one would stay in effect. */
+static int
+check_elsewhere(const struct sandbox *s, struct error *e)
+{
+        if (!s->prepared->bridge || !s->box || s->box->is_gone)
+                return 0;
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "elsewhere",
+                      "the network of the sandbox %s is with its provider, and cannot change while "
+                      "it runs",
+                      s->id);
+        error_hint(e, "Stop it, and create one whose SANDBOX.md lists what it may reach.");
+        return -1;
+}
+
 /*
  * Checks the manifest as if its owner created the sandbox now, and takes it on success. If the old
  * manifest is no longer accepted, the ports of the box are unknown. Then the new one may add no
@@ -279,6 +293,8 @@ judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
         s->prepared = NULL;
         s->row.manifest = *manifest;
         result = sandbox_judge(s, e);
+        if (result == 0)
+                result = check_elsewhere(s, e);
         if (result == 0)
                 result = check_ports(s, old ? old->spec : &unknown, s->prepared->spec, e);
         if (result == 0)

@@ -104,6 +104,11 @@ def policy(d):
     made = d.must("POST", "/v1/sandboxes", {"manifest": manifest("ssh-box", "limits: {memory_mb: 64}\n")})
     check("a limit that it cannot enforce is a warning", any(w["code"] == "limit_unenforceable:memory_mb" for w in made["warnings"]), made)
     d.call("DELETE", "/v1/sandboxes/" + made["id"])
+    box = d.create(start=True, manifest=manifest("listed"))
+    check("a list is sent to a provider that has it", d.exec(box, "true")["exit_code"] == 0)
+    changed = d.call("PUT", "/v1/sandboxes/%s/network" % box, {"egress": ["example.com"]})
+    check("its network cannot change while it runs", changed.status >= 400 and b'"elsewhere"' in changed.body, changed)
+    d.call("DELETE", "/v1/sandboxes/" + box)
     for name, code in (("open", "sandbox_egress_unenforceable"), ("unregistered", "sandbox_provider_unknown"), ("mastra-blaxel", "sandbox_provider_unknown")):
         text = manifest(name).replace("config: {}", "config: {workspace: base}") if name == "mastra-blaxel" else manifest(name)
         answer = d.call("POST", "/v1/sandboxes", {"manifest": text, "start": True})
@@ -173,6 +178,7 @@ with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
     text = "providers:\n  local: {isolated: true}\n  mastra-blaxel: {isolated: true}\n"
     text += row("ssh-box", place, "provider.py", "--ssh", place + "/bridge_ssh", "here")
     text += row("open", place, "bridge_liar.py", "good", egress="false")
+    text += row("listed", place, "bridge_liar.py", "listed", egress="true")
     text += row("promises", place, "bridge_liar.py", "good", more=", memory: true")
     text += row("mastra-e2b", place, "mastra.mjs", "mastra-e2b", "--from", place).replace(PYTHON, NODE)
     for mode in ("key", "no-create", "garbage", "version", "dies", "twice"):

@@ -60,8 +60,8 @@ def hello(m):
         m["abilities"].append("url")
     if mode == "boasts":
         m["abilities"].append("immortal")
-    if mode == "memory":
-        m["abilities"].append("memory")
+    if mode == "listed":
+        m["abilities"].append("egress")
     if mode != "silent":
         say(m)
     if mode == "greets-twice":
