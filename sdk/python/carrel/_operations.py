@@ -645,6 +645,10 @@ class SandboxInfo(Answer):
     """Owner of the sandbox."""
     provider: Optional[str] = None
     """The provider of its manifest."""
+    tier: Optional[str] = None
+    """Isolation tier of its provider: T1 to T4."""
+    image: Optional[str] = None
+    """The image whose files are its root, by digest: NAME@sha256:HEX. Absent for the programs of the host."""
     runtime: Optional[str] = None
     """A template: python3, python3.11, node24, ..."""
     workspace: Optional[str] = None

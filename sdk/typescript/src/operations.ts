@@ -24,6 +24,10 @@ export interface SandboxEntry {
         owner?: string;
         /** The provider of its manifest. */
         provider?: string;
+        /** Isolation tier of its provider: T1 to T4. */
+        tier?: string;
+        /** The image whose files are its root, by digest: NAME@sha256:HEX. Absent for the programs of the host. */
+        image?: string;
         /** A template: python3, python3.11, node24, ... */
         runtime?: string;
         /** Absolute path of the workspace on the host. */
