@@ -131,6 +131,19 @@ def killed(ws, who, find):
     check("kill -9 of the %s: the command has one end, which is no success" % who, child.returncode not in (0, None) and got not in (None, "exited"), child.returncode, out, err)
 
 
+def maker_killed(ws):
+    before = set(os.listdir("/run/carrel"))
+    child = subprocess.Popen(ws.argv(["sleep", "1000"]), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until("the command runs", lambda: any("sleep" == name for name in descendants().values()))
+    made = [n for n in set(os.listdir("/run/carrel")) - before if n.startswith("oci-")]
+    for pid in named("carrel-maker"):
+        os.kill(pid, signal.SIGKILL)
+    child.wait(timeout=60)
+    ws.run(["true"])
+    left = [n for n in made if os.path.exists("/run/carrel/" + n)]
+    check("kill -9 of the maker: the next start removes what the runtime kept", len(made) >= 1 and not left, made, left)
+
+
 def kills(ws):
     def guests():
         found = []
@@ -144,6 +157,7 @@ def kills(ws):
         return found
     killed(ws, "relay", lambda: named("carrel-relay"))
     killed(ws, "guest", guests)
+    maker_killed(ws)
 
 
 def refusals():
