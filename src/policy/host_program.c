@@ -50,7 +50,7 @@ read_reaches(struct arena *arena, const struct node *n, const char *path, struct
              struct error *e)
 {
         struct spec_egress *entries = arena_array(arena, struct spec_egress, WORDS_MAX);
-        struct spec_names words;
+        struct spec_names words = { NULL, 0 };
 
         if (read_words(arena, n, path, &words, e) < 0)
                 return -1;
