@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MAGIC = 0x4c505243 /* "CRPL" */, VERSION = 1, FLAGS_ALL = (1u << 16) - 1 };
+enum { MAGIC = 0x4c505243 /* "CRPL" */, VERSION = 2, FLAGS_ALL = (1u << 16) - 1 };
 
 static size_t
 strings_len(const struct step *steps, size_t count)
@@ -65,15 +65,9 @@ plan_pack(const struct step *steps, size_t count, size_t source_count, void *byt
         for (size_t i = 0; i < count; i++) {
                 const struct step *s = &steps[i];
 
-                out[i] = (struct packed_step){ (uint16_t)s->op,
-                                               (uint16_t)s->flags,
-                                               s->source,
-                                               s->number,
-                                               s->number2,
-                                               0,
-                                               0,
-                                               (uint32_t)s->text_len,
-                                               0 };
+                out[i] = (struct packed_step){ (uint16_t)s->op, 0, s->source, s->number,
+                                               s->number2,      0, 0,         (uint32_t)s->text_len,
+                                               s->flags };
                 out[i].path = string_put(strings, &used, s->path, strlen(s->path));
                 out[i].text = string_put(strings, &used, s->text, s->text_len);
         }

@@ -16,10 +16,10 @@
 enum { PLAN_PACK_MAX = 192 * 1024, PLAN_STEPS_MAX = 2048, PLAN_SOURCES_MAX = 160 };
 
 struct packed_step {
-        uint16_t op, flags;
+        uint16_t op, zero;
         int32_t source;
         uint64_t number, number2;
-        uint32_t path, text, text_len, zero;
+        uint32_t path, text, text_len, flags;
 };
 
 struct packed_head {

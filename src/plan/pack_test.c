@@ -119,7 +119,7 @@ struct damage_row {
 
 static const struct damage_row damages[] = {
         { "another magic", IN_HEAD(magic), 0x4c505244 },
-        { "another version", IN_HEAD(version), 2 },
+        { "another version", IN_HEAD(version), 1 },
         { "no version", IN_HEAD(version), 0 },
         { "a step more than there is", IN_HEAD(step_count), SOME + 1 },
         { "a step fewer", IN_HEAD(step_count), SOME - 1 },
@@ -135,7 +135,8 @@ static const struct damage_row damages[] = {
         { "an operation far out", IN_STEP(STEP0, op), UINT16_MAX },
         { "a phase that comes too early", IN_STEP(STEP0, op), STEP_FILTER },
         { "a phase that goes back", IN_STEP(STEP_LAST, op), STEP_LEASE },
-        { "the highest flag", IN_STEP(STEP0, flags), 1u << 15 },
+        { "an unknown flag", IN_STEP(STEP0, flags), 1u << 17 },
+        { "the highest flag", IN_STEP(STEP0, flags), 1u << 31 },
         { "a source that is not there", IN_STEP(STEP0, source), SOURCES },
         { "a source below none", IN_STEP(STEP0, source), (uint32_t)-2 },
         { "a path past the end", IN_STEP(STEP0, path), 1u << 16 },

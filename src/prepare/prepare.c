@@ -750,13 +750,11 @@ walk_for_program(const struct prepare_host *host, const struct prepare_request *
 }
 
 static build_plan *const builders[] = {
-        [PROVIDER_ENGINE_NS] = walk,
-        [PROVIDER_ENGINE_BRIDGE] = walk_for_program,
+        [PROVIDER_ENGINE_NS] = walk,           [PROVIDER_ENGINE_BRIDGE] = walk_for_program,
 #ifdef CARREL_TEST_SWITCHES
         [PROVIDER_ENGINE_FAKE] = plan_nothing,
 #endif
-        [PROVIDER_ENGINE_NONE] = NULL,
-        [PROVIDER_ENGINE_OCI] = plan_container,
+        [PROVIDER_ENGINE_NONE] = NULL,         [PROVIDER_ENGINE_OCI] = plan_container,
 };
 
 struct permission
