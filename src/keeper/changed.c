@@ -144,6 +144,7 @@ add_exec(struct changed *ch, uint32_t number, uint64_t since_ms)
                 return NULL;
         x->number = number;
         x->since_ms = since_ms;
+        x->is_covered = ch->is_looking; /* the rest of the look may find what it changes */
         x->next = ch->execs;
         /* lint: each exec is in the list of `ch`, and changed_sweep() frees it */
         ch->execs = x;

@@ -43,7 +43,8 @@ host_rules_default(struct arena *arena, const struct host_ability *machine, cons
         for (size_t i = 0; i < provider_count; i++) {
                 struct host_ability can = host_ability_of(&providers[i], machine);
 
-                if (providers[i].runs_once &&
+                /* one with an interpreter of its own only runs where the host file has it */
+                if (providers[i].runs_once && !providers[i].interpreter &&
                     host_provider_describe(&rules->providers, arena, providers[i].id, &can, e) < 0)
                         return -1;
         }

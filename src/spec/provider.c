@@ -259,7 +259,7 @@ const struct provider providers[] = {
           "A container of an OCI runtime on this machine (runc), started by root.",
           PROVIDER_ENGINE_OCI,
           "T2",
-          "container",
+          "oci",
           PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK |
                   PROVIDER_OUTPUT,
           PROVIDER_ISOLATES | PROVIDER_MEMORY | PROVIDER_CPU | PROVIDER_MILLICORES | PROVIDER_IO |
