@@ -288,15 +288,20 @@ def processes_of(state):
 
 
 def box_process(d, box):
-    """The process that writes the box's journal."""
+    """The process that writes the box's journal. A busy box opens and closes files meanwhile: one
+    look may miss it.
+    """
     path = os.path.join(d.state, "boxes", box, "journal")
 
     def leads_to_it(pid, fd):
-        with contextlib.suppress(OSError):                     # a busy box closes others meanwhile
+        with contextlib.suppress(OSError):
             return os.readlink("/proc/%d/fd/%s" % (pid, fd)) == path
 
-    for pid in processes_of(d.state):
-        with contextlib.suppress(OSError):
-            if any(leads_to_it(pid, fd) for fd in os.listdir("/proc/%d/fd" % pid)):
-                return pid
-    raise AssertionError("no process holds %s" % path)
+    def find():
+        for pid in processes_of(d.state):
+            with contextlib.suppress(OSError):
+                if any(leads_to_it(pid, fd) for fd in os.listdir("/proc/%d/fd" % pid)):
+                    return pid
+        return None
+
+    return until("a process holds %s" % path, find)
