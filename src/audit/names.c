@@ -63,9 +63,9 @@ read_names(DIR *take_list, size_t most, struct list *ret, struct error *e)
                 qsort(bytes, found, sizeof name, compare);
         free(name);
         /* lint: the names are in `bytes`, which the caller frees */
-        return found < most && entry
-                       ? fail(e, ERROR_NO_MEMORY, "no memory for the names of a directory")
-                       : 0;
+        if (found < most && entry)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the names of a directory");
+        return 0;
 }
 
 static int visit_directory(int take_fd, const char *name, struct audit_names *v, unsigned depth,

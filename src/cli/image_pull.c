@@ -170,7 +170,7 @@ run_skopeo(const struct call *c, const struct image_pull *asked, const char *nam
            struct error *e)
 {
         scoped_fd int heard = -1, said = -1;
-        char line[LINE_BYTES];
+        char line[LINE_BYTES] = "";
         int ends[2], status;
         pid_t pid;
 

@@ -319,8 +319,10 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
                         (void)prepare_refuse_rules(w->p.spec, w->p.rules, list, e);
                 else if (judgement.verdict != COMMAND_ALLOW &&
                          prepare_refuse_missing(&programs, &judgement, e))
+                        /* lint: no person is asked about a program that is missing */
                         result = -1;
                 else if (judgement.verdict == COMMAND_DENY)
+                        /* lint: a validator and a person only look at what may run */
                         result = prepare_refuse(w->p.spec, w->p.rules, &judgement, e);
                 else if (validate(w, &arena, &request, e) < 0)
                         result = -1;

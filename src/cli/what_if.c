@@ -277,6 +277,7 @@ write_denial(const struct past *p, const struct node *of, struct denial *ret)
 {
         const char *path = text_of(of, "path"), *reason = text_of(of, "reason");
 
+        /* lint: it is written here */
         (void)snprintf(ret->text, sizeof ret->text, "%.64s %.160s %.64s", p->entry->subject,
                        path ? path : "", reason ? reason : "");
 }

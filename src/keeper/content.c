@@ -84,8 +84,8 @@ content_hear(struct box *b, const struct wire_box_streams *said, struct wire_mes
         if (!row)
                 return;
         row->said = *said;
+        /* lint: the box has the rows; content_free() frees them */
         for (size_t i = 0; i < BOX_STREAMS; i++) {
-                /* lint: the box has the rows; content_free() frees them */
                 bool is_there = (said->files & 1u << i) != 0 && m && next < m->fd_count;
 
                 row->fds[i] = is_there ? fd_take(&m->fds[next]) : -1;

@@ -214,6 +214,7 @@ names_add(struct names *n, const char *name)
                 n->room = room;
         }
         n->items[n->count] = strdup(name);
+        /* lint: names_fini() frees the copies */
         return n->items[n->count] ? (n->count++, 0) : -1;
 }
 
