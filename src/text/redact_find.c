@@ -323,9 +323,9 @@ find_EMAIL(const struct rule *r, const struct redact_place *p)
         /* the sentence may end behind it */
         if (labels > 0 && p->text[p->at + at - 1] == '.')
                 at--;
-        return labels >= 2 && run_of(p, last, UPPER | LOWER, 64) >= 2
-                       ? (struct redact_cut){ .len = at }
-                       : (struct redact_cut){ 0 };
+        if (labels < 2 || run_of(p, last, UPPER | LOWER, 64) < 2)
+                return (struct redact_cut){ 0 };
+        return (struct redact_cut){ .len = at };
 }
 
 /* Takes characters of `set`, with single spaces or dashes between them. Gives how many bytes they
@@ -404,7 +404,9 @@ find_IBAN(const struct rule *r, const struct redact_place *p)
         if (strlen(text) < r->least || in_set(byte_at(p, bytes), WORDS))
                 return (struct redact_cut){ 0 };
         (void)snprintf(turned, sizeof turned, "%s%.4s", text + 4, text);
-        return mod_97(turned) == 1 ? (struct redact_cut){ .len = bytes } : (struct redact_cut){ 0 };
+        if (mod_97(turned) != 1)
+                return (struct redact_cut){ 0 };
+        return (struct redact_cut){ .len = bytes };
 }
 
 static struct redact_cut
@@ -424,9 +426,9 @@ find_PHONE(const struct rule *r, const struct redact_place *p)
         }
         while (at > 1 && !in_set(byte_at(p, at - 1), DIGIT))
                 at--;
-        return count >= r->least && count <= r->most && !in_set(byte_at(p, at), WORDS)
-                       ? (struct redact_cut){ .len = at }
-                       : (struct redact_cut){ 0 };
+        if (count < r->least || count > r->most || in_set(byte_at(p, at), WORDS))
+                return (struct redact_cut){ 0 };
+        return (struct redact_cut){ .len = at };
 }
 
 /* -- the table --------------------------------------------------------------------------------- */

@@ -364,6 +364,7 @@ hear_data(struct flows *f, struct flow *w, const uint8_t *bytes, uint32_t len)
                 return 0;
         if (!w->held && !(w->held = malloc(STREAM_WINDOW)))
                 return -ENOMEM;
+        /* lint: the flow holds it, and flow_close() frees it */
         if (w->start + w->len + (len - done) > STREAM_WINDOW) {
                 memmove(w->held, w->held + w->start, w->len);
                 w->start = 0;
