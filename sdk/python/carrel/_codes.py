@@ -342,7 +342,7 @@ class ImageInvalidError(UnprocessableError):
 
 
 class ImageNotFoundError(NotFoundError):
-    """carrel image ls` lists the images; `carrel image import SOURCE NAME` adds one."""
+    """carrel image ls` lists the images; `carrel image pull NAME` or `carrel image import SOURCE NAME` adds one."""
 
     code = "image_not_found"
     http_status = 404
