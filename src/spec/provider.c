@@ -89,16 +89,8 @@ static const struct field blaxel_rows[] = {
 static const char *const runtimes[] = { "runc", "crun", "runsc", NULL };
 
 static const struct field oci_rows[] = {
-        { .name = "cwd",
-          .kind = FIELD_TEXT,
-          .min = 1,
-          .offset = offsetof(struct spec, cwd),
-          .help = "Working directory inside the sandbox; relative to the workspace mount." },
-        { .name = "shell",
-          .kind = FIELD_CHOICE,
-          .choices = shells,
-          .offset = offsetof(struct spec, shell),
-          .help = "Shell for command lines; default /bin/sh." },
+        CWD_ROW("Working directory inside the sandbox; relative to the workspace mount."),
+        SHELL_ROW,
         { .name = "runtime",
           .kind = FIELD_CHOICE,
           .choices = runtimes,
@@ -121,6 +113,15 @@ static const struct field_set blaxel_set = { FIELD_SET(blaxel_rows), .code = ERR
         (PROVIDER_ISOLATES | PROVIDER_TIME | PROVIDER_MEMORY | PROVIDER_CPU |                 \
          PROVIDER_MILLICORES | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_IO | PROVIDER_DISK | \
          PROVIDER_OUTPUT | PROVIDER_EGRESS)
+
+#define MASTRA(id, settings, destroyed_on, sentence)                                        \
+        {                                                                                   \
+                (id), (settings), (destroyed_on), (sentence), PROVIDER_ENGINE_BRIDGE, NULL, \
+                        "elsewhere", ELSEWHERE, 0, false,                                   \
+                {                                                                           \
+                        NULL                                                                \
+                }                                                                           \
+        }
 
 /* pids: by group, else by RLIMIT_NPROC, which the box's own user namespace counts. disk: private
  * file systems have a size; the workspace's own disk does not */
@@ -197,50 +198,10 @@ const struct provider providers[] = {
           LOCAL_IF_HOST,
           true,
           { container_tier, local_limit, container_extra } },
-        { "mastra-e2b",
-          &e2b_set,
-          "tool-result",
-          "E2B through Mastra's class.",
-          PROVIDER_ENGINE_BRIDGE,
-          NULL,
-          "elsewhere",
-          ELSEWHERE,
-          0,
-          false,
-          { NULL } },
-        { "mastra-modal",
-          &modal_set,
-          NULL,
-          "Modal through Mastra's class.",
-          PROVIDER_ENGINE_BRIDGE,
-          NULL,
-          "elsewhere",
-          ELSEWHERE,
-          0,
-          false,
-          { NULL } },
-        { "mastra-daytona",
-          &daytona_set,
-          NULL,
-          "Daytona through Mastra's class.",
-          PROVIDER_ENGINE_BRIDGE,
-          NULL,
-          "elsewhere",
-          ELSEWHERE,
-          0,
-          false,
-          { NULL } },
-        { "mastra-blaxel",
-          &blaxel_set,
-          "tool-result",
-          "Blaxel through Mastra's class.",
-          PROVIDER_ENGINE_BRIDGE,
-          NULL,
-          "elsewhere",
-          ELSEWHERE,
-          0,
-          false,
-          { NULL } },
+        MASTRA("mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class."),
+        MASTRA("mastra-modal", &modal_set, NULL, "Modal through Mastra's class."),
+        MASTRA("mastra-daytona", &daytona_set, NULL, "Daytona through Mastra's class."),
+        MASTRA("mastra-blaxel", &blaxel_set, "tool-result", "Blaxel through Mastra's class."),
         { "node-permission",
           NULL,
           "tool-result",
@@ -260,8 +221,7 @@ const struct provider providers[] = {
           PROVIDER_ENGINE_OCI,
           "T2",
           "oci",
-          PROVIDER_MOUNTS | PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK |
-                  PROVIDER_OUTPUT,
+          LOCAL_ALWAYS,
           PROVIDER_ISOLATES | PROVIDER_MEMORY | PROVIDER_CPU | PROVIDER_MILLICORES | PROVIDER_IO |
                   PROVIDER_EGRESS,
           true,
