@@ -154,13 +154,13 @@ foresee(struct doc_facts *facts, const struct node *config, struct error *e)
 }
 
 static int
-make(struct doc_asked *a, struct run_way *way, struct error *e)
+make(struct doc_asked *a, const struct node *config, struct run_way *way, struct error *e)
 {
         struct doc_probe probe = { .host_file = a->host_file,
                                    .state = a->log,
                                    .keeps_output = a->keeps_output };
         struct doc_facts *facts = arena_new(&a->arena, struct doc_facts);
-        const struct node *config = NULL, *made = NULL;
+        const struct node *made = NULL;
         struct document_findings found;
         struct document_parts parts;
         struct json_writer w;
@@ -174,8 +174,8 @@ make(struct doc_asked *a, struct run_way *way, struct error *e)
                                      .starts = a->starts > 0 ? a->starts : STARTS };
         document_findings_init(&found, &a->arena);
         if (doc_rules_open(a, way, &probe.file, &probe.workspace, e) < 0 ||
-            read_config(a, &config, e) < 0 || doc_facts_collect(facts, e) < 0 ||
-            foresee(facts, config, e) < 0 || doc_facts_try(facts, e) < 0)
+            doc_facts_collect(facts, e) < 0 || foresee(facts, config, e) < 0 ||
+            doc_facts_try(facts, e) < 0)
                 return -1;
         parts = (struct document_parts){ facts->items, facts->count };
         json_init(&w, false);
@@ -195,12 +195,15 @@ doc_generate(struct doc_asked *a)
         const struct prepare_options o = { .file = a->file,
                                            .workspace = a->workspace,
                                            .host_file = a->host_file };
+        const struct node *config;
         static struct run_way way;
         struct error e;
         int status;
 
+        if (read_config(a, &config, &e) < 0)
+                return print_failure(a->config, &e, a->is_json);
         if ((a->is_audited && doc_log_open(a, &e) < 0) || run_way_init(&way, &e) < 0 ||
-            prepare(&o, &way, &e) < 0 || make(a, &way, &e) < 0)
+            prepare(&o, &way, &e) < 0 || make(a, config, &way, &e) < 0)
                 status = print_failure(e.code == ERROR_SCHEMA_INVALID && !e.line ? NULL
                                                                                  : way.file_name,
                                        &e, a->is_json);

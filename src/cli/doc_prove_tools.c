@@ -12,19 +12,20 @@ enum { STARTS = 20, START_FACTOR = 3 };
 void
 doc_prove_start(struct doc_proving *p, const char *path, const struct node *claim)
 {
+        const unsigned percentile = strcmp(path, "lifecycle.cold_start_p99_ms") == 0 ? 99 : 50;
         const uint64_t *times;
         struct error e;
-        double median;
+        double measured;
 
         if (doc_facts_measure(&p->a->arena, &p->probe, STARTS, &times, &e) < 0) {
                 doc_say(p, DOC_REFUTED, path, "it cannot be measured: %.200s", e.message);
                 return;
         }
-        median = doc_facts_percentile(times, STARTS, 50);
-        doc_say(p, median <= claim->real * START_FACTOR ? DOC_PROVEN : DOC_REMARK, path,
-                "%.1f ms now, of %d starts%s", median, STARTS,
-                median <= claim->real * START_FACTOR ? ""
-                                                     : "; that is more than 3 times the claim");
+        measured = doc_facts_percentile(times, STARTS, percentile);
+        doc_say(p, measured <= claim->real * START_FACTOR ? DOC_PROVEN : DOC_REMARK, path,
+                "%.1f ms now, of %d starts%s", measured, STARTS,
+                measured <= claim->real * START_FACTOR ? ""
+                                                       : "; that is more than 3 times the claim");
 }
 
 void

@@ -49,7 +49,7 @@ static const struct {
         { "resources.timeouts", doc_prove_timeouts },
         { "lifecycle.provisioning", doc_prove_same },
         { "lifecycle.cold_start_p50_ms", doc_prove_start },
-        { "lifecycle.cold_start_p99_ms", doc_prove_outside },
+        { "lifecycle.cold_start_p99_ms", doc_prove_start },
         { "lifecycle.cold_start_load_profile", doc_prove_outside },
         { "lifecycle.pause_resume_supported", doc_prove_same },
         { "lifecycle.scheduled_deletion", doc_prove_outside },

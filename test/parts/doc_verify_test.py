@@ -48,6 +48,7 @@ FALSE = {
 NEVER_REFUTED = {
     "network.default": "a document can only say deny; it is refuted if an unlisted destination is open",
     "lifecycle.cold_start_p50_ms": "a slower start is a remark, because the load differs",
+    "lifecycle.cold_start_p99_ms": "as the p50",
 }
 NUMBER = [0]
 
@@ -92,7 +93,7 @@ def true_document(bench, doc):
          [c for c in answer["claims"] if c["result"] == "refuted"], done.stderr)
     outside = {c["claim"] for c in answer["claims"] if c["result"] == "outside proof"}
     tell("outside proof is a closed list", outside == {
-        "identity.provider", "isolation.multi_tenant", "resources.timeouts.per_task_loop", "lifecycle.cold_start_p99_ms", "lifecycle.cold_start_load_profile",
+        "identity.provider", "isolation.multi_tenant", "resources.timeouts.per_task_loop", "lifecycle.cold_start_load_profile",
         "lifecycle.scheduled_deletion", "state.data_residency", "audit.retention", "threat_model.trust_boundary", "threat_model.untrusted_inputs",
         "threat_model.in_scope_risks", "threat_model.out_of_scope_risks", "cost_model"}, sorted(outside))
     tell("nothing is left in the workspace", set(os.listdir(bench.work)) == set(before) | {"claims.json"}, os.listdir(bench.work))
@@ -111,7 +112,7 @@ def false_document(bench, doc):
     missing = [s for s in ("stdout", "stderr", "file_writes", "exec") if s not in audit["log_streams"]]
     audit["log_streams"] = ["stdout", "stderr", "network", "file_writes", "exec"]
     threats["mandatory_controls"] = ["output_sanitization", "microvm_boundary", "signed_audit_log", "seccomp_filter"]
-    doc["lifecycle"]["cold_start_p50_ms"] = 0.01
+    doc["lifecycle"].update(cold_start_p50_ms=0.01, cold_start_p99_ms=0.02)
     done, answer = bench.verify(doc)
     refuted = [(c["claim"], c["detail"]) for c in answer["claims"] if c["result"] == "refuted"]
     tell("a false document: exit status 126", done.returncode == 126 and not answer["ok"], done.stderr)
@@ -135,7 +136,8 @@ def false_document(bench, doc):
         tell(f"refuted: {path}: {detail}", any(claim == path and detail in why for claim, why in refuted), [r for r in refuted if r[0] == path])
     kept = [c for c in answer["claims"] if c["result"] == "proven"]
     tell("what is true beside it is proven", any("seccomp_filter" in c["detail"] for c in kept) and any("api.example.com:443 is let through" in c["detail"] for c in kept), kept)
-    tell("a slower start is a remark", any(c["result"] == "remark" and c["claim"] == "lifecycle.cold_start_p50_ms" for c in answer["claims"]), answer["claims"])
+    remarks = {c["claim"] for c in answer["claims"] if c["result"] == "remark"}
+    tell("a slower start is a remark", {"lifecycle.cold_start_p50_ms", "lifecycle.cold_start_p99_ms"} <= remarks, answer["claims"])
 
 
 RULES = """metadata: {carrel: {approve: [exec, file.write], limits: {cpu_millicores: 1000, pids: 40, disk_mb: 16},
