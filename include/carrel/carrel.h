@@ -178,6 +178,7 @@ struct carrel_sandbox {
         uint64_t disk_mb;    /* how much they may hold, MiB; 0: unknown */
         const char *image;   /* NAME@sha256:HEX; NULL: the host's programs */
         const char *tier;    /* isolation of its provider, T1 to T4; or NULL */
+        const char *chosen;  /* why `provider: auto` became its provider; NULL: it was named */
         uint64_t created_at_ms;
         uint64_t remaining_ms; /* time until it is stopped; CARREL_NONE: no limit */
         uint64_t delete_at_ms; /* CARREL_NONE: not scheduled */

@@ -92,6 +92,12 @@ start_error_read(struct error *e, const struct wire_exec_failed *failed, const c
                 return provider(e, sys, shown);
         if (failed->stage == WIRE_STAGE_DIRECTORY)
                 return directory(e, sys, cwd ? cwd : "");
+        if (failed->stage == WIRE_STAGE_PREPARE && sys == EOPNOTSUPP) {
+                (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "tty", "elsewhere",
+                              "starting %.200s: a command elsewhere has no terminal", shown);
+                error_hint(e, "Run it without one (without -t, tty: false).");
+                return -1;
+        }
         if (failed->stage == WIRE_STAGE_TERMINAL)
                 return fail_sys(e, ERROR_BACKEND_FAILED, sys, "opening a terminal inside");
         if (failed->stage != WIRE_STAGE_LOOKUP)

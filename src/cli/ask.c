@@ -205,6 +205,10 @@ print_provider(const struct carrel_sandbox *s)
                 (void)fputs(", tier ", stdout);
                 print_escaped(stdout, s->tier, false);
         }
+        if (s->chosen) {
+                (void)fputs("; ", stdout);
+                print_escaped(stdout, s->chosen, false);
+        }
         (void)fputc('\n', stdout);
 }
 

@@ -18,6 +18,7 @@
 #include "prepare/commands.h"
 #include "prepare/host.h"
 #include "prepare/host_file.h"
+#include "prepare/lacking.h"
 #include "prepare/verdict.h"
 #include "ref/file.h"
 #include "ref/places.h"
@@ -76,6 +77,8 @@ print_json(const struct checking *c, const struct ref_manifest_file *file, const
                 json_error(&w, &findings->errors->error);
         }
         json_findings(&w, findings);
+        if (v->allowed && v->allowed->choice)
+                json_member_text(&w, "chosen", v->allowed->choice);
         json_key(&w, "norm");
         if (findings->error_count == 0)
                 verdict_norm_write(&w, v);
@@ -111,6 +114,8 @@ print_text(const struct checking *c, const struct ref_manifest_file *file, const
                 (void)printf(": OK");
         else
                 (void)printf(": OK up to the stage %s", verdict_stage_name(c->stage));
+        if (findings->error_count == 0 && v->allowed && v->allowed->choice)
+                (void)printf("; provider %s: %s", v->allowed->provider, v->allowed->choice);
         if (warnings > 0)
                 (void)printf(", %zu warning%s", warnings, warnings == 1 ? "" : "s");
         (void)printf("%s\n", findings->error_count == 0 && v->written.form == MANIFEST_NONE
@@ -168,7 +173,10 @@ load_host(struct arena *arena, const struct checking *c, struct host_file *ret, 
         if (host_facts_read(facts, e) < 0)
                 return -1;
         real = prepare_local_ability(facts, false);
-        return host_file_load(arena, c->host_name, &real, 0, NULL, ret, e);
+        if (host_file_load(arena, c->host_name, &real, 0, NULL, ret, e) < 0)
+                return -1;
+        lacking_note(facts, ret->rules);
+        return 0;
 }
 
 /* From resolve on, the host's rules and the start directory of references are needed. */

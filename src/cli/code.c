@@ -137,7 +137,7 @@ in_a_new_sandbox(struct coding *c, int argc, char **argv)
         if (find_words(c, words, &c->run.command_count, &missing, &e) < 0)
                 return print_failure(NULL, &e, c->run.is_json);
         c->run.command = (char **)(uintptr_t)words;
-        c->run.otherwise = "provider: " PROVIDER_STANDARD "\nconfig: {}\n";
+        c->run.otherwise = "provider: " PROVIDER_AUTO "\nconfig: {}\n";
         return run_command(&c->run, argc, argv);
 }
 

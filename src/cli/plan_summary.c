@@ -63,6 +63,20 @@ print_mount(FILE *out, const struct run_way *w, size_t i)
 }
 
 static void
+print_provider(FILE *out, const struct run_way *w)
+{
+        const struct spec *spec = w->p.spec;
+        const struct host_provider *here =
+                host_provider_find(&w->p.rules->providers, spec->provider);
+
+        topic(out, "runs with");
+        (void)fprintf(out, "provider %s", spec->provider);
+        if (here && here->can.tier)
+                (void)fprintf(out, ", tier %s", here->can.tier);
+        (void)fprintf(out, "%s%s\n", spec->choice ? "; " : "", spec->choice ? spec->choice : "");
+}
+
+static void
 print_system(FILE *out, const struct spec *spec)
 {
         topic(out, "sees");
@@ -216,6 +230,7 @@ plan_summary_print(FILE *out, const struct run_way *w)
 
         print_escaped(out, w->file_name ? w->file_name : "", false);
         (void)fputs(": a command\n", out);
+        print_provider(out, w);
         print_files(out, w);
         print_network(out, spec);
         print_names(out, "is given", spec->env.passthrough, spec->env.passthrough_count,

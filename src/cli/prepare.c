@@ -21,6 +21,7 @@
 #include "clock/clock.h"
 #include "daemon/state.h"
 #include "prepare/host_file.h"
+#include "prepare/lacking.h"
 #include "ref/places.h"
 
 /* Static memory that is enough for most runs: it saves about 40 page faults and 30 system calls. */
@@ -166,6 +167,7 @@ load_rules(const struct prepare_options *o, struct run_way *w, struct error *e)
                 return -1;
         }
         w->host.rules = file.rules;
+        lacking_note(&w->host.facts, file.rules);
         w->host_tree = file.tree;
         w->is_audited = file.rules->audits_run;
         w->audit_keep_ms = file.rules->audit_keep_ms;

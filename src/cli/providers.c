@@ -12,6 +12,7 @@
 #include "host/facts.h"
 #include "prepare/host.h"
 #include "prepare/host_file.h"
+#include "prepare/lacking.h"
 #include "spec/provider.h"
 
 enum { PROVIDERS_ARENA_MAX = 16 << 20 };
@@ -25,7 +26,7 @@ is_available(const struct host_provider *p)
 {
         const struct provider *known = provider_find(p->id);
 
-        return known && known->engine != PROVIDER_ENGINE_NONE && p->can.is_isolated;
+        return known && known->engine != PROVIDER_ENGINE_NONE && p->can.is_isolated && !p->lacks;
 }
 
 static const char *
@@ -35,6 +36,8 @@ why_not(const struct host_provider *p)
 
         if (!known || known->engine == PROVIDER_ENGINE_NONE)
                 return "this build has no engine for it";
+        if (p->lacks)
+                return p->lacks;
         return p->can.is_isolated ? NULL : "this machine cannot isolate: run carrel doctor";
 }
 
@@ -133,7 +136,10 @@ load(struct arena *arena, const char *host_name, struct host_file *ret, struct e
         if (host_facts_read(facts, e) < 0)
                 return -1;
         real = prepare_local_ability(facts, false);
-        return host_file_load(arena, host_name, &real, HOST_FILE_BOUND, NULL, ret, e);
+        if (host_file_load(arena, host_name, &real, HOST_FILE_BOUND, NULL, ret, e) < 0)
+                return -1;
+        lacking_note(facts, ret->rules);
+        return 0;
 }
 
 struct asked {

@@ -30,7 +30,7 @@ enum { NAME_MAX_BYTES = 255 };
 /*
  * The daemon's default without a manifest. It is repeated here for calls that add overrides to it.
  */
-static const char standard[] = "{\"provider\": \"" PROVIDER_STANDARD "\", \"config\": {}}";
+static const char standard[] = "{\"provider\": \"" PROVIDER_AUTO "\", \"config\": {}}";
 
 static int
 no_memory(struct error *e)

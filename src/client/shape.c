@@ -73,6 +73,7 @@ static const struct answer_member sandbox_rows[] = {
         NUMBER(DISK_MB, disk_mb, 0),
         TEXT(IMAGE, image),
         TEXT(TIER, tier),
+        TEXT(CHOSEN, chosen),
         TEXT(CAUSE, cause),
         TEXT(METADATA, metadata),
         NUMBER(CREATED_AT, created_at_ms, 0),

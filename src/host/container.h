@@ -14,6 +14,10 @@
  */
 const char *host_container_find(const char *name);
 
+/* Why this machine cannot run a container of the standard runtime, in words; NULL: it can try. */
+struct host_facts;
+const char *host_container_lacks(const struct host_facts *facts);
+
 /* A sentence with the command that installs it. */
 const char *host_container_install(const char *name);
 

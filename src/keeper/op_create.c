@@ -317,10 +317,6 @@ warn_of_ports(struct sandbox *s)
                                 ports[i].port, PLAN_LOW_PORT, ports[i].port + 8000u);
 }
 
-/*
- * Checks and plans once, then closes what it opened, so that create reports every error in its
- * mounts.
- */
 /* What its plan found out: where its files are, and the warnings. */
 static void
 write_findings(struct sandbox *s)
@@ -329,6 +325,7 @@ write_findings(struct sandbox *s)
         const char *place = prepared_disk(p);
         size_t room = FILES_ROOM + (place ? strlen(place) : 0) +
                       (p->image ? strlen(p->image->ref) : 0) +
+                      (p->spec->choice ? strlen(p->spec->choice) : 0) +
                       (p->findings.warning_count > 0 ? WARNINGS_ROOM : 0);
         void *bytes = arena_alloc(&s->memory, room);
         struct record_writer w;
@@ -341,9 +338,26 @@ write_findings(struct sandbox *s)
         if (p->plan->disk_mb != SPEC_UNSET)
                 record_uint(&w, FIELD_DISK_MB, p->plan->disk_mb);
         record_text(&w, FIELD_IMAGE, p->image ? p->image->ref : NULL);
+        record_text(&w, FIELD_CHOSEN, p->spec->choice);
         answer_warnings(&w, &p->findings);
         if (!w.is_broken)
                 s->row.warnings = (struct store_bytes){ bytes, w.len };
+}
+
+int
+sandbox_describe(struct sandbox *s, struct error *e)
+{
+        if (sandbox_plan(s, e) < 0)
+                return -1;
+        s->row.is_writable = s->prepared->sources->writable_count > 0;
+        s->row.is_read_only = s->prepared->spec->is_read_only;
+        s->row.provider = sandbox_text(s, s->prepared->spec->provider);
+        s->row.cwd = sandbox_text(s, s->prepared->cwd);
+        s->row.cpu = (uint32_t)s->prepared->cpu;
+        warn_of_ports(s);
+        write_findings(s);
+        prepared_release(s->prepared);
+        return 0;
 }
 
 static int
@@ -355,18 +369,9 @@ check_risk(const struct call *c, const struct prepared *p, struct error *e)
 static int
 judge(const struct call *c, struct sandbox *s, struct error *e)
 {
-        if (sandbox_judge(s, e) < 0 || check_risk(c, s->prepared, e) < 0 || sandbox_pin(s, e) < 0 ||
-            sandbox_plan(s, e) < 0)
-                return -1;
-        s->row.is_writable = s->prepared->sources->writable_count > 0;
-        s->row.is_read_only = s->prepared->spec->is_read_only;
-        s->row.provider = sandbox_text(s, s->prepared->spec->provider);
-        s->row.cwd = sandbox_text(s, s->prepared->cwd);
-        s->row.cpu = (uint32_t)s->prepared->cpu;
-        warn_of_ports(s);
-        write_findings(s);
-        prepared_release(s->prepared);
-        return 0;
+        return sandbox_judge(s, e) < 0 || check_risk(c, s->prepared, e) < 0 || sandbox_pin(s, e) < 0
+                       ? -1
+                       : sandbox_describe(s, e);
 }
 
 /* Stops a sandbox that failed or was lost (a reboot), so that the next one can have its name. */

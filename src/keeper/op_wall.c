@@ -132,8 +132,8 @@ network_of(struct arena *a, const struct record *r)
 static const struct node config = { .kind = NODE_MAP, .key = "config" };
 static const struct node provider = { .kind = NODE_STRING,
                                       .key = "provider",
-                                      .text = PROVIDER_STANDARD,
-                                      .len = sizeof PROVIDER_STANDARD - 1,
+                                      .text = PROVIDER_AUTO,
+                                      .len = sizeof PROVIDER_AUTO - 1,
                                       .next = &config };
 static const struct node standard = { .kind = NODE_MAP, .first = &provider, .len = 2 };
 

@@ -196,11 +196,11 @@ make_one(struct pool *p, struct error *e)
         if (!s)
                 return -1;
         if (sandbox_judge(s, e) < 0 || may_run(s, e) < 0 || sandbox_pin(s, e) < 0 ||
-            bound(s, e) < 0 || store_sandbox_add(k->store, &s->row, e) < 0) {
+            bound(s, e) < 0 || sandbox_describe(s, e) < 0 ||
+            store_sandbox_add(k->store, &s->row, e) < 0) {
                 registry_remove(s);
                 return -1;
         }
-        s->row.provider = sandbox_text(s, s->prepared->spec->provider);
         if (sandbox_start(s, e) == 0)
                 return 0;
         return sandbox_stop(s, "failed", e), -1;

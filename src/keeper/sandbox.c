@@ -71,6 +71,7 @@ request_of(const struct sandbox *s)
         return (struct prepare_request){ .id = s->id,
                                          .workspace = s->row.workspace,
                                          .runtime = s->row.runtime,
+                                         .provider = s->row.provider,
                                          .owner = s->row.owner,
                                          .caller_uid = s->row.caller_uid,
                                          .actor = sandbox_actor(s),

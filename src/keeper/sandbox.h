@@ -138,6 +138,13 @@ int sandbox_pin(struct sandbox *s, struct error *e);
 int sandbox_plan(struct sandbox *s, struct error *e);
 
 /*
+ * Plans once and closes what it opened: errors in its mounts are reported when it is created.
+ * Writes what was found into its row, for answers: provider, directory, image, where files are,
+ * warnings. Errors: those of sandbox_plan().
+ */
+int sandbox_describe(struct sandbox *s, struct error *e);
+
+/*
  * For an operation that needs a running box. CALL_DONE: the box runs. CALL_WAITS: the call begins
  * again when it runs. CALL_FAILED: see `e`.
  */

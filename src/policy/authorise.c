@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "policy/choose.h"
 #include "policy/host_destination.h"
 #include "policy/rate.h"
 #include "policy/requirement.h"
@@ -91,19 +92,32 @@ ask_trust(struct asking *a)
                        a->spec->provider);
 }
 
+static void
+refuse_tier(struct asking *a, const char *least, const char *path, const char *reason,
+            struct spec_place place)
+{
+        refuse(a, ERROR_PROVIDER_UNTRUSTED, path, reason, place,
+               "the provider \"%.64s\" %s%s, and %s is the least tier%s", a->spec->provider,
+               a->can->tier ? "has tier " : "states no tier", a->can->tier ? a->can->tier : "",
+               least, least == a->rules->least_tier ? " of this host" : "");
+}
+
 /* Never a silent step down. */
 static void
 ask_tier(struct asking *a)
 {
-        const char *least = a->spec->carrel.tier;
-
-        if (provider_reaches(a->can->tier, least))
-                return;
-        a->hint = "`carrel providers` lists the tier of each provider of this host.";
-        refuse(a, ERROR_PROVIDER_UNTRUSTED, "metadata/carrel/tier", "tier",
-               a->spec->carrel.tier_place, "the provider \"%.64s\" %s%s, and %s is the least tier",
-               a->spec->provider, a->can->tier ? "has tier " : "states no tier",
-               a->can->tier ? a->can->tier : "", least);
+        if (!provider_reaches(a->can->tier, a->spec->carrel.tier)) {
+                a->hint = "`carrel providers` lists the tier of each provider of this host.";
+                refuse_tier(a, a->spec->carrel.tier, "metadata/carrel/tier", "tier",
+                            a->spec->carrel.tier_place);
+        }
+        if (!provider_reaches(a->can->tier, a->rules->least_tier)) {
+                a->hint =
+                        "The operator wrote least_tier in the host file. `provider: " PROVIDER_AUTO
+                        "` takes the cheapest provider that reaches it.";
+                refuse_tier(a, a->rules->least_tier, "provider", "least_tier",
+                            a->spec->provider_place);
+        }
 }
 
 struct limit_row {
@@ -735,7 +749,7 @@ authorise(struct arena *arena, const struct spec *spec, const struct host_rules 
         };
         size_t errors_before = findings->error_count;
 
-        if (copy_spec(&a, e) < 0)
+        if (choose_provider(arena, rules, &a.spec, findings, e) < 0 || copy_spec(&a, e) < 0)
                 return -1;
         if (find_provider(&a) == 0)
                 for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)

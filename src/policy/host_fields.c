@@ -10,6 +10,7 @@
 
 #include "policy/host_limits.h"
 #include "spec/approve.h"
+#include "spec/provider.h"
 #include "spec/sanitize.h"
 #include "spec/schema.h"
 #include "spec/section.h"
@@ -97,6 +98,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows),
 
 /* One line for each shape that host_fields.def uses. */
 #define SHAPE_CHOICE_TRUST .kind = FIELD_CHOICE, .choices = trust_choices
+#define SHAPE_CHOICE_TIER .kind = FIELD_CHOICE, .choices = provider_tiers
 #define SHAPE_CHOICE_RISK .kind = FIELD_CHOICE, .choices = risk_choices
 #define SHAPE_WORD .kind = FIELD_TEXT, .min = 1
 #define SHAPE_SANDBOXES \

@@ -13,6 +13,7 @@
 
 #include "policy/host_fields.h"
 #include "spec/approve.h"
+#include "spec/provider.h"
 #include "spec/sanitize.h"
 #include "spec/section.h"
 #include "text/nearest.h"
@@ -103,6 +104,7 @@ host_read_providers(struct host_reading *r, const struct node *n)
         node_each(member, n)
         {
                 const char *path = arena_format(r->arena, "providers/%s", member->key);
+                const struct provider *known = provider_find(member->key);
                 struct host_program program;
                 struct host_ability can;
                 int rc;
@@ -114,6 +116,8 @@ host_read_providers(struct host_reading *r, const struct node *n)
                         return -1;
                 if (program.argv.count > 0)
                         host_program_bound(member, &can);
+                if (known && known->tier)
+                        can.tier = known->tier; /* no host file raises it */
                 /* an exact reserved id is described; another spelling of it conflicts */
                 rc = host_provider_describe(&r->rules->providers, r->arena, member->key, &can,
                                             r->e);
@@ -129,6 +133,17 @@ host_read_providers(struct host_reading *r, const struct node *n)
                 }
         }
         return 0;
+}
+
+static int
+host_read_least_tier(struct host_reading *r, const struct node *n)
+{
+        for (size_t i = 0; provider_tiers[i]; i++)
+                if (node_is_text(n, provider_tiers[i]))
+                        r->rules->least_tier = provider_tiers[i];
+        return r->rules->least_tier
+                       ? 0
+                       : host_reading_wrong(r, n, "least_tier", "enum", "this is T1, T2, T3 or T4");
 }
 
 static int

@@ -95,12 +95,14 @@ static void
 a_users_file_only_permits(void **state)
 {
         static const char *const machines[] = {
-                "trust",         "principal",       "providers",   "egress_allowed",
-                "resolvers",     "denied_networks", "egress_caps", "limits_max",
-                "sandboxes_max", "execs_max",       "volumes_max", "workspace",
-                "actors",        "commands",        "policies",    "registry",
-                "files",         "siblings",        "approve",     "audit_executions",
-                "risk",          "sanitize_output", "audit_files"
+                "trust",          "principal",       "providers",
+                "egress_allowed", "resolvers",       "denied_networks",
+                "egress_caps",    "least_tier",      "limits_max",
+                "sandboxes_max",  "execs_max",       "volumes_max",
+                "workspace",      "actors",          "commands",
+                "policies",       "registry",        "files",
+                "siblings",       "approve",         "audit_executions",
+                "risk",           "sanitize_output", "audit_files"
         };
         struct error e;
         size_t count = 0;

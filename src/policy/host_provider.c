@@ -121,7 +121,7 @@ int
 host_provider_describe(struct host_providers *p, struct arena *arena, const char *id,
                        const struct host_ability *can, struct error *e)
 {
-        if (!provider_is_reserved(id) || !id_is_well_formed(id))
+        if (strcmp(id, PROVIDER_AUTO) == 0 || !provider_is_reserved(id) || !id_is_well_formed(id))
                 return fail_at(e, ERROR_PROVIDER_CONFLICT, "providers", "enumerated",
                                "\"%.64s\" is none of the provider ids that AIP-36 reserves", id);
         return add(p, arena, id, can, e);

@@ -45,6 +45,7 @@ struct host_provider {
         const char *id;
         struct host_ability can;
         struct host_program program;
+        const char *lacks; /* why this machine cannot run it, in words; NULL: nothing is known */
 };
 
 enum { HOST_PROVIDERS_MAX = 64, HOST_PROVIDER_ID_MAX = 64 };

@@ -44,6 +44,7 @@ struct host_rules {
         unsigned sanitize;       /* removed from output: a mask of text/sanitize.h */
         uint64_t audit_keep_ms;  /* how long audit logs are kept; 0: forever */
         const char *principal;
+        const char *least_tier; /* of every sandbox, beside the manifest's own; or NULL */
         struct host_providers providers;
         bool has_egress_list;
         const struct spec_egress *egress_allowed;

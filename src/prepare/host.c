@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "host/facts.h"
+#include "prepare/lacking.h"
 #include "text/tree_pack.h"
 
 enum { ARENA_MAX = 64 << 20 };
@@ -130,6 +131,7 @@ prepare_host_read(struct prepare_host *host, const void *packed, size_t len, boo
                         : host_rules_default(&host->arena, &real, principal, &host->rules, e)) < 0)
                 return -1;
         host_rules_bound(host->rules, &real);
+        lacking_note(&host->facts, host->rules);
         host->rules->allow = allow && allow->kind == NODE_STRING ? allow->text : NULL;
         if (!host->rules->secrets_file)
                 host->rules->secrets_file = getenv("CARREL_SECRETS_FILE");

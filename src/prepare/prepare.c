@@ -140,8 +140,8 @@ prepare_limits(const struct prepare_host *host, uint32_t caller_uid)
 static const struct node standard_config = { .kind = NODE_MAP, .key = "config" };
 static const struct node standard_provider = { .kind = NODE_STRING,
                                                .key = "provider",
-                                               .text = PROVIDER_STANDARD,
-                                               .len = sizeof PROVIDER_STANDARD - 1,
+                                               .text = PROVIDER_AUTO,
+                                               .len = sizeof PROVIDER_AUTO - 1,
                                                .next = &standard_config };
 static const struct node standard = { .kind = NODE_MAP, .first = &standard_provider, .len = 2 };
 
@@ -181,6 +181,25 @@ hint_inventory(const struct prepare_host *host, const struct verdict *v, struct 
                            ref);
 }
 
+/* What was chosen once stays: if it is permitted no longer, that is a refusal, not another choice.
+ */
+static int
+keep_choice(struct arena *arena, const struct prepare_request *request, struct verdict *v,
+            struct error *e)
+{
+        struct spec *spec;
+
+        if (!request->provider || strcmp(v->spec->provider, PROVIDER_AUTO) != 0)
+                return 0;
+        spec = arena_new(arena, struct spec);
+        if (!spec)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a spec");
+        *spec = *v->spec;
+        spec->provider = request->provider;
+        v->spec = spec;
+        return 0;
+}
+
 static int
 judge(const struct prepare_host *host, const struct prepare_request *request,
       const struct node *tree, struct prepared *p, struct verdict *v, struct error *e)
@@ -202,6 +221,7 @@ judge(const struct prepare_host *host, const struct prepare_request *request,
         if (v->written.form == MANIFEST_REF || v->written.form == MANIFEST_FILE)
                 return refuse_reference(p, &v->written, e);
         if (verdict_check(&p->arena, v, &p->findings, e) == 0 &&
+            keep_choice(&p->arena, request, v, e) == 0 &&
             verdict_allow(&p->arena, &rules, request->now_s, v, &p->findings, e) == 0)
                 return 0;
         if (p->findings.error_count == errors_before)

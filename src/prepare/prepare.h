@@ -41,6 +41,8 @@ struct prepare_request {
          * directory */
         const char *keeping;
         const char *runtime; /* a template's name, or NULL */
+        /* what `provider: auto` became when the sandbox was created; NULL: it is chosen now */
+        const char *provider;
         /* the user that secrets are bound for: a name; NULL: the principal, whose host this is */
         const char *actor;
         /* the owner of the volumes that may be mounted: "uid:1000"; NULL: no volumes */
@@ -103,7 +105,7 @@ struct host_limits prepare_limits(const struct prepare_host *host, uint32_t call
 
 /*
  * Checks and authorises a manifest: the whole front matter or only the block. NULL: the default one
- * (provider local, no network, no mounts, a private home as working directory). Opens nothing.
+ * (provider auto, no network, no mounts, a private home as working directory). Opens nothing.
  * `tree` is borrowed as long as `p` lives.
  *
  * A reference to another file is ERROR_REF_UNRESOLVABLE; the hint names `carrel create -f`, which

@@ -82,7 +82,8 @@ static const struct field block_rows[] = {
           .pattern = "^[a-z0-9][a-z0-9-]{0,62}$",
           .matches = provider_id_check,
           .read = provider_read,
-          .help = "Which backend runs the commands, for instance local." },
+          .help = "Which backend runs the commands, for instance local; auto: the cheapest of "
+                  "this machine that fits." },
         { .name = "config",
           .kind = FIELD_MAP,
           .flags = FIELD_REQUIRED,

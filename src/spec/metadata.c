@@ -318,7 +318,7 @@ static const struct field carrel_rows[] = {
           .offset = FIELD_NOWHERE,
           .read = tier_read,
           .help = "The least isolation tier that is accepted: a provider that does not reach it is "
-                  "refused (provider_untrusted). `carrel providers` lists their tiers." },
+                  "refused (sandbox_provider_untrusted). docs/KINDS.md lists their tiers." },
         { .name = "tools",
           .kind = FIELD_LIST,
           .max = TOOLS_MAX,

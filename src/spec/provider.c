@@ -98,6 +98,24 @@ static const struct field oci_rows[] = {
           .help = "Container runtime of the host; default runc." },
 };
 
+/* What it can be made of decides: a setting that one kind has alone excludes the others. */
+static const struct field auto_rows[] = {
+        { .name = "image",
+          .kind = FIELD_TEXT,
+          .min = 1,
+          .max = IMAGE_TEXT_MAX,
+          .offset = offsetof(struct spec, image),
+          .help = "Image of the root directory: only a provider with images is chosen then." },
+        { .name = "user",
+          .kind = FIELD_CHOICE,
+          .choices = users,
+          .offset = offsetof(struct spec, user),
+          .help = "Who runs commands: only a provider with this setting is chosen then." },
+        CWD_ROW("Working directory inside the sandbox; relative to the workspace mount."),
+        SHELL_ROW,
+};
+
+static const struct field_set auto_set = { FIELD_SET(auto_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set local_set = { FIELD_SET(local_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set container_set = { FIELD_SET(container_rows),
                                                 .code = ERROR_CONFIG_INVALID };
@@ -186,7 +204,8 @@ const struct provider providers[] = {
           LOCAL_ALWAYS,
           LOCAL_IF_HOST,
           true,
-          { local_tier, local_limit, local_extra } },
+          { local_tier, local_limit, local_extra },
+          .cost = 1 },
         { "container",
           &container_set,
           "workspace-close",
@@ -197,7 +216,8 @@ const struct provider providers[] = {
           LOCAL_ALWAYS,
           LOCAL_IF_HOST,
           true,
-          { container_tier, local_limit, container_extra } },
+          { container_tier, local_limit, container_extra },
+          .cost = 2 },
         MASTRA("mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class."),
         MASTRA("mastra-modal", &modal_set, NULL, "Modal through Mastra's class."),
         MASTRA("mastra-daytona", &daytona_set, NULL, "Daytona through Mastra's class."),
@@ -214,6 +234,18 @@ const struct provider providers[] = {
           true,
           { NULL },
           "node" },
+        { PROVIDER_AUTO,
+          &auto_set,
+          "workspace-close",
+          "The cheapest provider of this machine that reaches the least tier and fits the "
+          "manifest.",
+          PROVIDER_ENGINE_NONE,
+          NULL,
+          NULL,
+          0,
+          0,
+          false,
+          { NULL } },
         { "oci",
           &oci_set,
           "workspace-close",
@@ -226,7 +258,8 @@ const struct provider providers[] = {
                   PROVIDER_EGRESS,
           true,
           /* limits and options are those of the standard provider */
-          { oci_tier, NULL, NULL } },
+          { oci_tier, NULL, NULL },
+          .cost = 3 },
 #ifdef CARREL_TEST_SWITCHES
         { "example-fake", NULL, "workspace-close", "Plays a script: for tests.",
           PROVIDER_ENGINE_FAKE, "T4", "script",

@@ -18,8 +18,14 @@
 
 struct field_set;
 
-/* The provider of a manifest that names none, and of `carrel run`. */
+/* The provider that messages suggest. */
 #define PROVIDER_STANDARD "local"
+
+/*
+ * A word of a manifest in place of a provider, and what holds without a manifest: policy/choose.h
+ * chooses one. AIP-36 leaves ids other than its six to the host; this one is never registered.
+ */
+#define PROVIDER_AUTO "auto"
 
 /* In messages between processes (wire/box.h): numbers are never used again. */
 enum provider_engine {
@@ -69,6 +75,7 @@ struct provider {
         const char *const *tries[PROVIDER_NEED_MAX];
         /* its commands are this program's, under the program's permission model; NULL: any */
         const char *interpreter;
+        unsigned cost; /* the order in which `auto` tries them; 0: only if a manifest names it */
 };
 
 extern const char *const provider_tiers[]; /* weakest first; ended by NULL */

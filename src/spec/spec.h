@@ -163,6 +163,7 @@ struct spec {
         const char *id, *version; /* NULL when absent */
         const char *provider;
         struct spec_place provider_place;
+        const char *choice;        /* why authorise() took it for `auto`; NULL: it was named */
         const struct node *config; /* as written; typed members of `local` are below */
         const char *cwd;           /* local.cwd, or NULL */
         const char *shell;         /* local.shell; default /bin/sh */

@@ -1,16 +1,13 @@
 #!/usr/bin/env python3
 # weight: 2
-"""provider: oci - living sandboxes in containers of runc: many commands, files, ports, and one end
-for each command whoever is killed. Prints TAP.
+"""provider: oci - living sandboxes in containers of runc: many commands, and one end for each command
+whoever is killed. What it has in common with other kinds is in kinds_test.py. Prints TAP.
 """
-import http.client
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import threading
-import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import CARREL, DEEP, PATIENCE, ROOT, check, end, need_programs, report, until
@@ -18,8 +15,6 @@ from daemon_rig import Daemon, groups_of
 
 MANIFEST = "---\nschema: sandbox/v1\nprovider: oci\nconfig: {}\n---\n"
 PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin"
-SERVER = ("import http.server, os\nos.chdir('/tmp')\nopen('page', 'w').write('inside')\n"
-          "http.server.HTTPServer(('127.0.0.1', 8123), http.server.SimpleHTTPRequestHandler).serve_forever()")
 
 
 def relays(box):
@@ -40,57 +35,9 @@ def relays(box):
 
 
 def commands(d, box):
-    path = "/v1/sandboxes/" + box
     count = 1000 if DEEP else 200
     wrong = [got for got in (d.exec(box, ["sh", "-c", "echo %d; exit %d" % (i, i % 100)]) for i in range(count)) if got["outcome"] != "exited"]
     check("%d commands one after another" % count, not wrong, wrong[:3])
-    got = d.exec(box, "echo out; echo err >&2; sleep 1000 & exit 5")
-    check("output, exit status; a child that holds the output does not hold up the end", (got["outcome"], got["exit_code"], got["stdout"], got["stderr"]) ==
-          ("exited", 5, "out\n", "err\n"), got)
-    got = d.exec(box, "sleep 1000 & sleep 1000", timeout_ms=500)
-    check("a timeout ends the whole tree of its command", got["outcome"] == "timed_out", got)
-    flood = subprocess.Popen([CARREL, "exec", box, "--", "cat", "/dev/zero"], env=dict(os.environ, CARREL_STATE=d.state), stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    flood.stdout.read(1)      # and no more
-    results = []
-
-    def one(i):
-        got = d.exec(box, "head -c 1000000 /dev/zero | wc -c; echo %d" % i)
-        results.append((got["exit_code"], got["stdout"]) == (0, "1000000\n%d\n" % i))
-    threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    check("a reader that does not read holds up no other command", results == [True] * 8, results)
-    flood.kill()
-    flood.wait()
-    paused = d.call("POST", path + "/pause", {})
-    check("pause is refused by name", paused.status >= 400 and paused.code == "capability_unavailable", paused)
-
-
-def files(d, box):
-    path = "/v1/sandboxes/%s/files?path=/tmp/given" % box
-    data = os.urandom(300000)
-    put = d.call("PUT", path + "&mode=0640", data)
-    got = d.call("GET", path)
-    check("a file goes in and comes out", put.status < 300 and got.body == data, put, got.status)
-    listed = d.exec(box, "stat -c '%a %U' /tmp/given")
-    check("it has its mode and belongs to the payload", listed["stdout"] == "640 agent\n", listed)
-
-
-def ports(d):
-    box = d.create(manifest=MANIFEST, ports=[8123])
-    d.exec(box, "echo inside > /tmp/page")
-    d.exec(box, ["python3", "-m", "http.server", "8123", "--directory", "/tmp"], wait_ports=True)
-    at = urllib.parse.urlsplit(d.must("GET", "/v1/sandboxes/%s/ports/8123" % box)["url"])
-    c = http.client.HTTPConnection(at.hostname, at.port, timeout=PATIENCE)
-    c.request("GET", at.path.rstrip("/") + "/page")
-    r = c.getresponse()
-    got = (r.status, r.read())
-    c.close()
-    check("a port inside is reached through the stream", got == (200, b"inside\n"), got)
-    d.must("DELETE", "/v1/sandboxes/" + box)
 
 
 def killed(d, who):
@@ -127,8 +74,6 @@ def main():
         check("its relay is no root", all(os.stat("/proc/%d" % pid).st_uid >= 1900000000 for pid, name in relays(box).items() if name == "carrel-relay") and
               "carrel-relay" in relays(box).values(), relays(box))
         commands(d, box)
-        files(d, box)
-        ports(d)
         check("it is stopped", d.call("DELETE", "/v1/sandboxes/" + box).status < 300)
         until("its control groups are gone", lambda: not groups_of({box}))
         killed(d, "carrel-relay")

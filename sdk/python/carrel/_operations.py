@@ -645,6 +645,8 @@ class SandboxInfo(Answer):
     """Owner of the sandbox."""
     provider: Optional[str] = None
     """The provider of its manifest."""
+    chosen: Optional[str] = None
+    """Why `provider: auto` became its provider. Absent if the manifest names one."""
     tier: Optional[str] = None
     """Isolation tier of its provider: T1 to T4."""
     image: Optional[str] = None

@@ -24,6 +24,8 @@ export interface SandboxEntry {
         owner?: string;
         /** The provider of its manifest. */
         provider?: string;
+        /** Why `provider: auto` became its provider. Absent if the manifest names one. */
+        chosen?: string;
         /** Isolation tier of its provider: T1 to T4. */
         tier?: string;
         /** The image whose files are its root, by digest: NAME@sha256:HEX. Absent for the programs of the host. */
