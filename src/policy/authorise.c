@@ -95,15 +95,17 @@ ask_trust(struct asking *a)
 static void
 ask_tier(struct asking *a)
 {
-        const char *least = a->spec->carrel.tier;
+        const char *least = a->spec->carrel.tier, *tier = a->can->tier;
+        const struct provider *known = provider_find(a->spec->provider);
 
-        if (provider_reaches(a->can->tier, least))
+        if (known && tier == known->tier)
+                tier = provider_tier(known, a->spec->config);
+        if (provider_reaches(tier, least))
                 return;
         a->hint = "`carrel providers` lists the tier of each provider of this host.";
         refuse(a, ERROR_PROVIDER_UNTRUSTED, "metadata/carrel/tier", "tier",
                a->spec->carrel.tier_place, "the provider \"%.64s\" %s%s, and %s is the least tier",
-               a->spec->provider, a->can->tier ? "has tier " : "states no tier",
-               a->can->tier ? a->can->tier : "", least);
+               a->spec->provider, tier ? "has tier " : "states no tier", tier ? tier : "", least);
 }
 
 struct limit_row {
