@@ -114,6 +114,7 @@ enum engine_ability {
         ENGINE_FREEZES = 1u << 0,     /* freeze() works */
         ENGINE_TELLS_APART = 1u << 1, /* each command is counted and killed by the kernel; source()
                                        * knows whose process something was */
+        ENGINE_FREEZES_ALL = 1u << 2, /* freeze() stops also what kills and reports commands */
 };
 
 enum engine_usage {

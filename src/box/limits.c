@@ -117,7 +117,7 @@ static void
 hush(struct box *b)
 {
         if (b->hush.index != 0 || b->is_freezing || !engine_can(b->engine, ENGINE_FREEZES) ||
-            b->state != BOX_RUNNING ||
+            engine_can(b->engine, ENGINE_FREEZES_ALL) || b->state != BOX_RUNNING ||
             loop_timer_set(b->loop, &b->hush, loop_now_ms() + HUSH_MS, go_on) < 0)
                 return;
         if (b->engine->calls->freeze(b->engine, 1) < 0)
@@ -135,14 +135,16 @@ look_again(struct exec *x)
 
 /*
  * While the box gets no processor time, pid 1 most likely gets none either. So the time between two
- * looks counts as one pause at most.
+ * looks counts as one pause at most. If pid 1 is frozen too, it ends the command after the thaw.
  */
 static void
 count_down(struct exec *x)
 {
+        struct box *b = x->box;
         uint64_t passed = earlier(loop_now_ms() - x->looked_ms, OVERDUE_LOOK_MS);
 
-        x->overdue_left_ms -= earlier(passed, x->overdue_left_ms);
+        if (!b->is_freezing || !engine_can(b->engine, ENGINE_FREEZES_ALL))
+                x->overdue_left_ms -= earlier(passed, x->overdue_left_ms);
 }
 
 /*

@@ -97,17 +97,19 @@ add_identity(struct doc_facts *f)
 static void
 add_boundary(struct doc_facts *f)
 {
-        const struct provider *provider = provider_find(f->way->p.spec->provider);
+        const struct spec *spec = f->way->p.spec;
+        const struct provider *provider = provider_find(spec->provider);
         const struct host_provider *here =
-                host_provider_find(&f->way->p.rules->providers, f->way->p.spec->provider);
-        bool is_known = provider && provider->tier && provider->runtime_class;
+                host_provider_find(&f->way->p.rules->providers, spec->provider);
+        const char *tier = provider ? provider_tier(provider, spec->config) : NULL;
+        const char *class = provider ? provider_class(provider, spec->config) : NULL;
 
-        if (is_known) {
-                add_text(f, "identity.runtime_class", provider->runtime_class);
-                add_text(f, "isolation.runtime_class", provider->runtime_class);
-                add_text(f, "isolation.tier", provider->tier);
+        if (tier && class) {
+                add_text(f, "identity.runtime_class", class);
+                add_text(f, "isolation.runtime_class", class);
+                add_text(f, "isolation.tier", tier);
                 /* lint: the second letter of a tier is its number */
-                add_bool(f, "isolation.shared_kernel", provider->tier[1] <= '2');
+                add_bool(f, "isolation.shared_kernel", tier[1] <= '2');
         }
         add_bool(f, "isolation.attestation_supported", false);
         add_bool(f, "lifecycle.pause_resume_supported", here && here->can.can_pause);

@@ -68,11 +68,12 @@ print_provider(FILE *out, const struct run_way *w)
         const struct spec *spec = w->p.spec;
         const struct host_provider *here =
                 host_provider_find(&w->p.rules->providers, spec->provider);
+        const char *tier = here ? host_provider_tier(here, spec->config) : NULL;
 
         topic(out, "runs with");
         (void)fprintf(out, "provider %s", spec->provider);
-        if (here && here->can.tier)
-                (void)fprintf(out, ", tier %s", here->can.tier);
+        if (tier)
+                (void)fprintf(out, ", tier %s", tier);
         (void)fprintf(out, "%s%s\n", spec->choice ? "; " : "", spec->choice ? spec->choice : "");
 }
 

@@ -7,8 +7,10 @@
 
 #include "api/ending.h"
 #include "keeper/audit.h"
+#include "keeper/limits.h"
 #include "keeper/sandbox.h"
 #include "spec/provider.h"
+#include "text/tree_pack.h"
 
 /* Warnings are stored in the form of an answer: a record of their own. */
 void
@@ -41,12 +43,27 @@ copy_entries(struct record_writer *w, struct store_bytes bytes)
                 record_bytes(w, entry.tag, entry.type, entry.value, entry.len);
 }
 
+/* By its manifest, which a keeper may not have read since it started. */
 static const char *
-tier_of(const char *id)
+tier_of(const struct sandbox *s)
 {
-        const struct provider *provider = id ? provider_find(id) : NULL;
+        const struct provider *provider = s->row.provider ? provider_find(s->row.provider) : NULL;
+        const struct node *root = NULL, *block;
+        const char *tier = NULL;
+        struct arena arena;
+        struct error ignored;
 
-        return provider ? provider->tier : NULL;
+        if (!provider || s->prepared)
+                return provider ? provider_tier(provider, s->prepared->spec->config) : NULL;
+        arena_init(&arena, LIMITS_TREE_MEMORY);
+        if (s->row.manifest.len == 0 ||
+            tree_unpack(&arena, s->row.manifest.bytes, s->row.manifest.len, &limits_manifest, &root,
+                        &ignored) == 0) {
+                block = node_find(root, "sandbox");
+                tier = provider_tier(provider, node_find(block ? block : root, "config"));
+        }
+        arena_fini(&arena);
+        return tier;
 }
 
 void
@@ -65,7 +82,7 @@ answer_sandbox(struct record_writer *w, const struct sandbox *s)
                 record_uint(w, FIELD_DELETE_AT, s->row.delete_at_ms);
         record_text(w, FIELD_OWNER, s->row.owner);
         record_text(w, FIELD_PROVIDER, s->row.provider);
-        record_text(w, FIELD_TIER, tier_of(s->row.provider));
+        record_text(w, FIELD_TIER, tier_of(s));
         record_text(w, FIELD_RUNTIME, s->row.runtime);
         record_text(w, FIELD_WORKSPACE, s->row.workspace);
         for (size_t i = 0; i < s->row.ports.len / sizeof *ports; i++)

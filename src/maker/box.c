@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "maker/container.h"
+#include "maker/group.h"
 #include "maker/kernel.h"
 #include "maker/place.h"
 #include "plan/request.h"
@@ -840,8 +841,11 @@ box_step(struct box *box, const struct step *s)
         case STEP_PROGRAM:
                 return program_step(box, s);
         case STEP_CONTAINER:
+                box->setup_id = (uint32_t)s->number2;
                 box->stream = container_start(s);
                 return box->stream < 0 ? box->stream : 0;
+        case STEP_TASKS:
+                return group_write(s->path, s->text, s->text_len);
         default:
                 return namespace_step(&box->sockets, s);
         }

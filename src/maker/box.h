@@ -29,7 +29,8 @@ struct box {
         /* where the workshop is attached: PLAN_STAND with a container runtime, else NULL: a place
          * where a box uses nothing of the host */
         const char *stand;
-        int stream; /* to the guest in a container; -1: this process becomes pid 1 */
+        int stream;        /* to the guest in a container; -1: this process becomes pid 1 */
+        uint32_t setup_id; /* uid and gid of the relay then */
         /* a directory of the user, or an image, is attached: names may contain planted links */
         unsigned char has_foreign;
         unsigned char has_proc; /* a new /proc is attached: below it there are none */

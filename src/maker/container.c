@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,8 +85,10 @@ check_program(const char *path)
 static int
 show_unified(void)
 {
-        return mount("/sys/fs/cgroup/unified", "/sys/fs/cgroup", NULL, MS_BIND, NULL) < 0 ? -errno
-                                                                                          : 0;
+        return unshare(CLONE_NEWNS) < 0 || mount("/sys/fs/cgroup/unified", "/sys/fs/cgroup", NULL,
+                                                 MS_BIND, NULL) < 0
+                       ? -errno
+                       : 0;
 }
 
 static _Noreturn void

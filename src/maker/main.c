@@ -211,15 +211,14 @@ pack_guest_steps(const struct plan_view *view, uint32_t first, size_t *ret_len)
         return bytes;
 }
 
-/* The ids that the plan gives the runtime inside, which no other process has. */
+/* The id that the plan sets aside for the set-up, which no command has. */
 static int
-become_nobody(const struct host *h)
+become_nobody(uint32_t id)
 {
-        uid_t uid = h->box_uid + PLAN_CONTAINER_IDS;
-        gid_t gid = h->box_gid + PLAN_CONTAINER_IDS;
-
-        if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
-            syscall(SYS_setresuid, uid, uid, uid) < 0)
+        if (id == 0)
+                return -EINVAL;
+        if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, id, id, id) < 0 ||
+            syscall(SYS_setresuid, id, id, id) < 0)
                 return -errno;
         return 0;
 }
@@ -240,7 +239,7 @@ run_relay(const struct host *h, const struct box *box, int control, uint32_t fir
         int result;
 
         start.plan = pack_guest_steps(h->view, first, &start.plan_len);
-        result = start.plan ? become_nobody(h) : -ENOMEM;
+        result = start.plan ? become_nobody(box->setup_id) : -ENOMEM;
         if (result < 0)
                 fail_inside(control, first, result);
         (void)prctl(PR_SET_NAME, "carrel-relay", 0, 0, 0);
@@ -288,10 +287,11 @@ run_inside(const struct host *h, int control)
         for (; i < h->view->step_count; i++) {
                 struct step s = plan_view_step(h->view, i);
 
-                if (box.stream >= 0)
+                bool is_outside = step_phase_of(s.op) == STEP_PHASE_BOX;
+
+                if (box.stream >= 0 && !is_outside)
                         run_relay(h, &box, control, i);
-                result = step_phase_of(s.op) == STEP_PHASE_BOX ? box_step(&box, &s)
-                                                               : harden_step(&harden, &s);
+                result = is_outside ? box_step(&box, &s) : harden_step(&harden, &s);
                 if (result < 0)
                         fail_inside(control, i, result);
         }
@@ -444,12 +444,13 @@ map_range(const struct host *h, pid_t pid)
 static pid_t
 spawn(struct host *h)
 {
+        bool maps_range = h->has_range && !h->runtime_directory; /* otherwise the runtime does */
         pid_t pid;
 
-        if (h->has_range && pipe2(h->mapped, O_CLOEXEC) < 0)
+        if (maps_range && pipe2(h->mapped, O_CLOEXEC) < 0)
                 return -errno;
         pid = spawn_plain(h);
-        if (pid > 0 && h->has_range) {
+        if (pid > 0 && maps_range) {
                 int result = map_range(h, pid);
 
                 pid = result < 0 ? result : pid;
@@ -712,15 +713,16 @@ count(const struct host *h, struct wire_box_ended *ended)
 static void
 tell_spawned(const struct host *h, pid_t pid)
 {
-        /* a command cannot join a group from within a container */
-        struct wire_spawned spawned = { pid,
-                                        is_living && h->unified >= 0 && !h->runtime_directory };
+        struct wire_spawned spawned = { .pid = pid };
         int fds[HOST_WATCHES_MAX + 1];
 
+        /* a command cannot join a group from within a container */
+        if (is_living && h->unified >= 0)
+                spawned.group = h->runtime_directory ? WIRE_GROUP_WHOLE : WIRE_GROUP_COMMANDS;
         memcpy(fds, h->watches, h->watch_count * sizeof *fds);
         fds[h->watch_count] = h->unified;
         (void)wire_send(KEEPER, WIRE_SPAWNED, &spawned, sizeof spawned, fds,
-                        h->watch_count + spawned.has_group);
+                        h->watch_count + (spawned.group != WIRE_GROUP_NONE));
 }
 
 static int

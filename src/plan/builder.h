@@ -47,6 +47,8 @@ void builder_limits(struct builder *b); /* limits.c: groups and what cannot be e
 bool builder_is_kept_in_group(const struct builder *b);
 /* limits.c: limits.pids plus Carrel's own processes */
 uint64_t builder_tasks(const struct builder *b);
+/* limits.c: the limit of tasks once the container runtime has ended; BOX */
+void builder_tasks_again(struct builder *b);
 /* limits.c: does the manifest write metadata.carrel.limits.NAME? */
 bool builder_is_written(const struct spec *spec, const char *name);
 void builder_sources(struct builder *b); /* mounts.c: guarded names, mapped trees; HOST */
@@ -72,5 +74,7 @@ void builder_mounts(struct builder *b); /* mounts.c: the manifest's mounts and t
 void builder_share(struct builder *b);
 void builder_enter(struct builder *b);  /* root.c: pivot, seal; BOX */
 void builder_harden(struct builder *b); /* harden.c: GUEST */
+/* harden.c: the names of a DROP_CAPS step's number, as items of an open list */
+void builder_capabilities(struct json_writer *w, uint64_t mask);
 
 #endif

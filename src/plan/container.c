@@ -71,6 +71,8 @@ builder_container(struct builder *b)
         s->text = directory(b);
         s->text_len = strlen(s->text);
         s->number = is_hybrid(b) ? 1 : 0;
+        s->number2 = b->request->setup_id;
+        builder_tasks_again(b);
 }
 
 /* -- config.json ------------------------------------------------------------------------------- */
@@ -85,31 +87,47 @@ words(struct json_writer *w, const char *key, const char *const *items)
         json_close_list(w);
 }
 
+/* Those that the GUEST step of this name keeps: pid 1 has no right to add one. */
 static void
-write_process(struct json_writer *w)
+write_capabilities(struct json_writer *w, const struct builder *b)
+{
+        static const char *const none[] = { NULL };
+        static const char *const sets[] = { "bounding", "effective", "permitted" };
+
+        json_key(w, "capabilities");
+        json_open_map(w);
+        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+                json_key(w, sets[i]);
+                json_open_list(w);
+                for (size_t n = 0; n < b->count; n++)
+                        if (b->steps[n].op == STEP_DROP_CAPS)
+                                builder_capabilities(w, b->steps[n].number);
+                json_close_list(w);
+        }
+        words(w, "inheritable", none);
+        words(w, "ambient", none);
+        json_close_map(w);
+}
+
+static void
+write_process(struct json_writer *w, const struct builder *b)
 {
         static const char *const arguments[] = { PLAN_PROGRAM, GUEST_WORD, NULL };
         static const char *const none[] = { NULL };
-        static const char *const sets[] = { "bounding", "effective", "inheritable", "permitted",
-                                            "ambient" };
 
         json_key(w, "process");
         json_open_map(w);
         json_member_bool(w, "terminal", false);
         json_key(w, "user");
         json_open_map(w);
-        json_member_int(w, "uid", PLAN_UID);
-        json_member_int(w, "gid", PLAN_GID);
+        json_member_int(w, "uid", builder_uid(b));
+        json_member_int(w, "gid", builder_uid(b));
         json_close_map(w);
         words(w, "args", arguments);
         words(w, "env", none);
         json_member_text(w, "cwd", "/");
         json_member_bool(w, "noNewPrivileges", true);
-        json_key(w, "capabilities");
-        json_open_map(w);
-        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-                words(w, sets[i], none);
-        json_close_map(w);
+        write_capabilities(w, b);
         json_close_map(w);
 }
 
@@ -159,7 +177,7 @@ write_maps(struct json_writer *w, const struct builder *b, const char *key, enum
                 json_open_map(w);
                 json_member_int(w, "containerID", (int64_t)s->number);
                 json_member_int(w, "hostID", (int64_t)s->number2);
-                json_member_int(w, "size", 1);
+                json_member_int(w, "size", (s->flags & STEP_RANGE) != 0 ? STEP_RANGE_IDS : 1);
                 json_close_map(w);
         }
         json_close_list(w);
@@ -203,12 +221,24 @@ write_linux(struct json_writer *w, struct builder *b)
         json_close_map(w);
 }
 
+/* For people: the files of the root are those of this image, mounted before the runtime starts. */
+static void
+write_image(struct json_writer *w, const struct builder *b)
+{
+        if (!b->request->rootfs)
+                return;
+        json_key(w, "annotations");
+        json_open_map(w);
+        json_member_text(w, "carrel.image", b->request->rootfs->ref);
+        json_close_map(w);
+}
+
 static void
 write_config(struct json_writer *w, struct builder *b)
 {
         json_open_map(w);
         json_member_text(w, "ociVersion", "1.0.2");
-        write_process(w);
+        write_process(w, b);
         json_key(w, "root");
         json_open_map(w);
         json_member_text(w, "path", PLAN_STAND "/root");
@@ -218,6 +248,7 @@ write_config(struct json_writer *w, struct builder *b)
                         json_member_text(w, "hostname", b->steps[i].text);
         write_mounts(w, b);
         write_linux(w, b);
+        write_image(w, b);
         json_close_map(w);
 }
 

@@ -5,6 +5,8 @@
 
 #include "text/json.h"
 
+enum { SETUP_ID = 2142548743 };
+
 static void
 set_up(struct bench *b)
 {
@@ -13,6 +15,27 @@ set_up(struct bench *b)
         b->facts.is_privileged = true;
         b->request.container = "/usr/sbin/runc";
         b->request.outside_uid = b->request.outside_gid = 1900000007;
+        b->request.setup_id = SETUP_ID;
+}
+
+/* As root: 65536 ids, of which root is the first. */
+static void
+set_up_image(struct bench *b, const char *user)
+{
+        static const struct plan_source layers[2] = {
+                { .host_path = "/s/layers/1", .is_directory = true },
+                { .host_path = "/s/layers/2", .is_directory = true },
+        };
+        static const struct plan_rootfs rootfs = { .ref = "box:1@sha256:0", .layer_count = 2 };
+
+        set_up(b);
+        b->request.rootfs = &rootfs;
+        b->request.sources = layers;
+        b->request.source_count = 2;
+        b->request.has_range = true;
+        b->request.outside_uid = b->request.outside_gid = 1900065536;
+        b->spec.image = "box:1";
+        b->spec.user = user;
 }
 
 static const struct step *
@@ -78,13 +101,14 @@ its_config_gives_nothing(void **state)
         process = node_find(config, "process");
         for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
                 assert_int_equal(node_find(node_find(process, "capabilities"), sets[i])->len, 0);
+        assert_int_equal(node_find(node_find(process, "user"), "uid")->integer, 1000);
         assert_true(node_find(process, "noNewPrivileges")->boolean);
         assert_true(node_is_text(node_find(config, "hostname"), "carrel"));
         in_linux = node_find(config, "linux");
         assert_int_equal(node_find(in_linux, "namespaces")->len, 6);
         maps = node_find(in_linux, "uidMappings");
         assert_int_equal(maps->len, 2);
-        assert_int_equal(node_find(maps->first, "hostID")->integer, 1900065543);
+        assert_int_equal(node_find(maps->first, "hostID")->integer, SETUP_ID);
         assert_int_equal(node_find(maps->first->next, "hostID")->integer, 1900000007);
         assert_true(node_is_text(node_find(in_linux, "cgroupsPath"), "/carrel-" ID "/box"));
         assert_true(node_find(in_linux, "maskedPaths")->len > 10);
@@ -108,11 +132,66 @@ on_a_hybrid_host_it_sees_the_v2_hierarchy_alone(void **state)
         teardown(&b);
 }
 
-/* limits.pids is held by the user namespace: the group also holds the runtime's threads. */
+static void
+an_image_has_its_range_of_ids_and_its_name(void **state)
+{
+        const struct node *config, *maps;
+        const struct step *home = NULL;
+        struct bench b;
+
+        (void)state;
+        set_up_image(&b, NULL);
+        assert_int_equal(build(&b), 0);
+        config = config_of(&b);
+        maps = node_find(node_find(config, "linux"), "uidMappings");
+        assert_int_equal(maps->len, 1);
+        assert_int_equal(node_find(maps->first, "containerID")->integer, 0);
+        assert_int_equal(node_find(maps->first, "hostID")->integer, 1900065536);
+        assert_int_equal(node_find(maps->first, "size")->integer, 65536);
+        assert_true(node_is_text(node_find(node_find(config, "annotations"), "carrel.image"),
+                                 "box:1@sha256:0"));
+        assert_int_equal(node_find(node_find(node_find(config, "process"), "user"), "uid")->integer,
+                         1000);
+        assert_int_equal(find(b.plan, STEP_CONTAINER)->number2, SETUP_ID);
+        for (size_t i = 0; i < b.plan->step_count; i++)
+                if (b.plan->steps[i].op == STEP_PRIVATE &&
+                    strcmp(b.plan->steps[i].path, "/home/agent") == 0)
+                        home = &b.plan->steps[i];
+        assert_non_null(home); /* made outside of the user namespace */
+        assert_int_equal(home->number2, 1900065536 + 1000);
+        teardown(&b);
+}
+
+/* Pid 1 cannot gain what the runtime does not give it, and keeps nothing else. */
+static void
+root_of_an_image_gets_what_its_steps_keep(void **state)
+{
+        static const char *const sets[] = { "bounding", "effective", "permitted" };
+        const struct node *process, *caps;
+        struct bench b;
+
+        (void)state;
+        set_up_image(&b, "root");
+        b.spec.limits.pids = 50;
+        assert_int_equal(build(&b), 0);
+        process = node_find(config_of(&b), "process");
+        assert_int_equal(node_find(node_find(process, "user"), "uid")->integer, 0);
+        caps = node_find(process, "capabilities");
+        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+                assert_int_equal(node_find(caps, sets[i])->len,
+                                 __builtin_popcountll(find(b.plan, STEP_DROP_CAPS)->number));
+        assert_int_equal(node_find(caps, "bounding")->len, 7);
+        assert_true(node_is_text(node_find(caps, "bounding")->first, "CAP_CHOWN"));
+        assert_int_equal(node_find(caps, "inheritable")->len, 0);
+        assert_int_equal(node_find(caps, "ambient")->len, 0);
+        teardown(&b);
+}
+
+/* The group also holds the runtime's threads until it has ended. */
 static void
 a_limit_of_tasks_leaves_room_for_the_runtime(void **state)
 {
-        const struct step *limit = NULL;
+        const struct step *limit = NULL, *again;
         struct bench b;
 
         (void)state;
@@ -125,7 +204,11 @@ a_limit_of_tasks_leaves_room_for_the_runtime(void **state)
                         limit = &b.plan->steps[i];
         assert_non_null(limit);
         assert_true(strlen(limit->text) == 2 && limit->text[0] >= '6');
-        assert_false(b.plan->counts_pids);
+        again = find(b.plan, STEP_TASKS);
+        assert_true(again > find(b.plan, STEP_CONTAINER));
+        assert_string_equal(again->path, limit->path);
+        assert_string_equal(again->text, "7"); /* and relay and pid 1 */
+        assert_true(b.plan->counts_pids);
         teardown(&b);
 }
 
@@ -154,6 +237,8 @@ main(void)
                 cmocka_unit_test(the_runtime_does_what_only_the_inside_can),
                 cmocka_unit_test(its_config_gives_nothing),
                 cmocka_unit_test(on_a_hybrid_host_it_sees_the_v2_hierarchy_alone),
+                cmocka_unit_test(an_image_has_its_range_of_ids_and_its_name),
+                cmocka_unit_test(root_of_an_image_gets_what_its_steps_keep),
                 cmocka_unit_test(a_limit_of_tasks_leaves_room_for_the_runtime),
                 cmocka_unit_test(a_host_that_cannot_is_refused_by_name),
         };

@@ -99,11 +99,30 @@ identity(struct builder *b)
 }
 
 /* What a package manager needs of files and users; none of the network, of mounts or of devices. */
+#define KEPT(name)                       \
+        {                                \
+                CAP_##name, "CAP_" #name \
+        }
+static const struct capability_row {
+        int number;
+        const char *name;
+} kept[] = {
+        KEPT(CHOWN), KEPT(DAC_OVERRIDE), KEPT(FOWNER), KEPT(FSETID),
+        KEPT(KILL),  KEPT(SETGID),       KEPT(SETUID),
+};
+#undef KEPT
+
+void
+builder_capabilities(struct json_writer *w, uint64_t mask)
+{
+        for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+                if ((mask >> kept[i].number & 1) != 0)
+                        json_text(w, kept[i].name);
+}
+
 static void
 drop_capabilities(struct builder *b)
 {
-        static const int kept[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,
-                                    CAP_KILL,  CAP_SETGID,       CAP_SETUID };
         struct step *s = builder_add(
                 b, STEP_DROP_CAPS, "",
                 builder_uid(b) == 0 ? "user: root owns files and users of the sandbox, and "
@@ -112,8 +131,9 @@ drop_capabilities(struct builder *b)
 
         /* another user has a count of its own of what RLIMIT_NPROC limits; a group counts all */
         for (size_t i = 0; builder_uid(b) == 0 && i < sizeof kept / sizeof *kept; i++)
-                if (b->plan->counts_pids || (kept[i] != CAP_SETUID && kept[i] != CAP_SETGID))
-                        s->number |= UINT64_C(1) << kept[i];
+                if (b->plan->counts_pids ||
+                    (kept[i].number != CAP_SETUID && kept[i].number != CAP_SETGID))
+                        s->number |= UINT64_C(1) << kept[i].number;
 }
 
 /*

@@ -200,19 +200,34 @@ builder_tasks(const struct builder *b)
         return at_most(plan_pids(b->spec, b->facts), TASKS_MAX - own) + own;
 }
 
+void
+builder_tasks_again(struct builder *b)
+{
+        struct step *s;
+
+        if (!b->plan->counts_pids)
+                return;
+        s = builder_add(b, STEP_TASKS, builder_text(b, "%s/pids.max", group_of(b, CGROUP_PIDS)),
+                        "limits.pids, relay and pid 1: the runtime has ended");
+        s->text = builder_text(b, "%" PRIu64, builder_tasks(b));
+        s->text_len = strlen(s->text);
+}
+
 static void
 cap_pids(struct builder *b)
 {
         b->plan->pids = plan_pids(b->spec, b->facts);
         if (b->plan->pids == SPEC_UNSET)
                 return;
-        if (b->request->container && can_limit(b, CGROUP_PIDS)) {
-                limit(b, CGROUP_PIDS, "pids.max", "pids.max",
-                      at_most(builder_tasks(b) + RUNTIME_TASKS, TASKS_MAX),
-                      "limits.pids, pid 1, and the threads of the container runtime");
-        } else if (can_limit(b, CGROUP_PIDS)) {
-                limit(b, CGROUP_PIDS, "pids.max", "pids.max", builder_tasks(b),
-                      builder_is_kept_in_group(b)
+        if (can_limit(b, CGROUP_PIDS)) {
+                uint64_t most = builder_tasks(b);
+
+                if (b->request->container)
+                        most = at_most(most + RUNTIME_TASKS, TASKS_MAX);
+                limit(b, CGROUP_PIDS, "pids.max", "pids.max", most,
+                      b->request->container
+                              ? "limits.pids, relay and pid 1, and the threads of the runtime"
+                      : builder_is_kept_in_group(b)
                               ? "limits.pids, pid 1 of the box, and the child it has ready"
                               : "limits.pids, and pid 1 of the box");
                 builder_add(b, STEP_CGROUP_WATCH,

@@ -142,6 +142,9 @@ struct plan_request {
          * `has_range` those of uid and gid 0 inside, and the first of STEP_RANGE_IDS */
         uint32_t outside_uid, outside_gid;
         bool has_range;
+        /* uid and gid outside of the relay and, without a range, of the container runtime's id 0
+         * inside; no command has it */
+        uint32_t setup_id;
         /* absolute path of the container runtime that makes the sandbox; NULL: our own namespaces
          */
         const char *container;
@@ -164,10 +167,9 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_BRIDGE_KEY "CARREL_PROVIDER_KEY"
 #define PLAN_SHELL "/bin/sh"
 /* with a container runtime: pid 1's program inside; where the root is made outside, in a mount
- * namespace of its own; and what is added to the outside ids for the runtime's own id 0 inside */
+ * namespace of its own */
 #define PLAN_PROGRAM "/.carrel-init"
 #define PLAN_STAND "/mnt"
-enum { PLAN_CONTAINER_IDS = 65536 };
 /* answers DNS queries behind the wall: WALL_GATE of wall/wall.h */
 #define PLAN_RESOLVER "198.18.0.1"
 /* holds the commands of a chosen interpreter; first in PATH */

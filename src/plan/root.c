@@ -271,7 +271,8 @@ plan_private_place(struct builder *b, const struct private_row *row)
         if (!row->is_owned || !b->request->has_range || builder_uid(b) == 0)
                 return;
         s->flags |= STEP_OWNED;
-        s->number2 = builder_uid(b);
+        /* with a container runtime, this is done outside of its user namespace */
+        s->number2 = builder_uid(b) + (b->request->container ? b->request->outside_uid : 0);
 }
 
 static void

@@ -57,12 +57,13 @@ builder_spawn(struct builder *b)
         for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
                 if (builder_has(b, namespaces[i].part))
                         spawn->number |= namespaces[i].flag;
-        if (b->request->container) {
+        if (b->request->container)
                 spawn->number &= CONTAINER_NAMESPACES;
-                map(b, STEP_MAP_UID, 0, b->request->outside_uid + PLAN_CONTAINER_IDS,
-                    "for the set-up by the runtime; no command and no other process has it");
-                map(b, STEP_MAP_GID, 0, b->request->outside_gid + PLAN_CONTAINER_IDS,
-                    "for the set-up by the runtime; no command and no other process has it");
+        if (b->request->container && !b->request->has_range) {
+                map(b, STEP_MAP_UID, 0, b->request->setup_id,
+                    "for the set-up by the runtime; no command has it");
+                map(b, STEP_MAP_GID, 0, b->request->setup_id,
+                    "for the set-up by the runtime; no command has it");
         }
         map(b, STEP_MAP_UID, builder_uid(b), b->request->outside_uid, why);
         map(b, STEP_MAP_GID, builder_uid(b), b->request->outside_gid, why);

@@ -29,6 +29,7 @@ struct asking {
         const struct spec *spec;
         const struct host_rules *rules;
         const struct host_ability *can;
+        const char *tier; /* of the provider with this config; NULL: not stated */
         int64_t now_s;
         struct spec *result;       /* the copy being built */
         struct spec_mount *mounts; /* its mounts */
@@ -98,7 +99,7 @@ refuse_tier(struct asking *a, const char *least, const char *path, const char *r
 {
         refuse(a, ERROR_PROVIDER_UNTRUSTED, path, reason, place,
                "the provider \"%.64s\" %s%s, and %s is the least tier%s", a->spec->provider,
-               a->can->tier ? "has tier " : "states no tier", a->can->tier ? a->can->tier : "",
+               a->tier ? "has tier " : "states no tier", a->tier ? a->tier : "",
                least, least == a->rules->least_tier ? " of this host" : "");
 }
 
@@ -106,12 +107,12 @@ refuse_tier(struct asking *a, const char *least, const char *path, const char *r
 static void
 ask_tier(struct asking *a)
 {
-        if (!provider_reaches(a->can->tier, a->spec->carrel.tier)) {
+        if (!provider_reaches(a->tier, a->spec->carrel.tier)) {
                 a->hint = "`carrel providers` lists the tier of each provider of this host.";
                 refuse_tier(a, a->spec->carrel.tier, "metadata/carrel/tier", "tier",
                             a->spec->carrel.tier_place);
         }
-        if (!provider_reaches(a->can->tier, a->rules->least_tier)) {
+        if (!provider_reaches(a->tier, a->rules->least_tier)) {
                 a->hint =
                         "The operator wrote least_tier in the host file. `provider: " PROVIDER_AUTO
                         "` takes the cheapest provider that reaches it.";
@@ -737,6 +738,7 @@ find_provider(struct asking *a)
                 return -1;
         }
         a->can = &provider->can;
+        a->tier = host_provider_tier(provider, a->spec->config);
         return 0;
 }
 

@@ -70,12 +70,12 @@ static const char *
 why_not(const struct choosing *c, const struct provider *p)
 {
         const struct host_provider *here = host_provider_find(&c->rules->providers, p->id);
+        const char *tier = here ? host_provider_tier(here, c->spec->config) : NULL;
 
         if (!here)
                 return "the host file does not have it";
-        if (!provider_reaches(here->can.tier, c->least))
-                return here->can.tier ? arena_format(c->arena, "tier %s", here->can.tier)
-                                      : "it states no tier";
+        if (!provider_reaches(tier, c->least))
+                return tier ? arena_format(c->arena, "tier %s", tier) : "it states no tier";
         if (p->config && settings_differ(c, p->config))
                 return settings_differ(c, p->config);
         if (here->lacks)

@@ -74,6 +74,14 @@ host_provider_find(const struct host_providers *p, const char *id)
         return NULL;
 }
 
+const char *
+host_provider_tier(const struct host_provider *p, const struct node *config)
+{
+        const struct provider *known = provider_find(p->id);
+
+        return known && p->can.tier == known->tier ? provider_tier(known, config) : p->can.tier;
+}
+
 static bool
 id_is_well_formed(const char *id)
 {

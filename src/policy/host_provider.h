@@ -58,6 +58,9 @@ struct host_providers {
 /* The provider with exactly this id, or NULL. */
 const struct host_provider *host_provider_find(const struct host_providers *p, const char *id);
 
+/* The tier of a sandbox of this provider with the manifest's `config`. NULL: not stated. */
+const char *host_provider_tier(const struct host_provider *p, const struct node *config);
+
 /*
  * Registers a host's own id; the text is copied into `arena`. Ids are compared without case.
  * Errors: ERROR_PROVIDER_CONFLICT "enumerated" or "duplicate", ERROR_SCHEMA_INVALID "pattern" (an

@@ -32,13 +32,12 @@ find_risk(const char *word, enum document_risk *ret, struct error *e)
 }
 
 static struct document_verdict
-decide(const struct provider *provider, enum document_risk risk)
+decide(const char *text, enum document_risk risk)
 {
         const struct document_request request = {
                 .risk = risk,
                 .elapsed_ms = { DOCUMENT_NOT_ELAPSED, DOCUMENT_NOT_ELAPSED, DOCUMENT_NOT_ELAPSED },
         };
-        const char *text = provider && provider->tier ? provider->tier : "";
         const struct node tier = {
                 .kind = NODE_STRING, .key = "tier", .text = text, .len = strlen(text)
         };
@@ -55,6 +54,7 @@ admission_check(const struct host_rules *rules, const struct spec *spec, const c
                 struct error *e)
 {
         const struct provider *provider = provider_find(spec->provider);
+        const char *tier = provider ? provider_tier(provider, spec->config) : NULL;
         struct document_verdict verdict;
         enum document_risk wanted = DOCUMENT_HIGH;
 
@@ -69,13 +69,12 @@ admission_check(const struct host_rules *rules, const struct spec *spec, const c
         }
         if (find_risk(risk, &wanted, e) < 0)
                 return -1;
-        verdict = decide(provider, wanted);
+        verdict = decide(tier ? tier : "", wanted);
         if (verdict.decision == DOCUMENT_ALLOW)
                 return 0;
         (void)fail_at(e, ERROR_DOCUMENT_DENIED, "risk", verdict.word,
                       "%s: %s (provider %.64s: %s; risk: %s)", verdict.word, verdict.why,
-                      spec->provider, provider && provider->tier ? provider->tier : "no known tier",
-                      risk);
+                      spec->provider, tier ? tier : "no known tier", risk);
         error_hint(e, "low needs T1, medium T3, high T4. `carrel providers` lists the tier of each "
                       "provider.");
         return -1;

@@ -39,7 +39,9 @@ enum {
         RESERVED_FIRST = 1900000000,
         RESERVED_COUNT = 65536,
         RANGES_FIRST = RESERVED_FIRST + RESERVED_COUNT,
-        RANGES_COUNT = 3700 /* all ids stay below 2^31 */
+        RANGES_COUNT = 3700,
+        /* one for each of both, for what makes a container; all ids stay below 2^31 */
+        SETUP_FIRST = RANGES_FIRST + RANGES_COUNT * STEP_RANGE_IDS
 };
 
 void
@@ -517,7 +519,8 @@ choose_identity(const struct prepare_host *host, struct prepared *p, struct plan
         request->outside_uid = host->facts.uid;
         request->outside_gid = host->facts.gid;
         for (uint32_t tries = 0; host->facts.is_privileged && tries < count; tries++) {
-                uint32_t uid = first + (uint32_t)((number + tries) % count) * each;
+                uint32_t index = (uint32_t)((number + tries) % count);
+                uint32_t uid = first + index * each;
                 const char *lease =
                         arena_format(p->plans, "%s/%u.lease", host->facts.runtime_dir, uid);
 
@@ -526,6 +529,8 @@ choose_identity(const struct prepare_host *host, struct prepared *p, struct plan
                 if (access(lease, F_OK) == 0)
                         continue;
                 request->outside_uid = request->outside_gid = uid;
+                request->setup_id =
+                        (has_range ? SETUP_FIRST + RESERVED_COUNT : SETUP_FIRST) + index;
                 request->lease_path = lease;
                 return 0;
         }

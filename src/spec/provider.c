@@ -44,20 +44,25 @@ static const struct field local_rows[] = {
         CWD_ROW("Working directory inside the sandbox; relative to the workspace mount."),
         SHELL_ROW,
 };
+#define IMAGE_ROW(flag, sentence)                                                       \
+        {                                                                               \
+                .name = "image", .kind = FIELD_TEXT, .flags = (flag), .min = 1,         \
+                .max = IMAGE_TEXT_MAX, .offset = offsetof(struct spec, image),          \
+                .help = "Image of the root directory: a name of `carrel image ls`, or " \
+                        "its digest." sentence                                          \
+        }
+#define USER_ROW                                                                         \
+        {                                                                                \
+                .name = "user", .kind = FIELD_CHOICE, .choices = users,                  \
+                .offset = offsetof(struct spec, user),                                   \
+                .help = "Who runs commands in an image: agent (default; uid 1000, the "  \
+                        "image is read-only), or root (uid 0 in the sandbox's own user " \
+                        "namespace; may change and install files)."                      \
+        }
+
 static const struct field container_rows[] = {
-        { .name = "image",
-          .kind = FIELD_TEXT,
-          .flags = FIELD_REQUIRED,
-          .min = 1,
-          .max = IMAGE_TEXT_MAX,
-          .offset = offsetof(struct spec, image),
-          .help = "Image of the root directory: a name of `carrel image ls`, or its digest." },
-        { .name = "user",
-          .kind = FIELD_CHOICE,
-          .choices = users,
-          .offset = offsetof(struct spec, user),
-          .help = "Who runs commands: agent (default; uid 1000, the image is read-only), or root "
-                  "(uid 0 in the sandbox's own user namespace; may change and install files)." },
+        IMAGE_ROW(FIELD_REQUIRED, ""),
+        USER_ROW,
         CWD_ROW("Working directory inside the sandbox; relative to the workspace mount. Default: "
                 "the workspace mount, otherwise the image's working directory."),
         SHELL_ROW,
@@ -86,10 +91,13 @@ static const struct field blaxel_rows[] = {
         SETTING("api_key_ref", FIELD_SECRET, "Slug of the Blaxel key; the host's own if absent."),
 };
 
-static const char *const runtimes[] = { "runc", "crun", "runsc", NULL };
+static const char *const runtimes[] = { "runc", "crun", PROVIDER_RUNSC, NULL };
 
 static const struct field oci_rows[] = {
-        CWD_ROW("Working directory inside the sandbox; relative to the workspace mount."),
+        IMAGE_ROW(0, " Without it: the programs of this machine."),
+        USER_ROW,
+        CWD_ROW("Working directory inside the sandbox; relative to the workspace mount. Default: "
+                "the workspace mount, otherwise the image's working directory."),
         SHELL_ROW,
         { .name = "runtime",
           .kind = FIELD_CHOICE,
@@ -254,8 +262,7 @@ const struct provider providers[] = {
           "T2",
           "oci",
           LOCAL_ALWAYS,
-          PROVIDER_ISOLATES | PROVIDER_MEMORY | PROVIDER_CPU | PROVIDER_MILLICORES | PROVIDER_IO |
-                  PROVIDER_EGRESS,
+          LOCAL_IF_HOST,
           true,
           /* limits and options are those of the standard provider */
           { oci_tier, NULL, NULL },
@@ -277,6 +284,27 @@ provider_find(const char *id)
                 if (strcmp(providers[i].id, id) == 0)
                         return &providers[i];
         return NULL;
+}
+
+/* Geodocs, tier table: on the host's own root an isolation by the shared kernel is T1. */
+const char *
+provider_tier(const struct provider *p, const struct node *config)
+{
+        if (p->engine != PROVIDER_ENGINE_OCI)
+                return p->tier;
+        if (node_is_text(node_find(config, "runtime"), PROVIDER_RUNSC))
+                return "T3";
+        return node_find(config, "image") ? p->tier : "T1";
+}
+
+const char *
+provider_class(const struct provider *p, const struct node *config)
+{
+        const char *tier = provider_tier(p, config);
+
+        if (p->engine != PROVIDER_ENGINE_OCI || tier == p->tier)
+                return p->runtime_class;
+        return strcmp(tier, "T1") == 0 ? "namespaces" : PROVIDER_RUNSC;
 }
 
 bool
@@ -321,6 +349,17 @@ provider_read(struct judge *j, const struct node *value, const struct trail *at,
         spec->lifecycle.destroy_on = provider ? provider->destroy_on : "workspace-close";
 }
 
+/* On the programs of the host every command is the agent's. */
+static void
+refuse_user(struct judge *j, const struct node *config, const struct trail *at)
+{
+        const struct trail place = { at, "user", 0 };
+
+        judge_error(j, node_find(config, "user"), &place, ERROR_CONFIG_INVALID, "image",
+                    "Add config.image, or remove config.user.",
+                    "config.user is about an image, and config has none");
+}
+
 void
 config_read(struct judge *j, const struct node *config, const struct trail *at, void *base)
 {
@@ -330,4 +369,6 @@ config_read(struct judge *j, const struct node *config, const struct trail *at, 
         spec->config = config;
         if (provider && provider->config)
                 (void)fields_read(j, provider->config, config, at, base);
+        if (spec->user && !spec->image)
+                refuse_user(j, config, at);
 }

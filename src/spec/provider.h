@@ -16,7 +16,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "text/tree.h"
+
 struct field_set;
+
+/* The OCI runtime with a kernel of its own: gVisor. */
+#define PROVIDER_RUNSC "runsc"
 
 /* The provider that messages suggest. */
 #define PROVIDER_STANDARD "local"
@@ -81,6 +86,13 @@ struct provider {
 extern const char *const provider_tiers[]; /* weakest first; ended by NULL */
 extern const struct provider providers[];
 extern const size_t provider_count;
+
+/*
+ * The tier of a sandbox with this `config` of the manifest, and the mechanism of its isolation: an
+ * OCI runtime has the tier of the table on an image only. NULL: not known.
+ */
+const char *provider_tier(const struct provider *p, const struct node *config);
+const char *provider_class(const struct provider *p, const struct node *config);
 
 /* The reserved provider with exactly this id, or NULL. */
 const struct provider *provider_find(const char *id);

@@ -23,7 +23,7 @@ enum wire_kind {
         WIRE_KILL, /* no body: the box dies now */
         /* maker to keeper or box */
         WIRE_SPAWNED, /* struct wire_spawned; descriptors: one per CGROUP_WATCH step, in order, then
-                         the group's own if has_group */
+                         the group's own if there is one */
         WIRE_MAKE_FAILED, /* struct wire_failed: nothing is left behind */
         WIRE_BOX_ENDED,   /* struct wire_box_ended: the box is gone and its groups are removed */
         /* keeper or box to guest */
@@ -187,9 +187,17 @@ struct wire_head {
         uint16_t version, kind;
 };
 
+/* What the box's v2 group is for. */
+enum wire_group {
+        WIRE_GROUP_NONE,
+        WIRE_GROUP_COMMANDS, /* each command has one of its own below it; pid 1 stays outside */
+        WIRE_GROUP_WHOLE,    /* pid 1 is with its commands in the one below it: WIRE_GROUP_NAME */
+};
+#define WIRE_GROUP_NAME "box"
+
 struct wire_spawned {
         int32_t pid;
-        uint32_t has_group; /* the last descriptor is the box's v2 group directory */
+        uint32_t group; /* enum wire_group: the last descriptor is its directory */
 };
 struct wire_failed {
         uint32_t step;

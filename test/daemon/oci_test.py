@@ -40,6 +40,38 @@ def commands(d, box):
     check("%d commands one after another" % count, not wrong, wrong[:3])
 
 
+def frozen(box):
+    for group in groups_of({box}):
+        path = os.path.join(group, "box", "cgroup.events")
+        if os.path.exists(path):
+            with open(path, encoding="ascii") as f:
+                return "frozen 1" in f.read()
+    return None
+
+
+def pause(d):
+    """By the freezer of the group that Carrel made. Pid 1 inside stands still too: what is killed meanwhile ends with the resume."""
+    box = d.create(start=True, manifest=MANIFEST)
+    path = "/v1/sandboxes/" + box
+    jobs = [d.exec(box, "while :; do echo x; sleep 0.02; done", background=True)["exec"] for _ in range(2)]
+    seen = lambda: d.must("GET", "%s/execs/%s" % (path, jobs[1]))["stdout_bytes"]      # noqa: E731
+    until("it speaks", lambda: seen() > 6)
+    paused = d.must("POST", path + "/pause")["status"]
+    at = until("it stands still", lambda: (lambda a: a if a == seen() else 0)(seen()))
+    check("a pause freezes the container", (paused, d.must("GET", path)["status"], frozen(box), seen()) == ("paused", "paused", True, at), paused, frozen(box), seen(), at)
+    d.must("DELETE", "%s/execs/%s" % (path, jobs[0]))
+    ended = lambda: d.must("GET", "%s/execs/%s" % (path, jobs[0]))      # noqa: E731
+    check("a command that is killed meanwhile has not ended", ended()["state"] != "ended", ended())
+    resumed = d.must("POST", path + "/resume")["status"]
+    until("it speaks again", lambda: seen() > at + 6)
+    until("what was killed ended", lambda: ended()["state"] == "ended")
+    check("a resume continues it", (resumed, frozen(box), ended()["outcome"]) == ("running", False, "killed"), resumed, ended())
+    d.must("POST", path + "/pause")
+    d.must("DELETE", path)
+    until("its control groups are gone", lambda: not groups_of({box}))
+    check("a paused sandbox is removed, with what the runtime kept", not os.path.exists("/run/carrel/oci-" + box))
+
+
 def killed(d, who):
     box = d.create(start=True, manifest=MANIFEST)
     callers = [subprocess.Popen([CARREL, "exec", box, "--", "sh", "-c", "echo up; sleep 1000"], env=dict(os.environ, CARREL_STATE=d.state), stdin=subprocess.DEVNULL,
@@ -74,6 +106,7 @@ def main():
         check("its relay is no root", all(os.stat("/proc/%d" % pid).st_uid >= 1900000000 for pid, name in relays(box).items() if name == "carrel-relay") and
               "carrel-relay" in relays(box).values(), relays(box))
         commands(d, box)
+        pause(d)
         check("it is stopped", d.call("DELETE", "/v1/sandboxes/" + box).status < 300)
         until("its control groups are gone", lambda: not groups_of({box}))
         killed(d, "carrel-relay")

@@ -401,6 +401,27 @@ a_frozen_box_starts_nothing_until_it_is_thawed(void **state)
         stop();
 }
 
+/* What ends commands is frozen with them: the time that a killed one may take begins again. */
+static void
+a_command_that_is_killed_while_all_is_frozen_has_time_afterwards(void **state)
+{
+        const struct wire_box_kill all = { .word = OUTCOME_KILLED };
+        int channel;
+
+        (void)state;
+        begin("freezes-all");
+        channel = ask("deaf");
+        (void)wait_for(WIRE_BOX_STARTED);
+        assert_int_equal(freeze(1), 0);
+        say(WIRE_BOX_KILL, &all, sizeof all);
+        (void)poll(NULL, 0, 3 * OVERDUE_MS);
+        say(WIRE_BOX_LIST, NULL, 0);
+        (void)wait_for(WIRE_BOX_LISTED); /* not: the box has ended */
+        assert_int_equal(freeze(0), 0);
+        assert_int_equal(follow(channel).end.word, OUTCOME_KILLED);
+        (void)end(BOX_GONE_STUCK);
+}
+
 static const struct {
         const char *script;
         int freezes, thaws;
@@ -483,6 +504,7 @@ main(void)
                 cmocka_unit_test(a_stop_ends_every_command_and_is_done_once),
                 cmocka_unit_test(an_end_before_the_start_is_ignored),
                 cmocka_unit_test(a_command_that_does_not_end_ends_the_box),
+                cmocka_unit_test(a_command_that_is_killed_while_all_is_frozen_has_time_afterwards),
                 cmocka_unit_test(a_frozen_box_starts_nothing_until_it_is_thawed),
                 cmocka_unit_test(a_freezer_that_refuses_leaves_the_box_running),
                 cmocka_unit_test(a_port_answers_or_says_why_not),

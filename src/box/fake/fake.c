@@ -151,8 +151,9 @@ make(struct loop_timer *t)
                 soon(f, &f->ending, go);
                 return;
         }
-        f->engine.can =
-                ENGINE_TELLS_APART | (rule(f->script, "no-freeze") ? 0u : (unsigned)ENGINE_FREEZES);
+        f->engine.can = ENGINE_TELLS_APART |
+                        (rule(f->script, "no-freeze") ? 0u : (unsigned)ENGINE_FREEZES) |
+                        (rule(f->script, "freezes-all") ? (unsigned)ENGINE_FREEZES_ALL : 0u);
         f->engine.news->spawned(f->engine.box, -1);
         soon(f, &f->making, make);
 }

@@ -9,6 +9,7 @@
  *     freeze ERRNO         freeze() refuses
  *     frozen ERRNO         freeze() accepts, and the news report this error
  *     no-freeze            the engine cannot freeze
+ *     freezes-all          no command ends while it is frozen
  *     connect ERRNO        ports answer this; otherwise with a socket that sends "fake\n"
  *     no-usage             no counter is known
  *     end ERRNO            end() reports this error, and gone never comes

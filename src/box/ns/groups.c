@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/counter.h"
+#include "wire/message.h"
 
 enum {
         NAME_ROOM = 48,
@@ -69,6 +70,14 @@ groups_open(struct groups *g, int take_root)
         g->events = openat(g->work, "cgroup.events", O_RDONLY | O_CLOEXEC);
         g->can_freeze = g->events >= 0 && faccessat(g->work, "cgroup.freeze", W_OK, 0) == 0;
         return 0;
+}
+
+/* The runtime has not made the group below it yet. */
+void
+groups_open_whole(struct groups *g, int take_root)
+{
+        *g = (struct groups){ .root = take_root, .work = -1, .events = -1, .is_whole = 1 };
+        g->can_freeze = take_root >= 0 && faccessat(take_root, "cgroup.freeze", F_OK, 0) == 0;
 }
 
 static void
@@ -265,10 +274,18 @@ groups_box_cpu_us(const struct groups *g)
 }
 
 int
-groups_freeze(const struct groups *g, int is_wanted)
+groups_freeze(struct groups *g, int is_wanted)
 {
-        return g->can_freeze ? write_file(g->work, "cgroup.freeze", is_wanted ? "1" : "0")
-                             : -ENOTSUP;
+        const char *value = is_wanted ? "1" : "0";
+
+        if (!g->can_freeze)
+                return -ENOTSUP;
+        if (!g->is_whole)
+                return write_file(g->work, "cgroup.freeze", value);
+        if (g->events < 0)
+                g->events = openat(g->root, WIRE_GROUP_NAME "/cgroup.events", O_RDONLY | O_CLOEXEC);
+        return g->events < 0 ? -errno
+                             : write_file(g->root, WIRE_GROUP_NAME "/cgroup.freeze", value);
 }
 
 int

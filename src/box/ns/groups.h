@@ -6,7 +6,8 @@
  *       work               frozen and thawed; excludes pid 1, which reports also while frozen
  *         g0, g1, ...      one per exec, used again once it is empty
  *
- * Pid 1 is not frozen, so it can report ended execs and connect to ports in a frozen box.
+ * Pid 1 is not frozen, so it can report ended execs and connect to ports in a frozen box. In a
+ * container it is: the runtime makes one group for all.
  */
 #ifndef CARREL_BOX_NS_GROUPS_H
 #define CARREL_BOX_NS_GROUPS_H
@@ -29,12 +30,12 @@ struct group {
 };
 
 struct groups {
-        int root, work, events;    /* directories, and cgroup.events of `work`; -1: no groups,
-                                    * and nothing below works */
+        int root, work, events;    /* directories, and cgroup.events of what is frozen; -1: no
+                                    * groups, and nothing below works */
         struct group *idle, *left; /* empty groups, and groups with a live process of an ended
                                     * exec */
         unsigned made;
-        unsigned can_freeze;
+        unsigned can_freeze, is_whole;
 };
 
 /*
@@ -42,6 +43,12 @@ struct groups {
  * runs without them.
  */
 int groups_open(struct groups *g, int take_root);
+
+/*
+ * The same for a container: commands have no group of their own, and all of them are frozen with
+ * pid 1. Only groups_freeze(), groups_is_frozen() and groups_box_cpu_us() work.
+ */
+void groups_open_whole(struct groups *g, int take_root);
 void groups_fini(struct groups *g);
 
 /*
@@ -74,7 +81,7 @@ uint64_t groups_box_cpu_us(const struct groups *g);
  * Freezing is asynchronous: `events` becomes readable with EPOLLPRI. groups_is_frozen(): 0, 1 or
  * -errno.
  */
-int groups_freeze(const struct groups *g, int is_wanted);
+int groups_freeze(struct groups *g, int is_wanted);
 int groups_is_frozen(const struct groups *g);
 
 #endif

@@ -253,7 +253,7 @@ be_spawned(struct ns *ns, struct wire_message *m, const void *body)
         int group = -1;
 
         memcpy(&spawned, body, sizeof spawned);
-        if (spawned.has_group && m->fd_count > 0) {
+        if (spawned.group != WIRE_GROUP_NONE && m->fd_count > 0) {
                 group = m->fds[--m->fd_count];
                 if (ns->has_no_groups) {
                         (void)close(group);
@@ -264,8 +264,12 @@ be_spawned(struct ns *ns, struct wire_message *m, const void *body)
                 counters_take(&ns->counters, m->fds[i]);
                 m->fds[i] = -1;
         }
-        (void)groups_open(&ns->groups, group);
+        if (spawned.group == WIRE_GROUP_WHOLE)
+                groups_open_whole(&ns->groups, group);
+        else
+                (void)groups_open(&ns->groups, group);
         ns->engine.can = (ns->groups.can_freeze ? (unsigned)ENGINE_FREEZES : 0u) |
+                         (ns->groups.is_whole ? (unsigned)ENGINE_FREEZES_ALL : 0u) |
                          (ns->groups.work >= 0 ? (unsigned)ENGINE_TELLS_APART : 0u);
         ns->is_spawned = 1;
         ns->engine.news->spawned(ns->engine.box, ns->groups.root);
