@@ -318,6 +318,7 @@ wall_hand_out(struct keeper *k)
         }
         if (result == 0)
                 return;
-        told.head = (struct wire_box_walled){ .sys = -result };
+        /* a socket that is full for a moment: the keeper asks again */
+        told.head = (struct wire_box_walled){ .sys = wire_is_for_later(result) ? EAGAIN : -result };
         keeper_say(k, WIRE_BOX_WALLED, &told.head, sizeof told.head);
 }

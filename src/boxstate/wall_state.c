@@ -247,8 +247,8 @@ answer(struct wall_state *h, uint32_t request, int sys, const int *fds)
                                : fds[1] < 0     ? 1
                                                 : 2);
 
-        return result < 0 && !wire_is_for_later(result) ? -1
-                                                        : 0; /* untold, it is asked for again */
+        /* untold, it is asked for again; a gate that has left may have reported before it did */
+        return result < 0 && result != -EPIPE && !wire_is_for_later(result) ? -1 : 0;
 }
 
 static int

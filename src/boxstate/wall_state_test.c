@@ -326,6 +326,38 @@ one_answer_serves_all_questions(void **state)
         wall_state_fini(&hold);
 }
 
+static uint32_t heard_allowed;
+
+static void
+hear_allowed(void *data, const struct wire_wall_allowed *a)
+{
+        (void)data;
+        heard_allowed += a->count;
+}
+
+/* Its last reports stand behind a question that can no longer be answered. */
+static void
+the_last_reports_of_a_gate_are_heard(void **state)
+{
+        const struct wire_wall_listen wanted = { 1, 300, 8443 };
+        const struct wire_wall_allowed last = { .count = 7, .host = "a.example" };
+        int gate;
+
+        (void)state;
+        take(0);
+        hold.allowed = hear_allowed;
+        heard_allowed = 0;
+        ask_result = -ENFILE;
+        gate = link_gate(0);
+        assert_int_equal(wall_state_hear(&hold), 0);
+        assert_int_equal(wire_send(gate, WIRE_WALL_LISTEN, &wanted, sizeof wanted, NULL, 0), 0);
+        assert_int_equal(wire_send(gate, WIRE_WALL_ALLOWED, &last, sizeof last, NULL, 0), 0);
+        close(gate);
+        assert_int_equal(wall_state_hear(&hold), -1);
+        assert_int_equal(heard_allowed, 7);
+        wall_state_fini(&hold);
+}
+
 static void
 a_refusal_is_passed_on(void **state)
 {
@@ -606,6 +638,7 @@ main(void)
                 cmocka_unit_test(bytes_outlive_the_gate),
                 cmocka_unit_test(listeners_outlive_the_gate),
                 cmocka_unit_test(an_answer_goes_to_the_gate_that_asked),
+                cmocka_unit_test(the_last_reports_of_a_gate_are_heard),
                 cmocka_unit_test(a_refusal_is_passed_on),
                 cmocka_unit_test(one_answer_serves_all_questions),
                 cmocka_unit_test(a_retired_name_has_no_listeners),

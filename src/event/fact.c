@@ -31,18 +31,18 @@ event_of_allowed(const struct wire_box_allowed *a, const char *address)
 {
         const struct wire_wall_allowed *d = &a->a;
 
-        if (d->host[0] == '\0')
+        if (d->host[0] == '\0' && d->is_end == 0)
                 return event_of_allowed_more(d->count);
         if (d->is_end != 0)
-                return event_egress_ended(
-                        (struct event_egress_ended){ .exec = a->exec,
-                                                     .host = d->host,
-                                                     .port = d->port,
-                                                     .address = text_of(address),
-                                                     .bytes_out = d->bytes_out,
-                                                     .bytes_in = d->bytes_in,
-                                                     .open_ms = d->duration_ms,
-                                                     .count = count_of(d->count) });
+                return event_egress_ended((struct event_egress_ended){
+                        .exec = a->exec,
+                        .host = text_of(d->host),
+                        .port = d->port,
+                        .address = text_of(address),
+                        .bytes_out = d->bytes_out,
+                        .bytes_in = d->bytes_in,
+                        .open_ms = d->duration_ms,
+                        .count = d->host[0] == '\0' ? d->count : count_of(d->count) });
         return event_egress_allowed((struct event_egress_allowed){ .exec = a->exec,
                                                                    .host = d->host,
                                                                    .port = d->port,

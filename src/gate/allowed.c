@@ -5,7 +5,8 @@
  * namespace), the wall's link, clock.
  * Theory: a report costs a message, and a payload opens as many connections as it wants. Therefore
  * a destination is looked up for a report alone, and repetitions within a second are added up.
- * Unlike a refusal (gate/denials.h), a report delays nothing.
+ * Unlike a refusal (gate/denials.h), a report delays nothing: it waits, added up, while the box is
+ * behind. So reports leave most of the link free, and at the end all that wait fit on it.
  */
 #include "gate/allowed.h"
 
@@ -19,15 +20,15 @@
 #include "wire/gate.h"
 #include "wire/message.h"
 
-enum { OPENED, CLOSED, KINDS };
+enum { OPENED, CLOSED };
 
 /* A destination, and of each kind the report that is held back. Free: nothing is, and until_ms have
  * passed. */
 struct allowed_place {
         struct egress_host host;
         uint16_t port;
-        uint64_t until_ms[KINDS];
-        struct wire_wall_allowed held[KINDS];
+        uint64_t until_ms[ALLOWED_KINDS];
+        struct wire_wall_allowed held[ALLOWED_KINDS];
 };
 
 static void fold_later(struct allowed *a);
@@ -50,9 +51,9 @@ allowed_hear(struct allowed *a, size_t len)
 }
 
 static bool
-tell(const struct allowed *a, const struct wire_wall_allowed *said)
+tell(const struct allowed *a, const struct wire_wall_allowed *said, bool is_last)
 {
-        return a->link->fd >= 0 &&
+        return a->link->fd >= 0 && (is_last || wire_has_room(a->link->fd)) &&
                wire_send(a->link->fd, WIRE_WALL_ALLOWED, said, sizeof *said, NULL, 0) == 0;
 }
 
@@ -61,7 +62,7 @@ tell(const struct allowed *a, const struct wire_wall_allowed *said)
 static bool
 is_free(const struct allowed_place *p, uint64_t now)
 {
-        for (size_t i = 0; i < KINDS; i++)
+        for (size_t i = 0; i < ALLOWED_KINDS; i++)
                 if (p->held[i].count > 0 || p->until_ms[i] > now)
                         return false;
         return true;
@@ -120,6 +121,18 @@ forget(struct wire_wall_allowed *held)
         held->bytes_out = held->bytes_in = held->duration_ms = 0;
 }
 
+/* What was held back becomes part of `one`, which is held back instead. */
+static void
+hold(struct allowed *a, struct wire_wall_allowed *held, struct wire_wall_allowed *one)
+{
+        one->count += held->count;
+        one->bytes_out += held->bytes_out;
+        one->bytes_in += held->bytes_in;
+        one->duration_ms += held->duration_ms;
+        *held = *one;
+        fold_later(a);
+}
+
 /* The first of a second is sent, if the link takes it; the sum of the others waits. */
 static void
 note(struct allowed *a, const struct allowed_connection *c, size_t kind,
@@ -131,25 +144,19 @@ note(struct allowed *a, const struct allowed_connection *c, size_t kind,
         one->at_ms = loop_now_ms();
         one->count = 1;
         one->is_end = kind == CLOSED;
-        one->port = c->port;
-        (void)memccpy(one->host, c->host, '\0', sizeof one->host - 1);
         if (!p) {
-                a->missed += kind == OPENED;
-                fold_later(a);
+                hold(a, &a->others[kind], one);
                 return;
         }
+        one->port = c->port;
+        (void)memccpy(one->host, c->host, '\0', sizeof one->host - 1);
         if (held->count == 0 && p->until_ms[kind] <= one->at_ms) {
                 look_up(a, c, one);
                 p->until_ms[kind] = one->at_ms + ALLOWED_FOLD_MS;
-                if (tell(a, one))
+                if (tell(a, one, false))
                         return;
         }
-        one->count += held->count;
-        one->bytes_out += held->bytes_out;
-        one->bytes_in += held->bytes_in;
-        one->duration_ms += held->duration_ms;
-        *held = *one;
-        fold_later(a);
+        hold(a, held, one);
 }
 
 void
@@ -177,33 +184,35 @@ allowed_closed(struct allowed *a, const struct allowed_connection *c, uint64_t b
 
 /* What does not fit on the link waits further. */
 static void
-tell_held(struct allowed *a)
+tell_held(struct allowed *a, bool is_last)
 {
-        const struct wire_wall_allowed missed = { .at_ms = loop_now_ms(), .count = a->missed };
-
-        for (size_t i = 0; a->places && i < (size_t)ALLOWED_PLACES * KINDS; i++) {
-                struct allowed_place *p = &a->places[i / KINDS];
-                struct wire_wall_allowed *held = &p->held[i % KINDS];
+        for (size_t i = 0; a->places && i < (size_t)ALLOWED_PLACES * ALLOWED_KINDS; i++) {
+                struct allowed_place *p = &a->places[i / ALLOWED_KINDS];
+                struct wire_wall_allowed *held = &p->held[i % ALLOWED_KINDS];
 
                 if (held->count == 0)
                         continue;
-                if (!tell(a, held)) {
+                if (!tell(a, held, is_last)) {
                         fold_later(a);
                         return;
                 }
-                p->until_ms[i % KINDS] = loop_now_ms() + ALLOWED_FOLD_MS;
+                p->until_ms[i % ALLOWED_KINDS] = loop_now_ms() + ALLOWED_FOLD_MS;
                 forget(held);
         }
-        if (a->missed > 0 && tell(a, &missed))
-                a->missed = 0;
-        if (a->missed > 0)
-                fold_later(a);
+        for (size_t i = 0; i < ALLOWED_KINDS; i++) {
+                if (a->others[i].count == 0)
+                        continue;
+                if (tell(a, &a->others[i], is_last))
+                        forget(&a->others[i]);
+                else
+                        fold_later(a);
+        }
 }
 
 static void
 fold_over(struct loop_timer *t)
 {
-        tell_held((struct allowed *)((char *)t - offsetof(struct allowed, fold)));
+        tell_held((struct allowed *)((char *)t - offsetof(struct allowed, fold)), false);
 }
 
 static void
@@ -216,7 +225,7 @@ fold_later(struct allowed *a)
 void
 allowed_end(struct allowed *a)
 {
-        tell_held(a);
+        tell_held(a, true);
         loop_timer_remove(&a->fold);
         free(a->places);
         a->places = NULL;

@@ -5,7 +5,7 @@
  *
  * The first connection to a destination is reported at once. Further ones to it within
  * ALLOWED_FOLD_MS are one report with their number: no number of connections hides another
- * destination, and a wall sends at most 2 * ALLOWED_PLACES + 1 reports in that time.
+ * destination, and a wall sends at most 2 * (ALLOWED_PLACES + 1) reports in that time.
  */
 #ifndef CARREL_GATE_ALLOWED_H
 #define CARREL_GATE_ALLOWED_H
@@ -16,8 +16,9 @@
 #include <stdint.h>
 
 #include "loop/loop.h"
+#include "wire/gate.h"
 
-enum { ALLOWED_PLACES = 32, ALLOWED_FOLD_MS = 1000 };
+enum { ALLOWED_PLACES = 32, ALLOWED_FOLD_MS = 1000, ALLOWED_KINDS = 2 };
 
 struct allowed_place;
 
@@ -26,9 +27,9 @@ struct allowed {
         const struct loop_watch *link; /* to the box; fd -1: it is closed */
         const int *diag;               /* of the wall's namespace; -1: none */
         bool is_asked;
-        uint32_t missed; /* connections whose destination found no place; their ends are not
-                          * counted */
         struct loop_timer fold;
+        /* sums, without a host: of connections whose destination found no place */
+        struct wire_wall_allowed others[ALLOWED_KINDS];
         struct allowed_place *places; /* ALLOWED_PLACES; NULL until the first connection */
 };
 

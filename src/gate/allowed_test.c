@@ -124,23 +124,47 @@ beyond_the_places_only_the_number_is_known(void **state)
 {
         struct wire_wall_allowed a;
         char host[32];
-        uint64_t count = 0;
 
         (void)state;
         assert_int_equal(allowed_hear(&allowed, 0), 0);
         for (int i = 0; i < ALLOWED_PLACES + 7; i++) {
                 (void)snprintf(host, sizeof host, "n%d.example", i);
-                pass(host, 1, 1);
+                pass(host, 1, 2);
+                while (hear(&a))
+                        assert_string_equal(a.host, host);
         }
-        for (int i = 0; i < ALLOWED_PLACES; i++)
-                assert_true(hear(&a) && hear(&a));
+        allowed_end(&allowed);
+        expect("", 0, 7, 0, 0);
+        expect("", 1, 7, 7, 14);
         assert_false(hear(&a));
+}
+
+static void
+a_box_that_is_behind_loses_nothing(void **state)
+{
+        const struct wire_wall_allowed filler = { .count = 0 };
+        struct wire_wall_allowed a;
+        uint64_t count[ALLOWED_KINDS] = { 0 }, bytes = 0;
+        char host[32];
+
+        (void)state;
+        assert_int_equal(allowed_hear(&allowed, 0), 0);
+        while (wire_has_room(gate_end.fd))
+                assert_int_equal(
+                        wire_send(gate_end.fd, WIRE_WALL_ALLOWED, &filler, sizeof filler, NULL, 0),
+                        0);
+        for (int i = 0; i < 1000; i++) {
+                (void)snprintf(host, sizeof host, "n%d.example", i % (2 * ALLOWED_PLACES));
+                pass(host, 1, 2);
+        }
         allowed_end(&allowed);
         while (hear(&a)) {
-                assert_string_equal(a.host, "");
-                count += a.count;
+                count[a.is_end] += a.count;
+                bytes += a.bytes_out + a.bytes_in;
         }
-        assert_int_equal(count, 7);
+        assert_int_equal(count[0], 1000);
+        assert_int_equal(count[1], 1000);
+        assert_int_equal(bytes, 3000);
 }
 
 static void
@@ -171,6 +195,7 @@ main(void)
                 cmocka_unit_test_setup_teardown(repetitions_are_added_up, begin, finish),
                 cmocka_unit_test_setup_teardown(beyond_the_places_only_the_number_is_known, begin,
                                                 finish),
+                cmocka_unit_test_setup_teardown(a_box_that_is_behind_loses_nothing, begin, finish),
                 cmocka_unit_test_setup_teardown(a_full_link_delays_nothing_and_loses_nothing, begin,
                                                 finish),
         };

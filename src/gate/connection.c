@@ -19,6 +19,7 @@
 #include "gate/accept_retry.h"
 #include "gate/connection.h"
 #include "gate/connection_parts.h"
+#include "gate/denials.h"
 #include "gate/test_switches.h"
 
 /* LATER_SHARE: a connection that waits beside many others checks less often. */
@@ -748,8 +749,14 @@ go_on(struct job *j)
         switch (c->state) {
         case CONNECTION_PROXY:
         case CONNECTION_GREETING:
-                if (said != 0)
+                if (said == 0)
+                        return;
+                if (c->state == CONNECTION_GREETING || !denials_wait_for_box(c->wall)) {
                         first_bytes(c, said);
+                        return;
+                }
+                c->said = said;
+                note(c);
                 return;
         case CONNECTION_DIALING: /* while dialling, only the client's disconnect
                                   * matters */

@@ -79,6 +79,16 @@ wait_for_link(struct wall *w)
                 turn_pause(&w->turn);
 }
 
+bool
+denials_wait_for_box(struct wall *w)
+{
+        if (w->link.fd < 0 || wall_can_tell(w))
+                return false;
+        if (!w->denials.is_link_full)
+                wait_for_link(w);
+        return w->denials.is_link_full;
+}
+
 void
 denials_link_ready(struct wall *w)
 {

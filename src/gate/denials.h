@@ -34,6 +34,12 @@ void denials_end(struct wall *w);
  */
 void denials_tell(struct wall *w, const struct denial_note *note);
 
+/*
+ * True: the box is behind with reading, and the wall rests until it has read. Call it before work
+ * that may give a name, which the box must know first, and do that work later.
+ */
+bool denials_wait_for_box(struct wall *w);
+
 /* The link can take more messages. */
 void denials_link_ready(struct wall *w);
 

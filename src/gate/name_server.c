@@ -465,7 +465,8 @@ hear(struct wall *w, const struct origin *o, const uint8_t *bytes, size_t len)
 void
 name_server_datagrams(struct listener *l)
 {
-        for (int i = 0; l->fd >= 0 && !turn_is_used(&l->wall->turn); i++) {
+        for (int i = 0;
+             l->fd >= 0 && !turn_is_used(&l->wall->turn) && !denials_wait_for_box(l->wall); i++) {
                 uint8_t bytes[DATAGRAM_MAX];
                 union {
                         struct cmsghdr align;
@@ -546,7 +547,7 @@ stream_go_on(struct dns_stream *s)
                 }
                 if (s->len < 2 + len)
                         return;
-                if (turn_is_used(&s->wall->turn)) {
+                if (turn_is_used(&s->wall->turn) || denials_wait_for_box(s->wall)) {
                         turn_want(&s->wall->turn, &s->job, stream_turn);
                         return;
                 }

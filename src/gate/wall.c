@@ -6,7 +6,6 @@
  */
 #include "gate/wall.h"
 
-#include <poll.h>
 #include <stdio.h>
 
 #include "gate/test_switches.h"
@@ -28,9 +27,7 @@ wall_find(struct gate *g, uint32_t number)
 bool
 wall_can_tell(const struct wall *w)
 {
-        struct pollfd link = { .fd = w->link.fd, .events = POLLOUT };
-
-        return w->link.fd >= 0 && poll(&link, 1, 0) == 1 && (link.revents & POLLOUT) != 0;
+        return w->link.fd >= 0 && wire_has_room(w->link.fd);
 }
 
 void

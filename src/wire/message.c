@@ -66,6 +66,14 @@ wire_is_for_later(int result)
 }
 
 int
+wire_has_room(int socket)
+{
+        struct pollfd one = { .fd = socket, .events = POLLOUT };
+
+        return poll(&one, 1, 0) == 1 && (one.revents & POLLOUT) != 0;
+}
+
+int
 wire_send_in_time(int socket, uint16_t kind, const void *body, size_t len, const int *fds,
                   size_t fd_count)
 {

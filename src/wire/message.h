@@ -350,6 +350,12 @@ int wire_send(int socket, uint16_t kind, const void *body, size_t len, const int
 int wire_is_for_later(int result);
 
 /*
+ * Is the peer up to date? At most a quarter of what the socket holds waits to be read, so a few
+ * messages more are sure to fit. 0 also if the connection is closed.
+ */
+int wire_has_room(int socket);
+
+/*
  * wire_send() on a blocking socket, by a process that has no other work meanwhile: tries again for
  * about five seconds while wire_is_for_later().
  */

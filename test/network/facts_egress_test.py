@@ -8,6 +8,7 @@ loopback.
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,21 @@ for i in range(%d): one("alpha.test")
 one("quiet.test")
 for i in range(40): one("many%%02d.test" %% i)
 """ % FLOOD
+# a resolver's question that gets no answer within a second waits; any other answer than an address is a failure
+BEHIND = PRELUDE + """
+hosts = ["many%02d.test" % i for i in range(40)]
+print("ready", flush=True); sys.stdin.readline()
+for done, host in enumerate(hosts):
+    try: rcode, found = ask(host, timeout=1)
+    except socket.timeout: print("waits", flush=True); break
+    if rcode or "200 OK" not in talk(found[0], 80, get(host)): print("rcode", rcode, flush=True); break
+sys.stdin.readline()
+for host in hosts[done:]:
+    with socket.create_connection((host, 80), 60) as s:
+        s.sendall(get(host))
+        while s.recv(65536): pass
+print("over", flush=True)
+"""
 
 
 def answer(peer):
@@ -59,9 +75,14 @@ class Run:
             with open(path, "w", encoding="ascii") as f:
                 f.write(what)
 
-    def run(self, *words, options=("--audit",)):
-        return subprocess.run([CARREL, "run", *options, "--host", os.path.join(self.folder, "host.json"), "--", *words], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=ALWAYS, cwd=self.work, env={**os.environ, "CARREL_STATE": self.state}, check=False)
+    def start(self, *words):
+        return subprocess.Popen([CARREL, "run", "--audit", "--host", os.path.join(self.folder, "host.json"), "--", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, cwd=self.work, env={**os.environ, "CARREL_STATE": self.state})
+
+    def run(self, *words):
+        p = self.start(*words)
+        out = p.communicate(timeout=ALWAYS)[0]
+        return subprocess.CompletedProcess(words[:-1], p.returncode, out)
 
     def entries(self):
         return list(audit_chain.entries(os.path.join(self.state, "audit", "uid:%d" % os.getuid())))
@@ -93,7 +114,44 @@ def run_many():
     check("%d connections to one host are counted, in fewer events" % FLOOD, done.returncode == 0 and total(began, "alpha.test") == FLOOD and
           total(ended, "alpha.test") == FLOOD and len([e for e in began if e.get("host") == "alpha.test"]) < FLOOD / 2, done, len(began), began[:4])
     check("  and hide no other host", [e.get("count", 1) for e in began if e.get("host") == "quiet.test"] == [1], began)
-    check("  more hosts than are told apart within a second are counted", total(began) == FLOOD + 41, total(began), began)
+    check("  more hosts than are told apart within a second are counted", total(began) == FLOOD + 41, done, total(began), began)
+
+
+def box_of(pid):
+    """The box of this run: its parent is a child of `carrel`."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % entry, encoding="ascii", errors="replace") as f:
+                comm, rest = f.read().split("(", 1)[1].rsplit(")", 1)
+            if comm == "carrel-box":
+                with open("/proc/%s/stat" % rest.split()[1], encoding="ascii", errors="replace") as f:
+                    if int(f.read().rsplit(")", 1)[1].split()[1]) == pid:
+                        return int(entry)
+        except OSError:
+            pass                                        # it has ended
+    return 0
+
+
+def run_behind():
+    """What the payload does fills the gate's link to a box that is behind."""
+    r = Run()
+    p = r.start("python3", "-uc", BEHIND)
+    try:
+        said = [p.stdout.readline().strip()]
+        box = until("the box", lambda: box_of(p.pid))
+        os.kill(box, signal.SIGSTOP)
+        try:
+            p.stdin.write("\n")
+            p.stdin.flush()
+            said.append(p.stdout.readline().strip())
+        finally:
+            os.kill(box, signal.SIGCONT)
+        said.append(p.communicate("\n", timeout=ALWAYS)[0].strip())
+    finally:
+        p.kill()
+    began, ended = r.facts("egress.allowed"), r.facts("egress.ended")
+    check("while the box is behind a new name waits, and is not refused", said == ["ready", "waits", "over"], said)
+    check("  and no connection is missing in the log", (total(began), total(ended)) == (40, 40), total(began), total(ended), began)
 
 
 def daemon_events():
@@ -135,6 +193,7 @@ def main():
     origin = Origin("127.0.0.1", 80, answer)
     run_one()
     run_many()
+    run_behind()
     daemon_events()
     del names, origin
 
