@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // mastra.mjs PROVIDER --from DIR [--options JSON] - the classes of Mastra's sandboxes as a provider's program of Carrel (docs/BRIDGE.md).
 //
-// PROVIDER is mastra-e2b, mastra-modal, mastra-daytona or mastra-blaxel. Its package is loaded, unmodified, from DIR/node_modules.
+// PROVIDER is a row of the table below. Its package is loaded, unmodified, from DIR/node_modules.
 // --options are further options of the class ({"apiUrl": "https://..."}). The key comes in CARREL_PROVIDER_KEY.
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
@@ -11,11 +11,65 @@ import { pathToFileURL } from 'node:url'
 
 const HELD_MAX = 16 << 20 // bytes of output of one command that wait for credit
 const SHIPPED = 48 << 10
+const URL_S = 3600 // seconds that a signed address lasts
+const failure = (code, message) => Object.assign(new Error(message), { code })
+
+// What a key of several parts is made of: "ID:SECRET".
+function parts(key, least, form) {
+  const found = key?.split(':')
+  if (found && found.length < least) throw failure('auth', `the key must have the form ${form}`)
+  return found ?? []
+}
+
+// options: what the class is made with. environment: what its library reads there. closed: options without any network. isClosed: has a sandbox that was found none?
+// spawn: options of every command: a class must not end one before Carrel does. url: the address of a port.
 const PROVIDERS = {
-  'mastra-e2b': { package: '@mastra/e2b', version: '0.8.0', class: 'E2BSandbox', options: (c, key) => ({ template: c.template, apiKey: key }) },
-  'mastra-daytona': { package: '@mastra/daytona', version: '0.4.1', class: 'DaytonaSandbox', options: (c, key) => ({ id: c.workspace_id, apiKey: key }) },
-  'mastra-modal': { package: '@mastra/modal', version: 'latest', class: 'ModalSandbox', options: (c, key) => ({ appName: c.app_name, functionName: c.function_name, apiToken: key }) },
-  'mastra-blaxel': { package: '@mastra/blaxel', version: 'latest', class: 'BlaxelSandbox', options: (c, key) => ({ workspace: c.workspace, apiKey: key }) },
+  'mastra-e2b': {
+    package: '@mastra/e2b',
+    version: '0.8.0',
+    class: 'E2BSandbox',
+    options: (c, key) => ({ template: c.template, apiKey: key }),
+    closed: { network: { denyOut: ['0.0.0.0/0'] } },
+    spawn: { timeout: 0 },
+    url: (s, port) => s.networking.getPortUrl(String(port)),
+  },
+  'mastra-daytona': {
+    package: '@mastra/daytona',
+    version: '0.4.1',
+    class: 'DaytonaSandbox',
+    options: (c, key) => ({ id: c.workspace_id, apiKey: key }),
+    closed: { networkBlockAll: true },
+    isClosed: s => s.daytona?.networkBlockAll !== false,
+    spawn: { timeout: 0 },
+    url: async (s, port) => (await s.daytona.getSignedPreviewUrl(port, URL_S)).url,
+  },
+  'mastra-modal': {
+    package: '@mastra/modal',
+    version: 'latest',
+    class: 'ModalSandbox',
+    options: (c, key) => {
+      const [tokenId, tokenSecret] = parts(key, 2, 'TOKEN-ID:TOKEN-SECRET')
+      return { appName: c.app_name, functionName: c.function_name, tokenId, tokenSecret }
+    },
+  },
+  'mastra-blaxel': {
+    package: '@mastra/blaxel',
+    version: 'latest',
+    class: 'BlaxelSandbox',
+    options: () => ({}),
+    environment: (c, key) => ({ BL_WORKSPACE: c.workspace, BL_API_KEY: key }),
+  },
+  'mastra-agentcore': {
+    package: '@mastra/agentcore',
+    version: 'latest',
+    class: 'AgentCoreRuntimeSandbox',
+    options: c => ({ agentRuntimeArn: c.agent_runtime_arn, region: c.region, stopSessionOnLifecycle: true }),
+    environment: (_, key) => {
+      const [id, secret, session] = parts(key, 2, 'ACCESS-KEY-ID:SECRET-ACCESS-KEY[:SESSION-TOKEN]')
+      return { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: session }
+    },
+    spawn: { timeout: 3_600_000 }, // the longest that the service takes
+  },
 }
 
 const [name, ...words] = process.argv.slice(2)
@@ -31,8 +85,8 @@ for (const level of ['log', 'info', 'warn', 'debug']) console[level] = console.e
 
 const say = message => process.stdout.write(JSON.stringify(message) + '\n')
 const quote = word => `'${word.replaceAll("'", "'\\''")}'`
-const clean = why => (key ? String(why?.message ?? why).replaceAll(key, '***') : String(why?.message ?? why)).slice(0, 900) || 'failed'
-const failure = (code, message) => Object.assign(new Error(message), { code })
+const secrets = key ? [key, ...key.split(':').filter(part => part.length >= 8)] : []
+const clean = why => secrets.reduce((text, secret) => text.replaceAll(secret, '***'), String(why?.message ?? why)).slice(0, 900) || 'failed'
 const commands = new Map()
 let sandbox, sandboxId
 
@@ -49,30 +103,45 @@ async function load() {
   return Class
 }
 
+const defined = map => Object.fromEntries(Object.entries(map).filter(([, value]) => value !== undefined))
+
 async function create(m) {
-  const Class = await load()
-  const given = Object.fromEntries(Object.entries(row.options(m.config, key)).filter(([, value]) => value !== undefined))
-  sandbox = new Class({ ...given, ...JSON.parse(option('--options') ?? '{}') })
+  Object.assign(process.env, defined(row.environment?.(m.config, key) ?? {}))
+  const Class = await load(), closed = m.egress.length === 0 ? row.closed : undefined
+  const given = { ...defined(row.options(m.config, key)), ...closed, ...JSON.parse(option('--options') ?? '{}') }
+  const made = new Class(given)
   try {
-    await (sandbox._start ?? sandbox.start).call(sandbox)
+    await (made._start ?? made.start).call(made)
   } catch (why) {
-    throw failure(/401|403|unauthori[sz]ed|api.?key/i.test(String(why?.message)) ? 'auth' : 'unavailable', clean(why))
+    const isKey = [401, 403].includes(why?.statusCode) || /401|403|unauthori[sz]ed|api.?key/i.test(String(why?.message))
+    throw failure(isKey ? 'auth' : 'unavailable', clean(why))
   }
+  if (closed && row.isClosed && Object.keys(closed).every(member => given[member] === closed[member]) && !row.isClosed(made))
+    throw failure('unavailable', 'it exists, and has a network that the manifest does not allow')
+  sandbox = made
   sandboxId = String(sandbox.id).slice(0, 128)
   return { sandbox: sandboxId }
+}
+
+// A class that only runs a command to its end has no processes.
+function spawn(line, options) {
+  if (sandbox.processes) return sandbox.processes.spawn(line, { ...row.spawn, ...options })
+  const stop = new AbortController()
+  const done = sandbox.executeCommand(line, [], { ...row.spawn, ...options, abortSignal: stop.signal })
+  return { wait: () => done, kill: async () => stop.abort() }
 }
 
 class Command {
   constructor(m) {
     Object.assign(this, { id: m.id, credit: 256 << 10, waiting: [], held: 0, all: {}, cancelled: false, ended: false })
     commands.set(m.id, this)
-    this.run(m).catch(why => this.end({ kind: 'error', code: 'unavailable', message: clean(why) }))
+    this.run(m).catch(why => this.end({ kind: 'error', code: this.cancelled ? 'cancelled' : 'unavailable', message: clean(why) }))
   }
 
   async run(m) {
     const options = { env: m.env, onStdout: text => this.print('stdout', text), onStderr: text => this.print('stderr', text) }
     if (m.cwd) options.cwd = m.cwd
-    this.handle = await sandbox.processes.spawn(m.argv.map(quote).join(' '), options)
+    this.handle = await spawn(m.argv.map(quote).join(' '), options)
     say({ kind: 'started', id: this.id })
     this.isStarted = true
     this.flush()
@@ -129,7 +198,7 @@ class Command {
 // Files go through the shell of the sandbox, as base64: the classes have no common call for them.
 async function shell(line) {
   let out = '', err = ''
-  const handle = await sandbox.processes.spawn(line, { onStdout: text => (out += text), onStderr: text => (err += text) })
+  const handle = await spawn(line, { onStdout: text => (out += text), onStderr: text => (err += text) })
   const done = await handle.wait()
   if (done.exitCode !== 0) throw failure(/No such file/i.test(err) ? 'not_found' : 'failed', clean(err || `it ended with ${done.exitCode}`))
   return out
@@ -149,8 +218,9 @@ const answers = {
     return {}
   },
   getUrl: async m => {
-    const url = await sandbox.networking?.getPortUrl?.(m.port)
-    if (!url) throw failure('unsupported', 'this class has no addresses')
+    if (!row.url) throw failure('unsupported', 'this class has no addresses')
+    const url = await row.url(sandbox, m.port)
+    if (!url) throw failure('not_found', 'it has no address for this port')
     return { url }
   },
   writeFile: async m => {
@@ -160,7 +230,7 @@ const answers = {
   readFile: async m => {
     const file = quote(m.path)
     const size = Number(await shell(`wc -c < ${file}`))
-    return { size, data: (await shell(`tail -c +${m.offset + 1} ${file} | head -c ${m.length} | base64`)).replace(/\s/g, '') }
+    return { size, data: (await shell(`tail -c +${m.offset + 1} < ${file} | head -c ${m.length} | base64`)).replace(/\s/g, '') }
   },
 }
 
@@ -175,7 +245,7 @@ async function answer(m) {
   }
 }
 
-say({ kind: 'hello', protocol: 1, name, abilities: ['connect', 'files', ...words.filter((_, i) => words[i - 1] === '--ability')] })
+say({ kind: 'hello', protocol: 1, name, abilities: ['connect', 'files', ...(row.url ? ['url'] : []), ...words.filter((_, i) => words[i - 1] === '--ability')] })
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const m = JSON.parse(line), command = commands.get(m.id)
   if (m.kind === 'runCommand') {

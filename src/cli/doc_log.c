@@ -34,9 +34,15 @@ remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
 }
 
 void
+doc_folder_remove(const char *path)
+{
+        (void)nftw(path, remove_one, FOLDERS_OPEN_MAX, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+void
 doc_log_close(struct doc_asked *a)
 {
         if (a->log)
-                (void)nftw(a->log, remove_one, FOLDERS_OPEN_MAX, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+                doc_folder_remove(a->log);
         a->log = NULL;
 }

@@ -14,4 +14,7 @@ int doc_log_open(struct doc_asked *a, struct error *e);
 /* Removes it with everything in it. Accepts one that was never made. */
 void doc_log_close(struct doc_asked *a);
 
+/* Removes a directory with everything in it, on its own file system. */
+void doc_folder_remove(const char *path);
+
 #endif

@@ -57,9 +57,9 @@ doc_proof doc_prove_none;     /* an empty list */
 
 doc_proof doc_prove_root, doc_prove_writable, doc_prove_fixed; /* doc_prove_files.c */
 doc_proof doc_prove_egress, doc_prove_default, doc_prove_dns;  /* doc_prove_network.c */
-doc_proof doc_prove_cpu, doc_prove_memory, doc_prove_disk, doc_prove_tasks,
-        doc_prove_timeouts;                    /* doc_prove_limits.c */
-doc_proof doc_prove_start, doc_prove_packages; /* doc_prove_tools.c */
+doc_proof doc_prove_cpu, doc_prove_memory, doc_prove_disk, doc_prove_tasks; /* doc_prove_limits.c */
+doc_proof doc_prove_timeouts;                                               /* doc_prove_times.c */
+doc_proof doc_prove_start, doc_prove_packages;                              /* doc_prove_tools.c */
 doc_proof doc_prove_allowed, doc_prove_disallowed, doc_prove_people,
         doc_prove_gpu;                                          /* doc_prove_rules.c */
 doc_proof doc_prove_controls, doc_prove_streams, doc_prove_log; /* doc_prove_controls.c */

@@ -1,5 +1,5 @@
 /*
- * cli/doc_prove_limits.c - proves limits and timeouts of a document.
+ * cli/doc_prove_limits.c - proves limits of a document.
  *
  * Room: cli (joining). Touches: what doc_proof.h touches.
  */
@@ -14,8 +14,6 @@ enum {
         TASKS_TRIED_MAX = 256,
         MEMORY_TRIED_MAX_MB = 512,
         DISK_TRIED_MAX_MB = 256,
-        TIME_TRIED_MAX_MS = 60000,
-        SCALED_MS = 1000,
 };
 
 static void
@@ -101,51 +99,4 @@ doc_prove_tasks(struct doc_proving *p, const char *path, const struct node *clai
                 doc_say(p, DOC_REFUTED, path, "more than %" PRIu64 " processes could start", cap);
         else
                 doc_say(p, DOC_PROVEN, path, "no more than %" PRIu64 " processes could start", cap);
-}
-
-static void
-prove_call_time(struct doc_proving *p, const char *path, uint64_t claimed_ms)
-{
-        uint64_t real = p->way->limit.ms;
-        bool is_scaled = real > TIME_TRIED_MAX_MS;
-        struct doc_probe probe = p->probe;
-        struct doc_probed done;
-        const char *const command[] = { "sleep",
-                                        arena_format(&p->a->arena, "%" PRIu64, real / 1000 + 30),
-                                        NULL };
-
-        if (real == SPEC_UNSET || claimed_ms != real) {
-                doc_say(p, DOC_REFUTED, path, "a command is ended after %" PRIu64 " ms here",
-                        real == SPEC_UNSET ? 0 : real);
-                return;
-        }
-        if (is_scaled && !p->a->is_scaled) {
-                doc_say(p, DOC_REMARK, path,
-                        "%" PRIu64 " ms is the limit; not tried, because it takes that long. Add "
-                        "--scaled to try with %d ms",
-                        real, SCALED_MS);
-                return;
-        }
-        probe.timeout_ms = is_scaled ? SCALED_MS : 0;
-        (void)doc_output(p, &probe, command, &done);
-        doc_say(p, strcmp(doc_ending(&done), "timed_out") == 0 ? DOC_PROVEN : DOC_REFUTED, path,
-                "a command that slept was %s after %" PRIu64 " ms%s",
-                strcmp(doc_ending(&done), "timed_out") == 0 ? "ended" : "not ended",
-                done.took_us / 1000, is_scaled ? " (scaled)" : "");
-}
-
-void
-doc_prove_timeouts(struct doc_proving *p, const char *path, const struct node *claim)
-{
-        uint64_t call = 0, life = 0;
-
-        (void)document_duration(node_find(claim, "per_tool_call")->text, &call);
-        (void)document_duration(node_find(claim, "per_sandbox_lifetime")->text, &life);
-        prove_call_time(p, "resources.timeouts.per_tool_call", call);
-        doc_say(p, DOC_OUTSIDE, "resources.timeouts.per_task_loop", "the harness's");
-        doc_say(p, life >= p->way->limit.ms ? DOC_PROVEN : DOC_REFUTED,
-                "resources.timeouts.per_sandbox_lifetime",
-                "a sandbox of `carrel run` ends with its command, after at most %" PRIu64 " ms",
-                p->way->limit.ms);
-        (void)path;
 }

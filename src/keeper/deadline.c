@@ -17,12 +17,25 @@
 
 enum { WALL_LOOK_MS = 60000, CHECKPOINT_MS = 60000, BOX_GRACE_MS = 2000 };
 
+/* A test sees what `carrel doc verify` says of a daemon that ends nothing. */
+static bool
+is_switched_off(void)
+{
+#ifdef CARREL_TEST_SWITCHES
+        const char *text = getenv("CARREL_TEST_DEADLINES");
+
+        return text && strcmp(text, "none") == 0;
+#else
+        return false;
+#endif
+}
+
 uint64_t
 deadline_add(uint64_t deadline_ms, uint64_t now_ms, uint64_t span_ms)
 {
         uint64_t from = deadline_ms < now_ms ? now_ms : deadline_ms;
 
-        if (deadline_ms == STORE_NEVER || span_ms >= STORE_NEVER - from)
+        if (deadline_ms == STORE_NEVER || is_switched_off() || span_ms >= STORE_NEVER - from)
                 return STORE_NEVER;
         return from + span_ms;
 }

@@ -150,7 +150,7 @@ def keys(d, place):
     d.call("DELETE", "/v1/sandboxes/" + box)
     box = d.create(start=True, manifest=asked)
     ended = d.exec(box, "cat /tmp/told; echo err >&2; exit 3")
-    check("the next sandbox finds it: settings and key reach the class", json.loads(ended["stdout"] or "{}") == {"template": "base", "apiKey": SECRET} and ended["exit_code"] == 3, ended)
+    check("the next sandbox finds it: settings and key reach the class", json.loads(ended["stdout"] or "{}") == {"template": "base", "apiKey": SECRET, "network": {"denyOut": ["0.0.0.0/0"]}} and ended["exit_code"] == 3, ended)
     d.call("DELETE", "/v1/sandboxes/" + box)
 
 

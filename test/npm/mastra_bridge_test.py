@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""mastra_bridge_test - @mastra/e2b of npm, unmodified, through sdk/providers/mastra.mjs: it passes `carrel provider test` against a server that speaks E2B's wire protocol
-on loopback. @mastra/daytona is loaded and asks its server, which refuses the key. Prints TAP.
+"""mastra_bridge_test - @mastra/e2b and @mastra/daytona of npm, unmodified, through sdk/providers/mastra.mjs: they pass `carrel provider test` against servers on loopback
+that speak the wire protocols of E2B and of Daytona. Prints TAP.
 """
 import json
 import os
 import platform
 import subprocess
 import sys
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import CARREL, HERE, PATIENCE, TREE, check, end
@@ -23,15 +24,37 @@ def run(provider, config, port, key):
     return subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, env=env, check=False)
 
 
-with subprocess.Popen([sys.executable, os.path.join(HERE, "e2b_stand_in.py"), KEY], stdout=subprocess.PIPE, text=True) as server:
+
+def serve(*call):
+    return subprocess.Popen(call, stdout=subprocess.PIPE, text=True)
+
+
+def told(port):
+    with urllib.request.urlopen("http://127.0.0.1:%d/told" % port, timeout=PATIENCE) as answer:
+        return json.load(answer)
+
+
+def provider(name, asked, port):
+    ran = run(name, asked, port, KEY)
+    skipped = [line.split("ability ")[1] for line in ran.stdout.splitlines() if "# SKIP" in line]
+    check("%s passes every step that its class can take" % name, ran.returncode == 0 and "not ok" not in ran.stdout and skipped == ["stdin", "signals"], ran.stdout, ran.stderr)
+    check("the key is printed nowhere: " + name, KEY not in ran.stdout + ran.stderr)
+    asked = told(port)
+    ran = run(name, {"template": "base", "workspace_id": "w1"}, port, KEY[:-1] + "0")
+    check("a key that the server refuses is auth: " + name, ran.returncode == 1 and "it answered auth: " in ran.stdout, ran.stdout, ran.stderr)
+    return asked
+
+
+with serve(sys.executable, os.path.join(HERE, "e2b_stand_in.py"), KEY) as e2b, serve(NODE, os.path.join(HERE, "daytona_stand_in.mjs"), PACKAGES, KEY) as daytona:
     try:
-        at = int(server.stdout.readline())
-        ran = run("mastra-e2b", {"template": "base"}, at, KEY)
-        check("@mastra/e2b passes every step", ran.returncode == 0 and "not ok" not in ran.stdout, ran.stdout, ran.stderr)
-        check("the key is printed nowhere", KEY not in ran.stdout + ran.stderr)
-        for name, asked in (("mastra-e2b", {"template": "base"}), ("mastra-daytona", {"workspace_id": "w1"})):
-            ran = run(name, asked, at, KEY[:-1] + "0")
-            check("a key that the server refuses is auth: " + name, ran.returncode == 1 and "it answered auth: " in ran.stdout, ran.stdout, ran.stderr)
+        asked = provider("mastra-e2b", {"template": "base"}, int(e2b.stdout.readline()))
+        made = [json.loads(m["body"]) for m in asked if m["method"] == "POST" and m["path"].endswith("/sandboxes")]
+        check("E2B makes it without a network", [m.get("network", {}).get("denyOut") for m in made] == [["0.0.0.0/0"]], made)
+        asked = provider("mastra-daytona", {"workspace_id": "w1"}, int(daytona.stdout.readline()))
+        made = [json.loads(m["body"]) for m in asked if (m["method"], m["path"]) == ("POST", "/sandbox")]
+        check("Daytona makes it without a network", [m.get("networkBlockAll") for m in made] == [True], made)
+        check("and it is deleted in the end", any(m["method"] == "DELETE" and m["path"].startswith("/sandbox/") for m in asked), asked[-3:])
     finally:
-        server.kill()
+        e2b.kill()
+        daytona.kill()
 end()

@@ -93,7 +93,7 @@ def true_document(bench, doc):
          [c for c in answer["claims"] if c["result"] == "refuted"], done.stderr)
     outside = {c["claim"] for c in answer["claims"] if c["result"] == "outside proof"}
     tell("outside proof is a closed list", outside == {
-        "identity.provider", "isolation.multi_tenant", "resources.timeouts.per_task_loop", "lifecycle.cold_start_load_profile",
+        "identity.provider", "isolation.multi_tenant", "lifecycle.cold_start_load_profile",
         "lifecycle.scheduled_deletion", "state.data_residency", "audit.retention", "threat_model.trust_boundary", "threat_model.untrusted_inputs",
         "threat_model.in_scope_risks", "threat_model.out_of_scope_risks", "cost_model"}, sorted(outside))
     tell("nothing is left in the workspace", set(os.listdir(bench.work)) == set(before) | {"claims.json"}, os.listdir(bench.work))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """e2b_stand_in.py - a server on loopback that speaks as much of E2B's wire protocol as @mastra/e2b uses: sandboxes by REST, processes by Connect's JSON streams.
 
-It prints its port, and runs commands here. The key is the first argument; another one is 401.
+It prints its port, and runs commands here. The key is the first argument; another one is 401. /told answers what it was asked, in order.
 """
 import base64
 import http.server
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 
-KEY, made, running = sys.argv[1], {}, {}
+KEY, made, running, told = sys.argv[1], {}, {}, []
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -73,6 +73,9 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     def serve(self):
         body, path = self.body(), self.path.split("?")[0]
+        told.append({"method": self.command, "path": path, "body": body.decode(errors="replace")})
+        if path == "/told":
+            return self.answer(200, told)
         if path == "/process.Process/Start":
             return self.start(json.loads(body[5:]))
         if path == "/process.Process/SendSignal":
