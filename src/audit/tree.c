@@ -127,21 +127,26 @@ cut(void *ctx, struct error *e)
 }
 
 int
-audit_tree_read(const char *path, struct audit_tree *ret, struct error *e)
+audit_tree_read_fd(int fd, struct audit_tree *ret, struct error *e)
 {
         unsigned char sum[crypto_hash_sha256_BYTES];
         struct walk w = { .tree = ret };
         struct audit_names visit = { &w,          add_name, end_directory,
                                      cannot_read, cut,      AUDIT_TREE_NAMES_MAX + 1 };
-        scoped_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         *ret = (struct audit_tree){ .names = 0 };
-        if (fd < 0)
-                return unreadable(path, e);
         (void)crypto_hash_sha256_init(&w.sum);
         if (audit_names_walk(fd, &visit, e) < 0)
                 return -1;
         (void)crypto_hash_sha256_final(&w.sum, sum);
         (void)sodium_bin2hex(ret->sha256, sizeof ret->sha256, sum, sizeof sum);
         return 0;
+}
+
+int
+audit_tree_read(const char *path, struct audit_tree *ret, struct error *e)
+{
+        scoped_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        return fd < 0 ? unreadable(path, e) : audit_tree_read_fd(fd, ret, e);
 }

@@ -24,4 +24,7 @@ struct audit_tree {
  */
 int audit_tree_read(const char *path, struct audit_tree *ret, struct error *e);
 
+/* The same for an open directory (borrowed; O_PATH is enough). */
+int audit_tree_read_fd(int fd, struct audit_tree *ret, struct error *e);
+
 #endif

@@ -9,12 +9,16 @@
  *     keeper ---------ADOPT: they are on their way to the log> it
  *
  * Until ADOPT, another look finds the same changes again. The process ends when its socket closes.
+ *
+ *     keeper --TREE, socket, workspace--> carrel-files --fork--> a process
+ *     keeper <--TREE: the digest------------------------------- it, then it ends
  */
 #ifndef CARREL_CHANGES_MESSAGE_H
 #define CARREL_CHANGES_MESSAGE_H
 
 #include <stdint.h>
 
+#include "audit/tree.h"
 #include "changes/result.h"
 
 /*
@@ -42,5 +46,11 @@ struct wire_files_rows {
 };
 
 /* WIRE_FILES_DONE: struct changes_result. */
+
+/* WIRE_FILES_TREE: to carrel-files without a body; its answer is this. */
+struct wire_files_tree {
+        struct audit_tree tree;
+        char error[48]; /* "": the digest is known; else the reason (audit/tree.h) */
+};
 
 #endif

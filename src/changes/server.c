@@ -5,7 +5,8 @@
  * privileges; the files below the mounts of sandboxes, which it reads.
  *
  *     carrel-files: waiting --BEGIN--> forks --> waiting
- *     the fork: sealed --> base --> waiting --LOOK--> rows --> waiting --ADOPT--> waiting
+ *     carrel-files: waiting --TREE--> forks --> waiting; the fork: sealed --> answer --> end
+ *     of a sandbox: sealed --> base --> waiting --LOOK--> rows --> waiting --ADOPT--> waiting
  *
  * Theory: a look can take long, or wait for the server of a file system, so each sandbox has a
  * process of its own. It may read the sandbox's mounts and nothing else (Landlock), and write
@@ -214,6 +215,31 @@ be_sandbox(const struct wire_message *m, pid_t parent)
         serve_sandbox(begin.has_base != 0);
 }
 
+/* -- the workspace of a sandbox before its first command ------------------------------------------
+ */
+
+static _Noreturn void
+be_tree(const struct wire_message *m, pid_t parent)
+{
+        struct seal_place place = { LANDLOCK_READ_FILE | LANDLOCK_READ_DIR, SOCKET + 1 };
+        struct wire_files_tree found = { .error = "" };
+        struct error e;
+
+        (void)prctl(PR_SET_NAME, "carrel-files", 0, 0, 0);
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent ||
+            m->fd_count != 2 || !take_descriptors(m))
+                _exit(BROKEN);
+        if (seal_enter(SEAL_LOOK, &place, 1, &e) < 0) {
+                (void)fprintf(stderr, "carrel-files: %s\n", e.message);
+                _exit(BROKEN);
+        }
+        if (audit_tree_read_fd(SOCKET + 1, &found.tree, &e) < 0)
+                (void)snprintf(found.error, sizeof found.error, "%s",
+                               e.reason[0] != '\0' ? e.reason : "unreadable");
+        (void)wire_send_in_time(SOCKET, WIRE_FILES_TREE, &found, sizeof found, NULL, 0);
+        _exit(0);
+}
+
 /* -- carrel-files ------------------------------------------------------------------------------ */
 
 static _Noreturn void
@@ -230,6 +256,10 @@ serve(void)
                         pid = fork();
                         if (pid == 0)
                                 be_sandbox(&m, self);
+                } else if (m.kind == WIRE_FILES_TREE) {
+                        pid = fork();
+                        if (pid == 0)
+                                be_tree(&m, self);
                 }
                 /* without a fork the keeper sees the sandbox's socket close */
                 wire_message_close(&m);

@@ -1,6 +1,6 @@
 /*
  * changes/server.h - carrel-files: the process of the daemon that forks one for each sandbox, which
- * looks for changed files in its writable mounts.
+ * looks for changed files in its writable mounts, and one for each digest of a workspace.
  */
 #ifndef CARREL_CHANGES_SERVER_H
 #define CARREL_CHANGES_SERVER_H

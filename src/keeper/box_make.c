@@ -16,6 +16,7 @@
 #include "base/scoped.h"
 #include "keeper/box_parts.h"
 #include "keeper/changed.h"
+#include "keeper/workspace.h"
 #include "sources/begin.h"
 
 /* OUTPUT_KEPT: default bytes kept of each stream. */
@@ -128,6 +129,7 @@ box_make(struct sandbox *s, struct error *e)
         }
         s->leaves_directory = false;
         changed_make(s);
+        workspace_open(s);
         (void)loop_timer_set(k->loop, &b->patience, loop_now_ms() + PATIENCE_MS, box_on_impatience);
         return 0;
 }

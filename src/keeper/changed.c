@@ -18,6 +18,7 @@
 
 #include "changes/message.h"
 #include "keeper/audit.h"
+#include "keeper/looker.h"
 #include "keeper/mounts.h"
 
 struct changed_exec {
@@ -45,8 +46,6 @@ struct changed {
 
 /* One for each keeper. */
 static struct {
-        struct peer peer; /* first */
-        struct keeper *keeper;
         struct changed *first;
         _Alignas(8) unsigned char body[WIRE_BODY_MAX];
 } files;
@@ -399,15 +398,14 @@ start(struct changed *ch, struct mounts *m, bool has_base)
         int fds[1 + SOURCES_MAX], pair[2];
         size_t len = m->count <= CHANGES_ROOTS_MAX ? write_begin(m, has_base) : 0;
 
-        if (len == 0 || files.peer.is_broken ||
-            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        if (len == 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -1;
         fds[0] = pair[1];
         for (size_t i = 0; i < m->count; i++) {
                 fds[1 + i] = m->items[i].fd;
                 m->items[i].fd = -1;
         }
-        if (peer_send(&files.peer, WIRE_FILES_BEGIN, files.body, len, fds, 1 + m->count) < 0) {
+        if (looker_order(WIRE_FILES_BEGIN, files.body, len, fds, 1 + m->count) < 0) {
                 (void)close(pair[0]);
                 return -1;
         }
@@ -631,15 +629,6 @@ changed_sweep(void)
         }
 }
 
-/* Without carrel-files, entries say that nothing is watched. */
-static void
-on_end(struct peer *p, uint32_t events)
-{
-        (void)events;
-        p->is_broken = true;
-        peer_close(p);
-}
-
 int
 changed_open(struct keeper *k, int take_fd, struct error *e)
 {
@@ -647,10 +636,6 @@ changed_open(struct keeper *k, int take_fd, struct error *e)
         int result;
 
         audit_hold(&holder);
-        files.keeper = k;
-        files.peer.is_broken = take_fd < 0;
-        if (take_fd < 0)
-                return 0;
-        result = peer_open(&files.peer, k->loop, take_fd, on_end);
+        result = looker_open(k, take_fd);
         return result < 0 ? fail_sys(e, ERROR_INTERNAL, -result, "waiting for carrel-files") : 0;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "keeper/workspace.h"
 #include "recorder/words.h"
 
 enum { ROWS_MAX = SANDBOX_EXECS_MAX };
@@ -125,11 +126,21 @@ content_choose(const struct sandbox *s, struct exec_request *r, struct error *e)
 static const char *
 unknown_base(const struct sandbox *s, uint32_t exec)
 {
-        if (!s->prepared || !s->prepared->spec || s->prepared->spec->mount_count > 0)
+        if (!s->prepared || !s->prepared->spec ||
+            (s->prepared->spec->mount_count > 0 && !workspace_is_there(s)))
                 return "workspace";
         if (s->row.env.len > 0)
                 return "environment";
         return exec != 1 || !s->box || s->box->is_used ? "used" : NULL;
+}
+
+enum call_state
+content_need(struct call *c, struct sandbox *s, const struct exec_request *r)
+{
+        if ((r->box.flags & BOX_EXEC_KEEP_STREAMS) == 0 || !s->box ||
+            unknown_base(s, s->box->last_exec + 1))
+                return CALL_DONE;
+        return workspace_need(c, s);
 }
 
 void
@@ -141,6 +152,8 @@ content_write_base(const struct sandbox *s, uint32_t exec, struct json_writer *w
         json_open_map(w);
         if (why)
                 json_member_text(w, "error", why);
+        else if (workspace_is_there(s))
+                workspace_write(s, w);
         else
                 json_member_bool(w, "none", true);
         json_close_map(w);

@@ -21,10 +21,14 @@
  */
 int content_choose(const struct sandbox *s, struct exec_request *r, struct error *e);
 
+/* For a command that may be replayed: CALL_WAITS until the digest of its workspace is known. */
+enum call_state content_need(struct call *c, struct sandbox *s, const struct exec_request *r);
+
 /*
  * The member `base` of the start of a command whose content is kept: what it begins with, for
- * `carrel audit replay`. {"none": true}: a new sandbox without a directory of the host; otherwise
- * {"error": REASON}, and the command cannot be replayed.
+ * `carrel audit replay`. {"none": true}: a new sandbox without a directory of the host; the digest
+ * of its workspace, if that is its only one; otherwise {"error": REASON}, and the command cannot be
+ * replayed.
  */
 void content_write_base(const struct sandbox *s, uint32_t exec, struct json_writer *w);
 

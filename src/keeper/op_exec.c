@@ -573,6 +573,8 @@ start(struct call *c, struct sandbox *s, struct error *e)
                 return CALL_FAILED;
         state = changed_need(c, s);
         if (state == CALL_DONE)
+                state = content_need(c, s, &q);
+        if (state == CALL_DONE)
                 state = audit_need(c, s, &q, &q.box.exec, e);
         if (state != CALL_DONE)
                 return state;

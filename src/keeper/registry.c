@@ -14,6 +14,7 @@
 #include "keeper/executed.h"
 #include "keeper/port_index.h"
 #include "keeper/sandbox.h"
+#include "keeper/workspace.h"
 #include "text/tree_pack.h"
 
 /*
@@ -207,6 +208,7 @@ let_go(struct sandbox *s)
         if (s->box)
                 box_forget(s->box);
         changed_gone(s);
+        workspace_close(s);
         executed_gone(s); /* its last entry names what is in `prepared` */
         if (s->prepared) {
                 prepared_fini(s->prepared);

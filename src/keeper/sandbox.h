@@ -73,7 +73,8 @@ struct sandbox {
         struct executed *executed; /* what its processes executed (executed.c); NULL: nothing */
         struct changed *changed; /* which files its commands changed (changed.c); NULL: not known */
         bool awaits_mounts;      /* `changed` begins when its volumes exist */
-        struct found found;      /* what its commands left behind, as its box keeps it */
+        struct workspace *workspace; /* for the digest before its first command; or NULL */
+        struct found found;          /* what its commands left behind, as its box keeps it */
 };
 
 /* -- the registry: every sandbox, in memory and store (registry.c) ----------------------------- */

@@ -159,6 +159,7 @@ enum wire_kind {
         WIRE_FILES_ROWS,
         WIRE_FILES_DONE,
         WIRE_FILES_ADOPT,
+        WIRE_FILES_TREE,
         WIRE_KIND_MAX
 };
 

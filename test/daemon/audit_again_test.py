@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """audit_again_test - `carrel audit replay` of commands of the daemon: the first command of a sandbox
-without a directory of the host runs again, and every other one is refused with its reason.
+runs again if it began with nothing of the host, or with a workspace that is recorded by its digest.
+Every other one is refused with its reason.
 """
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import audit_chain
@@ -44,14 +47,14 @@ class Bench:
         until("the end is recorded", ends)
         return str(ends()[0])
 
-    def replay(self, d, ref):
-        a = subprocess.run([CARREL, "audit", "replay", ref, "--json", "--log", self.folder(d), "--workspace", self.work, "--file", os.path.join(self.work, "SANDBOX.md"),
+    def replay(self, d, ref, workspace=None):
+        a = subprocess.run([CARREL, "audit", "replay", ref, "--json", "--log", self.folder(d), "--workspace", workspace or self.work, "--file", os.path.join(self.work, "SANDBOX.md"),
                             "--host", self.host], env={**os.environ, "CARREL_STATE": self.state}, cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         return a.returncode, json.loads(a.stdout) if a.stdout else a.stderr
 
-    def refused(self, d, done):
+    def refused(self, d, done, workspace=None):
         self.ended(d, done)
-        status, got = self.replay(d, done["audit_ref"])
+        status, got = self.replay(d, done["audit_ref"], workspace)
         return status, got.get("error", {}).get("reason") if isinstance(got, dict) else got
 
 
@@ -74,6 +77,95 @@ def replays(b, d):
     number = b.ended(d, code)
     status, got = b.replay(d, number)
     check("code that ran is replayed", status == 0 and got["equal"], status, got)
+
+
+def fill(folder, text):
+    """A directory with a file, a link, and a directory that is closed to others."""
+    os.makedirs(os.path.join(folder, "sub"), mode=0o700)
+    with open(os.path.join(folder, "given"), "w", encoding="utf-8") as f:
+        f.write(text)
+    os.symlink("given", os.path.join(folder, "sub", "link"))
+
+
+def base_of(b, d, done):
+    start = int(done["audit_ref"].rsplit("/", 1)[1])
+    return next(e["input"]["base"] for e in audit_chain.entries(b.folder(d)) if e["seq"] == start)
+
+
+def workspaces(b, d, top):
+    """The first command of a sandbox that has a workspace, writable or not, and nothing else."""
+    for name, mount in (("writable", "{source: workspace, at: /workspace}"), ("read-only", "{source: workspace, at: /workspace, mode: read-only}")):
+        first, copy = os.path.join(top, "first-" + name), os.path.join(top, "copy-" + name)
+        fill(first, "given by the host\n")
+        b.manifest("mounts: [%s]\n" % mount)
+        shutil.copytree(first, copy, symlinks=True)
+        box = d.create(manifest=b.text, workspace=first)
+        done = d.exec(box, ["sh", "-c", "cat given sub/link; echo more 2>/dev/null >>given; wc -l <given"])
+        b.ended(d, done)
+        base = base_of(b, d, done)
+        check("%s: its digest is recorded" % name, len(base.get("sha256", "")) == 64 and base["names"] == 3 and base["bytes"] == 18, base)
+        status, got = b.replay(d, done["audit_ref"], copy)
+        check("%s: it runs again in a copy" % name, status == 0 and got["equal"], status, got)
+        later = d.exec(box, ["cat", "given"])
+        check("%s: a later command is refused" % name, b.refused(d, later, first) == (125, "replay_used"), b.refused(d, later, first))
+        with open(os.path.join(copy, "given"), "a", encoding="utf-8") as f:
+            f.write("changed since\n")
+        got = b.refused(d, done, copy)
+        check("%s: a copy that was changed is refused" % name, got == (125, "replay_workspace"), got)
+
+
+def at_once(b, d, top):
+    """Two commands wait for one digest: only the one that becomes the first can be replayed."""
+    folder = os.path.join(top, "at-once")
+    fill(folder, "x" * (64 << 20))
+    b.manifest("mounts: [{source: workspace, at: /workspace}]\n")
+    box, done = d.create(manifest=b.text, workspace=folder, start=True), []
+    callers = [threading.Thread(target=lambda: done.append(d.exec(box, ["true"]))) for _ in range(2)]
+    for c in callers:
+        c.start()
+    for c in callers:
+        c.join()
+    bases = sorted((base_of(b, d, one) for one in done), key=lambda base: "error" in base)
+    check("of two first commands at once, one has the digest", "sha256" in bases[0] and bases[1] == {"error": "used"}, bases)
+
+
+def without_digest(b, d, top):
+    """What else is mounted, and a workspace with something that has no content."""
+    folder = os.path.join(top, "other")
+    fill(folder, "text\n")
+    b.manifest("mounts: [{source: workspace, at: /workspace}, {source: {inline: {provider: carrel-volume, config: {name: again}}}, at: /data}]\n")
+    got = b.refused(d, d.exec(d.create(manifest=b.text, workspace=folder), ["true"]), folder)
+    check("refused: a volume beside the workspace", got == (125, "replay_workspace"), got)
+    os.mkfifo(os.path.join(folder, "fifo"))
+    b.manifest("mounts: [{source: workspace, at: /workspace}]\n")
+    done = d.exec(d.create(manifest=b.text, workspace=folder), ["true"])
+    got = b.refused(d, done, folder)
+    check("refused: a fifo in the workspace, and the entry says so", got == (125, "replay_workspace") and base_of(b, d, done) == {"error": "other_kind"}, got)
+    os.unlink(os.path.join(folder, "fifo"))
+    with open(os.path.join(folder, "long"), "wb") as f:
+        f.truncate((1 << 30) - 100)  # seconds of reading, no space on the disk
+    done = interrupted(d, d.create(manifest=b.text, workspace=folder, start=True))
+    check("whoever reads the workspace is killed: the command runs, and its entry says so", done["exit_code"] == 0 and base_of(b, d, done) == {"error": "ended"}, base_of(b, d, done))
+
+
+def readers(d):
+    """The processes that look into sandboxes."""
+    files = d.children()["carrel-files"]
+    with open("/proc/%d/task/%d/children" % (files, files), encoding="ascii") as f:
+        return {int(pid) for pid in f.read().split()}
+
+
+def interrupted(d, box):
+    """Runs the first command, and kills the process that reads its workspace for it."""
+    until("the base is known", lambda: readers(d))
+    before, done = readers(d), []
+    caller = threading.Thread(target=lambda: done.append(d.exec(box, ["true"])))
+    caller.start()
+    until("it reads", lambda: readers(d) - before)
+    for pid in readers(d) - before:
+        os.kill(pid, signal.SIGKILL)
+    caller.join()
+    return done[0]
 
 
 def refuses(b, d):
@@ -99,9 +191,6 @@ def refuses(b, d):
     b.manifest("limits: {memory_mb: 512}\n")
     got = b.refused(d, done)
     check("refused: another manifest", got == (125, "replay_manifest"), got)
-    b.manifest("mounts: [{source: workspace, at: /workspace}]\n")
-    got = b.refused(d, d.exec(d.create(manifest=b.text, workspace=b.work), ["true"]))
-    check("refused: a workspace", got == (125, "replay_workspace"), got)
     b.manifest("")
     box = d.create(manifest=b.text, start=True)
     d.restart_parts(lambda: os.kill(next(p for n, p in d.children().items() if n.startswith("carrel-keeper")), 9))
@@ -126,6 +215,8 @@ def main():
         with Daemon("--host", b.host) as d:
             for part in (replays, refuses, tampered):
                 part(b, d)
+            for part in (workspaces, at_once, without_digest):
+                part(b, d, top)
     finally:
         shutil.rmtree(top, ignore_errors=True)
     end()
