@@ -163,7 +163,7 @@ validate(struct arena *arena, struct asking *a, const struct judge_request *requ
 {
         struct judge_action *actions =
                 arena_array(arena, struct judge_action, a->judgement.count + 1);
-        char sentence[VALIDATOR_SENTENCE_ROOM];
+        char sentence[QUESTION_SENTENCE_ROOM];
         struct validator_program program;
         const char *said;
         int result;

@@ -32,6 +32,7 @@
 #include "cli/systemd_scope.h"
 #include "cli/validator_run.h"
 #include "cli/wall.h"
+#include "judge/tool.h"
 #include "policy/approval_from.h"
 #include "prepare/commands.h"
 #include "prepare/digest.h"
@@ -267,7 +268,7 @@ validate(struct run_way *w, struct arena *arena, const struct judge_request *req
          struct error *e)
 {
         struct validator_program program;
-        char sentence[VALIDATOR_SENTENCE_ROOM];
+        char sentence[QUESTION_SENTENCE_ROOM];
         int result;
 
         if (validator_run_find(arena, w->p.rules->commands, request, &program, e) < 0)
@@ -275,13 +276,7 @@ validate(struct run_way *w, struct arena *arena, const struct judge_request *req
         if (program.command.count == 0)
                 return 0;
         result = validator_run_ask(&program, request, sentence, e);
-        if (result <= 0)
-                return result;
-        (void)fail_at(e, ERROR_POLICY_DENIED, "commands/validators", "invalid",
-                      "the command may not run: %s (validators of commands of the host file)",
-                      sentence);
-        error_hint(e, "Nothing was started. Change the command: docs/POLICY.md.");
-        return -1;
+        return result > 0 ? question_deny(TOOL_SHELL, sentence, e) : result;
 }
 
 /* NULL: no judgement, or a validator denied. */

@@ -16,7 +16,9 @@
 #include "cli/ladder.h"
 #include "cli/options.h"
 #include "cli/prepare.h"
+#include "cli/run.h"
 #include "cli/systemd_scope.h"
+#include "cli/validator_run.h"
 #include "cli/value.h"
 #include "daemon/graph.h"
 #include "daemon/launcher.h"
@@ -109,6 +111,7 @@ load_host(struct serving *s, struct launcher_files *ret, struct error *e)
                 return -1;
         for (size_t i = 0; i < file.rules->providers.count; i++)
                 ret->has_programs |= file.rules->providers.items[i].program.argv.count > 0;
+        ret->has_validators = commands_find_program(file.rules->commands) != NULL;
         ret->audit_keep_ms = file.rules->audit_keep_ms;
         ret->redact_off = file.rules->redact_off;
         ret->secrets =
@@ -169,8 +172,15 @@ load(void *ctx, struct launcher_files *ret, struct error *e)
 static int
 serve(struct serving *s, struct arena *arena, int *ret_status, struct error *e)
 {
+        struct validator_run validators = { s->host_file, run_command };
         struct launcher_options options = {
-                .tcp = s->tcp, .ports = s->ports, .pool = s->pool, .load = load, .ctx = s
+                .tcp = s->tcp,
+                .ports = s->ports,
+                .pool = s->pool,
+                .load = load,
+                .ctx = s,
+                .validate = validator_run_job,
+                .validate_ctx = &validators,
         };
         char delete_after_ms[24];
 

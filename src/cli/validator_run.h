@@ -1,23 +1,24 @@
 /*
- * cli/validator_run.h - runs a program that judges calls (`program` of a validator in a host file),
- * in a sandbox of its own: without network, without mounts, with its time and memory.
- *
- * The program gets the call as one JSON object on standard input. Status 0 allows it. Any other
- * status up to 123 denies, with the first line of its output as the reason. Everything else denies:
- * no sandbox, no end in time, a signal, too much output.
+ * cli/validator_run.h - runs a program that judges calls (judge/question.h) in a sandbox of its
+ * own: without network, without mounts, with its time and memory.
  */
 #ifndef CARREL_CLI_VALIDATOR_RUN_H
 #define CARREL_CLI_VALIDATOR_RUN_H
 
 #include "cli/prepare.h"
-#include "judge/message.h"
-#include "judge/validator.h"
-#include "text/json.h"
-
-enum { VALIDATOR_SENTENCE_ROOM = 256 };
+#include "daemon/validators.h"
+#include "judge/question.h"
 
 /* run_command() of cli/run.h. */
 typedef int validator_command(const struct prepare_options *o, int argc, char **argv);
+
+struct validator_run {
+        const char *host_file; /* or NULL */
+        validator_command *run;
+};
+
+/* Runs a program as `carrel run` does (daemon/validators.h). `ctx` is a struct validator_run. */
+int validator_run_job(void *ctx, const struct validators_job *job);
 
 /*
  * Starts the process that can make a sandbox for a validator: before the ladder, because later this
@@ -29,8 +30,7 @@ int validator_run_start(const char *host_file, validator_command *run, struct er
 bool validator_run_may_be_needed(const char *named);
 
 /*
- * The program that these rules (NULL: none) name for the call of `request`; its command has no
- * words if they name none. Errors: of validator_read().
+ * The program that these rules (NULL: none) name for the call of `request`: question_find().
  */
 int validator_run_find(struct arena *arena, const struct node *rules,
                        const struct judge_request *request, struct validator_program *ret,
@@ -41,7 +41,7 @@ int validator_run_find(struct arena *arena, const struct node *rules,
  * -1: ERROR_POLICY_DENIED, reason "validator_failed".
  */
 int validator_run_ask(const struct validator_program *program, const struct judge_request *request,
-                      char sentence[VALIDATOR_SENTENCE_ROOM], struct error *e);
+                      char sentence[QUESTION_SENTENCE_ROOM], struct error *e);
 
 /* Ends the process, if it runs. */
 void validator_run_end(void);

@@ -52,8 +52,8 @@ place_descriptors(const struct child_request *r, int *image)
         return 0;
 }
 
-static void
-signals_as_at_birth(void)
+void
+child_signals(void)
 {
         struct sigaction standard = { .sa_handler = SIG_DFL };
         sigset_t nothing;
@@ -72,7 +72,7 @@ become(const struct child_request *r, int image, char **argv, pid_t parent)
 
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
                 _exit(125);
-        signals_as_at_birth();
+        child_signals();
         /*
          * A new session has no terminal: Ctrl-C reaches only the launcher, which stops the others
          * in order.

@@ -29,4 +29,7 @@ struct child_request {
  */
 int child_start(const struct child_request *request, pid_t *ret, struct error *e);
 
+/* After a fork: every signal has its standard action, and none is blocked. */
+void child_signals(void);
+
 #endif

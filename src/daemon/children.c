@@ -1,6 +1,6 @@
 /*
  * daemon/children.c - starts, signals and awaits spawner, keeper, door, fetcher, recorder, files,
- * judge and gate together.
+ * judge, validators and gate together.
  *
  * Room: daemon (joining). Touches: processes, sockets.
  * Theory: the graph's table lists the links. Each link becomes a descriptor at both ends, and no
@@ -53,6 +53,14 @@ add_words(const struct children_given *g, struct child_request *r)
                 say(r, "--delete-after", g->delete_after_ms);
 }
 
+/* Is this process started? */
+static bool
+is_wanted(const struct children_given *g, enum graph_process process)
+{
+        return (process != PROCESS_FETCHER || g->sources) &&
+               (process != PROCESS_VALIDATORS || g->validate);
+}
+
 /* Both ends of the pair of each link that has one. */
 struct pairs {
         int ends[LINK_MAX][2];
@@ -91,7 +99,7 @@ make_pairs(const struct children_given *g, struct pairs *pairs, struct error *e)
                 pairs->ends[i][0] = pairs->ends[i][1] = -1;
         for (size_t i = 0; (link = graph_link_at(i)) != NULL; i++)
                 if ((link->slot == SLOT_PAIR || link->slot == SLOT_GATES) &&
-                    (link->to != PROCESS_FETCHER || g->sources) &&
+                    is_wanted(g, link->to) &&
                     socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pairs->ends[i]) < 0)
                         return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a pair of sockets");
         return 0;
@@ -173,7 +181,7 @@ children_start(struct children *c, const struct children_given *g, const struct 
                                            .environment = has_environment ? environ : NULL };
 
                 /* the gate starts later, when the keeper can be sent its socket */
-                if (p == PROCESS_GATE)
+                if (p == PROCESS_GATE || !is_wanted(g, r.process))
                         continue;
                 add_words(g, &r);
                 add_descriptors(l, &pairs, &r, numbers);
@@ -184,10 +192,13 @@ children_start(struct children *c, const struct children_given *g, const struct 
                                 g->forget, g->ctx, &c->pids[p], e);
                 else if (p == PROCESS_FILES)
                         result = changes_serve(r.fds[0], g->forget, g->ctx, &c->pids[p], e);
-                else if (p != PROCESS_FETCHER)
-                        result = child_start(&r, &c->pids[p], e);
-                else if (g->sources)
+                else if (p == PROCESS_VALIDATORS)
+                        result = validators_start(g->validate, g->validate_ctx, g->forget_values,
+                                                  g->ctx, r.fds[0], &c->pids[p], e);
+                else if (p == PROCESS_FETCHER)
                         result = fetcher_start(g->sources, g->ctx, r.fds[0], &c->pids[p], e);
+                else
+                        result = child_start(&r, &c->pids[p], e);
         }
         keep_gates(c, &pairs);
         close_pairs(&pairs);

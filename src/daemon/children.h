@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "daemon/graph.h"
 #include "daemon/listen.h"
+#include "daemon/validators.h"
 #include "secret/sources.h"
 
 struct children {
@@ -30,6 +31,10 @@ struct children_given {
         void *ctx;
         uint64_t audit_keep_ms; /* how long audit logs are kept; 0: forever */
         uint32_t redact_off;    /* rules that remove nothing: redact_leave() */
+        /* runs programs that judge calls; NULL: none, and no carrel-validate */
+        validators_run *validate;
+        void *validate_ctx;
+        void (*forget_values)(void *ctx); /* as `forget`, but the environment stays */
 };
 
 /*

@@ -55,6 +55,11 @@ static const struct graph_process_row processes[PROCESS_MAX] = {
                             "children: their own system call filter too",
                             "forks a process for each command that is judged by rules; it reads "
                             "nothing of them" },
+        [PROCESS_VALIDATORS] = { "validators", "carrel", PROGRAM_MAX, NULL, false, false,
+                                 "launcher", "as root: all, to make sandboxes",
+                                 "every descriptor but its socket; no privileges to gain",
+                                 "forks a process for each call that a program judges, which runs "
+                                 "it as `carrel run` does; there where the host file names one" },
         [PROCESS_LAUNCHER] = { "launcher", "carrel", PROGRAM_MAX, NULL, true, false,
                                "the operator or systemd", "as root: all, to start a spawner again",
                                "holds listening sockets and children; reads the operator's own "
@@ -87,6 +92,8 @@ static const struct graph_link_row links[] = {
           "a socket and the writable mounts of each sandbox" },
         { PROCESS_KEEPER, PROCESS_JUDGE, "--judge-fd", "--keeper-fd", SLOT_PAIR, "seqpacket pair",
           "a socket for each command that is judged" },
+        { PROCESS_KEEPER, PROCESS_VALIDATORS, "--validators-fd", NULL, SLOT_PAIR, "seqpacket pair",
+          "a socket for each call that a program judges" },
         { PROCESS_LAUNCHER, PROCESS_KEEPER, NULL, "--gate-fd", SLOT_GATES, "seqpacket pair",
           "a gate was started: here is its control socket" },
         { PROCESS_KEEPER, PROCESS_GATE, NULL, NULL, SLOT_ELSEWHERE, "seqpacket pair",

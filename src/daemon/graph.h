@@ -21,6 +21,7 @@ enum graph_process {
         PROCESS_FILES,
         PROCESS_GATE,
         PROCESS_JUDGE,
+        PROCESS_VALIDATORS,
         PROCESS_LAUNCHER,
         PROCESS_BOX,
         PROCESS_MAKER,

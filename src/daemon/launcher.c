@@ -72,6 +72,7 @@ struct launcher {
         size_t host_port_count; /* from the host file, as last read */
         uint64_t audit_keep_ms; /* and this */
         uint32_t redact_off;    /* and this */
+        bool has_validators;    /* and this */
         const struct launcher_options *o;
         struct state state;
         struct listeners listeners;
@@ -185,6 +186,7 @@ load_files(struct launcher *l, struct error *e)
         l->host_port_count = files.host_port_count;
         l->audit_keep_ms = files.audit_keep_ms;
         l->redact_off = files.redact_off;
+        l->has_validators = files.has_validators;
         l->listeners.fds[SLOT_HOST_FILE] = fd_take(&host);
         l->listeners.fds[SLOT_POOL_FILE] = fd_take(&pool);
         l->listeners.fds[SLOT_BRIDGE] = fd_take(&bridge);
@@ -288,15 +290,22 @@ give_sources(void *ctx, struct secret_sources *ret, struct error *e)
         return 0;
 }
 
-/* Runs in the recorder, which is a fork of the launcher too. */
+/* Runs in carrel-validate, which is a fork of the launcher too, and needs the environment. */
 static void
-forget_secrets(void *ctx)
+forget_values(void *ctx)
 {
         struct launcher *l = ctx;
 
         secret_values_free(l->variables);
         l->variables = NULL;
         l->secrets.variables = NULL;
+}
+
+/* Runs in the recorder, which is a fork of the launcher too. */
+static void
+forget_secrets(void *ctx)
+{
+        forget_values(ctx);
         for (char **item = environ; *item; item++)
                 explicit_bzero(*item, strlen(*item));
 }
@@ -358,7 +367,10 @@ start_children(struct launcher *l, struct error *e)
                                               forget_secrets,
                                               l,
                                               l->audit_keep_ms,
-                                              l->redact_off };
+                                              l->redact_off,
+                                              l->has_validators ? l->o->validate : NULL,
+                                              l->o->validate_ctx,
+                                              forget_values };
 
         if (children_start(&l->children, &given, &l->listeners, e) < 0)
                 return -1;

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "daemon/validators.h"
 #include "secret/sources.h"
 
 /* The files for the keeper, as packed bytes: the keeper does not parse text. */
@@ -22,6 +23,7 @@ struct launcher_files {
         const uint16_t *host_ports;
         size_t host_port_count;
         bool has_programs;             /* a provider has a program: carrel-bridge is needed */
+        bool has_validators;           /* a rule names a program: carrel-validate is needed */
         uint64_t audit_keep_ms;        /* how long audit logs are kept; 0: forever */
         uint32_t redact_off;           /* rules that remove nothing: redact_leave() */
         struct secret_sources secrets; /* asked by the fetcher; empty: no fetcher */
@@ -42,6 +44,8 @@ struct launcher_options {
         /* Reads the files; called again on SIGHUP. Its result stays valid until the next call. */
         int (*load)(void *ctx, struct launcher_files *ret, struct error *e);
         void *ctx;
+        validators_run *validate; /* runs a program that judges calls */
+        void *validate_ctx;
 };
 
 /*

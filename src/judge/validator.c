@@ -181,38 +181,45 @@ read_hosts(struct reading *r, const struct node *n)
 }
 
 static int
-read_program_field(struct reading *r, const struct node *n)
+read_program_field(struct arena *arena, const struct node *n, struct validator_program *p,
+                   struct error *e)
 {
-        struct validator_program *p = &r->v->program;
+        struct reading r = { arena, NULL, e };
 
         if (strcmp(n->key, "command") == 0)
-                return read_names(r, n, &p->command);
+                return read_names(&r, n, &p->command);
         if (strcmp(n->key, "timeout_ms") == 0)
-                return read_number(n, VALIDATOR_PROGRAM_MS_MAX, &p->timeout_ms, r->e);
+                return read_number(n, VALIDATOR_PROGRAM_MS_MAX, &p->timeout_ms, e);
         if (strcmp(n->key, "memory_mb") == 0)
-                return read_number(n, VALIDATOR_PROGRAM_MB_MAX, &p->memory_mb, r->e);
-        return wrong(r->e, n, "unknown_field", "program has command, timeout_ms and memory_mb");
+                return read_number(n, VALIDATOR_PROGRAM_MB_MAX, &p->memory_mb, e);
+        return wrong(e, n, "unknown_field", "program has command, timeout_ms and memory_mb");
+}
+
+int
+validator_program_read(struct arena *arena, const struct node *n, struct validator_program *ret,
+                       struct error *e)
+{
+        static const char rule[] = "program is {command: [/absolute/path, ARGUMENTS]}";
+
+        *ret = (struct validator_program){ .timeout_ms = VALIDATOR_PROGRAM_MS,
+                                           .memory_mb = VALIDATOR_PROGRAM_MB };
+        if (n->kind != NODE_MAP)
+                return wrong(e, n, "type", rule);
+        node_each(member, n)
+        {
+                if (read_program_field(arena, member, ret, e) < 0)
+                        return -1;
+        }
+        return ret->command.count > 0 && reach_path_is_normal(ret->command.items[0]) &&
+                               ret->timeout_ms > 0 && ret->memory_mb > 0
+                       ? 0
+                       : wrong(e, n, "program", rule);
 }
 
 static int
 read_program(struct reading *r, const struct node *n)
 {
-        static const char rule[] = "program is {command: [/absolute/path, ARGUMENTS]}";
-        struct validator_program *p = &r->v->program;
-
-        *p = (struct validator_program){ .timeout_ms = VALIDATOR_PROGRAM_MS,
-                                         .memory_mb = VALIDATOR_PROGRAM_MB };
-        if (n->kind != NODE_MAP)
-                return wrong(r->e, n, "type", rule);
-        node_each(member, n)
-        {
-                if (read_program_field(r, member) < 0)
-                        return -1;
-        }
-        return p->command.count > 0 && reach_path_is_normal(p->command.items[0]) &&
-                               p->timeout_ms > 0 && p->memory_mb > 0
-                       ? 0
-                       : wrong(r->e, n, "program", rule);
+        return validator_program_read(r->arena, n, &r->v->program, r->e);
 }
 
 static const struct {

@@ -77,6 +77,10 @@ struct validator_call {
 int validator_read(struct arena *arena, const struct node *map, struct validators *ret,
                    struct error *e);
 
+/* Reads `program` alone. Errors: ERROR_SCHEMA_INVALID, ERROR_NO_MEMORY. */
+int validator_program_read(struct arena *arena, const struct node *n, struct validator_program *ret,
+                           struct error *e);
+
 /* The validator of a tool, or NULL. */
 const struct validator *validator_find(const struct validators *all, const char *tool);
 

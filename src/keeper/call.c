@@ -17,6 +17,7 @@
 #include "keeper/rate.h"
 #include "keeper/secret.h"
 #include "keeper/turns.h"
+#include "keeper/validating.h"
 
 void
 call_end(struct call *c)
@@ -34,6 +35,7 @@ call_end(struct call *c)
         audit_forget(c);
         secret_forget(c);
         approval_forget(c);
+        validating_forget(c);
         judging_forget(c);
         turns_forget(c);
         explicit_bzero(c + 1, c->record.len); /* the environment of a command may hold secrets */
@@ -68,6 +70,15 @@ call_begin(struct call *c)
         case CALL_WAITS:
                 return;
         }
+}
+
+void
+call_continue(struct call *c)
+{
+        if (c->is_cancelled || !c->connection)
+                call_end(c);
+        else
+                call_begin(c);
 }
 
 /* -- answers ----------------------------------------------------------------------------------- */

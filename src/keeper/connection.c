@@ -21,6 +21,7 @@
 #include "keeper/keeper.h"
 #include "keeper/sandbox.h"
 #include "keeper/turns.h"
+#include "keeper/validating.h"
 
 enum { ACCEPT_BURST = 32, ACCEPT_PAUSE_MS = 100 };
 
@@ -192,6 +193,7 @@ take_cancel(struct connection *connection, const struct wire_message *m, const u
         watch_forget(connection->keeper, connection, &head->serial);
         port_wait_forget(connection, &head->serial);
         approval_withdraw(connection, &head->serial);
+        validating_withdraw(connection, &head->serial);
         port_use_end(connection, &head->serial);
         for (struct call *c = connection->calls; c; c = c->next_of_connection)
                 if (c->serial == head->serial)
@@ -359,6 +361,7 @@ connection_free(struct connection *c)
         watch_forget(k, c, NULL);
         port_wait_forget(c, NULL);
         approval_withdraw(c, NULL);
+        validating_withdraw(c, NULL);
         port_use_end(c, NULL);
         parts_forget(c);
         for (struct call *call = c->calls; call; call = call->next_of_connection) {

@@ -18,8 +18,11 @@
 #include <unistd.h>
 
 #include "judge/asker.h"
+#include "judge/tool.h"
 #include "keeper/approval.h"
 #include "keeper/peer.h"
+#include "keeper/seats.h"
+#include "keeper/validating.h"
 #include "prepare/commands.h"
 
 enum {
@@ -32,13 +35,15 @@ enum {
 
 struct call_judging {
         struct peer peer; /* first */
+        struct seat seat; /* its call too */
         struct loop_timer timer;
-        struct call_judging *next; /* of those that wait for a slot */
-        struct call *call;
         struct arena memory;
         struct host_programs programs;
         struct judge_asker asker;
-        bool is_active, is_done, is_failed;
+        const char *tool;
+        /* for the program that the host's rules name for the tool; none without one */
+        struct validating_question question;
+        bool has_question, is_done, is_failed;
         struct error why;
 };
 
@@ -46,9 +51,14 @@ struct call_judging {
 static struct {
         struct peer peer; /* first */
         struct keeper *keeper;
-        struct call_judging *waiting;
-        struct call_judging *active[ACTIVE_MAX];
-} judges;
+        struct seats seats;
+} judges = { .seats = { .inside_max = ACTIVE_MAX,
+                        .owner_inside_max = OWNER_MAX,
+                        .waiting_max = WAITING_MAX,
+                        .owner_waiting_max = OWNER_WAITING_MAX,
+                        .owner_reason = "judging",
+                        .reason = "judging_all",
+                        .says = "commands wait to be judged" } };
 
 static _Alignas(8) unsigned char body[WIRE_BODY_MAX];
 
@@ -66,80 +76,38 @@ judging_is_done(const struct call *c)
 
 /* -- slots ------------------------------------------------------------------------------------- */
 
-static bool
-take_slot(struct call_judging *w)
-{
-        struct call_judging **free_slot = NULL;
-        size_t mine = 0;
-
-        for (size_t i = 0; i < ACTIVE_MAX; i++) {
-                if (!judges.active[i])
-                        free_slot = &judges.active[i];
-                else
-                        mine += strcmp(judges.active[i]->call->caller.owner,
-                                       w->call->caller.owner) == 0;
-        }
-        if (!free_slot || mine >= OWNER_MAX)
-                return false;
-        *free_slot = w;
-        w->is_active = true;
-        return true;
-}
-
 static void
 leave(struct call_judging *w)
 {
-        for (size_t i = 0; i < ACTIVE_MAX; i++)
-                if (judges.active[i] == w)
-                        judges.active[i] = NULL;
-        for (struct call_judging **at = &judges.waiting; *at; at = &(*at)->next)
-                if (*at == w) {
-                        *at = w->next;
-                        break;
-                }
-        if (w->is_active) {
-                loop_timer_remove(&w->timer);
+        seats_leave(&judges.seats, &w->seat);
+        loop_timer_remove(&w->timer);
+        if (w->peer.fd >= 0)
                 peer_close(&w->peer);
-        }
-        w->is_active = false;
-}
-
-static void
-go_on(struct call *c)
-{
-        if (c->is_cancelled || !c->connection)
-                call_end(c);
-        else
-                call_begin(c);
 }
 
 /* The oldest whose owner has a slot left begins again, and takes it. */
 static void
 wake_next(void)
 {
-        for (struct call_judging *w = judges.waiting; w; w = w->next) {
-                struct call *c = w->call;
+        struct seat *seat = seats_next(&judges.seats);
+        struct call *c = seat ? seat->call : NULL;
 
-                if (!take_slot(w))
-                        continue;
-                w->is_active = false; /* it has no socket yet */
-                leave(w);
-                judging_forget(c);
-                go_on(c);
-                wake_next(); /* the list has changed; each time one fewer waits */
+        if (!c)
                 return;
-        }
+        judging_forget(c);
+        call_continue(c);
+        wake_next(); /* each time one fewer waits */
 }
 
 static void
 end(struct call_judging *w, bool is_failed)
 {
-        struct call *c = w->call;
+        struct call *c = w->seat.call;
 
         leave(w);
         w->is_done = true;
         w->is_failed = is_failed;
-        go_on(c); /* `w` may be gone */
+        call_continue(c); /* `w` may be gone */
         wake_next();
 }
 
@@ -275,6 +243,33 @@ prepare_tool_request(struct call_judging *w, struct sandbox *s, const struct jud
         return 0;
 }
 
+/* The question is written while the words of the command are there. */
+static int
+prepare_question(struct call_judging *w, const struct sandbox *s,
+                 const struct judge_request *request, struct error *e)
+{
+        struct validator_program program;
+        void *bytes;
+        size_t len;
+
+        if (question_find(&w->memory, s->prepared->rules->commands, w->tool, &program, e) < 0)
+                return -1;
+        if (program.command.count == 0)
+                return 0;
+        len = question_write(&w->memory, &program, request, body, sizeof body, e);
+        if (len == 0)
+                return -1;
+        bytes = arena_alloc(&w->memory, len);
+        w->question =
+                (struct validating_question){ arena_text(&w->memory, program.command.items[0]),
+                                              program.timeout_ms, bytes, len };
+        if (!bytes || !w->question.program)
+                return fail(e, ERROR_NO_MEMORY, "no memory to ask a validator");
+        memcpy(bytes, body, len);
+        w->has_question = true;
+        return 0;
+}
+
 static int
 ask(struct call_judging *w, struct sandbox *s, const struct judging_subject *of, struct error *e)
 {
@@ -282,7 +277,8 @@ ask(struct call_judging *w, struct sandbox *s, const struct judging_subject *of,
         int result = of->command ? prepare_command_request(w, s, of->command, &request, e)
                                  : prepare_tool_request(w, s, of, &request, e);
 
-        if (result < 0 || connect_judge(w, e) < 0)
+        w->tool = of->command ? TOOL_SHELL : tool_name(of->tool);
+        if (result < 0 || prepare_question(w, s, &request, e) < 0 || connect_judge(w, e) < 0)
                 return -1;
         w->asker = (struct judge_asker){
                 .send = send_to, .look = look, .context = w, .arena = &w->memory
@@ -294,78 +290,25 @@ ask(struct call_judging *w, struct sandbox *s, const struct judging_subject *of,
         return -1;
 }
 
-static void
-fail_crowd(const char *owner, bool is_own, struct error *e)
-{
-        if (is_own)
-                (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "judging",
-                              "%d commands of %.64s wait to be judged already, and no more may",
-                              OWNER_WAITING_MAX, owner);
-        else
-                (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "judging_all",
-                              "%d commands of all owners wait to be judged, and no more may",
-                              WAITING_MAX);
-        error_hint(e, "Repeat the call when some of them have begun.");
-}
-
-/* At the end of those that wait. */
-static enum call_state
-join_waiting(struct call_judging *w, struct error *e)
-{
-        struct call_judging **at = &judges.waiting;
-        const char *owner = w->call->caller.owner;
-        size_t count = 0, own = 0;
-
-        for (; *at; at = &(*at)->next) {
-                count++;
-                own += strcmp((*at)->call->caller.owner, owner) == 0;
-        }
-        if (own >= OWNER_WAITING_MAX || count >= WAITING_MAX) {
-                fail_crowd(owner, own >= OWNER_WAITING_MAX, e);
-                judging_forget(w->call);
-                return CALL_FAILED;
-        }
-        *at = w;
-        return CALL_WAITS;
-}
-
-/* Its sandbox would be made while others wait. */
-static enum call_state
-fail_program(struct error *e)
-{
-        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "commands/validators", "validator_program",
-                      "the host file names a program as a validator, and the daemon runs none, so "
-                      "it starts no command");
-        error_hint(e, "Use `carrel run`, or remove `program` from validators of the host file: "
-                      "docs/POLICY.md.");
-        return CALL_FAILED;
-}
-
 enum call_state
 judging_begin(struct call *c, struct sandbox *s, const struct judging_subject *of, struct error *e)
 {
         struct call_judging *w;
 
         judging_forget(c);
-        if (commands_find_program(s->prepared->rules->commands))
-                return fail_program(e);
         w = calloc(1, sizeof *w);
         if (!w)
                 return fail(e, ERROR_NO_MEMORY, "no memory to judge a command"), CALL_FAILED;
         c->judging = w;
-        w->call = c;
+        w->seat.call = c;
         w->peer.fd = -1;
+        w->timer.due_ms = LOOP_NEVER;
         arena_init(&w->memory, MEMORY);
-        if (!take_slot(w))
-                return join_waiting(w, e);
-        w->is_active = false;
-        if (ask(w, s, of, e) < 0) {
-                leave(w);
-                judging_forget(c);
-                return CALL_FAILED;
-        }
-        w->is_active = true;
-        return CALL_WAITS;
+        if (seats_enter(&judges.seats, &w->seat) ? ask(w, s, of, e) == 0
+                                                 : seats_wait(&judges.seats, &w->seat, e) == 0)
+                return CALL_WAITS;
+        judging_forget(c);
+        return CALL_FAILED;
 }
 
 /* -- the answer -------------------------------------------------------------------------------- */
@@ -386,11 +329,35 @@ deny(struct sandbox *s, const struct judgement *j, const struct error *why)
         return CALL_FAILED;
 }
 
+/* The program that the host's rules name, once: before a person is asked. */
+static enum call_state
+validate(struct call *c, struct sandbox *s, struct error *e)
+{
+        struct call_judging *w = c->judging;
+        char sentence[QUESTION_SENTENCE_ROOM];
+        int result;
+
+        if (!w->has_question)
+                return CALL_DONE;
+        if (!validating_is_done(c)) {
+                if (validating_ask(c, &w->question, e) == CALL_WAITS)
+                        return CALL_WAITS;
+                return e->code == ERROR_POLICY_DENIED ? deny(s, NULL, e) : CALL_FAILED;
+        }
+        result = validating_take(c, sentence, e);
+        w->has_question = result != 0;
+        if (result > 0)
+                (void)question_deny(w->tool, sentence, e);
+        return result == 0 ? CALL_DONE : deny(s, NULL, e);
+}
+
 enum call_state
 judging_verdict(struct call *c, struct sandbox *s, struct error *e)
 {
         struct call_judging *w = c->judging;
         const struct spec *spec = s->prepared->spec;
+        enum command_verdict verdict = w->asker.judgement.verdict;
+        enum call_state state;
 
         if (w->is_failed) {
                 *e = w->why;
@@ -398,12 +365,16 @@ judging_verdict(struct call *c, struct sandbox *s, struct error *e)
                         (void)prepare_refuse_rules(spec, s->prepared->rules, w->asker.bad_list, e);
                 return deny(s, NULL, e);
         }
-        if (w->asker.judgement.verdict == COMMAND_ALLOW)
-                return CALL_DONE;
-        if (prepare_refuse_missing(&w->programs, &w->asker.judgement, e))
+        if (verdict != COMMAND_ALLOW &&
+            prepare_refuse_missing(&w->programs, &w->asker.judgement, e))
                 return deny(s, &w->asker.judgement, e);
+        if (verdict != COMMAND_DENY) {
+                state = validate(c, s, e);
+                if (state != CALL_DONE || verdict == COMMAND_ALLOW)
+                        return state;
+        }
         (void)prepare_refuse(spec, s->prepared->rules, &w->asker.judgement, &w->why);
-        if (w->asker.judgement.verdict == COMMAND_ASK)
+        if (verdict == COMMAND_ASK)
                 return approval_ask(c, s, w->why.message, e);
         *e = w->why;
         return deny(s, &w->asker.judgement, e);

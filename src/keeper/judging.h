@@ -2,7 +2,9 @@
  * keeper/judging.h - rules for commands: a command is judged by carrel-judge before it is sent to
  * its box, while the call waits.
  *
- *     rules? --> a slot (the call waits) --> asked, names looked up --> allow: the call goes on
+ *     rules? --> a slot (the call waits) --> asked, names looked up --> allow: a program of the
+ *                                                                       host file, if one judges;
+ *                                                                       the call goes on
  *                                                                   --> deny, 2 s passed: refused
  */
 #ifndef CARREL_KEEPER_JUDGING_H
@@ -38,7 +40,7 @@ struct judging_subject {
 /*
  * Starts to judge what a call would do, which was not judged yet. CALL_WAITS: the call begins
  * again, with an answer or to try again. CALL_FAILED: ERROR_QUOTA_EXCEEDED, ERROR_NO_MEMORY,
- * ERROR_POLICY_DENIED; ERROR_CAPABILITY_UNAVAILABLE for a validator that the daemon cannot ask.
+ * ERROR_POLICY_DENIED, ERROR_SCHEMA_INVALID (the program of a validator).
  */
 enum call_state judging_begin(struct call *c, struct sandbox *s, const struct judging_subject *of,
                               struct error *e);

@@ -23,6 +23,7 @@ struct box;
 struct watcher;
 struct audience;
 struct call_judging;
+struct call_validating;
 struct call_secrets;
 struct call_audit;
 struct changed;
@@ -152,8 +153,10 @@ struct call {
         struct call_audit *audit;  /* the start of its exec in the audit log (audit.h); or NULL */
         struct approval *approval; /* its request for approval (approval.h); NULL: none */
         struct call_judging *judging; /* of its command by rules (judging.h); or NULL */
-        bool is_counted;              /* by the limits of the policy (rate.h) */
-        bool is_tool_judged;          /* rules allow the tool (judging_gate.h) */
+        /* by the program of a rule, while it is asked (validating.h); or NULL */
+        struct call_validating *validating;
+        bool is_counted;     /* by the limits of the policy (rate.h) */
+        bool is_tool_judged; /* rules allow the tool (judging_gate.h) */
         struct record record;
 };
 
@@ -167,6 +170,9 @@ call_run *call_function(enum operation_code code);
  * beginning.
  */
 void call_begin(struct call *c);
+
+/* The wait of a call is over: begins it again, or ends it if its caller has left. */
+void call_continue(struct call *c);
 
 /* Removes a call that waited: answers it with an error, or only frees it if it was answered. */
 void call_fail(struct call *c, const struct error *e);

@@ -4,7 +4,7 @@
  *     carrel-keeper --state DIR --spawner-fd N [--listen-fd N] [--door-fd N]... [--host-fd N]
  *                   [--ingress URL] [--gate-fd N] [--pool N [--pool-manifest-fd N]]
  *                   [--fetcher-fd N] [--recorder-fd N] [--files-fd N] [--judge-fd N]
- *                   [--delete-after MS]
+ *                   [--validators-fd N] [--delete-after MS]
  *
  * Room: keeper (joining, program). Touches: fd, clock, random, the store, its own privileges.
  * Theory, the ladder: it collects descriptors and facts, drops privileges and closes its view of
@@ -34,6 +34,7 @@
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
 #include "keeper/turns.h"
+#include "keeper/validating.h"
 #include "loop/startup.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
@@ -51,7 +52,7 @@ enum {
 struct options {
         const char *state, *ingress;
         int spawner, listener, host, pool_manifest, fetcher, recorder, files, gate, judge,
-                doors[DOORS_MAX];
+                validators, doors[DOORS_MAX];
         size_t door_count;
         uint64_t pool, delete_after_ms;
 };
@@ -72,6 +73,7 @@ static const struct startup_option rows[] = {
         STARTUP_ROW(struct options, recorder, "--recorder-fd", STARTUP_FD, 0),
         STARTUP_ROW(struct options, files, "--files-fd", STARTUP_FD, 0),
         STARTUP_ROW(struct options, judge, "--judge-fd", STARTUP_FD, 0),
+        STARTUP_ROW(struct options, validators, "--validators-fd", STARTUP_FD, 0),
         STARTUP_ROW(struct options, gate, "--gate-fd", STARTUP_FD, 0),
         STARTUP_LIST(struct options, doors, door_count, "--door-fd", STARTUP_FD, DOORS_MAX),
         { "--pool", STARTUP_NUMBER, 0, offsetof(struct options, pool), 4096, 0, 0 },
@@ -90,6 +92,7 @@ read_options(int argc, char **argv, struct options *o, struct error *e)
                                .recorder = -1,
                                .files = -1,
                                .judge = -1,
+                               .validators = -1,
                                .gate = -1,
                                .delete_after_ms = STORE_NEVER };
         if (startup_read(rows, sizeof rows / sizeof *rows, argc, argv, o, e) < 0)
@@ -317,8 +320,9 @@ begin(struct keeper *k, const struct options *o, struct error *e)
 
         if (watch_signals(k, e) < 0 || read_host(k, o->host, e) < 0 || token_file(k, e) < 0 ||
             secret_open(k, o->fetcher, e) < 0 || judging_open(k, o->judge, e) < 0 ||
-            audit_open(k, o->recorder, e) < 0 || changed_open(k, o->files, e) < 0 ||
-            gate_open(k, o->gate, e) < 0 || registry_load(k, e) < 0 || box_collect(k, e) < 0)
+            validating_open(k, o->validators, e) < 0 || audit_open(k, o->recorder, e) < 0 ||
+            changed_open(k, o->files, e) < 0 || gate_open(k, o->gate, e) < 0 ||
+            registry_load(k, e) < 0 || box_collect(k, e) < 0)
                 return -1;
         if (k->damaged_count > 0)
                 (void)fprintf(stderr,

@@ -160,6 +160,10 @@ enum wire_kind {
         WIRE_FILES_DONE,
         WIRE_FILES_ADOPT,
         WIRE_FILES_TREE,
+        /* carrel-validate and a process that asks it, of one release always: wire/validator.h */
+        WIRE_VALIDATE,
+        WIRE_VALIDATE_THIS,
+        WIRE_VALIDATED,
         WIRE_KIND_MAX
 };
 
