@@ -339,6 +339,13 @@ enum carrel_limit {
         CARREL_LIMIT_SANDBOX_TIME = 8 /* per_sandbox_lifetime: the time of the sandbox had passed */
 };
 
+/* Kinds of sanitize_output. */
+enum carrel_sanitize {
+        CARREL_SANITIZE_CONTROL = 1 << 0,
+        CARREL_SANITIZE_HIDDEN = 1 << 1,
+        CARREL_SANITIZE_SECRETS = 1 << 2
+};
+
 /* Outcome of a command. */
 struct carrel_end {
         const char *outcome; /* exited, signaled, timed_out, oom_killed, cpu_limit, killed,
@@ -353,6 +360,10 @@ struct carrel_end {
         unsigned limits_reached; /* enum carrel_limit: limits that it reached without being ended */
         unsigned left_count; /* known when it ended: what carrel_take_left() will return, at most
                                 255 */
+        /* sanitize_output: how many were removed from its output, for the kinds that are looked
+         * for (enum carrel_sanitize) */
+        unsigned sanitizes;
+        uint64_t removed_controls, removed_hidden, removed_secrets;
 };
 
 /* CARREL_PORT occurs at most once, with waits_ports: carrel_exec_port() listens, or the time to

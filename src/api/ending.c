@@ -28,24 +28,43 @@ static const struct member {
         { FIELD_STDOUT_BYTES, offsetof(struct outcome, stdout_bytes), true },
         { FIELD_STDERR_BYTES, offsetof(struct outcome, stderr_bytes), true },
         { FIELD_DROPPED, offsetof(struct outcome, dropped_bytes), true },
+        { FIELD_SANITIZED, 0, false },
 };
 enum { MEMBERS = sizeof members / sizeof *members };
+
+static const uint16_t kinds[SANITIZE_BITS] = { [SANITIZE_BIT_control] = FIELD_CONTROLS,
+                                               [SANITIZE_BIT_hidden] = FIELD_HIDDENS,
+                                               [SANITIZE_BIT_secrets] = FIELD_SECRETS_REMOVED };
+_Static_assert((int)CHANNEL_SANITIZE_KINDS == (int)SANITIZE_BITS, "a count for each kind");
+
+struct outcome
+ending_of_listed(const struct channel_end_listed *end, const struct channel_sanitized *sanitized)
+{
+        struct channel_end whole = { .sanitized = *sanitized };
+
+        memcpy(&whole, end, sizeof *end);
+        return ending_of(&whole);
+}
 
 struct outcome
 ending_of(const struct channel_end *end)
 {
-        return (struct outcome){ .word = end->word < OUTCOME_MAX ? (enum outcome_word)end->word
-                                                                 : OUTCOME_LOST,
-                                 .exit_code = end->exit_code,
-                                 .signal = end->signal,
-                                 .duration_ms = end->duration_ms,
-                                 .cpu_ms = end->cpu_ms,
-                                 .memory_peak_kb = end->memory_peak_kb,
-                                 .stdout_bytes = end->stdout_bytes,
-                                 .stderr_bytes = end->stderr_bytes,
-                                 .dropped_bytes = end->dropped_bytes,
-                                 .denied = end->denied,
-                                 .reached = end->reached };
+        struct outcome o = { .word = end->word < OUTCOME_MAX ? (enum outcome_word)end->word
+                                                             : OUTCOME_LOST,
+                             .exit_code = end->exit_code,
+                             .signal = end->signal,
+                             .duration_ms = end->duration_ms,
+                             .cpu_ms = end->cpu_ms,
+                             .memory_peak_kb = end->memory_peak_kb,
+                             .stdout_bytes = end->stdout_bytes,
+                             .stderr_bytes = end->stderr_bytes,
+                             .dropped_bytes = end->dropped_bytes,
+                             .denied = end->denied,
+                             .reached = end->reached,
+                             .sanitizes = end->sanitized.kinds & SANITIZE_ALL };
+
+        memcpy(o.sanitized, end->sanitized.counts, sizeof o.sanitized);
+        return o;
 }
 
 /* -- values ------------------------------------------------------------------------------------ */
@@ -62,7 +81,31 @@ static bool
 is_absent(uint16_t tag, const struct outcome *o)
 {
         return (tag == FIELD_SIGNAL && (o->word != OUTCOME_SIGNALED || o->signal <= 0)) ||
-               (tag == FIELD_LIMITS_REACHED && o->reached == 0);
+               (tag == FIELD_LIMITS_REACHED && o->reached == 0) ||
+               (tag == FIELD_SANITIZED && o->sanitizes == 0);
+}
+
+static void
+write_sanitized(struct json_writer *w, const struct outcome *o)
+{
+        json_open_map(w);
+        for (size_t i = 0; i < SANITIZE_BITS; i++)
+                if ((o->sanitizes & 1u << i) != 0) {
+                        json_key(w, api_field(kinds[i])->name);
+                        json_uint(w, o->sanitized[i]);
+                }
+        json_close_map(w);
+}
+
+static void
+record_sanitized(struct record_writer *w, const struct outcome *o)
+{
+        size_t mark = record_open(w, FIELD_SANITIZED);
+
+        for (size_t i = 0; i < SANITIZE_BITS; i++)
+                if ((o->sanitizes & 1u << i) != 0)
+                        record_uint(w, kinds[i], o->sanitized[i]);
+        record_close(w, mark);
 }
 
 static void
@@ -83,6 +126,8 @@ write_member(struct json_writer *w, const struct member *m, const struct outcome
                         if ((o->reached & l->limit) != 0)
                                 json_text(w, l->name);
                 json_close_list(w);
+        } else if (m->tag == FIELD_SANITIZED) {
+                write_sanitized(w, o);
         } else {
                 json_int(w, m->tag == FIELD_SIGNAL ? o->signal : outcome_status(o));
         }
@@ -99,6 +144,8 @@ record_member(struct record_writer *w, const struct member *m, const struct outc
                 record_uint(w, m->tag, *counter(m, o));
         else if (m->tag == FIELD_OUTCOME)
                 record_text(w, m->tag, outcome_name(o->word));
+        else if (m->tag == FIELD_SANITIZED)
+                record_sanitized(w, o);
         else if (m->tag != FIELD_LIMITS_REACHED)
                 record_int(w, m->tag, m->tag == FIELD_SIGNAL ? o->signal : outcome_status(o));
         for (size_t i = 0; m->tag == FIELD_LIMITS_REACHED && (l = outcome_limit_at(i)) != NULL; i++)
@@ -177,6 +224,22 @@ read_limits(const struct record *r)
         return reached;
 }
 
+static void
+read_sanitized(const struct record *r, struct outcome *ret)
+{
+        struct record_entry entry, count;
+        struct record inner;
+
+        if (!record_find(r, FIELD_SANITIZED, &entry) || entry.type != RECORD_NESTED)
+                return;
+        inner = (struct record){ entry.value, entry.len };
+        for (size_t i = 0; i < SANITIZE_BITS; i++)
+                if (record_find(&inner, kinds[i], &count)) {
+                        ret->sanitizes |= 1u << i;
+                        ret->sanitized[i] = record_get_uint(&inner, kinds[i], 0);
+                }
+}
+
 bool
 ending_read(const struct record *r, struct outcome *ret)
 {
@@ -185,6 +248,7 @@ ending_read(const struct record *r, struct outcome *ret)
         *ret = (struct outcome){ .word = word < OUTCOME_MAX ? word : OUTCOME_LOST,
                                  .exit_code = -1,
                                  .reached = read_limits(r) };
+        read_sanitized(r, ret);
         if (word == OUTCOME_EXITED)
                 ret->exit_code = (int)record_get_int(r, FIELD_EXIT_CODE, -1);
         if (word == OUTCOME_SIGNALED)

@@ -10,6 +10,7 @@
  *   duration_ms, cpu_ms, memory_peak_kb
  *   limits_reached  only if there are any
  *   stdout_bytes, stderr_bytes, dropped_bytes
+ *   sanitized       only if something is to be removed from output: a number for each kind
  *
  * Names and types are those of api/fields.def.
  */
@@ -26,6 +27,8 @@
 
 /* What the box reported. A word that this version does not know is OUTCOME_LOST. */
 struct outcome ending_of(const struct channel_end *end);
+struct outcome ending_of_listed(const struct channel_end_listed *end,
+                                const struct channel_sanitized *sanitized);
 
 /* Writes the members into an open map, in the order above. */
 void ending_write(struct json_writer *w, const struct outcome *o);

@@ -32,6 +32,12 @@ static const struct {
           "kb\":0,"
           "\"limits_reached\":[\"disk_mb\",\"pids\"],\"stdout_bytes\":0,\"stderr_bytes\":0,"
           "\"dropped_bytes\":0}" },
+        { { .word = OUTCOME_EXITED,
+            .sanitizes = SANITIZE_control | SANITIZE_secrets,
+            .sanitized = { [SANITIZE_BIT_control] = 4, [SANITIZE_BIT_hidden] = 9 } },
+          "{\"outcome\":\"exited\",\"exit_code\":0,\"duration_ms\":0,\"cpu_ms\":0,\"memory_peak_"
+          "kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_bytes\":0,"
+          "\"sanitized\":{\"control\":4,\"secrets\":0}}" },
 };
 
 static void
@@ -70,7 +76,10 @@ static void
 the_order_is_that_of_the_operation(void **state)
 {
         const struct api_type *all_members = &api_type_exec;
-        struct outcome all = { .word = OUTCOME_SIGNALED, .signal = 1, .reached = OUTCOME_DISK };
+        struct outcome all = { .word = OUTCOME_SIGNALED,
+                               .signal = 1,
+                               .reached = OUTCOME_DISK,
+                               .sanitizes = SANITIZE_ALL };
         struct json_writer w;
 
         (void)state;

@@ -104,14 +104,20 @@ openapi_type(struct json_writer *w, const struct api_field *f)
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-void
-openapi_ref(struct json_writer *w, const char *kind, const char *name)
+static void
+write_ref(struct json_writer *w, const char *kind, const char *name)
 {
         char place[96];
 
         (void)snprintf(place, sizeof place, "#/components/%s/%s", kind, name);
-        json_open_map(w);
         json_member_text(w, "$ref", place);
+}
+
+void
+openapi_ref(struct json_writer *w, const char *kind, const char *name)
+{
+        json_open_map(w);
+        write_ref(w, kind, name);
         json_close_map(w);
 }
 
@@ -125,7 +131,9 @@ write_field(struct json_writer *w, const struct api_type *item, const struct api
 
         json_open_map(w);
         json_member_text(w, "description", f->help);
-        if (p->tag == FIELD_ENV) {
+        if (is_answer && of && !is_list) {
+                write_ref(w, "schemas", of->name);
+        } else if (p->tag == FIELD_ENV) {
                 json_member_text(w, "type", "object");
                 json_key(w, "additionalProperties");
                 openapi_simple(w, "string", NULL);

@@ -49,7 +49,8 @@ static const struct api_field fields[] = {
 #define RESULTS_UINT(TAG) MAY(TAG)
 #define RESULTS_ENDING(TAG)                                                                   \
         MAY(OUTCOME), MAY(EXIT_CODE), MAY(SIGNAL), MAY(DURATION), MAY(CPU), MAY(MEMORY_PEAK), \
-                SOME(LIMITS_REACHED), MAY(STDOUT_BYTES), MAY(STDERR_BYTES), MAY(DROPPED)
+                SOME(LIMITS_REACHED), MAY(STDOUT_BYTES), MAY(STDERR_BYTES), MAY(DROPPED),     \
+                MAY(SANITIZED)
 static const struct api_param event_members[] = {
         MUST(EVENT), MAY(AT), MAY(ID), MAY(STATUS), MAY(CAUSE),
 #define MEMBER(TAG, member, TYPE) RESULTS_##TYPE(TAG),

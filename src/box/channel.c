@@ -91,6 +91,7 @@ static void
 assemble(struct parcel *p, struct channel *c)
 {
         struct exec *x = c->exec;
+        size_t len;
 
         p->count = p->head_count = 0;
         p->len = 0;
@@ -115,8 +116,10 @@ assemble(struct parcel *p, struct channel *c)
                 return;
         p->end = x->end;
         p->end.dropped_bytes += c->missed;
-        add_head(p, CHANNEL_END, sizeof p->end, 0);
-        add_piece(p, &p->end, sizeof p->end);
+        /* a caller of an older version knows only the first part */
+        len = p->end.sanitized.kinds != 0 ? sizeof p->end : sizeof(struct channel_end_listed);
+        add_head(p, CHANNEL_END, len, 0);
+        add_piece(p, &p->end, len);
         c->said_end = 1;
 }
 

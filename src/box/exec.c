@@ -214,6 +214,9 @@ count_output(struct exec *x)
         x->end.stdout_bytes = output_bytes(&x->out[0]);
         x->end.stderr_bytes = output_bytes(&x->out[1]);
         x->end.dropped_bytes = x->out[0].beyond + x->out[1].beyond;
+        memset(&x->end.sanitized, 0, sizeof x->end.sanitized);
+        for (int i = 0; i < 2; i++)
+                output_count_removed(&x->out[i], &x->end.sanitized);
 }
 
 static void
@@ -279,7 +282,7 @@ exec_list(const struct exec *x, struct wire_box_listed *ret)
         ret->started_ms = x->started_ms;
         ret->stdout_first = x->out[0].log.first;
         ret->stderr_first = x->out[1].log.first;
-        ret->end = x->end;
+        memcpy(&ret->end, &x->end, sizeof ret->end);
         if (x->state == BOX_EXEC_FAILED)
                 ret->failed = x->failed;
         else if (x->timeout_ms != BOX_NEVER)

@@ -251,7 +251,7 @@ what_the_box_used_is_the_commands(void **state)
         } used[] = { { 0, 5 }, { 40000000, 40 } };
 
         for (size_t i = 0; i < 2; i++) {
-                struct channel_end end;
+                struct channel_end_listed end;
 
                 ask(3, BOX_NEVER);
                 b.state = BOX_RUNNING;

@@ -100,6 +100,18 @@ output_sanitize(struct output *o, unsigned kinds)
         return 0;
 }
 
+_Static_assert((int)CHANNEL_SANITIZE_KINDS == (int)SANITIZE_BITS, "a count for each kind");
+
+void
+output_count_removed(const struct output *o, struct channel_sanitized *ret)
+{
+        if (!o->sanitize)
+                return;
+        ret->kinds = o->sanitize->kinds;
+        for (size_t i = 0; i < SANITIZE_BITS; i++)
+                ret->counts[i] += sanitize_count(o->sanitize, i);
+}
+
 void
 output_forget(struct output *o)
 {

@@ -11,6 +11,7 @@
 #include "box/witness.h"
 #include "loop/loop.h"
 #include "text/sanitize.h"
+#include "wire/channel.h"
 
 /* bytes read from a pipe at a time; also the largest frame */
 enum { OUTPUT_CHUNK = 128 * 1024 };
@@ -72,6 +73,9 @@ void output_watch(struct output *o);
 
 /* May be called twice. */
 void output_close(struct output *o);
+
+/* Adds what was removed from it, if output_sanitize() was called. */
+void output_count_removed(const struct output *o, struct channel_sanitized *ret);
 
 /* Frees what output_sanitize() made. May be called twice. */
 void output_forget(struct output *o);

@@ -72,6 +72,7 @@ describe(const struct exec *x, struct wire_box_streams *ret)
                 ret->of[i].kept = c->kept;
                 witness_sum(c, ret->of[i].sha256);
         }
+        ret->sanitized = x->end.sanitized;
         return ret->known != 0;
 }
 
@@ -92,7 +93,9 @@ streams_say(struct keeper *k, const struct exec *x)
                 fds[count++] = fd;
                 said.files |= 1u << i;
         }
-        keeper_pass(k, WIRE_BOX_STREAMS, &said, sizeof said, fds, count);
+        keeper_pass(k, WIRE_BOX_STREAMS, &said,
+                    x->box->protocol < BOX_PROTOCOL_COUNTED ? BOX_STREAMS_FIRST : sizeof said, fds,
+                    count);
 }
 
 void

@@ -23,7 +23,11 @@ ending_of_carrel(const struct carrel_end *end)
                                  .stderr_bytes = end->stderr_bytes,
                                  .dropped_bytes = end->dropped_bytes,
                                  .denied = end->denied_count,
-                                 .reached = end->limits_reached };
+                                 .reached = end->limits_reached,
+                                 .sanitizes = end->sanitizes,
+                                 .sanitized = { [SANITIZE_BIT_control] = end->removed_controls,
+                                                [SANITIZE_BIT_hidden] = end->removed_hidden,
+                                                [SANITIZE_BIT_secrets] = end->removed_secrets } };
 }
 
 void

@@ -228,5 +228,9 @@ answer_end(const struct outcome *o, struct carrel_end *ret)
                                     .stderr_bytes = o->stderr_bytes,
                                     .dropped_bytes = o->dropped_bytes,
                                     .denied_count = o->denied,
-                                    .limits_reached = o->reached };
+                                    .limits_reached = o->reached,
+                                    .sanitizes = o->sanitizes,
+                                    .removed_controls = o->sanitized[SANITIZE_BIT_control],
+                                    .removed_hidden = o->sanitized[SANITIZE_BIT_hidden],
+                                    .removed_secrets = o->sanitized[SANITIZE_BIT_secrets] };
 }

@@ -106,9 +106,9 @@ is_left_out(const struct api_type *type, uint16_t tag)
         static const uint16_t of_exec[] = {
                 FIELD_OUTCOME,      FIELD_EXIT_CODE,   FIELD_SIGNAL,         FIELD_DURATION,
                 FIELD_CPU,          FIELD_MEMORY_PEAK, FIELD_LIMITS_REACHED, FIELD_STDOUT_BYTES,
-                FIELD_STDERR_BYTES, FIELD_DROPPED, /* ending_read() */
-                FIELD_STDOUT,       FIELD_STDERR,  /* the channel */
-                FIELD_DENIED,       FIELD_DENIED_MORE
+                FIELD_STDERR_BYTES, FIELD_DROPPED,                     /* ending_read() */
+                FIELD_STDOUT,       FIELD_STDERR,                      /* the channel */
+                FIELD_DENIED,       FIELD_DENIED_MORE, FIELD_SANITIZED /* ending_read() */
         };
 
         for (size_t i = 0; type == &api_type_exec && i < sizeof of_exec / sizeof *of_exec; i++)

@@ -7,6 +7,7 @@
 
 #include "api/ending.h"
 #include "keeper/audit.h"
+#include "keeper/content.h"
 #include "keeper/limits.h"
 #include "keeper/sandbox.h"
 #include "spec/provider.h"
@@ -106,20 +107,22 @@ state_name(uint32_t state)
 }
 
 bool
-answer_exec_outcome(const struct wire_box_listed *l, struct outcome *ret)
+answer_exec_outcome(const struct box *b, const struct wire_box_listed *l, struct outcome *ret)
 {
-        *ret = ending_of(&l->end);
+        struct channel_sanitized sanitized = content_sanitized(b, l->exec);
+
+        *ret = ending_of_listed(&l->end, &sanitized);
         ret->dropped_bytes += l->stdout_first + l->stderr_first;
         return l->state == BOX_EXEC_ENDED && l->end.word < OUTCOME_MAX;
 }
 
 /* Of one that still runs: the counters of its output. */
 static void
-write_end(struct record_writer *w, const struct wire_box_listed *l)
+write_end(struct record_writer *w, const struct box *b, const struct wire_box_listed *l)
 {
         struct outcome o;
 
-        if (answer_exec_outcome(l, &o))
+        if (answer_exec_outcome(b, l, &o))
                 ending_record(w, &o);
         else
                 ending_record_bytes(w, &o);
@@ -156,7 +159,7 @@ answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_
                 record_uint(w, FIELD_STARTED_AT, wall - (now - l->started_ms));
         if (limit.ms != 0 && limit.by != TIME_LIMIT_NONE)
                 answer_time_limit(w, &limit);
-        write_end(w, l);
+        write_end(w, s->box, l);
         record_uint(w, FIELD_STDOUT_OFFSET, l->stdout_first);
         record_uint(w, FIELD_STDERR_OFFSET, l->stderr_first);
         record_text(w, FIELD_AUDIT_REF, audit_ref(s, l->exec, ref));

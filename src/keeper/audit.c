@@ -578,7 +578,7 @@ audit_exec_ended(const struct sandbox *s, const struct wire_box_listed *l)
                 return;
         output = take_writer();
         json_open_map(&output);
-        if (answer_exec_outcome(l, &end)) {
+        if (answer_exec_outcome(s->box, l, &end)) {
                 ending_write(&output, &end);
                 content_write(s->box, l->exec, &end, &output);
         } else {

@@ -428,6 +428,16 @@ on_gone(struct box *b, const struct wire_box_gone *gone)
         calls_begin(&b->listening);
 }
 
+/* What an older box does not send is 0. */
+static void
+on_streams(struct box *b, const void *body, struct wire_message *m)
+{
+        struct wire_box_streams said = { .exec = 0 };
+
+        memcpy(&said, body, m->len);
+        content_hear(b, &said, m);
+}
+
 static const struct {
         uint16_t kind;
         uint32_t len;
@@ -445,7 +455,6 @@ static const struct {
         { WIRE_BOX_ALLOWED, sizeof(struct wire_box_allowed) },
         { WIRE_BOX_KEPT, sizeof(struct wire_kept) },
         { WIRE_BOX_FOUND, sizeof(struct wire_box_found) },
-        { WIRE_BOX_STREAMS, sizeof(struct wire_box_streams) },
 };
 
 static bool
@@ -456,6 +465,8 @@ has_shape(const struct wire_message *m)
         if (m->kind == WIRE_BOX_USED)
                 return m->len == BOX_USED_FIRST || m->len == BOX_USED_METERED ||
                        m->len == sizeof(struct wire_box_used);
+        if (m->kind == WIRE_BOX_STREAMS)
+                return m->len == BOX_STREAMS_FIRST || m->len == sizeof(struct wire_box_streams);
         if (m->kind == WIRE_BOX_EXECUTED)
                 return m->len >= sizeof(struct wire_box_executed);
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -514,7 +525,7 @@ hear(struct box *b, struct wire_message *m, const void *body)
                 on_found(b, body);
                 break;
         case WIRE_BOX_STREAMS:
-                content_hear(b, body, m);
+                on_streams(b, body, m);
                 break;
         case WIRE_BOX_GONE:
                 on_gone(b, body);

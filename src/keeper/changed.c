@@ -41,6 +41,7 @@ struct changed {
         size_t held;
         uint64_t looked_ms, rest_until_ms; /* boot clock: the look began; when the next may */
         uint64_t room, filled_ms;
+        uint64_t retry_ms, pause_ms; /* dead: when the next command may begin again; then wait */
         bool is_begun, is_looking, is_deaf, is_dead, is_condemned;
 };
 
@@ -204,7 +205,7 @@ condemn(struct changed *ch)
         ch->keeper->needs_sweep = true;
 }
 
-/* From now on no look is made; entries say so. */
+/* Until a command begins again, no look is made; entries say so. */
 static void
 die(struct changed *ch, const char *why)
 {
@@ -308,6 +309,7 @@ on_done(struct changed *ch, const struct changes_result *r)
                 record_result(ch, r);
         if (!r->has_failed)
                 (void)peer_send(&ch->peer, WIRE_FILES_ADOPT, NULL, 0, NULL, 0);
+        ch->retry_ms = ch->pause_ms = 0;
         let_go(ch);
         next_look(ch);
 }
@@ -519,9 +521,27 @@ changed_ready(struct sandbox *s)
                 find_again(s);
 }
 
+/* Another process, for a sandbox whose process ended or was too slow. At once after the first time:
+ * then the reason may have passed. */
+static void
+begin_again(struct changed *ch)
+{
+        uint64_t pause = ch->pause_ms > 0 ? ch->pause_ms : CHANGED_RETRY_MS;
+        struct mounts m;
+
+        ch->retry_ms = loop_now_ms() + pause;
+        ch->pause_ms = pause < CHANGED_RETRY_MAX_MS / 2 ? pause * 2 : CHANGED_RETRY_MAX_MS;
+        if (mounts_load(ch->keeper, ch->sandbox->id, &m) == MOUNTS_READY && m.count > 0 &&
+            start(ch, &m, false) == 0)
+                ch->is_dead = ch->is_begun = ch->is_deaf = false;
+        mounts_fini(&m);
+}
+
 enum call_state
 changed_need(struct call *c, struct sandbox *s)
 {
+        if (s->changed && s->changed->is_dead && loop_now_ms() >= s->changed->retry_ms)
+                begin_again(s->changed);
         if (!s->changed || s->changed->is_begun || s->changed->is_dead)
                 return CALL_DONE;
         calls_add(&s->changed->waiting, c);

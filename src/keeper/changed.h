@@ -17,14 +17,16 @@
 #include "keeper/sandbox.h"
 
 enum {
-        CHANGED_BASE_MS = 15 * 1000, /* a command waits at most so long for the base */
-        CHANGED_LOOK_MS = 30 * 1000, /* an end waits at most so long for a look */
-        CHANGED_PAUSE_MS = 1000,     /* the longest pause between two looks: as long as the last */
-        CHANGED_DEAF_MS = 10,        /* rows wait so long for a recorder that is behind */
-        CHANGED_HELD_MAX = 1024,     /* ends of one sandbox that wait */
-        CHANGED_BURST = 8 << 20,     /* bytes of rows that a sandbox may write at once */
-        CHANGED_RATE = 64 << 10,     /* and more each second */
-        CHANGED_ROW_LEN = 256        /* bytes that a row is expected to take */
+        CHANGED_BASE_MS = 15 * 1000,  /* a command waits at most so long for the base */
+        CHANGED_LOOK_MS = 30 * 1000,  /* an end waits at most so long for a look */
+        CHANGED_PAUSE_MS = 1000,      /* the longest pause between two looks: as long as the last */
+        CHANGED_RETRY_MS = 60 * 1000, /* after a process that did not help; each time doubled */
+        CHANGED_RETRY_MAX_MS = 60 * 60 * 1000,
+        CHANGED_DEAF_MS = 10,    /* rows wait so long for a recorder that is behind */
+        CHANGED_HELD_MAX = 1024, /* ends of one sandbox that wait */
+        CHANGED_BURST = 8 << 20, /* bytes of rows that a sandbox may write at once */
+        CHANGED_RATE = 64 << 10, /* and more each second */
+        CHANGED_ROW_LEN = 256    /* bytes that a row is expected to take */
 };
 
 /* Takes the keeper's end of the socket pair with carrel-files. */

@@ -196,6 +196,14 @@ content_write(const struct box *b, uint32_t exec, const struct outcome *end, str
         write_stream(w, "stderr", end->stderr_bytes, seen_of(row, 2));
 }
 
+struct channel_sanitized
+content_sanitized(const struct box *b, uint32_t exec)
+{
+        const struct row *row = b ? find(b, exec) : NULL;
+
+        return row ? row->said.sanitized : (struct channel_sanitized){ .kinds = 0 };
+}
+
 size_t
 content_give(struct box *b, const struct wire_box_listed *l, struct recorder_entry *head,
              int ret_fds[BOX_STREAMS])

@@ -39,6 +39,9 @@ void content_hear(struct box *b, const struct wire_box_streams *said, struct wir
 void content_write(const struct box *b, uint32_t exec, const struct outcome *end,
                    struct json_writer *w);
 
+/* What was removed from the output of an exec; kinds 0: nothing was to be, or it is not known. */
+struct channel_sanitized content_sanitized(const struct box *b, uint32_t exec);
+
 /* Fills what the entry of its end says about its files, and gives them. Returns their number. */
 size_t content_give(struct box *b, const struct wire_box_listed *l, struct recorder_entry *head,
                     int ret_fds[BOX_STREAMS]);

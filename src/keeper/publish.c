@@ -64,7 +64,7 @@ publish_exec(struct sandbox *s, const struct wire_box_listed *l, bool is_end)
         executed_flush(s);
         if (!changed_exec_ended(s, l))
                 audit_exec_ended(s, l);
-        if (answer_exec_outcome(l, &end))
+        if (answer_exec_outcome(s->box, l, &end))
                 ended.end = &end;
         sandbox_publish(s, event_exec_ended(ended));
 }

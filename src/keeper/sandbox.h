@@ -416,7 +416,7 @@ void answer_sandbox(struct record_writer *w, const struct sandbox *s);
 void answer_time_limit(struct record_writer *w, const struct time_limit *l);
 void answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_box_listed *l);
 /* How it ended, as it is answered. false: it still runs, or its end is not known. */
-bool answer_exec_outcome(const struct wire_box_listed *l, struct outcome *ret);
+bool answer_exec_outcome(const struct box *b, const struct wire_box_listed *l, struct outcome *ret);
 /* all fields but the time */
 void answer_denied(struct record_writer *w, const struct wire_box_denied *denied);
 /* A refusal in words; borrows from `d`. */

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "outcome/time_limit.h"
+#include "text/sanitize.h"
 
 enum outcome_word {
         OUTCOME_EXITED,        /* by itself; exit_code is set */
@@ -50,8 +51,10 @@ struct outcome {
         uint64_t cpu_ms;         /* user and system, whole tree where a group counts it */
         uint64_t memory_peak_kb; /* largest process */
         uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
-        uint64_t denied;  /* network requests that were refused before it ended */
-        unsigned reached; /* enum outcome_limit, one bit each */
+        uint64_t denied;    /* network requests that were refused before it ended */
+        unsigned reached;   /* enum outcome_limit, one bit each */
+        unsigned sanitizes; /* what was looked for in its output: a mask of text/sanitize.h */
+        uint64_t sanitized[SANITIZE_BITS]; /* how many of each kind were removed */
 };
 
 /* "exited", "timed_out", ... */

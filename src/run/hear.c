@@ -29,7 +29,7 @@ is_cut(uint32_t word)
 }
 
 static void
-command_ended(struct session *s, const struct channel_end *end)
+command_ended(struct session *s, const struct channel_end_listed *end)
 {
         /* set already if a name of the host was made: that decides the outcome in any case */
         bool is_strict = s->outcome.word == OUTCOME_POLICY_KILLED;

@@ -172,6 +172,10 @@ collect(struct session *s, struct run_result *ret)
         ret->outcome.stdout_bytes = s->out.bytes;
         ret->outcome.stderr_bytes = s->err.bytes;
         ret->outcome.dropped_bytes = s->out.dropped + s->err.dropped;
+        ret->outcome.sanitizes = s->out.sanitize.kinds;
+        for (size_t i = 0; i < SANITIZE_BITS; i++)
+                ret->outcome.sanitized[i] =
+                        sanitize_count(&s->out.sanitize, i) + sanitize_count(&s->err.sanitize, i);
         ret->out = s->out.captured;
         ret->out_len = s->out.captured_len;
         ret->out_dropped = s->out.dropped;

@@ -30,7 +30,7 @@ enum fake_end {
 
 struct fake_script {
         enum fake_end end;
-        struct channel_end how;
+        struct channel_end_listed how;
         struct wire_exec_failed failed; /* exec is ignored */
         struct wire_failed made;
         bool never_starts;        /* the command does not start */
@@ -161,7 +161,7 @@ fake_box(int box)
                 uint32_t word = fake_obey(box, 0);
 
                 if (play->waits_for_kill)
-                        listed.end = (struct channel_end){ .word = word, .exit_code = -1 };
+                        listed.end = (struct channel_end_listed){ .word = word, .exit_code = -1 };
         }
         for (int i = 0; i < 3 && !play->closes_late; i++)
                 (void)close(stdio[i]);
@@ -173,7 +173,7 @@ fake_box(int box)
         if (play->end == FAKE_EXEC_FAILED)
                 listed.failed = play->failed;
         if (play->end == FAKE_MAKE_FAILED) {
-                listed.end = (struct channel_end){ .word = OUTCOME_LOST, .exit_code = -1 };
+                listed.end = (struct channel_end_listed){ .word = OUTCOME_LOST, .exit_code = -1 };
                 gone = (struct wire_box_gone){ .cause = BOX_GONE_MAKE_FAILED,
                                                .failed = play->made };
         }

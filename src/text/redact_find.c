@@ -4,7 +4,8 @@
  * Room: text (words). Touches: mem.
  * Theory: a rule looks at one place of a text and says how much of it stays and how much goes. A
  * rule that runs over many bytes begins only where the byte before could not be in the same run, so
- * a hostile text costs no more than a normal one.
+ * a hostile text costs no more than a normal one. Most places need one look into a table: of which
+ * rules is this byte the first one?
  */
 #include "text/redact_find.h"
 
@@ -66,13 +67,6 @@ kind_of(char c)
 
 /* kind_of() of each byte, made at the first use. */
 static uint16_t kinds[256];
-
-static void
-make_kinds(void)
-{
-        for (unsigned c = 0; kinds['a'] == 0 && c < 256; c++)
-                kinds[(c + 'b') % 256] = (uint16_t)kind_of((char)((c + 'b') % 256));
-}
 
 static bool
 in_set(char c, unsigned set)
@@ -218,6 +212,13 @@ redact_is_secret_name(const char *name, size_t len)
         return false;
 }
 
+/* Can a value follow a name at the place, and this byte? Almost no word of a text gets further. */
+static bool
+may_assign(const struct redact_place *p, char c)
+{
+        return c == '=' || c == '"' || (c == ' ' && byte_at(p, 0) == '-');
+}
+
 /* NAME=value, --name=value, --name value, "name":"value": the name stays. */
 static struct redact_cut
 find_ASSIGNMENT(const struct rule *r, const struct redact_place *p)
@@ -227,7 +228,7 @@ find_ASSIGNMENT(const struct rule *r, const struct redact_place *p)
         if (!begins(p, SLUG) || !in_set(byte_at(p, 0), SLUG))
                 return (struct redact_cut){ 0 };
         name = run_of(p, 0, SLUG, NAME_MAX_LEN + 1);
-        if (name > NAME_MAX_LEN || !strchr("= \"", byte_at(p, name)) ||
+        if (name > NAME_MAX_LEN || !may_assign(p, byte_at(p, name)) ||
             !redact_is_secret_name(p->text + p->at, name))
                 return (struct redact_cut){ 0 };
         at = name;
@@ -475,29 +476,57 @@ redact_leave(unsigned groups)
         groups_off = groups & ~(1u << REDACT_credentials);
 }
 
-static bool
-is_off(enum redact_group group)
-{
-        return (groups_off & 1u << group) != 0;
-}
-
-bool
-redact_ends_value(char c)
-{
-        make_kinds();
-        return in_set(c, SPACE | ENDING);
-}
-
 /* -- looking at one place ---------------------------------------------------------------------- */
 
-/* Is `c` the first byte of one of the rule's heads? A rule without heads begins anywhere. */
+/* Is `c` the first byte of one of the rule's heads, or what its finder asks for? */
 static bool
 may_begin(const struct rule *r, char c)
 {
         for (size_t i = 0; i < HEADS_MAX && r->heads[i]; i++)
                 if (r->heads[i][0] == c || r->heads[i][0] == lower(c))
                         return true;
-        return !r->heads[0];
+        if (r->find == find_ASSIGNMENT)
+                return in_set(c, SLUG);
+        if (r->find == find_EMAIL)
+                return in_set(c, ALNUM | UNDER);
+        if (r->find == find_IBAN)
+                return in_set(c, UPPER);
+        return r->find == find_CARD && in_set(c, DIGIT);
+}
+
+/* A bit for each rule that may begin with a byte, and for each rule of a group. */
+static uint32_t starts[256], members[REDACT_GROUP_MAX];
+_Static_assert((int)REDACT_RULES <= 32, "a bit for each rule");
+
+static void
+make_tables(void)
+{
+        if (kinds['a'] != 0)
+                return;
+        for (unsigned c = 0; c < 256; c++)
+                kinds[c] = (uint16_t)kind_of((char)c);
+        for (size_t i = 0; i < REDACT_RULES; i++) {
+                members[rules[i].group] |= 1u << i;
+                for (unsigned c = 0; c < 256; c++)
+                        if (may_begin(&rules[i], (char)c))
+                                starts[c] |= 1u << i;
+        }
+}
+
+static uint32_t
+without_groups(uint32_t some, unsigned groups)
+{
+        for (size_t g = 0; groups != 0 && g < REDACT_GROUP_MAX; g++)
+                if ((groups & 1u << g) != 0)
+                        some &= ~members[g];
+        return some;
+}
+
+bool
+redact_ends_value(char c)
+{
+        make_tables();
+        return in_set(c, SPACE | ENDING);
 }
 
 /* Each finder asks begins(), or needs a first byte that is in no word, so inside of a word there is
@@ -505,13 +534,16 @@ may_begin(const struct rule *r, char c)
 size_t
 redact_find(const struct redact_place *p, struct redact_cut *ret)
 {
-        make_kinds();
-        if (!begins(p, WORDS) && in_set(byte_at(p, 0), WORDS))
+        uint32_t some;
+
+        make_tables();
+        some = p->at < p->len ? starts[(unsigned char)p->text[p->at]] : 0;
+        if (some == 0 || (!begins(p, WORDS) && in_set(p->text[p->at], WORDS)))
                 return REDACT_RULES;
-        for (size_t i = 0; i < REDACT_RULES; i++) {
-                if (is_off(rules[i].group) || (p->leaves & 1u << rules[i].group) != 0 ||
-                    !may_begin(&rules[i], byte_at(p, 0)))
-                        continue;
+        some = without_groups(some, groups_off | p->leaves);
+        for (; some != 0; some &= some - 1) {
+                size_t i = (size_t)__builtin_ctz(some);
+
                 *ret = rules[i].find(&rules[i], p);
                 if (ret->len > 0)
                         return i;

@@ -34,6 +34,16 @@ sanitize_fini(struct sanitize *s)
         s->at = 0;
 }
 
+uint64_t
+sanitize_count(const struct sanitize *s, size_t kind)
+{
+        const uint64_t counts[] = { [SANITIZE_BIT_control] = s->strip.controls,
+                                    [SANITIZE_BIT_hidden] = s->strip.hiddens,
+                                    [SANITIZE_BIT_secrets] = s->secrets };
+
+        return kind < SANITIZE_BITS ? counts[kind] : 0;
+}
+
 size_t
 sanitize_held(const struct sanitize *s)
 {

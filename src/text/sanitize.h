@@ -60,6 +60,10 @@ void sanitize_init(struct sanitize *s, unsigned kinds);
 int sanitize_write(struct sanitize *s, const char *in, size_t len, bool is_last,
                    struct buffer *out);
 
+/* How many of this kind (enum sanitize_bit) were removed or replaced. Valid after sanitize_fini().
+ */
+uint64_t sanitize_count(const struct sanitize *s, size_t kind);
+
 /* Bytes that are held. */
 size_t sanitize_held(const struct sanitize *s);
 

@@ -23,9 +23,10 @@
  * 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. 7: WIRE_BOX_FOUND instead of
  * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. 8: WIRE_BOX_ALLOWED.
  * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. 10: BOX_EXEC_SANITIZE,
- * memory_kb_ms of struct wire_box_used, WIRE_BOX_STREAMS. */
+ * memory_kb_ms of struct wire_box_used, WIRE_BOX_STREAMS. 11: `sanitized` of struct
+ * wire_box_streams and struct channel_end. */
 enum {
-        BOX_PROTOCOL = 10,
+        BOX_PROTOCOL = 11,
         BOX_PROTOCOL_OLDEST = 1,
         BOX_PROTOCOL_HANDED = 5,
         BOX_PROTOCOL_REFUSED = 6,
@@ -33,7 +34,8 @@ enum {
         BOX_PROTOCOL_ALLOWED = 8,
         BOX_PROTOCOL_METERED = 9,
         BOX_PROTOCOL_SANITIZE = 10,
-        BOX_PROTOCOL_STREAMS = 10
+        BOX_PROTOCOL_STREAMS = 10,
+        BOX_PROTOCOL_COUNTED = 11
 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64, BOX_COMMAND_LEN = 128 }; /* with the NUL */
 
@@ -166,7 +168,7 @@ struct wire_box_listed {
         char key[BOX_KEY_LEN], task[BOX_KEY_LEN];
         uint64_t started_ms;                 /* boot clock */
         uint64_t stdout_first, stderr_first; /* offset of the oldest byte still kept */
-        struct channel_end end;              /* state ENDED; else the byte counts so far */
+        struct channel_end_listed end;       /* state ENDED; else the byte counts so far */
         union {
                 struct wire_exec_failed failed; /* state FAILED */
                 struct {
@@ -288,7 +290,11 @@ struct wire_box_streams {
         uint32_t exec, known; /* known: bit i: of[i] was seen */
         uint32_t files, pad;
         struct wire_box_stream of[BOX_STREAMS];
+        struct channel_sanitized sanitized; /* of both streams; an older box sends the message
+                                               without it */
 };
+enum { BOX_STREAMS_FIRST = 160 };
+_Static_assert(offsetof(struct wire_box_streams, sanitized) == BOX_STREAMS_FIRST, "later");
 
 /*
  * The journal in the state directory: one struct after another, appended before the news is sent.

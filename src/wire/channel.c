@@ -21,19 +21,21 @@ struct kind_row {
         uint32_t kind;
         enum channel_side side;
         int len, is_last;
+        int shorter; /* another length that it may have; 0: none */
 };
 
 static const struct kind_row kinds[] = {
-        { CHANNEL_STARTED, CHANNEL_FROM_BOX, sizeof(struct channel_started), 0 },
-        { CHANNEL_FAILED, CHANNEL_FROM_BOX, sizeof(struct wire_exec_failed), 1 },
-        { CHANNEL_STDOUT, CHANNEL_FROM_BOX, BYTES_BODY, 0 },
-        { CHANNEL_STDERR, CHANNEL_FROM_BOX, BYTES_BODY, 0 },
-        { CHANNEL_END, CHANNEL_FROM_BOX, sizeof(struct channel_end), 1 },
-        { CHANNEL_STDIN, CHANNEL_TO_BOX, BYTES_BODY, 0 },
-        { CHANNEL_STDIN_END, CHANNEL_TO_BOX, 0, 0 },
-        { CHANNEL_SIGNAL, CHANNEL_TO_BOX, sizeof(struct wire_number), 0 },
-        { CHANNEL_RESIZE, CHANNEL_TO_BOX, sizeof(struct wire_size), 0 },
-        { CHANNEL_DETACH, CHANNEL_TO_BOX, 0, 0 },
+        { CHANNEL_STARTED, CHANNEL_FROM_BOX, sizeof(struct channel_started), 0, 0 },
+        { CHANNEL_FAILED, CHANNEL_FROM_BOX, sizeof(struct wire_exec_failed), 1, 0 },
+        { CHANNEL_STDOUT, CHANNEL_FROM_BOX, BYTES_BODY, 0, 0 },
+        { CHANNEL_STDERR, CHANNEL_FROM_BOX, BYTES_BODY, 0, 0 },
+        { CHANNEL_END, CHANNEL_FROM_BOX, sizeof(struct channel_end), 1,
+          sizeof(struct channel_end_listed) },
+        { CHANNEL_STDIN, CHANNEL_TO_BOX, BYTES_BODY, 0, 0 },
+        { CHANNEL_STDIN_END, CHANNEL_TO_BOX, 0, 0, 0 },
+        { CHANNEL_SIGNAL, CHANNEL_TO_BOX, sizeof(struct wire_number), 0, 0 },
+        { CHANNEL_RESIZE, CHANNEL_TO_BOX, sizeof(struct wire_size), 0, 0 },
+        { CHANNEL_DETACH, CHANNEL_TO_BOX, 0, 0, 0 },
 };
 
 static const struct kind_row *
@@ -79,13 +81,20 @@ check_offset(struct channel_reader *r, const struct channel_frame *f)
 }
 
 static int
+has_length(const struct kind_row *row, size_t len)
+{
+        return row->len == BYTES_BODY || len == (size_t)row->len ||
+               (row->shorter > 0 && len == (size_t)row->shorter);
+}
+
+static int
 check_head(struct channel_reader *r)
 {
         struct channel_frame f = head_of(r);
         const struct kind_row *row = find_kind(f.kind);
 
         if (!row || row->side != r->side || r->is_over || f.len > CHANNEL_FRAME_MAX ||
-            (row->len != BYTES_BODY && f.len != (uint32_t)row->len))
+            !has_length(row, f.len))
                 return -EPROTO;
         return check_offset(r, &f);
 }
@@ -127,8 +136,9 @@ next_piece(struct channel_reader *r, const unsigned char **bytes, size_t *len,
                 r->body_got += ret->len;
         } else {
                 r->body_got += take(r->fixed, r->body_got, f.len, bytes, len);
+                memset(r->fixed + f.len, 0, (size_t)row->len - f.len);
                 ret->bytes = r->fixed;
-                ret->len = f.len;
+                ret->len = (size_t)row->len;
                 ret->offset = 0;
         }
         if (r->body_got == f.len)
@@ -198,7 +208,7 @@ channel_send(int socket, uint32_t kind, const void *bytes, size_t len, uint64_t 
         const struct kind_row *row = find_kind(kind);
         size_t at = 0;
 
-        if (!row || (row->len != BYTES_BODY && len != (size_t)row->len))
+        if (!row || !has_length(row, len))
                 return -EINVAL;
         do {
                 size_t n = len - at < CHANNEL_FRAME_MAX ? len - at : CHANNEL_FRAME_MAX;

@@ -20,7 +20,7 @@ enum channel_kind {
         CHANNEL_FAILED, /* struct wire_exec_failed (wire/message.h): the command did not start */
         CHANNEL_STDOUT, /* bytes; a terminal's output too */
         CHANNEL_STDERR, /* bytes */
-        CHANNEL_END,    /* struct channel_end */
+        CHANNEL_END,    /* struct channel_end; without `sanitized` if its kinds are 0 */
         CHANNEL_STDIN = 16, /* bytes */
         CHANNEL_STDIN_END,  /* none */
         CHANNEL_SIGNAL,     /* struct wire_number */
@@ -41,18 +41,40 @@ struct channel_started {
         int32_t pid /* inside */;
 };
 
-/* How it ended: the members of struct outcome (outcome/outcome.h), fixed in width. */
-struct channel_end {
-        uint32_t word; /* enum outcome_word */
-        int32_t exit_code, signal;
-        uint16_t denied; /* how often it was refused a way out before it ended, at most UINT16_MAX;
-                            an older box says 0 */
-        uint8_t reached; /* enum outcome_limit; an older box says 0 */
-        uint8_t found;   /* things left behind that were not shown yet (wire/box.h), at most
-                            UINT8_MAX; an older box says 0 */
-        uint64_t duration_ms, cpu_ms, memory_peak_kb;
-        uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
+/* What was removed from its output (text/sanitize.h). */
+enum { CHANNEL_SANITIZE_KINDS = 3 };
+struct channel_sanitized {
+        uint32_t kinds, pad; /* mask of those that were looked for; 0: an older box may not know */
+        uint64_t counts[CHANNEL_SANITIZE_KINDS];
 };
+
+/*
+ * How it ended: the members of struct outcome (outcome/outcome.h), fixed in width.
+ *
+ * denied   how often it was refused a way out before it ended, at most UINT16_MAX
+ * reached  enum outcome_limit
+ * found    things left behind that were not shown yet (wire/box.h), at most UINT8_MAX
+ *
+ * An older box says 0 for these three.
+ */
+#define CHANNEL_END_MEMBERS                           \
+        uint32_t word; /* enum outcome_word */        \
+        int32_t exit_code, signal;                    \
+        uint16_t denied;                              \
+        uint8_t reached, found;                       \
+        uint64_t duration_ms, cpu_ms, memory_peak_kb; \
+        uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
+
+/* In lists and journals, and as the body of CHANNEL_END where nothing is removed from output. */
+struct channel_end_listed {
+        CHANNEL_END_MEMBERS
+};
+struct channel_end {
+        CHANNEL_END_MEMBERS
+        struct channel_sanitized sanitized;
+};
+_Static_assert(offsetof(struct channel_end, sanitized) == sizeof(struct channel_end_listed),
+               "the same, and more");
 
 /* -- reading without waiting: bytes in, pieces of frames out ----------------------------------- */
 
@@ -79,8 +101,8 @@ struct channel_reader {
 /*
  * What one step gave. Kinds of bytes (STDOUT, STDERR, STDIN): a slice of what the caller fed, in
  * order, `offset` is that of its first byte; one frame may come in several pieces, none longer than
- * the frame. Other kinds: the whole body, within the reader, aligned to 8, valid until the next
- * step.
+ * the frame. Other kinds: the whole struct, within the reader, aligned to 8, valid until the next
+ * step; members that were not sent are 0.
  */
 struct channel_piece {
         uint32_t kind;

@@ -158,6 +158,32 @@ malformed_frames_are_refused(void **state)
         }
 }
 
+/* An older box sends no more, and a newer one where nothing is removed from output. */
+static void
+a_short_end_has_zeros_behind_it(void **state)
+{
+        const struct channel_end long_end = { .exit_code = 5, .sanitized = { 7, 0, { 1, 2, 3 } } };
+        struct channel_end got;
+        struct channel_reader r;
+        struct channel_piece p;
+
+        for (int i = 0; i < 2; i++) {
+                struct stream s = { .len = 0 };
+                const unsigned char *at = s.bytes;
+
+                add(&s, CHANNEL_END, &long_end,
+                    i == 0 ? sizeof long_end : sizeof(struct channel_end_listed), 0);
+                channel_reader_init(&r, CHANNEL_FROM_BOX);
+                memset(r.fixed, 0xff, sizeof r.fixed);
+                assert_int_equal(channel_reader_next(&r, &at, &s.len, &p), 1);
+                assert_int_equal(p.len, sizeof got);
+                memcpy(&got, p.bytes, sizeof got);
+                assert_int_equal(got.exit_code, 5);
+                assert_int_equal(got.sanitized.kinds, i == 0 ? 7 : 0);
+                assert_int_equal(got.sanitized.counts[2], i == 0 ? 3 : 0);
+        }
+}
+
 static void
 no_byte_comes_twice_and_nothing_after_the_end(void **state)
 {
@@ -273,6 +299,7 @@ main(void)
                 cmocka_unit_test(any_cut_gives_the_same),
                 cmocka_unit_test(a_stream_cut_short_is_seen),
                 cmocka_unit_test(malformed_frames_are_refused),
+                cmocka_unit_test(a_short_end_has_zeros_behind_it),
                 cmocka_unit_test(no_byte_comes_twice_and_nothing_after_the_end),
                 cmocka_unit_test(long_input_goes_in_several_frames),
                 cmocka_unit_test(what_a_socket_sends_is_checked),

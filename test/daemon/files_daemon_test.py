@@ -118,6 +118,11 @@ def several_commands(d):
         check("of 20 commands in a row each file is recorded, with its command among others", all(n in found.get("/workspace/f%d" % i, []) for i, n in enumerate(numbers)), found)
 
 
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+        return [int(child) for child in f.read().split()]
+
+
 def kills(d):
     with Workspace() as w:
         b = Bench(d, w)
@@ -135,6 +140,15 @@ def kills(d):
             b.sh("true")
         rows, _, rest = b.sh("rm before")
         check("after that, removals are seen again", set(rows) == {("removed", "/workspace/before")} and not rest, rows, rest)
+        w.write("before", "1")
+        b.sh("true")
+        for reader in children(d.children()["carrel-files"]):
+            os.kill(reader, signal.SIGKILL)
+        until("it has ended", lambda: not children(d.children()["carrel-files"]))
+        rows, _, rest = b.sh("echo x > made")
+        check("the process that looks is killed: the next command has another one, which knows no base", ("changed", "/workspace/made") in rows and {r.get("base") for r in rest} == {"unknown"}, rows, rest)
+        rows, _, rest = b.sh("rm before")
+        check("and the one after that has its base", set(rows) == {("removed", "/workspace/before")} and not rest, rows, rest)
         os.rename(w.path, w.path + ".old")
         os.mkdir(w.path)
         d.restart_parts(lambda: os.kill(d.children()["carrel-keeper"], signal.SIGKILL))

@@ -9,7 +9,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, check, end, need_programs
+import audit_chain
+from box_rig import CARREL, check, end, need_programs, until
 from daemon_rig import Daemon
 
 SECRET = "AKIA" + "IOSFODNN7EXAMPLE"
@@ -69,6 +70,46 @@ def every_door(d):
         check("output at every door is " + name, not wrong, *wrong)
 
 
+def counted(d):
+    """What was removed, at every door that gives a result."""
+    wanted = {"control": 3, "hidden": 2, "secrets": 1}
+    box = d.create(manifest=manifest())
+    path, argv = "/v1/sandboxes/" + box, ["sh", "-c", SCRIPT]
+    answer, both = d.exec(box, argv), d.exec(box, ["sh", "-c", "%s; (%s) >&2" % (SCRIPT, SCRIPT)])
+    number = answer["exec"]
+    folder, start = os.path.join(d.state, "audit", "uid:%d" % os.getuid()), int(answer["audit_ref"].rsplit("/", 1)[1])
+
+    def ended():
+        return [e["output"] for e in audit_chain.entries(folder) if e["action"] == "exec.ended" and e["input"]["start"] == start]
+    until("the end is recorded", ended)
+    got = {
+        "REST: exec": answer,
+        "REST: get": d.must("GET", "%s/execs/%d" % (path, number)),
+        "REST: list": d.must("GET", path + "/execs")["items"][0],
+        "REST: code": d.must("POST", path + "/code", {"language": "sh", "code": SCRIPT}),
+        "REST: events of exec": dict(d.stream("POST", path + "/execs", {"argv": argv}))["end"],
+        "REST: events of output": dict(d.stream("GET", "%s/execs/%d/output" % (path, number)))["end"],
+        "MCP: exec": tool(d, box, "exec", command=SCRIPT)["structuredContent"],
+        "MCP: run_code": tool(d, box, "run_code", language="sh", code=SCRIPT)["structuredContent"],
+        "carrel exec": json.loads(carrel(d, "exec", "--json", box, "--", *argv).stdout),
+        "carrel ps": json.loads(carrel(d, "ps", "--json", box).stdout)["items"][0],
+        "carrel code": json.loads(carrel(d, "code", "--json", "--in", box, "-l", "sh", "-", input=SCRIPT.encode()).stdout),
+        "audit log": ended()[0],
+    }
+    wrong = {door: result for door, result in got.items() if result.get("sanitized") != wanted}
+    check("each result says how many were removed of each kind", not wrong, wrong)
+    check("of both streams together", both["sanitized"] == {kind: 2 * count for kind, count in wanted.items()}, both)
+    one = d.exec(d.create(manifest=manifest(["hidden"])), argv)
+    check("only of kinds that are removed", one["sanitized"] == {"hidden": 2}, one)
+    none = d.exec(d.create(manifest=manifest()), ["true"])
+    check("also that nothing was removed", none["sanitized"] == dict.fromkeys(KINDS, 0), none)
+    plain = d.exec(d.create(manifest=manifest(None)), argv)
+    check("without the field, nothing is said", "sanitized" not in plain, plain)
+    d.restart_parts(lambda: os.kill(next(p for n, p in d.children().items() if n.startswith("carrel-keeper")), 9))
+    again = d.must("GET", "%s/execs/%d" % (path, number))
+    check("a later keeper knows it too", again.get("sanitized") == wanted, again)
+
+
 def exact(d):
     box = d.create(manifest=manifest())
     text = "".join("%d password=%d;\n" % (i, i) for i in range(20000))
@@ -115,6 +156,12 @@ def alone(d, folder):
         with open(log, "rb") as f:
             wrong += [(kinds, "file", got) for got in [f.read().decode()] if got != wanted]
     check("carrel run sanitises pipes, files and --json, by manifest and host file together", not wrong, *wrong)
+    with open(host, "w", encoding="utf-8") as f:
+        f.write(HOST + "sanitize_output: %s\n" % json.dumps(KINDS))
+    got = json.loads(carrel(d, *words, "--json", *more, SCRIPT).stdout)
+    check("carrel run --json says how many", got["sanitized"] == {"control": 3, "hidden": 2, "secrets": 1}, got)
+    with open(host, "w", encoding="utf-8") as f:
+        f.write(HOST)
     long = carrel(d, *words, "--host", host, "--", "sh", "-c", "seq 200000").stdout
     with open(host, "w", encoding="utf-8") as f:
         f.write(HOST + "sanitize_output: %s\n" % json.dumps(KINDS))
@@ -129,6 +176,7 @@ def alone(d, folder):
 need_programs()
 with Daemon() as d, tempfile.TemporaryDirectory() as folder:
     every_door(d)
+    counted(d)
     exact(d)
     one_kind(d)
     alone(d, folder)

@@ -266,6 +266,16 @@ def network(d, c):
         raised(errors.SandboxEgressInvalidError, s.set_network, ["https://no"])
 
 
+def sanitized(d, c):
+    """sanitize_output: the result says what was removed, and nothing without it"""
+    with c.create(manifest={**PLAIN, "metadata": {"carrel": {"sanitize_output": ["control", "hidden"]}}}) as s:
+        done = s.run(["printf", "a\\033[1mb\\033[0m\\n"])
+        equal((done.stdout, done.sanitized.control, done.sanitized.hidden, done.sanitized.secrets), (b"ab\n", 2, 0, None))
+        equal(s.processes()[-1].sanitized, done.sanitized)
+    with c.create(manifest=PLAIN) as s:
+        equal(s.run("true").sanitized, None)
+
+
 def events(d, c):
     """events: what happens to one sandbox, and to all"""
     with c.create() as s, s.events() as own, c.events() as every:
@@ -358,7 +368,7 @@ def main():
     need_programs()
     with Daemon("--listen", "127.0.0.1:0") as d:
         c = Carrel(state=d.state, timeout=60)
-        for part in (operations, life, manifests, runs, code, outputs, keys, streams, processes, files, ports, network, events, tcp, volumes, places, exceptions, answers):
+        for part in (operations, life, manifests, runs, code, outputs, keys, streams, processes, files, ports, network, sanitized, events, tcp, volumes, places, exceptions, answers):
             row(part, d, c)
     end()
 

@@ -23,6 +23,7 @@ class Answer:
     """A part of an answer. Members that this version of the client does not know are left out."""
 
     _lists: ClassVar[Dict[str, Type["Answer"]]] = {}
+    _parts: ClassVar[Dict[str, Type["Answer"]]] = {}
 
     @classmethod
     def read(cls: Type[A], data: Dict[str, Any]) -> A:
@@ -30,6 +31,9 @@ class Answer:
         known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
         for name, kind in cls._lists.items():
             known[name] = [kind.read(item) for item in known.get(name, ())]
+        for name, kind in cls._parts.items():
+            if name in known:
+                known[name] = kind.read(known[name])
         if data.get("encoding") == "base64":               # a name that is no UTF-8
             for name in ("path", "target"):
                 if name in known:

@@ -321,6 +321,16 @@ class DaemonInfo(Answer):
 
 
 @dataclass(frozen=True)
+class Sanitized(Answer):
+    control: Optional[int] = None
+    """Terminal control sequences and control characters that were removed or replaced."""
+    hidden: Optional[int] = None
+    """Characters that cannot be seen, and that were removed."""
+    secrets: Optional[int] = None
+    """Secrets of known form that were replaced by [redacted:RULE]."""
+
+
+@dataclass(frozen=True)
 class LeftBehind(Answer):
     at_ms: int
     """Time, in milliseconds since 1970."""
@@ -410,6 +420,8 @@ class Event(Answer):
     """Bytes written to standard error so far, kept or not."""
     dropped_bytes: Optional[int] = None
     """Bytes of output that are missing in this response, counted from the requested offset (0): older than stdout_offset and stderr_offset, or above limits.output_bytes."""
+    sanitized: Optional[Sanitized] = None
+    """What was removed from the output of the command, if something is to be (sanitize_output): a number for each kind that is looked for. Absent while the command runs."""
     slug: Optional[str] = None
     """Name of the secret in its SECRETS.md; never its value."""
     actor: Optional[str] = None
@@ -462,6 +474,7 @@ class Event(Answer):
     """Without an answer until then it is denied. An approval must be used before then. In milliseconds since 1970."""
     event_id: Optional[str] = None
     """Position of the event in the caller's events; use it as Last-Event-ID."""
+    _parts = {"sanitized": Sanitized}
 
 
 @dataclass(frozen=True)
@@ -612,6 +625,8 @@ class ExecInfo(Answer):
     """Bytes written to standard error so far, kept or not."""
     dropped_bytes: Optional[int] = None
     """Bytes of output that are missing in this response, counted from the requested offset (0): older than stdout_offset and stderr_offset, or above limits.output_bytes."""
+    sanitized: Optional[Sanitized] = None
+    """What was removed from the output of the command, if something is to be (sanitize_output): a number for each kind that is looked for. Absent while the command runs."""
     stdout_offset: Optional[int] = None
     """Return standard output from this byte on. In a response: the oldest byte that is kept."""
     stderr_offset: Optional[int] = None
@@ -625,6 +640,7 @@ class ExecInfo(Answer):
     audit_ref: Optional[str] = None
     """Where the start of the command is in the audit log of the sandbox's owner: audit://CHAIN/NUMBER. Absent for a command that ended before the daemon was restarted."""
     _lists = {"denied": Denial}
+    _parts = {"sanitized": Sanitized}
 
 
 @dataclass(frozen=True)

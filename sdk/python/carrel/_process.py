@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Deque, Dict, List, Optional, Tuple
 
 from ._error import CarrelError
-from ._operations import Denial, ExecInfo
+from ._operations import Denial, ExecInfo, Sanitized
 
 KEEP_BYTES = 16 << 20        # of each stream, in a result
 
@@ -66,6 +66,8 @@ class Result:
     denied_more: int = 0
     audit_ref: Optional[str] = None
     """Where the start of the command is in the audit log: audit://CHAIN/NUMBER."""
+    sanitized: Optional[Sanitized] = None
+    """What was removed from its output, where the sandbox or the host says sanitize_output."""
 
     @property
     def ok(self) -> bool:
@@ -114,7 +116,8 @@ def result_of(info: ExecInfo, kept: "Kept") -> Result:
     status = info.exit_code if info.exit_code is not None else {"timed_out": 124, "lost": 125}.get(outcome, 137)
     lost = {name: kept.lost(name, getattr(info, name + "_bytes") or 0) for name in ("stdout", "stderr")}
     return Result(info.exec, outcome, status, kept.bytes("stdout"), kept.bytes("stderr"), lost["stdout"], lost["stderr"], info.signal,
-                  info.duration_ms or 0, info.cpu_ms or 0, info.memory_peak_kb or 0, info.timeout_ms, info.timeout_by, info.denied, info.denied_more or 0, info.audit_ref)
+                  info.duration_ms or 0, info.cpu_ms or 0, info.memory_peak_kb or 0, info.timeout_ms, info.timeout_by, info.denied, info.denied_more or 0, info.audit_ref,
+                  info.sanitized)
 
 
 class Kept:

@@ -101,6 +101,8 @@ export interface Exec {
         stderr_bytes?: number;
         /** Bytes of output that are missing in this response, counted from the requested offset (0): older than stdout_offset and stderr_offset, or above limits.output_bytes. */
         dropped_bytes?: number;
+        /** What was removed from the output of the command, if something is to be (sanitize_output): a number for each kind that is looked for. Absent while the command runs. */
+        sanitized?: Sanitized;
         /** Return standard output from this byte on. In a response: the oldest byte that is kept. */
         stdout_offset?: number;
         /** Return standard error from this byte on. In a response: the oldest byte that is kept. */
@@ -251,6 +253,8 @@ export interface DaemonEvent {
         stderr_bytes?: number;
         /** Bytes of output that are missing in this response, counted from the requested offset (0): older than stdout_offset and stderr_offset, or above limits.output_bytes. */
         dropped_bytes?: number;
+        /** What was removed from the output of the command, if something is to be (sanitize_output): a number for each kind that is looked for. Absent while the command runs. */
+        sanitized?: Sanitized;
         /** Name of the secret in its SECRETS.md; never its value. */
         slug?: string;
         /** The user for whom a secret was revealed or denied. */
@@ -356,6 +360,15 @@ export interface LeftBehind {
         message: string;
         /** `carrel exec` has printed it, or another call of left.take returned it. */
         shown: boolean;
+}
+
+export interface Sanitized {
+        /** Terminal control sequences and control characters that were removed or replaced. */
+        control?: number;
+        /** Characters that cannot be seen, and that were removed. */
+        hidden?: number;
+        /** Secrets of known form that were replaced by [redacted:RULE]. */
+        secrets?: number;
 }
 
 export interface DaemonInfo {
