@@ -12,7 +12,7 @@
 #include "outcome/left.h"
 #include "text/utf8.h"
 
-enum { LIST_LEN = 96 * 1024 };
+enum { LIST_LEN = 96 * 1024, CHARACTER_MAX = 4 };
 
 /* The box is a process of this user, but its texts are terminated and cleaned here all the same. */
 static void
@@ -82,6 +82,27 @@ write_one(struct record_writer *w, const struct wire_box_found *one, bool was_sh
         record_bool(w, FIELD_SHOWN, was_shown);
 }
 
+/*
+ * A later search of the same repository says what git would run in it now. Of a path that fills its
+ * field only the end is known: it may be another one.
+ */
+static bool
+is_outdated(const struct found *f, size_t i)
+{
+        const struct wire_kept *one = &f->items[i]->kept;
+
+        if (one->what < KEPT_REPOSITORY || one->what > KEPT_GITFILE ||
+            strlen(one->name) + CHARACTER_MAX >= sizeof one->name)
+                return false;
+        for (size_t later = i + 1; later < f->count; later++) {
+                const struct wire_kept *other = &f->items[later]->kept;
+
+                if (other->what == one->what && strcmp(other->name, one->name) == 0)
+                        return true;
+        }
+        return false;
+}
+
 void
 answer_found(struct record_writer *w, const struct sandbox *s, uint64_t after)
 {
@@ -94,6 +115,10 @@ answer_found(struct record_writer *w, const struct sandbox *s, uint64_t after)
 
                 if (f->items[i]->number <= after || !left_word(f->items[i]->kept.what))
                         continue;
+                if (is_outdated(f, i)) {
+                        total--;
+                        continue;
+                }
                 mark = record_open(w, FIELD_LEFT_BEHIND);
                 write_one(w, f->items[i], f->items[i]->number <= f->shown);
                 record_close(w, mark);

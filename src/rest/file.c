@@ -77,16 +77,30 @@ begin_answer(struct reading *r, struct error *e)
         return 0;
 }
 
+/* The file has content, and nothing of it has come. */
+static bool
+waits_for_content(const struct reading *r)
+{
+        struct file_info info;
+
+        memcpy(&info, r->head, sizeof info);
+        return info.kind == FILE_REGULAR && !r->is_probe && info.size > r->offset && r->length > 0;
+}
+
+/*
+ * The answer begins with the first bytes of the content, so that a small file is read whole or
+ * refused with an error: what ends in between cannot be answered any more.
+ */
 static int
 read_output(struct filer *f, const void *bytes, size_t len, struct error *e)
 {
         struct reading *r = (struct reading *)(void *)f;
         size_t head = sizeof r->head - r->head_len < len ? sizeof r->head - r->head_len : len;
 
-        if (head > 0) {
-                memcpy(r->head + r->head_len, bytes, head);
-                r->head_len += head;
-                if (r->head_len < sizeof r->head)
+        memcpy(r->head + r->head_len, bytes, head);
+        r->head_len += head;
+        if (!f->x->has_begun) {
+                if (r->head_len < sizeof r->head || (len == head && waits_for_content(r)))
                         return 0;
                 if (begin_answer(r, e) < 0)
                         return -1;
@@ -102,14 +116,17 @@ read_output(struct filer *f, const void *bytes, size_t len, struct error *e)
 static void
 read_done(struct filer *f)
 {
+        struct reading *r = (struct reading *)(void *)f;
         struct error e;
 
-        if (f->x->has_begun) {
+        if (!f->x->has_begun && r->head_len < sizeof r->head)
+                (void)fail(&e, ERROR_PROTOCOL, "the file operation inside told nothing");
+        else if (f->x->has_begun || begin_answer(r, &e) == 0)
+                e.code = ERROR_NONE;
+        if (e.code != ERROR_NONE)
+                exchange_fail(f->x, &e);
+        else if (f->x->has_begun)
                 exchange_end(f->x);
-                return;
-        }
-        (void)fail(&e, ERROR_PROTOCOL, "the file operation inside told nothing");
-        exchange_fail(f->x, &e);
 }
 
 static int

@@ -143,6 +143,7 @@ def job_control(who, s):
     s.type("fg")
     check("%s: fg continues it" % who, s.copies(), s.screen())
     s.keys("C-c")
+    until("cat has ended", s.has_prompt)
     s.type("echo status $?")
     check("%s: ^C ends it" % who, s.sees("status 130"), s.screen())
 

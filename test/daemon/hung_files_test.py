@@ -37,7 +37,8 @@ class Files:
             self.error = os.strerror(ctypes.get_errno())
             os.close(self.fd)
             return
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.server = threading.Thread(target=self.serve, daemon=True)
+        self.server.start()
 
     def serve(self):
         while True:
@@ -62,6 +63,7 @@ class Files:
     def end(self):
         LIBC.umount2(self.path.encode(), MNT_DETACH)
         self.go_on.set()
+        self.server.join()      # its last answer must not go to the next descriptor of this number
         os.close(self.fd)
 
 

@@ -151,6 +151,15 @@ def twice(d):
         check("  and in the tool of MCP", tool.get("left_behind") == box.left(), tool)
         check("  and no exec prints it again", len(printed) == len(set(printed)), printed)
         check("  and info prints each line once", len(said) == 6 and len(set(said)) == 6, said, box.left())
+
+        def reasons():
+            return [l.get("reason") for l in box.left() if l["host_path"] == ws.path + "/seven/.git"]
+
+        box.sh("git init -q seven")
+        until("it is found", reasons)
+        box.sh("evil seven")
+        until("it is found again", lambda: reasons()[-1] == "core.fsmonitor")
+        check("a repository that is found again in another state is listed once, as it is now", reasons() == ["core.fsmonitor"] and box.total() == 7, box.left())
         d.must("DELETE", "/v1/sandboxes/" + box.id)
 
 

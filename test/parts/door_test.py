@@ -438,6 +438,15 @@ def files(door):
     door.keeper.answers["FILE_READ"] = play(started_frame(), frame(STDOUT, info(100) + b"x" * 50), end_frame(0))
     raw = door.raw(b"GET /v1/sandboxes/a/files?path=x HTTP/1.1\r\nHost: localhost\r\n\r\n", timeout=20)
     check("a file that shrinks cuts the connection: what was promised is never padded", raw.endswith(b"x" * 50) and b"Content-Length: 100" in raw, raw[-80:])
+    wrong = []
+    for parts, status, name in (((end_frame(word="killed"),), 409, "canceled"), ((end_frame(13),), 403, "permission_denied")):
+        door.keeper.answers["FILE_READ"] = play(started_frame(), frame(STDOUT, info(100)), *parts)
+        got = door.ask("GET", target)
+        if got[0] != status or code(got) != name:
+            wrong.append((name, got))
+    check("a file whose content does not begin is an error, not a cut answer", not wrong, *wrong)
+    door.keeper.answers["FILE_READ"] = play(started_frame(), frame(STDOUT, info(0)), end_frame(0))
+    check("  and an empty file is empty", door.ask("GET", target)[::2] == (200, b""), got)
 
     def entry(path, kind=1, target=b"", sys=0):
         return struct.pack("<QqIIIIiI", 5, 1700000000123456789, kind, 0o644, len(path), len(target), sys, 0) + path + target
