@@ -70,6 +70,35 @@ def files(d, box):
     check("what the protocol has no message for is refused", made.status >= 400, made)
 
 
+def ports(d):
+    """The provider gives the address; the declared ports alone are asked for, and what it gives is judged."""
+    def url(box, port):
+        return d.call("GET", "/v1/sandboxes/%s/ports/%d" % (box, port))
+
+    box = d.create(start=True, manifest=manifest("urls"), ports=[8001, 8002, 8003, 8004, 8005, 8006])
+    early = url(box, 8001)
+    check("before the first command there is no sandbox elsewhere", early.code == "port_unreachable" and b'"elsewhere"' in early.body and b"Run a command" in early.body, early)
+    d.exec(box, "true")
+    got = url(box, 8001)
+    check("the address of a port is the provider's", got.status == 200 and got.json == {"url": "https://8001-box.example.com/?t=1", "browser_url": "https://8001-box.example.com/?t=1", "port": 8001}, got)
+    said = subprocess.run([CARREL, "url", box, "8001", "--state", d.state], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    check("carrel url prints it", said.stdout == "https://8001-box.example.com/?t=1\n", said)
+    check("a port that was not declared is not asked for", b'"undeclared"' in url(box, 9000).body, url(box, 9000))
+    for port, why in ((8002, "no address for this port"), (8003, "is no address"), (8004, "is no address"), (8005, "is no address"), (8006, "is no address")):
+        got = url(box, port)
+        check("%d: %s" % (port, why), got.code == "port_unreachable" and why in got.json["error"]["message"], got)
+    waits = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true", "wait_ports": True})
+    check("nothing here can wait for its ports", waits.code == "capability_unavailable" and b'"elsewhere"' in waits.body, waits)
+    logs = subprocess.run([CARREL, "audit", "tail", "--json", "--log", os.path.join(d.state, "audit", "uid:%d" % os.getuid())], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    check("each address that was given is in the audit log, without the address", logs.stdout.count('"port.url"') == 2 and "8001-box" not in logs.stdout, logs.stdout[-1500:], logs.stderr)
+    d.call("DELETE", "/v1/sandboxes/" + box)
+    box = d.create(start=True, manifest=manifest("ssh-box"), ports=[8001])
+    d.exec(box, "true")
+    got = url(box, 8001)
+    check("a provider without addresses is a typed error", got.code == "capability_unavailable" and b'"elsewhere"' in got.body, got)
+    d.call("DELETE", "/v1/sandboxes/" + box)
+
+
 def ends(d, box):
     before = d.exec(box, "pwd")["stdout"].strip()
     pause = d.call("POST", "/v1/sandboxes/%s/pause" % box, {})
@@ -181,7 +210,7 @@ with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
     text += row("listed", place, "bridge_liar.py", "listed", egress="true")
     text += row("promises", place, "bridge_liar.py", "good", more=", memory: true")
     text += row("mastra-e2b", place, "mastra.mjs", "mastra-e2b", "--from", place).replace(PYTHON, NODE)
-    for mode in ("key", "no-create", "garbage", "version", "dies", "twice"):
+    for mode in ("key", "urls", "no-create", "garbage", "version", "dies", "twice"):
         text += row(mode, place, "bridge_liar.py", mode)
     far = ["host.carrel.internal", str(port)]
     listed = ', reaches: ["host.carrel.internal:%d"]' % port
@@ -196,6 +225,7 @@ with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
         sandbox = commands(daemon)
         files(daemon, sandbox)
         ends(daemon, sandbox)
+        ports(daemon)
         broken(daemon)
         policy(daemon)
         network(daemon, listening, connections)

@@ -35,10 +35,23 @@ def dial():
         pass
 
 
+URLS = {8001: "https://8001-box.example.com/?t=1", 8003: "javascript:alert(1)", 8004: "https://a.example.com/\u009b", 8005: "https://a.example.com/" + "x" * 2100, 8006: ["https://a.example.com/"]}
+
+
+def say_url(m):
+    if m["port"] in URLS:
+        say({"kind": "reply", "id": m["id"], "result": {"url": URLS[m["port"]]}})
+    else:
+        say({"kind": "error", "id": m["id"], "code": "not_found", "message": "no such port"})
+
+
 def to_example():
     for line in sys.stdin:
         m = json.loads(line)
         record(line)
+        if mode == "urls" and m["kind"] == "getUrl":
+            say_url(m)
+            continue
         if mode == "dies" and m["kind"] == "runCommand":
             os._exit(3)
         if mode == "tells" and m["kind"] == "kill":
@@ -56,7 +69,7 @@ def to_example():
 def hello(m):
     if mode == "version":
         m["protocol"] = 2
-    if mode == "lies":
+    if mode in ("lies", "urls"):
         m["abilities"].append("url")
     if mode == "boasts":
         m["abilities"].append("immortal")

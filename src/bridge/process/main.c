@@ -62,6 +62,7 @@ give_up(struct relay *r, int sys, const char *why)
         r->asked = 0;
         (void)snprintf(text, sizeof text, "carrel: the provider made no sandbox: %s\n", why);
         task_fail_all(r, sys, text);
+        url_fail_all(r, sys);
 }
 
 static void
@@ -143,6 +144,7 @@ hear_created(struct relay *r, const struct bridge_message *m)
                 next = t->next;
                 task_send(t);
         }
+        url_send_all(r);
 }
 
 static void
@@ -157,7 +159,7 @@ heard(struct provider *p, const struct bridge_message *m, unsigned is_end)
                 _exit(0);
         else if (r->state == RELAY_CREATING && is_end && m->id == r->asked)
                 hear_created(r, m);
-        else if (r->state == RELAY_READY)
+        else if (r->state == RELAY_READY && !url_heard(r, m))
                 task_heard(r, m);
 }
 
@@ -213,11 +215,15 @@ static void
 hear_box(struct relay *r, struct wire_message *m)
 {
         struct wire_exec_number number;
+        struct wire_connect ask;
 
         if (m->kind == WIRE_EXEC) {
                 task_new(r, body, m->len, m);
                 if (r->state == RELAY_IDLE && r->tasks)
                         start(r);
+        } else if (m->kind == WIRE_CONNECT && m->len == sizeof ask) {
+                memcpy(&ask, body, sizeof ask);
+                url_new(r, &ask);
         } else if (m->len == sizeof number) {
                 memcpy(&number, body, sizeof number);
                 if (m->kind == WIRE_SIGNAL)
