@@ -161,13 +161,42 @@ def network(d, server, counted):
     server.close()
 
 
+def holders(secret):
+    """Command lines of the processes that have it in their environment or in their command line."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as line, open("/proc/%s/environ" % pid, "rb") as environment:
+                words, variables = line.read(), environment.read()
+        except OSError:
+            continue
+        if secret.encode() in words + variables:
+            found.append(words.replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+def written(top, secret):
+    """Files below a directory that contain it."""
+    found = []
+    for folder, _, names in os.walk(top):
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as f:
+                    found += [path] if secret.encode() in f.read() else []
+    return found
+
+
 def keys(d, place):
     asked = manifest("key", "env: {auth: {ref: ./SECRETS.md}}\n").replace("config: {}", "config: {api_key_ref: provider-key}")
     box = d.create(start=True, manifest=asked)
     ended = d.exec(box, "cat /tmp/carrel-key; echo; env")
     check("the program has the key, and a command has not", ended["stdout"].startswith(SECRET + "\n") and ended["stdout"].count(SECRET) == 1 and "CARREL_PROVIDER_KEY" not in ended["stdout"], ended)
+    holding = holders(SECRET)
+    check("no process but the provider's program has it", len(holding) == 1 and "bridge_liar.py key" in holding[0], holding)
     d.call("DELETE", "/v1/sandboxes/" + box)
     check("the daemon's log does not have it", SECRET not in d.log_text())
+    check("no file of the daemon has it: audit log, state, boxes", written(d.state, SECRET) == [] and written(d.state, "provider-key") != [], written(d.state, SECRET))
     if not os.path.exists(NODE):
         report("mastra.mjs in the daemon", skip="this machine has no " + NODE)
         return
