@@ -14,7 +14,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, HERE, PATIENCE, TREE, check, end, report, until
+from box_rig import CARREL, HERE, PATIENCE, SWITCHES, TREE, check, end, report, until
 from mastra_shape import install
 from daemon_rig import Daemon
 
@@ -212,6 +212,27 @@ def keys(d, place):
     d.call("DELETE", "/v1/sandboxes/" + box)
 
 
+def switched_off(host):
+    """Each guard of carrel-bridge, and the keeper's of addresses: without it the program gets what it wants."""
+    def seen(word, mode, ports=()):
+        with Daemon("--host", host, program=SWITCHES, env={"CARREL_TEST_BRIDGE_OFF": word}) as d:
+            more = "env: {auth: {ref: ./SECRETS.md}}\n" if mode == "key" else ""
+            asked = manifest(mode, more).replace("config: {}", "config: {api_key_ref: provider-key}" if mode == "key" else "config: {}")
+            box = d.create(start=True, manifest=asked, ports=list(ports))
+            first, second = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "env"}), d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "env"})
+            urls = [d.call("GET", "/v1/sandboxes/%s/ports/%d" % (box, port)) for port in ports]
+            d.call("DELETE", "/v1/sandboxes/" + box)
+            return first, second, urls
+
+    for word, mode in (("message", "garbage"), ("session", "twice"), ("needs", "promises")):
+        first, second, _ = seen(word, mode)
+        check("without the check of the %s the program goes on: %s" % (word, mode), [a.status < 300 and a.json.get("exit_code") for a in (first, second)] == [0, 0], first, second)
+    first, _, _ = seen("key", "key")
+    check("without its removal a command has the key", "CARREL_PROVIDER_KEY=" + SECRET in first.json.get("stdout", ""), first)
+    _, _, urls = seen("url", "urls", (8003,))
+    check("without its judgement any text is an address", urls[0].status == 200 and urls[0].json["url"].startswith("javascript:"), urls)
+
+
 def accept(server, counted):
     try:
         while True:
@@ -259,4 +280,8 @@ with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
         policy(daemon)
         network(daemon, listening, connections)
         keys(daemon, place)
+    if os.access(SWITCHES, os.X_OK):
+        switched_off(host)
+    else:
+        report("guards that are switched off", skip="there is no program with switches: ./dev build-one build-switches")
 end()
