@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bridge/test_switches.h"
+
 enum { QUEUE_MAX = 16 << 20, CHUNK = 64 * 1024, EXIT_NOT_STARTED = 127 };
 
 #define provider_holder(pointer, member) \
@@ -49,14 +51,18 @@ hear_line(struct provider *p, const char *line, size_t len)
         struct bridge_message m;
         struct arena arena;
         struct error e;
-        unsigned is_end;
+        unsigned is_end = 0;
 
         arena_init(&arena, BRIDGE_ARENA_MAX);
-        if (bridge_message_read(&arena, line, len, &m, &e) < 0 ||
-            bridge_session_take(&p->session, &m, &is_end, &e) < 0)
+        if (bridge_message_read(&arena, line, len, &m, &e) < 0) {
+                if (!bridge_switch_is_off(BRIDGE_SWITCH_MESSAGE))
+                        be_broken(p, &e);
+        } else if (bridge_session_take(&p->session, &m, &is_end, &e) < 0 &&
+                   !bridge_switch_is_off(BRIDGE_SWITCH_SESSION)) {
                 be_broken(p, &e);
-        else
+        } else {
                 p->news->heard(p, &m, is_end);
+        }
         arena_fini(&arena);
 }
 

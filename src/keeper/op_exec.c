@@ -728,8 +728,9 @@ op_exec_get(struct call *c, struct error *e)
                 return CALL_WAITS;
         if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) && still_runs(s, l) &&
             !c->has_waited) {
-                state = s->row.ports.len > 0 ? port_wait_call(c, s, l->exec, e)
-                                             : port_look_before(c, s, e);
+                state = port_check_here(s, "wait_ports", e) < 0 ? CALL_FAILED
+                        : s->row.ports.len > 0                  ? port_wait_call(c, s, l->exec, e)
+                                                                : port_look_before(c, s, e);
                 if (state != CALL_DONE)
                         return state;
         }

@@ -17,6 +17,118 @@
 #include "keeper/sandbox.h"
 #include "plan/wall.h"
 
+/* -- the address of a port elsewhere ----------------------------------------------------------- */
+
+struct url_call {
+        struct connect_request request;
+        struct call *call;
+        uint16_t port;
+};
+
+static const struct url_failure {
+        int sys;
+        enum error_code code;
+        const char *why, *hint;
+} url_failures[] = {
+        { EOPNOTSUPP, ERROR_CAPABILITY_UNAVAILABLE, "its provider gives no addresses of ports",
+          "Use a provider whose greeting has the ability `url`." },
+        { ENOTCONN, ERROR_PORT_UNREACHABLE, "the sandbox elsewhere is made by its first command",
+          "Run a command in the sandbox first." },
+        { ENOENT, ERROR_PORT_UNREACHABLE, "its provider has no address for this port", NULL },
+        { EPROTO, ERROR_PORT_UNREACHABLE, "its provider's answer is no address", NULL },
+};
+
+static void
+fail_url(struct call *c, uint16_t port, int sys)
+{
+        const struct url_failure *known = NULL;
+        struct error e;
+
+        for (size_t i = 0; i < sizeof url_failures / sizeof *url_failures; i++)
+                if (url_failures[i].sys == sys)
+                        known = &url_failures[i];
+        (void)fail_at(&e, known ? known->code : ERROR_PORT_UNREACHABLE, "port", "elsewhere",
+                      "port %u: %s", port, known ? known->why : strerror(sys));
+        if (known && known->hint)
+                error_hint(&e, "%s", known->hint);
+        call_fail(c, &e);
+}
+
+/* An address for browsers and programs: printable, so that no reader of it is deceived. */
+static bool
+is_url(const char *text)
+{
+#ifdef CARREL_TEST_SWITCHES
+        const char *off = getenv("CARREL_TEST_BRIDGE_OFF");
+
+        if (off && strstr(off, "url"))
+                return true;
+#endif
+        if (strncmp(text, "https://", 8) != 0 && strncmp(text, "http://", 7) != 0)
+                return false;
+        for (; *text != '\0'; text++)
+                if (*text <= ' ' || *text > '~')
+                        return false;
+        return true;
+}
+
+static void
+on_url(struct connect_request *r, int sys, int take_fd)
+{
+        struct url_call *u = (struct url_call *)r;
+        struct sandbox *s;
+        struct record_writer w;
+        char text[WIRE_URL_MAX + 1];
+        struct error e;
+        ssize_t len = sys == 0 ? read(take_fd, text, WIRE_URL_MAX) : 0;
+
+        if (take_fd >= 0)
+                (void)close(take_fd);
+        text[len > 0 ? len : 0] = '\0';
+        if (sys == 0 && (len <= 0 || strlen(text) != (size_t)len || !is_url(text)))
+                sys = EPROTO;
+        s = registry_of_call(u->call, &e);
+        if (!s) {
+                call_fail(u->call, &e);
+        } else if (sys != 0) {
+                fail_url(u->call, u->port, sys);
+        } else {
+                sandbox_publish(s, event_port_url((struct event_port_url){ u->port }));
+                w = reply_begin(u->call);
+                record_text(&w, FIELD_URL, text);
+                record_text(&w, FIELD_BROWSER_URL, text);
+                record_uint(&w, FIELD_PORT, u->port);
+                reply_send(u->call, &w, 0, -1);
+                call_end(u->call);
+        }
+        free(u);
+}
+
+enum call_state
+port_ask_url(struct call *c, struct sandbox *s, uint16_t port, struct error *e)
+{
+        struct url_call *u = calloc(1, sizeof *u);
+
+        if (!u)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the address of a port"), CALL_FAILED;
+        u->call = c;
+        u->port = port;
+        u->request.done = on_url;
+        box_connect(s->box, port, &u->request);
+        return CALL_WAITS;
+}
+
+int
+port_check_here(const struct sandbox *s, const char *path, struct error *e)
+{
+        if (!s->prepared->bridge)
+                return 0;
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, path, "elsewhere",
+                      "ports of the sandbox %s are with its provider, not on this machine", s->id);
+        error_hint(e, "Ask for the address of the port: GET /v1/sandboxes/%s/ports/PORT", s->id);
+        return -1;
+}
+
 /* -- port.connect ------------------------------------------------------------------------------ */
 
 /* is_walls: reserved for the wall, so no server inside can listen on it. */
@@ -98,6 +210,8 @@ op_port_connect(struct call *c, struct error *e)
         if (!s)
                 return CALL_FAILED;
         state = sandbox_need_box(s, c, e);
+        if (state == CALL_DONE && port_check_here(s, "port", e) < 0)
+                state = CALL_FAILED;
         if (state != CALL_DONE)
                 return state;
         p = calloc(1, sizeof *p);

@@ -205,13 +205,17 @@ op_url(struct call *c, struct error *e)
 
         if (!port)
                 return CALL_FAILED;
-        if (!c->keeper->ingress)
+        state = sandbox_judge(s, e) < 0 ? CALL_FAILED : CALL_DONE;
+        if (state == CALL_DONE && !c->keeper->ingress && !s->prepared->bridge)
                 return fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "port", "ingress",
                                "this daemon serves no ports"),
                        CALL_FAILED;
-        state = sandbox_need_box(s, c, e);
+        if (state == CALL_DONE)
+                state = sandbox_need_box(s, c, e);
         if (state != CALL_DONE)
                 return state;
+        if (s->prepared->bridge)
+                return port_ask_url(c, s, port->port, e);
         (void)snprintf(url, sizeof url, "%s/~%s/", c->keeper->ingress, port->token);
         w = reply_begin(c);
         record_text(&w, FIELD_URL, url);

@@ -46,6 +46,8 @@ port_look_before(struct call *c, struct sandbox *s, struct error *e)
         struct port_look *p;
 
         _Static_assert(SANDBOX_PORTS_MAX <= 64, "a bit for each port");
+        if (port_check_here(s, "wait_ports", e) < 0)
+                return CALL_FAILED;
         if (s->row.ports.len == 0) {
                 (void)fail_at(e, ERROR_INVALID_ARGUMENT, "wait_ports", "no_ports",
                               "the sandbox %s declares no port, so none can be waited for", s->id);

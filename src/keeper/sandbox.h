@@ -443,6 +443,13 @@ void answer_warnings(struct record_writer *w, const struct findings *f);
  * after each check. CALL_DONE: all are checked. Errors: ERROR_INVALID_ARGUMENT (the sandbox
  * declares no port), ERROR_NO_MEMORY.
  */
+/*
+ * Asks the provider of a sandbox elsewhere for the address of a port, and answers the call: as
+ * `url` does. Errors: ERROR_CAPABILITY_UNAVAILABLE, ERROR_PORT_UNREACHABLE, both "elsewhere".
+ */
+enum call_state port_ask_url(struct call *c, struct sandbox *s, uint16_t port, struct error *e);
+/* Are its ports on this machine? Else -1: ERROR_CAPABILITY_UNAVAILABLE "elsewhere" at `path`. */
+int port_check_here(const struct sandbox *s, const char *path, struct error *e);
 enum call_state port_look_before(struct call *c, struct sandbox *s, struct error *e);
 
 /*

@@ -7,6 +7,7 @@
  */
 #include "prepare/elsewhere.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "bridge/ability.h"
@@ -123,6 +124,10 @@ write_text(struct arena *arena, const struct host_provider *provider, const stru
         write_needs(&w, &provider->can);
         json_key(&w, "create");
         write_create(&w, asked);
+#ifdef CARREL_TEST_SWITCHES
+        if (getenv("CARREL_TEST_BRIDGE_OFF"))
+                json_member_text(&w, "off", getenv("CARREL_TEST_BRIDGE_OFF"));
+#endif
         json_close_map(&w);
         text = w.is_broken ? NULL : arena_copy(arena, w.text, w.len);
         json_fini(&w);

@@ -334,7 +334,9 @@ struct wire_connect {
 struct wire_connected {
         uint32_t request;
         int32_t sys;
-}; /* ECONNREFUSED: nothing listens */
+}; /* ECONNREFUSED: nothing listens. From carrel-bridge: where sys is 0, followed by the address of
+      the port, at most WIRE_URL_MAX bytes of text without a NUL, and there is no descriptor */
+enum { WIRE_URL_MAX = 2048 };
 
 struct wire_message {
         uint16_t kind;

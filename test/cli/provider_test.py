@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """provider_test - `carrel provider test`: the example passes, and each way to break the bridge protocol is caught and named."""
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -15,6 +16,11 @@ BROKEN = (  # mode, what is named
     ("version", "version"), ("boasts", "range"), ("greets-twice", "greeted_twice"), ("unknown", "unknown_kind"), ("unasked", "unasked"),
     ("long", "too_long"), ("garbage", "json"), ("twice", "answered_twice"), ("after", "answered_twice"), ("early", "order"), ("floods", "flood"),
     ("dies", "ended"),
+)
+FALSE = (  # mode, the only step that fails, what is said of it
+    ("dead", 3, "something else"), ("finds-another", 4, "something else"), ("mixes", 5, "something else"), ("hangs", 5, "hang"), ("splits", 6, "something else"),
+    ("finds-all", 7, "something else"), ("one-by-one", 8, "hang"), ("loses", 9, "hang"), ("ignores-cancel", 10, "hang"), ("takes-unsaid", 11, "something else"),
+    ("ignores-signals", 12, "hang"), ("overwrites", 13, "something else"), ("invents", 14, "something else"), ("agrees", 16, "something else"), ("survives", 17, "something else"),
 )
 
 
@@ -60,6 +66,18 @@ def broken():
         check("a program that breaks it is named: " + mode, ran.returncode == 1 and "Bail out! " + reason in ran.stdout, ran.stdout, ran.stderr)
 
 
+def one_step(mode, number, said):
+    ran = run(sys.executable, LIAR, mode, words=("--timeout", "%ds" % (15 * SLOW)) if said == "hang" else ())
+    failed = [line.split()[2] for line in ran.stdout.splitlines() if line.startswith("not ok")]
+    check("a program that lies fails one step: %s" % mode, ran.returncode == 1 and failed == [str(number)] and said in ran.stdout, ran.stdout, ran.stderr)
+
+
+def false():
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+        for done in [pool.submit(one_step, *row) for row in FALSE]:
+            done.result()
+
+
 def quiet():
     ran = run(sys.executable, LIAR, "silent", words=("--timeout", "%ds" % (3 * SLOW)))
     check("a program that does not greet", ran.returncode == 1 and "# hang" in ran.stdout and "not ok 1 " in ran.stdout, ran.stdout)
@@ -80,5 +98,5 @@ def words():
     check("config is an object", ran.returncode != 0 and "--config" in ran.stderr, ran.stderr)
 
 
-side_by_side(example, schema, broken, quiet, words)
+side_by_side(example, schema, broken, false, quiet, words)
 end()

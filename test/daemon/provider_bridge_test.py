@@ -14,7 +14,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, HERE, PATIENCE, TREE, check, end, report, until
+from box_rig import CARREL, HERE, PATIENCE, SWITCHES, TREE, check, end, report, until
 from mastra_shape import install
 from daemon_rig import Daemon
 
@@ -68,6 +68,35 @@ def files(d, box):
     check("a file that is not there", missing.status == 404, missing)
     made = d.call("GET", path + "/list?path=/tmp")
     check("what the protocol has no message for is refused", made.status >= 400, made)
+
+
+def ports(d):
+    """The provider gives the address; the declared ports alone are asked for, and what it gives is judged."""
+    def url(box, port):
+        return d.call("GET", "/v1/sandboxes/%s/ports/%d" % (box, port))
+
+    box = d.create(start=True, manifest=manifest("urls"), ports=[8001, 8002, 8003, 8004, 8005, 8006])
+    early = url(box, 8001)
+    check("before the first command there is no sandbox elsewhere", early.code == "port_unreachable" and b'"elsewhere"' in early.body and b"Run a command" in early.body, early)
+    d.exec(box, "true")
+    got = url(box, 8001)
+    check("the address of a port is the provider's", got.status == 200 and got.json == {"url": "https://8001-box.example.com/?t=1", "browser_url": "https://8001-box.example.com/?t=1", "port": 8001}, got)
+    said = subprocess.run([CARREL, "url", box, "8001", "--state", d.state], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    check("carrel url prints it", said.stdout == "https://8001-box.example.com/?t=1\n", said)
+    check("a port that was not declared is not asked for", b'"undeclared"' in url(box, 9000).body, url(box, 9000))
+    for port, why in ((8002, "no address for this port"), (8003, "is no address"), (8004, "is no address"), (8005, "is no address"), (8006, "is no address")):
+        got = url(box, port)
+        check("%d: %s" % (port, why), got.code == "port_unreachable" and why in got.json["error"]["message"], got)
+    waits = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true", "wait_ports": True})
+    check("nothing here can wait for its ports", waits.code == "capability_unavailable" and b'"elsewhere"' in waits.body, waits)
+    logs = subprocess.run([CARREL, "audit", "tail", "--json", "--log", os.path.join(d.state, "audit", "uid:%d" % os.getuid())], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    check("each address that was given is in the audit log, without the address", logs.stdout.count('"port.url"') == 2 and "8001-box" not in logs.stdout, logs.stdout[-1500:], logs.stderr)
+    d.call("DELETE", "/v1/sandboxes/" + box)
+    box = d.create(start=True, manifest=manifest("ssh-box"), ports=[8001])
+    d.exec(box, "true")
+    got = url(box, 8001)
+    check("a provider without addresses is a typed error", got.code == "capability_unavailable" and b'"elsewhere"' in got.body, got)
+    d.call("DELETE", "/v1/sandboxes/" + box)
 
 
 def ends(d, box):
@@ -132,13 +161,42 @@ def network(d, server, counted):
     server.close()
 
 
+def holders(secret):
+    """Command lines of the processes that have it in their environment or in their command line."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as line, open("/proc/%s/environ" % pid, "rb") as environment:
+                words, variables = line.read(), environment.read()
+        except OSError:
+            continue
+        if secret.encode() in words + variables:
+            found.append(words.replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+def written(top, secret):
+    """Files below a directory that contain it."""
+    found = []
+    for folder, _, names in os.walk(top):
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as f:
+                    found += [path] if secret.encode() in f.read() else []
+    return found
+
+
 def keys(d, place):
     asked = manifest("key", "env: {auth: {ref: ./SECRETS.md}}\n").replace("config: {}", "config: {api_key_ref: provider-key}")
     box = d.create(start=True, manifest=asked)
     ended = d.exec(box, "cat /tmp/carrel-key; echo; env")
     check("the program has the key, and a command has not", ended["stdout"].startswith(SECRET + "\n") and ended["stdout"].count(SECRET) == 1 and "CARREL_PROVIDER_KEY" not in ended["stdout"], ended)
+    holding = holders(SECRET)
+    check("no process but the provider's program has it", len(holding) == 1 and "bridge_liar.py key" in holding[0], holding)
     d.call("DELETE", "/v1/sandboxes/" + box)
     check("the daemon's log does not have it", SECRET not in d.log_text())
+    check("no file of the daemon has it: audit log, state, boxes", written(d.state, SECRET) == [] and written(d.state, "provider-key") != [], written(d.state, SECRET))
     if not os.path.exists(NODE):
         report("mastra.mjs in the daemon", skip="this machine has no " + NODE)
         return
@@ -152,6 +210,27 @@ def keys(d, place):
     ended = d.exec(box, "cat /tmp/told; echo err >&2; exit 3")
     check("the next sandbox finds it: settings and key reach the class", json.loads(ended["stdout"] or "{}") == {"template": "base", "apiKey": SECRET, "network": {"denyOut": ["0.0.0.0/0"]}} and ended["exit_code"] == 3, ended)
     d.call("DELETE", "/v1/sandboxes/" + box)
+
+
+def switched_off(host):
+    """Each guard of carrel-bridge, and the keeper's of addresses: without it the program gets what it wants."""
+    def seen(word, mode, ports=()):
+        with Daemon("--host", host, program=SWITCHES, env={"CARREL_TEST_BRIDGE_OFF": word}) as d:
+            more = "env: {auth: {ref: ./SECRETS.md}}\n" if mode == "key" else ""
+            asked = manifest(mode, more).replace("config: {}", "config: {api_key_ref: provider-key}" if mode == "key" else "config: {}")
+            box = d.create(start=True, manifest=asked, ports=list(ports))
+            first, second = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "env"}), d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "env"})
+            urls = [d.call("GET", "/v1/sandboxes/%s/ports/%d" % (box, port)) for port in ports]
+            d.call("DELETE", "/v1/sandboxes/" + box)
+            return first, second, urls
+
+    for word, mode in (("message", "garbage"), ("session", "twice"), ("needs", "promises")):
+        first, second, _ = seen(word, mode)
+        check("without the check of the %s the program goes on: %s" % (word, mode), [a.status < 300 and a.json.get("exit_code") for a in (first, second)] == [0, 0], first, second)
+    first, _, _ = seen("key", "key")
+    check("without its removal a command has the key", "CARREL_PROVIDER_KEY=" + SECRET in first.json.get("stdout", ""), first)
+    _, _, urls = seen("url", "urls", (8003,))
+    check("without its judgement any text is an address", urls[0].status == 200 and urls[0].json["url"].startswith("javascript:"), urls)
 
 
 def accept(server, counted):
@@ -181,7 +260,7 @@ with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
     text += row("listed", place, "bridge_liar.py", "listed", egress="true")
     text += row("promises", place, "bridge_liar.py", "good", more=", memory: true")
     text += row("mastra-e2b", place, "mastra.mjs", "mastra-e2b", "--from", place).replace(PYTHON, NODE)
-    for mode in ("key", "no-create", "garbage", "version", "dies", "twice"):
+    for mode in ("key", "urls", "no-create", "garbage", "version", "dies", "twice"):
         text += row(mode, place, "bridge_liar.py", mode)
     far = ["host.carrel.internal", str(port)]
     listed = ', reaches: ["host.carrel.internal:%d"]' % port
@@ -196,8 +275,13 @@ with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
         sandbox = commands(daemon)
         files(daemon, sandbox)
         ends(daemon, sandbox)
+        ports(daemon)
         broken(daemon)
         policy(daemon)
         network(daemon, listening, connections)
         keys(daemon, place)
+    if os.access(SWITCHES, os.X_OK):
+        switched_off(host)
+    else:
+        report("guards that are switched off", skip="there is no program with switches: ./dev build-one build-switches")
 end()

@@ -7,10 +7,12 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, HERE, PATIENCE, TREE, check, end
+from box_rig import CARREL, HERE, PATIENCE, TREE, check, end, until
+from daemon_rig import Daemon
 
 PACKAGES = os.environ.get("CARREL_TEST_NPM") or os.path.join(TREE, "build-npm")
 NODE = os.path.join(PACKAGES, "node_modules", "node-linux-" + ("arm64" if platform.machine() == "aarch64" else "x64"), "bin", "node")
@@ -45,15 +47,72 @@ def provider(name, asked, port):
     return asked
 
 
+HOST = """providers:
+  local: {isolated: true}
+  mastra-daytona: {isolated: true, egress: closed, program: %s, tools: [%s, %s]%s}
+secrets: {./SECRETS.md: {slugs: [daytona-key]}}
+secrets_file: %s
+"""
+MANIFEST = """---
+schema: sandbox/v1
+provider: mastra-daytona
+config: {workspace_id: w2, api_key_ref: daytona-key}
+env: {auth: {ref: ./SECRETS.md}}
+---
+"""
+
+
+def host_file(top, port, reaches):
+    options = json.dumps({"apiUrl": "http://host.carrel.internal:%d" % port})
+    program = json.dumps([os.path.realpath(NODE), HELPER, "mastra-daytona", "--from", os.path.realpath(PACKAGES), "--options", options])
+    path, secrets = os.path.join(top, "host-%d.yaml" % len(reaches)), os.path.join(top, "secrets")
+    for name, text in ((path, HOST % (program, os.path.dirname(HELPER), os.path.realpath(PACKAGES), reaches, secrets)), (secrets, "daytona-key=%s\n" % KEY)):
+        with open(name, "w", encoding="utf-8", opener=lambda at, flags: os.open(at, flags, 0o600)) as f:
+            f.write(text)
+    return path
+
+
+def in_the_daemon(top, port):
+    """Mastra's class in the sandbox of the provider's program: what it connects to goes through the gate."""
+    with Daemon("--host", host_file(top, port, ', reaches: ["host.carrel.internal:%d"]' % port)) as d:
+        box = d.create(start=True, manifest=MANIFEST, ports=[8080])
+        ended = d.exec(box, "echo out; echo err >&2; exit 3")
+        check("a command in the daemon: both outputs and its status", (ended["stdout"], ended["stderr"], ended["exit_code"]) == ("out\n", "err\n", 3), ended)
+        path = "/v1/sandboxes/%s/files?path=note.txt" % box
+        put, got = d.call("PUT", path, b"x" * 100000), d.call("GET", path)
+        check("files", put.status < 300 and got.body == b"x" * 100000, put, got.status)
+        url = d.call("GET", "/v1/sandboxes/%s/ports/8080" % box)
+        check("the address of a port", url.status == 200 and url.json["url"] == "https://8080-t.stand-in.invalid", url)
+        started = d.must("POST", "/v1/sandboxes/%s/execs" % box, {"command": "echo begun; sleep 1000", "background": True})["exec"]
+        at = "/v1/sandboxes/%s/execs/%d" % (box, started)
+        until("its output comes while it runs", lambda: "begun" in str(d.must("GET", at + "/output")))
+        d.must("DELETE", at)
+        until("a killed command ends", lambda: d.must("GET", at)["state"] == "ended")
+        check("a command that was killed", d.must("GET", at)["outcome"] == "killed", d.must("GET", at))
+        d.call("DELETE", "/v1/sandboxes/" + box)
+        check("a sandbox that is stopped is deleted there", [m["method"] for m in told(port) if m["path"].startswith("/sandbox/")][-2:].count("DELETE") == 1, told(port)[-4:])
+        check("the key is in no log", KEY not in d.log_text())
+    before = len(told(port))
+    with Daemon("--host", host_file(top, port, "")) as d:
+        box = d.create(start=True, manifest=MANIFEST)
+        refused = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true"})
+        d.call("DELETE", "/v1/sandboxes/" + box)
+    check("what the host file does not list is not reached", refused.status >= 400 and len(told(port)) == before + 1, refused, told(port)[before:])
+
+
 with serve(sys.executable, os.path.join(HERE, "e2b_stand_in.py"), KEY) as e2b, serve(NODE, os.path.join(HERE, "daytona_stand_in.mjs"), PACKAGES, KEY) as daytona:
     try:
         asked = provider("mastra-e2b", {"template": "base"}, int(e2b.stdout.readline()))
         made = [json.loads(m["body"]) for m in asked if m["method"] == "POST" and m["path"].endswith("/sandboxes")]
         check("E2B makes it without a network", [m.get("network", {}).get("denyOut") for m in made] == [["0.0.0.0/0"]], made)
-        asked = provider("mastra-daytona", {"workspace_id": "w1"}, int(daytona.stdout.readline()))
+        at = int(daytona.stdout.readline())
+        asked = provider("mastra-daytona", {"workspace_id": "w1"}, at)
         made = [json.loads(m["body"]) for m in asked if (m["method"], m["path"]) == ("POST", "/sandbox")]
         check("Daytona makes it without a network", [m.get("networkBlockAll") for m in made] == [True], made)
         check("and it is deleted in the end", any(m["method"] == "DELETE" and m["path"].startswith("/sandbox/") for m in asked), asked[-3:])
+        with tempfile.TemporaryDirectory(prefix="carrel-mastra-") as folder:
+            os.chmod(folder, 0o755)
+            in_the_daemon(folder, at)
     finally:
         e2b.kill()
         daytona.kill()

@@ -15,7 +15,7 @@ EXAMPLE = next(p for p in (HERE + "/provider.py", HERE + "/../../examples/provid
 mode = sys.argv[1]
 given = os.environ.pop("CARREL_PROVIDER_KEY", "")
 real = subprocess.Popen([sys.executable, EXAMPLE, "--ssh", HERE + "/bridge_ssh", "here"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-seen = {"create": None}
+seen, asked, printed = {"create": None, "held": [], "hung": False}, {}, {}
 
 
 def record(line):
@@ -35,17 +35,76 @@ def dial():
         pass
 
 
+URLS = {8001: "https://8001-box.example.com/?t=1", 8003: "javascript:alert(1)", 8004: "https://a.example.com/\u009b", 8005: "https://a.example.com/" + "x" * 2100, 8006: ["https://a.example.com/"]}
+
+
+def tamper(m):
+    """A request, changed by the mode; None: the example does not get it."""
+    kind, words = m["kind"], m.get("argv", [])
+    asked[m.get("id")] = m
+    if mode == "splits" and words:
+        m["argv"] = [" ".join(word.split()) if "two  words" in word else word for word in words]
+    if mode == "finds-all" and words[:1] == ["/nonexistent/carrel-trial"]:
+        m["argv"] = ["true"]
+    if mode == "overwrites" and kind == "writeFile":
+        m["append"] = False
+    if mode == "one-by-one" and "carrel-trial-two" in str(words) and "quick" in str(words):
+        seen["held"].append(m)
+        return None
+    if (mode, kind) in (("ignores-cancel", "cancel"), ("ignores-signals", "signal")):
+        return None
+    if (mode, kind) in (("survives", "kill"), ("finds-another", "connect")):
+        say({"kind": "reply", "id": m["id"], "result": {"sandbox": "another"} if kind == "connect" else {}})
+        return None
+    return m
+
+
+def twist(m):
+    """A message of the example, changed by the mode; None: Carrel does not get it."""
+    kind, of = m["kind"], asked.get(m.get("id"), {"kind": ""})["kind"]
+    if mode == "hangs" and kind == "exited" and not seen["hung"]:
+        seen["hung"] = True
+        return None
+    if mode == "mixes" and kind == "output":
+        m["stream"] = "stdout"
+    if mode == "loses" and kind == "output":
+        printed[m["id"]] = printed.get(m["id"], 0) + len(m["data"])
+        return m if printed[m["id"]] < 200 * 1024 else None
+    if mode == "takes-unsaid" and kind == "credit":
+        return None
+    if mode == "dead" and of == "isAlive" and kind == "reply":
+        m["result"] = {"alive": False}
+    if mode == "invents" and of == "readFile" and kind == "error":
+        return {"kind": "reply", "id": m["id"], "result": {"size": 0, "data": ""}}
+    if mode == "agrees" and kind == "error" and m["code"] == "unsupported":
+        return {"kind": "reply", "id": m["id"], "result": {}}
+    return m
+
+
+def say_url(m):
+    if m["port"] in URLS:
+        say({"kind": "reply", "id": m["id"], "result": {"url": URLS[m["port"]]}})
+    else:
+        say({"kind": "error", "id": m["id"], "code": "not_found", "message": "no such port"})
+
+
 def to_example():
     for line in sys.stdin:
         m = json.loads(line)
         record(line)
+        if mode == "urls" and m["kind"] == "getUrl":
+            say_url(m)
+            continue
         if mode == "dies" and m["kind"] == "runCommand":
             os._exit(3)
         if mode == "tells" and m["kind"] == "kill":
             dial()
         if m["kind"] == "create":
             seen["create"] = m["id"]
-        real.stdin.write(line)
+        m = tamper(m)
+        if not m:
+            continue
+        real.stdin.write(json.dumps(m) + "\n")
         if mode == "floods" and m["kind"] == "runCommand":
             real.stdin.write(json.dumps({"kind": "credit", "id": m["id"], "bytes": 1 << 24}) + "\n")
         real.stdin.flush()
@@ -56,8 +115,10 @@ def to_example():
 def hello(m):
     if mode == "version":
         m["protocol"] = 2
-    if mode == "lies":
+    if mode in ("lies", "urls"):
         m["abilities"].append("url")
+    if mode == "finds-another":
+        m["abilities"].append("connect")
     if mode == "boasts":
         m["abilities"].append("immortal")
     if mode == "listed":
@@ -91,7 +152,8 @@ for text in real.stdout:
     if mode == "no-create" and message.get("id") == seen["create"]:
         say({"kind": "error", "id": message["id"], "code": "auth", "message": "the key is not valid"})
         continue
-    if mode == "hangs" and message["kind"] == "exited":
+    message = twist(message)
+    if not message:
         continue
     if mode == "early" and message["kind"] == "started":
         continue

@@ -98,6 +98,34 @@ hear_ended(struct bridge *b, struct job *t, const struct wire_exec_ended *said)
         b->engine.news->ended(b->engine.box, t, &ended);
 }
 
+/*
+ * The address of a port goes on as the content of a pipe, where another engine gives a connection.
+ * It fits into the pipe.
+ */
+static void
+hear_url(struct bridge *b, const struct wire_message *m, const void *body)
+{
+        size_t len = m->len - sizeof(struct wire_connected);
+        const char *text = (const char *)body + sizeof(struct wire_connected);
+        struct wire_connected answer;
+        int ends[2] = { -1, -1 };
+
+        memcpy(&answer, body, sizeof answer);
+        if (answer.sys == 0 && (len == 0 || len > WIRE_URL_MAX))
+                answer.sys = EPROTO;
+        if (answer.sys == 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+                answer.sys = errno;
+        if (answer.sys == 0 && write(ends[1], text, len) != (ssize_t)len)
+                answer.sys = EIO;
+        if (ends[1] >= 0)
+                (void)close(ends[1]);
+        if (answer.sys != 0 && ends[0] >= 0) {
+                (void)close(ends[0]);
+                ends[0] = -1;
+        }
+        b->engine.news->connected(b->engine.box, &answer, ends[0]);
+}
+
 static void
 hear_message(struct bridge *b, const struct wire_message *m, const void *body)
 {
@@ -106,6 +134,10 @@ hear_message(struct bridge *b, const struct wire_message *m, const void *body)
         struct wire_exec_ended ended;
         struct job *t = b->jobs;
 
+        if (m->kind == WIRE_CONNECTED && m->len >= sizeof(struct wire_connected)) {
+                hear_url(b, m, body);
+                return;
+        }
         if (m->len < sizeof number)
                 return;
         memcpy(&number, body, sizeof number); /* each begins with the number of the command */
@@ -472,14 +504,18 @@ bridge_begin(struct engine *e, struct loop *loop)
         return result < 0 ? result : b->within->calls->begin(b->within, loop);
 }
 
-/* Ports are with the provider (getUrl), not in a network of this machine. */
+/* Ports are with the provider, not in a network of this machine: it is asked for the address. */
 static void
 bridge_connect(struct engine *e, uint32_t request, uint16_t port)
 {
-        const struct wire_connected answer = { .request = request, .sys = EOPNOTSUPP };
+        const struct wire_connect ask = { .request = request, .port = port };
+        struct bridge *b = bridge_of(e);
+        const struct wire_connected gone = { .request = request, .sys = ENOTCONN };
 
-        (void)port;
-        e->news->connected(e->box, &answer, -1);
+        if (b->socket < 0 || b->is_ending)
+                e->news->connected(e->box, &gone, -1);
+        else
+                say(b, WIRE_CONNECT, &ask, sizeof ask, NULL, 0);
 }
 
 static int

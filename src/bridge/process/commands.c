@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "bridge/process/relay.h"
+#include "bridge/test_switches.h"
 #include "text/utf8.h"
 
 enum { PID_INSIDE = 1, WORDS_MAX = 40000 };
@@ -410,7 +411,8 @@ write_environment(const struct task *t, struct json_writer *w)
         for (uint32_t i = 0; i < t->envc; i++) {
                 char *item = t->words[t->argc + 1 + i], *value = strchr(item, '=');
 
-                if (!value || strncmp(item, RELAY_KEY "=", sizeof RELAY_KEY) == 0)
+                if (!value || (strncmp(item, RELAY_KEY "=", sizeof RELAY_KEY) == 0 &&
+                               !bridge_switch_is_off(BRIDGE_SWITCH_KEY)))
                         continue;
                 *value = '\0';
                 json_member_text(w, item, value + 1);

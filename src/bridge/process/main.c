@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "bridge/process/relay.h"
+#include "bridge/test_switches.h"
 
 enum {
         BOX = 0, /* its standard input is the socket to the box */
@@ -62,6 +63,7 @@ give_up(struct relay *r, int sys, const char *why)
         r->asked = 0;
         (void)snprintf(text, sizeof text, "carrel: the provider made no sandbox: %s\n", why);
         task_fail_all(r, sys, text);
+        url_fail_all(r, sys);
 }
 
 static void
@@ -104,7 +106,7 @@ hear_greeting(struct relay *r)
         enum bridge_ability lacking = bridge_session_lacks(&r->provider.session, r->needs);
         char why[TEXT_ROOM / 2];
 
-        if (lacking != BRIDGE_ABILITIES) {
+        if (lacking != BRIDGE_ABILITIES && !bridge_switch_is_off(BRIDGE_SWITCH_NEEDS)) {
                 (void)snprintf(why, sizeof why,
                                "the host file says that it has the ability \"%s\", and its "
                                "greeting does not",
@@ -143,6 +145,7 @@ hear_created(struct relay *r, const struct bridge_message *m)
                 next = t->next;
                 task_send(t);
         }
+        url_send_all(r);
 }
 
 static void
@@ -157,7 +160,7 @@ heard(struct provider *p, const struct bridge_message *m, unsigned is_end)
                 _exit(0);
         else if (r->state == RELAY_CREATING && is_end && m->id == r->asked)
                 hear_created(r, m);
-        else if (r->state == RELAY_READY)
+        else if (r->state == RELAY_READY && !url_heard(r, m))
                 task_heard(r, m);
 }
 
@@ -213,11 +216,15 @@ static void
 hear_box(struct relay *r, struct wire_message *m)
 {
         struct wire_exec_number number;
+        struct wire_connect ask;
 
         if (m->kind == WIRE_EXEC) {
                 task_new(r, body, m->len, m);
                 if (r->state == RELAY_IDLE && r->tasks)
                         start(r);
+        } else if (m->kind == WIRE_CONNECT && m->len == sizeof ask) {
+                memcpy(&ask, body, sizeof ask);
+                url_new(r, &ask);
         } else if (m->len == sizeof number) {
                 memcpy(&number, body, sizeof number);
                 if (m->kind == WIRE_SIGNAL)
@@ -289,6 +296,9 @@ read_file(struct relay *r)
         if (!r->create || !needs || read_program(r, node_find(root, "program")) < 0)
                 return -1;
         node_each(word, needs) r->needs |= 1u << bridge_ability_find(word->text);
+#ifdef CARREL_TEST_SWITCHES
+        bridge_switches_read(node_find(root, "off") ? node_find(root, "off")->text : NULL);
+#endif
         return 0;
 }
 

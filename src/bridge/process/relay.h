@@ -45,6 +45,13 @@ struct task { /* one command, or one operation on files */
         char *path;
 };
 
+struct url { /* a question for the address of a port */
+        struct url *next;
+        uint32_t request; /* the box's number */
+        uint32_t id;      /* of the request; 0: it is not sent yet */
+        uint16_t port;
+};
+
 enum relay_state { RELAY_IDLE, RELAY_GREETING, RELAY_CREATING, RELAY_READY, RELAY_ENDING };
 
 struct relay {
@@ -60,6 +67,7 @@ struct relay {
         uint32_t asked; /* the open `create` or `kill`; 0: none */
         char sandbox[BRIDGE_NAME_MAX + 1];
         struct task *tasks;
+        struct url *urls;
         struct loop_timer patience;
 };
 
@@ -88,6 +96,14 @@ void task_begin_input(struct task *t);
 void task_close_input(struct task *t);
 /* Its environment: the value of a variable, or NULL. */
 const char *task_variable(const struct task *t, const char *name);
+
+/* -- urls.c ------------------------------------------------------------------------------------ */
+/* Takes a question of the box. Without a sandbox that is made or being made: ENOTCONN. */
+void url_new(struct relay *r, const struct wire_connect *ask);
+void url_send_all(struct relay *r);
+void url_fail_all(struct relay *r, int sys);
+/* 1: the message was the answer to such a question. */
+int url_heard(struct relay *r, const struct bridge_message *m);
 
 /* -- files.c ----------------------------------------------------------------------------------- */
 void files_send(struct task *t);
