@@ -79,6 +79,8 @@ answer_value(int verdict)
                 return SECCOMP_RET_ALLOW;
         if (verdict == VERDICT_KILL)
                 return SECCOMP_RET_KILL_PROCESS;
+        if (verdict == ASK)
+                return SECCOMP_RET_USER_NOTIF;
         return SECCOMP_RET_ERRNO | ((uint32_t)verdict & SECCOMP_RET_DATA);
 }
 
@@ -173,6 +175,8 @@ decision_write(struct writer *w, const struct decision *d)
                 if (is_alike(w->blocks[i].decision, d))
                         return (struct target){ .index = w->blocks[i].index };
         at = rules_write(w, d);
+        if (at.is_verdict)
+                return at; /* a rule without a test decides */
         if (w->block_count == BLOCKS_MAX)
                 w->is_full = true;
         else

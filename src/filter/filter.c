@@ -8,13 +8,20 @@
 
 #include "filter/filter_default.h"
 #include "filter/filter_nounix.h"
+#include "filter/filter_one_id.h"
+#include "filter/filter_one_id_nounix.h"
+#include "filter/filter_root.h"
+#include "filter/filter_root_nounix.h"
 
 #define COUNT(steps) ((unsigned short)(sizeof(steps) / sizeof((steps)[0])))
+#define PROGRAM(name)                                                                \
+        _Static_assert(sizeof name##_steps / sizeof name##_steps[0] <= BPF_MAXINSNS, \
+                       "the kernel's limit");                                        \
+        const struct filter_program name = { name##_steps, COUNT(name##_steps) }
 
-_Static_assert(sizeof filter_default_steps / sizeof filter_default_steps[0] <= BPF_MAXINSNS,
-               "the kernel's limit");
-_Static_assert(sizeof filter_nounix_steps / sizeof filter_nounix_steps[0] <= BPF_MAXINSNS,
-               "the kernel's limit");
-
-const struct filter_program filter_default = { filter_default_steps, COUNT(filter_default_steps) };
-const struct filter_program filter_nounix = { filter_nounix_steps, COUNT(filter_nounix_steps) };
+PROGRAM(filter_default);
+PROGRAM(filter_nounix);
+PROGRAM(filter_root);
+PROGRAM(filter_root_nounix);
+PROGRAM(filter_one_id);
+PROGRAM(filter_one_id_nounix);

@@ -7,7 +7,7 @@
  * command.
  *
  * A filter answers: allowed, an errno, or the end of the whole process (calls of another
- * architecture, such as i386).
+ * architecture, such as i386), or a question to pid 1.
  */
 #ifndef CARREL_FILTER_FILTER_H
 #define CARREL_FILTER_FILTER_H
@@ -27,5 +27,13 @@ extern const struct filter_program filter_default;
  * allowed.
  */
 extern const struct filter_program filter_nounix;
+
+/*
+ * For root of a sandbox's own user namespace. They ask pid 1 about each execve and each mode with
+ * set-id bits; filter_one_id, for a namespace with one id, about other owners too. Installed
+ * without a listener (SECCOMP_FILTER_FLAG_NEW_LISTENER), such a call is answered ENOSYS.
+ */
+extern const struct filter_program filter_root, filter_root_nounix;
+extern const struct filter_program filter_one_id, filter_one_id_nounix;
 
 #endif

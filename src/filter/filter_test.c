@@ -434,6 +434,68 @@ a26_no_setuid_or_setgid_mode_is_made(void **state)
         }
 }
 
+/* Without a listener what is asked is answered ENOSYS, so a filter that has none allows nothing. */
+static void
+p37_root_of_an_image_asks_pid_1(void **state)
+{
+        static const struct ask asked[] = {
+                ASK(chmod, ENOSYS, NOWHERE, 04755),
+                ASK(fchmod, ENOSYS, BAD, 02755),
+                ASK(fchmodat, ENOSYS, BAD, NOWHERE, 06755),
+                ASK_NUMBER(452, "fchmodat2", ENOSYS, BAD, NOWHERE, 04000),
+                ASK(mkdir, ENOSYS, NOWHERE, 02775),
+                ASK(mkdirat, ENOSYS, BAD, NOWHERE, 02775),
+                ASK(open, ENOSYS, NOWHERE, O_CREAT | O_EXCL | O_WRONLY, 04755),
+                ASK(openat, ENOSYS, BAD, NOWHERE, O_CREAT | O_EXCL, 04755),
+                ASK(execve, ENOSYS, NOWHERE, 0, 0),
+                ASK(execveat, ENOSYS, BAD, NOWHERE, 0, 0, 0),
+        };
+        static const struct ask refused[] = {
+                ASK(creat, EPERM, NOWHERE, 04755),
+                ASK(open, EPERM, NOWHERE, O_CREAT | O_WRONLY, 04755),
+                ASK(open, EPERM, NOWHERE, O_TMPFILE | O_RDWR, 04755),
+                ASK(openat, EPERM, BAD, NOWHERE, O_TMPFILE | O_EXCL | O_CREAT | O_RDWR, 04755),
+                ASK(mknod, EPERM, NOWHERE, S_IFREG | 04755),
+                ASK(mknodat, EPERM, BAD, NOWHERE, S_IFCHR | 0600),
+                ASK(chmod, ENOENT, NOWHERE, 01777),
+                ASK(open, ENOENT, NOWHERE, O_RDONLY, 04755),
+        };
+        static const struct filter_program *const filters[] = { &filter_root, &filter_root_nounix,
+                                                                &filter_one_id,
+                                                                &filter_one_id_nounix };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+                ASKS(filters[i], asked);
+                ASKS(filters[i], refused);
+        }
+}
+
+static void
+p37_another_owner_is_asked_for_where_there_is_one_id(void **state)
+{
+        static const struct ask ranged[] = {
+                ASK(chown, ENOENT, NOWHERE, 33, 33),
+                ASK(fchownat, ENOENT, BAD, NOWHERE, 33, 33, 0),
+        };
+        static const struct ask single[] = {
+                ASK(chown, ENOENT, NOWHERE, 0, 0),
+                ASK(chown, ENOENT, NOWHERE, BAD, BAD),
+                ASK(lchown, ENOENT, NOWHERE, 0, BAD),
+                ASK(fchown, EBADF, BAD, 0, 0),
+                ASK(chown, ENOSYS, NOWHERE, 33, 0),
+                ASK(chown, ENOSYS, NOWHERE, 0, 33),
+                ASK(lchown, ENOSYS, NOWHERE, BAD, 1000),
+                ASK(fchown, ENOSYS, BAD, 33, 33),
+                ASK(fchownat, ENOSYS, BAD, NOWHERE, 0, 42, 0),
+        };
+
+        (void)state;
+        ASKS(&filter_root, ranged);
+        ASKS(&filter_one_id, single);
+        ASKS(&filter_one_id_nounix, single);
+}
+
 #ifdef __x86_64__
 static int
 ask_i386(void *data)
@@ -730,6 +792,8 @@ main(void)
                 cmocka_unit_test(d11_d12_pools_and_leases_are_left_alone),
                 cmocka_unit_test(a24_no_device_is_made),
                 cmocka_unit_test(a26_no_setuid_or_setgid_mode_is_made),
+                cmocka_unit_test(p37_root_of_an_image_asks_pid_1),
+                cmocka_unit_test(p37_another_owner_is_asked_for_where_there_is_one_id),
 #ifdef __x86_64__
                 cmocka_unit_test(foreign_calls_end_the_process_or_are_not_there),
                 cmocka_unit_test(a_tracer_cannot_turn_an_allowed_call_into_another),

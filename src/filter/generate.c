@@ -1,7 +1,7 @@
 /*
  * filter/generate.c - writes the filters of one architecture as a C header; runs at build time.
  *
- *      filter-generate x86_64 on|off|keeper|door|box|gate NAME OUTPUT
+ *      filter-generate x86_64 VARIANT|keeper|door|box|gate NAME OUTPUT
  *
  * Room: filter (words), at build time only. Touches: stdio, libseccomp (names and numbers of system
  * calls).
@@ -199,10 +199,13 @@ row_number(const struct call_row *row, uint32_t arch)
 }
 
 static void
-rules_take(struct decision *d, enum world left_out)
+rules_take(struct decision *d, unsigned variant)
 {
         for (size_t i = 0; i < ROWS(rule_rows); i++) {
-                if (strcmp(rule_rows[i].call, d->name) != 0 || rule_rows[i].world == left_out)
+                enum world world = rule_rows[i].world;
+
+                if (strcmp(rule_rows[i].call, d->name) != 0 ||
+                    (world != ALWAYS && (world & variant) == 0))
                         continue;
                 if (d->rule_count == RULES_MAX)
                         die("more rules than RULES_MAX", d->name);
@@ -211,7 +214,7 @@ rules_take(struct decision *d, enum world left_out)
 }
 
 static void
-table_read(struct table *t, uint32_t arch, enum world left_out)
+table_read(struct table *t, uint32_t arch, unsigned variant)
 {
         t->audit_arch = arch;
         for (size_t i = 0; i < ROWS(call_rows); i++) {
@@ -226,7 +229,7 @@ table_read(struct table *t, uint32_t arch, enum world left_out)
                 t->decisions[number].otherwise =
                         row->group ? group_verdict(row->group) : row->otherwise;
                 if (!row->group)
-                        rules_take(&t->decisions[number], left_out);
+                        rules_take(&t->decisions[number], variant);
         }
 }
 
@@ -297,6 +300,28 @@ process_find(const char *name)
         return 0;
 }
 
+static unsigned
+variant_find(const char *name)
+{
+        static const struct {
+                const char *name;
+                unsigned worlds;
+        } variants[] = {
+                { "on", UNIX_ON },
+                { "off", UNIX_OFF },
+                { "root-on", ROOT | UNIX_ON },
+                { "root-off", ROOT | UNIX_OFF },
+                { "one-id-on", ROOT | ONE_ID | UNIX_ON },
+                { "one-id-off", ROOT | ONE_ID | UNIX_OFF },
+        };
+
+        for (size_t i = 0; i < ROWS(variants); i++)
+                if (strcmp(variants[i].name, name) == 0)
+                        return variants[i].worlds;
+        die("no such variant", name);
+        return 0;
+}
+
 static void
 header_write(const struct assembly *a, const char *arch, const char *name, const char *path)
 {
@@ -327,7 +352,7 @@ main(int argc, char **argv)
         uint32_t arch = 0;
 
         if (argc != 5)
-                die("usage: filter-generate ARCHITECTURE on|off|keeper|door|box|gate NAME OUTPUT",
+                die("usage: filter-generate ARCHITECTURE VARIANT|keeper|door|box|gate NAME OUTPUT",
                     "arguments");
         for (size_t i = 0; i < ROWS(architectures); i++)
                 if (strcmp(architectures[i].name, argv[1]) == 0)
@@ -337,7 +362,7 @@ main(int argc, char **argv)
         if (process_find(argv[2]) != 0) {
                 own_read(&table, arch, process_find(argv[2]));
         } else {
-                table_read(&table, arch, strcmp(argv[2], "on") == 0 ? UNIX_OFF : UNIX_ON);
+                table_read(&table, arch, variant_find(argv[2]));
                 table_check(&table, arch);
         }
         if (assemble(&program, &table) < 0)

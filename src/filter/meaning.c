@@ -54,6 +54,8 @@ meaning_of_table(const struct table *t, const struct seccomp_data *call)
         }
         if (verdict == VERDICT_KILL)
                 return SECCOMP_RET_KILL_PROCESS;
+        if (verdict == ASK)
+                return SECCOMP_RET_USER_NOTIF;
         return verdict == ALLOW ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)verdict;
 }
 

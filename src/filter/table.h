@@ -8,12 +8,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The answer to a call: ALLOW, an errno (1..4095), or the end of the whole process. */
-enum { ALLOW = 0, VERDICT_KILL = 4096 };
+/*
+ * The answer to a call: ALLOW, an errno (1..4095), the end of the whole process, or ASK: the call
+ * waits until pid 1 has answered it (ENOSYS if the filter was installed without a listener).
+ */
+enum { ALLOW = 0, VERDICT_KILL = 4096, ASK = 4097 };
 
 enum { TESTS_MAX = 3, VALUES_MAX = 4, RULES_MAX = 12 };
 
-enum world { ALWAYS, UNIX_ON, UNIX_OFF };
+/* A variant of the filter is a set of these; a rule is in the variants that have its world. */
+enum world {
+        ALWAYS = 0,
+        UNIX_ON = 1u << 0,
+        UNIX_OFF = 1u << 1,
+        ROOT = 1u << 2,   /* uid 0 of the sandbox's own user namespace, in an image */
+        ONE_ID = 1u << 3, /* such a user namespace has no other id */
+};
 
 enum relation {
         TEST_NONE,    /* no test: the row has fewer than TESTS_MAX */

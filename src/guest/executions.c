@@ -22,6 +22,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "guest/stand_in.h"
+
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1ul << 5)
 #endif
@@ -56,8 +58,13 @@ executions_watch(void)
                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
         };
-        const struct sock_fprog program = { sizeof steps / sizeof *steps,
-                                            (struct sock_filter *)(uintptr_t)steps };
+        return executions_listen(&(struct filter_program){ steps, sizeof steps / sizeof *steps });
+}
+
+int
+executions_listen(const struct filter_program *p)
+{
+        const struct sock_fprog program = { p->count, (struct sock_filter *)(uintptr_t)p->steps };
         long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
                           SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
                           &program);
@@ -74,11 +81,13 @@ executions_watch(void)
 }
 
 void
-executions_init(struct executions *x, int control, int listener, uint32_t (*exec_of)(pid_t pid))
+executions_init(struct executions *x, int control, const struct executions_asked *asks,
+                uint32_t (*exec_of)(pid_t pid))
 {
         x->exec_of = exec_of;
         x->control = control;
-        x->listener = listener;
+        x->listener = asks->listener;
+        x->reports = asks->reports_exec;
         x->is_due = false;
 }
 
@@ -248,12 +257,17 @@ executions_serve(struct executions *x, struct executions_child sharing)
 {
         for (int i = 0; i < AT_ONCE && x->listener >= 0 && has_call(x); i++) {
                 struct seccomp_notif n = { 0 };
-                struct seccomp_notif_resp answer = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+                struct seccomp_notif_resp answer = { 0 };
 
                 if (control(x, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
                         continue; /* it has been killed */
-                read_call(x, &n, is_sharing(&sharing, (pid_t)n.pid));
                 answer.id = n.id;
+                if (n.data.nr != SYS_execve && n.data.nr != SYS_execveat)
+                        stand_in(x->listener, &n, &answer);
+                else
+                        answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+                if (answer.flags != 0 && x->reports)
+                        read_call(x, &n, is_sharing(&sharing, (pid_t)n.pid));
                 (void)control(x, SECCOMP_IOCTL_NOTIF_SEND, &answer);
                 if (executions_tell(x) < 0)
                         return -1;

@@ -1,5 +1,6 @@
 /*
- * guest/executions.h - every execve of every process of the box, reported as it begins.
+ * guest/executions.h - every execve of every process of the box, reported as it begins; and the
+ * other calls that a filter asks pid 1 about (guest/stand_in.h).
  *
  *     call of a process --the filter of executions_watch()--> it waits
  *     --pid 1 reads path and words from its memory--> WIRE_EXECUTED --> the call continues
@@ -13,10 +14,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "filter/filter.h"
 #include "wire/message.h"
 
+/* What a filter asks pid 1. */
+struct executions_asked {
+        int listener; /* -1: nothing */
+        bool reports_exec;
+};
+
 struct executions {
-        int control, listener; /* listener -1: nothing is watched */
+        int control, listener; /* listener -1: no filter asks */
+        bool reports;          /* each execve */
         bool is_due;           /* a report waits for room */
         size_t due_len;
         _Alignas(8) unsigned char due[sizeof(struct wire_exec_number) + WIRE_EXECUTED_MAX];
@@ -35,8 +44,10 @@ struct executions_child {
  * on exec), or -errno: -EBUSY if a filter of this process already has one.
  */
 int executions_watch(void);
+/* The same with a filter that asks about other calls too. */
+int executions_listen(const struct filter_program *program);
 
-void executions_init(struct executions *x, int control, int listener,
+void executions_init(struct executions *x, int control, const struct executions_asked *asks,
                      uint32_t (*exec_of)(pid_t pid));
 
 /*

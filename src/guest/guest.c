@@ -258,8 +258,8 @@ carry(struct guest *g, const struct pollfd *fds)
 }
 
 void
-guest_serve(int control, const struct guest_names *names, int disk, int listener, const int *stock,
-            size_t stock_count)
+guest_serve(int control, const struct guest_names *names, int disk,
+            const struct executions_asked *asks, const int *stock, size_t stock_count)
 {
         static struct pollfd fds[FIRST_CONNECT + CONNECTS_MAX + EXEC_MAX + TRANSPORT_POLL_MAX];
         struct guest *g = &guest;
@@ -273,7 +273,7 @@ guest_serve(int control, const struct guest_names *names, int disk, int listener
         names_init(&g->names, control, names ? names->socket : -1, names ? names->diag : -1);
         share_descriptors(g);
         g->execs.disk = disk;
-        executions_init(&g->executions, control, listener, exec_of);
+        executions_init(&g->executions, control, asks, exec_of);
         for (;;) {
                 wait_for(g, fds, execs_kill(&g->execs));
                 if ((fds[CONTROL].revents & (POLLHUP | POLLERR)) != 0)
@@ -309,8 +309,8 @@ guest_transport_fds(void)
 }
 
 void
-guest_serve_stream(struct transport *t, int control, int listener)
+guest_serve_stream(struct transport *t, int control, const struct executions_asked *asks)
 {
         guest.transport = t;
-        guest_serve(control, NULL, -1, listener, NULL, 0);
+        guest_serve(control, NULL, -1, asks, NULL, 0);
 }

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "filter/filter.h"
-#include "guest/executions.h"
 #include "guest/landlock.h"
 #include "seal/landlock.h"
 #include "wall/beside.h"
@@ -115,14 +114,40 @@ drop_net_capabilities(void)
 }
 
 static int
-filter_step(const struct step *s)
+watch_step(struct harden *h)
 {
-        const struct filter_program *program =
-                s->number == STEP_FILTER_NO_UNIX ? &filter_nounix : &filter_default;
-        struct sock_fprog fprog = { program->count,
-                                    (struct sock_filter *)(uintptr_t)program->steps };
+        h->asked.listener = executions_watch();
+        h->asked.reports_exec = true;
+        return h->asked.listener < 0 ? h->asked.listener : 0;
+}
 
-        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &fprog, 0, 0) < 0 ? -errno : 0;
+static int
+filter_step(struct harden *h, const struct step *s)
+{
+        static const struct filter_program *const programs[] = {
+                [STEP_FILTER_DEFAULT] = &filter_default,
+                [STEP_FILTER_NO_UNIX] = &filter_nounix,
+                [STEP_FILTER_ROOT] = &filter_root,
+                [STEP_FILTER_ROOT_NO_UNIX] = &filter_root_nounix,
+                [STEP_FILTER_ONE_ID] = &filter_one_id,
+                [STEP_FILTER_ONE_ID_NO_UNIX] = &filter_one_id_nounix,
+        };
+        const struct filter_program *program =
+                s->number < sizeof programs / sizeof *programs ? programs[s->number] : NULL;
+
+        if (!program)
+                return -EINVAL;
+        if (s->number >= STEP_FILTER_ROOT) {
+                h->asked.listener = executions_listen(program);
+                h->asked.reports_exec = s->number2 == 1;
+                return h->asked.listener < 0 ? h->asked.listener : 0;
+        }
+        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+                     &(struct sock_fprog){ program->count,
+                                           (struct sock_filter *)(uintptr_t)program->steps },
+                     0, 0) < 0
+                       ? -errno
+                       : 0;
 }
 
 static int
@@ -169,10 +194,9 @@ harden_step(struct harden *h, const struct step *s)
         case STEP_LANDLOCK:
                 return landlock_step(h);
         case STEP_WATCH_EXEC:
-                h->listener = executions_watch();
-                return h->listener < 0 ? h->listener : 0;
+                return watch_step(h);
         case STEP_FILTER:
-                return filter_step(s);
+                return filter_step(h, s);
         default:
                 return -ENOTSUP;
         }

@@ -5,13 +5,14 @@
 #ifndef CARREL_GUEST_HARDEN_H
 #define CARREL_GUEST_HARDEN_H
 
+#include "guest/executions.h"
 #include "plan/step.h"
 
 struct harden {
         int rules;             /* Landlock rules under construction, -1 before the first */
         unsigned landlock_abi; /* of the LANDLOCK step, read in advance: the rules are built for
                                 * it */
-        int listener;          /* of STEP_WATCH_EXEC (guest/executions.h), -1 without */
+        struct executions_asked asked; /* of the filter steps */
 };
 
 /* Applies one step of the GUEST phase. 0 or -errno; -ENOTSUP for a step of another phase. */

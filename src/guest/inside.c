@@ -71,7 +71,7 @@ apply(struct transport *t, const struct plan_view *view, struct harden *harden)
 void
 guest_inside(void)
 {
-        struct harden harden = { -1, 0, -1 };
+        struct harden harden = { -1, 0, { -1, false } };
         struct transport *t;
         struct plan_view view;
         void *plan;
@@ -88,5 +88,5 @@ guest_inside(void)
         apply(t, &view, &harden);
         if (transport_say(t, WIRE_BOX_READY, NULL, 0) < 0)
                 _exit(BROKEN);
-        guest_serve_stream(t, control, harden.listener);
+        guest_serve_stream(t, control, &harden.asked);
 }

@@ -149,6 +149,12 @@ walk(struct walk *w, struct path_walk *ret)
 int
 path_walk_open(const char *path, unsigned flags, struct path_walk *ret)
 {
+        return path_walk_open_at(AT_FDCWD, path, flags, ret);
+}
+
+int
+path_walk_open_at(int start, const char *path, unsigned flags, struct path_walk *ret)
+{
         struct walk w = { .dir = -1, .flags = flags };
         size_t len = strlen(path);
         int sys;
@@ -159,7 +165,8 @@ path_walk_open(const char *path, unsigned flags, struct path_walk *ret)
                 return len == 0 ? ENOENT : ENAMETOOLONG;
         memcpy(w.rest, path, len + 1);
         w.at = w.rest;
-        sys = enter(&w, open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+        sys = enter(&w,
+                    openat(start, path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
         if (sys == 0)
                 sys = walk(&w, ret);
         if (sys != 0 && w.dir >= 0)

@@ -27,6 +27,8 @@ struct path_walk {
 
 /* 0 or an errno value; after an error there is nothing to free. */
 int path_walk_open(const char *path, unsigned flags, struct path_walk *ret);
+/* The same, where a relative path begins at the directory `start`. */
+int path_walk_open_at(int start, const char *path, unsigned flags, struct path_walk *ret);
 
 void path_walk_fini(struct path_walk *w);
 

@@ -606,7 +606,7 @@ file_step(const struct box *box, const struct step *s)
         int result;
 
         if (dir < 0)
-                return dir;
+                return dir == -ENOENT && (s->flags & STEP_OPTIONAL) != 0 ? 0 : dir;
         if ((s->flags & STEP_REPLACE) != 0)
                 (void)unlinkat(dir, name, 0);
         result = write_file(dir, name, O_CREAT | O_EXCL, (unsigned)s->number, s->text, s->text_len);

@@ -276,7 +276,7 @@ run_inside(const struct host *h, int control)
                            .stand = h->runtime_directory ? PLAN_STAND : NULL,
                            .stream = -1,
                            .disk = -1 };
-        struct harden harden = { -1, landlock_abi(h->view), -1 };
+        struct harden harden = { -1, landlock_abi(h->view), { -1, false } };
         int result = 0;
         uint32_t i = h->done;
 
@@ -295,9 +295,9 @@ run_inside(const struct host *h, int control)
                 if (result < 0)
                         fail_inside(control, i, result);
         }
-        if (harden.listener >= 0)
-                harden.listener = out_of_the_way(harden.listener, &box);
-        control = keep_only(control, &box.sockets, box.disk, harden.listener);
+        if (harden.asked.listener >= 0)
+                harden.asked.listener = out_of_the_way(harden.asked.listener, &box);
+        control = keep_only(control, &box.sockets, box.disk, harden.asked.listener);
         forget_plan(h->packed_len);
         if (is_living)
                 (void)wire_send(control, WIRE_BOX_READY, NULL, 0, NULL, 0);
@@ -306,8 +306,8 @@ run_inside(const struct host *h, int control)
                             &(struct guest_names){
                                     box.sockets.stock[0],
                                     box.sockets.stock_count > 1 ? box.sockets.stock[1] : -1 },
-                            box.disk, harden.listener, NULL, 0);
-        guest_serve(control, NULL, box.disk, harden.listener, box.sockets.stock,
+                            box.disk, &harden.asked, NULL, 0);
+        guest_serve(control, NULL, box.disk, &harden.asked, box.sockets.stock,
                     box.sockets.stock_count);
 }
 

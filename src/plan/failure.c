@@ -106,6 +106,11 @@ static const struct failure_row rows[] = {
           "executions cannot be watched here, which the audit log needs",
           "Linux 5.5 or later is needed, and no seccomp listener around this sandbox. Of a daemon: "
           "write `audit_executions: false` to the host file." },
+        { STEP_FILTER, EBUSY, ERROR_CAPABILITY_UNAVAILABLE, "seccomp",
+          "`user: root` needs a seccomp listener, and a process around this sandbox has the one "
+          "that "
+          "is possible",
+          "Run Carrel outside of the other sandbox, or leave `user: root` out." },
         { STEP_FILTER, 0, ERROR_CAPABILITY_UNAVAILABLE, "seccomp",
           "system call filters cannot be installed here",
           "`carrel doctor` names what is in the way." },

@@ -149,6 +149,27 @@ open_files(struct builder *b)
                 s->flags |= STEP_SOFT;
 }
 
+static void
+filter(struct builder *b)
+{
+        bool is_filtered = builder_has(b, SWITCH_FILTER);
+        bool asks = is_filtered && b->request->rootfs && builder_uid(b) == 0;
+        enum step_filter first = !asks                   ? STEP_FILTER_DEFAULT
+                                 : b->request->has_range ? STEP_FILTER_ROOT
+                                                         : STEP_FILTER_ONE_ID;
+        struct step *s;
+
+        if (b->request->watches_exec && !asks)
+                (void)builder_add(b, STEP_WATCH_EXEC, "", "the audit log names every program");
+        if (!is_filtered)
+                return;
+        s = builder_add(b, STEP_FILTER, "",
+                        asks ? "fewer ways into the kernel; pid 1 takes off set-id bits"
+                             : "fewer ways into the kernel");
+        s->number = (uint64_t)first + (b->spec->carrel.unix_sockets == SPEC_UNIX_OFF ? 1 : 0);
+        s->number2 = asks && b->request->watches_exec ? 1 : 0;
+}
+
 void
 builder_harden(struct builder *b)
 {
@@ -169,10 +190,5 @@ builder_harden(struct builder *b)
         landlock(b);
         if (builder_has(b, SWITCH_CAPS))
                 drop_capabilities(b);
-        if (b->request->watches_exec)
-                (void)builder_add(b, STEP_WATCH_EXEC, "", "the audit log names every program");
-        if (builder_has(b, SWITCH_FILTER))
-                builder_add(b, STEP_FILTER, "", "fewer ways into the kernel")->number =
-                        b->spec->carrel.unix_sockets == SPEC_UNIX_OFF ? STEP_FILTER_NO_UNIX
-                                                                      : STEP_FILTER_DEFAULT;
+        filter(b);
 }

@@ -108,13 +108,18 @@ is_made(const struct builder *b, const struct etc_row *row)
                (row->in_image == OF_AGENT && builder_uid(b) != 0);
 }
 
-static void
+/* Without other ids apt cannot become _apt for its downloads. */
+#define APT_FILE "/etc/apt/apt.conf.d/90carrel"
+#define APT_TEXT "APT::Sandbox::User \"root\";\n"
+
+static struct step *
 plan_file(struct builder *b, const char *path, const char *content, const char *why)
 {
         struct step *s = add_text(b, STEP_FILE, path, content, why);
 
         s->number = 0444;
         s->flags |= b->request->rootfs ? STEP_REPLACE : 0u;
+        return s;
 }
 
 /* Of the host: the loader, certificates, fonts. */
@@ -141,19 +146,23 @@ plan_etc(struct builder *b)
         add_dir(b, "/etc", 0755, "a closed table, nothing bound whole");
         for (size_t i = 0; i < sizeof etc_made / sizeof *etc_made; i++)
                 if (is_made(b, &etc_made[i]))
-                        plan_file(b, etc_made[i].path,
-                                  plan_has_wall(b->spec, b->facts) && etc_made[i].walled
-                                          ? etc_made[i].walled
-                                          : etc_made[i].content,
-                                  "made, not the host's");
+                        (void)plan_file(b, etc_made[i].path,
+                                        plan_has_wall(b->spec, b->facts) && etc_made[i].walled
+                                                ? etc_made[i].walled
+                                                : etc_made[i].content,
+                                        "made, not the host's");
         if (b->request->gitconfig)
-                plan_file(b, "/etc/gitconfig", b->request->gitconfig,
-                          "who commits: the caller, as the caller's git knows it");
+                (void)plan_file(b, "/etc/gitconfig", b->request->gitconfig,
+                                "who commits: the caller, as the caller's git knows it");
         if (b->request->bridge)
-                plan_file(b, PLAN_BRIDGE_FILE, b->request->bridge,
-                          "the provider's program, and what it is asked for");
-        if (!b->request->rootfs)
+                (void)plan_file(b, PLAN_BRIDGE_FILE, b->request->bridge,
+                                "the provider's program, and what it is asked for");
+        if (!b->request->rootfs) {
                 plan_etc_shown(b);
+        } else if (builder_uid(b) == 0 && !b->request->has_range) {
+                plan_file(b, APT_FILE, APT_TEXT, "one id: apt downloads as root")->flags |=
+                        STEP_OPTIONAL;
+        }
 }
 
 /* Whatever version the host's own name means, inside it is the chosen one. */

@@ -58,7 +58,15 @@ enum step_watch {
 enum step_access { ACCESS_READ = 1, ACCESS_WRITE, ACCESS_DEVICE, ACCESS_PROC };
 
 /* FILTER numbers. */
-enum step_filter { STEP_FILTER_DEFAULT = 1, STEP_FILTER_NO_UNIX };
+enum step_filter {
+        STEP_FILTER_DEFAULT = 1,
+        STEP_FILTER_NO_UNIX,
+        /* these two ask pid 1; with number2 1 it reports each execve */
+        STEP_FILTER_ROOT,
+        STEP_FILTER_ROOT_NO_UNIX,
+        STEP_FILTER_ONE_ID,
+        STEP_FILTER_ONE_ID_NO_UNIX,
+};
 
 enum {
         STEP_NO_SOURCE = -1,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/unit.h"
+#include "guest/executions.h"
 #include "guest/guest.h"
 #include "guest/transport.h"
 #include "wire/box.h"
@@ -59,7 +60,7 @@ be_guest(int fd)
             len != sizeof plan || memcmp(got, plan, len) != 0 ||
             transport_say(t, WIRE_BOX_READY, NULL, 0) < 0)
                 _exit(125);
-        guest_serve_stream(t, own, -1);
+        guest_serve_stream(t, own, &(const struct executions_asked){ -1, false });
 }
 
 static void

@@ -111,7 +111,9 @@ def owners(desk):
     if ROOT:
         check("as root a sandbox has a range of ids of its own", got.stdout.splitlines()[:2] == ["33:44", "0:0"] and got.stdout.split()[-1] == "65536", got.stdout, got.stderr)
     else:
-        check("with one id, no other owner can be given", "Invalid argument" in got.stderr and got.stdout.splitlines()[0] == "0:0", got.stdout, got.stderr)
+        check("with one id, another owner is accepted, and the file keeps its own", got.returncode == 0 and got.stdout.splitlines()[0] == "0:0", got.stdout, got.stderr)
+        got = desk.sh(block(user="root"), "cd /opt; touch f; ln -s /etc/none l; chown 1 /opt/nothing; chown -h 1 l && echo link; chown 1 /proc/1/fd/0 /proc/self/fd/0; chown 1 /workspace && echo mount; ls /etc/apt")
+        check("if there is such a file", got.stdout == "link\nmount\n" and got.stderr.count("No such file") == 2 and got.stderr.count("chown: ") == 2, got.stdout, got.stderr)
     got = desk.sh(block(), "stat -c %u:%g /bin/busybox; cat /etc/secret")
     wanted = "0:0\n" if ROOT else "1000:1000\nof root\n"
     check("files of an image are root's; with one id, the agent's", got.stdout == wanted, got.stdout, got.stderr)
@@ -147,6 +149,7 @@ def package(desk, owner):
     os.chmod(tree + "/DEBIAN/postinst", 0o755)
     with open(tree + "/usr/share/probe/data", "w", encoding="utf-8") as f:
         f.write("installed\n")
+    os.chmod(tree + "/usr/share/probe/data", 0o6755)
     subprocess.run(["dpkg-deb", "-b", "--root-owner-group", tree, os.path.join(desk.workspace, "probe.deb")], stdout=subprocess.DEVNULL, check=True)
 
 
@@ -155,14 +158,12 @@ def installs(desk):
     image_import(CARREL, desk.state, Image(busybox_root(), dpkg_layer()).layout(where), "debian:1")
     what = block(image="debian:1", user="root")
     what["config"]["cwd"] = "/"
-    script = "export PATH=/usr/bin:/usr/sbin:/bin:/sbin; /usr/bin/dpkg -i /workspace/probe.deb 2>&1; cat /var/lib/probe /usr/share/probe/data; stat -c %u:%g /usr/share/probe/data; /usr/bin/dpkg -s probe | grep Status; /usr/bin/dpkg -r probe; ls /usr/share"
+    script = "export PATH=/usr/bin:/usr/sbin:/bin:/sbin; /usr/bin/dpkg -i /workspace/probe.deb 2>&1; cat /var/lib/probe /usr/share/probe/data; stat -c %a:%u:%g /usr/share/probe/data; /usr/bin/dpkg -s probe | grep Status; /usr/bin/dpkg -r probe; ls /usr/share"
     for owner in ("0:0", "33:33"):
         package(desk, owner)
         got = desk.sh(what, script)
-        if owner != "0:0" and not ROOT:
-            check("with one id, a package that needs another owner is not configured", "Invalid argument" in got.stdout and "half-configured" in got.stdout, got.stdout, got.stderr)
-            continue
-        check(f"dpkg -i installs, configures and removes a package whose files belong to {owner}", "configured\ninstalled\n" in got.stdout and f"\n{owner}\nStatus: install ok installed\n" in got.stdout and
+        has = owner if ROOT else "0:0"        # with one id the owner stays
+        check(f"dpkg -i installs, configures and removes a package whose files belong to {owner}", "configured\ninstalled\n" in got.stdout and f"\n755:{has}\nStatus: install ok installed\n" in got.stdout and
               "probe" not in got.stdout.splitlines()[-1:], got.stdout, got.stderr)
     os.unlink(os.path.join(desk.workspace, "probe.deb"))
     got = desk.sh(block(image="debian:1"), "echo x > /usr/new")

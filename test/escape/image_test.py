@@ -79,12 +79,34 @@ def host_is_out_of_reach(b):
 
 
 def rights(b):
-    done = b("mknod /opt/null c 1 3 && echo device; mknod /opt/disk b 8 0 && echo device; cp /bin/busybox /opt/s; chmod u+s /opt/s && echo setuid; chmod g+s /opt/s && echo setgid; "
+    done = b("mknod /opt/null c 1 3 && echo device; mknod /opt/disk b 8 0 && echo device; "
              "grep -c -e 'nosuid.*overlay' /proc/self/mountinfo; grep NoNewPrivs /proc/self/status; unshare -Ur true && echo nested; kill -9 1; hostname x && echo named; true")
-    check("P37 no device, no set-id file, no nested namespace, and pid 1 lives", done.returncode == 0 and "device" not in done.stdout and "set" not in done.stdout.replace("NoNewPrivs", "") and
+    check("P37 no device, no nested namespace, and pid 1 lives", done.returncode == 0 and "device" not in done.stdout and
           "nested" not in done.stdout and "named" not in done.stdout and "1\n" in done.stdout, done)
-    done = b(f"for u in 1 33 1000 65534 65535; do {BUSYBOX} setuidgid $u true 2>/dev/null; done; chown 70000 /opt 2>/dev/null && echo beyond; cat /proc/self/uid_map")
+    done = b(f"for u in 1 33 1000 65534 65535; do {BUSYBOX} setuidgid $u true 2>/dev/null; done; chown 70000 /opt 2>/dev/null; [ $(stat -c %u /opt) = 0 ] || echo beyond; cat /proc/self/uid_map")
     check("P37 no id beyond its own", "beyond" not in done.stdout, done)
+
+
+# way: (errno, bits)
+SET_ID_WAYS = {
+    "chmod": (0, "755"), "link": (0, "644"), "fchmod": (0, "755"), "fchmodat": (0, "755"), "own": (0, "744"), "slash": (20, "744"), "nothing": (2, "0"),
+    "fchmod of nothing": (9, "744"), "pid 1": (13, "744"), "its root": (13, "755"), "proc": (13, "744"), "unreadable": (14, "744"),
+    "open": (0, "750"), "again": (17, "750"), "openat": (0, "750"), "dangling": (17, "0"), "not new": (1, "0"), "creat": (1, "0"), "unnamed": (1, "0"), "mknod": (1, "0"),
+    "mkdir": (0, "750"), "mkdirat": (0, "750"), "without capability": (1, "744"), "another user": (1, "744"),
+}
+
+
+def set_ids(b):
+    """Package managers set these bits, and go on; nothing gets them, in the image or on the host's disk."""
+    shutil.copy(os.path.join(os.path.dirname(CARREL), "test/set-ids"), os.path.join(b.work, "set-ids"))
+    for where in ("/opt/tried", "/tmp/tried", "/workspace/tried"):
+        done = b(f"mkdir {where}; /workspace/set-ids {where}; find {where} -perm -4000; find {where} -perm -2000; id -u")
+        lines = done.stdout.splitlines()
+        got = {way: (int(number), bits) for way, number, bits in (line.rsplit(" ", 2) for line in lines[:len(SET_ID_WAYS)])}
+        wrong = {way: (got.get(way), wanted) for way, wanted in SET_ID_WAYS.items() if got.get(way) != wanted}
+        check(f"P37 {where}: no way makes a set-id file, and each has the answer of its kind", not wrong and lines[len(SET_ID_WAYS):] == ["race 0", "0"], wrong, done)
+    left = [name for name in os.listdir(os.path.join(b.work, "tried")) if os.lstat(os.path.join(b.work, "tried", name)).st_mode & 0o6000]
+    check("P37 none is on the host's disk", left == [], left)
 
 
 def other_ids(b):
@@ -109,7 +131,7 @@ def main():
     with tempfile.TemporaryDirectory() as top:
         os.chmod(top, 0o755)
         b = Bench(top)
-        for part in (layers_stay, overlay_names, host_is_out_of_reach, rights, other_ids):
+        for part in (layers_stay, overlay_names, host_is_out_of_reach, rights, set_ids, other_ids):
             part(b)
     return end()
 
