@@ -17,6 +17,7 @@
 
 #include "maker/container.h"
 #include "maker/kernel.h"
+#include "maker/machine.h"
 #include "maker/place.h"
 #include "plan/request.h"
 
@@ -841,6 +842,11 @@ box_step(struct box *box, const struct step *s)
                 return program_step(box, s);
         case STEP_CONTAINER:
                 box->stream = container_start(s);
+                return box->stream < 0 ? box->stream : 0;
+        case STEP_FIRST:
+                return machine_write_first(box->root, s);
+        case STEP_MACHINE:
+                box->stream = machine_start(s);
                 return box->stream < 0 ? box->stream : 0;
         default:
                 return namespace_step(&box->sockets, s);

@@ -37,12 +37,14 @@
 #include "guest/guest.h"
 #include "guest/harden.h"
 #include "guest/inside.h"
+#include "maker/booted.h"
 #include "maker/box.h"
 #include "maker/group.h"
 #include "maker/guard.h"
 #include "maker/host.h"
 #include "maker/kernel.h"
 #include "maker/lease.h"
+#include "maker/machine.h"
 #include "maker/namespace.h"
 #include "maker/prepared.h"
 #include "maker/spawner.h"
@@ -211,12 +213,21 @@ pack_guest_steps(const struct plan_view *view, uint32_t first, size_t *ret_len)
         return bytes;
 }
 
-/* The ids that the plan gives the runtime inside, which no other process has. */
+/*
+ * The ids that the plan gives the runtime inside, which no other process has. With a machine the
+ * only ids of the box's user namespace, for good.
+ */
 static int
 become_nobody(const struct host *h)
 {
+        const struct step identity = { .op = STEP_IDENTITY,
+                                       .number = PLAN_UID,
+                                       .number2 = PLAN_GID };
         uid_t uid = h->box_uid + PLAN_CONTAINER_IDS;
         gid_t gid = h->box_gid + PLAN_CONTAINER_IDS;
+
+        if (!h->runtime_directory)
+                return harden_step(&(struct harden){ -1, 0, -1 }, &identity);
 
         if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
             syscall(SYS_setresuid, uid, uid, uid) < 0)
@@ -225,7 +236,7 @@ become_nobody(const struct host *h)
 }
 
 /*
- * With a container runtime, pid 1 is inside the container, and this process is its relay. What
+ * With a container runtime or a machine, pid 1 is inside it, and this process is its relay. What
  * follows the last BOX step is for the guest.
  */
 static _Noreturn void
@@ -235,6 +246,7 @@ run_relay(const struct host *h, const struct box *box, int control, uint32_t fir
                                      .first_step = first,
                                      .names = -1,
                                      .diag = -1,
+                                     .ready_ms = h->runtime_directory ? 0 : MACHINE_READY_MS,
                                      .is_living = is_living };
         const char *step;
         int result;
@@ -258,7 +270,10 @@ run_relay(const struct host *h, const struct box *box, int control, uint32_t fir
                 result = seal_world(SEAL_RELAY, NULL, 0, &step);
         if (result < 0)
                 fail_inside(start.control, first, result);
-        _exit(relay_serve(&start) < 0 ? EXIT_BROKEN : 0);
+        result = relay_serve(&start);
+        if (result == -ECONNRESET || result == -ETIMEDOUT) /* as if that step had failed */
+                fail_inside(start.control, first - 1, result);
+        _exit(result < 0 ? EXIT_BROKEN : 0);
 }
 
 static _Noreturn void
@@ -712,9 +727,8 @@ count(const struct host *h, struct wire_box_ended *ended)
 static void
 tell_spawned(const struct host *h, pid_t pid)
 {
-        /* a command cannot join a group from within a container */
-        struct wire_spawned spawned = { pid,
-                                        is_living && h->unified >= 0 && !h->runtime_directory };
+        /* a command cannot join a group from within a container or a machine */
+        struct wire_spawned spawned = { pid, is_living && h->unified >= 0 && !h->has_relay };
         int fds[HOST_WATCHES_MAX + 1];
 
         memcpy(fds, h->watches, h->watch_count * sizeof *fds);
@@ -824,6 +838,8 @@ main(int argc, char **argv)
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
         if (argc == 2 && strcmp(argv[1], GUEST_INSIDE_WORD) == 0)
                 guest_inside();
+        if (argc == 2 && strcmp(argv[1], PLAN_MACHINE_WORD) == 0)
+                booted_inside();
         if (argc >= 2)
                 (void)setsid();
         if (argc >= 2 && strcmp(argv[1], "spawner") == 0)
