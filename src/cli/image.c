@@ -7,14 +7,17 @@
  * archives. What must be done before, a download, is the action's `fetch`.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/scoped.h"
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "cli/image_disk.h"
 #include "cli/image_print.h"
 #include "cli/image_pull.h"
 #include "cli/options.h"
@@ -22,6 +25,7 @@
 #include "cli/value.h"
 #include "clock/clock.h"
 #include "daemon/state.h"
+#include "image/disk.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
 #include "volume/erase.h"
@@ -32,7 +36,7 @@ struct asked {
         const char *state, *ref, *policy;
         uint64_t limit_mib;
         struct words words;
-        bool is_json, is_quiet, is_insecure;
+        bool is_json, is_quiet, is_insecure, has_disk;
         char pulled[IMAGE_PULL_ROOM]; /* below the store's `making`; empty: nothing */
         struct arena arena;
         struct image_store store;
@@ -217,6 +221,41 @@ image_show(struct asked *a)
         return image_print(a->words.items[1], &record, a->is_json);
 }
 
+/* -- disk -------------------------------------------------------------------------------------- */
+
+static int
+make_disk(struct asked *a, struct error *e)
+{
+        struct digest id;
+
+        if (a->words.count > 2)
+                return fail(e, ERROR_INVALID_ARGUMENT, "image disk takes the name of one image");
+        if (image_store_find(&a->store, a->words.items[1], &id, e) < 0)
+                return -1;
+        a->has_disk = image_disk_exists(&a->store, &id);
+        /* nobody prunes the directory or a layer while the lock is held */
+        if (a->has_disk || image_store_lock(&a->store, false, true, e) < 0)
+                return a->has_disk ? 0 : -1;
+        return image_disk_make(&a->store, &a->arena, &id, a->pulled, e);
+}
+
+static int
+image_keep_disk(struct asked *a)
+{
+        scoped_fd int dir = -1;
+        struct digest id;
+        struct error e;
+
+        if (image_store_find(&a->store, a->words.items[1], &id, &e) < 0)
+                return failed(a, &e);
+        if (!a->has_disk) {
+                dir = openat(a->store.making, a->pulled, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (image_disk_keep(&a->store, dir, IMAGE_DISK_FILE, &id, &e) < 0)
+                        return failed(a, &e);
+        }
+        return image_print_disk(a->words.items[1], !a->has_disk, a->is_json);
+}
+
 /* -- rm and prune ------------------------------------------------------------------------------ */
 
 static int
@@ -254,6 +293,7 @@ static const struct action {
         { "pull", "the name of an image", " python:3.12", image_add_pulled, fetch },
         { "ls", NULL, "", image_ls, NULL },
         { "show", "the name of an image", " python:3.12", image_show, NULL },
+        { "disk", "the name of an image", " python:3.12", image_keep_disk, make_disk },
         { "rm", "the name of an image", " python:3.12", image_rm, NULL },
         { "prune", NULL, "", image_prune, NULL },
 };
@@ -286,7 +326,7 @@ find_action(struct asked *a, struct error *e)
                 return NULL;
         }
         (void)fail(e, ERROR_INVALID_ARGUMENT,
-                   "image needs to know what to do: import, pull, ls, show, rm or prune");
+                   "image needs to know what to do: import, pull, ls, show, disk, rm or prune");
         error_hint(e, "For example: carrel image ls. `carrel image --help` shows the rest.");
         return NULL;
 }
@@ -356,6 +396,8 @@ static const struct operand operands[] = {
           true },
         { "ls", VALUE_TEXT, "list name, id, layers, size and age", true },
         { "show NAME", VALUE_TEXT, "print what an image consists of, and what it sets", true },
+        { "disk NAME", VALUE_TEXT,
+          "make the disk of an image, which virtual machines need, with mkfs.erofs", true },
         { "rm NAME...", VALUE_TEXT, "remove images; layers stay while a sandbox uses them", true },
         { "prune", VALUE_TEXT, "remove layers that no image has, and what killed imports left",
           true },

@@ -213,6 +213,23 @@ image_print(const char *name, const struct image_record *r, bool is_json)
 /* -- rm and prune ------------------------------------------------------------------------------ */
 
 int
+image_print_disk(const char *name, bool is_new, bool is_json)
+{
+        struct json_writer w;
+
+        if (!is_json) {
+                (void)printf("%s  %s\n", name, is_new ? "disk made" : "has a disk");
+                return 0;
+        }
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_text(&w, "image", name);
+        json_member_bool(&w, "is_new", is_new);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+int
 image_print_collected(const struct image_collected *c, bool is_json)
 {
         char size[SIZE_TEXT];

@@ -14,6 +14,7 @@
 int image_print_imported(const struct image_imported *i, bool is_json);
 /* One image, whole; `name` is how it was asked for. */
 int image_print(const char *name, const struct image_record *r, bool is_json);
+int image_print_disk(const char *name, bool is_new, bool is_json);
 int image_print_collected(const struct image_collected *c, bool is_json);
 
 /* A name and its image, as a list shows it. */

@@ -104,6 +104,8 @@ static const struct host_try tries[] = {
           true },
         { "container_runtime", "containers: an OCI runtime that root can start", attempt_container,
           "apt-get install runc", false },
+        { "qemu", "virtual machines: QEMU, and a kernel with its modules", attempt_qemu,
+          "apt-get install qemu-system-x86 linux-image-cloud-amd64", false },
         { "overlay", "branches, and read-only mounts that host sockets cannot be reached through",
           attempt_overlay,
           KERNEL_MEND("5.11") " (overlayfs in user namespaces): sudo modprobe overlay", true },

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "image/disk.h"
 #include "image/layer.h"
 #include "image/record.h"
 
@@ -178,8 +179,10 @@ image_collect(struct image_store *s, struct arena *arena, struct image_collected
         if (result != 0)
                 return result < 0 ? -1 : 0;
         result = collect(&c);
-        if (result == 0)
+        if (result == 0) {
                 layer_sweep(s);
+                image_disk_sweep(s);
+        }
         image_store_unlock(s);
         free(c.images.items);
         free(c.layers.items);

@@ -18,6 +18,7 @@
 #include "maker/container.h"
 #include "maker/group.h"
 #include "maker/kernel.h"
+#include "maker/machine.h"
 #include "maker/place.h"
 #include "plan/request.h"
 
@@ -846,6 +847,11 @@ box_step(struct box *box, const struct step *s)
                 return box->stream < 0 ? box->stream : 0;
         case STEP_TASKS:
                 return group_write(s->path, s->text, s->text_len);
+        case STEP_FIRST:
+                return machine_write_first(box->root, s);
+        case STEP_MACHINE:
+                box->stream = machine_start(s);
+                return box->stream < 0 ? box->stream : 0;
         default:
                 return namespace_step(&box->sockets, s);
         }

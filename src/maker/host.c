@@ -43,6 +43,7 @@ look_ahead(struct host *h)
                         h->box_uid = h->payload_uid = (uint32_t)s.number2;
                 else if (s.op == STEP_MAP_GID)
                         h->box_gid = h->payload_gid = (uint32_t)s.number2;
+                h->has_relay |= s.op == STEP_CONTAINER || s.op == STEP_MACHINE;
                 h->has_range |= s.op == STEP_MAP_UID && (s.flags & STEP_RANGE) != 0;
                 if (s.op != STEP_IDENTITY || !h->has_range)
                         continue;

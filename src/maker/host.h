@@ -23,6 +23,7 @@ struct host {
         int *sources;      /* descriptors that came with the plan */
         unsigned char is_tree[PLAN_SOURCES_MAX];
         uint32_t box_uid, box_gid; /* ids of the box outside; copied ahead from the MAP steps */
+        bool has_relay;            /* pid 1 is in a container or a machine */
         bool has_range; /* these are the first of STEP_RANGE_IDS; this process maps them */
         uint32_t payload_uid, payload_gid; /* of its commands, outside */
         int mapped[2]; /* a pipe: the box reads a byte once its ids are mapped; -1 if none */

@@ -37,12 +37,14 @@
 #include "guest/guest.h"
 #include "guest/harden.h"
 #include "guest/inside.h"
+#include "maker/booted.h"
 #include "maker/box.h"
 #include "maker/group.h"
 #include "maker/guard.h"
 #include "maker/host.h"
 #include "maker/kernel.h"
 #include "maker/lease.h"
+#include "maker/machine.h"
 #include "maker/namespace.h"
 #include "maker/prepared.h"
 #include "maker/spawner.h"
@@ -211,10 +213,19 @@ pack_guest_steps(const struct plan_view *view, uint32_t first, size_t *ret_len)
         return bytes;
 }
 
-/* The id that the plan sets aside for the set-up, which no command has. */
+/*
+ * The relay's id: the one that the plan sets aside for the set-up of a container, which no command
+ * has; with a machine the only one of the box's user namespace.
+ */
 static int
-become_nobody(uint32_t id)
+become_nobody(const struct host *h, uint32_t id)
 {
+        const struct step identity = { .op = STEP_IDENTITY,
+                                       .number = PLAN_UID,
+                                       .number2 = PLAN_GID };
+
+        if (!h->runtime_directory)
+                return harden_step(&(struct harden){ -1, 0, -1 }, &identity);
         if (id == 0)
                 return -EINVAL;
         if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, id, id, id) < 0 ||
@@ -224,7 +235,7 @@ become_nobody(uint32_t id)
 }
 
 /*
- * With a container runtime, pid 1 is inside the container, and this process is its relay. What
+ * With a container runtime or a machine, pid 1 is inside it, and this process is its relay. What
  * follows the last BOX step is for the guest.
  */
 static _Noreturn void
@@ -234,12 +245,13 @@ run_relay(const struct host *h, const struct box *box, int control, uint32_t fir
                                      .first_step = first,
                                      .names = -1,
                                      .diag = -1,
+                                     .ready_ms = h->runtime_directory ? 0 : MACHINE_READY_MS,
                                      .is_living = is_living };
         const char *step;
         int result;
 
         start.plan = pack_guest_steps(h->view, first, &start.plan_len);
-        result = start.plan ? become_nobody(box->setup_id) : -ENOMEM;
+        result = start.plan ? become_nobody(h, box->setup_id) : -ENOMEM;
         if (result < 0)
                 fail_inside(control, first, result);
         (void)prctl(PR_SET_NAME, "carrel-relay", 0, 0, 0);
@@ -257,7 +269,10 @@ run_relay(const struct host *h, const struct box *box, int control, uint32_t fir
                 result = seal_world(SEAL_RELAY, NULL, 0, &step);
         if (result < 0)
                 fail_inside(start.control, first, result);
-        _exit(relay_serve(&start) < 0 ? EXIT_BROKEN : 0);
+        result = relay_serve(&start);
+        if (result == -ECONNRESET || result == -ETIMEDOUT) /* as if that step had failed */
+                fail_inside(start.control, first - 1, result);
+        _exit(result < 0 ? EXIT_BROKEN : 0);
 }
 
 static _Noreturn void
@@ -716,8 +731,8 @@ tell_spawned(const struct host *h, pid_t pid)
         struct wire_spawned spawned = { .pid = pid };
         int fds[HOST_WATCHES_MAX + 1];
 
-        /* a command cannot join a group from within a container */
-        if (is_living && h->unified >= 0)
+        /* a command cannot join a group from within a container or a machine */
+        if (is_living && h->unified >= 0 && (h->runtime_directory || !h->has_relay))
                 spawned.group = h->runtime_directory ? WIRE_GROUP_WHOLE : WIRE_GROUP_COMMANDS;
         memcpy(fds, h->watches, h->watch_count * sizeof *fds);
         fds[h->watch_count] = h->unified;
@@ -826,6 +841,8 @@ main(int argc, char **argv)
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
         if (argc == 2 && strcmp(argv[1], GUEST_INSIDE_WORD) == 0)
                 guest_inside();
+        if (argc == 2 && strcmp(argv[1], PLAN_MACHINE_WORD) == 0)
+                booted_inside();
         if (argc >= 2)
                 (void)setsid();
         if (argc >= 2 && strcmp(argv[1], "spawner") == 0)

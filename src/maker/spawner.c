@@ -158,6 +158,7 @@ static const struct {
 #endif
         [PROVIDER_ENGINE_NONE] = { NULL, 0, 0 },
         [PROVIDER_ENGINE_OCI] = { open_ns, 1, 0 },
+        [PROVIDER_ENGINE_MACHINE] = { open_ns, 1, 0 },
 };
 
 /* The row of a request; PROVIDER_ENGINE_NONE for a number that this build does not know. */

@@ -74,6 +74,17 @@ default_cwd(struct builder *b)
         return spec->cwd[0] == '/' ? spec->cwd : builder_text(b, "%s/%s", base, spec->cwd);
 }
 
+static void
+make_root(struct builder *b)
+{
+        builder_root(b);
+        builder_mounts(b);
+        if (!b->request->container)
+                builder_share(b);
+        builder_enter(b);
+        builder_container(b);
+}
+
 int
 plan_build(struct arena *arena, const struct spec *spec, const struct host_facts *facts,
            const struct plan_request *request, const struct plan **ret, struct findings *findings,
@@ -100,12 +111,10 @@ plan_build(struct arena *arena, const struct spec *spec, const struct host_facts
         builder_image(&b);
         builder_runtime(&b);
         builder_spawn(&b);
-        builder_root(&b);
-        builder_mounts(&b);
-        if (!request->container)
-                builder_share(&b);
-        builder_enter(&b);
-        builder_container(&b);
+        if (request->machine)
+                builder_machine(&b);
+        else
+                make_root(&b);
         builder_harden(&b);
         builder_container_config(&b);
         b.plan->id = request->id;

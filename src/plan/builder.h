@@ -61,6 +61,10 @@ void builder_runtime(struct builder *b);   /* HOST, before the SPAWN step */
 void builder_container(struct builder *b); /* BOX, in place of the ENTER step */
 /* container.c: its config.json, after all other steps */
 void builder_container_config(struct builder *b);
+/* machine.c: QEMU's own box, and the root inside its machine; BOX, in place of those above */
+void builder_machine(struct builder *b);
+void builder_names(struct builder *b); /* spawn.c: the name of the host inside; BOX */
+void builder_pools(struct builder *b); /* spawn.c: no nested namespace, inotify; BOX */
 void builder_wall(
         struct builder *b); /* wall.c: every address local, listeners; BOX, by builder_spawn() */
 void builder_root(struct builder *b);    /* root.c: the new root, /etc, /dev, /proc; BOX */

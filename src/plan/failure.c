@@ -128,6 +128,10 @@ static const struct failure_row rows[] = {
           "the container runtime did not start a container",
           "Run `carrel doctor`: it starts one. `carrel plan --bundle` prints what the runtime "
           "got." },
+        { STEP_MACHINE, 0, ERROR_CAPABILITY_UNAVAILABLE, "machine",
+          "the machine of QEMU did not start",
+          "`carrel plan --steps` prints how QEMU is started. Does the kernel have the modules that "
+          "the step `first` lists?" },
         { STEP_PROC, 0, ERROR_CAPABILITY_UNAVAILABLE, "proc",
           "a fresh /proc cannot be mounted here",
           "Inside a container, unmask /proc: `carrel doctor` prints the options." },

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/machine.h"
+
 enum { FLOOR_MB = 32, TASKS_MAX = 4194304 };
 enum {
         TASKS_PER_MIB = 8,
@@ -121,10 +123,13 @@ plan_memory(struct builder *b)
                 warn_unenforceable(b, "memory_mb", no_group_because(b));
                 return;
         }
+        if (b->request->machine)
+                mib = plan_machine_memory_mb(b->spec) + plan_machine_overhead_mb();
         if (mib > UINT64_MAX >> 21)
                 mib = UINT64_MAX >> 21;
         limit(b, CGROUP_MEMORY, "memory.limit_in_bytes", "memory.max", mib << 20,
-              "limits.memory_mb");
+              b->request->machine ? "limits.memory_mb, and what QEMU itself takes"
+                                  : "limits.memory_mb");
         if (b->facts->cgroup.place[CGROUP_MEMORY].is_swap_limited)
                 limit(b, CGROUP_MEMORY, "memory.memsw.limit_in_bytes", "memory.swap.max",
                       b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? 0 : mib << 20,
@@ -155,7 +160,7 @@ plan_memory(struct builder *b)
 bool
 builder_is_kept_in_group(const struct builder *b)
 {
-        return (b->request->is_living || b->request->container) &&
+        return (b->request->is_living || b->request->container || b->request->machine) &&
                b->facts->cgroup.unified[0] != '\0' && builder_has(b, SWITCH_LIMITS);
 }
 
@@ -219,7 +224,10 @@ cap_pids(struct builder *b)
         b->plan->pids = plan_pids(b->spec, b->facts);
         if (b->plan->pids == SPEC_UNSET)
                 return;
-        if (can_limit(b, CGROUP_PIDS)) {
+        if (b->request->machine && can_limit(b, CGROUP_PIDS)) {
+                limit(b, CGROUP_PIDS, "pids.max", "pids.max", plan_machine_tasks(),
+                      "threads of QEMU; limits.pids applies inside the machine");
+        } else if (can_limit(b, CGROUP_PIDS)) {
                 uint64_t most = builder_tasks(b);
 
                 if (b->request->container)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/machine.h"
 #include "plan/wall.h"
 
 enum { ENTRY_PATH = 48, PORT_DNS = 53 };
@@ -232,8 +233,10 @@ int
 plan_refuse(const struct spec *spec, const struct host_facts *facts,
             const struct plan_request *request, struct error *e)
 {
-        return check_container(facts, request, e) < 0 || check_egress(spec, facts, e) < 0 ||
-                               check_host(facts, e) < 0 || check_mounts(facts, request, e) < 0 ||
+        return check_container(facts, request, e) < 0 ||
+                               plan_refuse_machine(spec, request, e) < 0 ||
+                               check_egress(spec, facts, e) < 0 || check_host(facts, e) < 0 ||
+                               check_mounts(facts, request, e) < 0 ||
                                check_image(spec, request, e) < 0
                        ? -1
                        : 0;

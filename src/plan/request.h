@@ -75,6 +75,14 @@ struct plan_rootfs {
         uint32_t owner, owner_g; /* of the layers' files */
 };
 
+/* A virtual machine: QEMU, and what it boots. */
+struct plan_machine {
+        const char *qemu;    /* absolute */
+        const char *kernel;  /* absolute */
+        const char *modules; /* absolute paths, in the order of loading, a newline between them */
+        uint32_t tsc_khz;    /* how fast the processor's time stamp counts */
+};
+
 /* A command name that links to a program, in PLAN_RUNTIME_DIR. */
 struct plan_link {
         const char *name, *target;
@@ -148,6 +156,8 @@ struct plan_request {
         /* absolute path of the container runtime that makes the sandbox; NULL: our own namespaces
          */
         const char *container;
+        /* the virtual machine that is the sandbox; NULL: none. The last source is its disk */
+        const struct plan_machine *machine;
         uint64_t timeout_ms; /* for the one command; 0: none, or the box outlives it */
         /* runs many commands and may be frozen: has a group even if no limit needs one */
         bool is_living;
@@ -170,6 +180,9 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
  * namespace of its own */
 #define PLAN_PROGRAM "/.carrel-init"
 #define PLAN_STAND "/mnt"
+/* with a virtual machine: the word that starts pid 1 there, and where it mounts the disk */
+#define PLAN_MACHINE_WORD "machine"
+#define PLAN_MACHINE_DISK "/image"
 /* answers DNS queries behind the wall: WALL_GATE of wall/wall.h */
 #define PLAN_RESOLVER "198.18.0.1"
 /* holds the commands of a chosen interpreter; first in PATH */

@@ -277,7 +277,8 @@ plan_private_place(struct builder *b, const struct private_row *row)
 
         s->number = row->mode;
         s->flags |= b->plan->is_on_image && row->is_on_image ? STEP_ON_IMAGE : 0;
-        if (!row->is_owned || !b->request->has_range || builder_uid(b) == 0)
+        if (!row->is_owned || builder_uid(b) == 0 ||
+            (!b->request->has_range && !b->request->machine))
                 return;
         s->flags |= STEP_OWNED;
         /* with a container runtime, this is done outside of its user namespace */

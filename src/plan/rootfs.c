@@ -37,9 +37,27 @@ plan_layer(struct builder *b, size_t source, bool is_record)
         s->flags |= is_record ? 0u : STEP_DIRECTORY;
 }
 
+/* Its record is held, and the disk is opened by the maker if the box has another id. */
+static void
+plan_machine_disk(struct builder *b)
+{
+        struct step *s;
+
+        plan_layer(b, builder_first_layer(b), true);
+        if (!b->facts->is_privileged)
+                return;
+        s = builder_add(b, STEP_TREE, "/disk", "the store of images is closed to the box");
+        s->source = (int)b->request->source_count - 1;
+        s->number = s->number2 = PLAN_NO_ID;
+}
+
 void
 builder_layers(struct builder *b)
 {
+        if (b->request->machine) {
+                plan_machine_disk(b);
+                return;
+        }
         for (size_t i = builder_first_layer(b); i < b->request->source_count; i++)
                 plan_layer(b, i, b->request->rootfs->has_record && i == builder_first_layer(b));
 }
@@ -61,7 +79,12 @@ builder_rootfs(struct builder *b)
         struct step *s;
 
         builder_scratch(b);
-        for (size_t i = 0; i < r->layer_count; i++) {
+        if (b->request->machine) {
+                s = builder_add(b, STEP_LOWER, "", "the image's disk, read-only");
+                set_text(s, PLAN_MACHINE_DISK);
+                s->flags |= STEP_DIRECTORY;
+        }
+        for (size_t i = 0; i < r->layer_count && !b->request->machine; i++) {
                 s = builder_add(b, STEP_LOWER, "", "a layer of the image, read-only");
                 set_text(s, b->request->sources[first + i].host_path);
                 s->source = (int)(first + i);

@@ -12,7 +12,7 @@
 /* Half of the kernel's usual number of instances per user, and watches for a large project. */
 enum { INOTIFY_INSTANCES = 64, INOTIFY_WATCHES = 65536 };
 /* the process that started it ends it long before this, unless it is stopped itself */
-enum { LAST_RESORT_MS = 1000 };
+enum { LAST_RESORT_MS = 1000, BOOT_MS = 120000 };
 
 struct namespace_row {
         uint64_t flag;
@@ -40,20 +40,51 @@ map(struct builder *b, enum step_op op, uint32_t inside, uint32_t outside, const
 }
 
 void
+builder_names(struct builder *b)
+{
+        struct step *s;
+
+        if (!builder_has(b, SWITCH_UTS))
+                return;
+        s = builder_add(b, STEP_HOSTNAME, "", "the host's name stays outside");
+        s->text = "carrel";
+        s->text_len = strlen(s->text);
+}
+
+void
+builder_pools(struct builder *b)
+{
+        struct step *s;
+
+        if (builder_has(b, SWITCH_FILTER))
+                (void)builder_add(b, STEP_NO_USER_NS, "",
+                                  "second to the filter: no nested user namespace");
+        if (builder_has(b, SWITCH_RLIMITS)) {
+                s = builder_add(
+                        b, STEP_USER_POOLS, "",
+                        "not the caller's whole pool, nor that of the caller's other sandboxes");
+                s->number = INOTIFY_INSTANCES;
+                s->number2 = INOTIFY_WATCHES;
+        }
+}
+
+void
 builder_spawn(struct builder *b)
 {
         const char *why = b->request->has_range
                                   ? "the files of an image belong to its users; outside, their ids "
                                     "are reserved for this sandbox"
                                   : "the sandbox has one id, which is the caller's outside";
-        struct step *spawn, *s;
+        struct step *spawn;
 
         if (builder_has(b, SWITCH_RESET))
                 (void)builder_add(b, STEP_PRIORITY, "",
                                   "what the caller has of priority is not handed on");
         spawn = builder_add(b, STEP_SPAWN, "", "a box of its own for every sandbox");
-        if (b->request->timeout_ms > 0 && b->request->timeout_ms <= UINT64_MAX - LAST_RESORT_MS)
-                spawn->number2 = b->request->timeout_ms + LAST_RESORT_MS;
+        if (b->request->timeout_ms > 0 &&
+            b->request->timeout_ms <= UINT64_MAX - LAST_RESORT_MS - BOOT_MS)
+                spawn->number2 = b->request->timeout_ms + LAST_RESORT_MS +
+                                 (b->request->machine ? BOOT_MS : 0);
         for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
                 if (builder_has(b, namespaces[i].part))
                         spawn->number |= namespaces[i].flag;
@@ -67,11 +98,9 @@ builder_spawn(struct builder *b)
         }
         map(b, STEP_MAP_UID, builder_uid(b), b->request->outside_uid, why);
         map(b, STEP_MAP_GID, builder_uid(b), b->request->outside_gid, why);
-        if (builder_has(b, SWITCH_UTS)) {
-                s = builder_add(b, STEP_HOSTNAME, "", "the host's name stays outside");
-                s->text = "carrel";
-                s->text_len = strlen(s->text);
-        }
+        if (b->request->machine)
+                return; /* no process of QEMU's box needs more */
+        builder_names(b);
         if (builder_has(b, SWITCH_NET))
                 (void)builder_add(b, STEP_LOOPBACK, "",
                                   "programs may talk to themselves on localhost");
@@ -83,16 +112,6 @@ builder_spawn(struct builder *b)
                 (void)builder_add(b, STEP_LOW_PORTS, "",
                                   "a server inside may listen on every port, as in a container");
         }
-        if (b->request->container)
-                return; /* its user namespace has no process with the right to limit it */
-        if (builder_has(b, SWITCH_FILTER))
-                (void)builder_add(b, STEP_NO_USER_NS, "",
-                                  "second to the filter: no nested user namespace");
-        if (builder_has(b, SWITCH_RLIMITS)) {
-                s = builder_add(
-                        b, STEP_USER_POOLS, "",
-                        "not the caller's whole pool, nor that of the caller's other sandboxes");
-                s->number = INOTIFY_INSTANCES;
-                s->number2 = INOTIFY_WATCHES;
-        }
+        if (!b->request->container) /* its user namespace has no process that may limit it */
+                builder_pools(b);
 }

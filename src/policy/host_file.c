@@ -444,6 +444,16 @@ host_read_secrets_file(struct host_reading *r, const struct node *n)
 }
 
 static int
+host_read_machine_kernel(struct host_reading *r, const struct node *n)
+{
+        if (n->kind != NODE_STRING || n->len == 0 || n->text[0] != '/')
+                return host_reading_wrong(r, n, "machine_kernel", "type",
+                                          "this is the absolute path of a file");
+        r->rules->machine_kernel = n->text;
+        return 0;
+}
+
+static int
 host_read_secret_sources(struct host_reading *r, const struct node *n)
 {
         return host_sources_read(r->arena, n, &r->rules->sources, r->e);

@@ -63,6 +63,7 @@ struct host_rules {
         const struct host_inventory *inventories;
         size_t inventory_count;
         const char *secrets_file;    /* NULL: none */
+        const char *machine_kernel;  /* of virtual machines, absolute; NULL: the newest of /boot */
         struct host_sources sources; /* where the values of secrets come from */
         const struct host_actor *actors;
         size_t actor_count;

@@ -212,11 +212,12 @@ default_rules_know_the_standard_engine(void **state)
         arena_init(&arena, 1 << 20);
         assert_int_equal(host_rules_default(&arena, &can, "operator://me", &r, &e), 0);
         assert_false(r->is_trusted);
-        assert_int_equal(r->providers.count, 3); /* those that this build runs */
+        assert_int_equal(r->providers.count, 4); /* those that this build runs */
         assert_non_null(host_provider_find(&r->providers, "local"));
         assert_non_null(host_provider_find(&r->providers, "container"));
         assert_null(host_provider_find(&r->providers, "node-permission"));
         assert_non_null(host_provider_find(&r->providers, "oci"));
+        assert_non_null(host_provider_find(&r->providers, "microvm"));
         assert_false(host_path_is_below(&r->tool_roots, "/root/.ssh"));
         assert_false(host_path_is_below(&r->mount_roots, "/opt"));
 }

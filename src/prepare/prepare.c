@@ -19,6 +19,7 @@
 #include "prepare/container.h"
 #include "prepare/elsewhere.h"
 #include "prepare/image.h"
+#include "prepare/machine.h"
 #include "prepare/permission.h"
 #include "prepare/private.h"
 #include "prepare/reach.h"
@@ -509,7 +510,7 @@ static int
 choose_identity(const struct prepare_host *host, struct prepared *p, struct plan_request *request,
                 struct error *e)
 {
-        bool has_range = host->facts.is_privileged && p->image;
+        bool has_range = host->facts.is_privileged && p->image && !p->machine;
         uint32_t first = has_range ? RANGES_FIRST : RESERVED_FIRST,
                  each = has_range ? STEP_RANGE_IDS : 1,
                  count = has_range ? RANGES_COUNT : RESERVED_COUNT;
@@ -611,6 +612,7 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
                                         .has_image = s->has_image,
                                         .rootfs = p->image ? p->image->plan : NULL,
                                         .container = p->container,
+                                        .machine = p->machine,
                                         .private_place = p->private_place,
                                         .why_no_image = p->why_no_image,
                                         .switched_off = asked->switched_off,
@@ -677,8 +679,10 @@ walk(const struct prepare_host *host, const struct prepare_request *request, str
                 return -1;
         if (check_sources(host, request, p, e) < 0)
                 return -1;
-        find_disk(host, p);
-        if (p->image && rootfs_open(p->plans, host, p->image, p->sources, e) < 0)
+        if (!p->machine)
+                find_disk(host, p);
+        if (p->image && (p->machine ? rootfs_open_disk(p->plans, host, p->image, p->sources, e)
+                                    : rootfs_open(p->plans, host, p->image, p->sources, e)) < 0)
                 return -1;
         return make_plan(host, request, p, e);
 }
@@ -758,6 +762,13 @@ plan_container(const struct prepare_host *host, const struct prepare_request *re
         return container_find(p->spec, &p->container, e) < 0 ? -1 : walk(host, request, p, e);
 }
 
+static int
+plan_machine(const struct prepare_host *host, const struct prepare_request *request,
+             struct prepared *p, struct error *e)
+{
+        return machine_find(p->plans, host, &p->machine, e) < 0 ? -1 : walk(host, request, p, e);
+}
+
 /* The plan of the sandbox that its program runs in. */
 static int
 walk_for_program(const struct prepare_host *host, const struct prepare_request *request,
@@ -775,11 +786,14 @@ walk_for_program(const struct prepare_host *host, const struct prepare_request *
 }
 
 static build_plan *const builders[] = {
-        [PROVIDER_ENGINE_NS] = walk,           [PROVIDER_ENGINE_BRIDGE] = walk_for_program,
+        [PROVIDER_ENGINE_NS] = walk,
+        [PROVIDER_ENGINE_BRIDGE] = walk_for_program,
 #ifdef CARREL_TEST_SWITCHES
         [PROVIDER_ENGINE_FAKE] = plan_nothing,
 #endif
-        [PROVIDER_ENGINE_NONE] = NULL,         [PROVIDER_ENGINE_OCI] = plan_container,
+        [PROVIDER_ENGINE_NONE] = NULL,
+        [PROVIDER_ENGINE_OCI] = plan_container,
+        [PROVIDER_ENGINE_MACHINE] = plan_machine,
 };
 
 struct permission
@@ -840,6 +854,7 @@ prepared_release(struct prepared *p)
         p->plan = NULL;
         p->workspace = NULL;
         p->container = NULL;
+        p->machine = NULL;
         p->plans = NULL;
         arena_fini(&p->plan_arena);
 }

@@ -85,6 +85,7 @@ struct prepared {
         const char *why_no_image;
         /* the container runtime that makes the sandbox, absolute; NULL: our own namespaces */
         const char *container;
+        const struct plan_machine *machine; /* the virtual machine that is it; NULL: none */
         uint32_t outside_uid;
         char norm_digest[65];   /* of prepare/norm_digest.h; "": not needed so far */
         char policy_digest[65]; /* of prepare/policy_digest.h; "": no rules, or not needed so far */

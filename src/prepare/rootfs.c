@@ -15,6 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/scoped.h"
+#include "image/disk.h"
+
 #define SETTING "image"
 
 static int
@@ -262,6 +265,43 @@ rootfs_open(struct arena *arena, const struct prepare_host *host, struct rootfs 
                 result = add(sources, held->layers[i], held->paths[i], true, e);
         image_let_go_layers(&r->held);
         return result;
+}
+
+/* Its file is not written again; if it is removed, this sandbox keeps it. */
+static int
+add_disk(struct arena *arena, const struct prepare_host *host, struct rootfs *r,
+         struct sources *sources, struct error *e)
+{
+        struct stat st = { .st_dev = 0 };
+        const char *path;
+        scoped_fd int fd = -1;
+
+        if (image_disk_open(host->volumes, &r->held.record.id, arena, &fd, &path, e) < 0) {
+                if (e->code == ERROR_IMAGE_NOT_FOUND)
+                        error_hint(e, "Make it once: carrel image disk %.*s", (int)name_len(r->ref),
+                                   r->ref);
+                return -1;
+        }
+        if (fstat(fd, &st) < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "looking at a disk");
+        return sources_add_layer(
+                sources, fd_take(&fd),
+                &(struct plan_source){ .host_path = path, .device = st.st_dev, .inode = st.st_ino },
+                e);
+}
+
+int
+rootfs_open_disk(struct arena *arena, const struct prepare_host *host, struct rootfs *r,
+                 struct sources *sources, struct error *e)
+{
+        int result;
+
+        r->held.layer_count = 1; /* the disk, for describe() */
+        result = describe(arena, r, e);
+        r->held.layer_count = 0;
+        if (result == 0)
+                result = add(sources, r->held.record_fd, r->ref, false, e);
+        return result == 0 ? add_disk(arena, host, r, sources, e) : -1;
 }
 
 int

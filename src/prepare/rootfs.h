@@ -34,6 +34,13 @@ void rootfs_let_go(struct rootfs *r);
 int rootfs_open(struct arena *arena, const struct prepare_host *host, struct rootfs *r,
                 struct sources *sources, struct error *e);
 
+/*
+ * The same with the image's disk in place of its layers. Errors: ERROR_IMAGE_NOT_FOUND, reason
+ * "disk", with the command that makes it.
+ */
+int rootfs_open_disk(struct arena *arena, const struct prepare_host *host, struct rootfs *r,
+                     struct sources *sources, struct error *e);
+
 /* A copy of the manifest's tree that names the image by its digest. NULL: no memory. */
 const struct node *rootfs_pin(struct arena *arena, const struct rootfs *r, const struct node *tree);
 

@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -58,7 +59,8 @@ struct relay {
         size_t ending; /* of them: has_ended */
         struct names names;
         struct listens listens;
-        bool is_ready;
+        bool is_ready, has_failed; /* the guest said so */
+        uint64_t ready_until_ms;   /* UINT64_MAX: it may take any time */
 };
 
 static struct relay relay;
@@ -215,6 +217,7 @@ hear_step_failed(struct relay *r, const struct wire_failed *said)
         failed.step = said->step < UINT32_MAX - r->start->first_step
                               ? said->step + r->start->first_step
                               : UINT32_MAX;
+        r->has_failed = true;
         return tell(r, WIRE_BOX_FAILED, &failed, sizeof failed, -1);
 }
 
@@ -224,6 +227,7 @@ hear_ready(struct relay *r)
         if (r->is_ready)
                 return -EPROTO;
         r->is_ready = true;
+        r->ready_until_ms = UINT64_MAX;
         return r->start->is_living ? tell(r, WIRE_BOX_READY, NULL, 0, -1) : 0;
 }
 
@@ -374,6 +378,18 @@ hear_box(struct relay *r)
 
 /* -- the loop ---------------------------------------------------------------------------------- */
 
+/* The shorter of the two; -1: none. */
+static int
+until_ready(const struct relay *r, int timeout)
+{
+        uint64_t now = r->ready_until_ms == UINT64_MAX ? 0 : clock_boot_ms();
+        uint64_t left = r->ready_until_ms > now ? r->ready_until_ms - now : 0;
+
+        if (r->ready_until_ms == UINT64_MAX || (timeout >= 0 && (uint64_t)timeout < left))
+                return timeout;
+        return left > INT_MAX ? INT_MAX : (int)left;
+}
+
 static int
 timeout_ms(const struct relay *r)
 {
@@ -386,7 +402,7 @@ timeout_ms(const struct relay *r)
                 if (k->has_ended && (timeout < 0 || left < timeout))
                         timeout = left;
         }
-        return timeout;
+        return until_ready(r, timeout);
 }
 
 static size_t
@@ -425,6 +441,8 @@ serve(struct relay *r, size_t count, bool *ret_is_box)
         result = flows_serve(&r->flows, fds + FIRST_FLOW, count);
         if (result == 0)
                 result = tell_ends(r, false);
+        if (result == 0 && r->ready_until_ms != UINT64_MAX && clock_boot_ms() >= r->ready_until_ms)
+                result = -ETIMEDOUT;
         return result;
 }
 
@@ -459,6 +477,7 @@ relay_serve(const struct relay_start *start)
         int result;
 
         r->start = start;
+        r->ready_until_ms = start->ready_ms > 0 ? clock_boot_ms() + start->ready_ms : UINT64_MAX;
         if (fcntl(start->control, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ||
             fcntl(start->stream, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
                 return -errno;
@@ -478,5 +497,7 @@ relay_serve(const struct relay_start *start)
         flows_fini(&r->flows);
         while (r->known)
                 forget(&r->known);
-        return is_box || result == -EPIPE ? 0 : result;
+        if (is_box || (result == -EPIPE && (r->is_ready || r->has_failed)))
+                return 0;
+        return result == -EPIPE ? -ECONNRESET : result;
 }

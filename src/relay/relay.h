@@ -22,12 +22,14 @@ struct relay_start {
         int names, diag;  /* of guest/names.h; -1: none */
         const int *stock; /* of guest/listen.h */
         size_t stock_count;
+        uint64_t ready_ms;  /* how long the guest may take until it is ready; 0: without limit */
         unsigned is_living; /* the box is told when every step is done */
 };
 
 /*
  * Serves until the box or the guest is gone. All descriptors are borrowed. Returns 0, or -errno:
- * the guest broke the protocol, or spoke another version.
+ * the guest broke the protocol, or spoke another version; -ECONNRESET: it ended before it was ready
+ * and said nothing; -ETIMEDOUT: it was not ready in time.
  */
 int relay_serve(const struct relay_start *start);
 

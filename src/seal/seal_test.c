@@ -179,6 +179,7 @@ static const struct expected {
         [SEAL_JUDGING] = { "judging", 0, 0, true, true, 64 },
         [SEAL_UNPACK] = { "unpack", CAN_WRITE_PLACE, 0, true, true, 64 },
         [SEAL_COPY] = { "copy", CAN_WRITE_PLACE, 1 << 2, true, true, 64 },
+        [SEAL_DISK] = { "disk", CAN_WRITE_PLACE, 0, false, true, 128 },
         [SEAL_IMPORT] = { "import", CAN_READ | CAN_WRITE_PLACE | IS_DUMPABLE, 1 << 2, false, false,
                           0 },
 };

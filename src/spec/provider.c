@@ -67,6 +67,18 @@ static const struct field container_rows[] = {
                 "the workspace mount, otherwise the image's working directory."),
         SHELL_ROW,
 };
+static const struct field machine_rows[] = {
+        { .name = "image",
+          .kind = FIELD_TEXT,
+          .flags = FIELD_REQUIRED,
+          .min = 1,
+          .max = IMAGE_TEXT_MAX,
+          .offset = offsetof(struct spec, image),
+          .help = "Image of the root directory: a name of `carrel image ls`, or its digest. "
+                  "`carrel image disk NAME` makes the disk that the machine gets." },
+        CWD_ROW("Working directory inside the sandbox. Default: the image's working directory."),
+        SHELL_ROW,
+};
 static const struct field e2b_rows[] = {
         SETTING("template", FIELD_REQUIRED, "Template id."),
         SETTING("api_key_ref", FIELD_SECRET, "Slug of the E2B key; the host's own key if absent."),
@@ -128,6 +140,8 @@ static const struct field_set local_set = { FIELD_SET(local_rows), .code = ERROR
 static const struct field_set container_set = { FIELD_SET(container_rows),
                                                 .code = ERROR_CONFIG_INVALID };
 static const struct field_set oci_set = { FIELD_SET(oci_rows), .code = ERROR_CONFIG_INVALID };
+static const struct field_set machine_set = { FIELD_SET(machine_rows),
+                                              .code = ERROR_CONFIG_INVALID };
 static const struct field_set e2b_set = { FIELD_SET(e2b_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set modal_set = { FIELD_SET(modal_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set daytona_set = { FIELD_SET(daytona_rows),
@@ -200,6 +214,22 @@ static const char *const oci_tier[] = { "container_runtime", "user_namespace", "
                                         "mount_api",         "seccomp",        "no_new_privs",
                                         "landlock",          "rlimit",         NULL };
 
+/* Of QEMU's own box; the machine has a kernel of its own. */
+static const char *const machine_tier[] = { "qemu",
+                                            "user_namespace",
+                                            "mount_namespace",
+                                            "pid_namespace",
+                                            "ipc_namespace",
+                                            "net_namespace",
+                                            "pivot_root",
+                                            "tmpfs",
+                                            "mount_api",
+                                            "seccomp",
+                                            "no_new_privs",
+                                            "landlock",
+                                            "rlimit",
+                                            NULL };
+
 /* If the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
 const struct provider providers[] = {
         { PROVIDER_STANDARD,
@@ -267,6 +297,20 @@ const struct provider providers[] = {
           /* limits and options are those of the standard provider */
           { oci_tier, NULL, NULL },
           .cost = 3 },
+        { "microvm",
+          &machine_set,
+          "workspace-close",
+          "A virtual machine of QEMU with an image as its root. The processor is emulated, so its "
+          "tier is T3.",
+          PROVIDER_ENGINE_MACHINE,
+          "T3",
+          "qemu",
+          PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK | PROVIDER_OUTPUT |
+                  PROVIDER_MEMORY,
+          PROVIDER_ISOLATES | PROVIDER_MILLICORES,
+          true,
+          { machine_tier, NULL, NULL },
+          .cost = 4 },
 #ifdef CARREL_TEST_SWITCHES
         { "example-fake", NULL, "workspace-close", "Plays a script: for tests.",
           PROVIDER_ENGINE_FAKE, "T4", "script",

@@ -34,11 +34,12 @@ struct field_set;
 
 /* In messages between processes (wire/box.h): numbers are never used again. */
 enum provider_engine {
-        PROVIDER_ENGINE_NS,     /* box/ns */
-        PROVIDER_ENGINE_FAKE,   /* box/fake; in test builds only */
-        PROVIDER_ENGINE_NONE,   /* such a manifest is checked, and not run */
-        PROVIDER_ENGINE_OCI,    /* box/ns, with a relay in the place of pid 1 */
-        PROVIDER_ENGINE_BRIDGE, /* box/bridge: a program that the host file names */
+        PROVIDER_ENGINE_NS,      /* box/ns */
+        PROVIDER_ENGINE_FAKE,    /* box/fake; in test builds only */
+        PROVIDER_ENGINE_NONE,    /* such a manifest is checked, and not run */
+        PROVIDER_ENGINE_OCI,     /* box/ns, with a relay in the place of pid 1 */
+        PROVIDER_ENGINE_BRIDGE,  /* box/bridge: a program that the host file names */
+        PROVIDER_ENGINE_MACHINE, /* box/ns, with a relay and QEMU */
         PROVIDER_ENGINE_MAX
 };
 

@@ -1,0 +1,242 @@
+/*
+ * maker/booted.c - this program as pid 1 of a virtual machine.
+ *
+ * Room: maker (program). Touches: everything in its machine, which nothing else is in yet.
+ *
+ *     the kernel starts /init --modules, /proc, /sys, /dev, the disk--> the port opens
+ *        --the plan comes--> BOX steps, GUEST steps --> serving, as in a container
+ *
+ * Theory: the same steps make the root here as on the host (maker/box.c), and the same restrictions
+ * follow (guest/harden.c). So a command sees the same, and a fault of the machine's kernel is all
+ * that it can win.
+ */
+#include "maker/booted.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest/guest.h"
+#include "guest/harden.h"
+#include "guest/transport.h"
+#include "maker/box.h"
+#include "plan/request.h"
+#include "seal/landlock.h"
+#include "wire/box.h"
+
+enum { BROKEN = 125, STREAM = 3, ELF = 0x7f, COMPRESSED = 4 /* MODULE_INIT_COMPRESSED_FILE */ };
+enum { PORT_TRIES = 10000 }; /* a millisecond each */
+
+#define BASE "/base" /* becomes the root: what the kernel unpacked cannot be left */
+
+static _Noreturn void
+give_up(void)
+{
+        _exit(BROKEN); /* the kernel panics, and QEMU ends */
+}
+
+/* -- the machine ------------------------------------------------------------------------------- */
+
+static int
+load(const char *path)
+{
+        int fd = open(path, O_RDONLY | O_CLOEXEC), result = 0;
+        unsigned char first = 0;
+
+        if (fd < 0)
+                return -errno;
+        if (pread(fd, &first, 1, 0) != 1 ||
+            syscall(SYS_finit_module, fd, "", first == ELF ? 0 : COMPRESSED) < 0)
+                result = errno == EEXIST ? 0 : -EIO;
+        (void)close(fd);
+        return result;
+}
+
+/* One that does not load is missed by what needs it. */
+static void
+load_modules(void)
+{
+        char path[32];
+
+        for (unsigned i = 0;; i++) {
+                (void)snprintf(path, sizeof path, "/modules/%u", i);
+                if (load(path) == -ENOENT)
+                        return;
+        }
+}
+
+static int
+mount_new(const char *type, const char *at)
+{
+        if (mkdir(at, 0755) < 0 && errno != EEXIST)
+                return -errno;
+        return mount(type, at, type, MS_NOSUID | MS_NOEXEC, NULL) < 0 ? -errno : 0;
+}
+
+/* The steps turn to another root, which the one that the kernel unpacked does not permit. */
+static int
+change_root(void)
+{
+        if (mkdir(BASE, 0755) < 0 || mount("tmpfs", BASE, "tmpfs", 0, "size=64k") < 0 ||
+            chdir(BASE) < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ||
+            chdir("/") < 0)
+                return -errno;
+        return mkdir(PLAN_STAND, 0755) < 0 || mkdir(PLAN_MACHINE_DISK, 0755) < 0 ? -errno : 0;
+}
+
+static int
+mount_disk(void)
+{
+        static const char *const types[] = { "erofs", "squashfs" };
+
+        for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+                if (mount("/dev/vda", PLAN_MACHINE_DISK, types[i], MS_RDONLY | MS_NOSUID | MS_NODEV,
+                          NULL) == 0)
+                        return 0;
+        return -errno;
+}
+
+/* The kernel names it when the device is ready. */
+static int
+open_port(void)
+{
+        const struct timespec moment = { 0, 1000000 };
+
+        for (int i = 0; i < PORT_TRIES; i++) {
+                int fd = open("/dev/vport0p1", O_RDWR | O_CLOEXEC);
+
+                if (fd >= 0 || (errno != ENOENT && errno != ENXIO))
+                        return fd < 0 ? -errno : fd;
+                (void)nanosleep(&moment, NULL);
+        }
+        return -ETIMEDOUT;
+}
+
+/* The standard streams lead nowhere, and the port is STREAM. */
+static int
+take_port(int port)
+{
+        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+        int lifted = fcntl(port, F_DUPFD_CLOEXEC, STREAM + 1);
+
+        if (nothing < 0 || lifted < 0)
+                return -errno;
+        for (int fd = 0; fd < STREAM; fd++)
+                if (dup2(nothing, fd) < 0)
+                        return -errno;
+        return dup3(lifted, STREAM, O_CLOEXEC) < 0 || close(lifted) < 0 ? -errno : 0;
+}
+
+static int
+begin(void)
+{
+        int port, result = change_root();
+
+        if (result == 0)
+                result = mount_new("proc", "/proc");
+        if (result == 0)
+                result = mount_new("sysfs", "/sys");
+        if (result == 0)
+                result = mkdir("/dev", 0755) < 0 ||
+                                         mount("dev", "/dev", "devtmpfs", MS_NOSUID, NULL) < 0
+                                 ? -errno
+                                 : 0;
+        if (result < 0)
+                return result;
+        port = open_port();
+        return port < 0 ? port : take_port(port);
+}
+
+/* -- the plan ---------------------------------------------------------------------------------- */
+
+static _Noreturn void
+fail(struct transport *t, uint32_t step, int result)
+{
+        const struct wire_failed failed = { step, -result };
+
+        (void)transport_say(t, WIRE_BOX_FAILED, &failed, sizeof failed);
+        give_up();
+}
+
+/* The machine's kernel may know fewer rules than the host's. */
+static unsigned
+landlock_abi(const struct plan_view *view)
+{
+        unsigned own = landlock_version();
+
+        for (uint32_t i = 0; i < view->step_count; i++)
+                if (view->steps[i].op == STEP_LANDLOCK)
+                        return view->steps[i].number < own ? (unsigned)view->steps[i].number : own;
+        return 0;
+}
+
+/* Pid 1 needs none of them any more. */
+static void
+forget(const struct box *box)
+{
+        const int fds[] = { box->root, box->workshop, box->scratch, box->disk };
+
+        for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+                if (fds[i] >= 0)
+                        (void)close(fds[i]);
+}
+
+static void
+apply(struct transport *t, const struct plan_view *view, struct harden *harden)
+{
+        static const struct watched none = { .place.top = -1 };
+        struct box box = { .root = -1,
+                           .workshop = -1,
+                           .scratch = -1,
+                           .image = -1,
+                           .watched = &none,
+                           .prepared = -1,
+                           .sockets = { .control = -1, .mapped = -1 },
+                           .stand = PLAN_STAND,
+                           .stream = -1,
+                           .disk = -1 };
+
+        harden->landlock_abi = landlock_abi(view);
+        for (uint32_t i = 0; i < view->step_count; i++) {
+                struct step s = plan_view_step(view, i);
+                int result = step_phase_of(s.op) == STEP_PHASE_BOX     ? box_step(&box, &s)
+                             : step_phase_of(s.op) == STEP_PHASE_GUEST ? harden_step(harden, &s)
+                                                                       : -EPROTO;
+
+                if (result < 0)
+                        fail(t, i, result);
+        }
+        forget(&box);
+}
+
+void
+booted_inside(void)
+{
+        struct harden harden = { -1, 0, -1 };
+        struct transport *t;
+        struct plan_view view;
+        void *plan;
+        size_t len;
+        int control, result;
+
+        (void)prctl(PR_SET_NAME, "carrel-init", 0, 0, 0);
+        if (getpid() != 1)
+                give_up();
+        load_modules();
+        if (begin() < 0 || transport_open(STREAM, guest_transport_fds(), &t, &control) < 0 ||
+            transport_receive_plan(t, &plan, &len) < 0)
+                give_up();
+        result = plan_unpack(plan, len, &view) < 0 ? -EPROTO : mount_disk();
+        if (result < 0)
+                fail(t, UINT32_MAX, result);
+        apply(t, &view, &harden);
+        if (transport_say(t, WIRE_BOX_READY, NULL, 0) < 0)
+                give_up();
+        guest_serve_stream(t, control, harden.listener);
+}

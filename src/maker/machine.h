@@ -1,0 +1,24 @@
+/*
+ * maker/machine.h - starts QEMU, and makes what its machine begins with.
+ */
+#ifndef CARREL_MAKER_MACHINE_H
+#define CARREL_MAKER_MACHINE_H
+
+#include "plan/step.h"
+
+/* How long a machine may take until its pid 1 is ready: an emulated one on a busy host. */
+enum { MACHINE_READY_MS = 100000 };
+
+/*
+ * The FIRST step: writes the machine's first file system below `root`: this program as /init, and
+ * the kernel modules as /modules/0, /modules/1, ... 0 or -errno.
+ */
+int machine_write_first(int root, const struct step *s);
+
+/*
+ * The MACHINE step, in the box's namespaces and root: starts QEMU, restricted as a payload is.
+ * Returns this end of the stream to pid 1 of the machine, or -errno.
+ */
+int machine_start(const struct step *s);
+
+#endif

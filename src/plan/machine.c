@@ -1,0 +1,253 @@
+/*
+ * plan/machine.c - the sandbox as a virtual machine of QEMU.
+ *
+ * Room: plan (deciding, pure). Touches: nothing.
+ *
+ *     BOX    QEMU's own box: namespaces of its own, a root with QEMU, its libraries, the kernel and
+ *            the image's disk, and no network; then QEMU (MACHINE)
+ *     BOX    after MACHINE, by pid 1 of the machine: the sandbox's root over the disk, as over the
+ *            layers of an image
+ *     GUEST  as everywhere, by pid 1 of the machine
+ *
+ * Theory: what follows the MACHINE step is sent to the machine and says nothing of the host. QEMU
+ * is restricted as a payload is (maker/machine.c), because a payload that breaks out of the machine
+ * is QEMU.
+ */
+#include "plan/machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/builder.h"
+
+enum {
+        ROOT_BYTES = 32 << 20, /* with the first file system, which the maker writes there */
+        CODE_MB = 64,          /* translated code */
+        OVERHEAD_MB = 192,     /* of QEMU itself, with that */
+        TASKS = 64,            /* threads of QEMU */
+        MEMORY_MB = 512,
+        MEMORY_LEAST_MB = 128,
+        KERNEL_MB = 64, /* of the machine's memory, for its kernel */
+        MEMORY_MOST_MB = 1 << 20,
+        CORES_MOST = 16,
+        CORE = 1000, /* millicores */
+};
+
+#define KERNEL_AT "/kernel"
+#define FIRST_AT "/initramfs"
+#define DISK_AT "/disk"
+
+uint64_t
+plan_machine_memory_mb(const struct spec *spec)
+{
+        uint64_t mib = spec->limits.memory_mb;
+
+        return mib == SPEC_UNSET ? MEMORY_MB : mib > MEMORY_MOST_MB ? MEMORY_MOST_MB : mib;
+}
+
+uint64_t
+plan_machine_overhead_mb(void)
+{
+        return OVERHEAD_MB;
+}
+
+uint64_t
+plan_machine_tasks(void)
+{
+        return TASKS;
+}
+
+/* What commands and their files can have of it. */
+static uint64_t
+free_mb(const struct spec *spec)
+{
+        return plan_machine_memory_mb(spec) - KERNEL_MB;
+}
+
+static unsigned
+cores(const struct builder *b)
+{
+        uint64_t millicores = b->spec->limits.cpu_millicores;
+        uint64_t count = millicores == SPEC_UNSET ? 1 : (millicores - 1) / CORE + 1;
+        uint64_t most = b->facts->cpu_count < CORES_MOST ? b->facts->cpu_count : CORES_MOST;
+
+        return count < most ? (unsigned)count : most > 0 ? (unsigned)most : 1;
+}
+
+/* -- what a machine cannot do ------------------------------------------------------------------ */
+
+static int
+refuse(struct error *e, const char *place, const char *reason, const char *what, const char *hint)
+{
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, place, reason, "a machine of QEMU %s", what);
+        error_hint(e, "%s", hint);
+        return -1;
+}
+
+int
+plan_refuse_machine(const struct spec *spec, const struct plan_request *request, struct error *e)
+{
+        if (!request->machine)
+                return 0;
+        if (request->mount_count > 0)
+                return refuse(e, "mounts", "machine_mounts", "shows no directory of the host",
+                              "Remove mounts and metadata.carrel.tools, and pass files with "
+                              "`carrel cp`. Or use `provider: container`.");
+        if (spec->egress_count > 0 || spec->wall.is_routed)
+                return refuse(e, "network/egress", "machine_network", "has no network",
+                              "Leave network.egress and metadata.carrel.egress.routed out, or use "
+                              "`provider: container`.");
+        if (plan_machine_memory_mb(spec) < MEMORY_LEAST_MB)
+                return refuse(e, "limits/memory_mb", "machine_small",
+                              "needs at least 128 MiB of memory",
+                              "Raise limits.memory_mb, or leave it out (512).");
+        if (spec->carrel.disk != SPEC_DISK_AUTO && spec->carrel.disk != SPEC_DISK_MEMORY)
+                return refuse(e, "metadata/carrel/disk", "machine_disk",
+                              "has its private places in its own memory",
+                              "Write `disk: memory`, or leave it out.");
+        if (builder_is_written(spec, "disk_mb") && spec->limits.disk_mb > free_mb(spec) / 2)
+                return refuse(e, "metadata/carrel/limits/disk_mb", "machine_disk",
+                              "can use half of its memory, less 64 MiB, for private places",
+                              "Lower metadata.carrel.limits.disk_mb, or raise limits.memory_mb to "
+                              "64 more than twice of it.");
+        return 0;
+}
+
+/* -- QEMU's own box ---------------------------------------------------------------------------- */
+
+static struct step *
+with_text(struct step *s, const char *text)
+{
+        s->text = text;
+        s->text_len = strlen(text);
+        return s;
+}
+
+static void
+show(struct builder *b, const char *at, const char *from, const char *why)
+{
+        with_text(builder_add(b, STEP_BIND, at, why), from)->flags |=
+                STEP_READ_ONLY | STEP_OPTIONAL | STEP_RECURSIVE;
+}
+
+static void
+make_directory(struct builder *b, const char *path)
+{
+        builder_add(b, STEP_DIR, path, "QEMU's own root")->number = 0755;
+}
+
+/* Of the host: QEMU, its firmware, and libraries. */
+static void
+plan_programs(struct builder *b)
+{
+        static const char *const shown[] = { "/usr/lib", "/usr/lib64", "/usr/share/qemu",
+                                             "/usr/share/seabios" };
+
+        make_directory(b, "/usr");
+        for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+                show(b, shown[i], shown[i], "QEMU's libraries and firmware");
+        for (size_t i = 0; i < b->facts->dir_count; i++) {
+                const struct host_dir *dir = &b->facts->dirs[i];
+
+                if (strncmp(dir->path, "/lib", 4) != 0)
+                        continue;
+                if (dir->is_link)
+                        (void)with_text(builder_add(b, STEP_LINK, dir->path, "as on the host"),
+                                        dir->target);
+                else
+                        show(b, dir->path, dir->path, "QEMU's libraries");
+        }
+        show(b, b->request->machine->qemu, b->request->machine->qemu, "the machine");
+        show(b, KERNEL_AT, b->request->machine->kernel, "the machine's kernel");
+}
+
+/* The store of images is closed, so the maker opens the disk if the box has another id. */
+static void
+plan_disk(struct builder *b)
+{
+        size_t source = b->request->source_count - 1;
+        const struct plan_source *disk = &b->request->sources[source];
+        struct step *s = builder_add(b, STEP_FILE, DISK_AT, "where the disk is shown");
+
+        s->number = 0444;
+        s = with_text(builder_add(b, STEP_BIND, DISK_AT, "the image, as a read-only disk"),
+                      disk->host_path);
+        s->source = (int)source;
+        s->number = disk->device;
+        s->number2 = disk->inode;
+        s->flags |= STEP_READ_ONLY | STEP_NO_EXEC;
+}
+
+static const char *
+arguments(struct builder *b)
+{
+        const struct plan_machine *m = b->request->machine;
+        static const char format[] =
+                "%s\n-M\nmicrovm,acpi=on,x-option-roms=off,isa-serial=off\n-accel\ntcg,tb-size=%d\n"
+                "-cpu\nmax\n-smp\n%u\n-m\n%lluM\n-nodefaults\n-no-user-config\n-display\nnone\n"
+                "-no-reboot\n-sandbox\non,obsolete=deny,elevateprivileges=deny,spawn=deny,"
+                "resourcecontrol=deny\n-kernel\n" KERNEL_AT "\n-initrd\n" FIRST_AT "\n-append\n"
+                "quiet loglevel=0 panic=-1 reboot=t mitigations=off clocksource=tsc tsc=reliable "
+                "tsc_early_khz=%u no_timer_check -- " PLAN_MACHINE_WORD "\n-chardev\n"
+                "socket,id=carrel,fd=3\n-device\nvirtio-serial-device\n-device\n"
+                "virtserialport,chardev=carrel,name=carrel\n-drive\n"
+                "if=none,id=root,file=" DISK_AT ",format=raw,readonly=on\n-device\n"
+                "virtio-blk-device,drive=root";
+
+        return builder_text(b, format, m->qemu, CODE_MB, cores(b),
+                            (unsigned long long)plan_machine_memory_mb(b->spec), m->tsc_khz);
+}
+
+static void
+plan_outside(struct builder *b)
+{
+        builder_add(b, STEP_ROOT, "", "QEMU sees nothing of the host's tree but what it needs")
+                ->number = ROOT_BYTES;
+        plan_programs(b);
+        make_directory(b, "/dev");
+        (void)builder_add(b, STEP_DEVICE, "/dev/null", "harmless, and programs need it");
+        (void)builder_add(b, STEP_DEVICE, "/dev/urandom", "harmless, and programs need it");
+        (void)with_text(builder_add(b, STEP_FIRST, FIRST_AT, "what the machine begins with"),
+                        b->request->machine->modules);
+        plan_disk(b);
+        (void)builder_add(b, STEP_ENTER, "", "no path of QEMU's leads outside after this");
+        (void)builder_add(b, STEP_SEAL, "/", "QEMU writes no file");
+        (void)with_text(builder_add(b, STEP_MACHINE, b->request->machine->qemu,
+                                    "a kernel of its own: what follows is done inside"),
+                        arguments(b));
+}
+
+/* -- inside ------------------------------------------------------------------------------------ */
+
+/* What the machine has, in place of what the host has. */
+static void
+look_inside(struct builder *b)
+{
+        struct host_facts *inside = arena_new(b->arena, struct host_facts);
+        unsigned count = cores(b);
+
+        if (!inside)
+                return;
+        *inside = *b->facts;
+        inside->memory_mb = free_mb(b->spec);
+        inside->cpu_count = count;
+        (void)snprintf(inside->cpus.possible, sizeof inside->cpus.possible,
+                       count > 1 ? "0-%u" : "%u", count - 1);
+        memcpy(inside->cpus.present, inside->cpus.possible, sizeof inside->cpus.present);
+        memcpy(inside->cpus.online, inside->cpus.possible, sizeof inside->cpus.online);
+        b->facts = inside;
+}
+
+void
+builder_machine(struct builder *b)
+{
+        plan_outside(b);
+        look_inside(b);
+        builder_names(b);
+        (void)builder_add(b, STEP_LOOPBACK, "", "programs may talk to themselves on localhost");
+        (void)builder_add(b, STEP_LOW_PORTS, "",
+                          "a server inside may listen on every port, as in a container");
+        builder_pools(b);
+        builder_root(b);
+        builder_enter(b);
+}

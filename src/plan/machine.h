@@ -1,0 +1,29 @@
+/*
+ * plan/machine.h - what a sandbox that is a virtual machine needs of its host, and what it cannot
+ * do.
+ */
+#ifndef CARREL_PLAN_MACHINE_H
+#define CARREL_PLAN_MACHINE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "plan/request.h"
+#include "spec/spec.h"
+
+/* Memory of the machine in MiB: limits.memory_mb, or 512. */
+uint64_t plan_machine_memory_mb(const struct spec *spec);
+
+/* MiB that QEMU itself may take beside it, and the number of its threads. */
+uint64_t plan_machine_overhead_mb(void);
+uint64_t plan_machine_tasks(void);
+
+/*
+ * 0, or -1 if the request is for a machine and the spec asks for what one cannot do:
+ * ERROR_CAPABILITY_UNAVAILABLE "machine_mounts", "machine_network", "machine_small" or
+ * "machine_disk".
+ */
+int plan_refuse_machine(const struct spec *spec, const struct plan_request *request,
+                        struct error *e);
+
+#endif

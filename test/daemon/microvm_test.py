@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# weight: 2
+"""provider: microvm - living sandboxes in virtual machines of QEMU, emulated: many commands, files, ports, limits, how QEMU is
+sealed, and one end for each command whoever is killed. Prints TAP.
+"""
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import CARREL, DEEP, PATIENCE, ROOT, check, descendants, end, need_programs, until
+from daemon_rig import Daemon, groups_of, own_groups
+from machine_rig import Desk, need_machine, qemus, text
+
+MEMORY_MB = 160
+MANIFEST = text(limits="memory_mb: %d" % MEMORY_MB, carrel="limits: {pids: 40}")
+
+
+def machines(d):
+    return qemus(pid for pid, _ in descendants(d.child.pid)) or qemus(pid for pid, _ in descendants())
+
+
+def status_of(pid):
+    with open("/proc/%d/status" % pid, encoding="utf-8") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def sealed(d, pid):
+    status = status_of(pid)
+    mine = status_of(os.getpid())
+    ids = {int(n) for key in ("Uid", "Gid") for n in status[key].split()}
+    check("QEMU has one id, which is the sandbox's own as root and the user's otherwise", len(ids) == 1 and (min(ids) >= 1900000000 if ROOT else str(min(ids)) in mine["Uid"]), status)
+    check("QEMU has no capability, no_new_privs, and Carrel's filter below its own", {status[k] for k in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb")} == {"0" * 16} and
+          status["NoNewPrivs"] == "1" and status["Seccomp"] == "2" and int(status.get("Seccomp_filters", 2)) >= 2, status)
+    names = ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup")
+    shared = [n for n in names if os.readlink("/proc/%d/ns/%s" % (pid, n)) == os.readlink("/proc/self/ns/" + n)]
+    check("QEMU is in namespaces of its own", not shared, shared)
+    with open("/proc/%d/net/dev" % pid, encoding="ascii") as f:
+        devices = [line.split(":")[0].strip() for line in f if ":" in line]
+    with open("/proc/%d/mountinfo" % pid, encoding="utf-8") as f:
+        mounts = [line.split()[4:6] for line in f]
+    writable = [at for at, how in mounts if "ro" not in how.split(",") and not at.startswith("/dev/")]
+    check("QEMU has no network and no mount to write to", devices == ["lo"] and not writable, devices, writable)
+    root = "/proc/%d/root" % pid
+    check("QEMU sees no path but its own", sorted(n for n in os.listdir(root) if not n.startswith("lib")) == ["dev", "disk", "initramfs", "kernel", "usr"] and
+          set(os.listdir(root + "/usr/share")) <= {"qemu", "seabios"} and set(os.listdir(root + "/dev")) == {"null", "urandom"}, os.listdir(root))
+    fds = {os.readlink("/proc/%d/fd/%s" % (pid, n)).split(":")[0] for n in os.listdir("/proc/%d/fd" % pid)}
+    check("QEMU holds its stream, its disk and nothing of the daemon's", fds <= {"/dev/null", "/disk", "socket", "anon_inode"} and
+          sum(os.readlink("/proc/%d/fd/%s" % (pid, n)).startswith("socket") for n in os.listdir("/proc/%d/fd" % pid)) == 1, fds)
+
+
+def commands(d, box):
+    count = 200 if DEEP else 40
+    wrong = [got for got in (d.exec(box, ["sh", "-c", "echo %d; exit %d" % (i, i % 100)]) for i in range(count)) if
+             (got["outcome"], got["exit_code"]) != ("exited", len(str(got["stdout"])) and int(got["stdout"]) % 100)]
+    check("%d commands one after another, each with its output and status" % count, not wrong, wrong[:3])
+    got = d.exec(box, "echo out; echo err >&2; sleep 1000 & exit 5")
+    check("a child that holds the output does not hold up the end", (got["outcome"], got["exit_code"], got["stdout"], got["stderr"]) == ("exited", 5, "out\n", "err\n"), got)
+    got = d.exec(box, "sleep 2000 & sleep 2000", timeout_ms=500)
+    check("a timeout ends the whole tree of its command", got["outcome"] == "timed_out", got)
+    got = d.exec(box, "ps | grep -c 'sleep 200[0]'")
+    check("none of it is left", got["stdout"] == "0\n", got)
+    got = d.exec(box, "kill -TERM $$")
+    check("a signal that ends it is reported", got["outcome"] == "signaled", got)
+    flood = subprocess.Popen([CARREL, "exec", box, "--", "cat", "/dev/zero"], env=dict(os.environ, CARREL_STATE=d.state), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    flood.stdout.read(1)      # and no more
+    got = d.exec(box, "head -c 1000000 /dev/zero | wc -c")
+    check("a reader that does not read holds up no other command", got["stdout"] == "1000000\n", got)
+    flood.kill()
+    flood.wait()
+    paused = d.call("POST", "/v1/sandboxes/%s/pause" % box, {})
+    check("pause is refused by name", paused.status >= 400 and paused.code == "capability_unavailable", paused)
+
+
+def limits(d, box):
+    got = d.exec(box, "grep MemTotal /proc/meminfo | tr -dc 0-9")
+    check("the machine has the memory of limits.memory_mb, less what its kernel takes", (MEMORY_MB - 60) << 10 < int(got["stdout"]) < MEMORY_MB << 10, got)
+    got = d.exec(box, "dd if=/dev/zero of=/dev/null bs=300M count=1; echo $?")
+    check("a command does not get more memory than the machine has", got["stdout"] in ("1\n", "137\n"), got)
+    got = d.exec(box, "i=0; while [ $i -lt 60 ]; do sleep 5 & i=$((i+1)); done 2>&1 | grep -c 'fork'; true", timeout_ms=60000)
+    check("limits.pids holds inside", "fork" in got["stdout"] + got["stderr"] or got["stdout"].strip() not in ("", "0"), got)
+    got = d.exec(box, "dd if=/dev/zero of=/tmp/much bs=1M count=100; stat -c %s /tmp/much; rm /tmp/much")
+    check("private places hold half of the memory, less what the kernel takes", (MEMORY_MB - 64) << 18 < int(got["stdout"]) <= (MEMORY_MB - 64) << 19 and "No space" in got["stderr"], got)
+    got = d.exec(box, "echo still here")
+    check("the sandbox goes on", got["stdout"] == "still here\n", got)
+
+
+def files(d, box):
+    path = "/v1/sandboxes/%s/files?path=/tmp/given" % box
+    data = os.urandom(300000)
+    put = d.call("PUT", path + "&mode=0640", data)
+    got = d.call("GET", path)
+    check("a file goes in and comes out", put.status < 300 and got.body == data, put, got.status)
+    listed = d.exec(box, "stat -c '%a %U' /tmp/given")
+    check("it has its mode and belongs to the payload", listed["stdout"] == "640 agent\n", listed)
+
+
+def port(d, box):
+    d.must("POST", "/v1/sandboxes/%s/execs" % box, {"command": "while :; do printf 'HTTP/1.0 200 OK\\r\\nContent-Length: 7\\r\\n\\r\\ninside\\n' | nc -l -p 8123; done", "background": True})
+    at = urllib.parse.urlsplit(d.must("GET", "/v1/sandboxes/%s/ports/8123" % box)["url"])
+
+    def ask():
+        c = http.client.HTTPConnection(at.hostname, at.port, timeout=PATIENCE)
+        try:
+            c.request("GET", at.path.rstrip("/") + "/")
+            r = c.getresponse()
+            return r.status, r.read()
+        except (OSError, http.client.HTTPException):
+            return None
+        finally:
+            c.close()
+    until("a port inside is reached", lambda: ask() == (200, b"inside\n"))
+    check("a port inside is reached through the stream", True)
+
+
+def create(d, **more):
+    return d.create(start=True, manifest=MANIFEST, **more)
+
+
+def parts(box):
+    """Processes of this sandbox's groups on the host: pid -> name."""
+    found = {}
+    for group in groups_of({box}):
+        for base, _, names in os.walk(group):
+            if "cgroup.procs" in names:
+                with open(os.path.join(base, "cgroup.procs"), encoding="ascii") as f:
+                    for pid in map(int, f.read().split()):
+                        try:
+                            with open("/proc/%d/comm" % pid, encoding="utf-8") as g:
+                                found[pid] = g.read().strip()
+                        except OSError:
+                            pass
+    return found
+
+
+def killed(d, box, who, pids):
+    callers = [subprocess.Popen([CARREL, "exec", box, "--", "sh", "-c", "echo up; sleep 1000"], env=dict(os.environ, CARREL_STATE=d.state), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    for caller in callers:
+        caller.stdout.readline()
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    codes = [caller.communicate(timeout=PATIENCE) and caller.returncode for caller in callers]
+    until("QEMU is gone", lambda: not machines(d))
+    until("its control groups are gone", lambda: not groups_of({box}))
+    check("kill -9 of %s: each command has its end, and nothing is left" % who, 0 not in codes and len(pids) == 1, codes, pids)
+
+
+def named(name):
+    return [pid for (pid, _), what in descendants().items() if what == name]
+
+
+def main():
+    need_programs()
+    need_machine()
+    before = own_groups()
+    with Desk() as desk, Daemon("--host", desk.host, state=desk.state) as d:
+        box = create(d, ports=[8123])
+        check("a sandbox of provider microvm runs", d.must("GET", "/v1/sandboxes/" + box)["status"] == "running")
+        sealed(d, machines(d)[0])
+        commands(d, box)
+        files(d, box)
+        port(d, box)
+        limits(d, box)
+        check("it is stopped", d.call("DELETE", "/v1/sandboxes/" + box).status < 300)
+        until("QEMU is gone", lambda: not machines(d))
+        box = create(d)
+        killed(d, box, "QEMU", machines(d))
+        box = create(d)
+        killed(d, box, "the relay", named("carrel-relay"))
+        box = create(d)
+        killed(d, box, "the box", named("carrel-box"))
+    until("no control group is left", lambda: own_groups() == before)
+    end()
+
+
+main()
