@@ -218,7 +218,7 @@ apply(struct transport *t, const struct plan_view *view, struct harden *harden)
 void
 booted_inside(void)
 {
-        struct harden harden = { -1, 0, -1 };
+        struct harden harden = { -1, 0, { -1, false } };
         struct transport *t;
         struct plan_view view;
         void *plan;
@@ -238,5 +238,5 @@ booted_inside(void)
         apply(t, &view, &harden);
         if (transport_say(t, WIRE_BOX_READY, NULL, 0) < 0)
                 give_up();
-        guest_serve_stream(t, control, harden.listener);
+        guest_serve_stream(t, control, &harden.asked);
 }

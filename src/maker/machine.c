@@ -182,7 +182,7 @@ restrict_itself(void)
                 { .op = STEP_DROP_CAPS },
                 { .op = STEP_FILTER, .number = STEP_FILTER_NO_UNIX },
         };
-        struct harden harden = { -1, landlock_version(), -1 };
+        struct harden harden = { -1, landlock_version(), { -1, false } };
         int result = 0;
 
         for (size_t i = 0; i < sizeof steps / sizeof *steps && result == 0; i++)

@@ -225,7 +225,7 @@ become_nobody(const struct host *h, uint32_t id)
                                        .number2 = PLAN_GID };
 
         if (!h->runtime_directory)
-                return harden_step(&(struct harden){ -1, 0, -1 }, &identity);
+                return harden_step(&(struct harden){ -1, 0, { -1, false } }, &identity);
         if (id == 0)
                 return -EINVAL;
         if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, id, id, id) < 0 ||
