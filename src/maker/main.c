@@ -304,7 +304,8 @@ run_inside(const struct host *h, int control)
 
                 bool is_outside = step_phase_of(s.op) == STEP_PHASE_BOX;
 
-                if (box.stream >= 0 && !is_outside)
+                /* a machine does all that follows; of a container, what is for its pid 1 */
+                if (box.stream >= 0 && !(h->runtime_directory && is_outside))
                         run_relay(h, &box, control, i);
                 result = is_outside ? box_step(&box, &s) : harden_step(&harden, &s);
                 if (result < 0)

@@ -53,7 +53,7 @@ KINDS = {
     "oci with runsc": Kind({"provider": "oci", "config": {"runtime": "runsc"}}, "T3", bars=container_runtime("runsc", "runtime")),
     "elsewhere": Kind({"provider": ELSEWHERE, "config": {}}, None, cannot={
         "pause": "capability_unavailable", "terminal": "capability_unavailable", "egress": "sandbox_egress_unenforceable", "mounts": "sandbox_mount_unresolvable",
-        "system": None, "port": "port_unreachable"}, lacks=("pids", "disk_mb", "memory_mb"), by_ssh=True),
+        "system": None, "port": "capability_unavailable"}, lacks=("pids", "disk_mb", "memory_mb"), by_ssh=True),
 }
 
 
