@@ -21,8 +21,12 @@ import sys
 import tempfile
 
 from box_rig import Inventory
+from image_rig import image_import, python_image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# `container`: the same attacks in sandboxes whose root is an image, with busybox and Python
+KIND = os.environ.get("CARREL_TEST_KIND") or "local"
+IMAGE = "attack:1"
 TOP = os.path.dirname(os.path.dirname(HERE))
 ORDINARY = 65534
 
@@ -61,7 +65,7 @@ def in_child(work):
 
 
 # Part of every host file, beside what a row needs: all abilities of the machine, and a workspace.
-HOST = {"providers": {"local": {"tier": "T1", "isolated": True, "mounts": True}}, "workspace": {}, "trust": "trusted"}
+HOST = {"providers": {name: {"isolated": True, "mounts": True} for name in ("local", "container")}, "workspace": {}, "trust": "trusted"}
 
 
 class Tap:
@@ -105,7 +109,8 @@ def yaml(value):
 
 
 def manifest(mounts=None, carrel=None, config=None, **more):
-    block = {"schema": "sandbox/v1", "id": "@test/escape", "version": "1.0.0", "provider": "local", "config": config or {},
+    config = {**({"image": IMAGE} if KIND == "container" else {}), **(config or {})}
+    block = {"schema": "sandbox/v1", "id": "@test/escape", "version": "1.0.0", "provider": KIND, "config": config,
              "mounts": [{"source": "workspace", "at": "/workspace"}] if mounts is None else mounts}
     if carrel:
         block["metadata"] = {"carrel": carrel}
@@ -118,6 +123,7 @@ class Person:
     def __init__(self, rig, name, uid, gid, prefix):
         self.rig, self.name, self.uid, self.gid, self.prefix, self.is_root = rig, name, uid, gid, prefix, uid == 0
         self.home = tempfile.mkdtemp(prefix=f"{name}-", dir=rig.home)
+        self.images = os.path.join(self.home, "state", "carrel")     # the state directory, if KIND is container
         os.chown(self.home, uid, gid)
         self.count = 0
 
@@ -175,6 +181,17 @@ class Rig:
         if uid == 0:
             self.people.append(Person(self, "rootless", ORDINARY, ORDINARY,
                                       ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]))
+        if KIND == "container":
+            self.bring_image()
+
+    def bring_image(self):
+        """Each user has images of their own."""
+        layout = os.path.join(self.home, "layout")
+        os.mkdir(layout, 0o755)
+        python_image().layout(layout)
+        for person in self.people:
+            image_import(self.shipped, person.images, layout, IMAGE, person.prefix)
+        shutil.rmtree(layout)
 
     # -- what must not change ----------------------------------------------------------------------
 
@@ -213,6 +230,8 @@ class Rig:
         if os.getuid() != person.uid:
             env["XDG_RUNTIME_DIR"] = self.inventory.place.runtime_of(person.uid)
         env["XDG_STATE_HOME"] = os.path.join(person.home, "state")
+        if KIND == "container":
+            env["CARREL_STATE"] = person.images
         env.update(more.pop("env", {}))
         if off is not None:
             env["CARREL_TEST_DISABLE"] = ",".join(off)
@@ -288,6 +307,8 @@ def run_rows(rows):
     """
     rig = Rig()
     for person in rig.people:
+        if KIND == "container":
+            os.environ["CARREL_STATE"] = person.images      # for what a row starts itself
         for row in rows:
             if len(sys.argv) < 2 or row.__name__.startswith(tuple(sys.argv[1:])):
                 row(rig, person)

@@ -138,8 +138,32 @@ def busybox_image(above=None, **config):
     return Image(busybox_root(), above, config={"config": {**settings, **config}})
 
 
-def image_import(program, state, source, name):
-    done = subprocess.run([program, "image", "import", source, name, "--state", state, "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+def libraries_of(programs):
+    """The shared libraries that these files of the host need, by their names there."""
+    told = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
+    return sorted({word for word in told.split() if word.startswith("/") and not word.endswith(":")})
+
+
+def python_image():
+    """busybox, and the Python of this host with its library: for payloads in Python."""
+    program, library = os.path.realpath("/usr/bin/python3"), "/usr/lib/" + os.path.basename(os.path.realpath("/usr/bin/python3"))
+    left_out = ("/test", "/idlelib", "/ensurepip", "/lib2to3", "/tkinter", "/__pycache__", "/dist-packages", "/config-")
+    files = [os.path.join(top, name) for top, _, names in os.walk(library) if not any(part in top for part in left_out) for name in names]
+    made, entries = {"usr/bin"}, [folder("usr/bin"), folder("etc/ssl/certs"), symlink("usr/bin/python3", os.path.basename(program))]
+    for path in [program, *files, *libraries_of([program, *[f for f in files if f.endswith(".so")]])]:
+        at = os.path.dirname(path).lstrip("/")
+        for depth in range(1, at.count("/") + 2):
+            top = "/".join(at.split("/")[:depth])
+            if top not in made:
+                made.add(top)
+                entries.append(folder(top))
+        with open(path, "rb") as f:
+            entries.append(Entry(path.lstrip("/"), f.read(), mode=0o755 if os.access(path, os.X_OK) else 0o644))
+    return Image(busybox_root(*entries), config={"config": {"Env": ["PATH=/bin:/usr/bin", "LANG=C.UTF-8"]}})
+
+
+def image_import(program, state, source, name, prefix=()):
+    done = subprocess.run([*prefix, program, "image", "import", source, name, "--state", state, "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stdout + done.stderr)
     return json.loads(done.stdout)
