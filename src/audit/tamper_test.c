@@ -165,8 +165,8 @@ static void
 finds_a_bit_of_every_byte(void **state)
 {
         static const char name[] = "log-000000000000.jsonl";
-        /* every byte, or every fourth one, from another one on in each entry; with a sanitizer, which
-         * takes eight times as long, never every byte */
+        /* every byte, or every fourth one, from another one on in each entry; with a sanitizer,
+         * which takes eight times as long, never every byte */
         size_t lines[ENTRIES + 1] = { 0 }, tried = 0;
         const char *deep = getenv("CARREL_TEST_DEEP");
         size_t step = deep && strcmp(deep, "1") == 0 && !IS_SANITIZED ? 1 : 4;

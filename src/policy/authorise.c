@@ -99,8 +99,8 @@ refuse_tier(struct asking *a, const char *least, const char *path, const char *r
 {
         refuse(a, ERROR_PROVIDER_UNTRUSTED, path, reason, place,
                "the provider \"%.64s\" %s%s, and %s is the least tier%s", a->spec->provider,
-               a->tier ? "has tier " : "states no tier", a->tier ? a->tier : "",
-               least, least == a->rules->least_tier ? " of this host" : "");
+               a->tier ? "has tier " : "states no tier", a->tier ? a->tier : "", least,
+               least == a->rules->least_tier ? " of this host" : "");
 }
 
 /* Never a silent step down. */
