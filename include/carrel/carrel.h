@@ -583,6 +583,12 @@ void carrel_reader_free(struct carrel_reader *take_r);
 struct carrel_writer;
 int carrel_writer_open(struct carrel *c, const char *id, const char *key,
                        struct carrel_writer **ret, struct carrel_error *e);
+/* As carrel_writer_open(), and announces the files: exactly these, in this order, with this path
+ * and `len`, must follow. A policy with a validator of file.write refuses files that are not
+ * announced (capability_unavailable). Other members of `files` are not read. */
+int carrel_writer_open_for(struct carrel *c, const char *id, const char *key,
+                           const struct carrel_file *files, size_t count,
+                           struct carrel_writer **ret, struct carrel_error *e);
 int carrel_writer_file(struct carrel_writer *w, const char *path, int mode, uint64_t len,
                        struct carrel_error *e);
 int carrel_writer_bytes(struct carrel_writer *w, const void *bytes, size_t len,

@@ -8,6 +8,10 @@
 #include <string.h>
 
 #include "api/operation.h"
+#include "text/utf8.h"
+#include "wire/file.h"
+
+enum { OTHER_FIELDS = 4096 /* bytes that the caller's identity takes, and more */ };
 
 enum record_type
 api_record_type(const struct api_field *f)
@@ -74,6 +78,10 @@ check_entry(const struct operation *o, const struct record_entry *entry, int is_
                 return 0;
         if (entry->tag == FIELD_APPROVAL_NOW && entry->type == RECORD_BOOL)
                 return 0;
+        /* what the caller of a write announces: REST and MCP take it from the files themselves */
+        if (entry->tag == FIELD_WRITES && entry->type == RECORD_TEXT &&
+            (o->flags & OPERATION_FILES) != 0)
+                return 0;
         if (!f || !p || ((p->flags & PARAM_DOOR_ONLY) != 0 && !is_door))
                 return fail_at(e, ERROR_INVALID_ARGUMENT, f ? f->name : "", "unknown_field",
                                "%s takes no %s", o->name, f ? f->name : "such field");
@@ -116,6 +124,24 @@ operation_check(const struct operation *o, const struct record *r, int is_door, 
                 if (check_entry(o, &entry, is_door, e) < 0)
                         return -1;
         return check_presence(o, r, e);
+}
+
+void
+api_announce_file(struct record_writer *w, uint64_t size, const char *path, size_t path_len)
+{
+        char text[FILE_PATH_MAX + 32];
+
+        if (path_len > FILE_PATH_MAX || utf8_valid_len(path, path_len) != path_len)
+                return;
+        (void)snprintf(text, sizeof text, "%" PRIu64 " %.*s", size, (int)path_len, path);
+        record_text(w, FIELD_WRITES, text);
+}
+
+void
+api_announce_end(struct record_writer *w, const struct record_writer *before)
+{
+        if (!before->is_broken && (w->is_broken || w->room - w->len < OTHER_FIELDS))
+                *w = *before;
 }
 
 void

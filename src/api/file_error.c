@@ -43,6 +43,9 @@ static const struct {
         { EAGAIN, ERROR_QUOTA_EXCEEDED, "processes", "the sandbox may start no more processes" },
         { ENOSYS, ERROR_BACKEND_FAILED, "older",
           "the sandbox was made by an older version of Carrel, which cannot do this" },
+        { EKEYREJECTED, ERROR_POLICY_DENIED, "not_announced",
+          "this is not the file that was announced and that the rules allowed; nothing was "
+          "changed" },
         { ECANCELED, ERROR_REQUEST_MALFORMED, "incomplete",
           "the files did not arrive whole; nothing was changed" },
 };

@@ -154,6 +154,18 @@ int operation_check(const struct operation *o, const struct record *r, int is_do
 int api_number_wrong(const struct api_param *p, const char *reason, const char *given,
                      struct error *e);
 
+/*
+ * Announces a file of a write (FIELD_WRITES). A path that is no UTF-8 is not announced, and the
+ * write is refused where a validator must see it.
+ */
+void api_announce_file(struct record_writer *w, uint64_t size, const char *path, size_t path_len);
+
+/*
+ * After the last of them; `before`: the writer before the first. If they do not fit in one call,
+ * with room for its other fields, none is announced.
+ */
+void api_announce_end(struct record_writer *w, const struct record_writer *before);
+
 /* Writes an error as a record, and reads it back. Never fails: text that does not fit is cut. */
 void api_error_write(struct record_writer *w, const struct error *e);
 void api_error_read(const struct record *r, struct error *ret);

@@ -6,9 +6,9 @@
 #include "audit/content_check.h"
 #include "audit/redact.h"
 #include "base/unit.h"
+#include "base/unit_directory.h"
 #include "clock/clock.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,35 +25,19 @@ static int
 set_up(void **state)
 {
         (void)state;
-        (void)snprintf(directory, sizeof directory, "%s/carrel-content-XXXXXX",
-                       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
         memset(counts, 0, sizeof counts);
-        return mkdtemp(directory) && audit_log_open(&here, directory, false, &error) == 0 ? 0 : -1;
-}
-
-static int
-remove_directory(const char *path)
-{
-        const struct dirent *entry;
-        DIR *list = opendir(path);
-
-        while (list && (entry = readdir(list)))
-                (void)unlinkat(dirfd(list), entry->d_name, 0);
-        if (list)
-                (void)closedir(list);
-        return rmdir(path);
+        return unit_directory_make(directory, "content", true) == 0 &&
+                               audit_log_open(&here, directory, false, &error) == 0
+                       ? 0
+                       : -1;
 }
 
 static int
 tear_down(void **state)
 {
-        char contents[96];
-
         (void)state;
         audit_log_close(&here);
-        (void)snprintf(contents, sizeof contents, "%s/content", directory);
-        (void)remove_directory(contents);
-        return remove_directory(directory);
+        return unit_directory_remove(directory);
 }
 
 static struct audit_content

@@ -5,6 +5,7 @@
  */
 #include "audit/log.h"
 #include "base/unit.h"
+#include "base/unit_directory.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -191,19 +192,16 @@ set_up(void **state)
 {
         (void)state;
         /* memory: a killed process leaves the same there as on a disk */
-        (void)snprintf(directory, sizeof directory, "%s/carrel-audit-XXXXXX",
-                       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
         answered = mmap(NULL, sizeof *answered, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                         -1, 0);
-        return answered != MAP_FAILED && mkdtemp(directory) ? 0 : -1;
+        return answered == MAP_FAILED ? -1 : unit_directory_make(directory, "kill", true);
 }
 
 static int
 tear_down(void **state)
 {
         (void)state;
-        remove_log();
-        return rmdir(directory);
+        return unit_directory_remove(directory);
 }
 
 int

@@ -5,8 +5,8 @@
 #include "audit/keys.h"
 #include "audit/log.h"
 #include "base/unit.h"
+#include "base/unit_directory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -34,8 +34,7 @@ static int
 set_up(void **state)
 {
         (void)state;
-        (void)snprintf(directory, sizeof directory, "/tmp/carrel-audit-XXXXXX");
-        if (!mkdtemp(directory))
+        if (unit_directory_make(directory, "audit", false) < 0)
                 return -1;
         (void)snprintf(file, sizeof file, "%s/log-000000000000.jsonl", directory);
         return audit_log_open(&log_here, directory, false, &error);
@@ -44,16 +43,9 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-        const struct dirent *entry;
-        DIR *list = opendir(directory);
-
         (void)state;
         audit_log_close(&log_here);
-        while (list && (entry = readdir(list)))
-                (void)unlinkat(dirfd(list), entry->d_name, 0);
-        if (list)
-                (void)closedir(list);
-        return rmdir(directory);
+        return unit_directory_remove(directory);
 }
 
 static int

@@ -6,6 +6,7 @@
 #include "audit/prune.h"
 #include "audit/retain.h"
 #include "base/unit.h"
+#include "base/unit_directory.h"
 #include "clock/clock.h"
 
 #include <dirent.h>
@@ -47,9 +48,7 @@ static int
 set_up(void **state)
 {
         (void)state;
-        (void)snprintf(directory, sizeof directory, "%s/carrel-prune-XXXXXX",
-                       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-        return mkdtemp(directory) ? 0 : -1;
+        return unit_directory_make(directory, "prune", true);
 }
 
 static int
@@ -57,8 +56,7 @@ tear_down(void **state)
 {
         (void)state;
         audit_log_close(&here);
-        remove_log();
-        return rmdir(directory);
+        return unit_directory_remove(directory);
 }
 
 /* A log of several files. */

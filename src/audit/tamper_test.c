@@ -9,8 +9,8 @@
 #include "audit/log.h"
 #include "base/sanitized.h"
 #include "base/unit.h"
+#include "base/unit_directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,33 +36,13 @@ struct text {
         size_t len;
 };
 
-static void
-make_directory(char out[64])
-{
-        (void)snprintf(out, 64, "%s/carrel-tamper-XXXXXX",
-                       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-        assert_non_null(mkdtemp(out));
-}
-
-static void
-remove_directory(const char *path)
-{
-        const struct dirent *entry;
-        DIR *list = opendir(path);
-
-        while (list && (entry = readdir(list)))
-                (void)unlinkat(dirfd(list), entry->d_name, 0);
-        if (list)
-                (void)closedir(list);
-        (void)rmdir(path);
-}
-
 static int
 set_up(void **state)
 {
         (void)state;
-        make_directory(directory);
-        make_directory(other_directory);
+        if (unit_directory_make(directory, "tamper", true) < 0 ||
+            unit_directory_make(other_directory, "tamper", true) < 0)
+                return -1;
         return audit_log_open(&here, directory, false, &error);
 }
 
@@ -71,9 +51,7 @@ tear_down(void **state)
 {
         (void)state;
         audit_log_close(&here);
-        remove_directory(directory);
-        remove_directory(other_directory);
-        return 0;
+        return unit_directory_remove(directory) | unit_directory_remove(other_directory);
 }
 
 /* `count` entries with the first one, log.initialized. `log->file_max` divides them into files. */

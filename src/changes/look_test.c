@@ -5,7 +5,6 @@
 #include "changes/look.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "base/buffer.h"
 #include "base/unit.h"
+#include "base/unit_directory.h"
 #include "clock/clock.h"
 
 enum { ROWS_ROOM = 1 << 22, MANY = 300, ORDINARY_UID = 1000 };
@@ -43,8 +43,7 @@ static int
 set_up(void **state)
 {
         (void)state;
-        (void)snprintf(directory, sizeof directory, "/tmp/carrel-changes-XXXXXX");
-        if (!mkdtemp(directory))
+        if (unit_directory_make(directory, "changes", false) < 0)
                 return -1;
         top = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
         root = (struct changes_root){ top, "/w", NULL };
@@ -56,15 +55,6 @@ set_up(void **state)
 }
 
 static int
-remove_one(const char *path, const struct stat *st, int kind, struct FTW *place)
-{
-        (void)st;
-        (void)kind;
-        (void)place;
-        return remove(path);
-}
-
-static int
 tear_down(void **state)
 {
         (void)state;
@@ -72,7 +62,7 @@ tear_down(void **state)
         (void)close(top);
         buffer_fini(&rows[0]);
         buffer_fini(&rows[1]);
-        return nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        return unit_directory_remove(directory);
 }
 
 static void

@@ -25,6 +25,7 @@ struct batch {
         struct carrel_writer *w;
         unsigned count;
         uint64_t bytes;
+        bool is_one; /* a single file: it can be announced */
 };
 
 static int
@@ -36,19 +37,21 @@ commit(struct batch *b)
         if (b->w && carrel_writer_commit(b->w, &e) < 0)
                 status = cp_failed(b->c, &e);
         carrel_writer_free(b->w);
-        *b = (struct batch){ .c = b->c };
+        *b = (struct batch){ .c = b->c, .is_one = b->is_one };
         return status;
 }
 
 static int
 begin_file(struct batch *b, const char *to, int mode, uint64_t len)
 {
+        const struct carrel_file file = { .path = to, .len = len };
         struct carrel_error e;
         int status = b->count >= BATCH_FILES || b->bytes >= BATCH_BYTES ? commit(b) : 0;
 
         if (status != 0)
                 return status;
-        if ((!b->w && carrel_writer_open(b->c->ask.c, b->c->id, NULL, &b->w, &e) < 0) ||
+        if ((!b->w && carrel_writer_open_for(b->c->ask.c, b->c->id, NULL, &file, b->is_one ? 1 : 0,
+                                             &b->w, &e) < 0) ||
             carrel_writer_file(b->w, to, mode, len, &e) < 0)
                 return cp_failed(b->c, &e);
         b->count++;
@@ -218,7 +221,8 @@ send_stdin(struct batch *b)
         if (!spool || got > 0 || ferror(stdin) || fflush(spool) != 0 ||
             fstat(fileno(spool), &st) < 0 || lseek(fileno(spool), 0, SEEK_SET) < 0)
                 status = cp_wrong(b->c, errno, "keeping standard input for", b->c->inside);
-        else
+        b->is_one = true;
+        if (status == 0)
                 status = begin_file(b, b->c->inside, -1, (uint64_t)st.st_size);
         if (status == 0)
                 status = send_bytes(b, fileno(spool), (uint64_t)st.st_size, "standard input");
@@ -240,6 +244,7 @@ send_path(struct batch *b, const char *to)
         if (!S_ISREG(st.st_mode))
                 return cp_wrong(b->c, EINVAL, "only files and directories are copied, not",
                                 b->c->here);
+        b->is_one = true;
         return send_file(b, fd, &st, to, b->c->here);
 }
 

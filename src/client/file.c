@@ -408,7 +408,7 @@ carrel_write_files(struct carrel *c, const char *id, const struct carrel_file *f
         struct carrel_writer *w;
         int result = 0;
 
-        if (carrel_writer_open(c, id, key, &w, e) < 0)
+        if (carrel_writer_open_for(c, id, key, files, count, &w, e) < 0)
                 return -1;
         for (size_t i = 0; i < count && result == 0; i++) {
                 result = carrel_writer_file(w, files[i].path, files[i].mode, files[i].len, e);

@@ -135,12 +135,26 @@ int
 carrel_writer_open(struct carrel *c, const char *id, const char *key, struct carrel_writer **ret,
                    struct carrel_error *e)
 {
-        struct record_writer *record = connection_begin(c);
+        return carrel_writer_open_for(c, id, key, NULL, 0, ret, e);
+}
+
+int
+carrel_writer_open_for(struct carrel *c, const char *id, const char *key,
+                       const struct carrel_file *files, size_t count, struct carrel_writer **ret,
+                       struct carrel_error *e)
+{
+        struct record_writer *record = connection_begin(c), before;
         struct carrel_writer *w = calloc(1, sizeof *w);
         struct error inner;
 
         record_text(record, FIELD_ID, id);
         record_text(record, FIELD_KEY, key);
+        before = *record;
+        for (size_t i = 0; i < count; i++)
+                if (files[i].path)
+                        api_announce_file(record, files[i].len, files[i].path,
+                                          strlen(files[i].path));
+        api_announce_end(record, &before);
         if (!w)
                 (void)fail(&inner, ERROR_NO_MEMORY, "no memory for a writer");
         else if (file_stream_open(c, OP_FILE_WRITE, &w->s, &inner) == 0) {

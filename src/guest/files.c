@@ -116,6 +116,8 @@ files_move(char *const *argv, struct files_io *io)
 
 /* -- the table --------------------------------------------------------------------------------- */
 
+#define ANY_WORDS SIZE_MAX
+
 struct operation {
         const char *name;
         size_t words; /* after the name */
@@ -123,8 +125,8 @@ struct operation {
 };
 
 static const struct operation operations[] = {
-        { "read", 3, files_read }, { "write", 0, files_write },   { "list", 3, files_list },
-        { "page", 4, files_page }, { "stat", 1, files_stat },     { "mkdir", 3, files_mkdir },
+        { "read", 3, files_read }, { "write", ANY_WORDS, files_write }, { "list", 3, files_list },
+        { "page", 4, files_page }, { "stat", 1, files_stat },           { "mkdir", 3, files_mkdir },
         { "move", 2, files_move }, { "remove", 2, files_remove },
 };
 
@@ -154,7 +156,7 @@ files_run(char *const *argv, struct files_io *io)
                 return ENOSYS;
         while (argv[words + 1])
                 words++;
-        if (words != o->words)
+        if (words != o->words && o->words != ANY_WORDS)
                 return EINVAL;
         if (words > 0)
                 io->failed = argv[1];

@@ -293,6 +293,47 @@ what_cannot_be_written_changes_nothing(void **state)
 }
 
 static void
+what_was_not_announced_is_not_written(void **state)
+{
+        static const struct {
+                const char *words[4];
+                int sys;
+        } rows[] = {
+                { { "write", "1 w-one", "2 w-two" }, 0 },
+                { { "write", "1 w-one" }, EKEYREJECTED },
+                { { "write", "2 w-two", "1 w-one" }, EKEYREJECTED },
+                { { "write", "1 w-one", "3 w-two" }, EKEYREJECTED },
+                { { "write", "1 w-one", "2 w-twos" }, EKEYREJECTED },
+                { { "write", "1 w-one", "2 ./w-two" }, EKEYREJECTED },
+                { { "write", "x w-one", "2 w-two" }, EKEYREJECTED },
+                { { "write", "1 w-one", "2" }, EKEYREJECTED },
+        };
+
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                char in[512];
+                size_t len = put(in, "w-one", "1", 0, 0);
+
+                (void)unlink("w-one");
+                (void)unlink("w-two");
+                len += put(in + len, "w-two", "22", 0, 0);
+                len += put(in + len, "", "", 0, 0);
+                if (run(rows[i].words, in, len) != rows[i].sys)
+                        fail_msg("row %zu: not %s", i, strerror(rows[i].sys));
+                assert_string_equal(content("w-one"), rows[i].sys == 0 ? "1" : "(none)");
+        }
+        {
+                char in[128];
+                size_t len = put(in, "w-fewer", "1", 0, 0);
+
+                len += put(in + len, "", "", 0, 0);
+                assert_int_equal(
+                        run((const char *const[]){ "write", "1 w-fewer", "1 x", NULL }, in, len),
+                        EKEYREJECTED);
+                assert_string_equal(content("w-fewer"), "(none)");
+        }
+}
+
+static void
 a_flag_of_tomorrow_is_refused(void **state)
 {
         char in[256];
@@ -524,6 +565,7 @@ main(void)
                 cmocka_unit_test(each_answers_as_it_should),
                 cmocka_unit_test(a_batch_is_whole_or_nothing),
                 cmocka_unit_test(what_cannot_be_written_changes_nothing),
+                cmocka_unit_test(what_was_not_announced_is_not_written),
                 cmocka_unit_test(a_flag_of_tomorrow_is_refused),
                 cmocka_unit_test(modes_are_kept_asked_for_or_ordinary),
                 cmocka_unit_test(a_link_stays_and_its_target_is_replaced),

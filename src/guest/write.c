@@ -15,7 +15,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,7 +49,7 @@ static struct {
         ino_t inode;
 } dirs[FILE_BATCH_MAX];
 static struct put batch[FILE_BATCH_MAX];
-static int dir_count, put_count, unnamed_count;
+static int dir_count, put_count, unnamed_count, announced_count;
 static char failed[FILE_PATH_MAX + 1];
 
 /* -- input ------------------------------------------------------------------------------------- */
@@ -238,9 +240,24 @@ put_one(int in, const struct file_put *head)
 
 /* -- the batch --------------------------------------------------------------------------------- */
 
+/*
+ * Was this file announced, at this place of the list? `announced`: "12 /workspace/a" for each;
+ * empty: any file is written.
+ */
+static bool
+is_announced(char *const *announced, const struct file_put *head)
+{
+        char *end;
+
+        if (put_count >= announced_count)
+                return false;
+        return strtoull(announced[put_count], &end, 10) == head->len && *end == ' ' &&
+               strcmp(end + 1, failed) == 0;
+}
+
 /* 1: read a file; 0: that was the last; or a negative errno value. */
 static int
-take_one(int in)
+take_one(int in, char *const *announced)
 {
         struct file_put head;
         int sys = take(in, &head, sizeof head);
@@ -250,7 +267,7 @@ take_one(int in)
         if ((head.flags & ~(uint32_t)FILE_PUT_MODE) != 0 || head.pad != 0)
                 return -EINVAL; /* an unknown flag */
         if (head.path_len == 0)
-                return 0;
+                return put_count < announced_count ? -EKEYREJECTED : 0;
         if (head.path_len > FILE_PATH_MAX)
                 return -ENAMETOOLONG;
         if (put_count == FILE_BATCH_MAX)
@@ -259,6 +276,8 @@ take_one(int in)
         failed[sys == 0 ? head.path_len : 0] = '\0';
         if (sys == 0 && strlen(failed) != head.path_len)
                 sys = EINVAL; /* no name contains a NUL */
+        if (sys == 0 && announced_count > 0 && !is_announced(announced, &head))
+                sys = EKEYREJECTED;
         if (sys == 0)
                 sys = put_one(in, &head);
         return sys != 0 ? -sys : 1;
@@ -340,11 +359,13 @@ files_write(char *const *argv, struct files_io *io)
 {
         int got, sys;
 
-        dir_count = put_count = unnamed_count = 0;
+        dir_count = put_count = unnamed_count = announced_count = 0;
+        while (argv[1 + announced_count])
+                announced_count++;
         failed[0] = '\0';
         io->failed = failed;
         do
-                got = take_one(io->in);
+                got = take_one(io->in, argv + 1);
         while (got > 0);
         sys = got < 0 ? -got : put_in_place();
         if (sys == 0)

@@ -30,7 +30,7 @@ struct judge_request {
         const char *cwd; /* absolute; NULL: not known */
         /* a call of another tool than `shell`, without text and words: its name and arguments */
         const char *tool;
-        const struct node *arguments;
+        const struct node *arguments; /* a list: of maps, each of which is judged */
 };
 
 /*

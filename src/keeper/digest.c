@@ -80,8 +80,9 @@ void
 digest_exec(enum operation_code op, const struct record *r, unsigned char ret[DIGEST_LEN])
 {
         static const uint16_t left_out[] = {
-                FIELD_KEY,  FIELD_ID,      FIELD_UID,           FIELD_TOKEN,  FIELD_LOSSLESS,
-                FIELD_ROWS, FIELD_COLUMNS, FIELD_WAIT_PORTS_MS, FIELD_CLIENT, FIELD_APPROVAL_NOW
+                FIELD_KEY,      FIELD_ID,           FIELD_UID,     FIELD_TOKEN,
+                FIELD_LOSSLESS, FIELD_ROWS,         FIELD_COLUMNS, FIELD_WAIT_PORTS_MS,
+                FIELD_CLIENT,   FIELD_APPROVAL_NOW, FIELD_WRITES
         };
         crypto_hash_sha256_state state;
         struct record_entry entry;

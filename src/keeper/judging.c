@@ -20,6 +20,7 @@
 #include "judge/asker.h"
 #include "judge/tool.h"
 #include "keeper/approval.h"
+#include "keeper/judging_arguments.h"
 #include "keeper/peer.h"
 #include "keeper/seats.h"
 #include "keeper/validating.h"
@@ -30,6 +31,7 @@ enum {
         OWNER_MAX = 4,
         OWNER_WAITING_MAX = 64,
         WAITING_MAX = 1024,
+        QUESTIONS_MAX = 16,
         MEMORY = 8 << 20
 };
 
@@ -42,8 +44,9 @@ struct call_judging {
         struct judge_asker asker;
         const char *tool;
         /* for the program that the host's rules name for the tool; none without one */
-        struct validating_question question;
-        bool has_question, is_done, is_failed;
+        struct validating_question questions[QUESTIONS_MAX];
+        size_t question_count, answered_count;
+        bool is_done, is_failed;
         struct error why;
 };
 
@@ -220,53 +223,57 @@ static int
 prepare_tool_request(struct call_judging *w, struct sandbox *s, const struct judging_subject *of,
                      struct judge_request *request, struct error *e)
 {
-        struct node *map = arena_new(&w->memory, struct node),
-                    *members = arena_array(&w->memory, struct node, of->argument_count + 1);
-
-        if (!map || !members)
-                return fail(e, ERROR_NO_MEMORY, "no memory to judge a call");
-        map->kind = NODE_MAP;
-        map->len = of->argument_count;
-        for (size_t i = of->argument_count; i > 0; i--) {
-                members[i - 1] = (struct node){ .kind = NODE_STRING,
-                                                .key = of->arguments[i - 1].name,
-                                                .text = of->arguments[i - 1].text,
-                                                .len = strlen(of->arguments[i - 1].text),
-                                                .next = map->first };
-                map->first = &members[i - 1];
-        }
         *request = (struct judge_request){ .tool = of->tool,
-                                           .arguments = map,
                                            .cwd = s->prepared->cwd ? s->prepared->cwd : "/" };
+        if (judging_arguments(&w->memory, w->seat.call, &request->arguments, e) < 0)
+                return -1;
         prepare_rules(s->prepared->spec, s->prepared->rules, request);
         prepare_usual_programs(&w->memory, &w->programs);
         return 0;
 }
 
-/* The question is written while the words of the command are there. */
 static int
-prepare_question(struct call_judging *w, const struct sandbox *s,
-                 const struct judge_request *request, struct error *e)
+add_question(struct call_judging *w, const struct validator_program *program,
+             const struct judge_request *request, struct error *e)
 {
+        size_t len = question_write(&w->memory, program, request, body, sizeof body, e);
+        void *bytes = len > 0 ? arena_alloc(&w->memory, len) : NULL;
+        const char *name = arena_text(&w->memory, program->command.items[0]);
+
+        if (len == 0)
+                return -1;
+        if (!bytes || !name)
+                return fail(e, ERROR_NO_MEMORY, "no memory to ask a validator");
+        memcpy(bytes, body, len);
+        w->questions[w->question_count++] =
+                (struct validating_question){ name, program->timeout_ms, bytes, len };
+        return 0;
+}
+
+/* The questions are written while the words of the command are there: one for each file. */
+static int
+prepare_questions(struct call_judging *w, const struct sandbox *s,
+                  const struct judge_request *request, struct error *e)
+{
+        const struct node *list = request->arguments;
         struct validator_program program;
-        void *bytes;
-        size_t len;
+        struct judge_request one = *request;
 
         if (question_find(&w->memory, s->prepared->rules->commands, w->tool, &program, e) < 0)
                 return -1;
         if (program.command.count == 0)
                 return 0;
-        len = question_write(&w->memory, &program, request, body, sizeof body, e);
-        if (len == 0)
-                return -1;
-        bytes = arena_alloc(&w->memory, len);
-        w->question =
-                (struct validating_question){ arena_text(&w->memory, program.command.items[0]),
-                                              program.timeout_ms, bytes, len };
-        if (!bytes || !w->question.program)
-                return fail(e, ERROR_NO_MEMORY, "no memory to ask a validator");
-        memcpy(bytes, body, len);
-        w->has_question = true;
+        if (!list || list->kind != NODE_LIST)
+                return add_question(w, &program, request, e);
+        if (list->len > QUESTIONS_MAX)
+                return question_fail(program.command.items[0],
+                                     "it is asked for each file, for at most 16 in one call", e);
+        node_each(file, list)
+        {
+                one.arguments = file;
+                if (add_question(w, &program, &one, e) < 0)
+                        return -1;
+        }
         return 0;
 }
 
@@ -278,7 +285,7 @@ ask(struct call_judging *w, struct sandbox *s, const struct judging_subject *of,
                                  : prepare_tool_request(w, s, of, &request, e);
 
         w->tool = of->command ? TOOL_SHELL : tool_name(of->tool);
-        if (result < 0 || prepare_question(w, s, &request, e) < 0 || connect_judge(w, e) < 0)
+        if (result < 0 || prepare_questions(w, s, &request, e) < 0 || connect_judge(w, e) < 0)
                 return -1;
         w->asker = (struct judge_asker){
                 .send = send_to, .look = look, .context = w, .arena = &w->memory
@@ -329,26 +336,28 @@ deny(struct sandbox *s, const struct judgement *j, const struct error *why)
         return CALL_FAILED;
 }
 
-/* The program that the host's rules name, once: before a person is asked. */
+/* The program that the host's rules name, once for each question: before a person is asked. */
 static enum call_state
 validate(struct call *c, struct sandbox *s, struct error *e)
 {
         struct call_judging *w = c->judging;
         char sentence[QUESTION_SENTENCE_ROOM];
-        int result;
+        int result = 0;
 
-        if (!w->has_question)
-                return CALL_DONE;
-        if (!validating_is_done(c)) {
-                if (validating_ask(c, &w->question, e) == CALL_WAITS)
-                        return CALL_WAITS;
-                return e->code == ERROR_POLICY_DENIED ? deny(s, NULL, e) : CALL_FAILED;
+        while (w->answered_count < w->question_count) {
+                if (!validating_is_done(c)) {
+                        if (validating_ask(c, &w->questions[w->answered_count], e) == CALL_WAITS)
+                                return CALL_WAITS;
+                        return e->code == ERROR_POLICY_DENIED ? deny(s, NULL, e) : CALL_FAILED;
+                }
+                result = validating_take(c, sentence, e);
+                if (result > 0)
+                        (void)question_deny(w->tool, sentence, e);
+                if (result != 0)
+                        return deny(s, NULL, e);
+                w->answered_count++;
         }
-        result = validating_take(c, sentence, e);
-        w->has_question = result != 0;
-        if (result > 0)
-                (void)question_deny(w->tool, sentence, e);
-        return result == 0 ? CALL_DONE : deny(s, NULL, e);
+        return CALL_DONE;
 }
 
 enum call_state

@@ -25,16 +25,10 @@ bool judging_is_needed(const struct sandbox *s);
 /* Was the call's command judged? Then judging_verdict() has the answer. */
 bool judging_is_done(const struct call *c);
 
-enum { JUDGING_ARGUMENTS_MAX = 2 };
-
-/* A command, or the call of another tool. Borrowed. */
+/* A command, or the call of another tool with its arguments (judging_arguments.h). Borrowed. */
 struct judging_subject {
         const struct wire_command *command; /* NULL: of `tool` */
         const char *tool;
-        struct judging_argument {
-                const char *name, *text;
-        } arguments[JUDGING_ARGUMENTS_MAX];
-        size_t argument_count;
 };
 
 /*

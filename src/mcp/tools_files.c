@@ -251,6 +251,22 @@ static const struct link_call_ops write_ops = { .reply = on_write_reply,
                                                 .ended = write_ended,
                                                 .lost = request_on_lost };
 
+/* What rules may have to see: size and path of each file that put_files() has written. */
+static void
+announce_files(const struct mcp_request *r, struct record_writer *w)
+{
+        const struct record_writer before = *w;
+        struct file_put put;
+
+        for (size_t at = 0; at + sizeof put <= r->wire.len; at += put.path_len + put.len) {
+                memcpy(&put, r->wire.text + at, sizeof put);
+                at += sizeof put;
+                if (put.path_len > 0)
+                        api_announce_file(w, put.len, r->wire.text + at, put.path_len);
+        }
+        api_announce_end(w, &before);
+}
+
 static void
 begin_write(struct mcp_request *r)
 {
@@ -259,8 +275,9 @@ begin_write(struct mcp_request *r)
 
         if (put_files(r, &e) < 0)
                 request_fail(r, &e);
-        else if (request_arguments(r, &w, SMALL) == 0) {
+        else if (request_arguments(r, &w, CALL_RECORD_MAX) == 0) {
                 record_text(&w, FIELD_KEY, r->idempotency_key);
+                announce_files(r, &w);
                 (void)request_call(r, OP_FILE_WRITE, &w, &write_ops);
         }
 }

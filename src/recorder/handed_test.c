@@ -5,10 +5,10 @@
 #include "audit/content.h"
 #include "audit/log.h"
 #include "base/unit.h"
+#include "base/unit_directory.h"
 #include "recorder/owner.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,20 +55,10 @@ set_up(void **state)
 
         (void)state;
         kept_count = 0;
-        (void)snprintf(directory, sizeof directory, "/tmp/carrel-handed-XXXXXX");
-        if (!mkdtemp(directory) || chdir(directory) < 0)
+        if (unit_directory_make(directory, "handed", false) < 0 || chdir(directory) < 0)
                 return -1;
         owners = owners_new(directory, 0, &reports);
         return owners ? 0 : -1;
-}
-
-static int
-remove_one(const char *path, const struct stat *st, int kind, struct FTW *place)
-{
-        (void)st;
-        (void)kind;
-        (void)place;
-        return remove(path);
 }
 
 static int
@@ -76,7 +66,7 @@ tear_down(void **state)
 {
         (void)state;
         owners_free(owners);
-        return chdir("/") < 0 ? -1 : nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        return unit_directory_remove(directory);
 }
 
 static void

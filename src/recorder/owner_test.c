@@ -4,12 +4,12 @@
  */
 #include "audit/log.h"
 #include "base/unit.h"
+#include "base/unit_directory.h"
 #include "clock/clock.h"
 #include "recorder/owner.h"
 #include "recorder/retention.h"
 
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,20 +49,10 @@ set_up(void **state)
 
         (void)state;
         answered = UINT32_MAX;
-        (void)snprintf(directory, sizeof directory, "/tmp/carrel-owner-XXXXXX");
-        if (!mkdtemp(directory) || chdir(directory) < 0)
+        if (unit_directory_make(directory, "owner", false) < 0 || chdir(directory) < 0)
                 return -1;
         owners = owners_new(directory, 0, &reports);
         return owners ? 0 : -1;
-}
-
-static int
-remove_one(const char *path, const struct stat *st, int kind, struct FTW *place)
-{
-        (void)st;
-        (void)kind;
-        (void)place;
-        return remove(path);
 }
 
 static int
@@ -70,7 +60,7 @@ tear_down(void **state)
 {
         (void)state;
         owners_free(owners);
-        return chdir("/") < 0 ? -1 : nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        return unit_directory_remove(directory);
 }
 
 static void

@@ -29,6 +29,7 @@ struct writing {
         int is_opened, is_known; /* the channel is open; the length is known */
         struct buffer kept;      /* a batch, or a chunked body */
         int has_all;             /* of the body */
+        struct buffer announced; /* of a batch: size and path of each file */
 };
 
 static void
@@ -43,6 +44,7 @@ writing_fini(struct filer *f)
         struct writing *w = (struct writing *)(void *)f;
 
         buffer_fini(&w->kept);
+        buffer_fini(&w->announced);
 }
 
 /* The callers check how much is kept. */
@@ -189,6 +191,24 @@ read_place(struct writing *w, const char *query, struct error *e)
         return result;
 }
 
+/* What rules may have to see: the files. A chunked body has no known length. */
+static void
+announce(const struct writing *w, struct record_writer *record)
+{
+        const struct record_writer before = *record;
+        const char *bytes = w->announced.bytes;
+        struct file_put put;
+
+        if (w->is_known)
+                api_announce_file(record, w->put.len, w->path, w->put.path_len);
+        for (size_t at = 0; at < w->announced.len; at += put.path_len) {
+                memcpy(&put, bytes + at, sizeof put);
+                at += sizeof put;
+                api_announce_file(record, put.len, bytes + at, put.path_len);
+        }
+        api_announce_end(record, &before);
+}
+
 /* Reads path and query of a write; the keeper does not get its body. */
 static int
 ask_writing(struct writing *w, const struct route *route, const char *const *names, const char *key,
@@ -202,9 +222,10 @@ ask_writing(struct writing *w, const struct route *route, const char *const *nam
                                    .key = key ? key : exchange_header(x, "idempotency-key") };
         struct record_writer record = ask_record();
 
-        return ask_read(&call, &record, e) < 0
-                       ? -1
-                       : ask_with(x, operation(OP_FILE_WRITE), &record, &w->filer.call, e);
+        if (ask_read(&call, &record, e) < 0)
+                return -1;
+        announce(w, &record);
+        return ask_with(x, operation(OP_FILE_WRITE), &record, &w->filer.call, e);
 }
 
 void
@@ -246,7 +267,9 @@ read_file(struct writing *w, struct arena *arena, const struct node *node, int i
         if (codec_read_file(arena, node, index, &file, e) < 0)
                 return -1;
         if (keep(w, &file.put, sizeof file.put) < 0 || keep(w, file.path, file.put.path_len) < 0 ||
-            keep(w, file.bytes, file.put.len) < 0)
+            keep(w, file.bytes, file.put.len) < 0 ||
+            buffer_add(&w->announced, &file.put, sizeof file.put, SIZE_MAX - 1) < 0 ||
+            buffer_add(&w->announced, file.path, file.put.path_len, SIZE_MAX - 1) < 0)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for this request");
         return 0;
 }

@@ -14,22 +14,23 @@
  *     read PATH OFFSET LENGTH      stdout: struct file_info, then bytes from OFFSET on: no more
  * than LENGTH, and none beyond the size it tells (a file that grows meanwhile does not grow the
  * answer; one that shrinks shortens it). More is left when file_info.size > OFFSET + bytes that
- * came. write                        stdin: struct file_put, path, bytes; again and again; one with
- * path_len 0 ends. Every file is written beside its place before the first is put there; an end of
- * input before the ending struct is ECANCELED and changes nothing, as does every failure before the
- * first; one after it (the last name of its path is reported) leaves what was written until then. A
- * link at the end is written through. stdout: nothing. list PATH DEPTH MAX          stdout: struct
- * file_entry, path, target; again and again. DEPTH 1: what is in PATH; 0 is EINVAL. Paths are
- * relative to PATH. After MAX entries, when there are more: one of FILE_MORE. page PATH DEPTH MAX
- * AFTER    as list, in the order of names (bytes; a directory before what is in it), behind the
- * entry that AFTER means ("": from the first one). The FILE_MORE that follows MAX entries has as
- * its path what the next AFTER is: the path of the last entry, in hexadecimal digits. What is there
- * all the while is listed once, whatever else comes and goes, the entry that AFTER means too. stat
- * PATH                    stdout: one struct file_entry, with PATH as given and a link's target
- *     mkdir PATH MODE PARENTS      MODE decimal, & 0777; PARENTS 1: make what is missing on the
- * way, and be content when it is there move FROM TO                 rename(2): an existing file at
- * TO is replaced remove PATH RECURSIVE        RECURSIVE 1: a directory with all that is in it. A
- * link is removed, never followed
+ * came. write [ANNOUNCED]...          stdin: struct file_put, path, bytes; again and again; one
+ * with path_len 0 ends. ANNOUNCED: "12 /workspace/a", size and path of each file in order; another
+ * file, or fewer of them, is EKEYREJECTED and changes nothing. Every file is written beside its
+ * place before the first is put there; an end of input before the ending struct is ECANCELED and
+ * changes nothing, as does every failure before the first; one after it (the last name of its path
+ * is reported) leaves what was written until then. A link at the end is written through. stdout:
+ * nothing. list PATH DEPTH MAX          stdout: struct file_entry, path, target; again and again.
+ * DEPTH 1: what is in PATH; 0 is EINVAL. Paths are relative to PATH. After MAX entries, when there
+ * are more: one of FILE_MORE. page PATH DEPTH MAX AFTER    as list, in the order of names (bytes; a
+ * directory before what is in it), behind the entry that AFTER means ("": from the first one). The
+ * FILE_MORE that follows MAX entries has as its path what the next AFTER is: the path of the last
+ * entry, in hexadecimal digits. What is there all the while is listed once, whatever else comes and
+ * goes, the entry that AFTER means too. stat PATH                    stdout: one struct file_entry,
+ * with PATH as given and a link's target mkdir PATH MODE PARENTS      MODE decimal, & 0777; PARENTS
+ * 1: make what is missing on the way, and be content when it is there move FROM TO rename(2): an
+ * existing file at TO is replaced remove PATH RECURSIVE        RECURSIVE 1: a directory with all
+ * that is in it. A link is removed, never followed
  */
 #ifndef CARREL_WIRE_FILE_H
 #define CARREL_WIRE_FILE_H

@@ -253,6 +253,21 @@ arguments_of(const struct judge_request *r, const char *text)
         return map;
 }
 
+/* A validator sees each call of a list (the files of one write). */
+static void
+judge_arguments(struct judgement *ret, const struct validator *v, const struct validator_call *call,
+                size_t list)
+{
+        const char *word = NULL, *fault = validator_find_fault(&j.arena, v, call, &word);
+
+        if (fault)
+                add_action(ret, (struct judge_action){ NULL,
+                                                       word         ? word
+                                                       : call->text ? call->text
+                                                                    : call->tool,
+                                                       "invalid", fault, COMMAND_DENY, list });
+}
+
 /* What a list of rules says about the tool, and its arguments. */
 static void
 judge_call(struct judgement *ret, const struct validator_call *call, size_t list)
@@ -260,7 +275,7 @@ judge_call(struct judgement *ret, const struct validator_call *call, size_t list
         const struct command_rules *rules = &j.rules[list];
         struct command_finding found = command_judge_tool(rules, call->tool);
         const struct validator *v = validator_find(&rules->validators, call->tool);
-        const char *word = NULL, *fault = NULL;
+        struct validator_call one = *call;
 
         if (found.verdict == COMMAND_DENY || j.request.tool)
                 add_action(ret, (struct judge_action){ NULL, call->tool,
@@ -268,14 +283,17 @@ judge_call(struct judgement *ret, const struct validator_call *call, size_t list
                                                        : found.entry ? "allowed"
                                                                      : "not_denied",
                                                        found.entry, found.verdict, list });
-        if (v && call->arguments) /* else the arena is full */
-                fault = validator_find_fault(&j.arena, v, call, &word);
-        if (fault)
-                add_action(ret, (struct judge_action){ NULL,
-                                                       word         ? word
-                                                       : call->text ? call->text
-                                                                    : call->tool,
-                                                       "invalid", fault, COMMAND_DENY, list });
+        if (!v || !call->arguments) /* without arguments the arena is full */
+                return;
+        if (call->arguments->kind != NODE_LIST) {
+                judge_arguments(ret, v, call, list);
+                return;
+        }
+        node_each(file, call->arguments)
+        {
+                one.arguments = file;
+                judge_arguments(ret, v, &one, list);
+        }
 }
 
 /* What is not a program of the command: its text, and the variables that the caller sets for it. */
