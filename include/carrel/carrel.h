@@ -98,6 +98,8 @@ struct carrel_usage {
         uint64_t output_bytes;        /* standard output and error of all commands */
         uint64_t bytes_out, bytes_in; /* of connections out of the sandbox that have ended */
         uint64_t memory_byte_seconds; /* memory in use, summed over time */
+        /* private places on a disk, and volumes, summed over time */
+        uint64_t storage_byte_seconds;
 };
 
 struct carrel_usages {

@@ -122,6 +122,7 @@ enum engine_usage {
         ENGINE_OOM_KILLS,    /* processes that the kernel killed for memory */
         ENGINE_MEMORY_KB,    /* in use now, of all processes and their files in memory */
         ENGINE_PIDS_REFUSED, /* tasks that limits.pids refused */
+        ENGINE_STORED_KB,    /* of its private places, on a disk: as of the last request */
 };
 #define ENGINE_UNKNOWN UINT64_MAX
 

@@ -43,25 +43,46 @@ meter_egress(struct box *b, const struct wire_wall_allowed *a)
         b->meter.egress_in += a->bytes_in;
 }
 
-/* -- memory over time -------------------------------------------------------------------------- */
+/* -- memory and storage over time -------------------------------------------------------------- */
 
 /*
  * What was in use at the last look counts until this one. So it is a little late, and never a guess
  * about what was not seen.
  */
 static void
-look_at_memory(struct box *b)
+look_at_storage(struct box_meter *m, uint64_t private_kb, uint64_t passed_ms)
+{
+        if (m->has_storage)
+                m->storage_kb_ms += m->storage_kb * passed_ms;
+        m->has_storage = m->has_storage || m->has_volumes || private_kb != ENGINE_UNKNOWN;
+        m->storage_kb = (private_kb != ENGINE_UNKNOWN ? private_kb : 0) + m->volumes_kb;
+}
+
+static uint64_t
+engine_usage(struct box *b, enum engine_usage of)
+{
+        return b->state == BOX_OVER ? ENGINE_UNKNOWN : b->engine->calls->usage(b->engine, of);
+}
+
+static void
+look_at_use(struct box *b)
 {
         struct box_meter *m = &b->meter;
-        uint64_t now = loop_now_ms(),
-                 kb = b->state == BOX_OVER ? ENGINE_UNKNOWN
-                                           : b->engine->calls->usage(b->engine, ENGINE_MEMORY_KB);
+        uint64_t now = loop_now_ms(), kb = engine_usage(b, ENGINE_MEMORY_KB);
 
         if (m->has_memory)
                 m->memory_kb_ms += m->memory_kb * (now - m->looked_ms);
         m->has_memory = m->has_memory || kb != ENGINE_UNKNOWN;
         m->memory_kb = kb != ENGINE_UNKNOWN ? kb : 0;
+        look_at_storage(m, engine_usage(b, ENGINE_STORED_KB), now - m->looked_ms);
         m->looked_ms = now;
+}
+
+void
+meter_volumes(struct box *b, uint64_t kb)
+{
+        b->meter.has_volumes = 1;
+        b->meter.volumes_kb = kb;
 }
 
 /* Once more after the last command, which may have given back what it used. */
@@ -70,7 +91,7 @@ on_memory(struct loop_timer *t)
 {
         struct box *b = box_holder(t, struct box, memory);
 
-        look_at_memory(b);
+        look_at_use(b);
         if (b->running > 0 && !b->is_frozen)
                 (void)loop_timer_set(b->loop, t, loop_now_ms() + LOOK_MS, on_memory);
 }
@@ -85,9 +106,10 @@ meter_watch(struct box *b)
 size_t
 meter_len(const struct box *b)
 {
-        return b->protocol >= BOX_PROTOCOL_SANITIZE  ? sizeof(struct wire_box_used)
-               : b->protocol >= BOX_PROTOCOL_METERED ? BOX_USED_METERED
-                                                     : BOX_USED_FIRST;
+        return b->protocol >= BOX_PROTOCOL_COUNTED    ? sizeof(struct wire_box_used)
+               : b->protocol >= BOX_PROTOCOL_SANITIZE ? BOX_USED_MEMORY
+               : b->protocol >= BOX_PROTOCOL_METERED  ? BOX_USED_METERED
+                                                      : BOX_USED_FIRST;
 }
 
 /* -- the totals -------------------------------------------------------------------------------- */
@@ -95,8 +117,7 @@ meter_len(const struct box *b)
 static uint64_t
 cpu_ns(struct box *b)
 {
-        uint64_t used = b->state == BOX_OVER ? ENGINE_UNKNOWN
-                                             : b->engine->calls->usage(b->engine, ENGINE_CPU_NS);
+        uint64_t used = engine_usage(b, ENGINE_CPU_NS);
 
         if (used == ENGINE_UNKNOWN)
                 used = b->one.usage.has_usage ? b->one.usage.cpu_ns : b->meter.cpu_ns;
@@ -136,7 +157,8 @@ meter_read(struct box *b)
         if (used.memory_peak_kb == 0)
                 used.memory_peak_kb = UINT64_MAX;
         add_running(b, &used);
-        look_at_memory(b);
+        look_at_use(b);
         used.memory_kb_ms = m->memory_kb_ms + m->has_memory; /* 0 is "not known" */
+        used.storage_kb_ms = m->storage_kb_ms + m->has_storage;
         return used;
 }

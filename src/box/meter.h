@@ -12,7 +12,10 @@ void meter_exec(struct box *b, const struct exec *x);
 /* Counts a connection, as the gate reported it at its end. */
 void meter_egress(struct box *b, const struct wire_wall_allowed *a);
 
-/* Memory is looked at each second while a command runs and the box is not frozen. */
+/* The keeper says what its volumes hold. */
+void meter_volumes(struct box *b, uint64_t kb);
+
+/* Memory and disks are looked at each second while a command runs and the box is not frozen. */
 void meter_watch(struct box *b);
 
 /* How many bytes of the totals this box sends: all, but for tests of older versions. */

@@ -344,6 +344,16 @@ serve_streams_kept(struct keeper *k, struct wire_message *m)
                 streams_kept(x);
 }
 
+static void
+serve_volumes(struct keeper *k, struct wire_message *m)
+{
+        struct wire_box_volumes volumes;
+
+        (void)m;
+        memcpy(&volumes, body, sizeof volumes);
+        meter_volumes(k->box, volumes.kb);
+}
+
 static const struct row rows[] = {
         { WIRE_BOX_EXEC, sizeof(struct wire_box_exec) + sizeof(struct wire_exec), WIRE_BODY_MAX,
           serve_exec },
@@ -368,6 +378,8 @@ static const struct row rows[] = {
           serve_shown },
         { WIRE_BOX_STREAMS_KEPT, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number),
           serve_streams_kept },
+        { WIRE_BOX_VOLUMES, sizeof(struct wire_box_volumes), sizeof(struct wire_box_volumes),
+          serve_volumes },
 };
 
 /* A long message is rare, so its pages are returned to the kernel. */

@@ -77,7 +77,9 @@ struct box_meter { /* of the execs that ended, and the connections; box/meter.h 
         uint64_t egress_out, egress_in;
         /* memory over time, what was in use at the last look, and when that was */
         uint64_t memory_kb_ms, memory_kb, looked_ms;
-        unsigned has_egress, has_memory;
+        /* the same of disks; volumes_kb: as the keeper last said */
+        uint64_t storage_kb_ms, storage_kb, volumes_kb;
+        unsigned has_egress, has_memory, has_storage, has_volumes;
 };
 
 struct box {

@@ -25,6 +25,7 @@
 #include "changes/table.h"
 #include "clock/clock.h"
 
+enum { BLOCK = 512 /* of st_blocks */ };
 enum { NANO_PER_MS = 1000 * 1000, NANO_PER_S = 1000 * 1000 * 1000, NAMES_PER_CLOCK = 256 };
 
 struct changes {
@@ -387,6 +388,14 @@ too_deep(struct looking *l, unsigned depth)
         return AUDIT_NAMES_SKIP;
 }
 
+static void
+count(struct looking *l, const struct stat *st)
+{
+        l->result->names++;
+        if (l->root->is_volume)
+                l->result->volume_bytes += (uint64_t)st->st_blocks * BLOCK;
+}
+
 static int
 on_name(void *ctx, int dir, const char *name, const struct stat *st, unsigned depth,
         struct error *e)
@@ -404,7 +413,7 @@ on_name(void *ctx, int dir, const char *name, const struct stat *st, unsigned de
                 return stop(l, &l->result->has_too_many);
         if (is_late(l))
                 return stop(l, &l->result->is_late);
-        l->result->names++;
+        count(l, st);
         index = changes_table_add(next, l->index, l->path,
                                   depth == 0 ? CHANGES_NONE : l->directories[depth], st);
         if (index == CHANGES_NONE)

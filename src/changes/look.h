@@ -41,6 +41,7 @@ struct changes_root {
         int fd;             /* the host's directory, or file; -1: it is not there */
         const char *at;     /* where it is inside */
         const char *hidden; /* a path in it that the sandbox sees empty; NULL: none */
+        bool is_volume;     /* what it holds is added up */
 };
 
 struct changes_look {

@@ -46,7 +46,7 @@ set_up(void **state)
         if (unit_directory_make(directory, "changes", false) < 0)
                 return -1;
         top = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        root = (struct changes_root){ top, "/w", NULL };
+        root = (struct changes_root){ top, "/w", NULL, false };
         asked = (struct changes_look){
                 .roots = &root, .root_count = 1, .rows_max = CHANGES_ROWS_MAX, .part = take_rows
         };
@@ -297,6 +297,25 @@ a_directory_that_cannot_be_read(void **state)
         has_row("changed", "/w/closed/in", "file");
 }
 
+/* Only of a volume, and of all its names, whether they changed or not. */
+static void
+what_a_volume_holds(void **state)
+{
+        struct stat st;
+
+        put("a", "text");
+        assert_int_equal(fstatat(top, "a", &st, 0), 0);
+        begin();
+        assert_int_equal(found.volume_bytes, 0);
+        root.is_volume = true;
+        look();
+        assert_int_equal(found.volume_bytes, st.st_blocks * 512);
+        changes_adopt(changes);
+        put("b", "text");
+        look();
+        assert_int_equal(found.volume_bytes, 2 * st.st_blocks * 512);
+}
+
 static void
 what_the_sandbox_does_not_see(void **state)
 {
@@ -338,6 +357,7 @@ main(void)
                 cmocka_unit_test_setup_teardown(without_a_base, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(bounds, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_directory_that_cannot_be_read, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(what_a_volume_holds, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(what_the_sandbox_does_not_see, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_mount_that_appears, set_up, tear_down),
         };

@@ -29,9 +29,11 @@
 struct wire_files_begin {
         uint32_t root_count;
         uint32_t has_base; /* 0: the sandbox has run before, and what was there is not known */
+        uint64_t volumes[CHANGES_ROOTS_MAX / 64]; /* bit i % 64 of word i / 64: mount i is one */
 };
 
-/* WIRE_FILES_BEGUN, WIRE_FILES_ADOPT: no body. */
+/* WIRE_FILES_BEGUN: struct changes_result of the base; without a base nothing. WIRE_FILES_ADOPT: no
+ * body. */
 
 /* WIRE_FILES_LOOK */
 struct wire_files_look {

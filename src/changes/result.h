@@ -13,8 +13,9 @@ enum { CHANGES_ROWS_MAX = 32 * 1024, CHANGES_ROOTS_MAX = 128 };
 
 struct changes_result {
         uint64_t names, bytes, rows;
-        uint64_t more;       /* rows past the most */
-        uint64_t unreadable; /* directories that could not be read and could before */
+        uint64_t volume_bytes; /* on disk, of the names in volumes that were seen */
+        uint64_t more;         /* rows past the most */
+        uint64_t unreadable;   /* directories that could not be read and could before */
         /* names, depth or time reached their bound; nothing is known of the time before */
         bool has_too_many, is_too_deep, is_late, has_no_base;
         bool has_failed; /* no memory: nothing of this look counts */

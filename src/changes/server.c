@@ -123,9 +123,11 @@ serve_sandbox(bool has_base)
         now.changes = changes_new();
         if (!now.changes)
                 _exit(BROKEN);
-        if (has_base) /* without memory for it the first look says so */
-                (void)changes_begin(now.changes, &look, &found, &ignored);
-        if (wire_send_in_time(SOCKET, WIRE_FILES_BEGUN, NULL, 0, NULL, 0) < 0)
+        /* without memory for it the first look says so */
+        if (has_base && changes_begin(now.changes, &look, &found, &ignored) < 0)
+                has_base = false;
+        if (wire_send_in_time(SOCKET, WIRE_FILES_BEGUN, has_base ? &found : NULL,
+                              has_base ? sizeof found : 0, NULL, 0) < 0)
                 _exit(0);
         while (wire_receive(SOCKET, 1, &m, body, sizeof body) > 0) {
                 wire_message_close(&m);
@@ -141,13 +143,13 @@ serve_sandbox(bool has_base)
 
 /* Where the mounts are: texts in a copy of the message. false: it is malformed. */
 static bool
-read_roots(const struct wire_message *m, size_t count)
+read_roots(const struct wire_message *m, const struct wire_files_begin *begin)
 {
         static char texts[WIRE_BODY_MAX];
         size_t at = sizeof(struct wire_files_begin);
 
         memcpy(texts, body, m->len);
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < begin->root_count; i++) {
                 const char *words[2];
 
                 for (size_t w = 0; w < 2; w++) {
@@ -162,9 +164,10 @@ read_roots(const struct wire_message *m, size_t count)
                 if (words[0][0] == '\0')
                         return false;
                 now.roots[i] = (struct changes_root){ SOCKET + 1 + (int)i, words[0],
-                                                      words[1][0] != '\0' ? words[1] : NULL };
+                                                      words[1][0] != '\0' ? words[1] : NULL,
+                                                      (begin->volumes[i / 64] >> i % 64 & 1) != 0 };
         }
-        now.count = count;
+        now.count = begin->root_count;
         return true;
 }
 
@@ -198,7 +201,7 @@ be_sandbox(const struct wire_message *m, pid_t parent)
         (void)setpriority(PRIO_PROCESS, 0, NICE);
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent ||
             begin.root_count > CHANGES_ROOTS_MAX || m->fd_count != begin.root_count + 1 ||
-            !read_roots(m, begin.root_count) || !take_descriptors(m))
+            !read_roots(m, &begin) || !take_descriptors(m))
                 _exit(BROKEN);
         for (size_t i = 0; i < now.count; i++) {
                 struct stat st;

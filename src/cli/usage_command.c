@@ -44,6 +44,7 @@ print_row(const struct carrel_usage *u)
         print_seconds(u->cpu_ms);
         print_number(u->memory_peak_kb, 11);
         print_number(mib_seconds(u->memory_byte_seconds), 10);
+        print_number(mib_seconds(u->storage_byte_seconds), 10);
         print_number(u->execs, 6);
         print_number(u->output_bytes, 12);
         print_number(u->bytes_out, 12);
@@ -57,9 +58,9 @@ print_row(const struct carrel_usage *u)
 static void
 print_head(void)
 {
-        (void)printf("%-17s %12s %12s %11s %10s %6s %12s %12s %12s  %s\n", "SANDBOX", "WALL s",
-                     "CPU s", "MEMORY KiB", "MiB*s", "EXECS", "OUTPUT B", "SENT B", "RECEIVED B",
-                     "OWNER");
+        (void)printf("%-17s %12s %12s %11s %10s %10s %6s %12s %12s %12s  %s\n", "SANDBOX", "WALL s",
+                     "CPU s", "MEMORY KiB", "MiB*s", "DISK MiB*s", "EXECS", "OUTPUT B", "SENT B",
+                     "RECEIVED B", "OWNER");
 }
 
 static int

@@ -241,6 +241,7 @@ static const struct answer_member usage_rows[] = {
         NUMBER(CPU, cpu_ms, CARREL_NONE),
         NUMBER(MEMORY_PEAK, memory_peak_kb, CARREL_NONE),
         NUMBER(MEMORY_TIME, memory_byte_seconds, CARREL_NONE),
+        NUMBER(STORAGE_TIME, storage_byte_seconds, CARREL_NONE),
         NUMBER(EXECS, execs, CARREL_NONE),
         NUMBER(OUTPUT_TOTAL, output_bytes, CARREL_NONE),
         NUMBER(BYTES_OUT, bytes_out, CARREL_NONE),

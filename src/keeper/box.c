@@ -464,7 +464,7 @@ has_shape(const struct wire_message *m)
                 return m->len >= sizeof(struct wire_box_walled) && m->len <= WALLED_MAX;
         if (m->kind == WIRE_BOX_USED)
                 return m->len == BOX_USED_FIRST || m->len == BOX_USED_METERED ||
-                       m->len == sizeof(struct wire_box_used);
+                       m->len == BOX_USED_MEMORY || m->len == sizeof(struct wire_box_used);
         if (m->kind == WIRE_BOX_STREAMS)
                 return m->len == BOX_STREAMS_FIRST || m->len == sizeof(struct wire_box_streams);
         if (m->kind == WIRE_BOX_EXECUTED)

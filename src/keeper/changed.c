@@ -42,6 +42,8 @@ struct changed {
         uint64_t looked_ms, rest_until_ms; /* boot clock: the look began; when the next may */
         uint64_t room, filled_ms;
         uint64_t retry_ms, pause_ms; /* dead: when the next command may begin again; then wait */
+        uint64_t volumes_kb;         /* what its volumes held at the last look */
+        bool has_volumes, knows_volumes;
         bool is_begun, is_looking, is_deaf, is_dead, is_condemned;
 };
 
@@ -295,6 +297,28 @@ next_look(struct changed *ch)
         (void)peer_send(&ch->peer, WIRE_FILES_LOOK, &look, sizeof look, NULL, 0);
 }
 
+/* Its box adds up what it uses. */
+static void
+tell_volumes(const struct changed *ch)
+{
+        const struct wire_box_volumes volumes = { ch->volumes_kb };
+        struct box *b = ch->sandbox ? ch->sandbox->box : NULL;
+
+        if (ch->knows_volumes && b && b->is_ready && !b->is_gone &&
+            b->hello.protocol >= BOX_PROTOCOL_COUNTED)
+                (void)box_send(b, WIRE_BOX_VOLUMES, &volumes, sizeof volumes);
+}
+
+static void
+note_volumes(struct changed *ch, const struct changes_result *r)
+{
+        if (!ch->has_volumes || r->has_failed)
+                return;
+        ch->volumes_kb = r->volume_bytes >> 10;
+        ch->knows_volumes = true;
+        tell_volumes(ch);
+}
+
 static void
 on_done(struct changed *ch, const struct changes_result *r)
 {
@@ -305,6 +329,7 @@ on_done(struct changed *ch, const struct changes_result *r)
         ch->is_looking = false;
         ch->rest_until_ms = now + (rest < CHANGED_PAUSE_MS ? rest : CHANGED_PAUSE_MS);
         loop_timer_remove(&ch->patience);
+        note_volumes(ch, r);
         if (!changes_result_is_whole(r))
                 record_result(ch, r);
         if (!r->has_failed)
@@ -336,6 +361,8 @@ on_words(struct peer *p, uint32_t events)
                 if (result <= 0)
                         break;
                 wire_message_close(&m);
+                if (m.kind == WIRE_FILES_BEGUN && m.len == sizeof(struct changes_result))
+                        note_volumes(ch, (const void *)files.body);
                 if (m.kind == WIRE_FILES_BEGUN)
                         on_begun(ch);
                 else if (m.kind == WIRE_FILES_ROWS && m.len > sizeof(struct wire_files_rows))
@@ -372,11 +399,16 @@ add(struct sandbox *s)
 
 /* The message; 0: it does not fit. */
 static size_t
-write_begin(const struct mounts *m, bool has_base)
+write_begin(struct changed *ch, const struct mounts *m, bool has_base)
 {
-        const struct wire_files_begin head = { (uint32_t)m->count, has_base };
+        struct wire_files_begin head = { (uint32_t)m->count, has_base, { 0 } };
         size_t len = sizeof head;
 
+        for (size_t i = 0; i < m->count; i++)
+                if (mounts_is_volume(ch->keeper, &m->items[i])) {
+                        head.volumes[i / 64] |= UINT64_C(1) << i % 64;
+                        ch->has_volumes = true;
+                }
         memcpy(files.body, &head, sizeof head);
         for (size_t i = 0; i < m->count; i++) {
                 const char *const texts[] = { m->items[i].at, m->items[i].hidden };
@@ -398,7 +430,7 @@ static int
 start(struct changed *ch, struct mounts *m, bool has_base)
 {
         int fds[1 + SOURCES_MAX], pair[2];
-        size_t len = m->count <= CHANGES_ROOTS_MAX ? write_begin(m, has_base) : 0;
+        size_t len = m->count <= CHANGES_ROOTS_MAX ? write_begin(ch, m, has_base) : 0;
 
         if (len == 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -1;
@@ -517,6 +549,8 @@ changed_ready(struct sandbox *s)
         if (s->awaits_mounts && s->prepared && s->prepared->sources)
                 (void)begin(s);
         s->awaits_mounts = false;
+        if (s->changed)
+                tell_volumes(s->changed);
         if (s->is_attached && !s->changed && is_recorded(s))
                 find_again(s);
 }

@@ -84,6 +84,15 @@ mounts_save(struct keeper *k, const char *id, const struct mounts *m)
         return fd < 0 ? -1 : 0;
 }
 
+bool
+mounts_is_volume(const struct keeper *k, const struct mount *m)
+{
+        size_t len = strlen(k->host.volumes);
+
+        return strncmp(m->path, k->host.volumes, len) == 0 &&
+               strncmp(m->path + len, "/volumes/", sizeof "/volumes/" - 1) == 0;
+}
+
 /* The next text; NULL: there is none. */
 static const char *
 next_text(const char **at, const char *end)

@@ -14,12 +14,14 @@
 #include "keeper/keeper.h"
 #include "sources/sources.h"
 
+struct mount {
+        int fd; /* owned */
+        const char *at, *hidden, *path;
+};
+
 struct mounts {
         size_t count;
-        struct mount {
-                int fd; /* owned */
-                const char *at, *hidden, *path;
-        } items[SOURCES_MAX];
+        struct mount items[SOURCES_MAX];
         char *memory; /* of the texts; NULL: they are borrowed */
 };
 
@@ -37,6 +39,8 @@ int mounts_save(struct keeper *k, const char *id, const struct mounts *m);
 
 /* Opens what the file names. Call mounts_fini() in any case. */
 enum mounts_state mounts_load(struct keeper *k, const char *id, struct mounts *ret);
+
+bool mounts_is_volume(const struct keeper *k, const struct mount *m);
 
 void mounts_fini(struct mounts *m);
 

@@ -56,6 +56,8 @@ write_owner(struct record_writer *w, const struct store_usage *row)
         known(w, FIELD_CPU, row->cpu_ns, NS_IN_MS);
         if (row->memory_kb_ms != STORE_UNKNOWN)
                 record_uint(w, FIELD_MEMORY_TIME, usage_byte_seconds(row->memory_kb_ms));
+        if (row->storage_kb_ms != STORE_UNKNOWN)
+                record_uint(w, FIELD_STORAGE_TIME, usage_byte_seconds(row->storage_kb_ms));
         known(w, FIELD_OUTPUT_TOTAL, row->output_bytes, 1);
         known(w, FIELD_BYTES_OUT, row->egress_out, 1);
         known(w, FIELD_BYTES_IN, row->egress_in, 1);
@@ -90,6 +92,7 @@ each_owner(void *context, const struct store_usage *row)
         add(&o->others.wall_ms, row->wall_ms);
         add(&o->others.cpu_ns, row->cpu_ns);
         add(&o->others.memory_kb_ms, row->memory_kb_ms);
+        add(&o->others.storage_kb_ms, row->storage_kb_ms);
         add(&o->others.output_bytes, row->output_bytes);
         add(&o->others.egress_out, row->egress_out);
         add(&o->others.egress_in, row->egress_in);
@@ -103,6 +106,7 @@ write_owners(struct record_writer *w, const struct keeper *k, struct error *e)
                                  .others = { .wall_ms = STORE_UNKNOWN,
                                              .cpu_ns = STORE_UNKNOWN,
                                              .memory_kb_ms = STORE_UNKNOWN,
+                                             .storage_kb_ms = STORE_UNKNOWN,
                                              .output_bytes = STORE_UNKNOWN,
                                              .egress_out = STORE_UNKNOWN,
                                              .egress_in = STORE_UNKNOWN } };

@@ -31,6 +31,7 @@ put(const struct box *b, const struct wire_box_used *used)
                 .egress_out = used->egress_out,
                 .egress_in = used->egress_in,
                 .memory_kb_ms = used->memory_kb_ms > 0 ? used->memory_kb_ms : STORE_UNKNOWN,
+                .storage_kb_ms = used->storage_kb_ms > 0 ? used->storage_kb_ms : STORE_UNKNOWN,
         };
         bool is_new = s && s->row.owner && s->state != SANDBOX_STOPPING;
         struct error ignored;
@@ -98,6 +99,8 @@ write_usage(struct record_writer *w, const void *of, const void *item)
         known(w, FIELD_MEMORY_PEAK, row->memory_peak_kb, 1);
         if (row->memory_kb_ms != STORE_UNKNOWN)
                 record_uint(w, FIELD_MEMORY_TIME, usage_byte_seconds(row->memory_kb_ms));
+        if (row->storage_kb_ms != STORE_UNKNOWN)
+                record_uint(w, FIELD_STORAGE_TIME, usage_byte_seconds(row->storage_kb_ms));
         known(w, FIELD_EXECS, row->execs, 1);
         known(w, FIELD_OUTPUT_TOTAL, row->output_bytes, 1);
         known(w, FIELD_BYTES_OUT, row->egress_out, 1);
@@ -140,6 +143,7 @@ write_nothing(struct record_writer *w, const struct sandbox *s)
                 .cpu_ns = STORE_UNKNOWN,
                 .memory_peak_kb = STORE_UNKNOWN,
                 .memory_kb_ms = STORE_UNKNOWN,
+                .storage_kb_ms = STORE_UNKNOWN,
                 .egress_out = STORE_UNKNOWN,
                 .egress_in = STORE_UNKNOWN,
         };

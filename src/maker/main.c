@@ -28,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -580,6 +581,20 @@ look(struct guard *guard, struct pollfd *changed, uint64_t *due)
 
 static unsigned must_end; /* a kill was requested, or the keeper has gone */
 static struct survey survey;
+static const struct host *made; /* whose box is watched; NULL: none yet */
+
+/* What the private places hold on a disk: the last count of a directory, or the image now. */
+static void
+answer_stored(void)
+{
+        struct wire_stored answer = { made ? made->watched.bytes : UINT64_MAX };
+        struct statvfs fs;
+
+        if (made && made->watched.place.top < 0 && made->image >= 0 &&
+            fstatvfs(made->image, &fs) == 0)
+                answer.bytes = (uint64_t)(fs.f_blocks - fs.f_bfree) * fs.f_frsize;
+        (void)wire_send(KEEPER, WIRE_STORED, &answer, sizeof answer, NULL, 0);
+}
 
 /*
  * Reads all messages of the box about commands: a name that was seen before them is judged by them.
@@ -596,9 +611,11 @@ hear_orders(struct guard *guard)
         while (!must_end && (got = wire_receive(KEEPER, 0, &m, &order, sizeof order)) != -EAGAIN) {
                 if (got > 0 && m.kind == WIRE_BUSY && m.len == sizeof order)
                         was_busy |= is_busy = order.number != 0;
+                else if (got > 0 && m.kind == WIRE_STORED && m.len == 0)
+                        answer_stored();
                 else
                         must_end = 1;
-                if (got > 0 && is_busy)
+                if (got > 0 && is_busy && m.kind == WIRE_BUSY)
                         survey_mark(&survey, &(struct timespec){ .tv_sec = order.sec,
                                                                  .tv_nsec = order.nsec });
                 if (got > 0)
@@ -646,6 +663,7 @@ watch(pid_t pid, struct host *h, struct guard *guard, unsigned *ret_is_oom, stru
 
         (void)sigemptyset(&child);
         (void)sigaddset(&child, SIGCHLD);
+        made = h;
         h->watched.view = h->view;
         h->watched.box = pid;
         fds[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -29,7 +29,8 @@ watched_init(struct watched *w)
 {
         *w = (struct watched){ .place = { .dir = -1, .top = -1 },
                                .tally = { .at = -1 },
-                               .due_ms = UINT64_MAX };
+                               .due_ms = UINT64_MAX,
+                               .bytes = UINT64_MAX };
 }
 
 static uint64_t
@@ -98,6 +99,8 @@ watched_look(struct watched *w)
         w->is_counting = tally_look(&w->tally, WATCHED_ENTRIES, &bytes) == 0;
         if (is_suspect && bytes <= w->limit && !w->is_counting)
                 bytes += count_unnamed(w);
+        if (!w->is_counting)
+                w->bytes = bytes;
         is_over = bytes > w->limit;
         if (is_over && w->is_counting) { /* the rest can only add to it */
                 tally_fini(&w->tally);

@@ -33,6 +33,7 @@ struct watched {
         uint64_t due_ms;           /* boot clock: time to call watched_look(); UINT64_MAX: never */
         uint64_t start_free;       /* bytes of the disk that were free at the start */
         uint64_t counted_ms, free; /* when a count last began, and the free bytes then */
+        uint64_t bytes;            /* of the last whole count; UINT64_MAX: none yet */
         bool is_counting, was_over;
         bool is_over; /* it holds more than the limit, or hides what it holds */
 };

@@ -68,9 +68,11 @@ too_much_is_seen_at_the_next_look(void **state)
 {
         struct bench *b = *state;
 
+        assert_true(b->w.bytes == UINT64_MAX);
         make_files(b, 0, SMALL);
         look(b);
         assert_false(b->w.is_over);
+        assert_int_equal(b->w.bytes, SMALL * TALLY_FILE_BYTES);
         assert_true(b->w.due_ms > 0 && b->w.due_ms < UINT64_MAX);
         make_files(b, SMALL, MANY - SMALL);
         look(b);

@@ -29,19 +29,21 @@
 
 #define USAGE_COLUMNS                                                                   \
         "owner, sandbox, at, wall, cpu, memory, execs, output, egress_out, egress_in, " \
-        "memory_time"
+        "memory_time, storage_time"
 /* sums of what is known; -1 if nothing is */
 #define KNOWN_SUM(column) "coalesce(sum(CASE WHEN " column " >= 0 THEN " column " END), -1)"
 #define KNOWN_MORE         \
         KNOWN_SUM("execs") \
         "," KNOWN_SUM("output") "," KNOWN_SUM("egress_out") "," KNOWN_SUM("egress_in")
-#define USAGE_SUMS                                                                   \
-        "max(at)," KNOWN_SUM("wall") "," KNOWN_SUM("cpu") ",max(memory)," KNOWN_MORE \
-                                                          "," KNOWN_SUM("memory_time")
+#define USAGE_SUMS                                  \
+        "max(at)," KNOWN_SUM("wall") "," KNOWN_SUM( \
+                "cpu") ",max(memory)," KNOWN_MORE   \
+                       "," KNOWN_SUM("memory_time") "," KNOWN_SUM("storage_time")
 #define ADDED(column)                                                                       \
         column " = CASE WHEN " column " < 0 THEN excluded." column " WHEN excluded." column \
                " < 0 THEN " column " ELSE " column " + excluded." column " END"
-#define ADDED_TIMES ADDED("wall") "," ADDED("cpu") "," ADDED("memory_time")
+#define ADDED_TIMES \
+        ADDED("wall") "," ADDED("cpu") "," ADDED("memory_time") "," ADDED("storage_time")
 #define ADDED_COUNTS \
         ADDED("execs") "," ADDED("output") "," ADDED("egress_out") "," ADDED("egress_in")
 /* ended sandboxes of an owner beyond the newest ?2 */
@@ -87,12 +89,12 @@ static const char *const texts[QUERY_MAX] = {
         [QUERY_TOKEN_FIND] =
                 "SELECT owner, scope FROM tokens WHERE hash = ?1 AND sum = " SUM_OF(TOKEN_COLUMNS),
         [QUERY_USAGE_ADD] = "INSERT OR IGNORE INTO usage (" USAGE_COLUMNS
-                            ") VALUES (?1,?2,?3,-1,-1,-1,-1,-1,-1,-1,-1)",
+                            ") VALUES (?1,?2,?3,-1,-1,-1,-1,-1,-1,-1,-1,-1)",
         [QUERY_USAGE_WRITE] =
                 "UPDATE usage SET at = max(at,?2), wall = max(wall,?3), cpu = max(cpu,?4), "
                 "memory = max(memory,?5), execs = max(execs,?6), output = max(output,?7), "
                 "egress_out = max(egress_out,?8), egress_in = max(egress_in,?9), memory_time = "
-                "max(memory_time,?10) WHERE sandbox = ?1",
+                "max(memory_time,?10), storage_time = max(storage_time,?11) WHERE sandbox = ?1",
         [QUERY_USAGE_FOLD] =
                 "INSERT INTO usage (" USAGE_COLUMNS ") SELECT owner, '', " USAGE_SUMS
                 " FROM usage WHERE " USAGE_OLD " GROUP BY owner "

@@ -164,21 +164,26 @@ read_version(struct store *s, uint64_t *ret, struct error *e)
 
 /* A column of a later release is added to a table that has no such column. */
 static int
-add_tables(struct store *s, struct error *e)
+add_column(struct store *s, const char *name, struct error *e)
 {
         sqlite3_stmt *statement = NULL;
+        char text[128];
         bool has_column;
 
-        if (run_text(s, additions, e) < 0)
-                return -1;
-        has_column = sqlite3_prepare_v2(s->db, "SELECT memory_time FROM usage LIMIT 0", -1,
-                                        &statement, NULL) == SQLITE_OK;
+        (void)snprintf(text, sizeof text, "SELECT %s FROM usage LIMIT 0", name);
+        has_column = sqlite3_prepare_v2(s->db, text, -1, &statement, NULL) == SQLITE_OK;
         (void)sqlite3_finalize(statement);
-        return has_column ? 0
-                          : run_text(s,
-                                     "ALTER TABLE usage ADD COLUMN memory_time INTEGER NOT NULL "
-                                     "DEFAULT -1",
-                                     e);
+        (void)snprintf(text, sizeof text,
+                       "ALTER TABLE usage ADD COLUMN %s INTEGER NOT NULL DEFAULT -1", name);
+        return has_column ? 0 : run_text(s, text, e);
+}
+
+static int
+add_tables(struct store *s, struct error *e)
+{
+        return run_text(s, additions, e) < 0 || add_column(s, "memory_time", e) < 0
+                       ? -1
+                       : add_column(s, "storage_time", e);
 }
 
 static int

@@ -186,7 +186,8 @@ struct store_usage {
         const char *sandbox; /* NULL: the sum of all of the owner, also of those no longer listed */
         uint64_t at_ms;      /* since 1970: when it was measured */
         uint64_t wall_ms, cpu_ns, memory_peak_kb, execs, output_bytes, egress_out, egress_in;
-        uint64_t memory_kb_ms; /* memory in use over time: KiB times ms */
+        /* in use over time: KiB times ms. Storage: private places on a disk, and volumes */
+        uint64_t memory_kb_ms, storage_kb_ms;
 };
 
 /*

@@ -19,12 +19,13 @@ write_row(struct store *s, const struct store_usage *row, bool is_new, struct er
                                        e)
                            : 0;
 
-        if (added < 0 || query_run(s,
-                                   query_bind(s, QUERY_USAGE_WRITE, e, "tiiiiiiiii", row->sandbox,
-                                              row->at_ms, row->wall_ms, row->cpu_ns,
-                                              row->memory_peak_kb, row->execs, row->output_bytes,
-                                              row->egress_out, row->egress_in, row->memory_kb_ms),
-                                   e) < 0)
+        if (added < 0 ||
+            query_run(s,
+                      query_bind(s, QUERY_USAGE_WRITE, e, "tiiiiiiiiii", row->sandbox, row->at_ms,
+                                 row->wall_ms, row->cpu_ns, row->memory_peak_kb, row->execs,
+                                 row->output_bytes, row->egress_out, row->egress_in,
+                                 row->memory_kb_ms, row->storage_kb_ms),
+                      e) < 0)
                 return -1;
         if (added == 0)
                 return 0;
@@ -46,9 +47,9 @@ store_usage_put(struct store *s, const struct store_usage *row, bool is_new, str
 static struct store_usage
 usage_at(sqlite3_stmt *st)
 {
-        uint64_t numbers[9];
+        uint64_t numbers[10];
 
-        for (int i = 0; i < 9; i++)
+        for (int i = 0; i < 10; i++)
                 numbers[i] = (uint64_t)sqlite3_column_int64(st, i + 2);
         return (struct store_usage){
                 .owner = (const char *)sqlite3_column_text(st, 0),
@@ -62,6 +63,7 @@ usage_at(sqlite3_stmt *st)
                 .egress_out = numbers[6],
                 .egress_in = numbers[7],
                 .memory_kb_ms = numbers[8],
+                .storage_kb_ms = numbers[9],
         };
 }
 

@@ -24,7 +24,7 @@
  * WIRE_BOX_KEPT, WIRE_BOX_SHOWN. 8: WIRE_BOX_ALLOWED.
  * 9: all of struct wire_box_used, also before WIRE_BOX_GONE. 10: BOX_EXEC_SANITIZE,
  * memory_kb_ms of struct wire_box_used, WIRE_BOX_STREAMS. 11: `sanitized` of struct
- * wire_box_streams and struct channel_end. */
+ * wire_box_streams and struct channel_end, storage_kb_ms, WIRE_BOX_VOLUMES. */
 enum {
         BOX_PROTOCOL = 11,
         BOX_PROTOCOL_OLDEST = 1,
@@ -228,9 +228,9 @@ struct wire_box_gone {
 
 /*
  * WIRE_BOX_USAGE (no body, protocol 2), answered by WIRE_BOX_USED: totals since the box began,
- * which never decrease. An older box sends the first BOX_USED_FIRST or BOX_USED_METERED bytes
- * alone. Sent once more before WIRE_BOX_GONE, and then also in the journal. UINT64_MAX: not known
- * on this machine.
+ * which never decrease. An older box sends the first BOX_USED_FIRST, BOX_USED_METERED or
+ * BOX_USED_MEMORY bytes alone. Sent once more before WIRE_BOX_GONE, and then also in the journal.
+ * UINT64_MAX: not known on this machine.
  */
 struct wire_box_used {
         uint64_t cpu_ns; /* control group; without one, of the execs that ended */
@@ -241,11 +241,22 @@ struct wire_box_used {
         uint64_t execs;                 /* begun by callers */
         uint64_t output_bytes;          /* standard output and standard error of all execs */
         uint64_t egress_out, egress_in; /* bytes of connections that have ended */
-        uint64_t memory_kb_ms;          /* memory in use over time, KiB times ms; 0: not known, as
-                                           in the journal of an older box */
+        /* over time, KiB times ms; 0: not known, as in the journal of an older box */
+        uint64_t memory_kb_ms;
+        uint64_t storage_kb_ms; /* private places on a disk, and volumes */
 };
-enum { BOX_USED_FIRST = 16, BOX_USED_METERED = 64 /* protocol 9 */ };
-_Static_assert(sizeof(struct wire_box_used) == BOX_USED_METERED + 8, "one field later");
+enum {
+        BOX_USED_FIRST = 16,
+        BOX_USED_METERED = 64, /* protocol 9 */
+        BOX_USED_MEMORY = 72   /* protocol 10 */
+};
+_Static_assert(sizeof(struct wire_box_used) == BOX_USED_MEMORY + 8, "one field later");
+
+/* WIRE_BOX_VOLUMES, protocol 11, keeper to box: struct wire_box_volumes, not answered. What its
+ * volumes hold, which counts until the next message. */
+struct wire_box_volumes {
+        uint64_t kb;
+};
 
 /*
  * WIRE_BOX_FOUND: what a command left behind on which host programs act. Sent when it is found, and

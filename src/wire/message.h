@@ -164,6 +164,11 @@ enum wire_kind {
         WIRE_VALIDATE,
         WIRE_VALIDATE_THIS,
         WIRE_VALIDATED,
+        /* box to maker, of one release always: what do the private places hold on a disk? No body.
+         * Its answer: struct wire_stored */
+        WIRE_STORED,
+        /* keeper to box: wire/box.h */
+        WIRE_BOX_VOLUMES,
         WIRE_KIND_MAX
 };
 
@@ -258,6 +263,9 @@ struct wire_busy {
         uint32_t nsec;
         int64_t sec;
 }; /* sec, nsec: now, of CLOCK_REALTIME_COARSE: as inodes are stamped */
+struct wire_stored {
+        uint64_t bytes; /* UINT64_MAX: they are memory, or not counted yet */
+};
 struct wire_size {
         uint16_t rows, columns;
 };

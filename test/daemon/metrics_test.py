@@ -15,7 +15,7 @@ from daemon_rig import Daemon, until
 ODD = 'a"b\\c\nd'
 TYPES = {"carrel_build_info": "gauge", "carrel_sandboxes": "gauge", "carrel_sandboxes_created": "counter", "carrel_execs_started": "counter",
          "carrel_execs_ended": "counter", "carrel_usage_cpu_seconds": "counter", "carrel_usage_wall_seconds": "counter",
-         "carrel_usage_memory_byte_seconds": "counter", "carrel_usage_output_bytes": "counter", "carrel_usage_egress_bytes": "counter", "carrel_approvals_waiting": "gauge", "carrel_pool_ready": "gauge"}
+         "carrel_usage_memory_byte_seconds": "counter", "carrel_usage_storage_byte_seconds": "counter", "carrel_usage_output_bytes": "counter", "carrel_usage_egress_bytes": "counter", "carrel_approvals_waiting": "gauge", "carrel_pool_ready": "gauge"}
 # The library is a package of the distribution, and so is the Python that has it.
 READER = """import json, sys
 from prometheus_client.parser import text_string_to_metric_families as families

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from box_rig import end, report
 from daemon_rig import Daemon, until
 
-FIGURES = ("wall_ms", "cpu_ms", "memory_peak_kb", "memory_byte_seconds", "execs", "output_total_bytes", "bytes_out", "bytes_in")
+FIGURES = ("wall_ms", "cpu_ms", "memory_peak_kb", "memory_byte_seconds", "storage_byte_seconds", "execs", "output_total_bytes", "bytes_out", "bytes_in")
 
 
 def usage(d, name):
@@ -136,6 +136,40 @@ def memory(d):
         d.must("DELETE", "/v1/sandboxes/" + name)
 
 
+def manifest(**carrel):
+    return {"provider": "local", "config": {}, "metadata": {"carrel": carrel}}
+
+
+VOLUME = {"provider": "local", "config": {}, "mounts": [{"source": {"inline": {"provider": "carrel-volume", "config": {"name": "stored"}}}, "at": "/v"}]}
+HELD = 16 << 20
+
+
+def storage(d):
+    """16 MiB on a disk count in each second: in a private directory, in an image, in a volume."""
+    cases = (("directory", manifest(disk="directory", limits={"disk_mb": 64}), "/tmp/x"), ("image", manifest(disk="image", limits={"disk_mb": 64}), "/tmp/x"), ("volume", VOLUME, "/v/x"))
+    for name, block, path in cases:
+        made = d.call("POST", "/v1/sandboxes", {"name": name, "start": True, "manifest": block})
+        if made.status >= 300 or (name == "image" and d.must("GET", "/v1/sandboxes/image")["disk"] != "image"):
+            report("storage over time: " + name, skip="this host has no such disk: %s" % made.code)
+            continue
+        run(d, name, "head -c %d /dev/zero >%s" % (HELD, path))
+        d.must("POST", "/v1/sandboxes/%s/execs" % name, {"argv": ["/bin/sh", "-c", "read x"], "background": True, "stdin": True})
+        until("16 MiB were held for two seconds", lambda name=name: usage(d, name).get("storage_byte_seconds", 0) > 2 * HELD)
+        first = usage(d, name)
+        report("storage over time: %s, and no more than was held" % name, [] if first["storage_byte_seconds"] < 2 * HELD * first["wall_ms"] / 1000 else ["%r" % first])
+    d.restart_parts(lambda: os.kill(d.children()["carrel-keeper"], signal.SIGKILL))
+    until("it continues after the keeper was killed", lambda: usage(d, "volume")["storage_byte_seconds"] > first["storage_byte_seconds"] + HELD)
+    report("what a volume holds counts on after a restart", [])
+    lines = [line for line in d.call("GET", "/metrics").body.decode().splitlines() if line.startswith("carrel_usage_storage_byte_seconds_total{")]
+    report("so do the metrics of the owner", [] if any(float(line.rsplit(" ", 1)[1]) > 2 * HELD for line in lines) else lines)
+    d.must("POST", "/v1/sandboxes", {"name": "memory", "start": True, "manifest": manifest(disk="memory")})
+    run(d, "memory", "head -c 4096 /dev/zero >/tmp/x")
+    report("what is in memory is no storage", ["%r" % usage(d, "memory")] if "storage_byte_seconds" in usage(d, "memory") else [])
+    for box in d.must("GET", "/v1/sandboxes")["items"]:
+        if box.get("name") in ("directory", "image", "volume", "memory"):
+            d.must("DELETE", "/v1/sandboxes/" + box["id"])
+
+
 MANY = 1005
 
 
@@ -144,7 +178,8 @@ def folded(d):
     before = total(d)
     d.stop()
     with sqlite3.connect(os.path.join(d.state, "state.db")) as db:
-        db.execute("ALTER TABLE usage DROP COLUMN memory_time")     # as an older release wrote it
+        for column in ("memory_time", "storage_time"):              # as an older release wrote it
+            db.execute("ALTER TABLE usage DROP COLUMN " + column)
         db.executemany("INSERT INTO usage (owner, sandbox, at, wall, cpu, memory, execs, output, egress_out, egress_in) VALUES (?, ?, ?, 10, -1, 5, 2, 3, 7, -1)",
                        [(before["owner"], "%016x" % n, 1000 + n) for n in range(MANY)])
     db.close()
@@ -191,6 +226,7 @@ def main():
         owners(d)
         keeper_killed(d)
         memory(d)
+        storage(d)
         folded(d)
     end()
 

@@ -493,6 +493,8 @@ class Usage(Answer):
     """Largest resident size of a process, in KiB."""
     memory_byte_seconds: Optional[int] = None
     """Memory in use, summed over time: bytes times seconds. Looked at each second while a command runs, otherwise each minute."""
+    storage_byte_seconds: Optional[int] = None
+    """What its private places hold on a disk and its volumes hold, summed over time: bytes times seconds. Looked at each second while a command runs, otherwise each minute; volumes when a command has ended."""
     execs: Optional[int] = None
     """Number of commands that were started."""
     output_total_bytes: Optional[int] = None

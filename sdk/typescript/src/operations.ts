@@ -210,6 +210,8 @@ export interface Usage {
         memory_peak_kb?: number;
         /** Memory in use, summed over time: bytes times seconds. Looked at each second while a command runs, otherwise each minute. */
         memory_byte_seconds?: number;
+        /** What its private places hold on a disk and its volumes hold, summed over time: bytes times seconds. Looked at each second while a command runs, otherwise each minute; volumes when a command has ended. */
+        storage_byte_seconds?: number;
         /** Number of commands that were started. */
         execs?: number;
         /** Bytes that the commands wrote to standard output and standard error, also those that were not kept. */

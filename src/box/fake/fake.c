@@ -508,7 +508,7 @@ fake_usage(struct engine *e, enum engine_usage of)
 {
         const struct fake *f = fake_of(e);
 
-        if (of == ENGINE_MEMORY_KB || rule(f->script, "no-usage"))
+        if (of == ENGINE_MEMORY_KB || of == ENGINE_STORED_KB || rule(f->script, "no-usage"))
                 return ENGINE_UNKNOWN;
         return of == ENGINE_CPU_NS      ? f->cpu_ms * 1000000
                : of == ENGINE_OOM_KILLS ? f->oom_kills

@@ -295,6 +295,11 @@ hear_maker(struct ns *ns)
                 say_gone(ns, NULL);
         } else if (m.kind == WIRE_KEPT && m.len == sizeof(struct wire_kept)) {
                 ns->engine.news->kept(ns->engine.box, (const void *)body);
+        } else if (m.kind == WIRE_STORED && m.len == sizeof(struct wire_stored)) {
+                struct wire_stored stored;
+
+                memcpy(&stored, body, sizeof stored);
+                ns->stored_kb = stored.bytes == UINT64_MAX ? ENGINE_UNKNOWN : stored.bytes >> 10;
         } else if (m.kind == WIRE_BOX_ENDED && m.len == sizeof(struct wire_box_ended)) {
                 struct wire_box_ended ended;
 

@@ -316,11 +316,23 @@ ns_freeze(struct engine *e, int is_wanted)
         return look_at_freezing(ns);
 }
 
+/* The last answer of the maker. Asks it again, for the next call. */
+static uint64_t
+stored_kb(struct ns *ns)
+{
+        if (ns->has_maker && ns->is_spawned)
+                (void)wire_send(ns->maker.fd, WIRE_STORED, NULL, 0, NULL, 0);
+        return ns->stored_kb;
+}
+
 static uint64_t
 ns_usage(struct engine *e, enum engine_usage of)
 {
-        const struct ns *ns = ns_of(e);
+        struct ns *ns = ns_of(e);
         uint64_t used;
+
+        if (of == ENGINE_STORED_KB)
+                return stored_kb(ns);
 
         if (of == ENGINE_OOM_KILLS)
                 return counters_oom_kills(&ns->counters);
@@ -410,6 +422,7 @@ ns_open(const struct ns_start *start)
                                         .timer = { .due_ms = LOOP_NEVER } },
                            .quiet = { .timer = { .due_ms = LOOP_NEVER } } };
         counters_init(&ns->counters);
+        ns->stored_kb = ENGINE_UNKNOWN;
         wire_queue_init(&ns->to_guest, start->guest, NS_QUEUE_MAX, 0);
         return &ns->engine;
 }

@@ -45,6 +45,7 @@ struct ns {
         struct counters counters;
         struct prefork prefork;
         struct quiet quiet;
+        uint64_t stored_kb; /* as the maker last said; ENGINE_UNKNOWN */
 };
 
 static inline struct ns *
