@@ -174,11 +174,12 @@ static const struct expected {
         [SEAL_FETCHER] = { "fetcher", FREE, 0, false, true, 0 },
         [SEAL_RECORDER] = { "recorder", CAN_WRITE_PLACE, 0, true, true, 0 },
         [SEAL_FILES] = { "files", CAN_READ | CAN_WRITE_PLACE, 1 << 2, false, true, 0 },
-        [SEAL_LOOK] = { "look", CAN_WRITE_PLACE, 1 << 2, false, false, 0 },
+        [SEAL_LOOK] = { "look", CAN_WRITE_PLACE, 1 << 2, true, false, 0 },
         [SEAL_JUDGE] = { "judge", CAN_WRITE_PLACE, 0, false, true, 64 },
         [SEAL_JUDGING] = { "judging", 0, 0, true, true, 64 },
         [SEAL_UNPACK] = { "unpack", CAN_WRITE_PLACE, 0, true, true, 64 },
         [SEAL_COPY] = { "copy", CAN_WRITE_PLACE, 1 << 2, true, true, 64 },
+        [SEAL_BRIDGE] = { "bridge", 0, 0, true, false, 0 },
         [SEAL_IMPORT] = { "import", CAN_READ | CAN_WRITE_PLACE | IS_DUMPABLE, 1 << 2, false, false,
                           0 },
 };

@@ -118,10 +118,25 @@ def several_commands(d):
         check("of 20 commands in a row each file is recorded, with its command among others", all(n in found.get("/workspace/f%d" % i, []) for i, n in enumerate(numbers)), found)
 
 
+def forks_of(pid):
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/status" % entry, encoding="utf-8", errors="replace") as f:
+                status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+        except OSError:
+            continue                                    # it has ended
+        if status["PPid"] == str(pid):
+            found.append(status)
+    return found
+
+
 def kills(d):
     with Workspace() as w:
         b = Bench(d, w)
         b.sh("echo 1 > before")
+        looks = forks_of(d.children()["carrel-files"])
+        check("each process that reads a sandbox's files has a filter of system calls", looks and {s["Seccomp"] for s in looks} == {"2"}, looks)
         for victim in ("carrel-keeper", "carrel-recorder", "carrel-files"):
             number = d.exec(b.box, ["sh", "-c", "echo x > during-%s; while [ ! -e go-%s ]; do sleep 0.01; done; rm before; echo y > after-%s" % (victim, victim, victim)], background=True)["exec"]
             until("it runs", lambda victim=victim: os.path.exists(os.path.join(w.path, "during-" + victim)))
