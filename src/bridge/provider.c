@@ -89,7 +89,7 @@ output_ready(struct loop_watch *w, uint32_t events)
 {
         struct provider *p = provider_holder(w, output);
         char *room = bytes_room(&p->lines, CHUNK);
-        ssize_t got = room ? read(p->from, room, CHUNK) : -1;
+        ssize_t got = room ? read(p->process.from, room, CHUNK) : -1;
 
         (void)events;
         if (!room || (got < 0 && errno != EAGAIN && errno != EINTR)) {
@@ -110,8 +110,8 @@ output_ready(struct loop_watch *w, uint32_t events)
 static void
 flush(struct provider *p)
 {
-        while (p->queue.len > 0 && p->to >= 0) {
-                ssize_t put = write(p->to, p->queue.at + p->queue.first, p->queue.len);
+        while (p->queue.len > 0 && p->process.to >= 0) {
+                ssize_t put = write(p->process.to, p->queue.at + p->queue.first, p->queue.len);
 
                 if (put < 0 && errno == EINTR)
                         continue;
@@ -136,7 +136,7 @@ input_ready(struct loop_watch *w, uint32_t events)
 void
 provider_say(struct provider *p, const struct json_writer *message)
 {
-        if (p->is_broken || p->to < 0)
+        if (p->is_broken || p->process.to < 0)
                 return;
         if (message->is_broken || message->len + 1 > BRIDGE_LINE_MAX)
                 say_broken(p, "too_long", "a message to it does not fit into a line");
@@ -159,6 +159,7 @@ be_program(const int *input, const int *output, char *const *argv, char *const *
 
         (void)setpgid(0, 0);
         (void)sigaction(SIGPIPE, &standard, NULL);
+        (void)sigaction(SIGCHLD, &standard, NULL);
         (void)sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         if (dup2(input[0], STDIN_FILENO) >= 0 && dup2(output[1], STDOUT_FILENO) >= 0)
@@ -175,35 +176,53 @@ close_both(const int *pair)
 }
 
 int
-provider_start(struct provider *p, struct loop *loop, const struct provider_news *news,
-               char *const *argv, char *const *envp, struct error *e)
+provider_spawn(struct provider_process *ret, char *const *argv, char *const *envp, struct error *e)
 {
         int input[2] = { -1, -1 }, output[2] = { -1, -1 };
+        pid_t pid;
 
-        *p = (struct provider){ .loop = loop, .news = news, .to = -1, .from = -1 };
-        p->input.fd = p->output.fd = -1;
-        bridge_session_init(&p->session);
         if (pipe2(input, O_CLOEXEC) < 0 || pipe2(output, O_CLOEXEC) < 0 ||
             fcntl(input[1], F_SETFL, O_WRONLY | O_NONBLOCK) < 0 ||
-            fcntl(output[0], F_SETFL, O_RDONLY | O_NONBLOCK) < 0 || (p->pid = fork()) < 0) {
+            fcntl(output[0], F_SETFL, O_RDONLY | O_NONBLOCK) < 0 || (pid = fork()) < 0) {
                 (void)fail_sys(e, ERROR_BACKEND_FAILED, errno, "starting %.200s", argv[0]);
                 close_both(input);
                 close_both(output);
-                p->pid = 0;
                 return -1;
         }
-        if (p->pid == 0)
+        if (pid == 0)
                 be_program(input, output, argv, envp);
-        (void)setpgid(p->pid, p->pid); /* the child does it too: it has it before either goes on */
+        (void)setpgid(pid, pid); /* the child does it too: it has it before either goes on */
         (void)close(input[0]);
         (void)close(output[1]);
-        p->to = input[1];
-        p->from = output[0];
-        if (loop_watch_add(loop, &p->output, p->from, EPOLLIN, output_ready) == 0 &&
-            loop_watch_add(loop, &p->input, p->to, 0, input_ready) == 0)
+        *ret = (struct provider_process){ pid, input[1], output[0] };
+        return 0;
+}
+
+int
+provider_open(struct provider *p, struct loop *loop, const struct provider_news *news,
+              const struct provider_process *take, struct error *e)
+{
+        *p = (struct provider){ .loop = loop, .news = news, .process = *take };
+        p->input.fd = p->output.fd = -1;
+        bridge_session_init(&p->session);
+        if (loop_watch_add(loop, &p->output, take->from, EPOLLIN, output_ready) == 0 &&
+            loop_watch_add(loop, &p->input, take->to, 0, input_ready) == 0)
                 return 0;
         provider_stop(p);
         return fail(e, ERROR_NO_MEMORY, "no memory for the provider's program");
+}
+
+int
+provider_start(struct provider *p, struct loop *loop, const struct provider_news *news,
+               char *const *argv, char *const *envp, struct error *e)
+{
+        struct provider_process process;
+
+        if (provider_spawn(&process, argv, envp, e) < 0 ||
+            provider_open(p, loop, news, &process, e) < 0)
+                return -1;
+        p->is_child = 1;
+        return 0;
 }
 
 static void
@@ -218,21 +237,21 @@ close_one(struct loop_watch *w, int *fd)
 void
 provider_hang_up(struct provider *p)
 {
-        close_one(&p->input, &p->to);
+        close_one(&p->input, &p->process.to);
 }
 
 void
 provider_stop(struct provider *p)
 {
-        if (p->pid <= 0)
+        if (p->process.pid <= 0)
                 return;
         p->is_broken = 1;
-        (void)kill(-p->pid, SIGKILL);
-        while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+        (void)kill(-p->process.pid, SIGKILL);
+        while (p->is_child && waitpid(p->process.pid, NULL, 0) < 0 && errno == EINTR)
                 continue;
-        p->pid = 0;
-        close_one(&p->input, &p->to);
-        close_one(&p->output, &p->from);
+        p->process.pid = 0;
+        close_one(&p->input, &p->process.to);
+        close_one(&p->output, &p->process.from);
         bytes_fini(&p->lines);
         bytes_fini(&p->queue);
 }

@@ -25,15 +25,20 @@ struct provider_news {
         void (*broke)(struct provider *p, const struct error *why);
 };
 
+/* The program. Its pipes are non-blocking; -1: closed. */
+struct provider_process {
+        pid_t pid;    /* 0: not running */
+        int to, from; /* its input and output */
+};
+
 struct provider { /* zeroed before */
         struct loop *loop;
         const struct provider_news *news;
         struct bridge_session session;
-        pid_t pid;    /* 0: not running */
-        int to, from; /* its input and output; -1: closed */
+        struct provider_process process;
         struct loop_watch output, input;
         struct bytes lines, queue;
-        unsigned is_broken;
+        unsigned is_broken, is_child;
 };
 
 /*
@@ -43,13 +48,19 @@ struct provider { /* zeroed before */
 int provider_start(struct provider *p, struct loop *loop, const struct provider_news *news,
                    char *const *argv, char *const *envp, struct error *e);
 
+/* The same in two parts, which may be in two processes. open() takes the process. */
+int provider_spawn(struct provider_process *ret, char *const *argv, char *const *envp,
+                   struct error *e);
+int provider_open(struct provider *p, struct loop *loop, const struct provider_news *news,
+                  const struct provider_process *take, struct error *e);
+
 /* Sends a message that was written, with its newline. */
 void provider_say(struct provider *p, const struct json_writer *message);
 
 /* Closes its input: a program that keeps to the protocol ends. */
 void provider_hang_up(struct provider *p);
 
-/* Kills its process group, waits for it, and forgets it. Accepts one that is not running. */
+/* Kills its process group, waits for a child, and forgets it. Accepts one that is not running. */
 void provider_stop(struct provider *p);
 
 #endif

@@ -132,7 +132,9 @@ enum {
         JUDGE = 1 << 4,
         RECORDER = 1 << 5,
         UNPACK = 1 << 6,
-        RELAY = 1 << 7
+        RELAY = 1 << 7,
+        LOOK = 1 << 8,
+        BRIDGE = 1 << 9
 };
 
 struct own_row {
@@ -154,7 +156,8 @@ static const struct {
         int who;
 } processes[] = { { "keeper", KEEPER }, { "door", DOOR },   { "box", BOX },
                   { "gate", GATE },     { "judge", JUDGE }, { "recorder", RECORDER },
-                  { "unpack", UNPACK }, { "relay", RELAY } };
+                  { "unpack", UNPACK }, { "relay", RELAY }, { "look", LOOK },
+                  { "bridge", BRIDGE } };
 
 static const struct {
         const char *name;

@@ -15,10 +15,12 @@
 
 #include "base/sanitized.h"
 #include "filter/filter_box.h"
+#include "filter/filter_bridge.h"
 #include "filter/filter_door.h"
 #include "filter/filter_gate.h"
 #include "filter/filter_judge.h"
 #include "filter/filter_keeper.h"
+#include "filter/filter_look.h"
 #include "filter/filter_recorder.h"
 #include "filter/filter_relay.h"
 #include "filter/filter_unpack.h"
@@ -45,6 +47,8 @@ filter_enter(enum filter_own who)
                 [FILTER_RECORDER] = PROGRAM(filter_recorder_steps),
                 [FILTER_UNPACK] = PROGRAM(filter_unpack_steps),
                 [FILTER_RELAY] = PROGRAM(filter_relay_steps),
+                [FILTER_LOOK] = PROGRAM(filter_look_steps),
+                [FILTER_BRIDGE] = PROGRAM(filter_bridge_steps),
         };
 
         if (IS_SANITIZED)

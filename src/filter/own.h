@@ -16,6 +16,8 @@ enum filter_own {
         FILTER_RECORDER,
         FILTER_UNPACK,
         FILTER_RELAY,
+        FILTER_LOOK,
+        FILTER_BRIDGE,
         FILTER_OWN_MAX
 };
 

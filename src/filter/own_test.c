@@ -34,8 +34,10 @@ enum {
         RECORDER = 1 << FILTER_RECORDER,
         UNPACK = 1 << FILTER_UNPACK,
         RELAY = 1 << FILTER_RELAY,
+        LOOK = 1 << FILTER_LOOK,
+        BRIDGE = 1 << FILTER_BRIDGE,
         LOOPS = KEEPER | DOOR | BOX | GATE,
-        ALL = LOOPS | JUDGE | RECORDER | UNPACK | RELAY
+        ALL = LOOPS | JUDGE | RECORDER | UNPACK | RELAY | LOOK | BRIDGE
 };
 
 /* The errno of a call under a filter, 0, or DIED + signal. */
@@ -76,9 +78,9 @@ static const struct ask asks[] = {
         ASK(read, ALL, EBADF, BAD),
         ASK(recvmsg, ALL, EBADF, BAD),
         ASK(close, ALL, EBADF, BAD),
-        ASK(getpid, LOOPS | RECORDER | UNPACK, 0, 0),
-        ASK(epoll_create1, LOOPS, EINVAL, BAD),
-        ASK(openat, KEEPER | BOX | RECORDER | UNPACK, EBADF, BAD, (uintptr_t) "x"),
+        ASK(getpid, LOOPS | RECORDER | UNPACK | LOOK | BRIDGE, 0, 0),
+        ASK(epoll_create1, LOOPS | BRIDGE, EINVAL, BAD),
+        ASK(openat, KEEPER | BOX | RECORDER | UNPACK | LOOK, EBADF, BAD, (uintptr_t) "x"),
         ASK(unlinkat, KEEPER | BOX | RECORDER | UNPACK, EBADF, BAD, (uintptr_t) "x"),
         ASK(fdatasync, KEEPER | BOX | RECORDER, EBADF, BAD),
         ASK(socket, KEEPER, 0, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
@@ -87,8 +89,8 @@ static const struct ask asks[] = {
         ASK(socket, 0, 0, AF_INET, SOCK_RAW, 0),
         ASK(socket, 0, 0, AF_PACKET, SOCK_RAW, 0),
         ASK(socket, 0, 0, AF_NETLINK, SOCK_RAW, 0),
-        ASK(getdents64, KEEPER | BOX | RECORDER | UNPACK, EBADF, BAD, 0, 0),
-        ASK(readlinkat, KEEPER | BOX | UNPACK, EBADF, BAD, (uintptr_t) "x", 0, 1),
+        ASK(getdents64, KEEPER | BOX | RECORDER | UNPACK | LOOK, EBADF, BAD, 0, 0),
+        ASK(readlinkat, KEEPER | BOX | UNPACK | LOOK, EBADF, BAD, (uintptr_t) "x", 0, 1),
         ASK(fchdir, RECORDER, EBADF, BAD),
         ASK(mknodat, UNPACK, EBADF, BAD, (uintptr_t) "x", 0),
         ASK(symlinkat, UNPACK, EBADF, (uintptr_t) "x", BAD, (uintptr_t) "x"),
@@ -106,7 +108,7 @@ static const struct ask asks[] = {
         ASK(mmap, 0, 0, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, BAD, 0),
         ASK(mprotect, ALL, EINVAL, 1, 0, PROT_READ),
         ASK(mprotect, 0, 0, 1, 0, PROT_EXEC),
-        ASK(kill, 0, 0, 0x7ffffff0, 0),
+        ASK(kill, BRIDGE, ESRCH, 0x7ffffff0, 0),
         ASK(tgkill, 0, 0, 0x7ffffff0, 0x7ffffff0, 0),
         ASK(setuid, 0, 0, 0),
         ASK(fchmodat, KEEPER | UNPACK, EBADF, BAD, (uintptr_t) "x", 0),

@@ -369,6 +369,8 @@ on_reply(struct keeper_call *call, const struct keeper_reply *r)
 
         if (c->state == LINK_CALL_OPEN || c->state == LINK_CALL_RUNNING)
                 return; /* it needs the link for events alone */
+        if (c->state == LINK_CALL_ANSWERED && !r->error)
+                return; /* a second last reply */
         if (is_gone)
                 lost_answer(c, r->error);
         else if (r->error)

@@ -3,6 +3,7 @@
  * who owns a descriptor.
  */
 #include <dirent.h>
+#include <sys/resource.h>
 
 #include "link/script.h"
 
@@ -561,6 +562,71 @@ test_given(void **state)
         raze(&w);
 }
 
+/* A second last reply is none: its descriptor is closed. */
+static void
+test_answered_twice(void **state)
+{
+        struct world w;
+        int fds[2], other[2];
+        char byte;
+
+        (void)state;
+        build(&w, 0);
+        w.a.call.ops = &all_given;
+        begin(&w.a, OP_PORT_CONNECT);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, other), 0);
+        send_reply(last(&w), 0, NULL, fds[1]);
+        send_reply(last(&w), 0, NULL, other[1]);
+        (void)close(fds[1]);
+        (void)close(other[1]);
+        turn(&w.script);
+        expect(&w.a, "given ");
+        assert_int_equal(read(other[0], &byte, 1), 0);
+        (void)close(w.a.fd);
+        (void)close(fds[0]);
+        (void)close(other[0]);
+        w.a.call.ops = &all_events;
+        link_call_end(&w.a.call);
+        begin(&w.a, OP_WATCH);
+        send_reply(last(&w), 0, NULL, -1);
+        send_reply(last(&w), 0, NULL, -1);
+        turn(&w.script);
+        expect(&w.a, "reply ");
+        link_call_end(&w.a.call);
+        turn(&w.script);
+        raze(&w);
+}
+
+/* A process without free descriptors loses one call, and keeps its link. */
+static void
+test_no_descriptor_is_free(void **state)
+{
+        struct rlimit before, few;
+        struct world w;
+        int fds[2];
+
+        (void)state;
+        build(&w, 0);
+        begin(&w.a, OP_EXEC);
+        begin(&w.b, OP_GET);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        send_reply(w.script.calls[0], 0, NULL, fds[1]);
+        (void)close(fds[1]);
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+        few = (struct rlimit){ 3, before.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        turn(&w.script);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        expect(&w.a, "unavailable? ");
+        expect(&w.b, "");
+        assert_int_equal(w.script.gone, 0);
+        reply(last(&w), NULL);
+        expect(&w.b, "reply ");
+        (void)close(fds[0]);
+        raze(&w);
+}
+
 /* -- a lost link ------------------------------------------------------------------------------- */
 
 static void
@@ -772,6 +838,8 @@ main(void)
                 cmocka_unit_test(test_unused_callbacks),
                 cmocka_unit_test(test_events),
                 cmocka_unit_test(test_given),
+                cmocka_unit_test(test_answered_twice),
+                cmocka_unit_test(test_no_descriptor_is_free),
                 cmocka_unit_test(test_lost_link_of_a_door),
                 cmocka_unit_test(test_lost_link_that_returns),
                 cmocka_unit_test(test_parked),

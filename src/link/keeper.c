@@ -95,8 +95,9 @@ give_reply(struct keeper_call *c, const struct keeper_reply *r)
         c->reply(c, r);
 }
 
+/* has_fds false: this process could not take the descriptors that came with it. */
 static void
-take_reply(struct keeper *k, struct wire_message *m)
+take_reply(struct keeper *k, struct wire_message *m, bool has_fds)
 {
         const struct wire_reply *head = (const struct wire_reply *)(const void *)k->body;
         struct keeper_reply r = { .fds = m->fds, .fd_count = m->fd_count };
@@ -114,6 +115,12 @@ take_reply(struct keeper *k, struct wire_message *m)
                 api_error_read(&r.fields, &e);
                 r.error = &e;
                 r.is_last = 1;
+        } else if (!has_fds) {
+                (void)fail(&e, ERROR_UNAVAILABLE,
+                           "no descriptor is free for the answer to %s: whether it was done is not "
+                           "known. Look before you repeat it",
+                           operation((enum operation_code)c->op)->name);
+                r = (struct keeper_reply){ .error = &e, .is_last = 1 };
         }
         give_reply(c, &r);
 }
@@ -166,12 +173,13 @@ ready(struct loop_watch *watch, uint32_t events)
 
                 if (got == -EAGAIN)
                         return;
-                if (got <= 0) {
+                /* one call fails for want of a descriptor, and not all calls of the link */
+                if (got <= 0 && got != -EMFILE) {
                         lose(k);
                         return;
                 }
                 if (m.kind == WIRE_REPLY)
-                        take_reply(k, &m);
+                        take_reply(k, &m, got != -EMFILE);
                 else if (m.kind == WIRE_EVENT)
                         take_event(k, &m);
                 wire_message_close(&m);

@@ -41,6 +41,11 @@ def commands(d):
     check("a command: both outputs and its status", (ended["stdout"], ended["stderr"], ended["exit_code"]) == ("out\n", "err\n", 3), ended)
     ended = d.exec(box, "kill -9 $$")
     check("a command that a signal ended", (ended["outcome"], ended["signal"]) == ("signaled", 9), ended)
+    ended = d.exec(box, "for p in /proc/[0-9]*; do echo $(cat $p/comm; grep -E '^(Seccomp_filters|NoNewPrivs)' $p/status); done; echo own $(grep ^Seccomp_filters /proc/self/status)")
+    rows = [line.split() for line in ended["stdout"].splitlines() if line.startswith(("carrel-bridge ", "own "))]
+    filters = {name: sorted(int(r[-1]) for r in rows if r[0] == name) for name in ("carrel-bridge", "own")}
+    check("carrel-bridge has one filter of system calls more than the provider's program, and than what starts it",
+          filters["carrel-bridge"] == [filters["own"][0], filters["own"][0] + 1], filters, ended)
     ended = d.exec(box, "head -c 3000000 /dev/zero | tr '\\0' x")
     check("three megabytes of output, each byte once", ended["stdout_bytes"] == 3000000, ended["stdout_bytes"])
     ended = d.exec(box, "env; pwd")

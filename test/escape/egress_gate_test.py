@@ -299,6 +299,7 @@ tried("a field that looks like a line", lambda: b"evil" in plain(b"GET http://ap
 for target in ("evil.test:443", "api.test:22", "127.0.0.66:80", "169.254.169.254:80", "api.test.evil.test:443"):
     tried(target, proxy, target)
 ''', "off:connection", codes=("not_listed",))
+    proxy_words(w)
     row("H14 a redirect is a connection like any other", ["api.test"], '''
 tried("the second hop", lambda: "200 OK" in talk(address("evil.test"), 80, get("evil.test")))
 ''', "host", host_code='tried("hop", lambda: "200 OK" in talk("127.0.0.66", 80, get("evil.test")))')
@@ -312,6 +313,52 @@ TARGET = "127.0.0.66"
 threading.Thread(target=serve, daemon=True).start()
 tried("by the relay", lambda: "200 OK" in talk("127.0.0.1", 8080, b"x"))
 ''', "host")
+
+
+def proxy_words(w):
+    before, asked = len(w.evil.said) + len(w.inside.said), len(w.api.said)
+    code = '''
+def proxy(data):
+    s = socket.create_connection(("198.18.0.1", 3128), 60); s.settimeout(30); s.sendall(data); got = b""
+    try:
+        while b"\\r\\n\\r\\n" not in got and (more := s.recv(65536)): got += more
+        if got.startswith(b"HTTP/1.1 200 Connection"):
+            s.sendall(get("evil.test")); got += s.recv(65536)
+    except OSError: pass
+    return got
+def connect(target, host=None): return proxy(b"CONNECT %b HTTP/1.1\\r\\nHost: %b\\r\\n\\r\\n" % (target, host or target))
+print("control", b" 200 " in connect(b"api.test:443")[:16], b"200 OK" in proxy(b"GET http://api.test/ HTTP/1.1\\r\\nHost: api.test\\r\\n\\r\\n"))
+for target in (b"api.test@evil.test:80", b"user:pass@api.test:80", b"evil.test#@api.test:80", b"evil.test.:80", b"api.test.evil.test.:80", b"evil.test\\xe3\\x80\\x82:80", b"\\xc3\\xa9vil.test:80",
+               b"evil%2etest:80", b"api.test%00.evil.test:80", b"evil.test\\0.allowed.test:80", b"evil.test/.allowed.test:80", b"evil.test?.allowed.test:80", b"evil.test\\\\.allowed.test:80", b"evil.test:80:api.test:80",
+               b"[::ffff:127.0.0.66]:80", b"[::ffff:7f00:42]:80", b"[::127.0.0.66]:80", b"[64:ff9b::7f00:42]:80", b"[2002:7f00:42::1]:80", b"[::1]:80", b"[::]:80", b"[fe80::1]:80", b"[fe80::1%25lo]:80",
+               b"0.0.0.0:80", b"0:80", b"127.0.0.66:80", b"127.66:80", b"2130706498:80", b"0x7f000042:80", b"0177.0.0.0102:80", b"127.0.0.66.:80", b"169.254.169.254:80", b"localhost:80", b"x.localhost:80",
+               b"evil.test:0", b"evil.test:00080", b"evil.test:+80", b"evil.test:65616", b"evil.test:", b"evil.test", b":80", b"http://evil.test:80"):
+    got = connect(target)
+    if b" 200 " in got[:16]: print("OPEN", target, got[:60])
+    if b" 200 " in connect(target, b"api.test:80")[:16]: print("OPEN with Host", target)
+evil = b"GET /smuggled HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n"
+for fields in (b"Content-Length: 0\\r\\nTransfer-Encoding: chunked", b"Transfer-Encoding: chunked\\r\\nContent-Length: 5", b"Transfer-Encoding : chunked", b"Transfer-Encoding:\\x0bchunked", b"Transfer-Encoding: xchunked",
+               b"Transfer-Encoding: chunked, identity", b"Transfer-Encoding: identity, chunked", b"Transfer-Encoding: chunked\\r\\nTransfer-Encoding: identity", b"X: y\\r\\n Transfer-Encoding: chunked",
+               b"Content-Length: 5, 0", b"Content-Length: +0", b"Content-Length: 0x0", b"Content-Length: 0\\r\\n 5", b"Content-Length : 0", b"Content-Length:\\r\\n 0", b"X: y\\nHost: evil.test", b"X: y\\rHost: evil.test",
+               b"Host : evil.test", b" Host: evil.test", b"Host:\\r\\n evil.test", b"Proxy-Connection: x\\r\\n\\tHost: evil.test", b"Connection: Host"):
+    proxy(b"POST http://api.test/ HTTP/1.1\\r\\nHost: api.test\\r\\n" + fields + b"\\r\\n\\r\\n0\\r\\n\\r\\n" + evil)
+for line in (b"GET http://api.test@evil.test/ HTTP/1.1", b"GET http://evil.test#@api.test/ HTTP/1.1", b"GET http:\\\\\\\\evil.test/ HTTP/1.1", b"GET http:evil.test/ HTTP/1.1", b"GET //evil.test/ HTTP/1.1", b"GET HTTP://evil.test/ HTTP/1.1",
+             b"GET http://evil.test/ HTTP/1.0", b"GET http://evil.test/", b"GET  http://evil.test/ HTTP/1.1", b"GET http://api.test http://evil.test/ HTTP/1.1", b"GET http://api.test\\thttp://evil.test/ HTTP/1.1", b"CONNECT evil.test:80 HTTP/1.1"):
+    if b"200" in proxy(line + b"\\r\\nHost: api.test\\r\\n\\r\\n")[:16]: print("OPEN", line)
+for cut in (b"CONNECT", b"CONNECT api.test:443 HTTP/1.1\\r\\nHost: api.test:443\\r\\n", b"GET http://api.test/ HTTP/1.1\\r\\nHost: api.test\\r\\nX: " + b"y" * 70000):
+    s = socket.create_connection(("198.18.0.1", 3128), 60); s.settimeout(60)
+    try:
+        s.sendall(cut); s.shutdown(1)
+        if b" 200 " in s.recv(4096)[:16]: print("OPEN", cut[:40])
+    except OSError: pass
+print("END", b"200 OK" in proxy(b"GET http://api.test/ HTTP/1.1\\r\\nHost: api.test\\r\\n\\r\\n"))
+'''
+    r = Gate(["api.test", "*.allowed.test"]).python(code)
+    check("H12 H13 the proxy reads targets and heads one way: userinfo, dots, other digits, addresses in other clothes, two lengths, folded lines, halves", r.out == "control True True\nEND True\n", r)
+    check("  and neither another host nor this machine was asked, nor api.test for another", len(w.evil.said) + len(w.inside.said) == before and
+          not [s for s in w.api.said[asked:] if b"evil" in s], w.evil.said[-3:], w.api.said[asked:])
+    r = Gate(["api.test", "*.allowed.test"], off="connection").python(code)
+    check("  with the check of destinations off, another name is opened", "OPEN b'evil.test.:80'" in r.out, r)
 
 
 def ways_out():

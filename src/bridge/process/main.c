@@ -8,8 +8,8 @@
  *       ^                        |                    |                            ending --> exit
  *       '------------------------'--------------------'  the waiting commands fail
  *
- * Theory: it runs inside a sandbox of the local engine, with the provider's program, and has no
- * right that this program lacks: what it reads is foreign bytes, and the box links no JSON. It
+ * Theory: it runs inside a sandbox of the local engine, with the provider's program, and has fewer
+ * rights than this program: what it reads is foreign bytes, and the box links no JSON. It
  * speaks the messages of pid 1 to the box (wire/message.h). Nothing is asked of a provider before
  * the first command (AIP-36: materialisation is lazy).
  */
@@ -20,10 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "bridge/process/relay.h"
+#include "bridge/process/starter.h"
 #include "bridge/test_switches.h"
+#include "seal/seal.h"
 
 enum {
         BOX = 0, /* its standard input is the socket to the box */
@@ -181,18 +184,14 @@ static void
 start(struct relay *r)
 {
         const char *key = task_variable(r->tasks, RELAY_KEY);
-        char *envp[64];
-        size_t count = 0;
+        struct provider_process process;
         struct error e;
         int result;
 
-        for (char **item = environ; *item && count < sizeof envp / sizeof *envp - 2; item++)
-                envp[count++] = *item;
-        if (key)
-                envp[count++] = (char *)(uintptr_t)key - sizeof RELAY_KEY;
-        envp[count] = NULL;
         r->state = RELAY_GREETING;
-        result = provider_start(&r->provider, r->loop, &news, r->argv, envp, &e);
+        result = starter_start(r->starter, key ? key - sizeof RELAY_KEY : NULL, &process, &e);
+        if (result == 0)
+                result = provider_open(&r->provider, r->loop, &news, &process, &e);
         if (result < 0)
                 give_up(r, EIO, e.message);
         else
@@ -316,11 +315,14 @@ main(void)
 {
         struct sigaction ignored = { .sa_handler = SIG_IGN };
         struct relay *r = &relay;
+        struct error e;
 
+        (void)prctl(PR_SET_NAME, "carrel-bridge", 0, 0, 0);
         (void)sigaction(SIGPIPE, &ignored, NULL);
         r->patience.due_ms = LOOP_NEVER;
         if (fcntl(BOX, F_SETFD, FD_CLOEXEC) < 0 || fcntl(BOX, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ||
-            open_null() < 0 || read_file(r) < 0 || loop_new(&r->loop) < 0)
+            open_null() < 0 || read_file(r) < 0 || starter_fork(r->argv, &r->starter) < 0 ||
+            seal_enter(SEAL_BRIDGE, NULL, 0, &e) < 0 || loop_new(&r->loop) < 0)
                 return BROKEN;
         wire_queue_init(&r->to_box, BOX, QUEUE_MAX, 0);
         if (loop_watch_add(r->loop, &r->box, BOX, EPOLLIN, box_ready) < 0)

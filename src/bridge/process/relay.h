@@ -61,6 +61,7 @@ struct relay {
         struct provider provider;
         struct arena arena;        /* of the file */
         char **argv;               /* the provider's program */
+        int starter;               /* the socket to the process that starts it */
         const struct node *create; /* members of its `create` */
         uint32_t needs;            /* abilities that the host file promises */
         enum relay_state state;
