@@ -140,17 +140,17 @@ each_mount_in_dev_is_named(void **state)
                 "/dev",         "/dev/null", "/dev/zero", "/dev/full",
                 "/dev/urandom", "/dev/tty",  "/dev/pts",  "/dev/shm"
         };
-        const struct node *mounts;
+        const struct node *listed;
         struct bench b;
 
         (void)state;
         set_up(&b);
         assert_int_equal(build(&b), 0);
-        mounts = node_find(config_of(&b), "mounts");
+        listed = node_find(config_of(&b), "mounts");
         for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
                 bool is_there = false;
 
-                node_each(mount, mounts) is_there |=
+                node_each(mount, listed) is_there |=
                         node_is_text(node_find(mount, "destination"), wanted[i]) &&
                         node_is_text(node_find(mount, "type"), "bind");
                 if (!is_there)
