@@ -143,16 +143,38 @@ write_mount(struct json_writer *w, const char *at, const char *type, const char 
         json_close_map(w);
 }
 
-/* /dev is mounted over itself: a runtime that finds no such mount makes devices of its own. */
-static void
-write_mounts(struct json_writer *w, const struct builder *b)
+static bool
+is_mounted_in_dev(const struct step *s)
 {
-        static const char *const bind[] = { "rbind", NULL };
+        return (s->op == STEP_DEVICE || s->op == STEP_DEVPTS || s->op == STEP_PRIVATE) &&
+               strncmp(s->path, "/dev/", 5) == 0;
+}
+
+/*
+ * /dev is mounted over itself: a runtime that finds no such mount makes devices of its own. So is
+ * each mount below it, because crun up to 1.8 leaves them out (runc does not, and refuses a bind
+ * without them).
+ */
+static void
+write_dev(struct json_writer *w, struct builder *b)
+{
+        static const char *const all[] = { "rbind", NULL }, *const one[] = { "bind", NULL };
+
+        write_mount(w, "/dev", "bind", PLAN_STAND "/root/dev", all);
+        for (size_t i = 0; i < b->count; i++)
+                if (is_mounted_in_dev(&b->steps[i]))
+                        write_mount(w, b->steps[i].path, "bind",
+                                    builder_text(b, PLAN_STAND "/root%s", b->steps[i].path), one);
+}
+
+static void
+write_mounts(struct json_writer *w, struct builder *b)
+{
         static const char *const plain[] = { "nosuid", "nodev", "noexec", NULL };
 
         json_key(w, "mounts");
         json_open_list(w);
-        write_mount(w, "/dev", "bind", PLAN_STAND "/root/dev", bind);
+        write_dev(w, b);
         for (size_t i = 0; i < b->count; i++) {
                 const struct step *s = &b->steps[i];
 

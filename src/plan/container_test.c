@@ -132,6 +132,33 @@ on_a_hybrid_host_it_sees_the_v2_hierarchy_alone(void **state)
         teardown(&b);
 }
 
+/* crun up to 1.8 leaves out what is mounted below a directory that it binds. */
+static void
+each_mount_in_dev_is_named(void **state)
+{
+        static const char *const wanted[] = {
+                "/dev",         "/dev/null", "/dev/zero", "/dev/full",
+                "/dev/urandom", "/dev/tty",  "/dev/pts",  "/dev/shm"
+        };
+        const struct node *listed;
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        assert_int_equal(build(&b), 0);
+        listed = node_find(config_of(&b), "mounts");
+        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+                bool is_there = false;
+
+                node_each(mount, listed) is_there |=
+                        node_is_text(node_find(mount, "destination"), wanted[i]) &&
+                        node_is_text(node_find(mount, "type"), "bind");
+                if (!is_there)
+                        fail_msg("%s", wanted[i]);
+        }
+        teardown(&b);
+}
+
 static void
 an_image_has_its_range_of_ids_and_its_name(void **state)
 {
@@ -237,6 +264,7 @@ main(void)
                 cmocka_unit_test(the_runtime_does_what_only_the_inside_can),
                 cmocka_unit_test(its_config_gives_nothing),
                 cmocka_unit_test(on_a_hybrid_host_it_sees_the_v2_hierarchy_alone),
+                cmocka_unit_test(each_mount_in_dev_is_named),
                 cmocka_unit_test(an_image_has_its_range_of_ids_and_its_name),
                 cmocka_unit_test(root_of_an_image_gets_what_its_steps_keep),
                 cmocka_unit_test(a_limit_of_tasks_leaves_room_for_the_runtime),

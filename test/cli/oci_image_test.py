@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # weight: 2
 """provider: oci on an image - the rows of provider `container` (container_test.py) in a container of
-runc: its root, users, ids, packages, digest and locks are the same. Prints TAP.
+runc: its root, users, ids, packages, digest and locks are the same, and with crun its root. Prints TAP.
 """
 import os
 import shutil
@@ -41,6 +41,13 @@ def main():
             report("provider oci on an image", skip="this machine has no writable cgroup v2 hierarchy")
             return end()
         for part in (tiers, rows.sees, rows.runs_its_command, rows.writes, rows.owners, rows.installs, rows.pins, rows.holds):
+            part(desk)
+        if not shutil.which("crun", path=PLACES):
+            report("an image with crun", skip="this machine has no crun")
+            return end()
+        rows.busybox_import(rows.CARREL, desk.state)      # the last part removed it
+        rows.BLOCK["config"] = {"image": "box:1", "runtime": "crun"}
+        for part in (rows.sees, rows.writes, rows.owners):
             part(desk)
     return end()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # weight: 2
-"""provider: oci - `carrel run` with a container of runc. Prints TAP.
+"""provider: oci - `carrel run` with a container of runc, and of crun. Prints TAP.
 
 The commands are those of the standard provider, and so are the promises: streams, ends, the whole
 tree, files, terminals, no network. Whoever of relay, guest and runtime is killed, the command has
@@ -19,12 +19,20 @@ import sys
 import termios
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, ROOT, Inventory, Workspace, check, descendants, end, need_programs, report, until
+import box_rig
+from box_rig import CARREL, ROOT, Inventory, Workspace, descendants, end, need_programs, report, until
 
 PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin"
+RUNTIMES = ("runc", "crun")
+now = {"runtime": RUNTIMES[0]}
 
 
-def text(config="", more=""):
+def check(name, *more):
+    box_rig.check("%s: %s" % (now["runtime"], name), *more)
+
+
+def text(config=None, more=""):
+    config = "runtime: " + now["runtime"] if config is None else config
     return ("---\nschema: sandbox/v1\nid: '@test/oci'\nversion: 1.0.0\nprovider: oci\nconfig: {%s}\n"
             "mounts: [{source: workspace, at: /workspace}]\n%s---\n" % (config, more))
 
@@ -71,6 +79,22 @@ def inside(ws):
     check("pid 1 and every network are out of reach", got == [str(errno.EACCES), str(errno.ENETUNREACH)], done)
     done = ws.sh("getent hosts example.com; echo $?")
     check("a name that network.egress does not list is refused by name", done.stdout.strip() == b"2" and b"example.com is not in network.egress" in done.stderr, done)
+
+
+LOOK = r"""for f in /proc/keys /proc/key-users /proc/kallsyms /proc/cmdline /proc/modules /proc/interrupts /proc/locks /proc/sys/kernel/random/boot_id; do
+  printf '%s %s\n' $f $(cat $f 2>/dev/null | wc -c); done
+for d in /proc/acpi /proc/scsi /proc/bus /proc/fs /proc/driver /proc/pressure; do printf '%s %s\n' $d $(ls $d 2>/dev/null | wc -l); done
+ls -l /dev | cut -c1-10,40-; ls /dev/shm
+for d in / /dev /dev/shm /dev/pts /proc /proc/acpi /proc/fs /proc/bus /proc/sys/kernel /sys /etc /usr /run /tmp; do (: > $d/made) 2>/dev/null && echo writes $d; done
+(echo x > /proc/sys/kernel/hostname) 2>/dev/null && echo sets; for f in null zero full urandom tty; do (: < /dev/$f) 2>/dev/null && echo opens $f; done
+(: > /dev/null) && echo writes null"""
+
+
+def covered(ws):
+    """What can be read and written is the same as with the standard provider, whoever made the mounts."""
+    with Workspace(text("").replace("provider: oci", "provider: local")) as plain:
+        wanted, got = plain.sh(LOOK).stdout.decode().splitlines(), ws.sh(LOOK).stdout.decode().splitlines()
+    check("/dev, /proc and the root are as in `local`", got == wanted and "opens urandom" in got and "writes /dev" not in got, [l for l in got if l not in wanted], [l for l in wanted if l not in got])
 
 
 def egress():
@@ -185,6 +209,46 @@ def refusals():
         check("a manifest names no program that root would start", code == 126 and got["error"]["code"] == "sandbox_config_invalid", code, got)
 
 
+STAND_IN = """#!/bin/sh
+echo "$0" "$@" > {record}; cp "$6/config.json" {record}.json; env > {record}.env
+exec {runc} "$@"
+"""
+
+
+def stand_in():
+    """In a mount namespace of its own /usr/local/bin has a program of the name runsc, which notes its words and hands them to runc."""
+    with Workspace(text("runtime: runsc", "metadata: {carrel: {tier: T3}}\n")) as ws:
+        os.chmod(ws.folder, 0o755)
+        places = os.path.join(ws.folder, "bin")
+        record = os.path.join(ws.folder, "record")
+        os.mkdir(places)
+        with open(os.path.join(places, "runsc"), "w", encoding="utf-8") as f:
+            f.write(STAND_IN.format(record=record, runc=shutil.which("runc", path=PLACES)))
+        os.chmod(os.path.join(places, "runsc"), 0o755)
+        os.chmod(places, 0o755)
+
+        def run(*before):
+            script = " && ".join(("mount --make-rprivate /", "mount --bind '%s' /usr/local/bin" % places, *before, 'exec "$@"'))
+            return subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *ws.argv(["echo", "ran"], "--json")], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = run()
+        try:
+            with open(record, encoding="utf-8") as f, open(record + ".json", encoding="utf-8") as g, open(record + ".env", encoding="utf-8") as h:
+                words, bundle, env = f.read().split(), json.load(g), h.read()
+        except OSError:
+            words, bundle, env = [], {}, ""
+        where = os.path.dirname(words[2]) if len(words) > 2 else ""
+        box_rig.check("runsc: its word reaches T3, and the runtime is called with a bundle of the plan and nothing of the caller's", b"ran" in done.stdout and
+                      words[1:] == ["--root", where + "/state", "run", "--detach", "--bundle", where, "box"] and where.startswith("/run/carrel/oci-") and
+                      bundle["process"]["args"] == ["/.carrel-init", "guest"] and "HOME" not in env and "CARREL" not in env, done, words, env)
+        done = run("chmod 777 /usr/local/bin/runsc")
+        box_rig.check("runsc: a program that others can write is not started", b"runtime_writable" in done.stdout, done)
+        with open(os.path.join(places, "runsc"), "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\nexit 3\n")
+        os.chmod(os.path.join(places, "runsc"), 0o755)
+        done = run()
+        box_rig.check("runsc: one that starts nothing is refused by name", done.returncode == 126 and b'"runtime"' in done.stdout, done)
+
+
 def main():
     need_programs()
     if not ROOT:
@@ -194,19 +258,26 @@ def main():
         report("provider oci", skip="this machine has no runc")
         end()
     refusals()
-    with Workspace(text()) as ws:
-        if b"no_unified" in ws.run(["true"], "--json").stdout:
-            report("provider oci", skip="this machine has no writable cgroup v2 hierarchy")
-            end()
-        inventory = Inventory(ws.folder)
-        for part in (streams, ends, terminal, many_streams, kills):
-            part(ws)
-        wrong = inventory.left()
-        report("nothing is left: no process, mount, group, lease", wrong)
-        check("no directory of a runtime is left", not [n for n in os.listdir("/run/carrel") if n.startswith("oci-")] or
-              bool(named("carrel-relay")), os.listdir("/run/carrel"))
-        inside(ws)
-    egress()
+    stand_in()
+    for runtime in RUNTIMES:
+        now["runtime"] = runtime
+        if not shutil.which(runtime, path=PLACES):
+            report(runtime, skip="this machine has no " + runtime)
+            continue
+        with Workspace(text()) as ws:
+            if b"no_unified" in ws.run(["true"], "--json").stdout:
+                report(runtime, skip="this machine has no writable cgroup v2 hierarchy")
+                continue
+            inventory = Inventory(ws.folder)
+            for part in (streams, ends, terminal, *((many_streams,) if runtime == RUNTIMES[0] else ()), kills):
+                part(ws)
+            wrong = inventory.left()
+            report("%s: nothing is left: no process, mount, group, lease" % runtime, wrong)
+            check("no directory of a runtime is left", not [n for n in os.listdir("/run/carrel") if n.startswith("oci-")] or
+                  bool(named("carrel-relay")), os.listdir("/run/carrel"))
+            inside(ws)
+            covered(ws)
+        egress()
     end()
 
 

@@ -49,27 +49,27 @@ def frozen(box):
     return None
 
 
-def pause(d):
+def pause(d, runtime):
     """By the freezer of the group that Carrel made. Pid 1 inside stands still too: what is killed meanwhile ends with the resume."""
-    box = d.create(start=True, manifest=MANIFEST)
+    box = d.create(start=True, manifest=MANIFEST.replace("{}", "{runtime: %s}" % runtime))
     path = "/v1/sandboxes/" + box
     jobs = [d.exec(box, "while :; do echo x; sleep 0.02; done", background=True)["exec"] for _ in range(2)]
     seen = lambda: d.must("GET", "%s/execs/%s" % (path, jobs[1]))["stdout_bytes"]      # noqa: E731
     until("it speaks", lambda: seen() > 6)
     paused = d.must("POST", path + "/pause")["status"]
     at = until("it stands still", lambda: (lambda a: a if a == seen() else 0)(seen()))
-    check("a pause freezes the container", (paused, d.must("GET", path)["status"], frozen(box), seen()) == ("paused", "paused", True, at), paused, frozen(box), seen(), at)
+    check(runtime + ": a pause freezes the container", (paused, d.must("GET", path)["status"], frozen(box), seen()) == ("paused", "paused", True, at), paused, frozen(box), seen(), at)
     d.must("DELETE", "%s/execs/%s" % (path, jobs[0]))
     ended = lambda: d.must("GET", "%s/execs/%s" % (path, jobs[0]))      # noqa: E731
-    check("a command that is killed meanwhile has not ended", ended()["state"] != "ended", ended())
+    check(runtime + ": a command that is killed meanwhile has not ended", ended()["state"] != "ended", ended())
     resumed = d.must("POST", path + "/resume")["status"]
     until("it speaks again", lambda: seen() > at + 6)
     until("what was killed ended", lambda: ended()["state"] == "ended")
-    check("a resume continues it", (resumed, frozen(box), ended()["outcome"]) == ("running", False, "killed"), resumed, ended())
+    check(runtime + ": a resume continues it", (resumed, frozen(box), ended()["outcome"]) == ("running", False, "killed"), resumed, ended())
     d.must("POST", path + "/pause")
     d.must("DELETE", path)
     until("its control groups are gone", lambda: not groups_of({box}))
-    check("a paused sandbox is removed, with what the runtime kept", not os.path.exists("/run/carrel/oci-" + box))
+    check(runtime + ": a paused sandbox is removed, with what the runtime kept", not os.path.exists("/run/carrel/oci-" + box))
 
 
 def killed(d, who):
@@ -106,7 +106,11 @@ def main():
         check("its relay is no root", all(os.stat("/proc/%d" % pid).st_uid >= 1900000000 for pid, name in relays(box).items() if name == "carrel-relay") and
               "carrel-relay" in relays(box).values(), relays(box))
         commands(d, box)
-        pause(d)
+        for runtime in ("runc", "crun"):
+            if shutil.which(runtime, path=PLACES):
+                pause(d, runtime)
+            else:
+                report("pause with " + runtime, skip="this machine has no " + runtime)
         check("it is stopped", d.call("DELETE", "/v1/sandboxes/" + box).status < 300)
         until("its control groups are gone", lambda: not groups_of({box}))
         killed(d, "carrel-relay")
