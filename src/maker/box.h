@@ -30,7 +30,8 @@ struct box {
          * where a box uses nothing of the host */
         const char *stand;
         int stream; /* to the guest in a container; -1: this process becomes pid 1 */
-        /* a directory of the user, or an image, is attached: names may contain planted links */
+        /* enum place_links: an image is attached, and then a directory of the user, which may have
+         * planted links; 0: neither */
         unsigned char has_foreign;
         unsigned char has_proc; /* a new /proc is attached: below it there are none */
 };
