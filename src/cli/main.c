@@ -151,8 +151,8 @@ no_images(const char *name)
 
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
                 if (strcmp(words[i], name) == 0)
-                        return "Carrel has no images: a sandbox sees the programs of this machine, "
-                               "read-only. `carrel init` writes its SANDBOX.md.";
+                        return "`carrel image` has the commands for images. SANDBOX.md names one: "
+                               "provider: container, config: {image: NAME}.";
         return NULL;
 }
 

@@ -50,8 +50,8 @@ static const struct {
         const char *names[4], *instead;
 } foreign[] = {
         { { "--image", "--template", "--pull", "--platform" },
-          "Carrel has no images: a sandbox sees the programs of this machine, read-only. `carrel "
-          "create --runtime NAME` chooses a version." },
+          "SANDBOX.md names an image: `provider: container`, `config: {image: NAME}`. `carrel "
+          "create --runtime NAME` chooses a version of the host's programs." },
         { { "--network", "--net" },
           "Only hosts that are named can be reached: `carrel run --allow HOST`, `carrel create "
           "--allow HOST`, or network.egress in SANDBOX.md." },

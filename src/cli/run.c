@@ -451,9 +451,11 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
         if (o->audits && run_audit_started(w, o, &options, e) < 0)
                 return -1;
         if (sandbox_run(&options, ret, e) < 0) {
-                if (o->not_found && e->code == ERROR_COMMAND_NOT_FOUND)
+                /* what the host has says nothing about an image */
+                if (!w->p.spec->image && o->not_found && e->code == ERROR_COMMAND_NOT_FOUND)
                         *e = *o->not_found;
-                host_tool_hint(o->command[0], w->p.rules, e);
+                if (!w->p.spec->image)
+                        host_tool_hint(o->command[0], w->p.rules, e);
                 return -1;
         }
         return 0;

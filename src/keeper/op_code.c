@@ -18,9 +18,11 @@ static int
 choose_words(const struct sandbox *s, const struct record *r, char *room,
              const char *words[LANGUAGE_WORDS_MAX], size_t *ret_count, struct error *e)
 {
+        const struct spec *spec = s->prepared->spec;
         struct language_place place = { .found = &s->keeper->host.runtimes,
                                         .chosen = s->prepared->runtime,
-                                        .has_tools = s->prepared->spec->carrel.tools.count > 0 };
+                                        .has_tools = spec->carrel.tools.count > 0,
+                                        .is_image = spec->image != NULL };
 
         return language_words(record_get_text(r, FIELD_LANGUAGE, ""),
                               record_get_text(r, FIELD_SOURCE, ""), &place, room, words, ret_count,

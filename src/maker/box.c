@@ -59,7 +59,7 @@ static int
 parent_of(const struct box *box, const char *path, const char **ret_name)
 {
         if (box->has_foreign)
-                return place_open_parent(box->root, path, ret_name);
+                return place_open_parent(box->root, path, box->has_foreign, ret_name);
         *ret_name = path + 1;
         return box->root;
 }
@@ -71,6 +71,12 @@ let_go(const struct box *box, int dir)
                 (void)close(dir);
 }
 
+static int
+make_directory(const struct box *box, const char *path, int dir, const char *name, mode_t mode)
+{
+        return place_make_directory(box->root, path, box->has_foreign, dir, name, mode);
+}
+
 /* -- attaching --------------------------------------------------------------------------------- */
 
 static int
@@ -80,7 +86,7 @@ attach(const struct box *box, int mount, const char *path)
 
         if (!box->has_foreign)
                 return kernel_move_mount(mount, box->root, path + 1);
-        target = place_open(box->root, path);
+        target = place_open(box->root, path, box->has_foreign);
         if (target < 0)
                 return target;
         result = kernel_move_mount(mount, target, "");
@@ -141,7 +147,7 @@ open_inside(const struct box *box, const char *path, unsigned recursive)
 
         if (!box->has_foreign)
                 return clone_tree(box->root, path + 1, recursive);
-        object = place_open(box->root, path);
+        object = place_open(box->root, path, box->has_foreign);
         if (object < 0)
                 return object;
         tree = clone_tree(object, "", recursive);
@@ -165,14 +171,15 @@ make_target(const struct box *box, const char *path, unsigned is_directory)
 {
         const char *name;
         int dir = parent_of(box, path, &name);
-        int result = 0;
+        int result;
 
         if (dir < 0)
                 return dir;
-        if (is_directory ? mkdirat(dir, name, 0755) < 0 : mknodat(dir, name, S_IFREG | 0444, 0) < 0)
-                result = errno == EEXIST ? 0 : -errno;
+        result = is_directory ? make_directory(box, path, dir, name, 0755)
+                 : mknodat(dir, name, S_IFREG | 0444, 0) < 0 ? -errno
+                                                             : 0;
         let_go(box, dir);
-        return result;
+        return result == -EEXIST ? 0 : result;
 }
 
 /* Creates the parents of a bound name under /etc, which the plan does not list one by one. */
@@ -214,7 +221,7 @@ bind_step(struct box *box, const struct step *s)
         int result = 0;
 
         if (s->source != STEP_NO_SOURCE)
-                box->has_foreign = 1;
+                box->has_foreign = PLACE_NO_LINKS;
 
         if (tree < 0)
                 return tree == -ENOENT && (s->flags & STEP_OPTIONAL) != 0 ? 0 : tree;
@@ -314,7 +321,7 @@ proc_step(struct box *box, const struct step *s)
                                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC),
                          s->path);
 
-        box->has_proc = result == 0;
+        box->has_proc = result == 0 && box->has_foreign != PLACE_LINKS;
         return result;
 }
 
@@ -327,7 +334,7 @@ overlay_over(const struct box *box, const char *path)
 {
         char lower[96];
         const struct setting settings[] = { { "lowerdir", lower }, { NULL, NULL } };
-        int below = place_open(box->root, path);
+        int below = place_open(box->root, path, box->has_foreign);
         int empty = openat(box->scratch, "empty", O_PATH | O_DIRECTORY | O_CLOEXEC);
         int mount;
 
@@ -353,7 +360,7 @@ overlay_step(struct box *box, const struct step *s)
         tree = open_source(box, s);
         if (tree < 0)
                 return tree;
-        box->has_foreign = 1;
+        box->has_foreign = PLACE_NO_LINKS;
         read_only.flags |= STEP_READ_ONLY;
         result = attach_tree(box, &read_only, tree);
         (void)close(tree);
@@ -571,7 +578,7 @@ private_step(const struct box *box, const struct step *s)
 static int
 dir_is_there(const struct box *box, const char *path)
 {
-        int there = place_open(box->root, path);
+        int there = place_open(box->root, path, box->has_foreign);
         int result = there < 0 ? there : is_directory_fd(there) ? 0 : -ENOTDIR;
 
         if (there >= 0)
@@ -590,11 +597,11 @@ dir_step(struct box *box, const struct step *s)
         int dir, result;
 
         if ((s->flags & STEP_OPTIONAL) != 0)
-                box->has_foreign = 1;
+                box->has_foreign = PLACE_NO_LINKS;
         dir = parent_of(box, s->path, &name);
         if (dir < 0)
                 return dir;
-        result = mkdirat(dir, name, (mode_t)s->number) == 0 ? 0 : -errno;
+        result = make_directory(box, s->path, dir, name, (mode_t)s->number);
         let_go(box, dir);
         return result == -EEXIST ? dir_is_there(box, s->path) : result;
 }
@@ -748,7 +755,7 @@ rootfs_step(struct box *box, const struct step *s)
                 return result;
         while (box->lower_count > 0)
                 (void)close(box->lower[--box->lower_count]);
-        box->has_foreign = 1;
+        box->has_foreign = PLACE_LINKS;
         box->root = openat(box->workshop, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
         return box->root < 0 ? -errno : 0;
 }
@@ -788,7 +795,7 @@ is_prepared(struct box *box, const struct step *s)
             s->op == STEP_PRIVATE)
                 return 0;
         if (s->op == STEP_DIR && (s->flags & STEP_OPTIONAL) != 0)
-                box->has_foreign = 1;
+                box->has_foreign = PLACE_NO_LINKS;
         return 1;
 }
 

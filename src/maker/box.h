@@ -31,7 +31,8 @@ struct box {
         const char *stand;
         int stream;        /* to the guest in a container; -1: this process becomes pid 1 */
         uint32_t setup_id; /* uid and gid of the relay then */
-        /* a directory of the user, or an image, is attached: names may contain planted links */
+        /* enum place_links: an image is attached, and then a directory of the user, which may have
+         * planted links; 0: neither */
         unsigned char has_foreign;
         unsigned char has_proc; /* a new /proc is attached: below it there are none */
 };

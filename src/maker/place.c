@@ -4,7 +4,8 @@
  * Room: maker (program). Touches: fd.
  * Theory: a user's source may contain planted links. openat2 refuses every link in the path in one
  * call. If the kernel (or a filter of the host) does not support it, a walk by component with
- * O_NOFOLLOW does the same (B11).
+ * O_NOFOLLOW does the same (B11). An image has links of its own (/tmp -> /var/tmp, /home ->
+ * var/home). The kernel follows them as if the root had been entered; the walk refuses them.
  */
 #include "maker/place.h"
 
@@ -75,11 +76,13 @@ has_way_up(const char *path, const char *end)
 
 /* The same in one call; -ENOSYS if openat2 is not available. */
 static int
-leap(int root, const char *path, const char *end)
+leap(int root, const char *path, const char *end, enum place_links links)
 {
         struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-                                           RESOLVE_NO_MAGICLINKS };
+                                .resolve = RESOLVE_NO_MAGICLINKS |
+                                           (links == PLACE_LINKS
+                                                    ? RESOLVE_IN_ROOT
+                                                    : RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS) };
         char name[PATH_ROOM];
         long fd;
 
@@ -96,29 +99,47 @@ leap(int root, const char *path, const char *end)
 }
 
 static int
-reach(int root, const char *path, const char *end)
+reach(int root, const char *path, const char *end, enum place_links links)
 {
         int fd;
 
         while (end > path && end[-1] == '/') /* the two methods treat a final slash differently */
                 end--;
-        fd = leap(root, path, end);
+        fd = leap(root, path, end, links);
         return fd == -ENOSYS ? walk(root, path, end) : fd;
 }
 
 int
-place_open(int root, const char *path)
+place_open(int root, const char *path, enum place_links links)
 {
-        return reach(root, path, path + strlen(path));
+        return reach(root, path, path + strlen(path), links);
 }
 
 int
-place_open_parent(int root, const char *path, const char **ret_name)
+place_open_parent(int root, const char *path, enum place_links links, const char **ret_name)
 {
         const char *slash = strrchr(path, '/');
 
         if (!slash || slash[1] == '\0' || strcmp(slash, "/.") == 0 || strcmp(slash, "/..") == 0)
                 return -EINVAL;
         *ret_name = slash + 1;
-        return reach(root, path, slash);
+        return reach(root, path, slash, links);
+}
+
+int
+place_make_directory(int root, const char *path, enum place_links links, int parent,
+                     const char *name, mode_t mode)
+{
+        int there;
+
+        if (mkdirat(parent, name, mode) == 0)
+                return 0;
+        if (errno != EEXIST || links != PLACE_LINKS)
+                return -errno;
+        there = place_open(root, path, links);
+        if (there >= 0)
+                (void)close(there);
+        if (there != -ENOENT)
+                return -EEXIST;
+        return unlinkat(parent, name, 0) < 0 || mkdirat(parent, name, mode) < 0 ? -errno : 0;
 }

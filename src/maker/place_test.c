@@ -174,7 +174,7 @@ static void
 check_places(void)
 {
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-                scoped_fd int fd = place_open(root, places[i].path);
+                scoped_fd int fd = place_open(root, places[i].path, PLACE_NO_LINKS);
 
                 if (fd < 0 ? fd != places[i].result
                            : !places[i].found || !is_same(fd, places[i].found))
@@ -192,7 +192,7 @@ check_parents(void)
 {
         for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
                 const char *name = NULL;
-                scoped_fd int fd = place_open_parent(root, parents[i].path, &name);
+                scoped_fd int fd = place_open_parent(root, parents[i].path, PLACE_NO_LINKS, &name);
 
                 if (fd < 0 ? fd != parents[i].result
                            : !parents[i].parent || !is_same(fd, parents[i].parent) ||
@@ -210,12 +210,12 @@ a_very_long_path(void)
         for (size_t i = 0; i + 1 < sizeof path; i++)
                 path[i] = i % 2 == 0 ? '/' : '.';
         {
-                scoped_fd int fd = place_open(root, path);
+                scoped_fd int fd = place_open(root, path, PLACE_NO_LINKS);
 
                 assert_true(fd >= 0 && is_same(fd, "."));
         }
         memcpy(path + sizeof path - 8, "/link/x", 8);
-        assert_int_equal(place_open(root, path), -ELOOP);
+        assert_int_equal(place_open(root, path, PLACE_NO_LINKS), -ELOOP);
 }
 
 static bool

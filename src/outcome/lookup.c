@@ -89,21 +89,22 @@ hint_at_name(const char *name, struct error *e)
                            name, name);
         else if (is_image(name))
                 error_hint(e,
-                           "Carrel has no images: a sandbox sees the programs of this machine. "
+                           "SANDBOX.md names an image: provider: container, config: {image: NAME}. "
                            "Leave %.*s out, and write the command alone: -- COMMAND",
                            NAME_SHOWN, name);
         else if (is_to_root(name))
                 error_hint(e,
-                           "Leave out %s: commands run as an ordinary user inside. Packages are "
-                           "installed on the host.",
+                           "Leave out %s. Packages are installed on the host, or in an image with "
+                           "`config: {user: root}`.",
                            name);
         else if (strchr(name, '/'))
                 error_hint(e, "Check the path: it is looked up inside the sandbox, where the "
                               "workspace is at the path of its mount (/workspace).");
         else
                 error_hint(e,
-                           "Check the spelling of %.*s. A sandbox sees the programs of this "
-                           "machine in /usr/local/bin, /usr/bin and /bin: install it there.",
+                           "Check the spelling of %.*s. A sandbox has the programs of this machine "
+                           "in /usr/local/bin, /usr/bin and /bin, or those of its image: install "
+                           "it there.",
                            NAME_SHOWN, name);
 }
 

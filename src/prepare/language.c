@@ -96,6 +96,8 @@ is_inside(const struct way *w, const struct language_place *place)
 {
         if (!w->family)
                 return true;
+        if (place->is_image)
+                return false;
         if (place->chosen && strcmp(place->chosen->family, w->family) == 0)
                 return can_run(w, place->chosen);
         for (size_t i = 0; i < place->found->count; i++)
@@ -222,7 +224,7 @@ language_words(const char *language, const char *code, const struct language_pla
         const struct way *w = l ? find_way(l, place) : NULL;
         size_t count = 0;
 
-        if (l && !w && place->has_tools && !l->ways[0].least)
+        if (l && !w && (place->is_image || (place->has_tools && !l->ways[0].least)))
                 w = &l->ways[0];
         if (!w)
                 return refuse(l, language, place, e);

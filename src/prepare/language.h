@@ -25,6 +25,7 @@ struct language_place {
         const struct runtime *chosen; /* the template of the sandbox, or NULL */
         /* directories of tools are mounted: an interpreter that was not found may be inside */
         bool has_tools;
+        bool is_image; /* nothing of the host is inside: the first interpreter is tried */
 };
 
 /*

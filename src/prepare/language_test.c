@@ -15,7 +15,8 @@ static const struct runtimes found = { items, sizeof items / sizeof *items }, no
 static const struct language_place place = { .found = &found },
                                    with_node24 = { .found = &found, .chosen = &items[0] },
                                    bare = { .found = &nothing },
-                                   with_tools = { .found = &nothing, .has_tools = true };
+                                   with_tools = { .found = &nothing, .has_tools = true },
+                                   in_image = { .found = &found, .is_image = true };
 
 static char room[LANGUAGE_CODE_ROOM];
 
@@ -57,6 +58,10 @@ chooses_the_words(void **state)
                 { "sh", "ls", &bare, "sh|-c|ls" },
                 { "bash", "ls", &bare, "runtime_unknown" },
                 { "bash", "ls", &with_tools, "bash|-c|ls" },
+                { "ruby", "1", &in_image, "ruby|-e|1" },
+                { "typescript", "1", &in_image,
+                  "node|--experimental-strip-types|--disable-warning=ExperimentalWarning|"
+                  "--input-type=module-typescript|-e|1" },
                 { "typescript", "1", &with_tools, "runtime_unknown" },
                 { "perl", "1", &place, "perl|-e|1" },
                 { "ruby", "1", &place, "runtime_unknown" },

@@ -88,8 +88,8 @@ static const struct {
 } habits[] = {
         { ANY,
           { "image", "from", "rootfs", "container", "dockerfile", "template" },
-          "Remove it: Carrel has no images. A sandbox sees the programs of this machine, "
-          "read-only." },
+          "Write `provider: container` and `config: {image: NAME}`, after `carrel image pull "
+          "NAME`." },
         { ANY, { "ports", "port", "expose", "publish" }, PORTS_HINT },
         { ANY,
           { "command", "cmd", "entrypoint", "args", "script" },

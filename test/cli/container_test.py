@@ -11,7 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import ALWAYS, CARREL, ROOT, check, end, need_programs, until
-from image_rig import Entry, Image, busybox_import, busybox_root, folder, image_import, tar
+from image_rig import Entry, Image, busybox_import, busybox_root, folder, image_import, symlink, tar
 
 BLOCK = {"provider": "container", "config": {"image": "box:1"}, "mounts": [{"source": "workspace", "at": "/workspace"}]}
 
@@ -186,11 +186,39 @@ def refuses(desk):
     error = desk.error({"provider": "local", "config": {}, "metadata": {"carrel": {"tier": "T2"}}})
     check("`local` does not reach T2", error.get("code") == "sandbox_provider_untrusted" and "T1" in error.get("message", ""), error)
     check("`container` does", desk.error(block({"tier": "T2"})) == {})
-    linked = tar(folder("real"), Entry("tmp", kind=b"2", link="real"))
+
+
+LINKS = (symlink("tmp", "var/tmp"), symlink("run", "/var/run"), symlink("home", "var/home"), symlink("root", "../../../../var/roothome"), symlink("usr/sbin", "../bin"), symlink("sbin", "bin"),
+         folder("var"), folder("var/tmp"), folder("var/run"), folder("var/roothome"), folder("usr"), folder("usr/local"), symlink("mnt", "/usr/local"))
+PLACES = "for d in /tmp /var/tmp /run /var/run $HOME /workspace; do echo x > $d/new && cat $d/new; done; readlink /tmp; ls /var/run /bin/sh"
+
+
+def links(desk):
+    """Links of an image where Carrel has its private places: they are followed inside the root."""
     where = os.path.join(desk.top, "linked")
-    image_import(CARREL, desk.state, Image(busybox_root(), linked).layout(where), "linked:1")
-    got = desk.sh(block(image="linked:1"), "true")
-    check("an image with a link where a private place belongs is not followed", got.returncode == 125 and "ELOOP" in got.stderr or "symbolic" in got.stderr.lower(), got.returncode, got.stderr)
+    image_import(CARREL, desk.state, Image(busybox_root(without="root"), tar(*LINKS)).layout(where), "linked:1")
+    for user in ("agent", "root"):
+        got = desk.sh(block(image="linked:1", user=user), PLACES)
+        check(f"{user}: private places lie where an image's links lead", got.stdout == "x\n" * 6 + "var/tmp\n/bin/sh\n\n/var/run:\nnew\n" and got.stderr == "", got.stdout, got.stderr)
+        os.unlink(os.path.join(desk.workspace, "new"))
+    outside = os.path.join(desk.top, "outside")
+    os.mkdir(outside)
+    for name, target in (("tmp", outside), ("tmp", "../" * 30 + outside[1:]), ("run", outside), ("home", outside), ("var", outside), ("dev", "/dev"), ("etc", outside), ("sys", outside)):
+        place = os.path.join(desk.top, "out")
+        shutil.rmtree(place, ignore_errors=True)
+        image_import(CARREL, desk.state, Image(busybox_root(without=name), tar(symlink(name, target))).layout(place), "out:1")
+        got = desk.sh(block(image="out:1", user="root"), "ls -d /tmp; echo x > /tmp/new; cat /tmp/new")
+        check(f"/{name}: a link to {target[:12]}... leads to nothing outside", os.listdir(outside) == [] and (got.stdout == "/tmp\nx\n" or got.returncode in (125, 126)), got.stdout, got.stderr, os.listdir(outside))
+    for name, target in (("tmp", "tmp"), ("home", "etc/motd")):
+        place = os.path.join(desk.top, "out")
+        shutil.rmtree(place, ignore_errors=True)
+        image_import(CARREL, desk.state, Image(busybox_root(without=name), tar(symlink(name, target))).layout(place), "out:1")
+        got = desk.sh(block(image="out:1"), "true")
+        check(f"a link /{name} to {target} is refused by name", got.returncode in (125, 126) and f"/{name}" in got.stderr, got.returncode, got.stderr)
+    os.symlink("/etc", os.path.join(desk.workspace, "planted"))
+    got = desk.run(block(), "-v", "kept:/workspace/planted", "--", "ls", "/etc")
+    check("a link in a workspace is not followed", got.returncode != 0 and "motd" not in got.stdout and "symbolic" in got.stderr, got.returncode, got.stdout, got.stderr)
+    os.unlink(os.path.join(desk.workspace, "planted"))
 
 
 # Geodocs, tier table: the highest tier that a runtime class may claim
@@ -246,7 +274,7 @@ def main():
     with tempfile.TemporaryDirectory() as top:
         os.chmod(top, 0o755)
         desk = Desk(top)
-        for part in (sees, runs_its_command, writes, owners, installs, refuses, claims, pins, holds):
+        for part in (sees, runs_its_command, writes, owners, installs, refuses, links, claims, pins, holds):
             part(desk)
     return end()
 

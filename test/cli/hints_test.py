@@ -54,7 +54,7 @@ def commands():
 # Options of Docker that Carrel does not have, and what the hint must name. "run" and "exec" stand
 # for the two parsers of options.
 DOCKER = [
-    ("run", "--image=debian", "no images"), ("run", "--network=host", "--allow HOST"), ("run", "--rm", "always removes its sandbox"),
+    ("run", "--image=debian", "provider: container"), ("run", "--network=host", "--allow HOST"), ("run", "--rm", "always removes its sandbox"),
     ("run", "--cpus=1", "{cpu_millicores: 1000}"), ("run", "--env-file=x", "{passthrough: [NAME]}"), ("run", "-it", "-t shows a terminal"),
     ("run", "--privileged", "No option gives"), ("run", "--user=0", "ordinary user"), ("run", "--entrypoint=sh", "-- COMMAND"),
     ("run", "--volume=/a:/b", "-v DIR:PATH"), ("run", "--workdir=/", "--cwd DIR"), ("run", "-d", "exec -d demo"), ("run", "-p", "create --name demo -p 3000"),

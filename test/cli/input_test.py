@@ -109,7 +109,7 @@ def commands():
             status, answer = ws.json(["./" + name])
             check("why ./%s cannot be executed, and what to do" % name, status == 126 and answer["error"]["code"] == "command_not_executable"
                   and answer["error"]["reason"] == reason and hint in answer["error"]["hint"], status, answer)
-        for name, hint in (("pyhton3", "Did you mean python3?"), ("cd", "word of the shell"), ("debian:12", "no images"), ("A=1", "-e A=1"), ("sudo", "Leave out sudo")):
+        for name, hint in (("pyhton3", "Did you mean python3?"), ("cd", "word of the shell"), ("debian:12", "provider: container"), ("A=1", "-e A=1"), ("sudo", "Leave out sudo")):
             status, answer = ws.json([name])
             check("%s is not found, and is known" % name, status == 127 and hint in answer["error"]["hint"], status, answer)
         status, answer = ws.json(["true"], "-e", "PATH=/nowhere")

@@ -152,7 +152,7 @@ def fronts():
     """The same words over HTTP and in Python."""
     with Daemon() as d:
         box = d.create()
-        for body, status, words in (({"argv": ["gti"]}, 404, ["gti: there is no such command", "Check the spelling of gti."]), ({"argv": ["debian:12"]}, 404, ["Carrel has no images"]),
+        for body, status, words in (({"argv": ["gti"]}, 404, ["gti: there is no such command", "Check the spelling of gti."]), ({"argv": ["debian:12"]}, 404, ["provider: container"]),
                                     ({"argv": ["ls | wc"]}, 404, ["sh -c 'ls | wc'"]), ({"argv": ["/etc"]}, 422, ["/etc: this is a directory"]), ({"argv": "ls"}, 400, ["argv must be"])):
             answer = d.call("POST", "/v1/sandboxes/%s/execs" % box, body)
             check("POST execs %s" % body, answer.status == status and all(w in json.loads(answer.body)["error"]["message"] + answer.json["error"]["hint"] for w in words), answer)

@@ -121,14 +121,15 @@ APPLETS = ("sh ls cat echo id ps rm mkdir rmdir touch stat ln mv cp chown chmod 
            "kill true false test printf readlink seq sync df hostname nc wget setsid date tr cut sed tail du").split()
 
 
-def busybox_root(*more):
+def busybox_root(*more, without=""):
     """The layer of a root directory in which commands of busybox run."""
     with open(BUSYBOX, "rb") as f:
         program = f.read()
     links = [symlink("bin/" + name, "busybox") for name in APPLETS]
-    return tar(folder("bin"), Entry("bin/busybox", program, mode=0o755), *links, folder("etc"), Entry("etc/motd", b"of the image\n"),
+    entries = [folder("bin"), Entry("bin/busybox", program, mode=0o755), *links, folder("etc"), Entry("etc/motd", b"of the image\n"),
                Entry("etc/secret", b"of root\n", mode=0o600), folder("srv"), Entry("srv/file", b"lower\n"), folder("srv/tree"), Entry("srv/tree/a", b"a\n"),
-               folder("root", mode=0o700), folder("opt"), *more)
+               folder("root", mode=0o700), folder("opt"), *more]
+    return tar(*[e for e in entries if not without or (e.info.name + "/").partition("/")[0] != without])
 
 
 def busybox_image(above=None, **config):

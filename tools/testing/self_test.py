@@ -72,8 +72,10 @@ def make_project(tests):
     write("test/vm/run", GOOD_TAP)
     write("test/npm/setup", GOOD)
     write("tools/build-release", GOOD)
+    write("tools/debian-root", GOOD)
+    os.makedirs("build-images", exist_ok=True)
     os.makedirs("build-release", exist_ok=True)
-    for folder in ("parts", "cli", "daemon", "network", "escape", "npm", "python", "upgrade"):
+    for folder in ("parts", "cli", "daemon", "network", "escape", "images", "npm", "python", "upgrade"):
         write(f"test/{folder}/a_test.sh", GOOD_TAP)
     for path in stages.USER_ESCAPES:
         write(path, GOOD_TAP)
@@ -117,6 +119,8 @@ BREAKS = {
     "daemon": ("test/daemon/a_test.sh", BAD_TAP, "test/daemon/a_test.sh"),
     "network": ("test/network/a_test.sh", BAD_TAP, "test/network/a_test.sh"),
     "escape": ("test/escape/a_test.sh", BAD_TAP, "test/escape/a_test.sh"),
+    "debian": ("tools/debian-root", BAD, "debian"),
+    "images": ("test/images/a_test.sh", BAD_TAP, "test/images/a_test.sh"),
     "npm": ("test/npm/setup", BAD, "npm"),
     "clients": ("test/npm/a_test.sh", BAD_TAP, "test/npm/a_test.sh"),
     "python": ("test/python/a_test.sh", BAD_TAP, "test/python/a_test.sh"),
@@ -126,6 +130,7 @@ BREAKS = {
     "lint": ("tools/lint", BAD, "lint:room"),
     "user-tree": ("tools/user-tree", BAD, "user-tree"),
     "user": ("test/cli/a_test.sh", BAD_TAP, "user:test/cli/a_test.sh"),
+    "user-images": ("test/images/a_test.sh", BAD_TAP, "user-images:test/images/a_test.sh"),
     "vm": ("test/vm/run", BAD_TAP, "vm"),
 }
 
@@ -170,7 +175,7 @@ def whole_run(tests):
     check("each stage is in it", all(re.search(rf"^{re.escape(s.name)} .* \.\.\. ok", out, re.MULTILINE) for s in stages.STAGES), out)
     check("a name that is none is refused", dev_test("no-such-stage")[0] == 2 and dev_test("unit:no/such")[0] == 1)
     for stage in stages.STAGES:
-        if stage.name in ("user", "user-tree") and os.geteuid() != 0:
+        if stage.name in ("user", "user-tree", "user-images") and os.geteuid() != 0:
             print(f"# {stage.name}: not broken here, because only root can run programs as another user")
         else:
             broken_stage(stage.name)

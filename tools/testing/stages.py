@@ -121,6 +121,12 @@ def programs_as_user(*places):
     return jobs
 
 
+def images_as_user(stage, context):
+    if os.geteuid() == 0:
+        shutil.copytree("build-images", os.path.join(context.user_home, "build-images"))
+    return programs_as_user("test/images")(stage, context)
+
+
 USER_ESCAPES = ("test/escape/files_api_test.py", "test/escape/living_processes_test.py", "test/escape/living_output_test.py")
 ASAN = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 
@@ -159,6 +165,8 @@ STAGES = (
     Stage("daemon", USUAL, "build build-switches", "the daemon and its sandboxes do what the manual says", programs("test/daemon")),
     Stage("network", USUAL, "build build-switches", "listed hosts are reached, and nothing else", programs("test/network")),
     Stage("escape", USUAL, "build build-switches", "attacks fail, and succeed with their defence off", programs("test/escape")),
+    Stage("debian", USUAL, "", "a Debian root can be made for the tests of images", command("tools/debian-root", weight=CORE)),
+    Stage("images", USUAL, "build debian", "images of Debian and buildah, used as people use them", programs("test/images")),
     Stage("npm", USUAL, "", "the pinned client packages install", command("test/npm/setup", weight=CORE)),
     Stage("clients", USUAL, "build npm", "real clients, unmodified, work", programs("test/npm")),
     Stage("python", USUAL, "build", "the Python client does what its page says, and is typed", programs("test/python")),
@@ -169,12 +177,13 @@ STAGES = (
     Stage("user-tree", ALL, "build build-switches build-release", "the tree can be copied for an ordinary user", user_tree),
     Stage("user", ALL, "user-tree", "the same programs, by a user who is not root",
           programs_as_user("test/parts", "test/cli", "test/daemon", "test/network", "test/python", "test/upgrade", *USER_ESCAPES)),
+    Stage("user-images", ALL, "user-tree debian", "the same images, by a user who is not root", images_as_user),
     Stage("vm", ALL, "build", "the cgroup v2 side, in a virtual machine", lambda stage, context: [
         Job(stage, stage, [os.path.abspath("test/vm/run")], source="test/vm/run", weight=CORE)]),
 )
 
 # Debian packages that a stage needs beyond the sets `build` and `test` (see PACKAGES in ./dev).
-PACKAGE_SETS = {"npm": "npm", "clients": "npm", "python": "python", "user": "python", "lint": "lint", "vm": "vm"}
+PACKAGE_SETS = {"debian": "image", "images": "image", "user-images": "image", "npm": "npm", "clients": "npm", "python": "python", "user": "python", "lint": "lint", "vm": "vm"}
 
 
 def find(name):
