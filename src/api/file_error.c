@@ -43,6 +43,8 @@ static const struct {
         { EAGAIN, ERROR_QUOTA_EXCEEDED, "processes", "the sandbox may start no more processes" },
         { ENOSYS, ERROR_BACKEND_FAILED, "older",
           "the sandbox was made by an older version of Carrel, which cannot do this" },
+        { EOPNOTSUPP, ERROR_CAPABILITY_UNAVAILABLE, "elsewhere",
+          "the provider of this sandbox cannot do this; use a command" },
         { ECANCELED, ERROR_REQUEST_MALFORMED, "incomplete",
           "the files did not arrive whole; nothing was changed" },
 };
