@@ -43,7 +43,7 @@ why_not(const struct host_provider *p)
 {
         const struct provider *known = provider_find(p->id);
 
-        if (p->program.argv.count > 0 || (known && known->engine == PROVIDER_ENGINE_BRIDGE))
+        if (p->program.argv.count > 0 || provider_is_elsewhere(known))
                 return why_not_elsewhere(p);
         if (!known || known->engine == PROVIDER_ENGINE_NONE)
                 return "this build has no engine for it";

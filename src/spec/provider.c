@@ -247,6 +247,12 @@ provider_find(const char *id)
 }
 
 bool
+provider_is_elsewhere(const struct provider *provider)
+{
+        return provider && provider->engine == PROVIDER_ENGINE_BRIDGE;
+}
+
+bool
 provider_reaches(const char *tier, const char *least)
 {
         return !least || (tier && strcmp(tier, least) >= 0);
