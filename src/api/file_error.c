@@ -46,6 +46,8 @@ static const struct {
         { EKEYREJECTED, ERROR_POLICY_DENIED, "not_announced",
           "this is not the file that was announced and that the rules allowed; nothing was "
           "changed" },
+        { EOPNOTSUPP, ERROR_CAPABILITY_UNAVAILABLE, "elsewhere",
+          "the provider of this sandbox cannot do this; use a command" },
         { ECANCELED, ERROR_REQUEST_MALFORMED, "incomplete",
           "the files did not arrive whole; nothing was changed" },
 };

@@ -6,6 +6,8 @@
  * Source: AIP-36 "Security considerations" (hosts document which providers are trusted); case
  * A36-177.
  */
+#include <unistd.h>
+
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
@@ -20,20 +22,30 @@ enum { PROVIDERS_ARENA_MAX = 16 << 20 };
 /* Abilities that are not limits come first in the table: isolated, mounts, pause. */
 enum { FIRST_LIMIT = 3 };
 
-/* This build has an engine for it, and this machine can isolate. */
-static bool
-is_available(const struct host_provider *p)
+/* Of one whose sandboxes are elsewhere. What its program makes of a key is not known here. */
+static const char *
+why_not_elsewhere(const struct host_provider *p)
 {
-        const struct provider *known = provider_find(p->id);
-
-        return known && known->engine != PROVIDER_ENGINE_NONE && p->can.is_isolated && !p->lacks;
+        if (p->program.argv.count == 0)
+                return "the host file names no program for it: docs/BRIDGE.md";
+        if (p->can.egress == HOST_EGRESS_NONE)
+                return "the host file does not say that its network is restricted: egress";
+        if (access(p->program.argv.items[0], X_OK) < 0)
+                return "its program cannot be executed";
+        for (size_t i = 0; i < p->program.tools.count; i++)
+                if (access(p->program.tools.items[i], R_OK | X_OK) < 0)
+                        return "a directory of its tools cannot be read";
+        return NULL;
 }
 
+/* NULL: this build has an engine for it, and this machine can isolate. */
 static const char *
 why_not(const struct host_provider *p)
 {
         const struct provider *known = provider_find(p->id);
 
+        if (p->program.argv.count > 0 || provider_is_elsewhere(known))
+                return why_not_elsewhere(p);
         if (!known || known->engine == PROVIDER_ENGINE_NONE)
                 return "this build has no engine for it";
         if (p->lacks)
@@ -41,15 +53,27 @@ why_not(const struct host_provider *p)
         return p->can.is_isolated ? NULL : "this machine cannot isolate: run carrel doctor";
 }
 
-static void
-json_provider(struct json_writer *w, const struct host_provider *p, bool is_trusting)
+static bool
+is_available(const struct host_provider *p)
+{
+        return !why_not(p);
+}
+
+static const char *
+runtime_class(const struct host_provider *p)
 {
         const struct provider *known = provider_find(p->id);
 
+        return known ? known->runtime_class : p->program.argv.count > 0 ? "elsewhere" : NULL;
+}
+
+static void
+json_provider(struct json_writer *w, const struct host_provider *p, bool is_trusting)
+{
         json_open_map(w);
         json_member_text(w, "id", p->id);
         json_member_text(w, "tier", p->can.tier);
-        json_member_text(w, "runtime_class", known ? known->runtime_class : NULL);
+        json_member_text(w, "runtime_class", runtime_class(p));
         json_member_bool(w, "available", is_available(p));
         json_member_text(w, "missing", why_not(p));
         json_member_bool(w, "trusted", is_trusting || p->can.is_isolated);
@@ -116,6 +140,14 @@ print_as_text(const struct host_rules *rules)
                                      : "; refused, because it does not isolate");
                 if (!is_available(p))
                         (void)printf("  not available:  %s\n", why_not(p));
+                if (p->program.argv.count > 0) {
+                        (void)printf("  program:       ");
+                        for (size_t n = 0; n < p->program.argv.count; n++) {
+                                (void)fputc(' ', stdout);
+                                print_escaped(stdout, p->program.argv.items[n], false);
+                        }
+                        (void)fputc('\n', stdout);
+                }
                 print_abilities(p, 0, FIRST_LIMIT, true, "  can:            ");
                 print_abilities(p, FIRST_LIMIT, SIZE_MAX, true, "  enforces:       ");
                 print_abilities(p, FIRST_LIMIT, SIZE_MAX, false, "  cannot enforce: ");

@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "daemon/graph.h"
 
-enum { CHILD_FDS_MAX = 16, CHILD_WORDS_MAX = 24, CHILD_FD_FIRST = 3 };
+/* Words: an option and its value, for each descriptor and for at most 8 other things. */
+enum { CHILD_FDS_MAX = 16, CHILD_WORDS_MAX = 2 * (CHILD_FDS_MAX + 8), CHILD_FD_FIRST = 3 };
 
 /* Descriptors, which become 3, 4, ... in the child, and the arguments of its command line. */
 struct child_request {

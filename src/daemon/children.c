@@ -8,6 +8,7 @@
  */
 #include "daemon/children.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ static const bool tests_environment = false;
 static void
 say(struct child_request *r, const char *option, const char *value)
 {
+        assert(r->word_count + 2 <= CHILD_WORDS_MAX);
         r->words[r->word_count++] = option;
         r->words[r->word_count++] = value;
 }
@@ -81,6 +83,7 @@ add_descriptors(const struct listeners *l, const struct pairs *pairs, struct chi
 
                 if ((!is_from && link->to != r->process) || link->slot == SLOT_ELSEWHERE || fd < 0)
                         continue;
+                assert(r->fd_count < CHILD_FDS_MAX);
                 if (option) {
                         (void)snprintf(numbers[r->fd_count], NUMBER_ROOM, "%d",
                                        CHILD_FD_FIRST + (int)r->fd_count);

@@ -632,6 +632,9 @@ op_exec(struct call *c, struct error *e)
                                "the sandbox %s is read_only, so no command may run", s->id),
                        CALL_FAILED;
         state = sandbox_judge(s, e) < 0 ? CALL_FAILED : sandbox_need_box(s, c, e);
+        if (state == CALL_DONE && record_get_bool(&c->record, FIELD_TTY, 0) &&
+            sandbox_check_here(s, "tty", "terminal", e) < 0)
+                state = CALL_FAILED;
         if (state != CALL_DONE)
                 return state;
         known = exec_find_key(c, s, e);
@@ -728,9 +731,9 @@ op_exec_get(struct call *c, struct error *e)
                 return CALL_WAITS;
         if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) && still_runs(s, l) &&
             !c->has_waited) {
-                state = port_check_here(s, "wait_ports", e) < 0 ? CALL_FAILED
-                        : s->row.ports.len > 0                  ? port_wait_call(c, s, l->exec, e)
-                                                                : port_look_before(c, s, e);
+                state = sandbox_check_here(s, "wait_ports", "wait for ports", e) < 0 ? CALL_FAILED
+                        : s->row.ports.len > 0 ? port_wait_call(c, s, l->exec, e)
+                                               : port_look_before(c, s, e);
                 if (state != CALL_DONE)
                         return state;
         }

@@ -118,17 +118,6 @@ port_ask_url(struct call *c, struct sandbox *s, uint16_t port, struct error *e)
         return CALL_WAITS;
 }
 
-int
-port_check_here(const struct sandbox *s, const char *path, struct error *e)
-{
-        if (!s->prepared->bridge)
-                return 0;
-        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, path, "elsewhere",
-                      "ports of the sandbox %s are with its provider, not on this machine", s->id);
-        error_hint(e, "Ask for the address of the port: GET /v1/sandboxes/%s/ports/PORT", s->id);
-        return -1;
-}
-
 /* -- port.connect ------------------------------------------------------------------------------ */
 
 /* is_walls: reserved for the wall, so no server inside can listen on it. */
@@ -210,7 +199,8 @@ op_port_connect(struct call *c, struct error *e)
         if (!s)
                 return CALL_FAILED;
         state = sandbox_need_box(s, c, e);
-        if (state == CALL_DONE && port_check_here(s, "port", e) < 0)
+        if (state == CALL_DONE &&
+            sandbox_check_here(s, "port", "connections to ports through the daemon", e) < 0)
                 state = CALL_FAILED;
         if (state != CALL_DONE)
                 return state;

@@ -46,7 +46,7 @@ port_look_before(struct call *c, struct sandbox *s, struct error *e)
         struct port_look *p;
 
         _Static_assert(SANDBOX_PORTS_MAX <= 64, "a bit for each port");
-        if (port_check_here(s, "wait_ports", e) < 0)
+        if (sandbox_check_here(s, "wait_ports", "wait for ports", e) < 0)
                 return CALL_FAILED;
         if (s->row.ports.len == 0) {
                 (void)fail_at(e, ERROR_INVALID_ARGUMENT, "wait_ports", "no_ports",

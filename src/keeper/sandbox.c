@@ -323,6 +323,17 @@ sandbox_box_ready(struct sandbox *s)
 /* -- pausing ----------------------------------------------------------------------------------- */
 
 int
+sandbox_check_here(const struct sandbox *s, const char *path, const char *what, struct error *e)
+{
+        if (!s->prepared->bridge)
+                return 0;
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, path, "elsewhere",
+                      "the sandbox %s is with a provider, which has no %s", s->id, what);
+        error_hint(e, "docs/BRIDGE.md lists what sandboxes elsewhere cannot do.");
+        return -1;
+}
+
+int
 sandbox_freeze(struct sandbox *s, bool wants_frozen, struct error *e)
 {
         struct wire_number wanted = { wants_frozen };

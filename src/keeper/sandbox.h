@@ -161,6 +161,13 @@ bool sandbox_is_settling(const struct sandbox *s);
 /* Starts creating its box. No call waits for the result. */
 int sandbox_start(struct sandbox *s, struct error *e);
 
+/*
+ * Refuses what the bridge protocol has no message for. 0: its box is on this machine, and was
+ * judged. -1: it is elsewhere: ERROR_CAPABILITY_UNAVAILABLE "elsewhere" at `path`.
+ */
+int sandbox_check_here(const struct sandbox *s, const char *path, const char *what,
+                       struct error *e);
+
 /* Freezes or thaws its box, as soon as the box can do it. */
 int sandbox_freeze(struct sandbox *s, bool wants_frozen, struct error *e);
 
@@ -448,8 +455,6 @@ void answer_warnings(struct record_writer *w, const struct findings *f);
  * `url` does. Errors: ERROR_CAPABILITY_UNAVAILABLE, ERROR_PORT_UNREACHABLE, both "elsewhere".
  */
 enum call_state port_ask_url(struct call *c, struct sandbox *s, uint16_t port, struct error *e);
-/* Are its ports on this machine? Else -1: ERROR_CAPABILITY_UNAVAILABLE "elsewhere" at `path`. */
-int port_check_here(const struct sandbox *s, const char *path, struct error *e);
 enum call_state port_look_before(struct call *c, struct sandbox *s, struct error *e);
 
 /*

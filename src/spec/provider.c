@@ -352,6 +352,12 @@ provider_class(const struct provider *p, const struct node *config)
 }
 
 bool
+provider_is_elsewhere(const struct provider *provider)
+{
+        return provider && provider->engine == PROVIDER_ENGINE_BRIDGE;
+}
+
+bool
 provider_reaches(const char *tier, const char *least)
 {
         return !least || (tier && strcmp(tier, least) >= 0);

@@ -98,6 +98,9 @@ const char *provider_class(const struct provider *p, const struct node *config);
 /* The reserved provider with exactly this id, or NULL. */
 const struct provider *provider_find(const char *id);
 
+/* Does a provider's program make its sandboxes (docs/BRIDGE.md)? NULL: no. */
+bool provider_is_elsewhere(const struct provider *provider);
+
 /* Is `tier` at least `least`? No tier (NULL) reaches none but NULL. */
 bool provider_reaches(const char *tier, const char *least);
 

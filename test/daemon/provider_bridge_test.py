@@ -72,7 +72,9 @@ def files(d, box):
     missing = d.call("GET", path + "?path=/tmp/carrel-missing")
     check("a file that is not there", missing.status == 404, missing)
     made = d.call("GET", path + "/list?path=/tmp")
-    check("what the protocol has no message for is refused", made.status >= 400, made)
+    check("what the protocol has no message for is refused", made.code == "capability_unavailable" and b'"elsewhere"' in made.body, made)
+    tty = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true", "tty": True})
+    check("a terminal is refused by name", tty.code == "capability_unavailable" and b'"elsewhere"' in tty.body and b'"tty"' in tty.body, tty)
 
 
 def ports(d):
@@ -107,8 +109,38 @@ def ports(d):
 def ends(d, box):
     before = d.exec(box, "pwd")["stdout"].strip()
     pause = d.call("POST", "/v1/sandboxes/%s/pause" % box, {})
-    check("it cannot be paused", pause.status >= 400, pause)
+    check("it cannot be paused", pause.code == "capability_unavailable" and b'"elsewhere"' in pause.body, pause)
     check("it is stopped", d.call("DELETE", "/v1/sandboxes/" + box).status < 300 and before.startswith("/tmp/"))
+
+
+def pool(host, top):
+    """A ready sandbox has its box here; the sandbox elsewhere is made by the first command."""
+    path = os.path.join(top, "SANDBOX.md")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(manifest("ssh-box"))
+    with Daemon("--host", host, "--pool", "1", "--pool-manifest", path) as d:
+        claimed = []
+        until("one is ready", lambda: claimed.append(d.call("POST", "/v1/claims", {"manifest": manifest("ssh-box")})) or claimed[-1].status < 300)
+        box = claimed[-1].json["id"]
+        check("one of the pool runs commands", d.exec(box, "echo hi")["stdout"] == "hi\n")
+        d.call("DELETE", "/v1/sandboxes/" + box)
+
+
+def shown(host, top):
+    """carrel providers says which of them can be used, and why another one cannot."""
+    def providers(file):
+        said = subprocess.run([CARREL, "providers", "--host", file, "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return {p["id"]: p for p in json.loads(said.stdout)["providers"]}
+
+    got = providers(host)
+    check("a registered provider is available, elsewhere", (got["ssh-box"]["available"], got["ssh-box"]["runtime_class"], got["ssh-box"]["egress"]) == (True, "elsewhere", "closed"), got["ssh-box"])
+    check("one without a program is not", not got["mastra-blaxel"]["available"] and "names no program" in got["mastra-blaxel"]["missing"], got["mastra-blaxel"])
+    check("one whose network is not restricted is not", not got["open"]["available"] and "network" in got["open"]["missing"], got["open"])
+    path = os.path.join(top, "absent.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("providers:\n" + row("away", top + "/away", "provider.py").replace(PYTHON, top + "/away/python3") + row("no-tools", top + "/away", "provider.py"))
+    got = providers(path)
+    check("a program and tools that are not there", [got[name]["missing"] for name in ("away", "no-tools")] == ["its program cannot be executed", "a directory of its tools cannot be read"], got)
 
 
 def broken(d):
@@ -285,6 +317,8 @@ with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
         policy(daemon)
         network(daemon, listening, connections)
         keys(daemon, place)
+    pool(host, top)
+    shown(host, top)
     if os.access(SWITCHES, os.X_OK):
         switched_off(host)
     else:
