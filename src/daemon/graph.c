@@ -55,8 +55,8 @@ static const struct graph_process_row processes[PROCESS_MAX] = {
                             "children: their own system call filter too",
                             "forks a process for each command that is judged by rules; it reads "
                             "nothing of them" },
-        [PROCESS_VALIDATORS] = { "validators", "carrel", PROGRAM_MAX, NULL, false, false,
-                                 "launcher", "as root: all, to make sandboxes",
+        [PROCESS_VALIDATORS] = { "validate", "carrel", PROGRAM_MAX, NULL, false, false, "launcher",
+                                 "as root: all, to make sandboxes",
                                  "every descriptor but its socket; no privileges to gain",
                                  "forks a process for each call that a program judges, which runs "
                                  "it as `carrel run` does; there where the host file names one" },

@@ -280,7 +280,7 @@ prepare_questions(struct call_judging *w, const struct sandbox *s,
 static int
 ask(struct call_judging *w, struct sandbox *s, const struct judging_subject *of, struct error *e)
 {
-        struct judge_request request;
+        struct judge_request request = { .rules_count = 0 };
         int result = of->command ? prepare_command_request(w, s, of->command, &request, e)
                                  : prepare_tool_request(w, s, of, &request, e);
 

@@ -297,10 +297,10 @@ def notify():
     report("a service manager is told READY once calls are answered, and STOPPING", wrong)
 
 
-def host_with_a_source(folder):
+def host_of_all_parts(folder):
     path = os.path.join(folder, "host.json")
     with open(path, "w", encoding="ascii") as f:
-        json.dump({"secret_sources": [{"file": "/nonexistent"}]}, f)
+        json.dump({"secret_sources": [{"file": "/nonexistent"}], "commands": {"validators": {"shell": {"program": {"command": ["/bin/true"]}}}}}, f)
     return path
 
 
@@ -310,12 +310,12 @@ def graph():
     wrong = [p for p in ("spawner", "keeper", "door", "box", "guest") if p + ":" not in plain.stdout]
     wrong += [c for c in rows["connections"] if not c["says"]]
     with Daemon() as d:
-        wanted = {"carrel-" + p["name"] if p["program"] == "carrel" else " ".join(filter(None, (p["program"], p["role"]))) for p in rows["processes"] if p["started_by"] == "launcher" and p["name"] != "fetcher"}
+        wanted = {"carrel-" + p["name"] if p["program"] == "carrel" else " ".join(filter(None, (p["program"], p["role"]))) for p in rows["processes"] if p["started_by"] == "launcher" and p["name"] not in ("fetcher", "validate")}
         if set(parts(d)) != wanted:
             wrong.append("it runs %r, and the graph says %r" % (parts(d), wanted))
-    with tempfile.TemporaryDirectory(prefix="carrel-serve-") as folder, Daemon("--host", host_with_a_source(folder)) as d:
-        until("every part runs, and a fetcher where the host file names a source of secrets",
-              lambda: {*PARTS, ALONE} <= set(d.children()) and "carrel-fetcher" in d.children())
+    with tempfile.TemporaryDirectory(prefix="carrel-serve-") as folder, Daemon("--host", host_of_all_parts(folder)) as d:
+        until("every part runs, and those that a host file asks for: it names a source of secrets and a program as a validator",
+              lambda: {*PARTS, ALONE, "carrel-fetcher", "carrel-validate"} <= set(d.children()))
     report("--graph prints the processes that really run", wrong)
 
 
