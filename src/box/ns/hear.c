@@ -299,6 +299,7 @@ hear_maker(struct ns *ns)
                 struct wire_stored stored;
 
                 memcpy(&stored, body, sizeof stored);
+                ns->asks_stored = 0;
                 ns->stored_kb = stored.bytes == UINT64_MAX ? ENGINE_UNKNOWN : stored.bytes >> 10;
         } else if (m.kind == WIRE_BOX_ENDED && m.len == sizeof(struct wire_box_ended)) {
                 struct wire_box_ended ended;

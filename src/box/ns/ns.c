@@ -320,8 +320,8 @@ ns_freeze(struct engine *e, int is_wanted)
 static uint64_t
 stored_kb(struct ns *ns)
 {
-        if (ns->has_maker && ns->is_spawned)
-                (void)wire_send(ns->maker.fd, WIRE_STORED, NULL, 0, NULL, 0);
+        if (ns->has_maker && ns->is_spawned && !ns->asks_stored)
+                ns->asks_stored = wire_send(ns->maker.fd, WIRE_STORED, NULL, 0, NULL, 0) == 0;
         return ns->stored_kb;
 }
 

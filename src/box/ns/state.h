@@ -45,7 +45,8 @@ struct ns {
         struct counters counters;
         struct prefork prefork;
         struct quiet quiet;
-        uint64_t stored_kb; /* as the maker last said; ENGINE_UNKNOWN */
+        uint64_t stored_kb;   /* as the maker last said; ENGINE_UNKNOWN */
+        unsigned asks_stored; /* its next answer is not there yet */
 };
 
 static inline struct ns *
