@@ -8,8 +8,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -269,6 +271,92 @@ output_comes_before_the_end(void **state)
         assert_int_equal(end(), 0);
 }
 
+static bool
+has_children(pid_t pid)
+{
+        char path[64], c;
+        int fd;
+        ssize_t got;
+
+        (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        got = read(fd, &c, 1);
+        (void)close(fd);
+        return got > 0;
+}
+
+/*
+ * R2, for more than the credit of a stream: a command that has ended leaves a part in its own pipe,
+ * while the relay does not run.
+ */
+static void
+all_output_comes_before_the_end(void **state)
+{
+        enum { BYTES = 100000, ROOM = 1 << 20, MOMENT_MS = 50 };
+        char go_on[] = "/tmp/carrel-relay-XXXXXX", command[128];
+        struct streams s;
+        int waiting = 0;
+
+        (void)state;
+        assert_non_null(mkdtemp(go_on));
+        begin(1);
+        (void)expect(WIRE_BOX_READY);
+        (void)snprintf(command, sizeof command,
+                       "while [ -e %s ]; do :; done; exec head -c 100000 /dev/zero", go_on);
+        s = start(1, command);
+        (void)expect(WIRE_EXEC_STARTED);
+        assert_int_equal(fcntl(s.out, F_SETPIPE_SZ, ROOM), ROOM);
+        assert_int_equal(kill(relay_pid, SIGSTOP), 0);
+        assert_int_equal(rmdir(go_on), 0);
+        while (has_children(guest_pid))
+                (void)poll(NULL, 0, 1);
+        (void)poll(NULL, 0, MOMENT_MS); /* a guest that does not wait reports the end now */
+        assert_int_equal(kill(relay_pid, SIGCONT), 0);
+        (void)ended_of(1);
+        assert_int_equal(ioctl(s.out, FIONREAD, &waiting), 0);
+        assert_int_equal(waiting, BYTES);
+        close_streams(&s);
+        assert_int_equal(end(), 0);
+}
+
+/*
+ * R2, for a reader that takes a page at a time: the rest is in the relay, in the guest, and in the
+ * pipe of a command that has ended.
+ */
+static void
+the_end_waits_for_a_reader_that_reads(void **state)
+{
+        enum { BYTES = 80000, PAGE = 4096 };
+        static char page[PAGE];
+        bool has_ended = false;
+        size_t total = 0;
+        struct streams s;
+
+        (void)state;
+        begin(1);
+        (void)expect(WIRE_BOX_READY);
+        s = start(1, "read x; exec head -c 80000 /dev/zero");
+        (void)expect(WIRE_EXEC_STARTED);
+        assert_int_equal(fcntl(s.out, F_SETFL, O_NONBLOCK), 0);
+        assert_int_equal(fcntl(s.out, F_SETPIPE_SZ, PAGE), PAGE);
+        assert_int_equal(write(s.in, "\n", 1), 1);
+        while (!has_ended) {
+                struct pollfd ready = { control, POLLIN, 0 };
+                ssize_t got = read(s.out, page, sizeof page);
+                struct wire_message m;
+
+                total += got > 0 ? (size_t)got : 0;
+                if (poll(&ready, 1, 1) == 0)
+                        continue;
+                assert_int_equal(wire_receive(control, 0, &m, said, sizeof said), 1);
+                has_ended = m.kind == WIRE_EXEC_ENDED;
+        }
+        assert_true(total + PAGE >= BYTES); /* all that was not read is in the pipe */
+        close_streams(&s);
+        assert_int_equal(end(), 0);
+}
+
 static void
 a_reader_that_does_not_read_holds_up_nobody(void **state)
 {
@@ -464,6 +552,8 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_command_runs),
                 cmocka_unit_test(output_comes_before_the_end),
+                cmocka_unit_test(all_output_comes_before_the_end),
+                cmocka_unit_test(the_end_waits_for_a_reader_that_reads),
                 cmocka_unit_test(a_reader_that_does_not_read_holds_up_nobody),
                 cmocka_unit_test(a_kill_ends_the_tree),
                 cmocka_unit_test(a_command_that_does_not_start_is_reported),
