@@ -748,15 +748,22 @@ static void
 tell_spawned(const struct host *h, pid_t pid)
 {
         struct wire_spawned spawned = { .pid = pid };
-        int fds[HOST_WATCHES_MAX + 1];
+        int fds[HOST_WATCHES_MAX + 1], parent = -1;
 
-        /* a command cannot join a group from within a container or a machine */
-        if (is_living && h->unified >= 0 && (h->runtime_directory || !h->has_relay))
-                spawned.group = h->runtime_directory ? WIRE_GROUP_WHOLE : WIRE_GROUP_COMMANDS;
+        /* a command cannot join a group from within a container, whose own is beside the relay's, or
+         * from within a machine */
+        if (is_living && h->unified >= 0 && h->runtime_directory)
+                parent = openat(h->unified, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (parent >= 0)
+                spawned.group = WIRE_GROUP_WHOLE;
+        else if (is_living && h->unified >= 0 && !h->has_relay)
+                spawned.group = WIRE_GROUP_COMMANDS;
         memcpy(fds, h->watches, h->watch_count * sizeof *fds);
-        fds[h->watch_count] = h->unified;
+        fds[h->watch_count] = parent >= 0 ? parent : h->unified;
         (void)wire_send(KEEPER, WIRE_SPAWNED, &spawned, sizeof spawned, fds,
                         h->watch_count + (spawned.group != WIRE_GROUP_NONE));
+        if (parent >= 0)
+                (void)close(parent);
 }
 
 static int

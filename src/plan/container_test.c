@@ -132,6 +132,29 @@ on_a_hybrid_host_it_sees_the_v2_hierarchy_alone(void **state)
         teardown(&b);
 }
 
+/* In version 2 a group with a process cannot give controllers to the groups below it. */
+static void
+no_process_is_in_the_group_above_the_container(void **state)
+{
+        size_t joined = 0;
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        assert_int_equal(build(&b), 0);
+        for (size_t i = 0; i < b.plan->step_count; i++) {
+                const struct step *s = &b.plan->steps[i];
+
+                if (s->op != STEP_CGROUP_JOIN)
+                        continue;
+                joined++;
+                assert_true((s->flags & STEP_UNIFIED) != 0);
+                assert_non_null(strstr(s->path, "/carrel-" ID "/relay"));
+        }
+        assert_int_equal(joined, 1);
+        teardown(&b);
+}
+
 /* crun up to 1.8 leaves out what is mounted below a directory that it binds. */
 static void
 each_mount_in_dev_is_named(void **state)
@@ -264,6 +287,7 @@ main(void)
                 cmocka_unit_test(the_runtime_does_what_only_the_inside_can),
                 cmocka_unit_test(its_config_gives_nothing),
                 cmocka_unit_test(on_a_hybrid_host_it_sees_the_v2_hierarchy_alone),
+                cmocka_unit_test(no_process_is_in_the_group_above_the_container),
                 cmocka_unit_test(each_mount_in_dev_is_named),
                 cmocka_unit_test(an_image_has_its_range_of_ids_and_its_name),
                 cmocka_unit_test(root_of_an_image_gets_what_its_steps_keep),

@@ -404,6 +404,12 @@ living_group(struct builder *b)
         return builder_text(b, "%s/carrel-%s", b->facts->cgroup.unified, b->request->id);
 }
 
+static const char *
+relay_group(struct builder *b)
+{
+        return builder_text(b, "%s/relay", living_group(b));
+}
+
 /*
  * A long-lived box is killed, frozen and counted through a v2 group, which needs no controller for
  * that.
@@ -419,6 +425,10 @@ plan_living(struct builder *b)
         if (!is_made(b, dir))
                 (void)builder_add(b, STEP_CGROUP_MAKE, dir,
                                   "a box that stays is killed and frozen by its group");
+        if (b->request->container)
+                (void)builder_add(b, STEP_CGROUP_MAKE, relay_group(b),
+                                  "relay and runtime: the runtime gives controllers to the group "
+                                  "of the container beside it, and its parent holds no process");
 }
 
 /*
@@ -431,7 +441,8 @@ is_unified(struct builder *b, const char *dir)
                 if (b->facts->cgroup.place[c].version == 2 &&
                     strcmp(group_of(b, (enum cgroup_controller)c), dir) == 0)
                         return true;
-        return builder_is_kept_in_group(b) && strcmp(living_group(b), dir) == 0;
+        return builder_is_kept_in_group(b) &&
+               strcmp(b->request->container ? relay_group(b) : living_group(b), dir) == 0;
 }
 
 static void
@@ -443,7 +454,8 @@ plan_join(struct builder *b)
                 struct step *s;
                 const char *dir = b->steps[i].path;
 
-                if (b->steps[i].op != STEP_CGROUP_MAKE)
+                if (b->steps[i].op != STEP_CGROUP_MAKE ||
+                    (b->request->container && strcmp(living_group(b), dir) == 0))
                         continue;
                 s = builder_add(b, STEP_CGROUP_JOIN, dir, "the box is born inside its limits");
                 if (is_unified(b, dir))
