@@ -130,10 +130,34 @@ is_below(const char *path, const char *top)
         return strncmp(path, top, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
+/* With a mask, root of an image keeps capabilities: nothing is claimed then. */
+static bool
+has_step(const struct plan *plan, enum step_op op)
+{
+        for (size_t i = 0; i < plan->step_count; i++)
+                if (plan->steps[i].op == op && (op != STEP_DROP_CAPS || plan->steps[i].number == 0))
+                        return true;
+        return false;
+}
+
+/* `user: root` may write to the image's root. */
+static bool
+is_root_open(const struct plan *plan)
+{
+        return has_step(plan, STEP_ROOTFS) && !has_step(plan, STEP_SEAL);
+}
+
+/* /dev and /sys of an image are private, and nobody but its root writes there. */
+static bool
+is_made(const struct step *s)
+{
+        return strcmp(s->path, "/dev") == 0 || strcmp(s->path, "/sys") == 0;
+}
+
 static bool
 is_writable(const struct step *s)
 {
-        return s->op == STEP_PRIVATE || s->op == STEP_MQUEUE ||
+        return (s->op == STEP_PRIVATE && !is_made(s)) || s->op == STEP_MQUEUE ||
                (s->op == STEP_BIND && s->source != STEP_NO_SOURCE && !(s->flags & STEP_READ_ONLY));
 }
 
@@ -166,6 +190,8 @@ static void
 write_writable(const struct doc_facts *f, struct json_writer *w)
 {
         json_open_list(w);
+        if (is_root_open(f->way->p.plan))
+                json_text(w, "/");
         write_paths(f, w, is_writable);
         json_close_list(w);
 }
@@ -174,7 +200,8 @@ static void
 write_fixed(const struct doc_facts *f, struct json_writer *w)
 {
         json_open_list(w);
-        json_text(w, "/etc");
+        if (!is_root_open(f->way->p.plan))
+                json_text(w, "/etc");
         write_paths(f, w, is_fixed);
         json_close_list(w);
 }
@@ -495,15 +522,6 @@ has_namespace(const struct plan *plan, uint64_t flag)
         for (size_t i = 0; i < plan->step_count; i++)
                 if (plan->steps[i].op == STEP_SPAWN)
                         return (plan->steps[i].number & flag) != 0;
-        return false;
-}
-
-static bool
-has_step(const struct plan *plan, enum step_op op)
-{
-        for (size_t i = 0; i < plan->step_count; i++)
-                if (plan->steps[i].op == op)
-                        return true;
         return false;
 }
 

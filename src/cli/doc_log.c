@@ -9,8 +9,30 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "daemon/state.h"
 
 enum { FOLDERS_OPEN_MAX = 8 };
+
+/* The probes use the caller's images, and change none. */
+static int
+show_images(const struct doc_asked *a)
+{
+        const char *state, *to, *from;
+        struct arena arena;
+        struct error nowhere;
+        int result = 0;
+
+        arena_init(&arena, 1 << 16);
+        if (state_choose(&arena, NULL, &state, &nowhere) == 0) {
+                to = arena_format(&arena, "%s/images", state);
+                from = arena_format(&arena, "%s/images", a->log);
+                result = to && from ? symlink(to, from) : -1;
+        }
+        arena_fini(&arena);
+        return result;
+}
 
 int
 doc_log_open(struct doc_asked *a, struct error *e)
@@ -18,9 +40,10 @@ doc_log_open(struct doc_asked *a, struct error *e)
         static char path[] = "/tmp/carrel-doc-XXXXXX";
 
         a->log = mkdtemp(path);
-        return a->log ? 0
-                      : fail_sys(e, ERROR_STORAGE_FULL, errno,
-                                 "making a directory in /tmp for the log of the probes");
+        return a->log && show_images(a) == 0
+                       ? 0
+                       : fail_sys(e, ERROR_STORAGE_FULL, errno,
+                                  "making a directory in /tmp for the log of the probes");
 }
 
 static int

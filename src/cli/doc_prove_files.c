@@ -83,7 +83,7 @@ is_covered(const struct node *list, const char *path)
         {
                 size_t len = strlen(item->text);
 
-                while (len > 1 && item->text[len - 1] == '/')
+                while (len > 0 && item->text[len - 1] == '/')
                         len--;
                 if (strncmp(item->text, path, len) == 0 && (path[len] == '/' || path[len] == '\0'))
                         return true;
@@ -124,7 +124,7 @@ prove_no_others(struct doc_proving *p, const char *path, const struct node *clai
                         doc_say(p, DOC_REFUTED, path, "%.200s can be written, and is not listed",
                                 paths[i]);
                 }
-        if (out[0] == '\0' || !mounts)
+        if ((count > 0 && out[0] == '\0') || !mounts)
                 doc_say(p, DOC_REFUTED, path, "other paths could not be tried");
         else if (open == 0)
                 doc_say(p, DOC_PROVEN, path, "none of %zu other directories can be written", count);

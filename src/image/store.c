@@ -31,15 +31,18 @@ unusable(struct error *e, int sys, const char *what)
         return fail_sys(e, ERROR_STATE_UNUSABLE, sys, "%s of the images", what);
 }
 
-/* Opens a directory that only its owner can enter; creates it if it is missing and `makes`. */
+/*
+ * Opens a directory that only its owner can enter; creates it if it is missing and `makes`.
+ * `flags`: O_NOFOLLOW or 0.
+ */
 static int
-open_closed(int parent, const char *name, bool makes, int *ret, struct error *e)
+open_closed(int parent, const char *name, bool makes, int flags, int *ret, struct error *e)
 {
         struct stat st;
 
         if (makes && mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
                 return unusable(e, errno, "creating the directory");
-        *ret = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        *ret = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
         if (*ret < 0 && errno == ENOENT)
                 return fail(e, ERROR_IMAGE_NOT_FOUND, "no image was imported");
         if (*ret < 0 || fstat(*ret, &st) < 0)
@@ -60,11 +63,12 @@ open_store(const char *state, bool makes, struct image_store *ret, struct error 
                 return fail(e, ERROR_IMAGE_NOT_FOUND, "no image was imported");
         if (top < 0)
                 return fail_sys(e, ERROR_STATE_UNUSABLE, errno, "opening %.200s", state);
-        if (open_closed(top, "images", makes, &ret->dir, e) == 0 &&
-            open_closed(ret->dir, "names", makes, &ret->names, e) == 0 &&
-            open_closed(ret->dir, "records", makes, &ret->records, e) == 0 &&
-            open_closed(ret->dir, "layers", makes, &ret->layers, e) == 0 &&
-            open_closed(ret->dir, "making", makes, &ret->making, e) == 0)
+        /* who only looks may use the images of another state directory of the same user */
+        if (open_closed(top, "images", makes, makes ? O_NOFOLLOW : 0, &ret->dir, e) == 0 &&
+            open_closed(ret->dir, "names", makes, O_NOFOLLOW, &ret->names, e) == 0 &&
+            open_closed(ret->dir, "records", makes, O_NOFOLLOW, &ret->records, e) == 0 &&
+            open_closed(ret->dir, "layers", makes, O_NOFOLLOW, &ret->layers, e) == 0 &&
+            open_closed(ret->dir, "making", makes, O_NOFOLLOW, &ret->making, e) == 0)
                 return 0;
         image_store_close(ret);
         return -1;
