@@ -202,6 +202,7 @@ def network(d, server, counted):
     box = d.create(start=True, manifest=manifest("tells"))
     d.exec(box, "true")
     d.call("DELETE", "/v1/sandboxes/" + box)
+    until("the program has heard kill", lambda: len(counted) > before)
     check("a sandbox that is stopped is killed elsewhere too", len(counted) - before == 1, len(counted), before)
     server.close()
 

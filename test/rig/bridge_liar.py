@@ -94,7 +94,7 @@ def to_example():
         record(line)
         if mode == "lists" and m["kind"] == "list":  # again and again, or with a name that leads elsewhere
             name = {"/again": "a", "/slash": "../a"}.get(m["path"], "")
-            say({"kind": "reply", "id": m["id"], "result": {"entries": [{"name": name, "type": "file", "size": 1, "mode": 420, "mtime_ms": 0}], "more": True}})
+            say({"kind": "reply", "id": m["id"], "result": {"entries": [{"name": name, "type": "file", "size": 1, "mode": 420, "mtime_ms": 2 ** 62}], "more": True}})
             continue
         if mode == "urls" and m["kind"] == "getUrl":
             say_url(m)

@@ -51,8 +51,11 @@ text_of(const struct node *entry, const char *member, size_t most)
 static int
 print_entry(struct task *t, const struct node *entry, const char *path)
 {
+        uint64_t mtime_ms = number_of(entry, "mtime_ms");
         struct file_entry e = { .size = number_of(entry, "size"),
-                                .mtime_ns = (int64_t)number_of(entry, "mtime_ms") * MS_IN_NS,
+                                .mtime_ns = mtime_ms <= INT64_MAX / MS_IN_NS
+                                                    ? (int64_t)mtime_ms * MS_IN_NS
+                                                    : INT64_MAX,
                                 .mode = (uint32_t)number_of(entry, "mode") & MODE_MAX,
                                 .path_len = (uint32_t)strlen(path) };
         const struct node *type = node_find(entry, "type");
