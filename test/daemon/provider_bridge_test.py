@@ -114,6 +114,18 @@ def listings(d):
     d.call("DELETE", "/v1/sandboxes/" + box)
 
 
+def after_restart(d, box):
+    """A daemon that finds its sandboxes again still knows which are elsewhere."""
+    here = d.create(start=True)
+    d.stop()
+    d.start()
+    pause = d.call("POST", "/v1/sandboxes/%s/pause" % here, {})
+    check("after a restart: one that is here is paused, or the machine has no freezer", pause.status < 300 or b"freezer" in pause.body, pause)
+    d.call("DELETE", "/v1/sandboxes/" + here)
+    pause = d.call("POST", "/v1/sandboxes/%s/pause" % box, {})
+    check("after a restart: one elsewhere is refused by name", pause.code == "capability_unavailable" and b'"elsewhere"' in pause.body, pause)
+
+
 def ends(d, box):
     before = d.exec(box, "pwd")["stdout"].strip()
     pause = d.call("POST", "/v1/sandboxes/%s/pause" % box, {})
@@ -320,6 +332,7 @@ with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
     with Daemon("--host", host) as daemon:
         sandbox = commands(daemon)
         files(daemon, sandbox)
+        after_restart(daemon, sandbox)
         ends(daemon, sandbox)
         ports(daemon)
         listings(daemon)
