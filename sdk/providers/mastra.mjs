@@ -200,11 +200,43 @@ async function shell(line) {
   let out = '', err = ''
   const handle = await spawn(line, { onStdout: text => (out += text), onStderr: text => (err += text) })
   const done = await handle.wait()
-  if (done.exitCode !== 0) throw failure(/No such file/i.test(err) ? 'not_found' : 'failed', clean(err || `it ended with ${done.exitCode}`))
+  if (done.exitCode !== 0) throw failure(/No such file/i.test(err) ? 'not_found' : /exists|not empty/i.test(err) ? 'exists' : 'failed', clean(err || `it ended with ${done.exitCode}`))
   return out
 }
 
+const FIELDS = '%f\\0%y\\0%s\\0%m\\0%T@\\0%l\\0', LISTED = 256
+const TYPES = { f: 'file', d: 'directory', l: 'link', p: 'fifo', s: 'socket' }
+const at = name => quote(name.startsWith('/') ? name : `./${name}`)
+
+// What find prints of some names.
+async function find(line) {
+  const bytes = Buffer.from((await shell(line)).replace(/\s/g, ''), 'base64'), text = bytes.toString(), fields = text.split('\0')
+  if (fields.length < 7) throw failure('unsupported', 'its template has no GNU find')
+  if (!Buffer.from(text).equals(bytes)) throw failure('failed', 'a name is not UTF-8')
+  const entries = []
+  for (let i = 0; i + 6 < fields.length; i += 6) {
+    const [name, type, size, mode, time, target] = fields.slice(i, i + 6)
+    if (!TYPES[type]) continue // a device
+    entries.push({ name, type: TYPES[type], size: Number(size), mode: parseInt(mode, 8), mtime_ms: Math.floor(Number(time) * 1000), ...(target && { target }) })
+  }
+  return entries
+}
+
 const answers = {
+  stat: async m => ({ entry: (await find(`ls -d ${at(m.path)} > /dev/null && find ${at(m.path)} -maxdepth 0 -printf '${FIELDS}' | base64`))[0] }),
+  list: async m => {
+    const [, ...all] = await find(`cd ${at(m.path)} && { find . -maxdepth 0 -printf '${FIELDS}'; find . -mindepth 1 -maxdepth 1 -printf '${FIELDS}'; } | base64`)
+    const order = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+    const left = all.filter(entry => order(entry.name, m.after) > 0).sort((a, b) => order(a.name, b.name))
+    return { entries: left.slice(0, LISTED), more: left.length > LISTED }
+  },
+  makeDirectory: async m => (await shell(`mkdir -m ${(m.mode & 0o777).toString(8)} ${m.parents ? '-p ' : ''}${at(m.path)}`), {}),
+  rename: async m => (await shell(`mv -fT ${at(m.path)} ${at(m.target)}`), {}),
+  remove: async m => {
+    const name = at(m.path)
+    await shell(m.recursive ? `rm -r ${name}` : `if [ -d ${name} ] && [ ! -L ${name} ]; then rmdir ${name}; else rm ${name}; fi`)
+    return {}
+  },
   create,
   connect: async m => {
     if (!sandbox || m.sandbox !== sandboxId) throw failure('not_found', 'no such sandbox')
@@ -240,12 +272,12 @@ async function answer(m) {
     if (!sandbox && m.kind !== 'create' && m.kind !== 'isAlive' && m.kind !== 'connect') throw failure('not_found', 'there is no sandbox')
     say({ kind: 'reply', id: m.id, result: await answers[m.kind](m) })
   } catch (why) {
-    const known = ['auth', 'not_found', 'unsupported', 'unavailable', 'failed'].includes(why?.code)
+    const known = ['auth', 'not_found', 'exists', 'unsupported', 'unavailable', 'failed'].includes(why?.code)
     say({ kind: 'error', id: m.id, code: known ? why.code : 'failed', message: clean(why) })
   }
 }
 
-say({ kind: 'hello', protocol: 1, name, abilities: ['connect', 'files', ...(row.url ? ['url'] : []), ...words.filter((_, i) => words[i - 1] === '--ability')] })
+say({ kind: 'hello', protocol: 1, name, abilities: ['connect', 'files', 'directories', ...(row.url ? ['url'] : []), ...words.filter((_, i) => words[i - 1] === '--ability')] })
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const m = JSON.parse(line), command = commands.get(m.id)
   if (m.kind === 'runCommand') {

@@ -70,6 +70,7 @@ static const char *const codes[BRIDGE_CODES] = {
         [BRIDGE_CODE_UNAVAILABLE] = "unavailable",
         [BRIDGE_CODE_CANCELLED] = "cancelled",
         [BRIDGE_CODE_FAILED] = "failed",
+        [BRIDGE_CODE_EXISTS] = "exists",
 };
 
 const char *

@@ -49,6 +49,7 @@ enum bridge_code {
         BRIDGE_CODE_UNAVAILABLE,
         BRIDGE_CODE_CANCELLED,
         BRIDGE_CODE_FAILED,
+        BRIDGE_CODE_EXISTS,
         BRIDGE_CODES
 };
 

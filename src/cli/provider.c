@@ -289,6 +289,61 @@ step_no_file(struct trial *t)
                t->asked[0].code == BRIDGE_CODE_NOT_FOUND;
 }
 
+static const char trial_directory[] = "carrel-trial.d";
+
+static bool
+ask_directory(struct trial *t, const char *kind, const char *path, const char *member,
+              const char *text, int flag)
+{
+        struct json_writer w;
+
+        trial_begin(t, 0, &w, kind);
+        json_member_text(&w, "path", path);
+        if (text)
+                json_member_text(&w, member, text);
+        else if (member)
+                json_member_bool(&w, member, flag != 0);
+        if (strcmp(kind, "makeDirectory") == 0)
+                json_member_int(&w, "mode", 0755);
+        trial_send(t, &w);
+        return trial_wait(t, first_ended);
+}
+
+static bool
+was_refused(const struct trial *t, enum bridge_code code)
+{
+        return t->asked[0].end == BRIDGE_ERROR && t->asked[0].code == code;
+}
+
+static bool
+was_done(const struct trial *t)
+{
+        return t->asked[0].end == BRIDGE_REPLY;
+}
+
+/* What is made is there, under its new name, and gone when it is removed. */
+static bool
+step_directories(struct trial *t)
+{
+        return ask_directory(t, "makeDirectory", trial_directory, "parents", NULL, 0) &&
+               was_done(t) &&
+               ask_directory(t, "makeDirectory", trial_directory, "parents", NULL, 0) &&
+               was_refused(t, BRIDGE_CODE_EXISTS) &&
+               ask_directory(t, "makeDirectory", "carrel-trial.d/a", "parents", NULL, 0) &&
+               was_done(t) &&
+               ask_directory(t, "rename", "carrel-trial.d/a", "target", "carrel-trial.d/b", 0) &&
+               was_done(t) && ask_directory(t, "list", trial_directory, "after", "", 0) &&
+               was_done(t) && strcmp(t->asked[0].text, "b") == 0 && t->asked[0].size == 1 &&
+               ask_directory(t, "list", trial_directory, "after", "b", 0) && was_done(t) &&
+               t->asked[0].size == 0 && ask_directory(t, "stat", trial_directory, NULL, NULL, 0) &&
+               was_done(t) && strcmp(t->asked[0].text, "directory") == 0 &&
+               ask_directory(t, "remove", trial_directory, "recursive", NULL, 0) &&
+               was_refused(t, BRIDGE_CODE_EXISTS) &&
+               ask_directory(t, "remove", trial_directory, "recursive", NULL, 1) && was_done(t) &&
+               ask_directory(t, "stat", trial_directory, NULL, NULL, 0) &&
+               was_refused(t, BRIDGE_CODE_NOT_FOUND);
+}
+
 static bool
 step_url(struct trial *t)
 {
@@ -354,6 +409,8 @@ static const struct step steps[] = {
         { "a signal ends a command", step_signal, BRIDGE_CAN_SIGNALS },
         { "files are written, continued and read", step_files, BRIDGE_CAN_FILES },
         { "a file that does not exist is reported", step_no_file, BRIDGE_CAN_FILES },
+        { "directories are made, renamed, listed and removed", step_directories,
+          BRIDGE_CAN_DIRECTORIES },
         { "getUrl gives an address", step_url, BRIDGE_CAN_URL },
         { "an unknown request is unsupported", step_unknown, -1 },
         { "kill ends the sandbox", step_kill, -1 },

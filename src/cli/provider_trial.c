@@ -31,13 +31,23 @@ static void
 take_result(struct asked *a, const struct node *result)
 {
         const struct node *alive = node_find(result, "alive"), *size = node_find(result, "size"),
-                          *data = node_find(result, "data"), *text = node_find(result, "sandbox");
+                          *data = node_find(result, "data"), *text = node_find(result, "sandbox"),
+                          *entries = node_find(result, "entries"),
+                          *entry = node_find(result, "entry");
         const void *bytes;
         struct arena arena;
         size_t len;
 
         if (!text)
                 text = node_find(result, "url");
+        if (entry && entry->kind == NODE_MAP)
+                text = node_find(entry, "type");
+        if (entries && entries->kind == NODE_LIST) {
+                a->size = (int64_t)entries->len;
+                text = entries->first && entries->first->kind == NODE_MAP
+                               ? node_find(entries->first, "name")
+                               : NULL;
+        }
         if (text && text->kind == NODE_STRING)
                 (void)snprintf(a->text, sizeof a->text, "%s", text->text);
         if (alive && alive->kind == NODE_BOOL)

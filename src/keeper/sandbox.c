@@ -323,9 +323,11 @@ sandbox_box_ready(struct sandbox *s)
 /* -- pausing ----------------------------------------------------------------------------------- */
 
 int
-sandbox_check_here(const struct sandbox *s, const char *path, const char *what, struct error *e)
+sandbox_check_here(struct sandbox *s, const char *path, const char *what, struct error *e)
 {
-        if (!s->prepared->bridge)
+        struct error ignored; /* one that is not permitted any more may still be paused */
+
+        if (sandbox_judge(s, &ignored) < 0 || !s->prepared->bridge)
                 return 0;
         (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, path, "elsewhere",
                       "the sandbox %s is with a provider, which has no %s", s->id, what);

@@ -162,11 +162,10 @@ bool sandbox_is_settling(const struct sandbox *s);
 int sandbox_start(struct sandbox *s, struct error *e);
 
 /*
- * Refuses what the bridge protocol has no message for. 0: its box is on this machine, and was
- * judged. -1: it is elsewhere: ERROR_CAPABILITY_UNAVAILABLE "elsewhere" at `path`.
+ * Refuses what the bridge protocol has no message for. 0: its box is on this machine.
+ * -1: it is elsewhere: ERROR_CAPABILITY_UNAVAILABLE "elsewhere" at `path`.
  */
-int sandbox_check_here(const struct sandbox *s, const char *path, const char *what,
-                       struct error *e);
+int sandbox_check_here(struct sandbox *s, const char *path, const char *what, struct error *e);
 
 /* Freezes or thaws its box, as soon as the box can do it. */
 int sandbox_freeze(struct sandbox *s, bool wants_frozen, struct error *e);

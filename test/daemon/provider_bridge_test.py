@@ -106,6 +106,31 @@ def ports(d):
     d.call("DELETE", "/v1/sandboxes/" + box)
 
 
+def listings(d):
+    """A listing that does not go on, and names that lead elsewhere, end the operation and nothing else."""
+    box = d.create(start=True, manifest=manifest("lists"))
+    d.exec(box, "true")
+    for name in ("again", "slash", "empty"):
+        got = d.call("GET", "/v1/sandboxes/%s/files/list?path=/%s" % (box, name))
+        check("a listing that is wrong is refused: " + name, got.status >= 500, got)
+    deep = d.call("GET", "/v1/sandboxes/%s/files/list?path=/again&depth=2" % box)
+    check("more than one level of a directory is refused by name", deep.code == "capability_unavailable" and b'"elsewhere"' in deep.body, deep)
+    check("the sandbox goes on", d.exec(box, "echo on")["stdout"] == "on\n")
+    d.call("DELETE", "/v1/sandboxes/" + box)
+
+
+def after_restart(d, box):
+    """A daemon that finds its sandboxes again still knows which are elsewhere."""
+    here = d.create(start=True)
+    d.stop()
+    d.start()
+    pause = d.call("POST", "/v1/sandboxes/%s/pause" % here, {})
+    check("after a restart: one that is here is paused, or the machine has no freezer", pause.status < 300 or b"freezer" in pause.body, pause)
+    d.call("DELETE", "/v1/sandboxes/" + here)
+    pause = d.call("POST", "/v1/sandboxes/%s/pause" % box, {})
+    check("after a restart: one elsewhere is refused by name", pause.code == "capability_unavailable" and b'"elsewhere"' in pause.body, pause)
+
+
 def ends(d, box):
     before = d.exec(box, "pwd")["stdout"].strip()
     pause = d.call("POST", "/v1/sandboxes/%s/pause" % box, {})
@@ -194,6 +219,7 @@ def network(d, server, counted):
     box = d.create(start=True, manifest=manifest("tells"))
     d.exec(box, "true")
     d.call("DELETE", "/v1/sandboxes/" + box)
+    until("the program has heard kill", lambda: len(counted) > before)
     check("a sandbox that is stopped is killed elsewhere too", len(counted) - before == 1, len(counted), before)
     server.close()
 
@@ -297,7 +323,7 @@ with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
     text += row("listed", place, "bridge_liar.py", "listed", egress="true")
     text += row("promises", place, "bridge_liar.py", "good", more=", memory: true")
     text += row("mastra-e2b", place, "mastra.mjs", "mastra-e2b", "--from", place).replace(PYTHON, NODE)
-    for mode in ("key", "urls", "no-create", "garbage", "version", "dies", "twice"):
+    for mode in ("key", "urls", "lists", "no-create", "garbage", "version", "dies", "twice"):
         text += row(mode, place, "bridge_liar.py", mode)
     far = ["host.carrel.internal", str(port)]
     listed = ', reaches: ["host.carrel.internal:%d"]' % port
@@ -311,8 +337,10 @@ with tempfile.TemporaryDirectory(prefix="carrel-bridge-") as top:
     with Daemon("--host", host) as daemon:
         sandbox = commands(daemon)
         files(daemon, sandbox)
+        after_restart(daemon, sandbox)
         ends(daemon, sandbox)
         ports(daemon)
+        listings(daemon)
         broken(daemon)
         policy(daemon)
         network(daemon, listening, connections)

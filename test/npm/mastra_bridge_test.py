@@ -81,6 +81,19 @@ def in_the_daemon(top, port):
         path = "/v1/sandboxes/%s/files?path=note.txt" % box
         put, got = d.call("PUT", path, b"x" * 100000), d.call("GET", path)
         check("files", put.status < 300 and got.body == b"x" * 100000, put, got.status)
+        names = "/v1/sandboxes/%s/files" % box
+        made = [d.call("POST", names + "/mkdir", {"path": "many"}).status, d.exec(box, "cd many && touch $(seq -f n%03g 300) && ln -s n001 link")["exit_code"],
+                d.call("POST", names + "/move", {"path": "many/n000", "target": "x"}).status, d.call("POST", names + "/move", {"path": "many/n001", "target": "many/z"}).status]
+        got = d.must("GET", names + "/list?path=many")
+        wanted = ["link"] + ["n%03d" % i for i in range(2, 301)] + ["z"]
+        check("directories are made, names are moved, and listed in parts", made == [204, 0, 404, 204] and [e["path"] for e in got["items"]] == wanted, made, [e["path"] for e in got["items"]][:5])
+        part = d.must("GET", names + "/list?path=many&limit=2")
+        rest = d.must("GET", names + "/list?path=many&limit=2&cursor=" + part["next_cursor"])
+        check("a page goes on where the last one ended", [e["path"] for e in part["items"] + rest["items"]] == ["link", "n002", "n003", "n004"], part, rest)
+        stat = d.must("GET", names + "/stat?path=many/link")
+        check("a link is told as one", (stat["kind"], stat["target"]) == ("link", "n001"), stat)
+        gone = [d.call("DELETE", names + "?path=many").status, d.call("DELETE", names + "?path=many&recursive=true").status, d.call("GET", names + "/stat?path=many").status]
+        check("a directory that is not empty is removed with all that is in it only", gone == [409, 200, 404], gone)
         url = d.call("GET", "/v1/sandboxes/%s/ports/8080" % box)
         check("the address of a port", url.status == 200 and url.json["url"] == "https://8080-t.stand-in.invalid", url)
         started = d.must("POST", "/v1/sandboxes/%s/execs" % box, {"command": "echo begun; sleep 1000", "background": True})["exec"]

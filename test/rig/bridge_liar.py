@@ -92,6 +92,10 @@ def to_example():
     for line in sys.stdin:
         m = json.loads(line)
         record(line)
+        if mode == "lists" and m["kind"] == "list":  # again and again, or with a name that leads elsewhere
+            name = {"/again": "a", "/slash": "../a"}.get(m["path"], "")
+            say({"kind": "reply", "id": m["id"], "result": {"entries": [{"name": name, "type": "file", "size": 1, "mode": 420, "mtime_ms": 2 ** 62}], "more": True}})
+            continue
         if mode == "urls" and m["kind"] == "getUrl":
             say_url(m)
             continue
@@ -117,6 +121,8 @@ def hello(m):
         m["protocol"] = 2
     if mode in ("lies", "urls"):
         m["abilities"].append("url")
+    if mode == "lists":
+        m["abilities"].append("directories")
     if mode == "finds-another":
         m["abilities"].append("connect")
     if mode == "boasts":

@@ -120,6 +120,7 @@ drop(struct task *t)
         bytes_fini(&t->content);
         forget_body(t);
         free(t->path);
+        free(t->after);
         free(t);
 }
 
@@ -515,7 +516,7 @@ errno_of(enum bridge_code code)
                 [BRIDGE_CODE_AUTH] = EACCES,          [BRIDGE_CODE_NOT_FOUND] = ENOENT,
                 [BRIDGE_CODE_INVALID] = EINVAL,       [BRIDGE_CODE_UNSUPPORTED] = EOPNOTSUPP,
                 [BRIDGE_CODE_UNAVAILABLE] = ENETDOWN, [BRIDGE_CODE_CANCELLED] = ECANCELED,
-                [BRIDGE_CODE_FAILED] = EIO,
+                [BRIDGE_CODE_FAILED] = EIO,           [BRIDGE_CODE_EXISTS] = EEXIST,
         };
 
         return known[code];

@@ -20,23 +20,23 @@
 
 enum { MODE_USUAL = 0644, HELD_MAX = 2 * BRIDGE_DATA_MAX };
 
-static void
-end(struct task *t, int sys)
+void
+files_end(struct task *t, int sys)
 {
         if (sys != 0 && t->path)
                 task_print(t, 1, t->path, strlen(t->path));
         task_end(t, CLD_EXITED, sys);
 }
 
-static int
-is_sendable(const char *path)
+int
+files_is_sendable(const char *path)
 {
         return utf8_valid_len(path, strlen(path)) == strlen(path);
 }
 
 /* A relative path begins at the command's directory, if it has one. */
-static char *
-absolute(const struct task *t, const char *path, size_t len)
+char *
+files_path(const struct task *t, const char *path, size_t len)
 {
         const char *cwd = t->words[t->argc + 1 + t->envc + 1];
         size_t room = (cwd ? strlen(cwd) : 0) + len + 2;
@@ -54,12 +54,12 @@ absolute(const struct task *t, const char *path, size_t len)
 }
 
 /* Begins the next request; 0: the operation has failed and ended. */
-static int
-begin(struct task *t, struct json_writer *w, const char *kind)
+int
+files_begin(struct task *t, struct json_writer *w, const char *kind)
 {
         t->id = bridge_session_open(&t->relay->provider.session, 0);
         if (t->id == 0) {
-                end(t, EAGAIN);
+                files_end(t, EAGAIN);
                 return 0;
         }
         json_init(w, false);
@@ -68,8 +68,8 @@ begin(struct task *t, struct json_writer *w, const char *kind)
         return 1;
 }
 
-static void
-say(struct task *t, struct json_writer *w)
+void
+files_say(struct task *t, struct json_writer *w)
 {
         bridge_end(w);
         provider_say(&t->relay->provider, w);
@@ -83,12 +83,12 @@ ask_bytes(struct task *t)
 {
         struct json_writer w;
 
-        if (!begin(t, &w, "readFile"))
+        if (!files_begin(t, &w, "readFile"))
                 return;
         json_member_int(&w, "offset", (int64_t)t->offset);
         json_member_int(&w, "length",
                         (int64_t)(t->left < BRIDGE_DATA_MAX ? t->left : BRIDGE_DATA_MAX));
-        say(t, &w);
+        files_say(t, &w);
 }
 
 static void
@@ -115,11 +115,11 @@ hear_bytes(struct task *t, const struct node *result)
         t->offset += len;
         t->left -= is_wrong ? 0 : len;
         if (is_wrong)
-                end(t, EPROTO);
+                files_end(t, EPROTO);
         else if (len == 0 || t->left == 0 || t->offset >= (uint64_t)size->integer)
-                end(t, 0);
+                files_end(t, 0);
         else if (t->out[0].pending.len > HELD_MAX)
-                end(t, EIO); /* the box takes what was asked for; this one does not */
+                files_end(t, EIO); /* the box takes what was asked for; this one does not */
         else
                 ask_bytes(t);
 }
@@ -134,11 +134,11 @@ put_part(struct task *t)
         size_t len = t->left < most ? (size_t)t->left : most;
         struct json_writer w;
 
-        if (!begin(t, &w, "writeFile"))
+        if (!files_begin(t, &w, "writeFile"))
                 return;
         bridge_member_data(&w, "data", t->content.at + t->content.first, len);
         json_member_bool(&w, "append", t->is_within != 0);
-        say(t, &w);
+        files_say(t, &w);
         bytes_drop(&t->content, len);
         t->left -= len;
         t->is_within = 1;
@@ -162,11 +162,11 @@ begin_file(struct task *t)
                 sys = EPROTO;
         if (put.path_len > 0 && sys == 0) {
                 free(t->path);
-                t->path = absolute(t, at + sizeof put, put.path_len);
-                sys = !t->path ? ENOMEM : is_sendable(t->path) ? 0 : EILSEQ;
+                t->path = files_path(t, at + sizeof put, put.path_len);
+                sys = !t->path ? ENOMEM : files_is_sendable(t->path) ? 0 : EILSEQ;
         }
         if (put.path_len == 0 || sys != 0) {
-                end(t, sys);
+                files_end(t, sys);
                 return -1;
         }
         bytes_drop(&t->content, sizeof put + put.path_len);
@@ -186,7 +186,7 @@ go_on(struct task *t)
                 t->is_last = 0;
                 put_part(t);
         } else if (t->has_input_ended) {
-                end(t, ECANCELED);
+                files_end(t, ECANCELED);
         }
 }
 
@@ -216,14 +216,23 @@ void
 files_send(struct task *t)
 {
         const char *name = t->words[0];
-        unsigned can = t->relay->provider.session.abilities & 1u << BRIDGE_CAN_FILES;
+        unsigned abilities = t->relay->provider.session.abilities;
         unsigned is_read = strcmp(name, "read") == 0 && t->argc == 4;
 
         task_say_started(t);
         if (t->argc > 1)
-                t->path = absolute(t, t->words[1], strlen(t->words[1]));
-        if (!can || (!is_read && strcmp(name, "write") != 0)) {
-                end(t, EOPNOTSUPP);
+                t->path = files_path(t, t->words[1], strlen(t->words[1]));
+        if (!is_read && strcmp(name, "write") != 0) {
+                if ((abilities & 1u << BRIDGE_CAN_DIRECTORIES) == 0)
+                        files_end(t, EOPNOTSUPP);
+                else if (!t->path || !files_is_sendable(t->path))
+                        files_end(t, EILSEQ);
+                else
+                        directories_send(t);
+                return;
+        }
+        if ((abilities & 1u << BRIDGE_CAN_FILES) == 0) {
+                files_end(t, EOPNOTSUPP);
                 return;
         }
         if (!is_read) {
@@ -232,8 +241,8 @@ files_send(struct task *t)
         }
         t->offset = strtoull(t->words[2], NULL, 10);
         t->left = strtoull(t->words[3], NULL, 10);
-        if (!t->path || !is_sendable(t->path))
-                end(t, EILSEQ);
+        if (!t->path || !files_is_sendable(t->path))
+                files_end(t, EILSEQ);
         else
                 ask_bytes(t);
 }
@@ -242,6 +251,7 @@ static int
 errno_of(enum bridge_code code)
 {
         return code == BRIDGE_CODE_NOT_FOUND     ? ENOENT
+               : code == BRIDGE_CODE_EXISTS      ? EEXIST
                : code == BRIDGE_CODE_AUTH        ? EACCES
                : code == BRIDGE_CODE_INVALID     ? EINVAL
                : code == BRIDGE_CODE_UNSUPPORTED ? EOPNOTSUPP
@@ -253,9 +263,11 @@ files_heard(struct task *t, const struct bridge_message *m)
 {
         t->id = 0;
         if (m->kind == BRIDGE_ERROR) {
-                end(t, errno_of(m->code));
+                files_end(t, errno_of(m->code));
         } else if (strcmp(t->words[0], "read") == 0) {
                 hear_bytes(t, m->result);
+        } else if (strcmp(t->words[0], "write") != 0) {
+                directories_heard(t, m->result);
         } else {
                 if (!t->has_input_ended)
                         (void)loop_watch_change(&t->input_watch, EPOLLIN);

@@ -43,6 +43,7 @@ struct task { /* one command, or one operation on files */
         uint64_t offset, left;
         unsigned is_within, is_last, has_input_ended;
         char *path;
+        char *after; /* of a listing: the last name; owned */
 };
 
 struct url { /* a question for the address of a port */
@@ -110,5 +111,17 @@ int url_heard(struct relay *r, const struct bridge_message *m);
 void files_send(struct task *t);
 void files_heard(struct task *t, const struct bridge_message *m);
 void files_input(struct task *t);
+
+/* For directories.c: ends the operation with an errno; begins the next request about its path (0:
+ * it has failed and ended); sends it. A path as it is sent, in memory of its own. */
+void files_end(struct task *t, int sys);
+int files_begin(struct task *t, struct json_writer *w, const char *kind);
+void files_say(struct task *t, struct json_writer *w);
+char *files_path(const struct task *t, const char *path, size_t len);
+int files_is_sendable(const char *path);
+
+/* -- directories.c ----------------------------------------------------------------------------- */
+void directories_send(struct task *t);
+void directories_heard(struct task *t, const struct node *result);
 
 #endif
