@@ -51,16 +51,22 @@ def keeps(d, host, box, plain):
     check("after a restart it still says why", told["provider"] == "container" and "cheapest" in told["chosen"], told)
 
 
-def pool(top, state):
+def pool(top, state, host):
     path = os.path.join(top, "SANDBOX.json")
+    write(host)
     with open(path, "w", encoding="utf-8") as f:
         json.dump(AUTO, f)
-    with Daemon("--pool", "1", "--pool-manifest", path, state=state) as d:
+    with Daemon("--host", host, "--pool", "1", "--pool-manifest", path, state=state) as d:
         until("one is ready", lambda: d.must("GET", "/v1/info")["pool"] == 1)
         box = d.must("POST", "/v1/sandboxes", {"manifest": AUTO})
         told = d.must("GET", "/v1/sandboxes/" + box["id"])
         check("a sandbox of the pool says it too", told["status"] == "running" and told["provider"] == "container" and "cheapest" in told["chosen"] and
               told["image"].startswith("box:1@sha256:"), told)
+        until("the next is ready", lambda: d.must("GET", "/v1/info")["pool"] == 1)
+        write(host, least_tier="T3")
+        d.reload()
+        refused = d.call("POST", "/v1/sandboxes", {"manifest": AUTO})
+        check("one that stood ready is not handed out below a new least tier", (refused.code, d.must("GET", "/v1/info")["pool"]) == ("capability_unavailable", 0), refused)
 
 
 def main():
@@ -72,7 +78,7 @@ def main():
         write(host)
         with Daemon("--host", host, state=state) as d:
             keeps(d, host, *chooses(d))
-        pool(top, state)
+        pool(top, state, host)
     return end()
 
 

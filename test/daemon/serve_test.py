@@ -422,7 +422,7 @@ def hang_up():
             os.kill(d.child.pid, signal.SIGHUP)
             all_new(d, before)
             until("it answers again", d.is_up)
-            a = d.call("POST", "/v1/sandboxes", {})
+            a = d.call("POST", "/v1/sandboxes", {"manifest": {"schema": "sandbox/v1", "provider": "local", "config": {}}})
             if a.code != "sandbox_provider_untrusted":
                 wrong.append("the new rules are not in force: %r" % a)
     report("SIGHUP reads the host's rules again; bad ones leave the old in force", wrong)

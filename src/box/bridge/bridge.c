@@ -424,8 +424,8 @@ bridge_exec(struct engine *e, struct job *t, struct command *c)
 
         if (b->to_relay.bytes + c->len > QUEUE_MAX / 2)
                 return -EAGAIN;
-        if ((c->wire->flags & WIRE_EXEC_TTY) !=
-            0) /* the protocol has no terminal; api/start_error.c says so */
+        /* the protocol has no terminal; api/start_error.c says so */
+        if ((c->wire->flags & WIRE_EXEC_TTY) != 0)
                 return -EOPNOTSUPP;
         *t = (struct job){ .number = t->number, .engine = e, .next = b->jobs };
         if (t->next)
