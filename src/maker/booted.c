@@ -199,6 +199,7 @@ apply(struct transport *t, const struct plan_view *view, struct harden *harden)
                            .prepared = -1,
                            .sockets = { .control = -1, .mapped = -1 },
                            .stand = PLAN_STAND,
+                           .alive = -1,
                            .stream = -1,
                            .disk = -1 };
 

@@ -29,7 +29,9 @@ struct box {
         /* where the workshop is attached: PLAN_STAND with a container runtime, else NULL: a place
          * where a box uses nothing of the host */
         const char *stand;
-        int stream; /* to the guest in a container; -1: this process becomes pid 1 */
+        struct step serve; /* of virtiofsd, started with the machine; path NULL: none */
+        int alive;         /* a pipe that ends with virtiofsd; -1: none */
+        int stream; /* to the guest in a container or a machine; -1: this process becomes pid 1 */
         /* a directory of the user, or an image, is attached: names may contain planted links */
         unsigned char has_foreign;
         unsigned char has_proc; /* a new /proc is attached: below it there are none */

@@ -34,6 +34,7 @@ static _Noreturn void
 be_relay(int box, int guest)
 {
         const struct relay_start start = { .control = box,
+                                           .alive = -1,
                                            .stream = guest,
                                            .plan = plan,
                                            .plan_len = sizeof plan,
