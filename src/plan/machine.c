@@ -70,10 +70,13 @@ static unsigned
 cores(const struct builder *b)
 {
         uint64_t millicores = b->spec->limits.cpu_millicores;
-        uint64_t count = millicores == SPEC_UNSET ? 1 : (millicores - 1) / CORE + 1;
-        uint64_t most = b->facts->cpu_count < CORES_MOST ? b->facts->cpu_count : CORES_MOST;
+        unsigned count = 1, most = CORES_MOST;
 
-        return count < most ? (unsigned)count : most > 0 ? (unsigned)most : 1;
+        if (b->facts->cpu_count > 0 && b->facts->cpu_count < most)
+                most = b->facts->cpu_count;
+        while (millicores != SPEC_UNSET && count < most && (uint64_t)count * CORE < millicores)
+                count++;
+        return count;
 }
 
 /* -- what a machine cannot do ------------------------------------------------------------------ */
