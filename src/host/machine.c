@@ -34,6 +34,9 @@ static const char *const modules[] = {
         "kernel/fs/overlayfs/overlay",
 };
 
+/* For mounts. */
+static const char *const share_modules[] = { "kernel/fs/fuse/fuse", "kernel/fs/fuse/virtiofs" };
+
 /* The kernel reads them compressed, if it is told so. */
 static const char *const endings[] = { ".ko", ".ko.xz", ".ko.zst", ".ko.gz" };
 
@@ -93,25 +96,41 @@ find_module(const char *directory, const char *module, char path[PATH_ROOM])
         return is_part ? 0 : -1;
 }
 
-/* A line for each file. NULL: *ret_missing is not there, or is NULL: no memory. */
+/* Adds a line for each file to `list`. NULL: *ret_missing is not there, or is NULL: no memory. */
 static const char *
-list_modules(struct arena *arena, const char *directory, const char **ret_missing)
+list_modules(struct arena *arena, const char *directory, const char *list, const char *const *names,
+             size_t count, const char **ret_missing)
 {
-        const char *list = "";
         char path[PATH_ROOM];
 
         *ret_missing = NULL;
-        for (size_t i = 0; list && i < sizeof modules / sizeof *modules; i++) {
-                int found = find_module(directory, modules[i], path);
+        for (size_t i = 0; list && i < count; i++) {
+                int found = find_module(directory, names[i], path);
 
                 if (found < 0) {
-                        *ret_missing = modules[i];
+                        *ret_missing = names[i];
                         return NULL;
                 }
                 if (found > 0)
                         list = arena_format(arena, "%s%s%s", list, list[0] ? "\n" : "", path);
         }
         return list;
+}
+
+/* Without one of its parts a machine has no mounts. */
+static void
+find_shares(struct arena *arena, const char *directory, struct plan_machine *ret)
+{
+        static const char program[] = "/usr/lib/qemu/virtiofsd";
+        const char *missing,
+                *all = list_modules(arena, directory, ret->modules, share_modules,
+                                    sizeof share_modules / sizeof *share_modules, &missing);
+
+        ret->shares = NULL;
+        if (!all || access(program, X_OK) < 0)
+                return;
+        ret->modules = all;
+        ret->shares = program;
 }
 
 /* /X/boot/vmlinuz-V: /X/lib/modules/V */
@@ -148,11 +167,14 @@ take_kernel(struct arena *arena, const char *kernel, struct plan_machine *ret,
                              "Name a file DIR/boot/vmlinuz-VERSION with DIR/lib/modules/VERSION "
                              "beside it.",
                              "no modules belong to the kernel %.200s", kernel);
-        ret->modules = list_modules(arena, directory, &missing);
+        ret->modules = list_modules(arena, directory, "", modules, sizeof modules / sizeof *modules,
+                                    &missing);
         if (!ret->modules && missing)
                 return lacks(lack, "kernel_modules",
                              "Install a kernel that has it: " INSTALL_KERNEL,
                              "the kernel %.200s has no module %s", kernel, missing);
+        if (ret->modules)
+                find_shares(arena, directory, ret);
         ret->kernel = ret->modules ? arena_text(arena, kernel) : NULL;
         return ret->kernel != NULL;
 }

@@ -3,8 +3,8 @@
  *
  * Room: maker (program). Touches: everything in its machine, which nothing else is in yet.
  *
- *     the kernel starts /init --modules, /proc, /sys, /dev, the disk--> the port opens
- *        --the plan comes--> BOX steps, GUEST steps --> serving, as in a container
+ *     the kernel starts /init --modules, /proc, /sys, /dev--> the port opens
+ *        --the plan comes--> the disk, BOX steps, GUEST steps --> serving, as in a container
  *
  * Theory: the same steps make the root here as on the host (maker/box.c), and the same restrictions
  * follow (guest/harden.c). So a command sees the same, and a fault of the machine's kernel is all
@@ -93,13 +93,10 @@ change_root(void)
 static int
 mount_disk(void)
 {
-        static const char *const types[] = { "erofs", "squashfs" };
-
-        for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-                if (mount("/dev/vda", PLAN_MACHINE_DISK, types[i], MS_RDONLY | MS_NOSUID | MS_NODEV,
-                          NULL) == 0)
-                        return 0;
-        return -errno;
+        return mount("/dev/vda", PLAN_MACHINE_DISK, "erofs", MS_RDONLY | MS_NOSUID | MS_NODEV,
+                     NULL) < 0
+                       ? -errno
+                       : 0;
 }
 
 /* The kernel names it when the device is ready. */
@@ -199,6 +196,7 @@ apply(struct transport *t, const struct plan_view *view, struct harden *harden)
                            .prepared = -1,
                            .sockets = { .control = -1, .mapped = -1 },
                            .stand = PLAN_STAND,
+                           .alive = -1,
                            .stream = -1,
                            .disk = -1 };
 

@@ -760,6 +760,16 @@ rootfs_step(struct box *box, const struct step *s)
         return box->root < 0 ? -errno : 0;
 }
 
+/* In a machine: what virtiofsd shows. */
+static int
+virtiofs_step(const struct step *s)
+{
+        if (mkdir(s->path, 0755) < 0 ||
+            mount(PLAN_MACHINE_TAG, s->path, "virtiofs", MS_NOSUID | MS_NODEV, NULL) < 0)
+                return -errno;
+        return 0;
+}
+
 static int
 enter_step(const struct box *box)
 {
@@ -856,8 +866,13 @@ box_step(struct box *box, const struct step *s)
                 return group_write(s->path, s->text, s->text_len);
         case STEP_FIRST:
                 return machine_write_first(box->root, s);
+        case STEP_SERVE:
+                box->serve = *s;
+                return 0;
+        case STEP_VIRTIOFS:
+                return virtiofs_step(s);
         case STEP_MACHINE:
-                box->stream = machine_start(s);
+                box->stream = machine_start(s, box->serve.path ? &box->serve : NULL, &box->alive);
                 return box->stream < 0 ? box->stream : 0;
         default:
                 return namespace_step(&box->sockets, s);

@@ -29,8 +29,10 @@ struct box {
         /* where the workshop is attached: PLAN_STAND with a container runtime, else NULL: a place
          * where a box uses nothing of the host */
         const char *stand;
-        int stream;        /* to the guest in a container; -1: this process becomes pid 1 */
-        uint32_t setup_id; /* uid and gid of the relay then */
+        struct step serve; /* of virtiofsd, started with the machine; path NULL: none */
+        int alive;         /* a pipe that ends with virtiofsd; -1: none */
+        int stream;        /* to the guest in a container or machine; -1: this process becomes pid 1 */
+        uint32_t setup_id; /* uid and gid of the relay of a container */
         /* enum place_links: an image is attached, and then a directory of the user, which may have
          * planted links; 0: neither */
         unsigned char has_foreign;

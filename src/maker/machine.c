@@ -4,14 +4,17 @@
  * Room: maker (program). Touches: files of the box's root, processes.
  * Theory: a payload that takes over the machine's kernel attacks QEMU, and one that takes over QEMU
  * is a process of this box: in its namespaces, without a network, a capability or a file to write,
- * behind the filter of a payload. QEMU gets one descriptor, the stream to pid 1 inside. Source of
- * the archive's format: Linux, Documentation/driver-api/early-userspace/buffer-format.rst.
+ * behind the filter of a payload. QEMU gets the stream to pid 1 inside and, with mounts, a socket
+ * to virtiofsd, which can write the mounts and nothing else. Source of the archive's format: Linux,
+ * Documentation/driver-api/early-userspace/buffer-format.rst.
  */
 #include "maker/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -19,6 +22,8 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "guest/command.h"
@@ -32,9 +37,7 @@ enum {
         PART = 1 << 20,
         ALIGNED = 4,
         WORDS_MAX = 64,
-        STREAM = 3, /* as the plan's arguments say */
         BROKEN = 127,
-        FILES_MAX = 64,
         TASKS_MAX = 4096, /* counted in the box's own user namespace; its group counts fewer */
 };
 
@@ -159,35 +162,106 @@ machine_write_first(int root, const struct step *s)
         return result;
 }
 
-/* -- QEMU -------------------------------------------------------------------------------------- */
+/* -- QEMU and virtiofsd ------------------------------------------------------------------------ */
 
-/* What a plan says of a payload, of QEMU; limits that are its own. */
+/* Descriptors of a program: its streams, and the pipe that reports why it was not executed. */
+enum { STREAM = 3, SHARE = 4, REPORT = 5, FIRST_FREE = 6 };
+
+struct program {
+        const struct step *step;
+        int fds[2]; /* become STREAM and SHARE; -1: none */
+        const struct step *rules;
+        size_t rule_count;
+        uint64_t kept; /* capabilities, which count in the box's user namespace alone */
+        /* virtiofsd turns to its directory, which the filter of a payload refuses, and then
+         * installs a list of its own */
+        bool has_own_filter;
+};
+
+static const struct step limits[] = {
+        { .op = STEP_RLIMIT, .number = RLIMIT_CORE, .number2 = 1 },
+        { .op = STEP_RLIMIT, .number = RLIMIT_RTPRIO, .number2 = 0 },
+        { .op = STEP_RLIMIT, .number = RLIMIT_NICE, .number2 = 0 },
+        { .op = STEP_RLIMIT, .number = RLIMIT_MEMLOCK, .number2 = 8 << 20 },
+        { .op = STEP_RLIMIT, .number = RLIMIT_MSGQUEUE, .number2 = 0 },
+        { .op = STEP_RLIMIT, .number = RLIMIT_NPROC, .number2 = TASKS_MAX },
+        { .op = STEP_IDENTITY, .number = PLAN_UID, .number2 = PLAN_GID },
+        { .op = STEP_NO_NEW_PRIVS },
+};
+
+#define MAY(at, access)                                                     \
+        {                                                                   \
+                .op = STEP_LANDLOCK_ALLOW, .path = (at), .number = (access) \
+        }
+
+/* Programs and libraries, and what the machine begins with: not the mounts. */
+static const struct step qemu_rules[] = {
+        MAY("/usr", ACCESS_READ),       MAY("/lib", ACCESS_READ),        MAY("/lib64", ACCESS_READ),
+        MAY("/kernel", ACCESS_READ),    MAY("/disk", ACCESS_READ),       MAY("/dev", ACCESS_READ),
+        MAY("/initramfs", ACCESS_READ), MAY("/dev/null", ACCESS_DEVICE),
+};
+
+static const struct step share_rules[] = {
+        MAY("/usr", ACCESS_READ),        MAY("/lib", ACCESS_READ),
+        MAY("/lib64", ACCESS_READ),      MAY("/proc", ACCESS_READ),
+        MAY("/dev/null", ACCESS_DEVICE), MAY(PLAN_MACHINE_SHARES, ACCESS_WRITE),
+};
+
+/* What virtiofsd needs to turn to its directory, and to act as the user who asks. */
+#define BIT(cap) (UINT64_C(1) << (cap))
+#define SHARE_KEPT (BIT(CAP_SYS_CHROOT) | BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_SETPCAP))
+
 static int
-restrict_itself(void)
+apply(struct harden *harden, const struct step *steps, size_t count)
 {
-        const struct step steps[] = {
-                { .op = STEP_RLIMIT, .number = RLIMIT_CORE, .number2 = 1 },
-                { .op = STEP_RLIMIT, .number = RLIMIT_RTPRIO, .number2 = 0 },
-                { .op = STEP_RLIMIT, .number = RLIMIT_NICE, .number2 = 0 },
-                { .op = STEP_RLIMIT, .number = RLIMIT_MEMLOCK, .number2 = 8 << 20 },
-                { .op = STEP_RLIMIT, .number = RLIMIT_MSGQUEUE, .number2 = 0 },
-                { .op = STEP_RLIMIT, .number = RLIMIT_FSIZE, .number2 = 0 },
-                { .op = STEP_RLIMIT, .number = RLIMIT_NOFILE, .number2 = FILES_MAX },
-                { .op = STEP_RLIMIT, .number = RLIMIT_NPROC, .number2 = TASKS_MAX },
-                { .op = STEP_IDENTITY, .number = PLAN_UID, .number2 = PLAN_GID },
-                { .op = STEP_NO_NEW_PRIVS },
-                { .op = STEP_LANDLOCK_ALLOW, .path = "/", .number = ACCESS_READ },
-                { .op = STEP_LANDLOCK_ALLOW, .path = "/dev/null", .number = ACCESS_DEVICE },
+        int result = 0;
+
+        for (size_t i = 0; i < count && result == 0; i++) {
+                result = harden_step(harden, &steps[i]);
+                if (result == -ENOENT && steps[i].op == STEP_LANDLOCK_ALLOW)
+                        result = 0; /* not every host has each directory of libraries */
+        }
+        return result;
+}
+
+/* An ordinary user's program keeps a capability only as an ambient one. */
+static int
+keep(uint64_t kept)
+{
+        struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+        uint32_t low = (uint32_t)kept;
+        struct __user_cap_data_struct data[2] = { { low, low, low }, { 0, 0, 0 } };
+
+        if (kept == 0)
+                return 0;
+        if (syscall(SYS_capset, &head, data) < 0)
+                return -errno;
+        for (unsigned long cap = 0; cap < 32; cap++)
+                if ((kept >> cap & 1) != 0 &&
+                    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0) < 0)
+                        return -errno;
+        return 0;
+}
+
+/* What a plan says of a payload, of this program. */
+static int
+restrict_itself(const struct program *p)
+{
+        const struct step last[] = {
                 { .op = STEP_LANDLOCK },
-                { .op = STEP_DROP_CAPS },
+                { .op = STEP_DROP_CAPS, .number = p->kept },
                 { .op = STEP_FILTER, .number = STEP_FILTER_NO_UNIX },
         };
         struct harden harden = { -1, landlock_version(), { -1, false } };
-        int result = 0;
+        int result = apply(&harden, limits, sizeof limits / sizeof *limits);
 
-        for (size_t i = 0; i < sizeof steps / sizeof *steps && result == 0; i++)
-                result = harden_step(&harden, &steps[i]);
-        return result;
+        if (result == 0)
+                result = apply(&harden, p->rules, p->rule_count);
+        if (result == 0)
+                result = apply(&harden, last, 2);
+        if (result == 0)
+                result = keep(p->kept);
+        return result == 0 && !p->has_own_filter ? apply(&harden, last + 2, 1) : result;
 }
 
 static void
@@ -204,29 +278,60 @@ split(char *text, char *words[WORDS_MAX])
         words[count] = NULL;
 }
 
-/* Returns only on failure. `report`, which exec closes, is the first descriptor of its own. */
+/* All descriptors of a program are at FIRST_FREE or above before. */
 static int
-become_qemu(const struct step *s, char *text, int stream, int report)
+take_descriptors(const struct program *p, int report)
 {
+        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        if (nothing < 0)
+                return -errno;
+        for (int fd = 0; fd < STREAM; fd++)
+                if (dup2(nothing, fd) < 0)
+                        return -errno;
+        for (int i = 0; i < 2; i++)
+                if (dup2(p->fds[i] >= 0 ? p->fds[i] : STDIN_FILENO, STREAM + i) < 0)
+                        return -errno;
+        if (dup3(report, REPORT, O_CLOEXEC) < 0)
+                return -errno;
+        command_close_from(FIRST_FREE);
+        return 0;
+}
+
+/* Returns only on failure. */
+static int
+become(const struct program *p, int report)
+{
+        static char text[PATH_ROOM];
         char *words[WORDS_MAX], *none[] = { NULL };
-        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC), result;
+        int result = take_descriptors(p, report);
         sigset_t empty;
 
-        (void)sigemptyset(&empty);
-        split(text, words);
-        if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(nothing, STDOUT_FILENO) < 0 ||
-            dup2(nothing, STDERR_FILENO) < 0 || dup2(stream, STREAM) < 0 || report != STREAM + 1)
-                return errno != 0 ? -errno : -EBADF;
-        command_close_from(STREAM + 2);
-        result = restrict_itself();
         if (result < 0)
                 return result;
+        if (p->step->text_len >= sizeof text)
+                return -E2BIG;
+        memcpy(text, p->step->text, p->step->text_len);
+        split(text, words);
+        result = restrict_itself(p);
+        if (result < 0)
+                return result;
+        (void)sigemptyset(&empty);
         (void)sigprocmask(SIG_SETMASK, &empty, NULL);
-        (void)execve(s->path, words, none);
+        (void)execve(p->step->path, words, none);
         return -errno;
 }
 
-/* Where exec succeeds, nothing is reported. */
+static _Noreturn void
+be(const struct program *p, int report)
+{
+        int result = become(p, report);
+
+        (void)!write(REPORT, &result, sizeof result);
+        _exit(BROKEN);
+}
+
+/* Where each exec succeeds, nothing is reported. */
 static int
 hear(int report)
 {
@@ -239,12 +344,12 @@ hear(int report)
         return got == sizeof result ? result : got == 0 ? 0 : -EIO;
 }
 
-/* Moves both out of the way of the standard streams and of STREAM. */
+/* Moves both out of the way of a program's own. */
 static int
 lift(int ends[2])
 {
         for (int i = 0; i < 2; i++) {
-                int fd = fcntl(ends[i], F_DUPFD_CLOEXEC, STREAM + 2);
+                int fd = fcntl(ends[i], F_DUPFD_CLOEXEC, FIRST_FREE);
 
                 if (fd < 0)
                         return -errno;
@@ -254,37 +359,96 @@ lift(int ends[2])
         return 0;
 }
 
-static _Noreturn void
-be_qemu(const struct step *s, char *text, int stream, int report)
+/*
+ * ends[0] listens, as virtiofsd wants it, and ends[1] is connected to it. The name is an abstract
+ * one, which the kernel chooses in the box's own network namespace.
+ */
+static int
+pair_to_listen(int ends[2])
 {
-        int result = dup3(report, STREAM + 1, O_CLOEXEC) < 0
-                             ? -errno
-                             : become_qemu(s, text, stream, STREAM + 1);
+        struct sockaddr_un at = { .sun_family = AF_UNIX };
+        socklen_t len = sizeof at;
 
-        (void)!write(STREAM + 1, &result, sizeof result);
-        _exit(BROKEN);
+        ends[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ends[1] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (ends[0] < 0 || ends[1] < 0 ||
+            bind(ends[0], (const struct sockaddr *)&at, sizeof at.sun_family) < 0 ||
+            listen(ends[0], 1) < 0 || getsockname(ends[0], (struct sockaddr *)&at, &len) < 0 ||
+            connect(ends[1], (const struct sockaddr *)&at, len) < 0)
+                return -errno;
+        return lift(ends);
 }
 
-int
-machine_start(const struct step *s)
+static int
+start(const struct program *p, int report)
 {
-        static char text[PATH_ROOM];
-        int stream[2], report[2], result;
-        pid_t pid;
+        pid_t pid = fork();
 
-        if (s->text_len >= sizeof text)
-                return -E2BIG;
-        memcpy(text, s->text, s->text_len);
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0)
-                return -errno;
-        if (pipe2(report, O_CLOEXEC) < 0 || lift(stream) < 0 || lift(report) < 0)
-                return -errno; /* the box ends, and its descriptors with it */
-        pid = fork();
         if (pid == 0)
-                be_qemu(s, text, stream[1], report[1]);
+                be(p, report);
+        return pid < 0 ? -errno : 0;
+}
+
+/* virtiofsd holds the other end of *ret_alive, and nobody else does. */
+static int
+start_share(const struct step *serve, int listener, int report, int *ret_alive)
+{
+        int alive[2], result;
+        struct program share = { .step = serve,
+                                 .rules = share_rules,
+                                 .rule_count = sizeof share_rules / sizeof *share_rules,
+                                 .kept = SHARE_KEPT,
+                                 .has_own_filter = true };
+
+        if (pipe2(alive, O_CLOEXEC) < 0)
+                return -errno;
+        result = lift(alive);
+        share.fds[0] = listener;
+        share.fds[1] = alive[1];
+        if (result == 0)
+                result = start(&share, report);
+        (void)close(alive[1]);
+        *ret_alive = alive[0];
+        return result;
+}
+
+static int
+start_both(const struct step *s, const struct step *serve, int stream, int report, int *ret_alive)
+{
+        int share[2] = { -1, -1 }, result = serve ? pair_to_listen(share) : 0;
+        const struct program qemu = { .step = s,
+                                      .fds = { stream, share[1] },
+                                      .rules = qemu_rules,
+                                      .rule_count = sizeof qemu_rules / sizeof *qemu_rules };
+
+        if (result == 0)
+                result = start(&qemu, report);
+        if (result == 0 && serve)
+                result = start_share(serve, share[0], report, ret_alive);
+        for (int i = 0; i < 2; i++)
+                if (share[i] >= 0)
+                        (void)close(share[i]);
+        return result;
+}
+
+/* If one cannot be opened, the box ends, and its descriptors with it. */
+int
+machine_start(const struct step *s, const struct step *serve, int *ret_alive)
+{
+        int stream[2], report[2], result;
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0 ||
+            pipe2(report, O_CLOEXEC) < 0)
+                return -errno;
+        result = lift(stream);
+        if (result == 0)
+                result = lift(report);
+        if (result == 0)
+                result = start_both(s, serve, stream[1], report[1], ret_alive);
         (void)close(stream[1]);
         (void)close(report[1]);
-        result = pid < 0 ? -errno : hear(report[0]);
+        if (result == 0)
+                result = hear(report[0]);
         (void)close(report[0]);
         if (result == 0)
                 return stream[0];

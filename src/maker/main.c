@@ -244,6 +244,7 @@ run_relay(const struct host *h, const struct box *box, int control, uint32_t fir
 {
         struct relay_start start = { .stream = out_of_the_way(box->stream, box),
                                      .first_step = first,
+                                     .alive = box->alive < 0 ? -1 : out_of_the_way(box->alive, box),
                                      .names = -1,
                                      .diag = -1,
                                      .ready_ms = h->runtime_directory ? 0 : MACHINE_READY_MS,
@@ -256,7 +257,7 @@ run_relay(const struct host *h, const struct box *box, int control, uint32_t fir
         if (result < 0)
                 fail_inside(control, first, result);
         (void)prctl(PR_SET_NAME, "carrel-relay", 0, 0, 0);
-        start.control = keep_only(control, &box->sockets, start.stream, -1);
+        start.control = keep_only(control, &box->sockets, start.stream, start.alive);
         forget_plan(h->packed_len);
         if (box->sockets.has_names) {
                 start.names = box->sockets.stock[0];
@@ -290,6 +291,7 @@ run_inside(const struct host *h, int control)
                            .sockets.control = control,
                            .sockets.mapped = h->mapped[0],
                            .stand = h->runtime_directory ? PLAN_STAND : NULL,
+                           .alive = -1,
                            .stream = -1,
                            .disk = -1 };
         struct harden harden = { -1, landlock_abi(h->view), { -1, false } };

@@ -3,8 +3,8 @@
  *
  * Room: plan (deciding, pure). Touches: nothing.
  *
- *     BOX    QEMU's own box: namespaces of its own, a root with QEMU, its libraries, the kernel and
- *            the image's disk, and no network; then QEMU (MACHINE)
+ *     BOX    QEMU's own box: namespaces of its own, a root with QEMU, its libraries, the kernel,
+ *            the image's disk and the mounts, no network; then QEMU (MACHINE), and virtiofsd
  *     BOX    after MACHINE, by pid 1 of the machine: the sandbox's root over the disk, as over the
  *            layers of an image
  *     GUEST  as everywhere, by pid 1 of the machine
@@ -16,6 +16,7 @@
 #include "plan/machine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan/builder.h"
@@ -24,7 +25,8 @@ enum {
         ROOT_BYTES = 32 << 20, /* with the first file system, which the maker writes there */
         CODE_MB = 64,          /* translated code */
         OVERHEAD_MB = 192,     /* of QEMU itself, with that */
-        TASKS = 64,            /* threads of QEMU */
+        SCRATCH_BYTES = 1 << 20,
+        TASKS = 64, /* threads of QEMU */
         MEMORY_MB = 512,
         MEMORY_LEAST_MB = 128,
         KERNEL_MB = 64, /* of the machine's memory, for its kernel */
@@ -68,10 +70,13 @@ static unsigned
 cores(const struct builder *b)
 {
         uint64_t millicores = b->spec->limits.cpu_millicores;
-        uint64_t count = millicores == SPEC_UNSET ? 1 : (millicores - 1) / CORE + 1;
-        uint64_t most = b->facts->cpu_count < CORES_MOST ? b->facts->cpu_count : CORES_MOST;
+        unsigned count = 1, most = CORES_MOST;
 
-        return count < most ? (unsigned)count : most > 0 ? (unsigned)most : 1;
+        if (b->facts->cpu_count > 0 && b->facts->cpu_count < most)
+                most = b->facts->cpu_count;
+        while (millicores != SPEC_UNSET && count < most && (uint64_t)count * CORE < millicores)
+                count++;
+        return count;
 }
 
 /* -- what a machine cannot do ------------------------------------------------------------------ */
@@ -89,10 +94,11 @@ plan_refuse_machine(const struct spec *spec, const struct plan_request *request,
 {
         if (!request->machine)
                 return 0;
-        if (request->mount_count > 0)
-                return refuse(e, "mounts", "machine_mounts", "shows no directory of the host",
-                              "Remove mounts and metadata.carrel.tools, and pass files with "
-                              "`carrel cp`. Or use `provider: container`.");
+        if (request->mount_count > 0 && !request->machine->shares)
+                return refuse(e, "mounts", "no_virtiofsd",
+                              "needs QEMU's virtiofsd and a kernel with virtiofs for mounts",
+                              "On Debian 12: apt-get install qemu-system-common. Or remove mounts "
+                              "and pass files with `carrel cp`, or use `provider: container`.");
         if (spec->egress_count > 0 || spec->wall.is_routed)
                 return refuse(e, "network/egress", "machine_network", "has no network",
                               "Leave network.egress and metadata.carrel.egress.routed out, or use "
@@ -178,6 +184,17 @@ plan_disk(struct builder *b)
         s->flags |= STEP_READ_ONLY | STEP_NO_EXEC;
 }
 
+/* virtiofsd reads and writes the machine's memory. */
+static const char *
+shares(struct builder *b, unsigned long long mib)
+{
+        return builder_text(b,
+                            "\n-object\nmemory-backend-memfd,id=memory,size=%lluM,share=on\n"
+                            "-machine\nmemory-backend=memory\n-chardev\nsocket,id=share,fd=4\n"
+                            "-device\nvhost-user-fs-device,chardev=share,tag=" PLAN_MACHINE_TAG,
+                            mib);
+}
+
 static const char *
 arguments(struct builder *b)
 {
@@ -186,16 +203,62 @@ arguments(struct builder *b)
                 "%s\n-M\nmicrovm,acpi=on,x-option-roms=off,isa-serial=off\n-accel\ntcg,tb-size=%d\n"
                 "-cpu\nmax\n-smp\n%u\n-m\n%lluM\n-nodefaults\n-no-user-config\n-display\nnone\n"
                 "-no-reboot\n-sandbox\non,obsolete=deny,elevateprivileges=deny,spawn=deny,"
-                "resourcecontrol=deny\n-kernel\n" KERNEL_AT "\n-initrd\n" FIRST_AT "\n-append\n"
+                "resourcecontrol=deny\n-global\nvirtio-mmio.force-legacy=false\n-kernel\n" KERNEL_AT
+                "\n-initrd\n" FIRST_AT "\n-append\n"
                 "quiet loglevel=0 panic=-1 reboot=t mitigations=off clocksource=tsc tsc=reliable "
                 "tsc_early_khz=%u no_timer_check -- " PLAN_MACHINE_WORD "\n-chardev\n"
                 "socket,id=carrel,fd=3\n-device\nvirtio-serial-device\n-device\n"
                 "virtserialport,chardev=carrel,name=carrel\n-drive\n"
                 "if=none,id=root,file=" DISK_AT ",format=raw,readonly=on\n-device\n"
-                "virtio-blk-device,drive=root";
+                "virtio-blk-device,drive=root%s";
+        unsigned long long mib = plan_machine_memory_mb(b->spec);
 
-        return builder_text(b, format, m->qemu, CODE_MB, cores(b),
-                            (unsigned long long)plan_machine_memory_mb(b->spec), m->tsc_khz);
+        return builder_text(b, format, m->qemu, CODE_MB, cores(b), mib, m->tsc_khz,
+                            b->request->mount_count > 0 ? shares(b, mib) : "");
+}
+
+/* The same mounts below another directory. */
+static bool
+move_mounts(struct builder *b, struct plan_request *ret)
+{
+        struct plan_mount *moved =
+                arena_array(b->arena, struct plan_mount, b->request->mount_count);
+
+        if (!moved) {
+                b->is_full = true;
+                return false;
+        }
+        *ret = *b->request;
+        ret->mounts = moved;
+        for (size_t i = 0; i < ret->mount_count; i++) {
+                moved[i] = b->request->mounts[i];
+                moved[i].at = builder_text(b, PLAN_MACHINE_SHARES "%s", moved[i].at);
+        }
+        return true;
+}
+
+/* As in a box of its own, with each protected name. virtiofsd sees nothing else of them. */
+static void
+plan_shares(struct builder *b)
+{
+        const struct plan_request *request = b->request;
+        struct plan_request moved;
+
+        if (request->mount_count == 0 || !move_mounts(b, &moved))
+                return;
+        make_directory(b, PLAN_MACHINE_SHARES);
+        builder_add(b, STEP_SCRATCH, "", "an empty layer for read-only mounts")->number =
+                SCRATCH_BYTES;
+        b->request = &moved;
+        builder_mounts(b);
+        b->request = request;
+        make_directory(b, "/proc");
+        (void)builder_add(b, STEP_PROC, "/proc", "virtiofsd opens its files through it");
+        (void)with_text(builder_add(b, STEP_SERVE, request->machine->shares,
+                                    "mounts: the machine sees them as they are"),
+                        "virtiofsd\n-f\n--fd=3\n--rlimit-nofile=0\n-o\nsource=" PLAN_MACHINE_SHARES
+                        ",sandbox=chroot,cache=auto,no_xattr\n-o\nmodcaps=-chown:-dac_override:"
+                        "-fowner:-fsetid:-mknod:-setfcap");
 }
 
 static void
@@ -210,6 +273,7 @@ plan_outside(struct builder *b)
         (void)with_text(builder_add(b, STEP_FIRST, FIRST_AT, "what the machine begins with"),
                         b->request->machine->modules);
         plan_disk(b);
+        plan_shares(b);
         (void)builder_add(b, STEP_ENTER, "", "no path of QEMU's leads outside after this");
         (void)builder_add(b, STEP_SEAL, "/", "QEMU writes no file");
         (void)with_text(builder_add(b, STEP_MACHINE, b->request->machine->qemu,
@@ -238,6 +302,38 @@ look_inside(struct builder *b)
         b->facts = inside;
 }
 
+static int
+by_path(const void *left, const void *right)
+{
+        const struct plan_mount *const *l = left, *const *r = right;
+
+        return strcmp((*l)->at, (*r)->at);
+}
+
+/* An outer mount before those beneath it. What may be written is decided outside; here it is said
+ * as well. */
+static void
+plan_shared(struct builder *b)
+{
+        size_t count = b->request->mount_count;
+        const struct plan_mount **sorted =
+                arena_array(b->arena, const struct plan_mount *, count + 1);
+
+        if (!sorted) {
+                b->is_full = true;
+                return;
+        }
+        if (count > 0)
+                (void)builder_add(b, STEP_VIRTIOFS, PLAN_MACHINE_SHARES, "mounts");
+        for (size_t i = 0; i < count; i++)
+                sorted[i] = &b->request->mounts[i];
+        qsort(sorted, count, sizeof(*sorted), by_path);
+        for (size_t i = 0; i < count; i++)
+                with_text(builder_add(b, STEP_BIND, sorted[i]->at, "mounts"),
+                          builder_text(b, PLAN_MACHINE_SHARES "%s", sorted[i]->at))
+                        ->flags |= STEP_RECURSIVE | (sorted[i]->is_read_only ? STEP_READ_ONLY : 0u);
+}
+
 void
 builder_machine(struct builder *b)
 {
@@ -249,5 +345,6 @@ builder_machine(struct builder *b)
                           "a server inside may listen on every port, as in a container");
         builder_pools(b);
         builder_root(b);
+        plan_shared(b);
         builder_enter(b);
 }

@@ -20,7 +20,7 @@ uint64_t plan_machine_tasks(void);
 
 /*
  * 0, or -1 if the request is for a machine and the spec asks for what one cannot do:
- * ERROR_CAPABILITY_UNAVAILABLE "machine_mounts", "machine_network", "machine_small" or
+ * ERROR_CAPABILITY_UNAVAILABLE "no_virtiofsd", "machine_network", "machine_small" or
  * "machine_disk".
  */
 int plan_refuse_machine(const struct spec *spec, const struct plan_request *request,

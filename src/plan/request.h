@@ -80,6 +80,7 @@ struct plan_machine {
         const char *qemu;    /* absolute */
         const char *kernel;  /* absolute */
         const char *modules; /* absolute paths, in the order of loading, a newline between them */
+        const char *shares;  /* virtiofsd, absolute; NULL: the machine cannot have mounts */
         uint32_t tsc_khz;    /* how fast the processor's time stamp counts */
 };
 
@@ -183,6 +184,9 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 /* with a virtual machine: the word that starts pid 1 there, and where it mounts the disk */
 #define PLAN_MACHINE_WORD "machine"
 #define PLAN_MACHINE_DISK "/image"
+/* where the host's mounts are, in QEMU's box and in the machine, and the name between them */
+#define PLAN_MACHINE_SHARES "/share"
+#define PLAN_MACHINE_TAG "carrel"
 /* answers DNS queries behind the wall: WALL_GATE of wall/wall.h */
 #define PLAN_RESOLVER "198.18.0.1"
 /* holds the commands of a chosen interpreter; first in PATH */

@@ -33,7 +33,7 @@
 #include "wire/flow.h"
 #include "wire/queue.h"
 
-enum { CONTROL, NAMES, FIRST_FLOW };
+enum { CONTROL, NAMES, ALIVE, FIRST_FLOW };
 enum {
         HOLD_MS = 1000,
         STDIO = 3,
@@ -416,6 +416,7 @@ wait_for(struct relay *r)
                 (struct pollfd){ r->to_box.fd,
                                  (short)((is_free ? POLLIN : 0) | (has_news ? POLLOUT : 0)), 0 };
         fds[NAMES] = (struct pollfd){ r->names.is_due ? -1 : r->names.socket, POLLIN, 0 };
+        fds[ALIVE] = (struct pollfd){ r->start->alive, POLLIN, 0 };
         count = flows_poll(&r->flows, fds + FIRST_FLOW);
         if (poll(fds, FIRST_FLOW + count, timeout_ms(r)) < 0 && errno != EINTR)
                 return 0;
@@ -438,6 +439,8 @@ serve(struct relay *r, size_t count, bool *ret_is_box)
         if (names_tell(&r->names, false) < 0 || listens_tell(&r->listens) < 0)
                 return -EPIPE;
         *ret_is_box = false;
+        if (fds[ALIVE].revents != 0)
+                return -EPIPE;
         result = flows_serve(&r->flows, fds + FIRST_FLOW, count);
         if (result == 0)
                 result = tell_ends(r, false);

@@ -15,6 +15,7 @@
 struct relay_start {
         int control;      /* to the box */
         int stream;       /* to the guest */
+        int alive;        /* a pipe that ends with what the guest cannot do without; -1: none */
         const void *plan; /* the packed GUEST steps, which the guest does first */
         size_t plan_len;
         uint32_t first_step; /* their number in the whole plan */

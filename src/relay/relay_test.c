@@ -27,8 +27,9 @@
 
 enum { BODY = 4096, STDIO = 3, PATIENCE_MS = 20000 };
 
-static int control; /* the box's end */
-static int stream;  /* of the guest that lies */
+static int control;    /* the box's end */
+static int stream;     /* of the guest that lies */
+static int alive = -1; /* what the relay ends with */
 static pid_t relay_pid, guest_pid;
 static _Alignas(8) unsigned char said[BODY];
 static const char plan[8] = "plan";
@@ -37,6 +38,7 @@ static _Noreturn void
 be_relay(int box, int guest)
 {
         const struct relay_start start = { .control = box,
+                                           .alive = alive,
                                            .stream = guest,
                                            .plan = plan,
                                            .plan_len = sizeof plan,
@@ -546,6 +548,39 @@ another_version_is_refused(void **state)
         assert_int_equal(end(), EPROTONOSUPPORT);
 }
 
+static void
+a_guest_that_ends_before_it_is_ready_is_reported(void **state)
+{
+        struct wire_message m;
+
+        (void)state;
+        begin(0);
+        greet();
+        assert_int_equal(shutdown(stream, SHUT_RDWR), 0);
+        assert_int_equal(wire_receive(control, 1, &m, said, sizeof said), 0);
+        assert_int_equal(end(), ECONNRESET);
+}
+
+static void
+what_the_guest_cannot_do_without_ends_it(void **state)
+{
+        struct wire_message m;
+        int ends[2];
+
+        (void)state;
+        assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+        alive = ends[0];
+        begin(1);
+        (void)expect(WIRE_BOX_READY);
+        assert_int_equal(write(ends[1], "x", 1), 1); /* as its end: the relay looks */
+        while (wire_receive(control, 1, &m, said, sizeof said) > 0)
+                assert_int_equal(m.kind, WIRE_IDLE);
+        assert_int_equal(end(), 0);
+        alive = -1;
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+}
+
 int
 main(void)
 {
@@ -562,6 +597,8 @@ main(void)
                 cmocka_unit_test(what_nobody_asked_for_ends_the_sandbox),
                 cmocka_unit_test(a_failed_step_has_its_number_in_the_plan),
                 cmocka_unit_test(another_version_is_refused),
+                cmocka_unit_test(a_guest_that_ends_before_it_is_ready_is_reported),
+                cmocka_unit_test(what_the_guest_cannot_do_without_ends_it),
         };
 
         (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

@@ -305,8 +305,7 @@ const struct provider providers[] = {
           PROVIDER_ENGINE_MACHINE,
           "T3",
           "qemu",
-          PROVIDER_TIME | PROVIDER_PIDS | PROVIDER_FILES | PROVIDER_DISK | PROVIDER_OUTPUT |
-                  PROVIDER_MEMORY,
+          LOCAL_ALWAYS | PROVIDER_MEMORY,
           PROVIDER_ISOLATES | PROVIDER_MILLICORES,
           true,
           { machine_tier, NULL, NULL },

@@ -16,7 +16,10 @@ from daemon_rig import Daemon, groups_of, own_groups
 from machine_rig import Desk, need_machine, qemus, text
 
 MEMORY_MB = 160
-MANIFEST = text(limits="memory_mb: %d" % MEMORY_MB, carrel="limits: {pids: 40}")
+PLAIN = text(limits="memory_mb: %d" % MEMORY_MB, carrel="limits: {pids: 40}")
+
+
+MOUNTED = text(limits="memory_mb: %d" % MEMORY_MB, more="mounts: [{source: workspace, at: /workspace}]\n")
 
 
 def machines(d):
@@ -117,8 +120,26 @@ def port(d, box):
     check("a port inside is reached through the stream", True)
 
 
-def create(d, **more):
-    return d.create(start=True, manifest=MANIFEST, **more)
+def create(d, manifest=PLAIN, **more):
+    return d.create(start=True, manifest=manifest, **more)
+
+
+def shares(d, top):
+    """With a mount: virtiofsd beside QEMU."""
+    os.makedirs(os.path.join(top, "ws"), exist_ok=True)
+    box = create(d, MOUNTED, workspace=os.path.join(top, "ws"))
+    got = d.exec(box, "echo inside > /workspace/made; cat /workspace/made")
+    with open(os.path.join(top, "ws", "made"), encoding="ascii") as f:
+        check("a sandbox of the daemon has its workspace", (got["stdout"], f.read()) == ("inside\n", "inside\n"), got)
+    pids = [pid for (pid, _), name in descendants().items() if name == "virtiofsd"]
+    status = status_of(pids[0])
+    ids = {int(n) for key in ("Uid", "Gid") for n in status[key].split()}
+    check("virtiofsd is sealed: one id, its own list of system calls, no capability but for ids, the mounts alone", len(pids) == 1 and len(ids) == 1 and
+          (min(ids) >= 1900000000 if ROOT else True) and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2" and int(status["CapEff"], 16) & ~0xc0 == 0 and
+          os.listdir("/proc/%d/root" % pids[0]) == ["workspace"], status, os.listdir("/proc/%d/root" % pids[0]))
+    maps = [os.readlink("/proc/%d/fd/%s" % (machines(d)[0], n)) for n in os.listdir("/proc/%d/fd" % machines(d)[0])]
+    check("QEMU holds none of the mounts", not [m for m in maps if "workspace" in m or top in m], maps)
+    killed(d, box, "virtiofsd", pids)
 
 
 def parts(box):
@@ -168,6 +189,7 @@ def main():
         limits(d, box)
         check("it is stopped", d.call("DELETE", "/v1/sandboxes/" + box).status < 300)
         until("QEMU is gone", lambda: not machines(d))
+        shares(d, desk.folder)
         box = create(d)
         killed(d, box, "QEMU", machines(d))
         box = create(d)

@@ -45,6 +45,8 @@ def need_machine():
     for program in ("qemu-system-x86_64", "mkfs.erofs", "busybox", "dpkg-deb", "apt-get"):
         if not why and not shutil.which(program, path=PLACES):
             why = "%s is not installed: ./dev setup test" % program
+    if not why and not os.access("/usr/lib/qemu/virtiofsd", os.X_OK):
+        why = "QEMU's virtiofsd is not installed: ./dev setup test"
     if not why and not unpacked():
         try:
             fetch()

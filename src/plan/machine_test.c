@@ -1,0 +1,192 @@
+/* plan/machine_test.c - plan/machine.c: what is done on the host, what in the machine, what is
+ * refused. */
+#include "plan/machine.h"
+
+#include "plan/bench_test.h"
+
+#include <stdlib.h>
+
+static const struct plan_machine machine = { .qemu = "/usr/bin/qemu-system-x86_64",
+                                             .kernel = "/boot/vmlinuz-6",
+                                             .modules = "/lib/modules/6/a.ko",
+                                             .shares = "/usr/lib/qemu/virtiofsd",
+                                             .tsc_khz = 2000000 };
+static const struct plan_machine without_shares = { .qemu = "/usr/bin/qemu-system-x86_64",
+                                                    .kernel = "/boot/vmlinuz-6",
+                                                    .modules = "/lib/modules/6/a.ko",
+                                                    .tsc_khz = 2000000 };
+static const struct plan_rootfs rootfs = { .ref = "box:1@sha256:0",
+                                           .layer_count = 1,
+                                           .has_record = true };
+static const struct plan_source shown[] = {
+        { .host_path = "/home/me/project", .device = 1, .inode = 2, .is_directory = true },
+        { .host_path = "box:1@sha256:0" },
+        { .host_path = "/state/images/disks/0", .device = 3, .inode = 4 },
+};
+static const struct plan_mount places[] = { { .source = 0, .at = "/workspace" } };
+
+static void
+set_up(struct bench *b)
+{
+        setup(b);
+        host_v2(&b->facts.cgroup);
+        b->facts.is_privileged = true;
+        b->facts.cpu_count = 4;
+        b->facts.memory_mb = 16384;
+        b->spec.image = "box:1";
+        b->spec.limits.memory_mb = 256;
+        b->spec.limits.cpu_millicores = 1500;
+        b->request.machine = &machine;
+        b->request.rootfs = &rootfs;
+        b->request.sources = shown + 1;
+        b->request.source_count = 2;
+        b->request.outside_uid = b->request.outside_gid = 1900000007;
+}
+
+static void
+mount_workspace(struct bench *b)
+{
+        b->request.sources = shown;
+        b->request.source_count = 3;
+        b->request.mounts = places;
+        b->request.mount_count = 1;
+}
+
+static const struct step *
+find(const struct plan *plan, enum step_op op)
+{
+        return find_step(plan, op, NULL, NULL);
+}
+
+/* After MACHINE nothing names the host. */
+static void
+what_is_sent_to_the_machine_says_nothing_of_the_host(void **state)
+{
+        struct bench b;
+        const struct step *start;
+
+        (void)state;
+        set_up(&b);
+        mount_workspace(&b);
+        must_build(&b);
+        start = find(b.plan, STEP_MACHINE);
+        assert_non_null(start);
+        for (const struct step *s = start + 1; s < b.plan->steps + b.plan->step_count; s++) {
+                assert_int_equal(s->source, STEP_NO_SOURCE);
+                assert_null(strstr(s->text, "/home/me"));
+                assert_null(strstr(s->text, "/state"));
+                assert_true(s->op != STEP_DISK && s->op != STEP_LAYER && s->op != STEP_OVERLAY);
+        }
+        assert_true(find_step(b.plan, STEP_LOWER, NULL, PLAN_MACHINE_DISK) > start);
+        assert_true(find(b.plan, STEP_LANDLOCK) > start);
+        assert_int_equal(count_op(b.plan, STEP_ENTER), 2);
+        assert_int_equal(count_op(b.plan, STEP_SEAL), 2);
+        teardown(&b);
+}
+
+static void
+qemu_sees_what_it_needs(void **state)
+{
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        must_build(&b);
+        assert_null(find_step(b.plan, STEP_BIND, "/usr", NULL));
+        assert_null(find_step(b.plan, STEP_BIND, NULL, "/etc/ld.so.cache"));
+        assert_non_null(find_step(b.plan, STEP_BIND, "/disk", "/state/images/disks/0"));
+        assert_null(find(b.plan, STEP_SERVE));
+        assert_null(find(b.plan, STEP_VIRTIOFS));
+        /* the store of images is closed to the box's id, so the maker opens the disk */
+        assert_int_equal(find(b.plan, STEP_TREE)->source, 1);
+        teardown(&b);
+}
+
+static void
+its_size_is_that_of_the_limits(void **state)
+{
+        const struct step *s;
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        must_build(&b);
+        s = find(b.plan, STEP_MACHINE);
+        assert_non_null(strstr(s->text, "\n-smp\n2\n-m\n256M\n"));
+        assert_non_null(strstr(s->text, "tsc_early_khz=2000000"));
+        s = find_step(b.plan, STEP_CGROUP_LIMIT, "/sys/fs/cgroup/carrel-" ID "/memory.max", NULL);
+        assert_int_equal(strtoull(s->text, NULL, 10), (256 + plan_machine_overhead_mb()) << 20);
+        assert_non_null(find_step(b.plan, STEP_FILE, "/sys/devices/system/cpu/online", "0-1\n"));
+        assert_int_equal(find(b.plan, STEP_SCRATCH)->number, (256 - 64) / 2 << 20);
+        teardown(&b);
+}
+
+static void
+mounts_are_made_outside_and_shown_inside(void **state)
+{
+        struct bench b;
+        const struct step *outside, *inside, *start;
+
+        (void)state;
+        set_up(&b);
+        mount_workspace(&b);
+        must_build(&b);
+        start = find(b.plan, STEP_MACHINE);
+        outside = find_step(b.plan, STEP_BIND, PLAN_MACHINE_SHARES "/workspace", NULL);
+        inside = find_step(b.plan, STEP_BIND, "/workspace", PLAN_MACHINE_SHARES "/workspace");
+        assert_true(outside && inside && outside < start && start < inside);
+        assert_int_equal(outside->source, 0);
+        assert_true(find(b.plan, STEP_SERVE) < start && start < find(b.plan, STEP_VIRTIOFS));
+        assert_non_null(strstr(start->text, "vhost-user-fs-device"));
+        assert_non_null(find_step(b.plan, STEP_LANDLOCK_ALLOW, "/workspace", NULL));
+        teardown(&b);
+}
+
+static void
+what_it_cannot_do_is_refused_by_name(void **state)
+{
+        static const struct spec_egress egress = { .host = "example.com" };
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        mount_workspace(&b);
+        b.request.machine = &without_shares;
+        assert_int_equal(build(&b), -1);
+        assert_string_equal(b.error.reason, "no_virtiofsd");
+        teardown(&b);
+
+        set_up(&b);
+        b.spec.egress = &egress;
+        b.spec.egress_count = 1;
+        b.facts.has_wall = true;
+        assert_int_equal(build(&b), -1);
+        assert_string_equal(b.error.reason, "machine_network");
+        teardown(&b);
+
+        set_up(&b);
+        b.spec.limits.memory_mb = 100;
+        assert_int_equal(build(&b), -1);
+        assert_string_equal(b.error.reason, "machine_small");
+        teardown(&b);
+
+        set_up(&b);
+        b.spec.carrel.disk = SPEC_DISK_IMAGE;
+        assert_int_equal(build(&b), -1);
+        assert_string_equal(b.error.reason, "machine_disk");
+        teardown(&b);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_is_sent_to_the_machine_says_nothing_of_the_host),
+                cmocka_unit_test(qemu_sees_what_it_needs),
+                cmocka_unit_test(its_size_is_that_of_the_limits),
+                cmocka_unit_test(mounts_are_made_outside_and_shown_inside),
+                cmocka_unit_test(what_it_cannot_do_is_refused_by_name),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
