@@ -17,6 +17,7 @@
 #include "host/attempt.h"
 
 #define KERNEL_PREFIX "vmlinuz-"
+#define NO_QEMU "this machine has no qemu-system-x86_64"
 #define INSTALL_QEMU "apt-get install qemu-system-x86"
 #define INSTALL_KERNEL "apt-get install linux-image-cloud-amd64"
 
@@ -269,9 +270,15 @@ host_machine_find(struct arena *arena, const char *kernel, struct plan_machine *
                 return lacks(lack, "machine_kind", "Use another provider: carrel providers.",
                              "virtual machines need a processor of the kind x86-64");
         if (!ret->qemu)
-                return lacks(lack, "no_qemu", "Install it: " INSTALL_QEMU,
-                             "this machine has no qemu-system-x86_64");
+                return lacks(lack, "no_qemu", "Install it: " INSTALL_QEMU, "%s", NO_QEMU);
         return kernel ? take_kernel(arena, kernel, ret, lack) : search_boot(arena, ret, lack);
+}
+
+const char *
+host_machine_lacks(const struct host_facts *facts)
+{
+        (void)facts;
+        return find_qemu() ? NULL : NO_QEMU;
 }
 
 /* -- carrel doctor ----------------------------------------------------------------------------- */

@@ -18,6 +18,13 @@ struct host_machine_lack {
 };
 
 /*
+ * Why this machine cannot run one, in words; NULL: it can try. Only what is seen at once: whether
+ * there is a kernel, host_machine_find() says.
+ */
+struct host_facts;
+const char *host_machine_lacks(const struct host_facts *facts);
+
+/*
  * Finds QEMU in root's own directories of programs, and a kernel: `kernel` (absolute; modules in
  * ../lib/modules/VERSION of .../boot/vmlinuz-VERSION), or with NULL the newest of /boot that is
  * readable and has the modules that a machine needs. In `arena`. False: *lack says what is missing.

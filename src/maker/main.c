@@ -752,8 +752,8 @@ tell_spawned(const struct host *h, pid_t pid)
         struct wire_spawned spawned = { .pid = pid };
         int fds[HOST_WATCHES_MAX + 1], parent = -1;
 
-        /* a command cannot join a group from within a container, whose own is beside the relay's, or
-         * from within a machine */
+        /* a command cannot join a group from within a container, whose own is beside the relay's,
+         * or from within a machine */
         if (is_living && h->unified >= 0 && h->runtime_directory)
                 parent = openat(h->unified, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (parent >= 0)

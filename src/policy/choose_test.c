@@ -13,9 +13,11 @@
 static struct arena arena;
 static struct findings findings;
 
-#define ALL                                                                                  \
-        "providers: {local: {isolated: true}, container: {isolated: true}, oci: {isolated: " \
-        "true}, mastra-e2b: {isolated: true}, far: {isolated: true, tier: T4}}\n"
+#define ALL                                                                                      \
+        "providers: {local: {isolated: true}, container: {isolated: true}, oci: {isolated: "     \
+        "true}, microvm: {isolated: true}, mastra-e2b: {isolated: true}, far: {isolated: true, " \
+        "tier: T4}}\n"
+#define CONTAINERS "providers: {local: {isolated: true}, oci: {isolated: true}}\n"
 #define IMAGE "config: {image: 'box:1'}"
 
 struct row {
@@ -29,18 +31,21 @@ static const struct row rows[] = {
         { ALL, "{provider: auto, config: {}}", "local", "the cheapest that fits", NULL },
         { ALL, "{provider: auto, " IMAGE "}", "container", "local: it has no config.image", NULL },
         { ALL, "{provider: auto, config: {user: root, image: 'box:1'}}", "container", "", NULL },
-        { ALL, "{provider: auto, config: {}, metadata: {carrel: {tier: T2}}}", "oci",
-          "reaches T2 (local: tier T1; container: it needs config.image)", NULL },
-        { ALL "least_tier: T2\n", "{provider: auto, config: {}}", "oci", "reaches T2", NULL },
-        { ALL "least_tier: T2\n", "{provider: auto, " IMAGE "}", "container", "reaches T2", NULL },
-        { ALL "least_tier: T1\n", "{provider: auto, config: {}, metadata: {carrel: {tier: T2}}}",
-          "oci", "reaches T2", NULL },
+        { ALL, "{provider: auto, config: {}, metadata: {carrel: {tier: T2}}}", NULL,
+          "local: tier T1; container: it needs config.image; oci: tier T1; microvm: it needs",
+          NULL },
+        { ALL "least_tier: T2\n", "{provider: auto, " IMAGE "}", "container",
+          "reaches T2 (local: tier T1)", NULL },
+        { ALL "least_tier: T1\n", "{provider: auto, " IMAGE ", metadata: {carrel: {tier: T3}}}",
+          "microvm", "reaches T3 (local: tier T1; container: tier T2; oci: tier T2)", NULL },
+        { CONTAINERS, "{provider: auto, " IMAGE ", metadata: {carrel: {tier: T2}}}", "oci",
+          "container: the host file does not have it", NULL },
         /* never one elsewhere, and never one that is too weak */
         { ALL, "{provider: auto, config: {}, metadata: {carrel: {tier: T4}}}", NULL,
-          "local: tier T1; container: tier T2; oci: tier T2", NULL },
+          "container: tier T2; oci: tier T1; microvm: tier T3", NULL },
         { ALL "least_tier: T3\n", "{provider: auto, config: {}, metadata: {carrel: {tier: T2}}}",
           NULL, "reaches T3", NULL },
-        { ALL, "{provider: auto, config: {}, metadata: {carrel: {tier: T2}}}", NULL,
+        { CONTAINERS, "{provider: auto, " IMAGE ", metadata: {carrel: {tier: T2}}}", NULL,
           "oci: only root", "only root" },
         { "providers: {local: {isolated: true}}",
           "{provider: auto, config: {}, metadata: {carrel: {tier: T2}}}", NULL,

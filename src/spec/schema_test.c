@@ -65,7 +65,7 @@ every_table_row_is_there(void **state)
         assert_true(at(root, "properties/lifecycle/properties/pause_after_idle_ms/deprecated")
                             ->boolean);
         assert_null(at(root, "properties/lifecycle/properties/pause_on"));
-        assert_int_equal(at(root, "allOf")->len, 8);
+        assert_int_equal(at(root, "allOf")->len, 9);
         assert_true(node_is_text(at(root, "allOf/2/if/properties/provider/const"), "mastra-e2b"));
         assert_true(
                 node_is_text(at(root, "allOf/2/then/properties/config/required/0"), "template"));
