@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # weight: 2
+# slow: 60 s: four virtual machines boot on an emulated processor
 """provider: microvm - `carrel run` in a virtual machine of QEMU, emulated: streams, ends, what is inside, what is refused by
 name before it starts, and what is left when QEMU is killed. Prints TAP.
 """
