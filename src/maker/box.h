@@ -31,7 +31,7 @@ struct box {
         const char *stand;
         struct step serve; /* of virtiofsd, started with the machine; path NULL: none */
         int alive;         /* a pipe that ends with virtiofsd; -1: none */
-        int stream;        /* to the guest in a container or machine; -1: this process becomes pid 1 */
+        int stream; /* to the guest in a container or machine; -1: this process becomes pid 1 */
         uint32_t setup_id; /* uid and gid of the relay of a container */
         /* enum place_links: an image is attached, and then a directory of the user, which may have
          * planted links; 0: neither */
