@@ -22,6 +22,7 @@
 #include "host/cgroups.h"
 #include "host/facts.h"
 #include "host/try.h"
+#include "prepare/host_file.h"
 #include "prepare/prepare.h"
 #include "spec/provider.h"
 #include "text/json.h"
@@ -154,13 +155,17 @@ print_report(const struct host_report *report, const struct disk *disk, const st
 static void
 print_further(const struct host_report *report, const struct paint *p)
 {
+        const char *bare = provider_tier(report->provider, NULL);
+
         (void)fputc('\n', stdout);
         for (size_t i = 0; i < report->count; i++)
                 if (!report->results[i].is_known)
                         print_result(&report->results[i], p);
-        (void)printf("%sTier %s (provider %s): %s%s%s\n", p->bold, report->provider->tier,
-                     report->provider->id, report->has_tier ? p->good : p->bad, report->why,
-                     p->off);
+        (void)printf("%sTier %s (provider %s", p->bold, report->provider->tier,
+                     report->provider->id);
+        if (strcmp(bare, report->provider->tier) != 0)
+                (void)printf("; without an image %s", bare);
+        (void)printf("): %s%s%s\n", report->has_tier ? p->good : p->bad, report->why, p->off);
 }
 
 static void
@@ -248,6 +253,40 @@ write_results(struct json_writer *w, const struct host_report *report)
         }
 }
 
+/* A tier is enforced if one of its providers is. */
+static void
+write_tiers(struct json_writer *w, const struct reports *reports)
+{
+        json_key(w, "tier");
+        json_open_map(w);
+        for (const char *const *tier = provider_tiers; *tier; tier++) {
+                bool is_known = false, is_enforced = false;
+
+                for (size_t i = 0; i < reports->count; i++)
+                        if (strcmp(reports->of[i].provider->tier, *tier) == 0) {
+                                is_known = true;
+                                is_enforced |= reports->of[i].has_tier;
+                        }
+                if (is_known)
+                        json_member_bool(w, *tier, is_enforced);
+        }
+        json_member_text(w, "why", reports->of[0].why);
+        json_close_map(w);
+        json_key(w, "providers");
+        json_open_list(w);
+        for (size_t i = 0; i < reports->count; i++) {
+                const struct host_report *r = &reports->of[i];
+
+                json_open_map(w);
+                json_member_text(w, "id", r->provider->id);
+                json_member_text(w, "tier", r->provider->tier);
+                json_member_bool(w, "works", r->has_tier);
+                json_member_text(w, "why", r->why);
+                json_close_map(w);
+        }
+        json_close_list(w);
+}
+
 static int
 print_json(const struct host_facts *facts, const struct reports *reports, const struct disk *disk,
            const struct doctor_audit *audit)
@@ -257,12 +296,7 @@ print_json(const struct host_facts *facts, const struct reports *reports, const 
 
         json_init(&w, true);
         json_open_map(&w);
-        json_key(&w, "tier");
-        json_open_map(&w);
-        for (size_t i = 0; i < reports->count; i++)
-                json_member_bool(&w, reports->of[i].provider->tier, reports->of[i].has_tier);
-        json_member_text(&w, "why", reports->of[0].why);
-        json_close_map(&w);
+        write_tiers(&w, reports);
         write_host(&w, facts, &reports->of[0], disk);
         doctor_audit_write(&w, audit);
         json_key(&w, "mechanisms");
@@ -310,13 +344,26 @@ try_providers(const struct host_facts *facts, struct reports *ret, struct error 
                 if (host_try_all(facts, &providers[i], ret->count > 0 ? &ret->of[0] : NULL, report,
                                  e) < 0)
                         return -1;
-                if (ret->count == 0)
+                /* without an image: a container of a runtime has the host's programs then */
+                if (ret->count == 0 || providers[i].engine == PROVIDER_ENGINE_OCI)
                         trial_run(report);
                 else if (providers[i].engine == ret->of[0].provider->engine)
                         take_trial(&ret->of[0], report);
                 ret->count++;
         }
         return 0;
+}
+
+/* A host file with a fault is reported by the commands that need it. */
+static void
+find_kernel(struct arena *arena, struct host_facts *facts)
+{
+        static const struct host_ability none;
+        struct host_file file;
+        struct error ignored;
+
+        if (host_file_load(arena, NULL, &none, 0, NULL, &file, &ignored) == 0)
+                facts->machine_kernel = file.rules->machine_kernel;
 }
 
 struct asked {
@@ -338,9 +385,14 @@ cmd_doctor(int argc, char **argv)
 
         if (options_read(&command_doctor, argc, argv, &a, &none, &e) < 0)
                 return print_failure(NULL, &e, a.is_json);
-        if (host_facts_read(&facts, &e) < 0 || try_providers(&facts, &reports, &e) < 0)
+        if (host_facts_read(&facts, &e) < 0)
                 return complain(&e);
         arena_init(&arena, ARENA_MAX);
+        find_kernel(&arena, &facts);
+        if (try_providers(&facts, &reports, &e) < 0) {
+                arena_fini(&arena);
+                return complain(&e);
+        }
         find_disk(&arena, &facts, &disk);
         doctor_audit_look(&arena, &audit);
         if (a.is_json && print_json(&facts, &reports, &disk, &audit) < 0) {

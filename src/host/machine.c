@@ -292,7 +292,7 @@ attempt_qemu(struct attempt *a)
         struct arena arena;
 
         arena_init(&arena, 1 << 20);
-        if (host_machine_find(&arena, NULL, &found, &lack))
+        if (host_machine_find(&arena, a->facts->machine_kernel, &found, &lack))
                 result = attempt_works(a, "%s with %s", found.qemu, found.kernel);
         else
                 result = attempt_fails(a, 0, "%s", lack.reason ? lack.what : "no memory");

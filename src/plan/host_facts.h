@@ -90,6 +90,7 @@ struct host_facts {
         struct cgroup_facts cgroup;
         char runtime_dir[FACTS_PATH_MAX]; /* for leases: /run/carrel, $XDG_RUNTIME_DIR/carrel or
                                              /tmp/carrel-UID */
+        const char *machine_kernel; /* what the host file names, for `carrel doctor`; or NULL */
 };
 
 #endif

@@ -48,10 +48,17 @@ def run(command):
                           timeout=120, text=True)
 
 
+def once(pairs):
+    """An object in which no name is twice."""
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a name is there twice")
+    return dict(pairs)
+
+
 def report(command):
     done = run(command)
     try:
-        told = json.loads(done.stdout)
+        told = json.loads(done.stdout, object_pairs_hook=once)
     except ValueError:
         return done.returncode, None, done.stderr
     return done.returncode, told, done.stderr

@@ -117,6 +117,17 @@ def mounts(desk):
         check("no other path leads to the host", "ls: /share: No such file" in err, err)
 
 
+def doctor(desk):
+    place = os.path.join(desk.folder, "config", "carrel")
+    os.makedirs(place)
+    with open(os.path.join(place, "host.yaml"), "w", encoding="utf-8") as f:
+        f.write("machine_kernel: %s\n" % unpacked())
+    done = subprocess.run([CARREL, "doctor", "--json"], env={**desk.env, "XDG_CONFIG_HOME": os.path.dirname(place)}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    told = json.loads(done.stdout)
+    check("`carrel doctor` looks at the kernel that the host file names", told["tier"]["T3"] is True and
+          [p["works"] for p in told["providers"] if p["id"] == "microvm"] == [True], told["tier"], told["providers"])
+
+
 def ends(desk):
     with Workspace(text()) as ws:
         r = Run(desk, ws)
@@ -141,6 +152,7 @@ def main():
     with Desk() as desk:
         runs(desk)
         mounts(desk)
+        doctor(desk)
         ends(desk)
     left = inventory.left()
     check("nothing is left behind", not left, left)
