@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # weight: 3
-# slow: 20 s: every kind of sandbox, each with two daemons
+# slow: 60 s: every kind of sandbox, each with two daemons; one of them boots ten times on an emulated processor
 """One list of rows over every kind of sandbox (test/rig/kinds_rig.py): the exec contract, files, ports, limits, egress, lifecycle,
 a restart of the daemon, the pool. What a kind cannot do is a row too, with its error. Then what only a sandbox in an image
 has: it is pinned, held, and replaced in the pool. The kinds run side by side, each with a daemon of its own. Prints TAP.
@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from box_rig import CARREL, PATIENCE, check, end, need_programs, side_by_side, until
 from daemon_rig import Answer, Daemon
 from image_rig import BUSYBOX, busybox_import
-from kinds_rig import IMAGE, KINDS, host_file, why_not
+from kinds_rig import IMAGE, KINDS, host_file, make_image, why_not
 
 
 class Box:
@@ -150,7 +150,7 @@ def mounts(box, work):
 
 def limits(box):
     d = box.d
-    block = {"metadata": {"carrel": {"limits": {"disk_mb": 100, "pids": 60}}}, "limits": {"memory_mb": 96}}
+    block = {"metadata": {"carrel": {"limits": {"disk_mb": 100, "pids": 60}}}, "limits": {"memory_mb": 384}}
     made = d.must("POST", "/v1/sandboxes", {"manifest": {**box.row.block, **block}})
     named = {w["code"] for w in made["warnings"]}
     for name in box.row.lacks:
@@ -165,7 +165,7 @@ def limits(box):
         small.tell("the private disk has its size", got["outcome"] == "policy_killed" or got["exit_code"] == 1, got)
         small.stop()
     if "memory_mb" not in box.row.lacks and "limit_unenforceable:memory_mb" not in named:
-        small = Box(d, box.kind, block={"limits": {"memory_mb": 96}})
+        small = Box(d, box.kind, block={"limits": {"memory_mb": 128}})
         got = small("head -c 300000000 /dev/zero | tail | wc -c")
         small.tell("limits.memory_mb holds", got["outcome"] == "oom_killed" or got["stdout"] != "300000000\n", got)
         small.stop()
@@ -262,7 +262,7 @@ def one_kind(top, kind, port):
     os.makedirs(os.path.join(work, ".git/hooks"))
     with open(os.path.join(work, "given"), "w", encoding="utf-8") as f:
         f.write("of the host\n")
-    image = busybox_import(CARREL, state, IMAGE)["id"] if KINDS[kind].has_image else None
+    image = make_image(kind, state)
     host = host_file(folder, host_ports=[port])
     with Daemon("--host", host, state=state) as d:
         if not starts(d, kind):
@@ -312,7 +312,7 @@ def pool(folder, kind):
     manifest = {"schema": "sandbox/v1", **row.block}
     with open(path, "w", encoding="utf-8") as f:
         json.dump(manifest, f)
-    image = busybox_import(CARREL, state, IMAGE)["id"] if row.has_image else None
+    image = make_image(kind, state)
     with Daemon("--host", host_file(folder), "--pool", "1", "--pool-manifest", path, state=state) as d:
         def ready():
             return d.must("GET", "/v1/info")["pool"] == 1
@@ -329,7 +329,7 @@ def pool(folder, kind):
               (row.block["provider"], row.tier, f"{IMAGE}@{image}" if image else None, True), info)
         until("the next is ready", ready)
         if image:
-            busybox_import(CARREL, state, IMAGE, Env=["FROM_IMAGE=second"])
+            make_image(kind, state, Env=["FROM_IMAGE=second"])
             check(f"{kind}: one that was ready for an older image is not handed out", claim()[1] == "second\nhere\n")
             until("the next is ready", ready)
 

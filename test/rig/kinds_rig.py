@@ -9,8 +9,9 @@ import json
 import os
 import shutil
 
-from box_rig import HERE, ROOT, TREE
-from image_rig import BUSYBOX
+from box_rig import CARREL, HERE, ROOT, TREE
+from image_rig import BUSYBOX, busybox_import
+from machine_rig import lacking, make_disk, unpacked
 
 IMAGE = "box:1"
 ELSEWHERE = "ssh-box"
@@ -29,6 +30,10 @@ def container_runtime(name, *others):
     return bars
 
 
+def machine():
+    return ("no_qemu", "no_kernel", "kernel_modules", "machine_kind") if lacking() else ()
+
+
 @dataclasses.dataclass(frozen=True)
 class Kind:
     block: dict
@@ -36,6 +41,7 @@ class Kind:
     uid: int = 1000
     home: str = "/home/agent"
     has_image: bool = False
+    has_disk: bool = False                                     # of the image, for a machine
     cannot: dict = dataclasses.field(default_factory=dict)     # part: the code of its refusal
     lacks: tuple = ()                                          # limits that are warned of instead
     by_ssh: bool = False                                       # a command is a line of a shell elsewhere: what that changes is a row
@@ -50,10 +56,23 @@ KINDS = {
     "oci on an image": Kind({"provider": "oci", "config": {"image": IMAGE}}, "T2", has_image=True, bars=container_runtime("runc")),
     "oci with crun": Kind({"provider": "oci", "config": {"runtime": "crun"}}, "T1", bars=container_runtime("crun")),
     "oci with runsc": Kind({"provider": "oci", "config": {"runtime": "runsc"}}, "T3", bars=container_runtime("runsc", "runtime")),
+    "microvm": Kind({"provider": "microvm", "config": {"image": IMAGE}}, "T3", has_image=True, has_disk=True, bars=machine, cannot={
+        "pause": "capability_unavailable", "egress": "sandbox_egress_unenforceable"}),
     "elsewhere": Kind({"provider": ELSEWHERE, "config": {}}, None, cannot={
         "pause": "capability_unavailable", "terminal": "capability_unavailable", "egress": "sandbox_egress_unenforceable", "mounts": "sandbox_mount_unresolvable",
         "system": None, "port": "capability_unavailable"}, lacks=("pids", "disk_mb", "memory_mb"), by_ssh=True),
 }
+
+
+def make_image(kind, state, **config):
+    """The image of this kind, and its disk; returns the image's id, or None."""
+    row = KINDS[kind]
+    if not row.has_image:
+        return None
+    image = busybox_import(CARREL, state, IMAGE, **config)["id"]
+    if row.has_disk and not row.bars():
+        make_disk(state, IMAGE)
+    return image
 
 
 def host_file(top, **fields):
@@ -68,6 +87,8 @@ def host_file(top, **fields):
     program = ["/usr/bin/python3", place + "/provider.py", "--ssh", place + "/bridge_ssh", "here"]
     rules = {"providers": {**{kind.block["provider"]: {"isolated": True} for kind in KINDS.values()},
                            ELSEWHERE: {"isolated": True, "egress": "closed", "program": program, "tools": [place]}}, **fields}
+    if unpacked():
+        rules["machine_kernel"] = unpacked()
     path = os.path.join(top, "host.json")
     with open(path, "w", encoding="utf-8", opener=lambda where, flags: os.open(where, flags, 0o600)) as f:
         json.dump(rules, f)
@@ -83,4 +104,4 @@ def why_not(kind, refused):
     return error.get("reason") if error["code"] == "capability_unavailable" and error.get("reason") in kind.bars() else None
 
 
-__all__ = ["BUSYBOX", "ELSEWHERE", "IMAGE", "KINDS", "Kind", "host_file", "why_not"]
+__all__ = ["BUSYBOX", "ELSEWHERE", "IMAGE", "KINDS", "Kind", "host_file", "make_image", "why_not"]

@@ -37,24 +37,30 @@ def fetch():
             os.rename(os.path.join(top, "kernel"), os.path.join(PLACE, "kernel"))
 
 
+def lacking():
+    """What this machine lacks for a virtual machine, or None."""
+    if os.uname().machine != "x86_64":
+        return "the kernel package is for x86-64, and this machine is " + os.uname().machine
+    for program in ("qemu-system-x86_64", "mkfs.erofs", "busybox", "dpkg-deb", "apt-get"):
+        if not shutil.which(program, path=PLACES):
+            return "%s is not installed: ./dev setup test" % program
+    try:
+        fetch()
+    except OSError as e:
+        return str(e)
+    return None
+
+
 def need_machine():
     """Ends the program with a skip that names what is missing."""
-    why = None
-    if os.uname().machine != "x86_64":
-        why = "the kernel package is for x86-64, and this machine is " + os.uname().machine
-    for program in ("qemu-system-x86_64", "mkfs.erofs", "busybox", "dpkg-deb", "apt-get"):
-        if not why and not shutil.which(program, path=PLACES):
-            why = "%s is not installed: ./dev setup test" % program
-    if not why and not os.access("/usr/lib/qemu/virtiofsd", os.X_OK):
-        why = "QEMU's virtiofsd is not installed: ./dev setup test"
-    if not why and not unpacked():
-        try:
-            fetch()
-        except OSError as e:
-            why = str(e)
+    why = lacking()
     if why:
         report("provider microvm", skip=why)
         end()
+
+
+def make_disk(state, name="box:1"):
+    return subprocess.run([CARREL, "image", "disk", name], env={**os.environ, "CARREL_STATE": state}, stdin=subprocess.DEVNULL, check=True, capture_output=True, text=True)
 
 
 class Desk:
@@ -70,10 +76,7 @@ class Desk:
         self.env = {**os.environ, "CARREL_STATE": self.state}
         busybox_import(CARREL, self.state)
         if has_disk:
-            self.make_disk()
-
-    def make_disk(self):
-        return subprocess.run([CARREL, "image", "disk", "box:1"], env=self.env, stdin=subprocess.DEVNULL, check=True, capture_output=True, text=True)
+            make_disk(self.state)
 
     def __enter__(self):
         return self
