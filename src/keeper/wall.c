@@ -36,15 +36,21 @@ find_wall(const struct keeper *k, uint32_t wall)
         return NULL;
 }
 
-/* An empty list counts as well: everything is refused, and reported. */
+/*
+ * An empty list counts as well: everything is refused, and reported. Each gate requests the wall
+ * again: a list that is not permitted is published once for it, and not while there is none.
+ */
 static bool
-has_list(struct sandbox *s)
+has_list(struct box *b)
 {
+        struct sandbox *s = b->sandbox;
         char message[CLOSED_ROOM];
         struct error e;
 
         if (sandbox_judge(s, &e) == 0)
                 return true;
+        if (b->keeper->gate.fd < 0)
+                return false;
         (void)snprintf(message, sizeof message, "its list cannot be read: %s", e.message);
         sandbox_publish(s, event_network_closed((struct event_network_closed){ message }));
         return false;
@@ -350,7 +356,7 @@ wall_box_told(struct box *b, struct wire_message *m, const void *body)
         else if (head.sys != 0 && head.sys != ENOENT)
                 give_again(b); /* the box or the keeper has no free descriptor now */
         b->has_wall = b->has_wall || head.sys == 0;
-        if (head.sys != 0 || !b->sandbox || !has_list(b->sandbox))
+        if (head.sys != 0 || !b->sandbox || !has_list(b))
                 return;
         if (head.listeners > LISTENERS_ROOM ||
             m->len != sizeof head + head.listeners * sizeof *listeners ||

@@ -168,14 +168,18 @@ add_column(struct store *s, const char *name, struct error *e)
 {
         sqlite3_stmt *statement = NULL;
         char text[128];
-        bool has_column;
+        int result;
 
         (void)snprintf(text, sizeof text, "SELECT %s FROM usage LIMIT 0", name);
-        has_column = sqlite3_prepare_v2(s->db, text, -1, &statement, NULL) == SQLITE_OK;
+        result = sqlite3_prepare_v2(s->db, text, -1, &statement, NULL);
         (void)sqlite3_finalize(statement);
+        if (result == SQLITE_OK)
+                return 0;
+        if (result != SQLITE_ERROR) /* which is the code of a column that does not exist */
+                return query_fail(s, e);
         (void)snprintf(text, sizeof text,
                        "ALTER TABLE usage ADD COLUMN %s INTEGER NOT NULL DEFAULT -1", name);
-        return has_column ? 0 : run_text(s, text, e);
+        return run_text(s, text, e);
 }
 
 static int

@@ -21,7 +21,7 @@ from carrel import Carrel, CarrelError
 TABLE = subprocess.run([CARREL, "docs", "events"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False).stdout
 MEMBERS = {word: set(re.findall(r"`(\w+)`", members)) for word, members in re.findall(r"^\| `([\w-]+)` \|[^|]*\|([^|]*)\|", TABLE, re.M)}
 COMMON = {"event", "at_ms", "id", "status", "cause", "event_id"}
-ENDING = {"outcome", "exit_code", "signal", "duration_ms", "cpu_ms", "memory_peak_kb", "limits_reached", "stdout_bytes", "stderr_bytes", "dropped_bytes"}
+ENDING = {"outcome", "exit_code", "signal", "duration_ms", "cpu_ms", "memory_peak_kb", "limits_reached", "stdout_bytes", "stderr_bytes", "dropped_bytes", "sanitized"}
 FORGED = ["stopped", "exec-ended", "egress-denied", "overflow", "missed", "a\n\nevent: stopped\ndata: {}", "a\rb", "two words", "x\u2028y"]
 
 
