@@ -77,6 +77,9 @@ with tempfile.TemporaryDirectory(prefix="carrel-doc-times-") as top:
         with open(os.path.join(top, file), "w", encoding="utf-8") as out:
             out.write(text)
     made = carrel(top, "doc", "generate", "--audit", "--starts", "3", "--config", "doc.yaml", "--format", "json")
+    if "cannot enforce limits.memory_mb" in made.stderr:
+        print("1..0 # SKIP this machine cannot cap memory and CPU, so no document can be published here")
+        sys.exit(0)
     check("a document is generated", made.returncode == 0, made.stderr)
     if made.returncode == 0:
         document = json.loads(made.stdout)
