@@ -199,8 +199,10 @@ static int
 walk(const struct call *c, unsigned flags, struct path_walk *ret)
 {
         scoped_fd int start = open_start(c);
-        int sys = start < 0 ? -start : path_walk_open_at(start, c->path, flags, ret);
+        int sys;
 
+        *ret = (struct path_walk){ .dir = -1 };
+        sys = start < 0 ? -start : path_walk_open_at(start, c->path, flags, ret);
         if (sys == 0 &&
             syscall(SYS_ioctl, c->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->n->id) < 0) {
                 path_walk_fini(ret);
