@@ -33,7 +33,7 @@ class Tmux:
     def __init__(self, command, cwd, env):
         self.folder = tempfile.mkdtemp(prefix="carrel-tmux-")
         self.env = {k: v for k, v in os.environ.items() if k != "TMUX"} | env | {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
-        script = "stty -a >%s/before; %s; echo \"ended with $?\"; stty -a >%s/after; cat" % (self.folder, shlex.join(command), self.folder)
+        script = "stty -a >%s/before; %s; echo \"ended with $?\"; stty -a >%s/looked && mv %s/looked %s/after; cat" % (self.folder, shlex.join(command), *[self.folder] * 3)
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", cwd, "sh", "-c", script)
 
     def __enter__(self):
