@@ -8,8 +8,9 @@
 
 /*
  * Runs `true` in a sandbox of the report's provider without mounts and with config: {}, in a child
- * with a deadline of 10 s, and adds the row "whole_sandbox" to *report. It works if the sandbox started, and fails if starting it failed. It
- * is idle if something else refused it, or if `report` has already refused.
+ * with a deadline of 10 s, and adds the row "whole_sandbox" to *report. It works if the sandbox
+ * started, and fails if starting it failed. It is idle if something else refused it, or if `report`
+ * has already refused.
  */
 void trial_run(struct host_report *report);
 
