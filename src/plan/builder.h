@@ -73,6 +73,8 @@ void builder_scratch(struct builder *b); /* root.c: the file systems of private 
 size_t builder_first_layer(const struct builder *b);
 /* rootfs.c: an image as the root; BOX, by builder_root() */
 void builder_rootfs(struct builder *b);
+/* mounts.c: an outer mount before those beneath it; NULL: no memory, and the plan is full */
+const struct plan_mount **builder_sorted_mounts(struct builder *b);
 void builder_mounts(struct builder *b); /* mounts.c: the manifest's mounts and tools; BOX */
 /* share.c: marks what such sandboxes have in common; BOX, after builder_mounts() */
 void builder_share(struct builder *b);

@@ -16,7 +16,6 @@
 #include "plan/machine.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "plan/builder.h"
@@ -302,33 +301,15 @@ look_inside(struct builder *b)
         b->facts = inside;
 }
 
-static int
-by_path(const void *left, const void *right)
-{
-        const struct plan_mount *const *l = left, *const *r = right;
-
-        return strcmp((*l)->at, (*r)->at);
-}
-
-/* An outer mount before those beneath it. What may be written is decided outside; here it is said
- * as well. */
+/* What may be written is decided outside; here it is said as well. */
 static void
 plan_shared(struct builder *b)
 {
-        size_t count = b->request->mount_count;
-        const struct plan_mount **sorted =
-                arena_array(b->arena, const struct plan_mount *, count + 1);
+        const struct plan_mount **sorted = builder_sorted_mounts(b);
 
-        if (!sorted) {
-                b->is_full = true;
-                return;
-        }
-        if (count > 0)
+        if (b->request->mount_count > 0)
                 (void)builder_add(b, STEP_VIRTIOFS, PLAN_MACHINE_SHARES, "mounts");
-        for (size_t i = 0; i < count; i++)
-                sorted[i] = &b->request->mounts[i];
-        qsort(sorted, count, sizeof(*sorted), by_path);
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; sorted && i < b->request->mount_count; i++)
                 with_text(builder_add(b, STEP_BIND, sorted[i]->at, "mounts"),
                           builder_text(b, PLAN_MACHINE_SHARES "%s", sorted[i]->at))
                         ->flags |= STEP_RECURSIVE | (sorted[i]->is_read_only ? STEP_READ_ONLY : 0u);

@@ -300,8 +300,8 @@ by_path(const void *left, const void *right)
         return strcmp((*l)->at, (*r)->at);
 }
 
-void
-builder_mounts(struct builder *b)
+const struct plan_mount **
+builder_sorted_mounts(struct builder *b)
 {
         size_t count = b->request->mount_count;
         const struct plan_mount **sorted =
@@ -309,12 +309,20 @@ builder_mounts(struct builder *b)
 
         if (!sorted) {
                 b->is_full = true;
-                return;
+                return NULL;
         }
         for (size_t i = 0; i < count; i++)
                 sorted[i] = &b->request->mounts[i];
         qsort(sorted, count, sizeof(*sorted), by_path);
-        for (size_t i = 0; i < count; i++) {
+        return sorted;
+}
+
+void
+builder_mounts(struct builder *b)
+{
+        const struct plan_mount **sorted = builder_sorted_mounts(b);
+
+        for (size_t i = 0; sorted && i < b->request->mount_count; i++) {
                 plan_target(b, sorted[i]);
                 if (wants_overlay(b, sorted[i]))
                         plan_overlay(b, sorted[i]);
