@@ -6,6 +6,7 @@
  * Source: AIP-36 "Security considerations" (hosts document which providers are trusted); case
  * A36-177.
  */
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -122,6 +123,17 @@ print_abilities(const struct host_provider *p, size_t first, size_t last, bool w
                 (void)fputc('\n', stdout);
 }
 
+/* A container of a runtime has the host's own root without an image. */
+static const char *
+tier_note(const struct host_provider *p)
+{
+        const struct provider *known = provider_find(p->id);
+
+        return known && known->tier && strcmp(provider_tier(known, NULL), known->tier) != 0
+                       ? " on an image"
+                       : "";
+}
+
 static int
 print_as_text(const struct host_rules *rules)
 {
@@ -132,8 +144,8 @@ print_as_text(const struct host_rules *rules)
         for (size_t i = 0; i < rules->providers.count; i++) {
                 const struct host_provider *p = &rules->providers.items[i];
 
-                (void)printf("\n%s  (tier %s, egress %s%s)\n", p->id,
-                             p->can.tier ? p->can.tier : "not stated",
+                (void)printf("\n%s  (tier %s%s, egress %s%s)\n", p->id,
+                             p->can.tier ? p->can.tier : "not stated", tier_note(p),
                              host_egress_name(p->can.egress),
                              rules->is_trusted || p->can.is_isolated
                                      ? ""
