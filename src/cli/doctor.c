@@ -344,11 +344,10 @@ try_providers(const struct host_facts *facts, struct reports *ret, struct error 
                 if (host_try_all(facts, &providers[i], ret->count > 0 ? &ret->of[0] : NULL, report,
                                  e) < 0)
                         return -1;
-                /* without an image: a container of a runtime has the host's programs then */
-                if (ret->count == 0 || providers[i].engine == PROVIDER_ENGINE_OCI)
-                        trial_run(report);
-                else if (providers[i].engine == ret->of[0].provider->engine)
+                if (ret->count > 0 && providers[i].engine == ret->of[0].provider->engine)
                         take_trial(&ret->of[0], report);
+                else if (!provider_needs_config(&providers[i]))
+                        trial_run(report);
                 ret->count++;
         }
         return 0;

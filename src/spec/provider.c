@@ -357,6 +357,15 @@ provider_is_elsewhere(const struct provider *provider)
 }
 
 bool
+provider_needs_config(const struct provider *p)
+{
+        for (size_t i = 0; p->config && i < p->config->count; i++)
+                if ((p->config->rows[i].flags & FIELD_REQUIRED) != 0)
+                        return true;
+        return false;
+}
+
+bool
 provider_reaches(const char *tier, const char *least)
 {
         return !least || (tier && strcmp(tier, least) >= 0);

@@ -95,6 +95,9 @@ extern const size_t provider_count;
 const char *provider_tier(const struct provider *p, const struct node *config);
 const char *provider_class(const struct provider *p, const struct node *config);
 
+/* Has it a setting that a manifest must have? Otherwise it runs with config: {}. */
+bool provider_needs_config(const struct provider *p);
+
 /* The reserved provider with exactly this id, or NULL. */
 const struct provider *provider_find(const char *id);
 
