@@ -9,18 +9,16 @@
 #include "guest/inside.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "guest/command.h"
 #include "guest/guest.h"
 #include "guest/harden.h"
 #include "guest/transport.h"
 #include "plan/pack.h"
 
-enum { BROKEN = 125, STREAM = 3 };
+enum { BROKEN = 125 };
 
 static _Noreturn void
 fail(struct transport *t, uint32_t step, int result)
@@ -29,24 +27,6 @@ fail(struct transport *t, uint32_t step, int result)
 
         (void)transport_say(t, WIRE_BOX_FAILED, &failed, sizeof failed);
         _exit(BROKEN);
-}
-
-/* Standard streams of the runtime must not stay open: a command would hold them. */
-static int
-take_stream(void)
-{
-        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-        int stream = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STREAM + 1);
-
-        if (nothing < 0 || stream < 0)
-                return -errno;
-        for (int fd = 0; fd < STREAM; fd++)
-                if (dup2(nothing, fd) < 0)
-                        return -errno;
-        if (dup3(stream, STREAM, O_CLOEXEC) < 0)
-                return -errno;
-        command_close_from(STREAM + 1);
-        return 0;
 }
 
 static void
@@ -79,7 +59,8 @@ guest_inside(void)
         int control, result;
 
         (void)prctl(PR_SET_NAME, "carrel-init", 0, 0, 0);
-        if (take_stream() < 0 || transport_open(STREAM, guest_transport_fds(), &t, &control) < 0 ||
+        if (transport_take(STDIN_FILENO) < 0 ||
+            transport_open(TRANSPORT_STREAM, guest_transport_fds(), &t, &control) < 0 ||
             transport_receive_plan(t, &plan, &len) < 0)
                 _exit(BROKEN);
         result = getpid() != 1 ? -EPERM : plan_unpack(plan, len, &view) < 0 ? -EPROTO : 0;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "clock/clock.h"
+#include "guest/command.h"
 #include "plan/pack.h"
 
 enum { HOLD_MS = 1000, FDS_OF_EXEC = 6, STDIO = 3, BODY_ROOM = 4096 };
@@ -297,6 +298,23 @@ transport_say(struct transport *t, uint16_t kind, const void *body, size_t len)
         while (result == 0 && !flows_is_flushed(&t->flows))
                 result = exchange(t);
         return result;
+}
+
+int
+transport_take(int port)
+{
+        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+        int lifted = fcntl(port, F_DUPFD_CLOEXEC, TRANSPORT_STREAM + 1);
+
+        if (nothing < 0 || lifted < 0)
+                return -errno;
+        for (int fd = 0; fd < TRANSPORT_STREAM; fd++)
+                if (dup2(nothing, fd) < 0)
+                        return -errno;
+        if (dup3(lifted, TRANSPORT_STREAM, O_CLOEXEC) < 0)
+                return -errno;
+        command_close_from(TRANSPORT_STREAM + 1);
+        return 0;
 }
 
 int

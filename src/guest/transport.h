@@ -14,9 +14,15 @@
 
 #include "wire/flow.h"
 
-enum { TRANSPORT_POLL_MAX = FLOWS_POLL_MAX + 1, TRANSPORT_ENDS_MAX = 1024 };
+enum { TRANSPORT_POLL_MAX = FLOWS_POLL_MAX + 1, TRANSPORT_ENDS_MAX = 1024, TRANSPORT_STREAM = 3 };
 
 struct transport;
+
+/*
+ * `port`, the stream to the relay, becomes TRANSPORT_STREAM, the standard streams lead nowhere, and
+ * every other descriptor is closed: a command would hold it. 0 or -errno.
+ */
+int transport_take(int port);
 
 /*
  * `stream`: to the relay, borrowed. `fds_max`: how many descriptors it may hold. *ret_control

@@ -30,7 +30,7 @@
 #include "seal/landlock.h"
 #include "wire/box.h"
 
-enum { BROKEN = 125, STREAM = 3, ELF = 0x7f, COMPRESSED = 4 /* MODULE_INIT_COMPRESSED_FILE */ };
+enum { BROKEN = 125, ELF = 0x7f, COMPRESSED = 4 /* MODULE_INIT_COMPRESSED_FILE */ };
 enum { PORT_TRIES = 10000 }; /* a millisecond each */
 
 #define BASE "/base" /* becomes the root: what the kernel unpacked cannot be left */
@@ -115,21 +115,6 @@ open_port(void)
         return -ETIMEDOUT;
 }
 
-/* The standard streams lead nowhere, and the port is STREAM. */
-static int
-take_port(int port)
-{
-        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-        int lifted = fcntl(port, F_DUPFD_CLOEXEC, STREAM + 1);
-
-        if (nothing < 0 || lifted < 0)
-                return -errno;
-        for (int fd = 0; fd < STREAM; fd++)
-                if (dup2(nothing, fd) < 0)
-                        return -errno;
-        return dup3(lifted, STREAM, O_CLOEXEC) < 0 || close(lifted) < 0 ? -errno : 0;
-}
-
 static int
 begin(void)
 {
@@ -147,7 +132,7 @@ begin(void)
         if (result < 0)
                 return result;
         port = open_port();
-        return port < 0 ? port : take_port(port);
+        return port < 0 ? port : transport_take(port);
 }
 
 /* -- the plan ---------------------------------------------------------------------------------- */
@@ -227,7 +212,8 @@ booted_inside(void)
         if (getpid() != 1)
                 give_up();
         load_modules();
-        if (begin() < 0 || transport_open(STREAM, guest_transport_fds(), &t, &control) < 0 ||
+        if (begin() < 0 ||
+            transport_open(TRANSPORT_STREAM, guest_transport_fds(), &t, &control) < 0 ||
             transport_receive_plan(t, &plan, &len) < 0)
                 give_up();
         result = plan_unpack(plan, len, &view) < 0 ? -EPROTO : mount_disk();

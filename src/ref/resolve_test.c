@@ -70,13 +70,13 @@ static const struct {
 } rows[] = {
         { "./main.SANDBOX.md", ERROR_NONE, "" },
         { "./SANDBOX.md", ERROR_NONE, "" },
-        { "../shared/team.SANDBOX.md", ERROR_NONE, "" },
+        { "../common/team.SANDBOX.md", ERROR_NONE, "" },
         { "@a/main", ERROR_NONE, "" },
         { "./nope.SANDBOX.md", ERROR_REF_UNRESOLVABLE, "not_found" },
         { "./link.SANDBOX.md", ERROR_REF_UNRESOLVABLE, "outside_workspace" },
         { "./../x.SANDBOX.md", ERROR_REF_UNRESOLVABLE, "outside_workspace" },
         { "../../x/y.SANDBOX.md", ERROR_REF_UNRESOLVABLE, "outside_workspace" },
-        { "../shared/../x.SANDBOX.md", ERROR_REF_UNRESOLVABLE, "outside_workspace" },
+        { "../common/../x.SANDBOX.md", ERROR_REF_UNRESOLVABLE, "outside_workspace" },
         { "../private/x.SANDBOX.md", ERROR_REF_UNRESOLVABLE, "acl_denied" },
         { "../silent/x.SANDBOX.md", ERROR_REF_UNRESOLVABLE, "acl_denied" },
         { "../nobody/x.SANDBOX.md", ERROR_REF_UNRESOLVABLE, "not_found" },
@@ -105,7 +105,7 @@ follows_a_reference_once(void **state)
                              "./self.SANDBOX.md: \"---\\nref: ./self.SANDBOX.md\\n---\\n\",\n"
                              " ./parent.SANDBOX.md: \"---\\nsandbox: {ref: "
                              "./self.SANDBOX.md}\\n---\\n\", ./words.SANDBOX.md: words}\n"
-                             "siblings: {shared: {acl: true, files: {./team.SANDBOX.md: \"%s\"}}, "
+                             "siblings: {common: {acl: true, files: {./team.SANDBOX.md: \"%s\"}}, "
                              "private: {acl: false}, silent: {}}\n"
                              "registry: {'@a/main': \"%s\", '@a/liar': \"%s\", '@a/nameless': "
                              "\"---\\nprovider: local\\n---\\n\"}\n"

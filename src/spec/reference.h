@@ -3,7 +3,7 @@
  * opens nothing.
  *
  *     ./sandbox/main.SANDBOX.md      a path in this workspace
- *     ../shared/team.SANDBOX.md      a path in a sibling workspace that the host knows by name
+ *     ../common/team.SANDBOX.md      a path in a sibling workspace that the host knows by name
  *     @owner/slug                    an entry of a registry
  *
  * "//" and "." collapse. ".." after the first component is resolved in the text, and never above
