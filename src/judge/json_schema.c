@@ -195,7 +195,14 @@ eval_properties(struct judging *j, const struct at *a, const struct node *n)
 static bool
 matches(struct judging *j, const char *pattern, const char *text)
 {
-        return spend(j, PATTERN_WORK + strlen(text)) && pattern_matches(pattern, text);
+        enum pattern_answer answer;
+
+        if (!spend(j, PATTERN_WORK + strlen(text)))
+                return false;
+        answer = pattern_match(pattern, text);
+        if (answer == PATTERN_NO_MEMORY)
+                j->undecided = "limit"; /* and not "differs", which `not` turns round */
+        return answer == PATTERN_YES;
 }
 
 static bool

@@ -152,11 +152,20 @@ want_type(struct reading *r, const struct node *n)
 }
 
 static int
+want_expression(struct reading *r, const struct node *n, const char *text)
+{
+        enum pattern_answer answer = pattern_check(text);
+
+        if (answer == PATTERN_NO_MEMORY)
+                return fail(r->e, ERROR_NO_MEMORY, "no memory for a pattern of the policy");
+        return answer == PATTERN_YES ? 0 : wrong(r, n, "pattern", PATTERN_RULE);
+}
+
+static int
 want_pattern(struct reading *r, const struct node *n)
 {
-        return n->kind == NODE_STRING && pattern_is_good(n->text)
-                       ? 0
-                       : wrong(r, n, "pattern", PATTERN_RULE);
+        return n->kind == NODE_STRING ? want_expression(r, n, n->text)
+                                      : wrong(r, n, "pattern", PATTERN_RULE);
 }
 
 static int
@@ -192,8 +201,8 @@ want_matched(struct reading *r, const struct node *n)
                 return -1;
         node_each(member, n)
         {
-                if (!pattern_is_good(member->key))
-                        return wrong(r, member, "pattern", PATTERN_RULE);
+                if (want_expression(r, member, member->key) < 0)
+                        return -1;
         }
         return 0;
 }

@@ -17,7 +17,7 @@
 
 /*
  * Are all keywords known, and their values right? Errors: ERROR_SCHEMA_INVALID with the line of the
- * keyword; reason: "keyword", "type", "range", "pattern" or "reference".
+ * keyword; reason: "keyword", "type", "range", "pattern" or "reference". ERROR_NO_MEMORY.
  */
 int json_schema_check(const struct node *schema, struct error *e);
 

@@ -3,6 +3,7 @@
  *
  * test/cli/validator_test.py compares it with another implementation.
  */
+#include "base/sanitized.h"
 #include "judge/json_schema.h"
 #include "judge/json_schema_check.h"
 #include "text/json.h"
@@ -12,6 +13,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -174,6 +178,43 @@ work_is_bounded(void **state)
         assert_true(json_schema_allows(tree("{\"maxItems\":2000}"), tree(text), place));
 }
 
+/* "differs" would make `not` true of a value that nothing was said about. */
+static void
+a_pattern_without_memory_is_no_answer(void **state)
+{
+        static const char *const schemas[] = {
+                "{\"pattern\":\"(a{1,255}){1,255}\"}",
+                "{\"not\":{\"pattern\":\"(a{1,255}){1,255}\"}}",
+                "{\"patternProperties\":{\"(a{1,255}){1,255}\":true}}",
+        };
+        static const struct rlimit none;
+        char place[JSON_SCHEMA_PLACE_ROOM];
+        const struct node *schema, *value = tree("\"b\""), *map = tree("{\"b\":1}");
+        int status;
+        pid_t pid;
+
+        (void)state;
+        if (IS_SANITIZED)
+                skip(); /* a sanitizer ends a program without memory */
+        for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
+                struct error e;
+
+                schema = tree(schemas[i]);
+                pid = fork();
+                if (pid == 0) {
+                        (void)setrlimit(RLIMIT_AS, &none);
+                        if (json_schema_check(schema, &e) == 0 || e.code != ERROR_NO_MEMORY)
+                                _exit(1);
+                        if (json_schema_allows(schema, i == 2 ? map : value, place) ||
+                            strcmp(place, "limit") != 0)
+                                _exit(2);
+                        _exit(0);
+                }
+                assert_int_equal(waitpid(pid, &status, 0), pid);
+                assert_int_equal(status, 0);
+        }
+}
+
 int
 main(void)
 {
@@ -181,6 +222,7 @@ main(void)
                 cmocka_unit_test(values_are_judged),
                 cmocka_unit_test(what_is_not_understood_is_an_error),
                 cmocka_unit_test(work_is_bounded),
+                cmocka_unit_test(a_pattern_without_memory_is_no_answer),
         };
 
         return cmocka_run_group_tests(tests, begin, end);

@@ -29,7 +29,8 @@ judge_fail(struct error *e, const char *why)
 {
         (void)fail_at(e, ERROR_POLICY_DENIED, "commands", "judge_failed",
                       "the command could not be judged by the rules for commands: %s", why);
-        error_hint(e, "Nothing was started. Try again; if it fails again, shorten the command.");
+        error_hint(e, "Nothing was started. Try again; if it fails again, shorten the "
+                      "command or the patterns of the rules.");
         return -1;
 }
 

@@ -8,6 +8,7 @@
 #include "judge/pattern.h"
 
 #include <regex.h>
+#include <stdbool.h>
 #include <string.h>
 
 static bool
@@ -20,27 +21,36 @@ has_back_reference(const char *pattern)
         return false;
 }
 
-bool
-pattern_is_good(const char *text)
+static enum pattern_answer
+answer(int result)
 {
-        regex_t compiled;
-
-        if (text[0] == '\0' || strlen(text) > PATTERN_MAX || has_back_reference(text) ||
-            regcomp(&compiled, text, REG_EXTENDED | REG_NOSUB) != 0)
-                return false;
-        regfree(&compiled);
-        return true;
+        return result == 0 ? PATTERN_YES : result == REG_ESPACE ? PATTERN_NO_MEMORY : PATTERN_NO;
 }
 
-bool
-pattern_matches(const char *pattern, const char *text)
+enum pattern_answer
+pattern_check(const char *text)
 {
         regex_t compiled;
-        bool result;
+        int result;
 
+        if (text[0] == '\0' || strlen(text) > PATTERN_MAX || has_back_reference(text))
+                return PATTERN_NO;
+        result = regcomp(&compiled, text, REG_EXTENDED | REG_NOSUB);
+        if (result == 0)
+                regfree(&compiled);
+        return answer(result);
+}
+
+enum pattern_answer
+pattern_match(const char *pattern, const char *text)
+{
+        regex_t compiled;
+        int result;
+
+        /* of a pattern that was checked, memory is all that can be missing */
         if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-                return false;
-        result = regexec(&compiled, text, 0, NULL, 0) == 0;
+                return PATTERN_NO_MEMORY;
+        result = regexec(&compiled, text, 0, NULL, 0);
         regfree(&compiled);
-        return result;
+        return answer(result);
 }

@@ -66,6 +66,19 @@ read_names(struct reading *r, const struct node *n, struct spec_names *ret)
 }
 
 static int
+read_pattern(struct reading *r, const struct node *n)
+{
+        enum pattern_answer answer = n->kind == NODE_STRING ? pattern_check(n->text) : PATTERN_NO;
+
+        if (answer == PATTERN_NO_MEMORY)
+                return fail(r->e, ERROR_NO_MEMORY, "no memory for a pattern of the policy");
+        if (answer == PATTERN_NO)
+                return wrong(r->e, n, "pattern", PATTERN_RULE);
+        r->v->pattern = n->text;
+        return 0;
+}
+
+static int
 read_text_check(struct reading *r, const struct node *n)
 {
         const struct {
@@ -78,12 +91,8 @@ read_text_check(struct reading *r, const struct node *n)
                 { "max_bytes", &r->v->max_bytes },
         };
 
-        if (strcmp(n->key, "pattern") == 0) {
-                if (n->kind != NODE_STRING || !pattern_is_good(n->text))
-                        return wrong(r->e, n, "pattern", PATTERN_RULE);
-                r->v->pattern = n->text;
-                return 0;
-        }
+        if (strcmp(n->key, "pattern") == 0)
+                return read_pattern(r, n);
         for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
                 if (strcmp(bounds[i].name, n->key) == 0)
                         return read_number(n, UINT64_MAX, bounds[i].value, r->e);
@@ -298,8 +307,9 @@ find_text_fault(const struct validator *v, const char *text)
                 return "shell.cmd.min_bytes";
         if (len > v->max_bytes)
                 return "shell.cmd.max_bytes";
-        return v->pattern && (!is_text || !pattern_matches(v->pattern, text)) ? "shell.cmd.pattern"
-                                                                              : NULL;
+        return v->pattern && (!is_text || pattern_match(v->pattern, text) != PATTERN_YES)
+                       ? "shell.cmd.pattern"
+                       : NULL;
 }
 
 /* -- paths and hosts --------------------------------------------------------------------------- */
