@@ -61,7 +61,7 @@ hear(int socket, uint64_t until_ms, struct wire_message *m, void *body, struct e
                 if (result != -EAGAIN)
                         break;
                 if (now_ms >= until_ms)
-                        return judge_fail(e, "carrel-judge did not answer within 2 s");
+                        return judge_fail(e, "carrel-judge did not answer within 5 s");
                 (void)poll(&p, 1, (int)(until_ms - now_ms));
         }
         if (result <= 0)

@@ -135,7 +135,7 @@ on_time(struct loop_timer *t)
         struct call_judging *w =
                 (struct call_judging *)(void *)((char *)t - offsetof(struct call_judging, timer));
 
-        (void)judge_fail(&w->why, "carrel-judge did not answer within 2 s");
+        (void)judge_fail(&w->why, "carrel-judge did not answer within 5 s");
         end(w, true);
 }
 

@@ -5,7 +5,7 @@
  *     rules? --> a slot (the call waits) --> asked, names looked up --> allow: a program of the
  *                                                                       host file, if one judges;
  *                                                                       the call goes on
- *                                                                   --> deny, 2 s passed: refused
+ *                                                                   --> deny, 5 s passed: refused
  */
 #ifndef CARREL_KEEPER_JUDGING_H
 #define CARREL_KEEPER_JUDGING_H

@@ -24,7 +24,7 @@ enum {
         JUDGE_NAME_ROOM = 256,    /* a program's name with its NUL */
         JUDGE_WORDS_MAX = 4096,
         JUDGE_SHOWN_MAX = 256,    /* bytes of a word that an answer repeats */
-        JUDGE_PATIENCE_MS = 2000, /* the asker denies after this time */
+        JUDGE_PATIENCE_MS = 5000, /* the asker denies after this time */
         JUDGE_CPU_S = 1           /* CPU time of one judgement */
 };
 
