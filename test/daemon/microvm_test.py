@@ -10,10 +10,12 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, DEEP, PATIENCE, ROOT, check, descendants, end, need_programs, until
+from box_rig import CARREL, DEEP, PATIENCE, ROOT, check, descendants, end, need_programs, report, until
 from daemon_rig import Daemon, groups_of, own_groups
 from machine_rig import Desk, need_machine, qemus, text
+from puppet_rig import Puppet
 
+AT_CWD = -100
 MEMORY_MB = 160
 PLAIN = text(limits="memory_mb: %d" % MEMORY_MB, carrel="limits: {pids: 40}")
 
@@ -54,6 +56,35 @@ def sealed(d, pid):
           sum(os.readlink("/proc/%d/fd/%s" % (pid, n)).startswith("socket") for n in os.listdir("/proc/%d/fd" % pid)) == 1, fds)
 
 
+def taken_over(pid):
+    """QEMU's Landlock domain: its mounts are read-only, but neither a device nor another process of its user is a file of theirs."""
+    if not ROOT:
+        return report("QEMU, taken over", skip="an ordinary user may not trace a process of another user namespace")
+    with Puppet(pid) as qemu:
+        got = {what: qemu.says(*call) for what, call in {
+            "reads its disk": ("openat", AT_CWD, b"/disk", os.O_RDONLY),
+            "reads the root": ("openat", AT_CWD, b"/", os.O_RDONLY),
+            "writes to /dev/urandom": ("openat", AT_CWD, b"/dev/urandom", os.O_WRONLY),
+            "signals the relay": ("kill", 1, 0)}.items()}
+    check("a QEMU that is taken over reads its disk, and gets neither its root, a device nor the relay", got ==
+          {"reads its disk": "done", "reads the root": "EACCES", "writes to /dev/urandom": "EACCES", "signals the relay": "EPERM"}, got)
+
+
+def share_taken_over(pid):
+    """virtiofsd's: a directory of /proc that it holds leads out of its root."""
+    if not ROOT:
+        return report("virtiofsd, taken over", skip="an ordinary user may not trace a process of another user namespace")
+    held = [int(n) for n in os.listdir("/proc/%d/fd" % pid) if os.readlink("/proc/%d/fd/%s" % (pid, n)).endswith("/fd")]
+    with Puppet(pid) as share:
+        got = {what: share.says("openat", at, path, how) for what, at, path, how in (
+            ("reads a mount", AT_CWD, b"/workspace", os.O_RDONLY),
+            ("reads the machine's disk", held[0], b"../../../disk", os.O_RDONLY),
+            ("reads the root", held[0], b"../../..", os.O_RDONLY),
+            ("writes to a device", held[0], b"../../../dev/urandom", os.O_WRONLY))}
+    check("a virtiofsd that is taken over reads its mounts, and gets neither the disk, the root nor a device", got ==
+          {"reads a mount": "done", "reads the machine's disk": "EACCES", "reads the root": "EACCES", "writes to a device": "EACCES"}, got)
+
+
 def commands(d, box):
     count = 200 if DEEP else 40
     wrong = [got for got in (d.exec(box, ["sh", "-c", "echo %d; exit %d" % (i, i % 100)]) for i in range(count)) if
@@ -89,6 +120,7 @@ def shares(d, top):
     check("virtiofsd is sealed: one id, its own list of system calls, no capability but for ids, the mounts alone", len(pids) == 1 and len(ids) == 1 and
           (min(ids) >= 1900000000 if ROOT else True) and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2" and int(status["CapEff"], 16) & ~0xc0 == 0 and
           os.listdir("/proc/%d/root" % pids[0]) == ["workspace"], status, os.listdir("/proc/%d/root" % pids[0]))
+    share_taken_over(pids[0])
     maps = [os.readlink("/proc/%d/fd/%s" % (machines(d)[0], n)) for n in os.listdir("/proc/%d/fd" % machines(d)[0])]
     check("QEMU holds none of the mounts", not [m for m in maps if "workspace" in m or top in m], maps)
     killed(d, box, "virtiofsd", pids)
@@ -136,6 +168,7 @@ def main():
         box = create(d)
         check("a sandbox of provider microvm runs", d.must("GET", "/v1/sandboxes/" + box)["status"] == "running")
         sealed(d, machines(d)[0])
+        taken_over(machines(d)[0])
         commands(d, box)
         limits(d, box)
         check("it is stopped", d.call("DELETE", "/v1/sandboxes/" + box).status < 300)
