@@ -191,18 +191,23 @@ bool
 doc_rules_permit(struct arena *arena, const struct run_way *way, const char *const *command)
 {
         struct wire_command words = { .argv = command, .cwd = way->p.plan->cwd };
-        const struct prepare_command asked = { .command = &words, .host = environ };
+        const struct prepare_command asked = { .command = &words,
+                                               .host = environ,
+                                               .is_first = true };
         struct host_programs programs;
         struct judge_request request;
         struct judgement judgement;
         struct error e;
         size_t list;
+        bool is_allowed;
 
         if (!prepare_has_rules(way->p.spec, way->p.rules))
                 return true;
         while (command[words.head.argc])
                 words.head.argc++;
-        return prepare_judging(arena, &way->p, &asked, &request, &programs, &e) == 0 &&
-               judge_command(arena, &request, &programs, &judgement, &list, &e) == 0 &&
-               judgement.verdict == COMMAND_ALLOW;
+        is_allowed = prepare_judging(arena, &way->p, &asked, &request, &programs, &e) == 0 &&
+                     judge_command(arena, &request, &programs, &judgement, &list, &e) == 0 &&
+                     judgement.verdict == COMMAND_ALLOW;
+        host_programs_fini(&programs);
+        return is_allowed;
 }

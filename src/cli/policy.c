@@ -18,7 +18,11 @@
 #include "cli/run.h"
 #include "cli/validator_run.h"
 #include "cli/what_if.h"
+#include "daemon/state.h"
 #include "judge/reach.h"
+#include "prepare/commands.h"
+#include "prepare/rootfs.h"
+#include "prepare/verdict.h"
 #include "ref/file.h"
 #include "ref/places.h"
 #include "ref/reads.h"
@@ -37,6 +41,8 @@ struct asking {
         bool is_json, is_explained, is_what_if, has_executed;
         struct words words;
         const struct node *rules;
+        const struct spec *spec; /* of a manifest that names an image, or NULL */
+        struct rootfs *image;
         struct judgement judgement;
 };
 
@@ -92,6 +98,25 @@ has_end(const char *name, const char *end)
         return len > end_len && strcmp(name + len - end_len, end) == 0;
 }
 
+/* Names are those of the image, so what else the manifest says about them counts too. */
+static int
+read_image(struct arena *arena, struct asking *a, const struct manifest *m,
+           struct findings *findings, struct error *e)
+{
+        struct verdict v = { .written = *m, .found = *m };
+        struct prepare_host host = { .volumes = NULL };
+        struct error nowhere;
+
+        if (!node_find(node_find(m->block, "config"), "image"))
+                return 0;
+        if (verdict_check(arena, &v, findings, e) < 0)
+                return -1;
+        if (state_choose(arena, NULL, &host.volumes, &nowhere) < 0)
+                host.volumes = NULL;
+        a->spec = v.spec;
+        return rootfs_take(arena, &host, false, &a->spec, &a->image, e);
+}
+
 /* The rules of a SANDBOX.md or WORKSPACE.md, also those of a file beside it. */
 static int
 read_manifest(struct arena *arena, struct asking *a, struct error *e)
@@ -116,7 +141,7 @@ read_manifest(struct arena *arena, struct asking *a, struct error *e)
                 return fail_at(e, ERROR_SCHEMA_INVALID, "metadata/carrel/commands/validators",
                                "host_only", "only a host file may name a program as a validator");
         if (a->rules)
-                return 0;
+                return a->is_what_if ? 0 : read_image(arena, a, &m, &findings, e);
         (void)fail_at(e, ERROR_SCHEMA_INVALID, "metadata/carrel/commands", "required",
                       "this manifest has no rules for commands");
         error_hint(e, "Name a file of rules, or add metadata.carrel.commands: docs/POLICY.md.");
@@ -192,6 +217,21 @@ validate(struct arena *arena, struct asking *a, const struct judge_request *requ
         return 0;
 }
 
+/* As in a sandbox that nothing has run in; of a file of rules, those of this machine. */
+static int
+find_programs(struct arena *arena, const struct asking *a, struct host_programs *programs,
+              struct error *e)
+{
+        const struct wire_command command = { .argv = NULL };
+        const struct prepare_command asked = { .command = &command,
+                                               .host = environ,
+                                               .is_first = true };
+        const struct prepared p = { .spec = a->spec, .image = a->image };
+
+        host_programs_init(programs, arena, AT_FDCWD);
+        return a->image ? prepare_programs(arena, &p, &asked, programs, e) : 0;
+}
+
 static int
 judge(struct arena *arena, struct asking *a, struct error *e)
 {
@@ -201,12 +241,17 @@ judge(struct arena *arena, struct asking *a, struct error *e)
                                          .word_count = a->words.rest_count };
         struct host_programs programs;
         size_t list;
+        int result;
 
         if (read_rules(arena, a, e) < 0 || read_call(arena, a, &request, e) < 0)
                 return -1;
         request.rules[0] = a->rules;
-        host_programs_init(&programs, arena, AT_FDCWD);
-        if (judge_command(arena, &request, &programs, &a->judgement, &list, e) < 0)
+        result = find_programs(arena, a, &programs, e);
+        if (result == 0)
+                result = judge_command(arena, &request, &programs, &a->judgement, &list, e);
+        host_programs_fini(&programs);
+        rootfs_let_go(a->image);
+        if (result < 0)
                 return -1;
         return a->judgement.verdict == COMMAND_DENY ? 0 : validate(arena, a, &request, e);
 }

@@ -299,7 +299,7 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
                                               (const char *const *)o->command,
                                               o->env.items,
                                               w->p.plan->cwd };
-        struct prepare_command asked = { .command = &command, .host = environ };
+        struct prepare_command asked = { .command = &command, .host = environ, .is_first = true };
         struct host_programs programs;
         struct judge_request request;
         struct judgement judgement = { .verdict = COMMAND_ALLOW };
@@ -328,6 +328,7 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
         }
         if (result < 0)
                 run_audit_denied(denied_program(&judgement));
+        host_programs_fini(&programs);
         arena_fini(&arena);
         return result;
 }

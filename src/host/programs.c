@@ -4,7 +4,8 @@
  * Room: host (acting). Touches: fd, the directories of PATH.
  * Theory: a name is looked up in the order of PATH, as a shell does, and a path is opened; both end
  * at an inode. Between this and the start of a program the file can change: the sandbox is the
- * wall.
+ * wall. In a tree, one file may be several programs by the name that it is called (busybox), and
+ * images have many such links: there a path is only a program if its file has one name.
  */
 #include "host/programs.h"
 
@@ -18,7 +19,7 @@
 
 #include "text/nearest.h"
 
-enum { PROGRAMS_MAX = 65536, PATH_ROOM = 4096 };
+enum { PROGRAMS_MAX = 65536, PATH_ROOM = HOST_PROGRAM_PATH };
 
 struct host_program {
         dev_t device;
@@ -66,35 +67,81 @@ is_straight(const char *path)
                !(strlen(path) >= 3 && strcmp(path + strlen(path) - 3, "/..") == 0);
 }
 
-void
-host_programs_confine(struct host_programs *p, const struct spec_names *roots, const char *path)
+/* Can nothing that a command writes be a program of this directory? */
+static bool
+is_closed(const struct host_programs *p, const char *directory)
 {
-        p->roots = roots;
+        char real[PATH_ROOM];
+        struct stat st;
+
+        if (!is_straight(directory))
+                return false;
+        return p->tree ? p->tree->find(p->tree->context, directory, real, &st) != HOST_UNKNOWN
+                       : is_below(p->roots, directory);
+}
+
+static void
+read_path(struct host_programs *p, const char *path)
+{
         p->directory_count = 0;
         while (*path != '\0' && !p->is_open) {
                 size_t len = strcspn(path, ":");
                 const char *directory = arena_copy(p->arena, path, len);
 
-                p->is_open = !directory || !is_straight(directory) || !is_below(roots, directory) ||
-                             p->directory_count == HOST_PROGRAM_DIRECTORIES;
+                p->is_open = !directory || p->directory_count == HOST_PROGRAM_DIRECTORIES ||
+                             !is_closed(p, directory);
                 if (!p->is_open)
                         p->directories[p->directory_count++] = directory;
                 path += len + (path[len] == ':');
         }
 }
 
+void
+host_programs_confine(struct host_programs *p, const struct spec_names *roots, const char *path)
+{
+        p->roots = roots;
+        read_path(p, path);
+}
+
+void
+host_programs_inside(struct host_programs *p, const struct host_tree *tree, const char *path)
+{
+        p->tree = tree;
+        read_path(p, path);
+}
+
+void
+host_programs_fini(struct host_programs *p)
+{
+        if (p->tree)
+                p->tree->close(p->tree->context);
+        p->tree = NULL;
+}
+
+static enum host_found
+find_in_tree(const struct host_programs *p, const char *path, char real[PATH_ROOM],
+             struct stat *ret)
+{
+        enum host_found found =
+                is_straight(path) ? p->tree->find(p->tree->context, path, real, ret) : HOST_UNKNOWN;
+
+        return found == HOST_FOUND && !is_program(ret) ? HOST_ABSENT : found;
+}
+
 /* The real path of a file that a sandbox has too. */
-static bool
+static enum host_found
 find_real(const struct host_programs *p, const char *path, char real[PATH_ROOM], struct stat *ret)
 {
+        if (p->tree)
+                return find_in_tree(p, path, real, ret);
         if (p->roots && (!is_straight(path) || !is_below(p->roots, path)))
-                return false;
+                return HOST_ABSENT;
         if (fstatat(p->folder, path, ret, 0) < 0 || !is_program(ret))
-                return false;
+                return HOST_ABSENT;
         if (path[0] == '/' && realpath(path, real))
-                return !p->roots || is_below(p->roots, real);
+                return !p->roots || is_below(p->roots, real) ? HOST_FOUND : HOST_ABSENT;
         real[0] = '\0';
-        return !p->roots;
+        return !p->roots ? HOST_FOUND : HOST_ABSENT;
 }
 
 /* -- the list ---------------------------------------------------------------------------------- */
@@ -127,33 +174,57 @@ add_directory(struct host_programs *p, const char *path)
         (void)closedir(d);
 }
 
+struct listing {
+        struct host_programs *programs;
+        const char *directory;
+};
+
+static void
+add_of_tree(void *of, const char *name)
+{
+        const struct listing *l = of;
+        char path[PATH_ROOM], real[PATH_ROOM];
+        struct stat st;
+        int len = snprintf(path, sizeof path, "%s/%s", l->directory, name);
+
+        if (len < (int)sizeof path && find_real(l->programs, path, real, &st) == HOST_FOUND)
+                add(l->programs, name, &st);
+}
+
 static void
 list(struct host_programs *p)
 {
         if (p->items)
                 return;
         p->items = arena_array(p->arena, struct host_program, PROGRAMS_MAX);
-        for (size_t i = 0; p->items && i < p->directory_count; i++)
-                add_directory(p, p->directories[i]);
+        for (size_t i = 0; p->items && i < p->directory_count; i++) {
+                struct listing l = { p, p->directories[i] };
+
+                if (p->tree)
+                        p->tree->each(p->tree->context, p->directories[i], add_of_tree, &l);
+                else
+                        add_directory(p, p->directories[i]);
+        }
 }
 
 /* -- one word ---------------------------------------------------------------------------------- */
 
 /* The program that a shell runs for a name is the first in PATH. */
-static bool
+static enum host_found
 find_file(const struct host_programs *p, const char *word, char real[PATH_ROOM], struct stat *ret)
 {
+        enum host_found found = p->is_open ? HOST_UNKNOWN : HOST_ABSENT;
         char path[PATH_ROOM];
 
         if (strchr(word, '/'))
                 return find_real(p, word, real, ret);
-        for (size_t i = 0; i < p->directory_count && !p->is_open && word[0] != '\0'; i++) {
+        for (size_t i = 0; i < p->directory_count && found == HOST_ABSENT && word[0] != '\0'; i++) {
                 int len = snprintf(path, sizeof path, "%s/%s", p->directories[i], word);
 
-                if (len < (int)sizeof path && find_real(p, path, real, ret))
-                        return true;
+                if (len < (int)sizeof path)
+                        found = find_real(p, path, real, ret);
         }
-        return false;
+        return found;
 }
 
 /* Is the last part of `path` a name of this file in PATH? */
@@ -164,10 +235,27 @@ name_of(const struct host_programs *p, const char *path, const struct stat *file
         char real[PATH_ROOM];
         struct stat st;
 
-        return slash && find_file(p, slash + 1, real, &st) && st.st_dev == file->st_dev &&
-                               st.st_ino == file->st_ino
+        return slash && find_file(p, slash + 1, real, &st) == HOST_FOUND &&
+                               st.st_dev == file->st_dev && st.st_ino == file->st_ino
                        ? slash + 1
                        : NULL;
+}
+
+/* Has this file several names in PATH? Then it can be several programs. */
+static bool
+is_many(struct host_programs *p, const struct stat *file)
+{
+        const char *found = NULL;
+
+        list(p);
+        for (size_t i = 0; i < p->count; i++) {
+                if (p->items[i].device != file->st_dev || p->items[i].inode != file->st_ino)
+                        continue;
+                if (found && strcmp(found, p->items[i].name) != 0)
+                        return true;
+                found = p->items[i].name;
+        }
+        return !p->items;
 }
 
 /* The same answer in whatever order the directories were read. */
@@ -192,7 +280,7 @@ host_programs_look(struct host_programs *p, const char *word, struct host_file_i
         struct stat st;
 
         *ret = (struct host_file_id){ 0, 0 };
-        if (!find_file(p, word, real, &st))
+        if (find_file(p, word, real, &st) != HOST_FOUND)
                 return NULL;
         *ret = (struct host_file_id){ st.st_dev, st.st_ino };
         if (!strchr(word, '/'))
@@ -201,10 +289,12 @@ host_programs_look(struct host_programs *p, const char *word, struct host_file_i
         if (name)
                 return name;
         name = name_of(p, real, &st);
+        if (name && p->tree && is_many(p, &st))
+                return NULL;
         if (name)
                 return arena_text(p->arena, name);
         /* a sandbox's names are those of its files; to list them all takes milliseconds */
-        return p->roots ? NULL : search(p, &st);
+        return p->roots || p->tree ? NULL : search(p, &st);
 }
 
 const char *
@@ -226,7 +316,7 @@ host_programs_lack(struct host_programs *p, const char *name, const char **ret_n
 
         *ret_near = NULL;
         if (p->is_open || name[0] == '\0' || name[strspn(name, letters)] != '\0' ||
-            find_file(p, name, real, &st))
+            find_file(p, name, real, &st) != HOST_ABSENT)
                 return false;
         list(p);
         for (size_t i = 0; i < p->count; i++)
@@ -241,6 +331,7 @@ host_programs_same(void *programs, const char *one, const char *other)
         char real[PATH_ROOM];
         struct stat a, b;
 
-        return find_file(programs, one, real, &a) && find_file(programs, other, real, &b) &&
-               a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+        return find_file(programs, one, real, &a) == HOST_FOUND &&
+               find_file(programs, other, real, &b) == HOST_FOUND && a.st_dev == b.st_dev &&
+               a.st_ino == b.st_ino;
 }

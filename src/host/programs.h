@@ -10,11 +10,30 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "spec/spec.h"
 
-enum { HOST_PROGRAM_DIRECTORIES = 32 };
+enum { HOST_PROGRAM_DIRECTORIES = 32, HOST_PROGRAM_PATH = 4096 };
+
+enum host_found {
+        HOST_FOUND,
+        HOST_ABSENT,
+        HOST_UNKNOWN /* a name is then no program, also if a later directory of PATH has it */
+};
+
+/* Another root than this machine's, in which names are looked up. */
+struct host_tree {
+        /* the real path and the state of an absolute path */
+        enum host_found (*find)(void *context, const char *path, char real[HOST_PROGRAM_PATH],
+                                struct stat *ret);
+        /* names in a directory, in no order; some may not exist */
+        void (*each)(void *context, const char *path, void (*visit)(void *of, const char *name),
+                     void *of);
+        void (*close)(void *context);
+        void *context;
+};
 
 struct host_programs {
         struct arena *arena;        /* borrowed */
@@ -25,6 +44,7 @@ struct host_programs {
         size_t directory_count;
         /* NULL: all files of this machine count; else only those below these directories */
         const struct spec_names *roots;
+        const struct host_tree *tree; /* NULL: this machine. Borrowed */
         /* a directory of PATH is not below the roots: what a name is cannot be known */
         bool is_open;
 };
@@ -44,6 +64,13 @@ void host_programs_init(struct host_programs *p, struct arena *arena, int folder
  */
 void host_programs_confine(struct host_programs *p, const struct spec_names *roots,
                            const char *path);
+
+/*
+ * Only what `tree` has, which commands cannot write; `path` as above. A directory of PATH that the
+ * tree does not know makes every name unknown. Closed by host_programs_fini().
+ */
+void host_programs_inside(struct host_programs *p, const struct host_tree *tree, const char *path);
+void host_programs_fini(struct host_programs *p);
 
 /* The file of a word and, as below, its name. */
 const char *host_programs_look(struct host_programs *p, const char *word, struct host_file_id *ret);

@@ -1,7 +1,7 @@
 /*
  * keeper/judging.c - asks carrel-judge whether commands may run.
  *
- * Room: keeper (joining). Touches: fd, the system's directories of programs.
+ * Room: keeper (joining). Touches: fd, the system's directories of programs, layers of images.
  * Theory: each judgement is a process of its own, made by carrel-judge for the socket that it is
  * sent. The keeper never waits for it: a call that is judged waits, at most JUDGE_PATIENCE_MS from
  * the question on, and everything but an answer denies. At most OWNER_MAX judgements of one owner
@@ -123,6 +123,7 @@ judging_forget(struct call *c)
                 return;
         c->judging = NULL;
         leave(w);
+        host_programs_fini(&w->programs);
         arena_fini(&w->memory);
         free(w);
 }

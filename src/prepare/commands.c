@@ -1,10 +1,10 @@
 /*
  * prepare/commands.c - rules for commands: whose, about which programs, and what a refusal says.
  *
- * Room: prepare (joining). Touches: mem.
- * Theory: names are looked up where commands cannot write: the system's directories and tools. A
- * file of the workspace, of /tmp or of the home is no program that a rule can name, because it can
- * change between the check and the start.
+ * Room: prepare (joining). Touches: mem, fd (the layers of an image).
+ * Theory: names are looked up where commands cannot write: the system's directories and tools, or
+ * the image. A file of the workspace, of /tmp or of the home is no program that a rule can name,
+ * because it can change between the check and the start.
  */
 #include "prepare/commands.h"
 
@@ -14,6 +14,8 @@
 
 #include "plan/request.h"
 #include "prepare/environment.h"
+#include "prepare/image_programs.h"
+#include "prepare/rootfs.h"
 #include "shell/reading.h"
 
 enum { SYSTEM_COUNT = 6 };
@@ -97,6 +99,8 @@ find_path(struct arena *arena, const struct prepared *p, const struct prepare_co
         const struct spec_env *env = &p->spec->env;
         const char *path = environment_path(arena, p->spec, first_directory(arena, p), true);
 
+        if (p->image && image_programs_path(&p->image->held.record))
+                path = image_programs_path(&p->image->held.record);
         for (size_t i = 0; i < env->passthrough_count; i++)
                 for (char *const *at = c->host; at && *at; at++)
                         if (strcmp(env->passthrough[i].name, "PATH") == 0 && value_of(*at, "PATH"))
@@ -114,11 +118,28 @@ find_path(struct arena *arena, const struct prepared *p, const struct prepare_co
 }
 
 int
+prepare_programs(struct arena *arena, const struct prepared *p, const struct prepare_command *c,
+                 struct host_programs *programs, struct error *e)
+{
+        const char *path = find_path(arena, p, c);
+        const struct spec_names *roots;
+
+        host_programs_init(programs, arena, AT_FDCWD);
+        if (p->image)
+                return image_programs_open(arena, p->image->state, &p->image->held.record, p->spec,
+                                           !c->is_first, path, programs, e);
+        roots = find_roots(arena, p);
+        if (!roots)
+                return fail(e, ERROR_NO_MEMORY, "no memory to judge a command");
+        host_programs_confine(programs, roots, path);
+        return 0;
+}
+
+int
 prepare_judging(struct arena *arena, const struct prepared *p, const struct prepare_command *c,
                 struct judge_request *request, struct host_programs *programs, struct error *e)
 {
         const struct wire_command *command = c->command;
-        const struct spec_names *roots = find_roots(arena, p);
         const char **variables =
                 arena_array(arena, const char *, c->sandbox_env_count + command->head.envc + 1);
 
@@ -128,7 +149,8 @@ prepare_judging(struct arena *arena, const struct prepared *p, const struct prep
                                                   : p->cwd     ? p->cwd
                                                                : "/",
                                            .variables = variables };
-        if (!roots || !variables)
+        host_programs_init(programs, arena, AT_FDCWD);
+        if (!variables)
                 return fail(e, ERROR_NO_MEMORY, "no memory to judge a command");
         prepare_rules(p->spec, p->rules, request);
         if (c->sandbox_env_count > 0)
@@ -137,9 +159,7 @@ prepare_judging(struct arena *arena, const struct prepared *p, const struct prep
                 memcpy(variables + c->sandbox_env_count, command->env,
                        sizeof *variables * command->head.envc);
         request->variable_count = c->sandbox_env_count + command->head.envc;
-        host_programs_init(programs, arena, AT_FDCWD);
-        host_programs_confine(programs, roots, find_path(arena, p, c));
-        return 0;
+        return prepare_programs(arena, p, c, programs, e);
 }
 
 void
@@ -272,8 +292,11 @@ prepare_refuse_missing(struct host_programs *programs, const struct judgement *j
         if (near)
                 error_hint(e, "Nothing was started. Did you mean %.80s?", near);
         else
-                error_hint(e, "Nothing was started. Correct the name, or install the program in a "
-                              "directory of the system, or of metadata.carrel.tools.");
+                error_hint(e,
+                           "Nothing was started. Correct the name, or install the program in %s.",
+                           programs->tree ? "the image"
+                                          : "a directory of the system, or of "
+                                            "metadata.carrel.tools");
         return true;
 }
 

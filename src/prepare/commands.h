@@ -20,10 +20,16 @@ void prepare_rules(const struct spec *spec, const struct host_rules *rules,
                    struct judge_request *request);
 
 /*
- * Fills `request` with the command's words, and `programs` with what a name is in the sandbox: the
- * system's directories and metadata.carrel.tools, which commands cannot write, searched by the PATH
- * that the command gets. All of it is in `arena`, or borrowed. Errors: ERROR_NO_MEMORY.
+ * Fills `programs` with what a name is in the sandbox: the system's directories and
+ * metadata.carrel.tools, or the files of its image, which commands cannot write, searched by the
+ * PATH that the command gets. All of it is in `arena`, or borrowed. Call host_programs_fini() in
+ * any case. Errors: ERROR_NO_MEMORY, those of image_programs_open().
  */
+int prepare_programs(struct arena *arena, const struct prepared *p,
+                     const struct prepare_command *command, struct host_programs *programs,
+                     struct error *e);
+
+/* The same, and fills `request` with the command's words. */
 int prepare_judging(struct arena *arena, const struct prepared *p,
                     const struct prepare_command *command, struct judge_request *request,
                     struct host_programs *programs, struct error *e);

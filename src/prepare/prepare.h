@@ -177,7 +177,8 @@ struct prepare_command { /* the inputs of one command, beside its sandbox */
         char *const *host;
         const struct secret_values *secrets; /* fetched for this command; NULL: none */
         const char *actor;                   /* as in struct prepare_request */
-        bool keeps_all;                      /* tests only: passes everything of `host` */
+        bool is_first;  /* for rules: nothing has run in the sandbox, and nothing was written */
+        bool keeps_all; /* tests only: passes everything of `host` */
 };
 
 /* A function that asks the sources instead of this process, as secret_sources_fetch() would. */

@@ -26,32 +26,17 @@ no_memory(struct error *e)
         return fail(e, ERROR_NO_MEMORY, "no memory for an image");
 }
 
-/*
- * Programs of the host do not fit: their libraries are not there. Rules for commands know programs
- * by the file that a name of the host means, and the image has others.
- */
+/* Programs of the host do not fit: their libraries are not there. */
 static int
-check_fields(const struct spec *spec, const struct host_rules *rules, bool has_runtime,
-             struct error *e)
+check_fields(const struct spec *spec, bool has_runtime, struct error *e)
 {
-        bool has_tools = has_runtime || spec->carrel.tools.count > 0;
-
-        if (!has_tools && !spec->carrel.commands && !rules->commands)
+        if (!has_runtime && spec->carrel.tools.count == 0)
                 return 0;
-        (void)fail_at(e, ERROR_CONFIG_INVALID,
-                      has_runtime ? "runtime"
-                      : has_tools ? "metadata/carrel/tools"
-                                  : "metadata/carrel/commands",
+        (void)fail_at(e, ERROR_CONFIG_INVALID, has_runtime ? "runtime" : "metadata/carrel/tools",
                       "image",
-                      has_tools ? "programs of the host do not run in an image: their libraries "
-                                  "are not there"
-                                : "rules for commands are about programs of the host, and cannot "
-                                  "be checked in an image");
-        error_hint(e, has_tools
-                              ? "Install them in the image, or mount a directory of programs that "
-                                "need no libraries."
-                              : "Remove metadata.carrel.commands, or have the operator remove "
-                                "commands from the host file.");
+                      "programs of the host do not run in an image: their libraries are not there");
+        error_hint(e, "Install them in the image, or mount a directory of programs that need no "
+                      "libraries.");
         return -1;
 }
 
@@ -174,7 +159,7 @@ rootfs_take(struct arena *arena, const struct prepare_host *host, bool has_runti
         *ret = NULL;
         if (!(*spec)->image)
                 return 0;
-        if (check_fields(*spec, host->rules, has_runtime, e) < 0)
+        if (check_fields(*spec, has_runtime, e) < 0)
                 return -1;
         if (!host->volumes)
                 return fail_at(e, ERROR_IMAGE_NOT_FOUND, "config/image", "no_state",
@@ -184,6 +169,10 @@ rootfs_take(struct arena *arena, const struct prepare_host *host, bool has_runti
         if (!r)
                 return no_memory(e);
         *ret = r;
+        r->held = (struct image_held){ .record_fd = -1 };
+        r->state = arena_text(arena, host->volumes);
+        if (!r->state)
+                return no_memory(e);
         if (image_hold(host->volumes, (*spec)->image, arena, &r->held, e) == 0)
                 return pin_spec(arena, r, spec, e);
         if (e->path[0] == '\0')

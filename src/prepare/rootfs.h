@@ -13,6 +13,7 @@
 struct rootfs {
         struct image_held held;         /* its record is locked */
         const char *ref;                /* NAME@sha256:HEX */
+        const char *state;              /* the directory that holds it */
         const struct node *config;      /* of the manifest's tree, before the image was pinned */
         const struct plan_rootfs *plan; /* after rootfs_open() */
 };

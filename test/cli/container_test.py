@@ -177,7 +177,6 @@ def refuses(desk):
         ("another user", block(user="daemon"), ("sandbox_config_invalid", "config/user")),
         ("a setting that it does not have", block(privileged=True), ("sandbox_config_invalid", "config/privileged")),
         ("programs of the host", block({"tools": ["/opt"]}), ("sandbox_config_invalid", "metadata/carrel/tools")),
-        ("rules for commands", block({"commands": {"allow": ["ls"]}}), ("sandbox_config_invalid", "metadata/carrel/commands")),
         ("a tier that it does not reach", block({"tier": "T3"}), ("sandbox_provider_untrusted", "metadata/carrel/tier")),
     )
     for name, what, wanted in rows:
