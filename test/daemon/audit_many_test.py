@@ -12,10 +12,11 @@ import os
 import random
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from audit_rig import all_ended, log, starts_and_ends, unpaired, verify
-from box_rig import DEEP, check, end, report, until
+from box_rig import DEEP, PATIENCE, check, end, report
 from daemon_rig import Daemon
 
 COUNT = 10000 if DEEP and os.getuid() == 0 else 400
@@ -26,7 +27,8 @@ RULED = {**PLAIN, "metadata": {"carrel": {"commands": {"deny": ["rm"]}}}}
 
 class Worker(threading.Thread):
     def __init__(self, d, number):
-        super().__init__()
+        super().__init__(daemon=True)     # one that hangs does not keep the program
+        self.done = 0
         self.d, self.dice = d, random.Random(6000 + number)
         self.ruled = d.create(manifest=RULED)
         self.boxes = [self.ruled, d.create(manifest=PLAIN)]
@@ -92,17 +94,30 @@ class Worker(threading.Thread):
             is_denied = self.box == self.ruled and kind in (Worker.deny, Worker.missing)
             counted = self.refused if kind == Worker.refuse else self.denied if is_denied else self.started
             counted[self.box] += 1
+            self.kind = kind.__name__
             kind(self)
+            self.done += 1
+
+
+def run_all(workers):
+    """Waits for all of them, or until none has come further for a long time: a stream that only says that
+    it is alive never ends. What is wrong."""
+    for w in workers:
+        w.start()
+    done, since = None, 0
+    while alive := [w for w in workers if w.is_alive()]:
+        alive[0].join(0.1)
+        if done != (now := [w.done for w in workers]):
+            done, since = now, time.monotonic()
+        elif time.monotonic() - since > PATIENCE + 30:     # a call without an answer ends before
+            return ["%s: no end in %d s, after %d commands" % (w.kind, PATIENCE + 30, w.done) for w in alive]
+    return [line for w in workers for line in w.wrong]
 
 
 def main():
     with Daemon() as d:
         workers = [Worker(d, n) for n in range(WORKERS)]
-        for w in workers:
-            w.start()
-        for w in workers:
-            w.join()
-        report("%d commands ran" % COUNT, [line for w in workers for line in w.wrong])
+        report("%d commands ran" % COUNT, run_all(workers))
         all_ended(d)
         entries = log(d)
         wrong = []

@@ -2,9 +2,10 @@
 import json
 import os
 import subprocess
+import time
 
 import audit_chain
-from box_rig import CARREL, until
+from box_rig import CARREL, PATIENCE, until
 
 SECONDS = 30
 
@@ -14,12 +15,14 @@ def folder(d):
 
 
 def log(d):
-    """Every entry. A line that is being written is no entry yet."""
+    """Every entry. A line that is being written is no entry yet: it has an end soon, or the log is broken."""
+    until_at = time.monotonic() + PATIENCE
     while True:
         try:
             return list(audit_chain.entries(folder(d)))
         except json.JSONDecodeError:
-            continue
+            if time.monotonic() > until_at:
+                raise
 
 
 def actions(d, box=None):
