@@ -13,4 +13,11 @@
  */
 _Noreturn void guest_inside(void);
 
+/*
+ * Before that, as root of the namespace around it with CAP_SETFCAP: this process gets a user
+ * namespace in which it has the uid and gid `id` (decimal), no capability unless that is 0, and
+ * executes its program again.
+ */
+_Noreturn void guest_take_ids(const char *id);
+
 #endif

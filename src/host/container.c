@@ -65,24 +65,21 @@ host_container_lacks(const struct host_facts *facts)
 {
         if (!host_container_find(HOST_CONTAINER_STANDARD))
                 return "this machine has no " HOST_CONTAINER_STANDARD;
-        if (!facts->is_privileged)
-                return "only root can start " HOST_CONTAINER_STANDARD;
-        return facts->cgroup.unified[0] == '\0' ? "no writable cgroup v2 hierarchy" : NULL;
+        return facts->is_privileged && facts->cgroup.unified[0] == '\0'
+                       ? "no writable cgroup v2 hierarchy"
+                       : NULL;
 }
 
 /* That a container starts is tried by a whole sandbox (cli/trial.c). */
 enum attempt_result
 attempt_container(struct attempt *a)
 {
-        static const char sudo[] = "sudo carrel doctor";
         static const char mount[] = "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none "
                                     "/sys/fs/cgroup/unified";
         const char *path = host_container_find(HOST_CONTAINER_STANDARD);
         const char *lacks = host_container_lacks(a->facts);
 
-        if (lacks && path && !a->facts->is_privileged)
-                memcpy(a->mend, sudo, sizeof sudo);
-        else if (lacks && path)
+        if (lacks && path)
                 memcpy(a->mend, mount, sizeof mount);
         return lacks ? attempt_fails(a, 0, "%s", lacks) : attempt_works(a, "%s", path);
 }

@@ -4,7 +4,8 @@
  * Room: maker (program). Touches: the runtime directory, processes, mounts of its own namespace.
  * Theory: the runtime runs as root, so it is the operator's program, and its arguments are paths of
  * ours. Everything of it is in the box's control groups: killing the groups ends it, and then only
- * files are left, which are removed here. No command of the runtime is needed for that, so a
+ * files are left, which are removed here. An ordinary user's is in a pid namespace that ends with
+ * the maker's child. No command of the runtime is needed for that, so a
  * runtime that fails leaves nothing behind.
  */
 #include "maker/container.h"
@@ -14,6 +15,7 @@
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -24,6 +26,7 @@
 #include <unistd.h>
 
 #include "guest/command.h"
+#include "maker/group.h"
 #include "volume/erase.h"
 
 enum { PATH_ROOM = 4096, STDERR = 2, BROKEN = 127 };
@@ -55,16 +58,6 @@ write_config(const char *directory, const char *config, size_t len)
         return result;
 }
 
-int
-container_prepare(const char *directory, const char *config, size_t len)
-{
-        if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || mkdir(directory, 0700) < 0)
-                return -errno;
-        return write_config(directory, config, len);
-}
-
-/* -- the runtime ------------------------------------------------------------------------------- */
-
 /* Root's alone, as is every directory that leads to it: the caller found it in root's places. */
 static int
 check_program(const char *path)
@@ -78,6 +71,20 @@ check_program(const char *path)
                        : -EPERM;
 }
 
+int
+container_prepare(const struct step *s, const char *program)
+{
+        int result = check_program(program);
+
+        if (result < 0)
+                return result;
+        if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || mkdir(s->path, 0700) < 0)
+                return -errno;
+        return write_config(s->path, s->text, s->text_len);
+}
+
+/* -- the runtime ------------------------------------------------------------------------------- */
+
 /*
  * In a mount namespace that ends with the container. On a host with both versions of control groups
  * the runtime is shown the v2 hierarchy alone: the others hold limits that are ours.
@@ -85,10 +92,43 @@ check_program(const char *path)
 static int
 show_unified(void)
 {
-        return unshare(CLONE_NEWNS) < 0 || mount("/sys/fs/cgroup/unified", "/sys/fs/cgroup", NULL,
-                                                 MS_BIND, NULL) < 0
-                       ? -errno
-                       : 0;
+        return mount("/sys/fs/cgroup/unified", "/sys/fs/cgroup", NULL, MS_BIND, NULL) < 0 ? -errno
+                                                                                          : 0;
+}
+
+/*
+ * The numbers that the runtime uses are those of its pid namespace. What is mounted until here is
+ * then locked: in a user namespace of its own the runtime cannot make it writable again.
+ */
+static int
+nest(void)
+{
+        static const char map[] = "0 0 1\n";
+        int result;
+
+        if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 ||
+            unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+                return -errno;
+        result = group_write("/proc/self/setgroups", "deny", 4);
+        if (result == 0)
+                result = group_write("/proc/self/uid_map", map, sizeof map - 1);
+        return result == 0 ? group_write("/proc/self/gid_map", map, sizeof map - 1) : result;
+}
+
+/* An ordinary user can drop no groups: the plan contains a warning about them. */
+static int
+become_root(uint64_t what)
+{
+        bool is_nested = (what & STEP_NESTED) != 0;
+        int result;
+
+        if (setresuid(0, 0, 0) < 0 || setresgid(0, 0, 0) < 0 ||
+            (!is_nested && setgroups(0, NULL) < 0) || (what != 0 && unshare(CLONE_NEWNS) < 0))
+                return -errno;
+        result = what != 0 ? show_unified() : 0;
+        if (result == -ENOENT && (what & STEP_UNIFIED_ALONE) == 0)
+                result = 0;
+        return result == 0 && is_nested ? nest() : result;
 }
 
 static _Noreturn void
@@ -103,8 +143,7 @@ become_runtime(const struct step *s, int stream)
         int nothing, out;
 
         (void)sigemptyset(&none);
-        if (setresuid(0, 0, 0) < 0 || setresgid(0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
-            (s->number == 1 && show_unified() < 0) || path_of(state, s->text, "state") < 0 ||
+        if (become_root(s->number) < 0 || path_of(state, s->text, "state") < 0 ||
             path_of(log, s->text, "log") < 0)
                 _exit(BROKEN);
         nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -133,11 +172,9 @@ wait_for(pid_t pid)
 int
 container_start(const struct step *s)
 {
-        int ends[2], result = check_program(s->path);
+        int ends[2], result;
         pid_t pid;
 
-        if (result < 0)
-                return result;
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
                 return -errno;
         pid = fork();

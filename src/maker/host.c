@@ -44,6 +44,8 @@ look_ahead(struct host *h)
                 else if (s.op == STEP_MAP_GID)
                         h->box_gid = h->payload_gid = (uint32_t)s.number2;
                 h->has_relay |= s.op == STEP_CONTAINER || s.op == STEP_MACHINE;
+                if (s.op == STEP_CONTAINER)
+                        h->runtime = s.path;
                 h->has_range |= s.op == STEP_MAP_UID && (s.flags & STEP_RANGE) != 0;
                 if (s.op != STEP_IDENTITY || !h->has_range)
                         continue;
@@ -397,7 +399,7 @@ one_step(struct host *h, const struct step *s)
                 return layer_step(h, s);
         case STEP_RUNTIME:
                 h->runtime_directory = s->path;
-                return container_prepare(s->path, s->text, s->text_len);
+                return h->runtime ? container_prepare(s, h->runtime) : -EINVAL;
         case STEP_IMAGE:
                 return image_step(h, s);
         case STEP_WATCHED:

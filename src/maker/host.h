@@ -30,6 +30,7 @@ struct host {
         int layers[PLAN_SOURCES_MAX]; /* locked, in use while the box lives */
         size_t layer_count;
         const char *lease_path;
+        const char *runtime;           /* the program of a container runtime; NULL: none */
         const char *runtime_directory; /* of a container runtime; NULL: none */
         int lease;                     /* -1 if none */
         /* `tasks` files of v1 groups; the first process writes "0" to them */

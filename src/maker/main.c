@@ -107,6 +107,13 @@ landlock_abi(const struct plan_view *view)
         return 0;
 }
 
+/* A container runtime will be started without a right outside of the new namespaces. */
+static bool
+is_nested(const struct host *h)
+{
+        return h->runtime_directory && (h->namespaces & CLONE_NEWUSER) != 0;
+}
+
 /*
  * Between the clone and the first step: drops the privileged maker's saved ids and its descriptor
  * of the keeper.
@@ -124,8 +131,11 @@ begin_inside(const struct host *h)
                 (void)close(h->mapped[1]);
         prepared_close();
         /* otherwise root owns /proc/self, and no id map can be written */
-        if (!h->runtime_directory)
+        if (!h->runtime_directory || is_nested(h))
                 (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+        /* no group kills the runtime when nobody waits for it any more */
+        if (is_nested(h))
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
 static void
@@ -216,7 +226,7 @@ pack_guest_steps(const struct plan_view *view, uint32_t first, size_t *ret_len)
 
 /*
  * The relay's id: the one that the plan sets aside for the set-up of a container, which no command
- * has; with a machine the only one of the box's user namespace.
+ * has; with a machine, and for an ordinary user, the only one of the box's user namespace.
  */
 static int
 become_nobody(const struct host *h, uint32_t id)
@@ -224,7 +234,10 @@ become_nobody(const struct host *h, uint32_t id)
         const struct step identity = { .op = STEP_IDENTITY,
                                        .number = PLAN_UID,
                                        .number2 = PLAN_GID };
+        const struct sigaction ignored = { .sa_handler = SIG_IGN };
 
+        if (is_nested(h)) /* it is every orphan's parent */
+                return sigaction(SIGCHLD, &ignored, NULL) < 0 ? -errno : 0;
         if (!h->runtime_directory)
                 return harden_step(&(struct harden){ -1, 0, { -1, false } }, &identity);
         if (id == 0)
@@ -869,6 +882,8 @@ main(int argc, char **argv)
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
         if (argc == 2 && strcmp(argv[1], GUEST_INSIDE_WORD) == 0)
                 guest_inside();
+        if (argc == 3 && strcmp(argv[1], GUEST_INSIDE_WORD) == 0)
+                guest_take_ids(argv[2]);
         if (argc == 2 && strcmp(argv[1], PLAN_MACHINE_WORD) == 0)
                 booted_inside();
         if (argc >= 2)

@@ -73,6 +73,15 @@ loopback_up(void)
         return result;
 }
 
+static int
+limit_user_namespaces(const struct step *s)
+{
+        char text[21];
+
+        return group_write("/proc/sys/user/max_user_namespaces", text,
+                           group_number(text, s->number));
+}
+
 /*
  * A kernel that does not count watches per namespace has no such file; only the host's limit
  * applies.
@@ -232,7 +241,7 @@ namespace_step(struct namespace_sockets *sockets, const struct step *s)
         case STEP_LOW_PORTS:
                 return open_low_ports();
         case STEP_NO_USER_NS:
-                return group_write("/proc/sys/user/max_user_namespaces", "0", 1);
+                return limit_user_namespaces(s);
         case STEP_USER_POOLS:
                 return user_pools(s);
         default:

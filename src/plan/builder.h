@@ -30,6 +30,12 @@ struct step *builder_add(struct builder *b, enum step_op op, const char *path, c
 bool builder_has(const struct builder *b, enum plan_switch part);
 
 /*
+ * With a container runtime, for an ordinary user: the runtime is started in a user namespace and a
+ * pid namespace of Carrel's, with the caller's id as its root.
+ */
+bool builder_is_nested(const struct builder *b);
+
+/*
  * Formats a string in the builder's arena. Gives "" when out of memory (the builder is then full).
  */
 const char *builder_text(struct builder *b, const char *fmt, ...)

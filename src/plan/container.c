@@ -6,8 +6,10 @@
  * as for our own namespaces, in a mount and a network namespace of the maker's child. The runtime
  * gets that root, makes the other namespaces, enters it, and starts pid 1 there without a
  * capability. So each step that only the inside can do is marked (STEP_BY_RUNTIME), and config.json
- * is written from the marked steps. Source: OCI runtime specification 1.0.2, config.md and
- * config-linux.md.
+ * is written from the marked steps. For an ordinary user the maker's child is root of a user
+ * namespace, and first in a pid namespace, of its own, and the container is in that user namespace;
+ * pid 1 inside leaves it for one that has the id of the commands alone. Source: OCI runtime
+ * specification 1.0.2, config.md and config-linux.md.
  */
 #include <string.h>
 
@@ -38,12 +40,19 @@ is_hybrid(const struct builder *b)
         return strncmp(b->facts->cgroup.unified, HYBRID, sizeof HYBRID - 1) == 0;
 }
 
+bool
+builder_is_nested(const struct builder *b)
+{
+        return b->request->container && !b->facts->is_privileged;
+}
+
 static bool
-is_marked(const struct step *s)
+is_marked(const struct builder *b, const struct step *s)
 {
         switch (s->op) {
         case STEP_MAP_UID:
         case STEP_MAP_GID:
+                return !builder_is_nested(b);
         case STEP_HOSTNAME:
         case STEP_PROC:
         case STEP_MQUEUE:
@@ -64,13 +73,20 @@ builder_container(struct builder *b)
         if (!b->request->container)
                 return;
         for (size_t i = 0; i < b->count; i++)
-                if (is_marked(&b->steps[i]))
+                if (is_marked(b, &b->steps[i]))
                         b->steps[i].flags |= STEP_BY_RUNTIME;
+        if (builder_is_nested(b)) {
+                s = builder_add(b, STEP_OWN_IDS, "",
+                                "its ids are in a namespace that owns nothing");
+                s->number = builder_uid(b);
+                s->flags |= STEP_BY_RUNTIME;
+        }
         s = builder_add(b, STEP_CONTAINER, b->request->container,
                         "makes the other namespaces, enters the root and starts pid 1");
         s->text = directory(b);
         s->text_len = strlen(s->text);
-        s->number = is_hybrid(b) ? 1 : 0;
+        s->number = (is_hybrid(b) ? STEP_UNIFIED_ALONE : 0u) |
+                    (builder_is_nested(b) ? STEP_NESTED : 0u);
         s->number2 = b->request->setup_id;
         builder_tasks_again(b);
 }
@@ -100,8 +116,10 @@ write_capabilities(struct json_writer *w, const struct builder *b)
                 json_key(w, sets[i]);
                 json_open_list(w);
                 for (size_t n = 0; n < b->count; n++)
-                        if (b->steps[n].op == STEP_DROP_CAPS)
+                        if (b->steps[n].op == STEP_DROP_CAPS && !builder_is_nested(b))
                                 builder_capabilities(w, b->steps[n].number);
+                if (builder_is_nested(b))
+                        json_text(w, "CAP_SETFCAP"); /* OWN_IDS maps root of this namespace */
                 json_close_list(w);
         }
         words(w, "inheritable", none);
@@ -110,18 +128,22 @@ write_capabilities(struct json_writer *w, const struct builder *b)
 }
 
 static void
-write_process(struct json_writer *w, const struct builder *b)
+write_process(struct json_writer *w, struct builder *b)
 {
-        static const char *const arguments[] = { PLAN_PROGRAM, GUEST_WORD, NULL };
+        const char *const arguments[] = {
+                PLAN_PROGRAM, GUEST_WORD,
+                builder_is_nested(b) ? builder_text(b, "%u", builder_uid(b)) : NULL, NULL
+        };
         static const char *const none[] = { NULL };
+        int64_t uid = builder_is_nested(b) ? 0 : (int64_t)builder_uid(b);
 
         json_key(w, "process");
         json_open_map(w);
         json_member_bool(w, "terminal", false);
         json_key(w, "user");
         json_open_map(w);
-        json_member_int(w, "uid", builder_uid(b));
-        json_member_int(w, "gid", builder_uid(b));
+        json_member_int(w, "uid", uid);
+        json_member_int(w, "gid", uid);
         json_close_map(w);
         words(w, "args", arguments);
         words(w, "env", none);
@@ -220,7 +242,8 @@ write_paths(struct json_writer *w, const struct builder *b, const char *key, enu
 static void
 write_linux(struct json_writer *w, struct builder *b)
 {
-        static const char *const kinds[] = { "user", "mount", "pid", "ipc", "uts", "cgroup" };
+        static const char *const kinds[] = { "mount", "pid", "ipc", "uts", "cgroup", "user" };
+        size_t count = sizeof kinds / sizeof *kinds - (builder_is_nested(b) ? 1 : 0);
         const char *parent =
                 b->facts->cgroup.unified + (is_hybrid(b) ? sizeof HYBRID - 1 : sizeof UNIFIED - 1);
 
@@ -228,16 +251,19 @@ write_linux(struct json_writer *w, struct builder *b)
         json_open_map(w);
         json_key(w, "namespaces");
         json_open_list(w);
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        for (size_t i = 0; i < count; i++) {
                 json_open_map(w);
                 json_member_text(w, "type", kinds[i]);
                 json_close_map(w);
         }
         json_close_list(w);
-        write_maps(w, b, "uidMappings", STEP_MAP_UID);
-        write_maps(w, b, "gidMappings", STEP_MAP_GID);
-        json_member_text(w, "cgroupsPath",
-                         builder_text(b, "%s/carrel-%s/box", parent, b->request->id));
+        if (!builder_is_nested(b)) {
+                write_maps(w, b, "uidMappings", STEP_MAP_UID);
+                write_maps(w, b, "gidMappings", STEP_MAP_GID);
+        }
+        if (b->facts->cgroup.unified[0] != '\0')
+                json_member_text(w, "cgroupsPath",
+                                 builder_text(b, "%s/carrel-%s/box", parent, b->request->id));
         write_paths(w, b, "maskedPaths", STEP_MASK);
         write_paths(w, b, "readonlyPaths", STEP_FREEZE);
         json_close_map(w);

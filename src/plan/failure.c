@@ -121,7 +121,7 @@ static const struct failure_row rows[] = {
           "user.max_net_namespaces=15000" },
         { STEP_SPAWN, 0, ERROR_CAPABILITY_UNAVAILABLE, "namespaces",
           "namespaces cannot be made here", "`carrel doctor` names the setting that forbids it." },
-        { STEP_CONTAINER, EPERM, ERROR_CAPABILITY_UNAVAILABLE, "runtime_writable",
+        { STEP_RUNTIME, EPERM, ERROR_CAPABILITY_UNAVAILABLE, "runtime_writable",
           "the container runtime does not belong to root alone",
           "Install it again from the distribution's package: apt-get install --reinstall runc" },
         { STEP_CONTAINER, 0, ERROR_CAPABILITY_UNAVAILABLE, "runtime",

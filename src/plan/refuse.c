@@ -206,7 +206,10 @@ refuse_container(struct error *e, const char *reason, const char *what, const ch
         return -1;
 }
 
-/* The runtime is root's, and its container is in a v2 group of ours. */
+/*
+ * The container is in a v2 group of ours. An ordinary user who has none is held by a pid namespace,
+ * and warned of each limit.
+ */
 static int
 check_container(const struct host_facts *facts, const struct plan_request *request, struct error *e)
 {
@@ -214,12 +217,8 @@ check_container(const struct host_facts *facts, const struct plan_request *reque
 
         if (!request->container)
                 return 0;
-        if (!facts->is_privileged)
-                return refuse_container(e, "rootless",
-                                        "only root can start such a sandbox, and this is an "
-                                        "ordinary user",
-                                        "Run the command with sudo, or have root run "
-                                        "`carrel serve`. Without root, use the standard provider.");
+        if (!facts->is_privileged && facts->cgroup.unified[0] == '\0')
+                return 0;
         if (facts->cgroup.unified[0] == '\0' ||
             strncmp(facts->cgroup.unified, root, sizeof root - 1) != 0)
                 return refuse_container(e, "no_unified",

@@ -20,7 +20,10 @@ struct namespace_row {
 };
 
 /* With a container runtime: the others are the runtime's. */
-enum { CONTAINER_NAMESPACES = CLONE_NEWNS | CLONE_NEWNET };
+enum {
+        CONTAINER_NAMESPACES = CLONE_NEWNS | CLONE_NEWNET,
+        NESTED_NAMESPACES = CONTAINER_NAMESPACES | CLONE_NEWUSER | CLONE_NEWPID
+};
 
 static const struct namespace_row namespaces[] = {
         { CLONE_NEWUSER, SWITCH_USER_NS },     { CLONE_NEWNS, 0 },
@@ -37,6 +40,23 @@ map(struct builder *b, enum step_op op, uint32_t inside, uint32_t outside, const
         s->number = b->request->has_range ? 0 : inside;
         s->number2 = outside;
         s->flags |= b->request->has_range ? STEP_RANGE : 0u;
+}
+
+/* Of the namespaces that are made outside of the container. */
+static void
+map_container(struct builder *b)
+{
+        const char *why = builder_is_nested(b)
+                                  ? "for the relay and the runtime, as root of this namespace alone"
+                                  : "for the set-up by the runtime; no command has it";
+        uint32_t uid = b->request->setup_id, gid = uid;
+
+        if (builder_is_nested(b)) {
+                uid = b->request->outside_uid;
+                gid = b->request->outside_gid;
+        }
+        map(b, STEP_MAP_UID, 0, uid, why);
+        map(b, STEP_MAP_GID, 0, gid, why);
 }
 
 void
@@ -57,8 +77,10 @@ builder_pools(struct builder *b)
         struct step *s;
 
         if (builder_has(b, SWITCH_FILTER))
-                (void)builder_add(b, STEP_NO_USER_NS, "",
-                                  "second to the filter: no nested user namespace");
+                /* the runtime is in one, and pid 1 of its container, before there is a command */
+                builder_add(b, STEP_NO_USER_NS, "",
+                            "second to the filter: no nested user namespace")
+                        ->number = builder_is_nested(b) ? 2 : 0;
         if (builder_has(b, SWITCH_RLIMITS)) {
                 s = builder_add(
                         b, STEP_USER_POOLS, "",
@@ -89,15 +111,13 @@ builder_spawn(struct builder *b)
                 if (builder_has(b, namespaces[i].part))
                         spawn->number |= namespaces[i].flag;
         if (b->request->container)
-                spawn->number &= CONTAINER_NAMESPACES;
-        if (b->request->container && !b->request->has_range) {
-                map(b, STEP_MAP_UID, 0, b->request->setup_id,
-                    "for the set-up by the runtime; no command has it");
-                map(b, STEP_MAP_GID, 0, b->request->setup_id,
-                    "for the set-up by the runtime; no command has it");
+                spawn->number &= builder_is_nested(b) ? NESTED_NAMESPACES : CONTAINER_NAMESPACES;
+        if (b->request->container && !b->request->has_range)
+                map_container(b);
+        if (!builder_is_nested(b)) {
+                map(b, STEP_MAP_UID, builder_uid(b), b->request->outside_uid, why);
+                map(b, STEP_MAP_GID, builder_uid(b), b->request->outside_gid, why);
         }
-        map(b, STEP_MAP_UID, builder_uid(b), b->request->outside_uid, why);
-        map(b, STEP_MAP_GID, builder_uid(b), b->request->outside_gid, why);
         if (b->request->machine)
                 return; /* no process of QEMU's box needs more */
         builder_names(b);
@@ -112,6 +132,7 @@ builder_spawn(struct builder *b)
                 (void)builder_add(b, STEP_LOW_PORTS, "",
                                   "a server inside may listen on every port, as in a container");
         }
-        if (!b->request->container) /* its user namespace has no process that may limit it */
+        /* the user namespace that a runtime makes has no process that may limit it */
+        if (!b->request->container || builder_is_nested(b))
                 builder_pools(b);
 }

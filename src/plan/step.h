@@ -74,6 +74,12 @@ enum {
         STEP_FILES_SOFT = 1024 /* as in systemd: select(2) cannot use more */
 };
 
+/* number of CONTAINER */
+enum step_container {
+        STEP_UNIFIED_ALONE = 1u << 0, /* the runtime is shown the v2 hierarchy of groups alone */
+        STEP_NESTED = 1u << 1 /* it has no right outside of the maker's child's namespaces */
+};
+
 struct step {
         enum step_op op;
         unsigned flags; /* enum step_flag */

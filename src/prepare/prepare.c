@@ -626,7 +626,7 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
 
         if (choose_identity(host, p, &request, e) < 0 || add_links(p, &request, e) < 0)
                 return -1;
-        if (!request.lease_path && (has_groups(&host->facts) || p->private_place))
+        if (!request.lease_path && (has_groups(&host->facts) || p->private_place || p->container))
                 request.lease_path =
                         arena_format(p->plans, "%s/%s.lease", host->facts.runtime_dir, request.id);
         if (gitconfig_make(p->plans, &git, &request.gitconfig, e) < 0)

@@ -287,7 +287,7 @@ const struct provider providers[] = {
         { "oci",
           &oci_set,
           "workspace-close",
-          "A container of an OCI runtime on this machine (runc), started by root.",
+          "A container of an OCI runtime on this machine (runc).",
           PROVIDER_ENGINE_OCI,
           "T2",
           "oci",

@@ -26,7 +26,7 @@ def container_runtime(name, *others):
     """The reasons why an OCI runtime may not start here."""
     def bars():
         unified = any(os.path.exists(f"/sys/fs/cgroup{sub}/cgroup.controllers") for sub in ("", "/unified"))
-        return (*others, *(() if ROOT else ("rootless",)), *(() if shutil.which(name, path=PLACES) else ("no_runtime",)), *(() if unified else ("no_unified",)))
+        return (*others, *(() if shutil.which(name, path=PLACES) else ("no_runtime",)), *(() if unified or not ROOT else ("no_unified",)))
     return bars
 
 
