@@ -264,6 +264,8 @@ put_words(struct out *o, const char *words, const char *host, uint16_t port, con
                         put_foreign(o, other);
                 } else if (percent[1] == 'P') {
                         put_port(o, port);
+                } else if (percent[1] == 'N') {
+                        put_destination(o, host, 0);
                 } else {
                         put_destination(o, host, port);
                 }

@@ -510,6 +510,9 @@ sentences_name_what_was_requested(void **state)
         assert_string_equal(
                 text, "a.test:443 is not in network.egress of this sandbox. Add \"a.test:443\" to "
                       "network.egress in SANDBOX.md, or ask the owner of the sandbox to add it.");
+        (void)denial_text(DENIAL_ADDRESS, "a.test", 443, NULL, text, sizeof text);
+        assert_non_null(strstr(text, "a.test:443 leads only"));
+        assert_non_null(strstr(text, "`getent ahosts a.test`"));
         (void)denial_text(DENIAL_SNI_OTHER, "a.test", 443, "evil\x1b[2J\n\"\\\xff.test", text,
                           sizeof text);
         assert_non_null(strstr(text, "evil?[2J????.test"));

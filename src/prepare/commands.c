@@ -238,6 +238,42 @@ place_of(const struct list_of *list, const char *field, const char *entry)
         return n;
 }
 
+#define AGENTSKIT "AgentsKit's code for this is AK_SANDBOX_DENIED."
+
+/* What to do: of the command, else of the rules. */
+static void
+hint_refusal(struct error *e, const struct list_of *list, const struct judge_action *a,
+             const char *field, bool is_asked)
+{
+        const char *help = shell_doubt_help(shell_doubt_find(a->reason));
+
+        if (is_asked)
+                error_hint(e,
+                           "Nothing was started. Run it at a terminal, and answer there. Or start"
+                           " `carrel serve`, use `carrel exec`, and answer with `carrel "
+                           "approve`. %s%s" AGENTSKIT,
+                           help, help[0] != '\0' ? " " : "");
+        else if (strcmp(field, "writes") == 0)
+                error_hint(e,
+                           "Nothing was started. To let the shell write files, add `writes: "
+                           "allow` to %s: mounts decide which can be written. docs/POLICY.md."
+                           " " AGENTSKIT,
+                           list->name);
+        else if (strcmp(field, "unresolved") == 0)
+                error_hint(e,
+                           "Nothing was started. %s%s a person decide what is not known: "
+                           "`unresolved: ask` in %s. docs/POLICY.md. " AGENTSKIT,
+                           help, help[0] != '\0' ? " Or let" : "Let", list->name);
+        else if (strcmp(a->reason, "not_allowed") == 0)
+                error_hint(e,
+                           "Nothing was started. If it may run, add \"%.80s\" to %s of %s. "
+                           "docs/POLICY.md. " AGENTSKIT,
+                           a->program ? a->program : a->written, field, list->name);
+        else
+                error_hint(e, "Nothing was started. Change the command, or the rule: "
+                              "docs/POLICY.md. " AGENTSKIT);
+}
+
 int
 prepare_refuse(const struct spec *spec, const struct host_rules *rules, const struct judgement *j,
                struct error *e)
@@ -265,8 +301,7 @@ prepare_refuse(const struct spec *spec, const struct host_rules *rules, const st
                 e->line = place->line;
                 e->column = place->column;
         }
-        error_hint(e, "Nothing was started. Change the command, or the rule: docs/POLICY.md."
-                      " AgentsKit's code for this is AK_SANDBOX_DENIED.");
+        hint_refusal(e, &list, a, field, is_asked);
         return -1;
 }
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 static const struct {
-        const char *word, *meaning;
+        const char *word, *meaning, *help;
 } doubts[] = {
-        [SHELL_NO_DOUBT] = { "none", "it is known" },
-#define DOUBT(name, word, meaning) [SHELL_##name] = { word, meaning },
+        [SHELL_NO_DOUBT] = { "none", "it is known", "" },
+#define DOUBT(name, word, meaning, help) [SHELL_##name] = { word, meaning, help },
 #include "shell/doubts.def"
 #undef DOUBT
 };
@@ -26,6 +26,12 @@ const char *
 shell_doubt_meaning(enum shell_doubt doubt)
 {
         return doubts[doubt].meaning;
+}
+
+const char *
+shell_doubt_help(enum shell_doubt doubt)
+{
+        return doubts[doubt].help;
 }
 
 enum shell_doubt

@@ -24,7 +24,7 @@ enum {
 
 enum shell_doubt {
         SHELL_NO_DOUBT = 0,
-#define DOUBT(name, word, meaning) SHELL_##name,
+#define DOUBT(name, word, meaning, help) SHELL_##name,
 #include "shell/doubts.def"
 #undef DOUBT
         SHELL_DOUBT_MAX
@@ -82,6 +82,8 @@ bool shell_variable_runs(const char *name);
 /* The word of a doubt for programs, and its meaning for people. Never NULL. */
 const char *shell_doubt_word(enum shell_doubt doubt);
 const char *shell_doubt_meaning(enum shell_doubt doubt);
+/* How to write the command so that it is known: sentences, or "" if there is no such way. */
+const char *shell_doubt_help(enum shell_doubt doubt);
 
 /* The doubt of this word; SHELL_NO_DOUBT: none. */
 enum shell_doubt shell_doubt_find(const char *word);

@@ -292,6 +292,30 @@ def terminal(folder):
     report("at a terminal a person decides, and the default is no", wrong)
 
 
+def hints(folder):
+    """A refusal says what to write instead, and what it says works."""
+    wrong = []
+    for rules, words, hint, better, words_then in (
+            ("{deny: [curl]}", ("--", "sh", "-c", "echo x > out"), "add `writes: allow` to metadata.carrel.commands", "{deny: [curl], writes: allow}", ("--", "sh", "-c", "echo x > out")),
+            ("{deny: [curl]}", ("--", "sh", "-c", "MODE=test ls"), "not in the command's text: -e NAME=VALUE", "{deny: [curl]}", ("-e", "MODE=test", "--", "sh", "-c", "ls")),
+            ("{deny: [curl]}", ("--", "sh", "-c", "[[ -d /tmp ]]"), "with [ ] and not with [[ ]]", "{deny: [curl]}", ("--", "sh", "-c", "[ -d /tmp ]")),
+            ("{deny: [curl]}", ("--", "./script"), "with its interpreter, as in python3 FILE", "{deny: [curl]}", ("--", "python3", "script")),
+            ("{allow: [ls]}", ("--", "wc", "script"), 'add "wc" to allow of metadata.carrel.commands', "{allow: [ls, wc]}", ("--", "wc", "script"))):
+        write(folder, "script", "#!/usr/bin/python3\n", 0o755)
+        manifest(folder, rules)
+        got = run(folder, *words)
+        manifest(folder, better)
+        then = run(folder, *words_then)
+        if not is_denied(got, hint) or then[0] != 0:
+            wrong.append((words, got, then))
+    report("a refusal names the way out, and it works", wrong)
+    manifest(folder, "{deny: [curl]}")
+    got = run(folder, "--", "sh", "-c", ". ./script")
+    manifest(folder, "{deny: [curl], unresolved: ask}")
+    then = run(folder, "--", "sh", "-c", ". ./script")
+    check("what is not known can be left to a person, who needs a terminal or a daemon", is_denied(got, "Let a person decide what is not known: `unresolved: ask` in metadata.carrel.commands") and is_denied(then, "approval_required") and "answer with `carrel approve`" in then[2], got, then)
+
+
 def broken_judge(folder):
     manifest(folder, RULES)
     wrong = []
@@ -308,7 +332,7 @@ def broken_judge(folder):
 
 def main():
     need_programs()
-    for part in (spellings, places, layers, rule_files, semantics, not_found, script_swap, terminal, broken_judge):
+    for part in (spellings, places, layers, rule_files, semantics, not_found, script_swap, terminal, hints, broken_judge):
         with tempfile.TemporaryDirectory(prefix="carrel-policy-run-") as folder:
             part(folder)
     end()
