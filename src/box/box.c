@@ -426,7 +426,9 @@ begin(struct box *b, const struct box_start *start)
                 result = b->engine->calls->begin(b->engine, b->loop);
         if (b->one.is_on) /* it opens nothing, so it confines itself at once */
                 return result < 0 ? result : close_world(b, -1);
-        if (result == 0 && fcntl(start->listener, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
+        if (result < 0 || (b->begin.flags & BOX_BEGIN_TIED) != 0) /* no other keeper can come */
+                return result;
+        if (fcntl(start->listener, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
                 result = -errno;
         if (result == 0)
                 result = loop_watch_add(b->loop, &b->listener, start->listener, EPOLLIN,

@@ -39,7 +39,8 @@ keeper_drop(struct keeper *k)
         loop_watch_remove(&k->watch);
         wire_queue_fini(&k->queue);
         (void)close(k->queue.fd);
-        if (k->box->one.is_on) /* no other can come */
+        if (k->box->one.is_on || (k->box->begin.flags & BOX_BEGIN_TIED) != 0)
+                /* no other can come */
                 k->box->calls->end(k->box, BOX_GONE_STOPPED);
         free(k);
 }

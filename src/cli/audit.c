@@ -439,7 +439,8 @@ check_chain(void *ctx, const char *line, size_t len, const struct audit_entry *e
 static int
 audit_replay_entry(struct asked *a)
 {
-        const struct replay_request request = { a->workspace, a->file, a->host_file, a->is_json };
+        const struct replay_request request = { a->workspace, a->file, a->host_file, a->is_json,
+                                                a->has_no_keys };
         struct showing s = { .a = a };
         struct error e;
         int result;
@@ -632,7 +633,7 @@ static const struct option options[] = {
         OPTION_TEXT(struct asked, checkpoint, VALUE_FILE, "--checkpoint", "FILE",
                     "verify: a checkpoint that was kept elsewhere"),
         OPTION_FLAG(struct asked, has_no_keys, "--no-keys",
-                    "verify: check hashes and chain where the keys are not available"),
+                    "verify, replay: check hashes and chain where the keys are not available"),
         OPTION_NUMBER(struct asked, count, VALUE_OFFSET, "-n", "N",
                       "tail: how many entries (default: 10)"),
         OPTION_FLAG(struct asked, follows, "-f", "tail: print new entries until Ctrl-C"),
@@ -672,7 +673,9 @@ static const struct operand operands[] = {
         { "show REF", VALUE_TEXT,
           "print one entry whole; REF is its number, or the audit_ref of a command", true },
         { "replay REF", VALUE_TEXT,
-          "run a recorded command again without a network, and compare what it prints", true },
+          "run a recorded command again without a network, behind those that ran before it in its "
+          "sandbox, and compare what they print",
+          true },
         { "export", VALUE_TEXT, "print all entries for another program", true },
         { "checkpoint", VALUE_TEXT,
           "print a signed statement of the log's length and last hash, to keep elsewhere", true },

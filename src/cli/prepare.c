@@ -300,6 +300,8 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
                                            .owner = ret->owner,
                                            .caller_uid = PREPARE_UID_ANY,
                                            .now_s = (int64_t)(clock_wall_ms() / 1000),
+                                           .is_living =
+                                                   options->replay && options->replay->count > 1,
                                            .switched_off = ret->switched_off };
         scoped_fd int workspace_fd = -1;
 

@@ -19,14 +19,30 @@
 #include "prepare/time_allowed.h"
 #include "prepare/verdict.h"
 
-/* A recorded command runs again: the network is closed, and its output goes nowhere. */
+/* A recorded command. */
+struct replay_command {
+        const char *ref;        /* of its recording */
+        const char *cwd;        /* its directory, or NULL */
+        const struct node *env; /* the names of its environment, or NULL */
+        char **words;
+        size_t word_count;
+        uint64_t timeout_ms; /* its time limit; 0: none */
+        bool kills_rest;     /* processes that it leaves are killed when it ends */
+        int in;              /* its standard input */
+};
+
+/*
+ * Recorded commands run again: the network is closed, and their output goes nowhere. Several run
+ * one after the other in one sandbox; one alone is the command of prepare_options.
+ */
 struct replay_options {
-        const char *ref;            /* of the recording */
-        const char *allowed_sha256; /* what its sandbox was allowed, of `carrel run` */
+        const struct replay_command *commands;
+        size_t count;
+        const char *allowed_sha256; /* what their sandbox was allowed, of `carrel run` */
         const char *norm_sha256;    /* the same, of the daemon */
-        const char *cwd;            /* its directory, or NULL */
-        const struct node *env;     /* the names of its environment, or NULL */
         int sink;                   /* for standard output and error */
+        int back;                   /* receives the reference of each entry that ends one, a line
+                                       each, in their order */
 };
 
 struct prepare_options {
@@ -39,6 +55,7 @@ struct prepare_options {
         bool is_validator;   /* it judges another command: no rules, approvals and audit for it */
         bool may_be_audited; /* a host file may say so: run_audit_may_be_asked() */
         const struct replay_options *replay; /* `carrel audit replay`; NULL: no replay */
+        const struct replay_command *again;  /* of these, the one that is `command`; or NULL */
         char **command;
         size_t command_count;    /* the words after the options */
         const char *tool_server; /* run this server of the manifest; NULL: the manifest's sandbox */

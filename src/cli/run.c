@@ -28,6 +28,7 @@
 #include "cli/prepare.h"
 #include "cli/run.h"
 #include "cli/run_audit.h"
+#include "cli/run_replay.h"
 #include "cli/secret.h"
 #include "cli/systemd_scope.h"
 #include "cli/validator_run.h"
@@ -41,6 +42,7 @@
 #include "prepare/sanitize.h"
 #include "recorder/recorder.h"
 #include "run/run.h"
+#include "run/series.h"
 #include "spec/approve.h"
 #include "wire/message.h"
 
@@ -332,78 +334,10 @@ permit(struct run_way *w, const struct prepare_options *o, struct error *e)
         return result;
 }
 
-/* A replay runs with what was recorded, or not at all. */
-static int
-check_replay(const struct run_way *w, const struct replay_options *r, struct error *e)
+static struct run_options
+options_of(const struct run_way *w, const struct prepare_options *o)
 {
-        char digest[PREPARE_DIGEST_TEXT];
-
-        if (w->p.spec->env.auth_count > 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_secrets",
-                               "the sandbox gets secrets, and their values were not recorded");
-        if (r->cwd && strcmp(r->cwd, w->p.plan->cwd) != 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_directory",
-                               "the command ran in %.200s, and a replay runs in %.200s", r->cwd,
-                               w->p.plan->cwd);
-        if ((r->allowed_sha256 ? prepare_allowed_digest(w->p.spec, digest, e)
-                               : prepare_norm_digest(w->p.spec, digest, e)) < 0)
-                return -1;
-        if (strcmp(digest, r->allowed_sha256 ? r->allowed_sha256 : r->norm_sha256) == 0)
-                return 0;
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_manifest",
-                      "the manifest or the host file does not allow what the recorded sandbox was "
-                      "allowed");
-        error_hint(e,
-                   "Pass the manifest of that time with --file FILE. A command that was recorded "
-                   "with options such as --memory or --allow cannot be replayed.");
-        return -1;
-}
-
-static bool
-has_variable(const struct environment *env, const char *name)
-{
-        size_t len = strlen(name);
-
-        for (size_t i = 0; i < env->count; i++)
-                if (strncmp(env->items[i], name, len) == 0 && env->items[i][len] == '=')
-                        return true;
-        return false;
-}
-
-static int
-check_environment(const struct replay_options *r, const struct environment *env, struct error *e)
-{
-        if (!r->env || r->env->kind != NODE_LIST)
-                return 0;
-        node_each(name, r->env)
-        {
-                if (!has_variable(env, name->text))
-                        return fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "replay_environment",
-                                       "the command had the variable %.64s, and its value was not "
-                                       "recorded",
-                                       name->text);
-        }
-        return 0;
-}
-
-static int
-close_network(struct run_way *w, struct run_options *options, struct error *e)
-{
-        struct run_wall_options *closed = arena_new(&w->p.arena, struct run_wall_options);
-
-        if (!closed)
-                return fail(e, ERROR_NO_MEMORY, "no memory for the list of destinations");
-        *closed = *options->wall;
-        closed->allow.count = closed->private_names.count = 0;
-        options->wall = closed;
-        return 0;
-}
-
-static int
-run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, struct error *e)
-{
-        struct environment env = { .count = 0 };
-        struct run_options options = {
+        return (struct run_options){
                 .start = maker_start,
                 .plan = w->p.plan,
                 .sources = w->p.sources,
@@ -418,6 +352,7 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 .in = STDIN_FILENO,
                 .out = o->replay ? o->replay->sink : STDOUT_FILENO,
                 .err = o->replay ? o->replay->sink : STDERR_FILENO,
+                .timeout_ms = w->limit.ms,
                 .cpu_ms = w->p.spec->limits.cpu_ms,
                 .output_bytes = w->p.spec->limits.output_bytes,
                 .cpu_count = w->host.facts.cpu_count,
@@ -426,29 +361,51 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                                    ? wall_print_first
                                    : NULL,
         };
+}
 
-        options.timeout_ms = w->limit.ms;
-        if (o->replay && check_replay(w, o->replay, e) < 0)
+static int
+choose_wall(struct run_way *w, const struct prepare_options *o, struct run_options *options,
+            struct error *e)
+{
+        if (wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options->wall, e) < 0)
+                return -1;
+        return o->replay && options->wall ? run_replay_close_network(w, options, e) : 0;
+}
+
+/* Everything but its start: it is judged, gets its environment, and its start is recorded. The
+ * options borrow `env`. */
+static int
+begin(struct run_way *w, const struct prepare_options *o, struct run_options *options,
+      struct environment *env, struct error *e)
+{
+        if (!o->is_validator && prepare_has_rules(w->p.spec, w->p.rules) && permit(w, o, e) < 0)
+                return -1;
+        if (!o->replay || o->again == o->replay->commands + o->replay->count - 1)
+                validator_run_end();
+        if (!o->is_validator && needs_approval(w) && approve(w, o, e) < 0)
+                return -1;
+        if (make_environment(w, &options->command, env, e) < 0 || choose_wall(w, o, options, e) < 0)
+                return -1;
+        if (o->again && run_replay_check_environment(o->again, env, e) < 0)
+                return -1;
+        options->command.env = env->items;
+        options->command.head.envc = (uint32_t)env->count;
+        if (o->audits && o->keeps_output && run_audit_keep(options, e) < 0)
+                return -1;
+        return o->audits ? run_audit_started(w, o, options, e) : 0;
+}
+
+static int
+run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, struct error *e)
+{
+        struct run_options options = options_of(w, o);
+        struct environment env = { .count = 0 };
+
+        if (o->replay && run_replay_check(w, o->replay, e) < 0)
                 return -1;
         if (prepare_sanitize(w->p.spec, w->p.rules, o->wants_terminal, &options.sanitize, e) < 0)
                 return -1;
-        if (!o->is_validator && prepare_has_rules(w->p.spec, w->p.rules) && permit(w, o, e) < 0)
-                return -1;
-        validator_run_end();
-        if (!o->is_validator && needs_approval(w) && approve(w, o, e) < 0)
-                return -1;
-        if (make_environment(w, &options.command, &env, e) < 0 ||
-            wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options.wall, e) < 0)
-                return -1;
-        if (o->replay && check_environment(o->replay, &env, e) < 0)
-                return -1;
-        if (o->replay && options.wall && close_network(w, &options, e) < 0)
-                return -1;
-        options.command.env = env.items;
-        options.command.head.envc = (uint32_t)env.count;
-        if (o->audits && o->keeps_output && run_audit_keep(&options, e) < 0)
-                return -1;
-        if (o->audits && run_audit_started(w, o, &options, e) < 0)
+        if (begin(w, o, &options, &env, e) < 0)
                 return -1;
         if (sandbox_run(&options, ret, e) < 0) {
                 /* what the host has says nothing about an image */
@@ -504,6 +461,37 @@ checked(const struct prepare_options *o, struct error *e)
                 return -1;
         }
         return 0;
+}
+
+/* Several commands: each is recorded as it ends, and only the error of the last one is given. */
+static int
+run_series(struct run_way *w, struct prepare_options *o, struct error *e)
+{
+        struct run_options box = options_of(w, o);
+        struct series *series = NULL;
+        int result = run_replay_check(w, o->replay, e);
+
+        if (result == 0)
+                result = choose_wall(w, o, &box, e);
+        if (result == 0)
+                result = series_open(&box, &series, e);
+        for (size_t i = 0; i < o->replay->count && result == 0; i++) {
+                struct run_options options = box;
+                struct environment env = { .count = 0 };
+                struct run_result r;
+
+                run_replay_choose(w, o, i, &options);
+                result = begin(w, o, &options, &env, e);
+                if (result == 0)
+                        result = series_run(series, &options, o->again->kills_rest, &r, e);
+                if (result == 0) {
+                        result = run_audit_ended(w, &r, e);
+                        run_result_fini(&r);
+                        run_replay_say(o->replay);
+                }
+        }
+        series_close(series);
+        return result;
 }
 
 static void
@@ -606,6 +594,10 @@ run_command(const struct prepare_options *asked, int argc, char **argv)
                 if (!o->is_json)
                         print_more_errors(stderr, w.file_name, &w.p.findings);
                 status = record(&w, o, NULL, &e, status);
+        } else if (o->replay && o->replay->count > 1) {
+                status = run_series(&w, o, &e) < 0
+                                 ? record(&w, o, NULL, &e, print_failure(NULL, &e, false))
+                                 : 0;
         } else if (run(&w, o, &result, &e) < 0) {
                 if (e.code == ERROR_INVALID_ARGUMENT && e.hint[0] == '\0')
                         error_hint(&e, "`carrel run --help` shows an example.");
@@ -626,6 +618,8 @@ run_command(const struct prepare_options *asked, int argc, char **argv)
                         print_back(NULL, result.outcome.word != OUTCOME_EXITED);
                 run_result_fini(&result);
         }
+        if (o->replay && (status != 0 || o->replay->count == 1))
+                run_replay_say(o->replay);
         run_audit_end();
         validator_run_end();
         run_way_fini(&w);

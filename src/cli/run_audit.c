@@ -35,7 +35,7 @@
 
 enum { PLACE_MEMORY = 64 * 1024 };
 
-/* One run has one command. */
+/* One run has one command at a time. */
 static struct {
         char ref[RECORDER_REF_MAX], actor[32];
         crypto_hash_sha256_state streams[AUDIT_CONTENT_STREAMS];
@@ -245,6 +245,8 @@ run_audit_keep(struct run_options *options, struct error *e)
 {
         struct sigaction ignore = { .sa_handler = SIG_IGN };
 
+        for (size_t i = 0; i < AUDIT_CONTENT_STREAMS && now.keeps; i++)
+                (void)close(now.kept[i]); /* of the command before */
         /* where files may have no more than `ulimit -f` bytes, a write fails */
         (void)sigaction(SIGXFSZ, &ignore, NULL);
         options->sees_input = true;
@@ -271,6 +273,14 @@ write_base(struct json_writer *w, const struct run_way *way)
         json_close_map(w);
 }
 
+static void
+begin_stream(size_t i)
+{
+        (void)crypto_hash_sha256_init(&now.streams[i]);
+        now.bytes[i] = 0;
+        now.is_cut[i] = false;
+}
+
 int
 run_audit_started(const struct run_way *way, const struct prepare_options *o,
                   struct run_options *options, struct error *e)
@@ -280,12 +290,14 @@ run_audit_started(const struct run_way *way, const struct prepare_options *o,
 
         options->seen = seen;
         for (size_t i = 0; i < AUDIT_CONTENT_STREAMS; i++)
-                (void)crypto_hash_sha256_init(&now.streams[i]);
+                begin_stream(i);
         json_init(&input, false);
         json_open_map(&input);
         recorder_write_command(&input, c->argv, c->head.argc);
         json_member_text(&input, "cwd", c->cwd);
         recorder_write_environment(&input, c->env, c->head.envc);
+        if (o->env.count > 0)
+                json_member_int(&input, "env_given", (int64_t)o->env.count);
         if (way->limit.by != TIME_LIMIT_NONE) {
                 json_member_int(&input, "timeout_ms", (int64_t)way->limit.ms);
                 json_member_text(&input, "timeout_by", time_limit_name(way->limit.by));
@@ -296,8 +308,8 @@ run_audit_started(const struct run_way *way, const struct prepare_options *o,
         write_policy(&input, way);
         if (now.keeps)
                 write_base(&input, way);
-        if (o->replay)
-                json_member_text(&input, "replay_of", o->replay->ref);
+        if (o->again)
+                json_member_text(&input, "replay_of", o->again->ref);
         if (way->is_approved) {
                 json_key(&input, "approval");
                 json_open_map(&input);
@@ -370,5 +382,6 @@ run_audit_ended(const struct run_way *way, const struct run_result *r, struct er
         }
         json_fini(&lists);
         json_close_map(&output);
+        now.has_started = false;
         return append(way, "exec.ended", NULL, &output, e);
 }

@@ -1,5 +1,6 @@
 /*
- * cli/run_audit.h - what `carrel run --audit` records of one command.
+ * cli/run_audit.h - what `carrel run --audit` records of its command, or, in a replay, of one after
+ * the other.
  *
  *   policy.denied  rules denied the command; exec.refused follows
  *   exec.refused   the command was not started: the error

@@ -13,7 +13,7 @@
 #include "changes/look.h"
 #include "clock/clock.h"
 
-/* One run has one command. */
+/* One run has one command at a time. */
 static struct {
         struct changes *changes;
         struct changes_root roots[CHANGES_ROOTS_MAX];

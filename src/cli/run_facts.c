@@ -17,7 +17,7 @@
 
 enum { FLUSH_LEN = 32 * 1024, FLUSH_MS = 1000 };
 
-/* One run has one command. */
+/* One run has one command at a time. */
 static struct {
         int (*record)(const char *action, struct json_writer *output, struct error *e);
         struct json_writer kinds[EVENT_KINDS]; /* the list of events; its text is NULL if empty */

@@ -370,6 +370,8 @@ write_start(const struct call *c, const struct sandbox *s, const struct exec_req
         }
         json_member_bool(&input, "terminal", (r->command.head.flags & WIRE_EXEC_TTY) != 0);
         json_member_bool(&input, "background", (r->box.flags & BOX_EXEC_BACKGROUND) != 0);
+        if ((r->box.flags & BOX_EXEC_KILL_REST) != 0)
+                json_member_bool(&input, "kill_rest", true);
         write_allowed(&input, s);
         write_policy(&input, s);
         write_identity(&input, s);
@@ -471,6 +473,7 @@ audit_sent(struct call *c, struct sandbox *s)
         if (!c->audit)
                 return;
         c->audit->is_sent = true;
+        content_exec_sent(s->box, c->audit->of.exec, c->audit->seq);
         note_ref(s, c->audit->of.exec, c->audit->seq, c->audit->chain);
 }
 

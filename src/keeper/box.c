@@ -650,6 +650,7 @@ box_connect(struct box *b, uint16_t port, struct connect_request *r)
 {
         struct wire_connect ask = { .request = ++b->last_request, .port = port };
 
+        content_disturb(b, "port");
         r->number = ask.request;
         r->next = b->requests;
         b->requests = r;
@@ -719,7 +720,7 @@ box_attach(struct keeper *k, const char *id, struct sandbox *s, struct error *e)
                 box_forget(b);
                 return fail_sys(e, ERROR_INTERNAL, -result, "listening to the box %s", id);
         }
-        b->is_used = true;
+        content_disturb(b, "used");
         if (s) {
                 s->box = b;
                 s->state = SANDBOX_STARTING;

@@ -19,7 +19,8 @@ enum { ROWS_MAX = SANDBOX_EXECS_MAX };
 
 struct row {
         struct wire_box_streams said;
-        int fds[BOX_STREAMS]; /* owned, or -1 */
+        int fds[BOX_STREAMS];  /* owned, or -1 */
+        const char *disturbed; /* content_disturb(), before its end; NULL: no */
 };
 
 struct contents {
@@ -79,9 +80,9 @@ content_hear(struct box *b, const struct wire_box_streams *said, struct wire_mes
         if (row && !m) /* of the journal: the box itself has said it, with its files */
                 return;
         if (row)
-                close_files(row);
-        else
-                row = add(b);
+                close_files(row); /* said again: it ended before */
+        else if ((row = add(b)))
+                row->disturbed = b->begins.unknown;
         if (!row)
                 return;
         row->said = *said;
@@ -122,7 +123,22 @@ content_choose(const struct sandbox *s, struct exec_request *r, struct error *e)
         return -1;
 }
 
-/* Why nobody can say what the command begins with; NULL: it begins with nothing. */
+void
+content_disturb(struct box *b, const char *why)
+{
+        if (!b->begins.unknown)
+                b->begins.unknown = why;
+}
+
+void
+content_exec_sent(struct box *b, uint32_t exec, uint64_t seq)
+{
+        b->begins.exec = exec;
+        b->begins.seq = seq;
+}
+
+/* Why nobody can say what the command begins with; NULL: a new sandbox, or what the last one left.
+ */
 static const char *
 unknown_base(const struct sandbox *s, uint32_t exec)
 {
@@ -131,14 +147,25 @@ unknown_base(const struct sandbox *s, uint32_t exec)
                 return "workspace";
         if (s->row.env.len > 0)
                 return "environment";
-        return exec != 1 || !s->box || s->box->is_used ? "used" : NULL;
+        if (!s->box || s->box->begins.unknown)
+                return s->box ? s->box->begins.unknown : "used";
+        /* one before it still runs, or has not been sent yet */
+        return box_running(s->box) > 0 || s->box->begins.exec != exec - 1 ? "overlap" : NULL;
+}
+
+enum call_state
+content_need_ends(struct call *c, const struct sandbox *s)
+{
+        return s->box && s->keeper->host.rules && s->keeper->host.rules->keeps_content
+                       ? box_need_listing(s->box, c)
+                       : CALL_DONE;
 }
 
 enum call_state
 content_need(struct call *c, struct sandbox *s, const struct exec_request *r)
 {
-        if ((r->box.flags & BOX_EXEC_KEEP_STREAMS) == 0 || !s->box ||
-            unknown_base(s, s->box->last_exec + 1))
+        if ((r->box.flags & BOX_EXEC_KEEP_STREAMS) == 0 || !s->box || s->box->last_exec > 0 ||
+            unknown_base(s, 1))
                 return CALL_DONE;
         return workspace_need(c, s);
 }
@@ -152,6 +179,8 @@ content_write_base(const struct sandbox *s, uint32_t exec, struct json_writer *w
         json_open_map(w);
         if (why)
                 json_member_text(w, "error", why);
+        else if (exec > 1)
+                json_member_int(w, "after", (int64_t)s->box->begins.seq);
         else if (workspace_is_there(s))
                 workspace_write(s, w);
         else
@@ -194,6 +223,8 @@ content_write(const struct box *b, uint32_t exec, const struct outcome *end, str
                 write_stream(w, "stdin", row->said.of[0].bytes, seen_of(row, 0));
         write_stream(w, "stdout", end->stdout_bytes, seen_of(row, 1));
         write_stream(w, "stderr", end->stderr_bytes, seen_of(row, 2));
+        if (row && row->disturbed)
+                json_member_text(w, "disturbed", row->disturbed);
 }
 
 struct channel_sanitized

@@ -21,21 +21,39 @@
  */
 int content_choose(const struct sandbox *s, struct exec_request *r, struct error *e);
 
+/*
+ * Before something that disturbs what runs, if content is kept: CALL_WAITS until every end is heard
+ * that the caller may have seen. Otherwise a command that has ended would count as running.
+ */
+enum call_state content_need_ends(struct call *c, const struct sandbox *s);
+
 /* For a command that may be replayed: CALL_WAITS until the digest of its workspace is known. */
 enum call_state content_need(struct call *c, struct sandbox *s, const struct exec_request *r);
 
 /*
  * The member `base` of the start of a command whose content is kept: what it begins with, for
  * `carrel audit replay`. {"none": true}: a new sandbox without a directory of the host; the digest
- * of its workspace, if that is its only one; otherwise {"error": REASON}, and the command cannot be
- * replayed.
+ * of its workspace, if that is its only one; {"after": NUMBER}: what the command whose start is
+ * that entry left; otherwise {"error": REASON}, and the command cannot be replayed.
  */
 void content_write_base(const struct sandbox *s, uint32_t exec, struct json_writer *w);
+
+/*
+ * Something happened in the box that is not recorded, so no later command can be replayed, and none
+ * that runs now: "overlap" (another command), "files" (a call wrote files), "port" (a connection
+ * to a port inside), "signal", "used" (the daemon was restarted). The first counts.
+ */
+void content_disturb(struct box *b, const char *why);
+
+/* This command is sent to its box; `seq`: the number of its start in the log. */
+void content_exec_sent(struct box *b, uint32_t exec, uint64_t seq);
 
 /* Remembers a message of a box. Takes its descriptors. `m` NULL: from its journal. */
 void content_hear(struct box *b, const struct wire_box_streams *said, struct wire_message *m);
 
-/* The members `stdin` (if it was seen), `stdout` and `stderr` of the end of an exec. */
+/* The members `stdin` (if it was seen), `stdout` and `stderr` of the end of an exec, and, if what
+ * is kept of it does not say all that came into it: `disturbed`, the reason of content_disturb().
+ */
 void content_write(const struct box *b, uint32_t exec, const struct outcome *end,
                    struct json_writer *w);
 

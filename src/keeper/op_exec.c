@@ -197,7 +197,8 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         explicit_bzero(scratch_bytes, sizeof scratch_bytes);
         if (result < 0)
                 return -1;
-        s->box->is_used = true;
+        if ((r->box.flags & BOX_EXEC_QUIET) == 0 && box_running(s->box) > 0)
+                content_disturb(s->box, "overlap");
         if ((r->box.flags & BOX_EXEC_QUIET) == 0)
                 note(s->box, r);
         *ret_channel = fd_take(&ours);
@@ -573,6 +574,8 @@ start(struct call *c, struct sandbox *s, struct error *e)
                 return CALL_FAILED;
         state = changed_need(c, s);
         if (state == CALL_DONE)
+                state = content_need_ends(c, s);
+        if (state == CALL_DONE)
                 state = content_need(c, s, &q);
         if (state == CALL_DONE)
                 state = audit_need(c, s, &q, &q.box.exec, e);
@@ -773,6 +776,8 @@ op_exec_signal(struct call *c, struct error *e)
         enum call_state state = find_exec(c, &s, &l, e);
         struct wire_exec_number ask;
 
+        if (state == CALL_DONE)
+                state = content_need_ends(c, s);
         if (state != CALL_DONE)
                 return state;
         if (!still_runs(s, l))
@@ -783,6 +788,7 @@ op_exec_signal(struct call *c, struct error *e)
                                          (int32_t)record_get_int(&c->record, FIELD_SIGNAL, 0) };
         if (box_send(s->box, WIRE_BOX_SIGNAL, &ask, sizeof ask) < 0)
                 return box_no_answer(s, e), CALL_FAILED;
+        content_disturb(s->box, "signal");
         sandbox_touch(s);
         reply_exec(c, s, NULL, NULL, -1);
         return CALL_DONE;

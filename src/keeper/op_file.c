@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "keeper/content.h"
 #include "keeper/exec.h"
 #include "keeper/op.h"
 #include "wire/file.h"
@@ -50,6 +51,8 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
                                "the sandbox %s is read_only, so nothing in it is written", s->id),
                        CALL_FAILED;
         state = sandbox_judge(s, e) < 0 ? CALL_FAILED : sandbox_need_box(s, c, e);
+        if (state == CALL_DONE && changes)
+                state = content_need_ends(c, s);
         if (state != CALL_DONE)
                 return state;
         if (s->prepared->cwd)
@@ -68,6 +71,8 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
                 return CALL_FAILED;
         if (exec_send(s, &q, &channel, e) < 0)
                 return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
+        if (changes)
+                content_disturb(s->box, "files");
         exec_note_key(c, s);
         reply = reply_begin(c);
         reply_send(c, &reply, 0, channel);

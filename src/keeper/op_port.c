@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "keeper/content.h"
 #include "keeper/op.h"
 #include "keeper/port_index.h"
 #include "keeper/sandbox.h"
@@ -202,6 +203,8 @@ op_port_connect(struct call *c, struct error *e)
         if (state == CALL_DONE &&
             sandbox_check_here(s, "port", "connections to ports through the daemon", e) < 0)
                 state = CALL_FAILED;
+        if (state == CALL_DONE)
+                state = content_need_ends(c, s);
         if (state != CALL_DONE)
                 return state;
         p = calloc(1, sizeof *p);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/event_record.h"
+#include "keeper/content.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 
@@ -57,6 +58,8 @@ port_look_before(struct call *c, struct sandbox *s, struct error *e)
         }
         if (c->ports_looked >= s->row.ports.len / sizeof *ports)
                 return CALL_DONE;
+        if (content_need_ends(c, s) == CALL_WAITS)
+                return CALL_WAITS;
         p = calloc(1, sizeof *p);
         if (!p)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a connection"), CALL_FAILED;

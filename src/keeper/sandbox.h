@@ -247,6 +247,13 @@ struct connect_request {
 
 enum { BOX_PORTS_MAX = 128 }; /* ports a routed wall listens to, besides 53, 80 and 443 */
 
+/* For `carrel audit replay`: what the next command of a box begins with (content.h). */
+struct content_state {
+        const char *unknown; /* why nobody can say that; NULL: what the commands before it left */
+        uint32_t exec;       /* the last command that was sent, 0: none */
+        uint64_t seq;        /* the number of its start in the log */
+};
+
 struct box {
         struct peer peer;           /* first */
         struct loop_timer patience; /* deadline for reporting ready */
@@ -260,8 +267,8 @@ struct box {
         struct wire_box_hello hello;
         struct wire_box_listed *execs;            /* in ascending order */
         size_t exec_count, exec_room, live_count; /* live: not ended */
-        bool is_used; /* something ran in it, or that is not known: its files may have changed */
-        struct contents *contents; /* what they read and wrote (content.h); NULL: nothing known */
+        struct contents *contents;   /* what they read and wrote (content.h); NULL: nothing known */
+        struct content_state begins; /* what its next command begins with */
         uint32_t last_exec, last_quiet, last_request;
         struct connect_request *requests;
         struct calls listening; /* calls that wait for the byte counts of its execs */

@@ -891,5 +891,6 @@ main(int argc, char **argv)
                 return make(&m);
         if (m.kind != WIRE_BOX_BEGIN)
                 return EXIT_BROKEN;
+        is_living = m.len > sizeof *begin && (begin->flags & BOX_BEGIN_TIED) != 0;
         return spawner_one(&(struct spawner){ packed, sizeof packed, make, -1 }, &m);
 }

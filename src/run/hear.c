@@ -85,7 +85,8 @@ hear_finished(struct session *s, const struct wire_box_listed *listed)
 
         if (s->has_ended)
                 return;
-        run_wall_end(s->wall);
+        if (!s->is_series)
+                run_wall_end(s->wall);
         if (listed->state == BOX_EXEC_FAILED) {
                 (void)start_error_read(&e, &listed->failed, s->o->command.argv[0],
                                        s->o->command.cwd);

@@ -29,6 +29,7 @@ struct session {
         uint64_t started, grace, late;
         struct terminal_mode mode;
         bool was_started, has_ended, box_is_done;
+        bool is_series;        /* other commands follow in the same box (run/series.h) */
         bool has_said_refusal; /* the caller has received the first refusal */
         bool is_cut;           /* the runtime ended the command; it did not end by itself */
         bool is_broken;        /* it cannot go on: `error` says why */
@@ -76,6 +77,9 @@ void session_abandon_output(struct session *s);
  * Creates the pipes, starts the box, and sends it the command (start.c).
  */
 int session_start(struct session *s, struct error *e);
+
+/* Its first part: the gate, and the box, without a command. */
+int session_begin(struct session *s, struct error *e);
 
 /* Handle what became readable (hear.c). */
 void session_hear_box(struct session *s);

@@ -18,7 +18,7 @@
 #include "wire/command.h"
 #include "wire/message.h"
 
-enum { PIPE_LEN = 1 << 20 };
+enum { PIPE_LEN = 1 << 20, SERIES_KEPT = 1 << 20 };
 
 static int
 check_command(const struct wire_command *c, struct error *e)
@@ -130,7 +130,8 @@ send_begin(struct session *s, struct error *e)
         const struct sources *sources = s->o->sources;
         struct wire_box_begin begin = { .deadline_ms = UINT64_MAX,
                                         .cpu_count = s->o->cpu_count,
-                                        .flags = BOX_BEGIN_ONE };
+                                        .keep_bytes = s->is_series ? SERIES_KEPT : 0,
+                                        .flags = s->is_series ? BOX_BEGIN_TIED : BOX_BEGIN_ONE };
         size_t len;
         int result;
 
@@ -148,6 +149,15 @@ send_begin(struct session *s, struct error *e)
 }
 
 int
+session_begin(struct session *s, struct error *e)
+{
+        if (run_wall_new(&s->wall, s->o->wall, e) < 0 || s->o->start(&s->box, &s->maker, e) < 0)
+                return -1;
+        s->wall->box = s->box;
+        return send_begin(s, e);
+}
+
+int
 session_start(struct session *s, struct error *e)
 {
         int pipes[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
@@ -155,14 +165,11 @@ session_start(struct session *s, struct error *e)
         bool has_pipes = !session_has_terminal(s) && !session_is_net_only(s);
         int result;
 
-        if (check_command(&s->o->command, e) < 0 || run_wall_new(&s->wall, s->o->wall, e) < 0)
+        if (check_command(&s->o->command, e) < 0)
                 return -1;
         result = has_pipes ? open_pipes(pipes, e) : 0;
         if (result == 0)
-                result = s->o->start(&s->box, &s->maker, e);
-        s->wall->box = s->box;
-        if (result == 0)
-                result = send_begin(s, e);
+                result = session_begin(s, e);
         if (result == 0) /* it waits in the socket, so that the box never waits for it */
                 result = send_exec(
                         s, has_pipes ? (const int[]){ pipes[0][0], pipes[1][1], pipes[2][1] } : own,

@@ -290,10 +290,9 @@ run_wall_first(const struct run_wall *w)
         return of && of->count > 0 ? &of->items[0].d : NULL;
 }
 
-struct refusal *
-run_wall_denials(const struct run_wall *w, size_t *ret_count, uint64_t *ret_more)
+static struct refusal *
+copy_account(const struct refused *of, size_t *ret_count, uint64_t *ret_more)
 {
-        const struct refused *of = account(w);
         struct refusal *copy = of && of->count > 0 ? calloc(of->count, sizeof *copy) : NULL;
 
         *ret_count = copy ? of->count : 0;
@@ -301,6 +300,22 @@ run_wall_denials(const struct run_wall *w, size_t *ret_count, uint64_t *ret_more
         if (copy)
                 memcpy(copy, of->items, of->count * sizeof *copy);
         return copy;
+}
+
+struct refusal *
+run_wall_denials(const struct run_wall *w, size_t *ret_count, uint64_t *ret_more)
+{
+        return copy_account(account(w), ret_count, ret_more);
+}
+
+struct refusal *
+run_wall_denials_of(const struct run_wall *w, uint32_t exec, size_t *ret_count, uint64_t *ret_more)
+{
+        const struct refused *of = account(w);
+
+        while (of && of->exec != exec)
+                of = of->next;
+        return copy_account(of, ret_count, ret_more);
 }
 
 void

@@ -101,6 +101,10 @@ const struct wire_wall_denied *run_wall_first(const struct run_wall *w);
  */
 struct refusal *run_wall_denials(const struct run_wall *w, size_t *ret_count, uint64_t *ret_more);
 
+/* The same, of one of several commands. */
+struct refusal *run_wall_denials_of(const struct run_wall *w, uint32_t exec, size_t *ret_count,
+                                    uint64_t *ret_more);
+
 void run_wall_free(struct run_wall *w);
 
 #endif

@@ -72,12 +72,17 @@ struct wire_box_begin {
  * may be asked. WIRE_BOX_FINISHED comes when every process has ended and everything is undone, and
  * counts all of them; then the last connections and refusals, when the gate closed the link; then
  * WIRE_BOX_GONE.
+ *
+ * BOX_BEGIN_TIED: a box of commands one after the other, as the daemon has them, whose keeper is
+ * `carrel audit replay`. It ends with that keeper, and has neither a state directory nor a
+ * listening socket.
  */
 enum box_begin_flag {
         BOX_BEGIN_ONE = 1u << 0,
-        BOX_BEGIN_NET_ONLY = 1u << 1 /* with ONE, for `carrel gate`: the plan makes a network
+        BOX_BEGIN_NET_ONLY = 1u << 1, /* with ONE, for `carrel gate`: the plan makes a network
                                         namespace alone, and the command stays in the session and
                                         process group of the keeper */
+        BOX_BEGIN_TIED = 1u << 2
 };
 
 /* WIRE_BOX_HELLO */

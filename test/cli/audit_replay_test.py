@@ -94,6 +94,7 @@ def refuses(b):
         ("replay_words", lambda: b.record("echo me@example.org")),
         ("replay_manifest", lambda: b.record("true", "--memory", "300m")),
         ("replay_environment", lambda: b.record("true", "-e", "SPECIAL=value")),
+        ("replay_environment", lambda: b.record("true", "-e", "PATH=/usr/bin:/bin")),
     )
     for reason, record in cases:
         number = record()
