@@ -93,7 +93,7 @@ grow(struct log *l, size_t room)
         struct log larger;
         unsigned char *bytes;
 
-        if (is_mapped && room > LOG_FILES_MAX - filed) {
+        if (is_mapped && (l->directory < 0 || room > LOG_FILES_MAX - filed)) {
                 /* also read by code that waits for a reader */
                 l->keep = room = LOG_HEAP_MAX;
                 is_mapped = 0;

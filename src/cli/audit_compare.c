@@ -257,9 +257,11 @@ audit_compare(struct audit_log *log, const struct recordings *all, char *refs, b
 {
         struct pair *pairs = calloc(all->count, sizeof *pairs);
         bool is_equal = true, had_network = false;
-        int result = pairs ? compare_all(log, all, pairs, refs, e)
-                           : fail(e, ERROR_NO_MEMORY, "no memory for a comparison");
+        int result;
 
+        if (!pairs)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a comparison");
+        result = compare_all(log, all, pairs, refs, e);
         for (size_t i = 0; i < all->count && result == 0; i++) {
                 is_equal &= pairs[i].is_equal;
                 had_network |= all->of[i].connections > 0;
@@ -268,7 +270,7 @@ audit_compare(struct audit_log *log, const struct recordings *all, char *refs, b
                 result = write_report(pairs, all->count, had_network);
         else if (result == 0)
                 print_report(pairs, all->count, had_network);
-        for (size_t i = 0; pairs && i < all->count; i++)
+        for (size_t i = 0; i < all->count; i++)
                 recording_fini(&pairs[i].now);
         free(pairs);
         return result < 0 ? -1 : !is_equal;

@@ -373,26 +373,24 @@ choose_wall(struct run_way *w, const struct prepare_options *o, struct run_optio
         return o->replay && options->wall ? run_replay_close_network(w, options, e) : 0;
 }
 
-/* Everything but its start: it is judged, gets its environment, and its start is recorded. */
+/* Everything but its start: it is judged, gets its environment, and its start is recorded. The
+ * options borrow `env`. */
 static int
 begin(struct run_way *w, const struct prepare_options *o, struct run_options *options,
-      struct error *e)
+      struct environment *env, struct error *e)
 {
-        struct environment env = { .count = 0 };
-
         if (!o->is_validator && prepare_has_rules(w->p.spec, w->p.rules) && permit(w, o, e) < 0)
                 return -1;
         if (!o->replay || o->again == o->replay->commands + o->replay->count - 1)
                 validator_run_end();
         if (!o->is_validator && needs_approval(w) && approve(w, o, e) < 0)
                 return -1;
-        if (make_environment(w, &options->command, &env, e) < 0 ||
-            choose_wall(w, o, options, e) < 0)
+        if (make_environment(w, &options->command, env, e) < 0 || choose_wall(w, o, options, e) < 0)
                 return -1;
-        if (o->again && run_replay_check_environment(o->again, &env, e) < 0)
+        if (o->again && run_replay_check_environment(o->again, env, e) < 0)
                 return -1;
-        options->command.env = env.items;
-        options->command.head.envc = (uint32_t)env.count;
+        options->command.env = env->items;
+        options->command.head.envc = (uint32_t)env->count;
         if (o->audits && o->keeps_output && run_audit_keep(options, e) < 0)
                 return -1;
         return o->audits ? run_audit_started(w, o, options, e) : 0;
@@ -402,12 +400,13 @@ static int
 run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, struct error *e)
 {
         struct run_options options = options_of(w, o);
+        struct environment env = { .count = 0 };
 
         if (o->replay && run_replay_check(w, o->replay, e) < 0)
                 return -1;
         if (prepare_sanitize(w->p.spec, w->p.rules, o->wants_terminal, &options.sanitize, e) < 0)
                 return -1;
-        if (begin(w, o, &options, e) < 0)
+        if (begin(w, o, &options, &env, e) < 0)
                 return -1;
         if (sandbox_run(&options, ret, e) < 0) {
                 /* what the host has says nothing about an image */
@@ -479,10 +478,11 @@ run_series(struct run_way *w, struct prepare_options *o, struct error *e)
                 result = series_open(&box, &series, e);
         for (size_t i = 0; i < o->replay->count && result == 0; i++) {
                 struct run_options options = box;
+                struct environment env = { .count = 0 };
                 struct run_result r;
 
                 run_replay_choose(w, o, i, &options);
-                result = begin(w, o, &options, e);
+                result = begin(w, o, &options, &env, e);
                 if (result == 0)
                         result = series_run(series, &options, o->again->kills_rest, &r, e);
                 if (result == 0) {

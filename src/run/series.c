@@ -40,6 +40,7 @@ struct series {
         int channel;   /* -1: it is over */
         struct channel_reader reader;
         bool input_is_over;
+        uint64_t printed[2];
         size_t out_at, out_len; /* of `out`: a frame that was not sent yet */
         unsigned char out[sizeof(struct channel_frame) + INPUT_CHUNK];
 };
@@ -132,16 +133,26 @@ send_input(struct series *all)
 
 /* -- output ------------------------------------------------------------------------------------ */
 
+/* What the command printed is not known, so its result is none. */
 static void
-lose_channel(struct series *all, const char *why)
+tear(struct series *all, const char *why)
 {
         struct error e;
 
-        if (!all->reader.is_over) {
-                (void)fail(&e, ERROR_BACKEND_FAILED, "%s", why);
-                session_fail(&all->s, &e);
-        }
-        scoped_fd_close(&all->channel);
+        (void)fail(&e, ERROR_BACKEND_FAILED, "%s", why);
+        session_fail(&all->s, &e);
+        all->s.is_broken = true;
+}
+
+static void
+hear_output(struct series *all, int which, const struct channel_piece *piece)
+{
+        if (piece->offset != all->printed[which])
+                tear(all, "a part of the output of a command was lost");
+        all->printed[which] = piece->offset + piece->len;
+        if (all->s.o->seen)
+                all->s.o->seen(which == 0 ? STDOUT_FILENO : STDERR_FILENO, piece->bytes,
+                               piece->len);
 }
 
 static void
@@ -157,14 +168,14 @@ hear_channel(struct series *all)
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         while ((result = channel_reader_next(&all->reader, &at, &left, &piece)) > 0)
-                if ((piece.kind == CHANNEL_STDOUT || piece.kind == CHANNEL_STDERR) &&
-                    all->s.o->seen)
-                        all->s.o->seen(piece.kind == CHANNEL_STDOUT ? STDOUT_FILENO : STDERR_FILENO,
-                                       piece.bytes, piece.len);
+                if (piece.kind == CHANNEL_STDOUT || piece.kind == CHANNEL_STDERR)
+                        hear_output(all, piece.kind == CHANNEL_STDERR, &piece);
         if (result < 0)
-                lose_channel(all, "the box of the sandbox sent a malformed frame");
-        else if (got <= 0 || all->reader.is_over)
-                lose_channel(all, "the box of the sandbox closed the channel of its command");
+                tear(all, "the box of the sandbox sent a malformed frame");
+        else if (got <= 0 && !all->reader.is_over)
+                tear(all, "the box of the sandbox closed the channel of its command");
+        if (result < 0 || got <= 0 || all->reader.is_over)
+                scoped_fd_close(&all->channel);
 }
 
 /* -- one command ------------------------------------------------------------------------------- */
@@ -254,6 +265,7 @@ reset(struct series *all, const struct run_options *options)
         s->outcome = (struct outcome){ .exit_code = -1 };
         s->error.code = ERROR_NONE;
         channel_reader_init(&all->reader, CHANNEL_FROM_BOX);
+        all->printed[0] = all->printed[1] = 0;
         all->input_is_over = false;
         all->out_at = all->out_len = 0;
 }
@@ -267,6 +279,8 @@ collect(struct series *all, struct run_result *ret)
                                     .kept = s->kept,
                                     .kept_count = s->kept_count };
         s->kept = NULL;
+        ret->outcome.stdout_bytes = all->printed[0];
+        ret->outcome.stderr_bytes = all->printed[1];
         ret->denials =
                 run_wall_denials_of(s->wall, all->exec, &ret->denial_count, &ret->denied_more);
 }

@@ -18,12 +18,18 @@ from replay_rig import Bench, fill
 ALL_BYTES = "".join(chr(i) for i in range(1, 128)) * 500
 
 
+def wait(d, box, started):
+    """Until a command in the background has ended."""
+    at = "/v1/sandboxes/%s/execs/%d" % (box, started["exec"])
+    until("it has ended", lambda: d.must("GET", at)["state"] == "ended")
+
+
 def replays(b, d):
     box = d.create(manifest=b.text)
     done = [d.exec(box, ["sh", "-c", "cat >~/kept; mkdir /tmp/made; echo one | tee /tmp/made/file; echo begun >&2; exit 3"], input=ALL_BYTES),
             d.exec(box, ["sh", "-c", "wc -c <~/kept; cat file; echo two >>file; pwd; kill -TERM $$"], cwd="/tmp/made"),
             d.exec(box, ["sh", "-c", "sleep 1000000 >/dev/null 2>&1 & echo $! >/tmp/pid"]),
-            d.exec(box, ["sh", "-c", "cat; cat ~/kept /tmp/made/file; kill $(cat /tmp/pid) && echo it ran"], input="last\n")]
+            d.exec(box, ["sh", "-c", "cat; cat ~/kept /tmp/made/file; kill $(cat /tmp/pid) && echo it ran; head -c 3000000 /dev/zero"], input="last\n")]
     check("a later command names the one before it", b.base(d, done[1]) == {"after": int(done[0]["audit_ref"].rsplit("/", 1)[1])}, b.base(d, done[1]))
     b.ended(d, done[3])
     status, got = b.replay(d, done[3]["audit_ref"])
@@ -61,7 +67,7 @@ def ends_otherwise(b, d):
     check("what did not start is left out", missing.status >= 400 and len(got["before"]) == 1, missing, got)
     killed = d.exec(box, ["sleep", "1000000"], background=True)
     d.must("DELETE", "/v1/sandboxes/%s/execs/%d" % (box, killed["exec"]))
-    until("it has ended", lambda: d.must("GET", "/v1/sandboxes/%s/execs/%d" % (box, killed["exec"]))["state"] == "ended")
+    wait(d, box, killed)
     done = d.exec(box, ["echo", "after"])
     got = b.refused(d, killed), b.refused(d, done)
     check("refused: one that was killed, and those after it", got == ((125, "replay_killed"),) * 2, got)
@@ -123,7 +129,7 @@ def at_once(b, d):
     box = d.create(manifest=b.text)
     waits = d.exec(box, ["sh", "-c", "mkfifo /tmp/go; read word </tmp/go; echo $word"], background=True)
     d.exec(box, ["sh", "-c", "until test -p /tmp/go; do :; done; echo gone >/tmp/go"])
-    until("it has ended", lambda: d.must("GET", "/v1/sandboxes/%s/execs/%d" % (box, waits["exec"]))["state"] == "ended")
+    wait(d, box, waits)
     done = d.exec(box, ["true"])
     got = b.refused(d, waits), b.refused(d, done)
     check("refused: a command that ran beside another, and those after it", got == ((125, "replay_overlap"),) * 2, got)
@@ -131,7 +137,7 @@ def at_once(b, d):
     waits = d.exec(box, ["sh", "-c", "trap 'exit 5' USR1; echo begun >/tmp/begun; while :; do sleep 0.01; done"], background=True)
     until("it has begun", lambda: d.call("GET", "/v1/sandboxes/%s/files?path=/tmp/begun" % box).body == b"begun\n")
     d.must("POST", "/v1/sandboxes/%s/execs/%d/signal" % (box, waits["exec"]), {"signal": 10})
-    until("it has ended", lambda: d.must("GET", "/v1/sandboxes/%s/execs/%d" % (box, waits["exec"]))["state"] == "ended")
+    wait(d, box, waits)
     got = b.refused(d, waits)
     check("refused: a call sent it a signal", got == (125, "replay_signal"), got)
 
@@ -194,6 +200,8 @@ def tampered(b, d):
         f.write(text.replace("cat >/tmp/file", "cat >/tmp/filf"))
     status, got = b.replay(d, done["audit_ref"])
     check("an entry that was changed is found, and nothing runs", status == 126 and got["error"]["code"] == "audit_broken", status, got)
+    with open(log, "w", encoding="utf-8") as f:
+        f.write(text)
 
 
 def main():
