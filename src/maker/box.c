@@ -779,13 +779,25 @@ enter_step(const struct box *box)
         return 0;
 }
 
+/*
+ * The mounts below stay as they are. In an image the way to /dev may be a link, as it was for what
+ * is attached there.
+ */
 static int
-seal_step(const struct box *box)
+seal_step(const struct box *box, const struct step *s)
 {
         struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
                                                MOUNT_ATTR_NODEV };
+        int place, result;
 
-        return kernel_mount_setattr(box->root, 0, &attr);
+        if (strcmp(s->path, "/") == 0)
+                return kernel_mount_setattr(box->root, 0, &attr);
+        place = place_open(box->root, s->path, PLACE_LINKS);
+        if (place < 0)
+                return place;
+        result = kernel_mount_setattr(place, 0, &attr);
+        (void)close(place);
+        return result;
 }
 
 int
@@ -855,7 +867,7 @@ box_step(struct box *box, const struct step *s)
         case STEP_ENTER:
                 return enter_step(box);
         case STEP_SEAL:
-                return seal_step(box);
+                return seal_step(box, s);
         case STEP_PROGRAM:
                 return program_step(box, s);
         case STEP_CONTAINER:

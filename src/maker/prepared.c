@@ -430,7 +430,7 @@ shared_step(struct box *box, const struct step *s)
 static int
 finish(struct box *box)
 {
-        const struct step enter = { .op = STEP_ENTER }, seal = { .op = STEP_SEAL };
+        const struct step enter = { .op = STEP_ENTER }, seal = { .op = STEP_SEAL, .path = "/" };
         int result = box_step(box, &enter);
 
         if (result == 0)

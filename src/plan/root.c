@@ -389,6 +389,21 @@ builder_root(struct builder *b)
         plan_sys(b);
 }
 
+/* In an image /dev and /sys are mounts of their own: the sandbox's, but no place to write to. */
+static void
+seal(struct builder *b)
+{
+        size_t made = b->count;
+
+        for (size_t i = 0; i < made; i++)
+                if (b->steps[i].op == STEP_PRIVATE && (strcmp(b->steps[i].path, "/dev") == 0 ||
+                                                       strcmp(b->steps[i].path, "/sys") == 0))
+                        (void)builder_add(b, STEP_SEAL, b->steps[i].path,
+                                          "made by Carrel, and no private place");
+        (void)builder_add(b, STEP_SEAL, "/",
+                          "nothing but the private places and writable mounts can be written");
+}
+
 void
 builder_enter(struct builder *b)
 {
@@ -397,7 +412,5 @@ builder_enter(struct builder *b)
         else
                 (void)builder_add(b, STEP_ENTER, "", "no path leads outside after this");
         if (builder_has(b, SWITCH_SEAL) && builder_uid(b) != 0)
-                (void)builder_add(
-                        b, STEP_SEAL, "/",
-                        "nothing but the private places and writable mounts can be written");
+                seal(b);
 }

@@ -93,6 +93,12 @@ def writes(desk):
     before = layers(desk)
     got = desk.sh(block(), WRITES)
     check("an agent writes to its private places and its mounts only", got.stdout.splitlines() == PRIVATE, got.stdout, got.stderr)
+    got = desk.sh(block(), "for d in / /dev /sys; do (echo x > $d/new) 2>&1; done; sed -n 's,^[0-9]* [0-9]* [^ ]* [^ ]* \\(/dev\\|/sys\\|/\\) \\(r[ow]\\)\\,.*,\\1 \\2,p' /proc/self/mountinfo; "
+                           "echo x > /dev/null && echo x > /dev/shm/new && echo writes")
+    lines = got.stdout.splitlines()
+    has_sys = "/sys ro" in lines      # made where the kernel lists its processors
+    check("the root, /dev and /sys are read-only mounts, and not what is mounted in them", got.stdout.count("Read-only") == 3 and "/ ro" in lines and "/dev ro" in lines and
+          not any(line.endswith(" rw") for line in lines) and (has_sys or not os.path.exists("/sys/devices/system/cpu/possible")) and lines[-1] == "writes", got.stdout, got.stderr)
     check("what it writes to the workspace is the caller's", os.stat(os.path.join(desk.workspace, "new")).st_uid == os.stat(desk.workspace).st_uid)
     os.unlink(os.path.join(desk.workspace, "new"))
     got = desk.sh(block(user="root"), "rm /etc/motd && rm -r /srv && mkdir /srv && ls /srv && echo new > /bin/tool && chmod 755 /bin/tool && mv /bin/tool /opt/tool && "

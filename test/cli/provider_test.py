@@ -32,6 +32,7 @@ def example():
     ran = run(sys.executable, EXAMPLE, "--ssh", SSH, "here")
     lines = ran.stdout.splitlines()
     check("the example over ssh passes every step", ran.returncode == 0 and len([x for x in lines if x.startswith("ok ")]) == 19, ran.stdout, ran.stderr)
+    check("directories are among them", any("directories are made" in x and "SKIP" not in x for x in lines), ran.stdout)
     check("what it cannot do is skipped by name", [x for x in lines if "# SKIP" in x and ("connect" in x or "url" in x)] != [], ran.stdout)
     with open(EXAMPLE, encoding="utf-8") as f:
         check("it has fewer than 150 lines", len(f.readlines()) < 150)

@@ -71,8 +71,10 @@ def files(d, box):
     check("a file is written and read", put.status < 300 and got.body == data, put.status, got.status, put.body[:300], got.body[:300])
     missing = d.call("GET", path + "?path=/tmp/carrel-missing")
     check("a file that is not there", missing.status == 404, missing)
-    made = d.call("GET", path + "/list?path=/tmp")
-    check("what the protocol has no message for is refused", made.code == "capability_unavailable" and b'"elsewhere"' in made.body, made)
+    listed = d.must("GET", path + "/list?path=/tmp")["items"]
+    check("a directory is listed", [e for e in listed if e["path"] == "carrel-bridge.bin" and e["kind"] == "file" and e["size"] == len(data)] != [], listed)
+    deep = d.call("GET", path + "/list?path=/tmp&depth=2")
+    check("what the protocol has no message for is refused", deep.code == "capability_unavailable" and b'"elsewhere"' in deep.body, deep)
     tty = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true", "tty": True})
     check("a terminal is refused by name", tty.code == "capability_unavailable" and b'"elsewhere"' in tty.body and b'"tty"' in tty.body, tty)
 
@@ -86,6 +88,8 @@ def ports(d):
     early = url(box, 8001)
     check("before the first command there is no sandbox elsewhere", early.code == "port_unreachable" and b'"elsewhere"' in early.body and b"Run a command" in early.body, early)
     d.exec(box, "true")
+    listed = d.call("GET", "/v1/sandboxes/%s/files/list?path=/tmp" % box)
+    check("a program without the ability for directories lists none", listed.code == "capability_unavailable" and b'"elsewhere"' in listed.body, listed)
     got = url(box, 8001)
     check("the address of a port is the provider's", got.status == 200 and got.json == {"url": "https://8001-box.example.com/?t=1", "browser_url": "https://8001-box.example.com/?t=1", "port": 8001}, got)
     said = subprocess.run([CARREL, "url", box, "8001", "--state", d.state], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)

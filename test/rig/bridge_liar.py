@@ -121,8 +121,8 @@ def hello(m):
         m["protocol"] = 2
     if mode in ("lies", "urls"):
         m["abilities"].append("url")
-    if mode == "lists":
-        m["abilities"].append("directories")
+    if mode == "urls":
+        m["abilities"].remove("directories")
     if mode == "finds-another":
         m["abilities"].append("connect")
     if mode == "boasts":
