@@ -215,11 +215,12 @@ check_container(const struct host_facts *facts, const struct plan_request *reque
         if (!request->container)
                 return 0;
         if (!facts->is_privileged)
-                return refuse_container(e, "rootless",
-                                        "only root can start such a sandbox, and this is an "
-                                        "ordinary user",
-                                        "Run the command with sudo, or have root run "
-                                        "`carrel serve`. Without root, use the standard provider.");
+                return refuse_container(
+                        e, "rootless",
+                        "only root can start such a sandbox, and this is an "
+                        "ordinary user",
+                        "Run the command with sudo, or have root run "
+                        "`carrel serve`. Without root, write: provider: container.");
         if (facts->cgroup.unified[0] == '\0' ||
             strncmp(facts->cgroup.unified, root, sizeof root - 1) != 0)
                 return refuse_container(e, "no_unified",

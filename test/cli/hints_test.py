@@ -51,6 +51,63 @@ def commands():
         check("what carrel gate refuses names the file of its list", "to egress.json" in done.stdout + done.stderr and "SANDBOX.md" not in done.stdout + done.stderr, done.stdout + done.stderr)
 
 
+def helps():
+    """At a terminal of 80 columns no help is broken in the middle of a word."""
+    with Workspace() as ws:
+        names = [line.split()[0] for line in carrel(ws, "help").stdout.split("\n") if line.startswith("  ") and line[2] != " "]
+        wide = [(name, line) for name in ["", *names] for line in carrel(ws, "help", *([name] if name else [])).stdout.split("\n")
+                if len(line) > 80 and not line.lstrip().startswith(("Example:", "["))]  # what is in brackets is one word
+        check("every help fits 80 columns", len(names) > 40 and not wide, names, wide)
+
+
+def long_command():
+    with Workspace() as ws:
+        done = carrel(ws, "run", "--", "echo", *map(str, range(50000)))
+        check("a command with too many words is told another way", done.returncode == 125 and "more than 40000 arguments" in done.stderr and "-- xargs COMMAND" in done.stderr, done.stderr)
+        done = subprocess.run([CARREL, "run", "--", "xargs", "echo"], cwd=ws.path, input=" ".join(map(str, range(50000))), capture_output=True, text=True, timeout=ALWAYS, check=False)
+        check("  and it works", done.returncode == 0 and done.stdout.split() == [str(i) for i in range(50000)], done.stderr)
+
+
+def replaced(d):
+    """The directory of a mount is another one since the sandbox started."""
+    with Workspace() as ws:
+        state = ("--state", d.state)
+        project = os.path.join(ws.path, "project")
+        for _ in range(2):
+            os.mkdir(project)
+            with open(os.path.join(project, "SANDBOX.md"), "w", encoding="utf-8") as f:
+                f.write(manifest())
+            carrel(ws, "create", *state, "--name", "r", "-w", "project", "--start")
+            done = carrel(ws, "exec", *state, "r", "--", "true")
+            os.remove(os.path.join(project, "SANDBOX.md"))
+            os.rmdir(project)
+            if done.returncode == 0:
+                os.mkdir(project)
+                lost = carrel(ws, "exec", *state, "r", "--", "true")
+                os.rmdir(project)
+                check("a workspace that was replaced is named as the cause", lost.returncode == 125 and "replaced by a new one, stop the sandbox and create it again" in lost.stderr, lost.stderr)
+            carrel(ws, "stop", *state, "r")
+        check("  and stopping and creating it again helps", done.returncode == 0, done.stderr)
+
+
+def recorded(d):
+    """Each line of `carrel audit tail` says what it is about."""
+    with Workspace() as ws:
+        state = ("--state", d.state)
+        ws.write("SANDBOX.md", manifest(carrel="approve: [network.set], egress: {}"))
+        carrel(ws, "create", *state, "--name", "log", "--start")
+        with subprocess.Popen([CARREL, "network", *state, "log", "--none"], cwd=ws.path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as asking:
+            number = asking.stderr.readline().split(";")[0].split()[-1]
+            carrel(ws, "approve", *state, number)
+            asking.communicate(timeout=ALWAYS)
+        carrel(ws, "exec", *state, "log", "--", "true")
+        carrel(ws, "stop", *state, "log")
+        lines = carrel(ws, "audit", "tail", *state, "-n", "20").stdout.split("\n")[:-1]
+        check("an approval is named with its operation and answer", any("approval.requested" in line and line.endswith("network " + number) for line in lines)
+              and any("approval.answered" in line and line.endswith("network %s: approved" % number) for line in lines), lines)
+        check("no line is empty", lines and all(line.strip() for line in lines), lines)
+
+
 # Options of Docker that Carrel does not have, and what the hint must name. "run" and "exec" stand
 # for the two parsers of options.
 DOCKER = [
@@ -169,6 +226,8 @@ def daemon():
         execs(d)
         ports(d)
         ended(d)
+        replaced(d)
+        recorded(d)
         state = ("--state", d.state)
         carrel(ws, "create", *state, "--name", "a", "--start")
         done = carrel(ws, "extend", *state, "a", "10m")
@@ -187,6 +246,8 @@ need_programs()
 manifests()
 commands()
 options()
+helps()
+long_command()
 disk()
 tokens()
 daemon()
