@@ -4,6 +4,7 @@ works. Prints TAP.
 """
 import json
 import os
+import pty
 import shlex
 import subprocess
 import sys
@@ -66,6 +67,37 @@ def long_command():
         check("a command with too many words is told another way", done.returncode == 125 and "more than 40000 arguments" in done.stderr and "-- xargs COMMAND" in done.stderr, done.stderr)
         done = subprocess.run([CARREL, "run", "--", "xargs", "echo"], cwd=ws.path, input=" ".join(map(str, range(50000))), capture_output=True, text=True, timeout=ALWAYS, check=False)
         check("  and it works", done.returncode == 0 and done.stdout.split() == [str(i) for i in range(50000)], done.stderr)
+
+
+def at_terminal(ws, *words):
+    """Exit status and screen of a command whose standard streams are a terminal; types `exit 5`."""
+    master, slave = pty.openpty()
+    with subprocess.Popen([CARREL, *words], cwd=ws.path, stdin=slave, stdout=slave, stderr=slave) as child:
+        os.close(slave)
+        os.write(master, b"exit 5\n")
+        screen = b""
+        try:
+            while True:
+                screen += os.read(master, 4096)
+        except OSError:  # the last writer has closed it
+            os.close(master)
+        return child.wait(ALWAYS), screen.decode()
+
+
+def prompts(d):
+    """A shell without -t shows no prompt: the user is told before typing into the void."""
+    with Workspace() as ws:
+        state = ("--state", d.state)
+        carrel(ws, "create", *state, "--name", "t", "--start")
+        got = at_terminal(ws, "run", "--", "bash")
+        check("run of a shell alone at a terminal is told -t", got[0] == 5 and "carrel: bash gets no terminal" in got[1] and "carrel run -t -- bash\r\n" in got[1], got)
+        got = at_terminal(ws, "exec", *state, "t", "--", "/bin/sh")
+        check("  so is exec", got[0] == 5 and "carrel exec -t t -- /bin/sh\r\n" in got[1], got)
+        for words in (("run", "--", "sh", "-c", "read x; $x"), ("exec", *state, "t", "--", "sh", "-c", "read x; $x")):
+            got = at_terminal(ws, *words)
+            check("  not a shell with a script: %s" % words[0], got[0] == 5 and "gets no terminal" not in got[1], got)
+        done = subprocess.run([CARREL, "run", "--", "sh"], cwd=ws.path, input="exit 5", capture_output=True, text=True, timeout=ALWAYS, check=False)
+        check("  nor one that reads a pipe", done.returncode == 5 and not done.stderr, done)
 
 
 def replaced(d):
@@ -226,6 +258,7 @@ def daemon():
         execs(d)
         ports(d)
         ended(d)
+        prompts(d)
         replaced(d)
         recorded(d)
         state = ("--state", d.state)
