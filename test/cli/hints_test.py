@@ -69,6 +69,17 @@ def long_command():
         check("  and it works", done.returncode == 0 and done.stdout.split() == [str(i) for i in range(50000)], done.stderr)
 
 
+def below():
+    """In a directory of a project, the project's own manifest is named."""
+    with Workspace() as ws:
+        ws.write("SANDBOX.md", manifest())
+        os.makedirs(os.path.join(ws.path, "src", "deep"))
+        done = subprocess.run([CARREL, "run", "--", "ls"], cwd=os.path.join(ws.path, "src", "deep"), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+        check("below a SANDBOX.md the hint names its directory", done.returncode == 126 and "../.. has a SANDBOX.md: add -w ../.. to use it." in done.stderr, done.stderr)
+        done = subprocess.run([CARREL, "run", "-w", "../..", "--", "ls"], cwd=os.path.join(ws.path, "src", "deep"), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+        check("  and it works", done.returncode == 0 and "SANDBOX.md" in done.stdout, done.stderr)
+
+
 def at_terminal(ws, *words):
     """Exit status and screen of a command whose standard streams are a terminal; types `exit 5`."""
     master, slave = pty.openpty()
@@ -281,6 +292,7 @@ commands()
 options()
 helps()
 long_command()
+below()
 disk()
 tokens()
 daemon()
