@@ -221,6 +221,14 @@ def ports(d):
             warned = "no server inside can listen on port %s" % port in done.stderr and "-p %d" % (int(port) + 8000) in done.stderr
             check("create -p %s%s warns: %s" % (port, {None: "", walled: " behind a wall", routed: " of a routed sandbox"}[text], is_warned), done.returncode == 0 and warned == is_warned, done.stderr)
             carrel(ws, "stop", *state, "p")
+        ws.write("SANDBOX.md", walled)
+        for command in (("create", *state, "--name", "p", "-p", "80"), ("info", *state, "p")):
+            with open(os.path.join(ws.path, "both"), "w+", encoding="utf-8") as both:
+                subprocess.run([CARREL, *command], cwd=ws.path, stdin=subprocess.DEVNULL, stdout=both, stderr=both, timeout=ALWAYS, check=False)
+                both.seek(0)
+                lines = both.read().split("\n")
+            check("%s and its warnings in one file: the table is whole" % command[0], [line.split()[0] for line in lines[:2]] == ["id", "name"] and any("port 80" in line for line in lines[2:]), lines)
+        carrel(ws, "stop", *state, "p")
 
 
 def tokens():
