@@ -80,6 +80,18 @@ def below():
         check("  and it works", done.returncode == 0 and "SANDBOX.md" in done.stdout, done.stderr)
 
 
+def mounts_nothing(d):
+    """A sandbox without the files of this directory says so; one with them, and scripts, do not."""
+    words = ("create", "--state", d.state, "--name", "m")
+    with Workspace() as ws:
+        os.mkdir(os.path.join(ws.path, "bare"))
+        ws.write("SANDBOX.md", manifest())
+        for where, more, is_told in (("bare", (), True), ("bare", ("-q",), False), ("bare", ("--json",), False), ("bare", ("-w", ".."), False), (".", (), False)):
+            done = subprocess.run([CARREL, *words, *more], cwd=os.path.join(ws.path, where), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+            check("create in %s %s: told that nothing is mounted: %s" % (where, " ".join(more), is_told), done.returncode == 0 and ("it mounts nothing, because there is no SANDBOX.md here" in done.stderr) == is_told, done.stderr)
+            carrel(ws, "stop", "--state", d.state, "m")
+
+
 def at_terminal(ws, *words):
     """Exit status and screen of a command whose standard streams are a terminal; types `exit 5`."""
     master, slave = pty.openpty()
@@ -277,6 +289,7 @@ def daemon():
         execs(d)
         ports(d)
         ended(d)
+        mounts_nothing(d)
         prompts(d)
         replaced(d)
         recorded(d)
