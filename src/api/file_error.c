@@ -93,6 +93,9 @@ file_error_read(struct error *e, int status, const char *path, size_t len)
                             shown[0] ? ": " : "", shown);
         (void)fail_at(e, rows[row].code, "path", rows[row].reason, "%s%s%s", shown,
                       shown[0] ? ": " : "", rows[row].message);
+        if (status == EOPNOTSUPP)
+                error_hint(e, "docs/BRIDGE.md lists what sandboxes elsewhere cannot do. Commands "
+                              "can read and write files: carrel exec ID -- cat FILE");
         if (status == ENOSPC)
                 error_hint(e, "Remove files, or raise metadata.carrel.limits.disk_mb: it caps the "
                               "bytes and the number of files in /tmp, /run, /dev/shm and the home. "

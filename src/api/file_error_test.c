@@ -40,6 +40,17 @@ each_errno_has_its_code(void **state)
 }
 
 static void
+elsewhere_a_command_is_named(void **state)
+{
+        struct error e = { 0 };
+
+        (void)state;
+        assert_int_equal(file_error_read(&e, EOPNOTSUPP, "/a", 2), -1);
+        assert_int_equal(e.code, ERROR_CAPABILITY_UNAVAILABLE);
+        assert_non_null(strstr(error_hint_text(&e), "docs/BRIDGE.md"));
+}
+
+static void
 each_other_ending_has_its_code(void **state)
 {
         static const struct {
@@ -64,6 +75,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = { cmocka_unit_test(each_errno_has_its_code),
+                                            cmocka_unit_test(elsewhere_a_command_is_named),
                                             cmocka_unit_test(each_other_ending_has_its_code) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,9 @@ directory(struct error *e, int sys, const char *cwd)
         (void)memcpy(e->path, "cwd", sizeof "cwd");
         error_hint(e,
                    "It must exist inside the sandbox, where a mount brings it in. The call names "
-                   "it (--cwd, cwd), or config.cwd in SANDBOX.md.");
+                   "it (--cwd, cwd), or config.cwd in SANDBOX.md. If the directory of a mount was "
+                   "removed on "
+                   "the host, or replaced by a new one, stop the sandbox and create it again.");
         return -1;
 }
 

@@ -153,6 +153,7 @@ print_line(const char *label, const char *text)
 void
 print_sandbox_warnings(const struct ask *a, const struct carrel_sandbox *s)
 {
+        (void)fflush(stdout); /* both streams may be one file: what was printed comes first */
         for (size_t i = 0; i < s->warning_count && !a->is_json; i++) {
                 struct warning warning = {
                         s->warnings[i].code, s->warnings[i].path, s->warnings[i].message, 0, 0, NULL

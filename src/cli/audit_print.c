@@ -144,6 +144,7 @@ print_event(const struct node *event)
         const char *host = text_of(event, "host"), *port = text_of(event, "port");
         const char *path = text_of(event, "path"), *count = text_of(event, "count");
         const char *word = text_of(event, "kind") ? text_of(event, "event") : NULL;
+        const char *reason = text_of(event, "reason");
         char command[AUDIT_COMMAND_ROOM];
 
         (void)fputs("                              ", stdout);
@@ -153,6 +154,8 @@ print_event(const struct node *event)
         print_escaped(stdout, argv ? command : path ? path : host ? host : "", false);
         if (port)
                 (void)printf(":%s", port);
+        if (!argv && !path && !host && !count) /* an execution whose words could not be read */
+                (void)printf("words not read%s%s", reason ? ": " : "", reason ? reason : "");
         if (count)
                 (void)printf("%s%s %s", argv || path || host ? "  " : "", count,
                              argv || path || host ? "times" : "more");
@@ -176,6 +179,17 @@ print_events(const struct audit_entry *entry, const struct node *events)
                              events->len - EVENTS_SHOWN, entry->seq);
 }
 
+/* "exec.start 9d84bb7c", "exec.start 9d84bb7c: approved"; what it is about comes before. */
+static void
+approval_text(const struct node *output, const char *subject, char *ret, size_t room)
+{
+        const char *operation = text_of(output, "operation"), *id = text_of(output, "approval");
+        const char *reason = text_of(output, "reason");
+
+        (void)snprintf(ret, room, "%s  %s %s%s%s", subject, operation ? operation : "",
+                       id ? id : "", reason ? ": " : "", reason ? reason : "");
+}
+
 void
 audit_print_line(const struct audit_starts *starts, const struct audit_entry *entry)
 {
@@ -195,6 +209,8 @@ audit_print_line(const struct audit_starts *starts, const struct audit_entry *en
         }
         if (strcmp(entry->action, "exec.ended") == 0)
                 (void)snprintf(command, sizeof command, "%s", command_of_end(starts, entry));
+        else if (strncmp(entry->action, "approval.", sizeof "approval." - 1) == 0)
+                approval_text(output, entry->subject, command, sizeof command);
         else if (!argv && (!events || events->kind != NODE_LIST))
                 (void)snprintf(command, sizeof command, "%s", entry->subject);
         if (command[0] != '\0') {

@@ -1,10 +1,11 @@
 /*
- * cli/back.h - the end of a session at a terminal.
+ * cli/back.h - the begin and the end of a session at a terminal.
  */
 #ifndef CARREL_CLI_BACK_H
 #define CARREL_CLI_BACK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Prints on standard error, as the last line, that further typing goes to the host. `sandbox`: its
@@ -13,5 +14,12 @@
  * then reset first (unless TERM is dumb or not set), and the message begins on a new line.
  */
 void print_back(const char *sandbox, bool was_cut);
+
+/*
+ * Prints on standard error what to type, if the command is a shell or an interpreter alone, all
+ * standard streams are a terminal, and the command gets none: it would read without a prompt.
+ * `verb`: "run", or "exec" with the sandbox's name as `sandbox`, else NULL.
+ */
+void print_no_prompt(const char *const *argv, size_t argc, const char *verb, const char *sandbox);
 
 #endif

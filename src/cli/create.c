@@ -74,6 +74,11 @@ create(struct creating *c, const struct carrel_config *config)
         }
         if (!c->is_quiet)
                 print_sandbox_warnings(&c->ask, s);
+        if (!c->is_quiet && !c->ask.is_json && !config->workspace && !c->file && !c->runtime)
+                (void)fputs(
+                        "carrel: it mounts nothing, because there is no SANDBOX.md here (carrel "
+                        "init writes one)\n",
+                        stderr);
         carrel_free(s);
         return ask_close(&c->ask, status);
 }

@@ -390,6 +390,8 @@ run_live(struct executing *x)
 
         if (x->has_terminal)
                 terminal_size(STDIN_FILENO, &x->command.rows, &x->command.columns);
+        else if (o.has_input)
+                print_no_prompt(x->command.argv, x->command.argc, "exec", o.id);
         if (isatty(STDERR_FILENO) && !x->has_terminal &&
             carrel_watch(x->ask.c, o.id, &o.events, NULL) < 0)
                 o.events = NULL;

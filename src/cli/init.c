@@ -292,13 +292,21 @@ print_next(const struct init *i, struct error *e)
 }
 
 static int
+missing(const char *dir, int sys, struct error *e)
+{
+        (void)fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, sys, "opening the directory %.200s", dir);
+        if (sys == ENOENT)
+                error_hint(e, "Make it first: mkdir -p %.200s", dir);
+        return -1;
+}
+
+static int
 init(struct init *i, struct error *e)
 {
         scoped_fd int dir = open(i->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         if (dir < 0)
-                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "opening the directory %.200s",
-                                i->dir);
+                return missing(i->dir, errno, e);
         look(i, dir);
         choose_slug(i);
         if (i->is_printed) {

@@ -55,7 +55,7 @@ static const struct command *const commands[] = {
         &command_conformance, &command_version,
 };
 
-enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0], NAME_WIDTH = 12 };
 
 const struct command *
 command_find(const char *name)
@@ -93,12 +93,12 @@ overview_heading(FILE *out, const char *command)
 static void
 overview(FILE *out)
 {
-        (void)fprintf(out, "carrel: runs the commands of an AI agent in a sandbox that a "
+        (void)fprintf(out, "carrel: runs the commands of an AI agent in a sandbox that a\n"
                            "SANDBOX.md describes.\n\n"
                            "Usage: carrel COMMAND [ARGUMENTS]\n");
         for (size_t i = 0; i < COMMAND_COUNT; i++) {
                 overview_heading(out, commands[i]->name);
-                (void)fprintf(out, "  %-12s  %s\n", commands[i]->name, commands[i]->help);
+                usage_row(out, NAME_WIDTH, commands[i]->name, commands[i]->help);
         }
         (void)fprintf(out, "\n`carrel help COMMAND` shows a command with an example.\n");
 }

@@ -590,6 +590,8 @@ run_command(const struct prepare_options *asked, int argc, char **argv)
 
         status = get_ready(&w, o, argc, argv, &e);
         print_warnings(&w, o);
+        if (status >= 0 && !o->wants_terminal && !o->is_json)
+                print_no_prompt((const char *const *)o->command, o->command_count, "run", NULL);
         if (status < 0) {
                 status = print_failure(w.file_name, &e, o->is_json);
                 if (!o->is_json)

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { COLUMNS = 96, USAGE_INDENT = 8 };
+enum { COLUMNS = 80, USAGE_INDENT = 8 };
 
 __attribute__((format(printf, 3, 4))) static void
 add(char *out, size_t room, const char *format, ...)
@@ -117,6 +117,19 @@ print_wrapped(FILE *out, const char *text, int column, int indent)
         (void)fputc('\n', out);
 }
 
+/* Each line of the text is wrapped by itself. */
+static void
+print_lines(FILE *out, const char *text)
+{
+        char line[USAGE_MAX];
+
+        for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
+                len = strcspn(text, "\n");
+                (void)snprintf(line, sizeof line, "%.*s", (int)len, text);
+                print_wrapped(out, line, 0, 0);
+        }
+}
+
 static int
 print_row(FILE *out, int width, const char *term, const char *doc)
 {
@@ -146,12 +159,19 @@ print_rows(FILE *out, const struct command *c, int width)
 }
 
 void
+usage_row(FILE *out, int width, const char *term, const char *doc)
+{
+        (void)print_row(out, width, term, doc);
+}
+
+void
 usage_print(FILE *out, const struct command *c)
 {
         char line[USAGE_MAX];
         int width = print_rows(NULL, c, 0), column;
 
-        (void)fprintf(out, "%s\n\n", c->help);
+        print_lines(out, c->help);
+        (void)fputc('\n', out);
         column = fprintf(out, "Usage: carrel %s", c->name);
         print_wrapped(out, usage_line(c, line, sizeof line), column, USAGE_INDENT);
         if (width > 0) {
@@ -159,6 +179,6 @@ usage_print(FILE *out, const struct command *c)
                 (void)print_rows(out, c, width);
         }
         if (c->notes)
-                (void)fputs(c->notes, out);
+                print_lines(out, c->notes);
         (void)fprintf(out, "\nExample: %s\n", c->example);
 }

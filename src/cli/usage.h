@@ -22,6 +22,9 @@ const char *usage_option(const struct option *row, char out[USAGE_TERM_MAX]);
 const char *usage_operand(const struct operand *o, char out[USAGE_TERM_MAX]);
 const char *usage_doc(const struct option *row, char *out, size_t room);
 
+/* Prints "  TERM  DOC" with `width` columns for the term, in lines of at most 80. */
+void usage_row(FILE *out, int width, const char *term, const char *doc);
+
 /* Prints the command's help: what it does, usage, options, notes, example. */
 void usage_print(FILE *out, const struct command *c);
 

@@ -37,10 +37,10 @@ has_ext4(void)
 static int
 open_directory(const struct prepare_host *host, const char **ret_path)
 {
-        const char *const places[] = { host->state, "/var/lib/carrel", "/var/tmp" };
+        const char *const places[] = { host->volumes, "/var/lib/carrel", "/var/tmp" };
         int fd = -1;
 
-        for (size_t i = host->state ? 0 : 1; i < sizeof places / sizeof *places && fd < 0; i++) {
+        for (size_t i = host->volumes ? 0 : 1; i < sizeof places / sizeof *places && fd < 0; i++) {
                 fd = open(places[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 *ret_path = places[i];
         }

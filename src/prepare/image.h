@@ -8,7 +8,7 @@
 #include "sources/sources.h"
 
 /*
- * Tries the daemon's state directory, else /var/lib/carrel, else /var/tmp. If the host can create
+ * Tries the state directory, else /var/lib/carrel, else /var/tmp. If the host can create
  * an image of `mb` MiB there, adds the directory as one more source (sources.h: image). Returns
  * NULL, or a sentence with the reason, which lives as long as `arena`.
  */

@@ -9,10 +9,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/scoped.h"
 #include "spec/provider.h"
+
+enum { ABOVE_ROOM = 3 * 32 }; /* so many directories above, at most */
 
 static bool
 ends_with(const char *text, const char *tail)
@@ -54,12 +60,38 @@ ref_workspace_refuse(const char *workspace, int sys, struct error *e)
         return -1;
 }
 
+/* "..", "../..": the nearest directory above this one that has a SANDBOX.md and is this user's. */
+static bool
+find_above(char *ret, size_t room)
+{
+        struct stat file, at;
+        char name[PATH_MAX];
+
+        for (size_t len = 0; len + 4 < room; len = strlen(ret)) {
+                (void)snprintf(ret + len, room - len, "%s..", len > 0 ? "/" : "");
+                (void)snprintf(name, sizeof name, "%s/SANDBOX.md", ret);
+                if (stat(ret, &at) < 0)
+                        return false;
+                if (at.st_uid == geteuid() && lstat(name, &file) == 0 && S_ISREG(file.st_mode))
+                        return true;
+        }
+        return false;
+}
+
 static int
 not_configured(struct error *e, const char *workspace)
 {
         bool is_here = strcmp(workspace, ".") == 0;
+        char above[ABOVE_ROOM];
 
         (void)fail(e, ERROR_NOT_CONFIGURED, "no sandbox is declared in \"%.200s\"", workspace);
+        if (is_here && find_above(above, sizeof above)) {
+                error_hint(e,
+                           "%s has a SANDBOX.md: add -w %s to use it. Or `carrel init` writes one "
+                           "here.",
+                           above, above);
+                return -1;
+        }
         error_hint(e,
                    "`carrel init%s%.200s` writes a SANDBOX.md. The shortest one, by "
                    "hand:\n---\nschema: sandbox/v1\nprovider: " PROVIDER_STANDARD "\nconfig: {}\n"

@@ -26,15 +26,19 @@ check_command(const struct wire_command *c, struct error *e)
         if (c->head.argc == 0)
                 return fail(e, ERROR_INVALID_ARGUMENT, "there is no command");
         if (c->head.argc > WIRE_COMMAND_STRINGS_MAX || c->head.envc > WIRE_COMMAND_STRINGS_MAX)
-                return fail(e, ERROR_INVALID_ARGUMENT,
-                            "the command has more than %d arguments, or variables of the "
-                            "environment",
-                            WIRE_COMMAND_STRINGS_MAX);
-        if (wire_command_len(c) == 0)
-                return fail(e, ERROR_INVALID_ARGUMENT,
-                            "the command and its environment are longer than %d bytes",
-                            (int)WIRE_BODY_MAX);
-        return 0;
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "the command has more than %d arguments, or variables of the "
+                           "environment",
+                           WIRE_COMMAND_STRINGS_MAX);
+        else if (wire_command_len(c) == 0)
+                (void)fail(e, ERROR_INVALID_ARGUMENT,
+                           "the command and its environment are longer than %d bytes",
+                           (int)WIRE_BODY_MAX);
+        else
+                return 0;
+        error_hint(e,
+                   "Pass the words through standard input: PROGRAM | carrel run -- xargs COMMAND");
+        return -1;
 }
 
 static int

@@ -246,6 +246,11 @@ def disk_by_name(state):
         check("  a size that was not written gives no warning", b"disk_watched" not in done.stderr, done)
         check("disk: disk is an image as root where one can be made, else a directory", got[0][0] == got[1][0] != "tmpfs" and b"/tmp and /home/agent: on disk, " in text
               and (is_watched or ROOT and b"on an image of fixed size" in text), got, text)
+        if not is_watched:
+            place = os.path.join(state.folder, "chosen")
+            os.makedirs(os.path.join(place, "audit"))
+            text = subprocess.run([CARREL, "plan"], cwd=ws.path, env={**os.environ, "CARREL_STATE": place}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=ALWAYS, check=False).stdout
+            check("  the image is in the state directory that was chosen", b"on an image of fixed size in %s; " % place.encode() in text, text)
     with Workspace(carrel="disk: disk") as ws, tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         if not ROOT:
             done = ws.run(["true"], env={**os.environ, "CARREL_STATE": os.path.join(memory, "state")})

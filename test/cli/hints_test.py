@@ -4,6 +4,7 @@ works. Prints TAP.
 """
 import json
 import os
+import pty
 import shlex
 import subprocess
 import sys
@@ -49,6 +50,117 @@ def commands():
         ws.write("egress.json", '["a.example"]')
         done = carrel(ws, "gate", "--policy", "egress.json", "explain", "b.example")
         check("what carrel gate refuses names the file of its list", "to egress.json" in done.stdout + done.stderr and "SANDBOX.md" not in done.stdout + done.stderr, done.stdout + done.stderr)
+
+
+def helps():
+    """At a terminal of 80 columns no help is broken in the middle of a word."""
+    with Workspace() as ws:
+        names = [line.split()[0] for line in carrel(ws, "help").stdout.split("\n") if line.startswith("  ") and line[2] != " "]
+        wide = [(name, line) for name in ["", *names] for line in carrel(ws, "help", *([name] if name else [])).stdout.split("\n")
+                if len(line) > 80 and not line.lstrip().startswith(("Example:", "["))]  # what is in brackets is one word
+        check("every help fits 80 columns", len(names) > 40 and not wide, names, wide)
+
+
+def long_command():
+    with Workspace() as ws:
+        done = carrel(ws, "run", "--", "echo", *map(str, range(50000)))
+        check("a command with too many words is told another way", done.returncode == 125 and "more than 40000 arguments" in done.stderr and "-- xargs COMMAND" in done.stderr, done.stderr)
+        done = subprocess.run([CARREL, "run", "--", "xargs", "echo"], cwd=ws.path, input=" ".join(map(str, range(50000))), capture_output=True, text=True, timeout=ALWAYS, check=False)
+        check("  and it works", done.returncode == 0 and done.stdout.split() == [str(i) for i in range(50000)], done.stderr)
+
+
+def below():
+    """In a directory of a project, the project's own manifest is named."""
+    with Workspace() as ws:
+        ws.write("SANDBOX.md", manifest())
+        os.makedirs(os.path.join(ws.path, "src", "deep"))
+        done = subprocess.run([CARREL, "run", "--", "ls"], cwd=os.path.join(ws.path, "src", "deep"), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+        check("below a SANDBOX.md the hint names its directory", done.returncode == 126 and "../.. has a SANDBOX.md: add -w ../.. to use it." in done.stderr, done.stderr)
+        done = subprocess.run([CARREL, "run", "-w", "../..", "--", "ls"], cwd=os.path.join(ws.path, "src", "deep"), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+        check("  and it works", done.returncode == 0 and "SANDBOX.md" in done.stdout, done.stderr)
+
+
+def mounts_nothing(d):
+    """A sandbox without the files of this directory says so; one with them, and scripts, do not."""
+    words = ("create", "--state", d.state, "--name", "m")
+    with Workspace() as ws:
+        os.mkdir(os.path.join(ws.path, "bare"))
+        ws.write("SANDBOX.md", manifest())
+        for where, more, is_told in (("bare", (), True), ("bare", ("-q",), False), ("bare", ("--json",), False), ("bare", ("-w", ".."), False), (".", (), False)):
+            done = subprocess.run([CARREL, *words, *more], cwd=os.path.join(ws.path, where), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+            check("create in %s %s: told that nothing is mounted: %s" % (where, " ".join(more), is_told), done.returncode == 0 and ("it mounts nothing, because there is no SANDBOX.md here" in done.stderr) == is_told, done.stderr)
+            carrel(ws, "stop", "--state", d.state, "m")
+
+
+def at_terminal(ws, *words):
+    """Exit status and screen of a command whose standard streams are a terminal; types `exit 5`."""
+    master, slave = pty.openpty()
+    with subprocess.Popen([CARREL, *words], cwd=ws.path, stdin=slave, stdout=slave, stderr=slave) as child:
+        os.close(slave)
+        os.write(master, b"exit 5\n")
+        screen = b""
+        try:
+            while True:
+                screen += os.read(master, 4096)
+        except OSError:  # the last writer has closed it
+            os.close(master)
+        return child.wait(ALWAYS), screen.decode()
+
+
+def prompts(d):
+    """A shell without -t shows no prompt: the user is told before typing into the void."""
+    with Workspace() as ws:
+        state = ("--state", d.state)
+        carrel(ws, "create", *state, "--name", "t", "--start")
+        got = at_terminal(ws, "run", "--", "bash")
+        check("run of a shell alone at a terminal is told -t", got[0] == 5 and "carrel: bash gets no terminal" in got[1] and "carrel run -t -- bash\r\n" in got[1], got)
+        got = at_terminal(ws, "exec", *state, "t", "--", "/bin/sh")
+        check("  so is exec", got[0] == 5 and "carrel exec -t t -- /bin/sh\r\n" in got[1], got)
+        for words in (("run", "--", "sh", "-c", "read x; $x"), ("exec", *state, "t", "--", "sh", "-c", "read x; $x")):
+            got = at_terminal(ws, *words)
+            check("  not a shell with a script: %s" % words[0], got[0] == 5 and "gets no terminal" not in got[1], got)
+        done = subprocess.run([CARREL, "run", "--", "sh"], cwd=ws.path, input="exit 5", capture_output=True, text=True, timeout=ALWAYS, check=False)
+        check("  nor one that reads a pipe", done.returncode == 5 and not done.stderr, done)
+
+
+def replaced(d):
+    """The directory of a mount is another one since the sandbox started."""
+    with Workspace() as ws:
+        state = ("--state", d.state)
+        project = os.path.join(ws.path, "project")
+        for _ in range(2):
+            os.mkdir(project)
+            with open(os.path.join(project, "SANDBOX.md"), "w", encoding="utf-8") as f:
+                f.write(manifest())
+            carrel(ws, "create", *state, "--name", "r", "-w", "project", "--start")
+            done = carrel(ws, "exec", *state, "r", "--", "true")
+            os.remove(os.path.join(project, "SANDBOX.md"))
+            os.rmdir(project)
+            if done.returncode == 0:
+                os.mkdir(project)
+                lost = carrel(ws, "exec", *state, "r", "--", "true")
+                os.rmdir(project)
+                check("a workspace that was replaced is named as the cause", lost.returncode == 125 and "replaced by a new one, stop the sandbox and create it again" in lost.stderr, lost.stderr)
+            carrel(ws, "stop", *state, "r")
+        check("  and stopping and creating it again helps", done.returncode == 0, done.stderr)
+
+
+def recorded(d):
+    """Each line of `carrel audit tail` says what it is about."""
+    with Workspace() as ws:
+        state = ("--state", d.state)
+        ws.write("SANDBOX.md", manifest(carrel="approve: [network.set], egress: {}"))
+        carrel(ws, "create", *state, "--name", "log", "--start")
+        with subprocess.Popen([CARREL, "network", *state, "log", "--none"], cwd=ws.path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as asking:
+            number = asking.stderr.readline().split(";")[0].split()[-1]
+            carrel(ws, "approve", *state, number)
+            asking.communicate(timeout=ALWAYS)
+        carrel(ws, "exec", *state, "log", "--", "true")
+        carrel(ws, "stop", *state, "log")
+        lines = carrel(ws, "audit", "tail", *state, "-n", "20").stdout.split("\n")[:-1]
+        check("an approval is named with its operation and answer", any("approval.requested" in line and line.endswith("network " + number) for line in lines)
+              and any("approval.answered" in line and line.endswith("network %s: approved" % number) for line in lines), lines)
+        check("no line is empty", lines and all(line.strip() for line in lines), lines)
 
 
 # Options of Docker that Carrel does not have, and what the hint must name. "run" and "exec" stand
@@ -121,6 +233,14 @@ def ports(d):
             warned = "no server inside can listen on port %s" % port in done.stderr and "-p %d" % (int(port) + 8000) in done.stderr
             check("create -p %s%s warns: %s" % (port, {None: "", walled: " behind a wall", routed: " of a routed sandbox"}[text], is_warned), done.returncode == 0 and warned == is_warned, done.stderr)
             carrel(ws, "stop", *state, "p")
+        ws.write("SANDBOX.md", walled)
+        for command in (("create", *state, "--name", "p", "-p", "80"), ("info", *state, "p")):
+            with open(os.path.join(ws.path, "both"), "w+", encoding="utf-8") as both:
+                subprocess.run([CARREL, *command], cwd=ws.path, stdin=subprocess.DEVNULL, stdout=both, stderr=both, timeout=ALWAYS, check=False)
+                both.seek(0)
+                lines = both.read().split("\n")
+            check("%s and its warnings in one file: the table is whole" % command[0], [line.split()[0] for line in lines[:2]] == ["id", "name"] and any("port 80" in line for line in lines[2:]), lines)
+        carrel(ws, "stop", *state, "p")
 
 
 def tokens():
@@ -169,6 +289,10 @@ def daemon():
         execs(d)
         ports(d)
         ended(d)
+        mounts_nothing(d)
+        prompts(d)
+        replaced(d)
+        recorded(d)
         state = ("--state", d.state)
         carrel(ws, "create", *state, "--name", "a", "--start")
         done = carrel(ws, "extend", *state, "a", "10m")
@@ -187,6 +311,9 @@ need_programs()
 manifests()
 commands()
 options()
+helps()
+long_command()
+below()
 disk()
 tokens()
 daemon()

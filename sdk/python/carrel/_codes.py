@@ -318,7 +318,7 @@ class FileUnreadableError(UnprocessableError):
 
 
 class WorkspaceNotFoundError(UnprocessableError, builtins.FileNotFoundError):
-    """Pass an existing directory with -w DIR."""
+    """Name a directory that exists: -w DIR of a command, workspace of a call."""
 
     code = "workspace_not_found"
     http_status = 422
@@ -446,7 +446,7 @@ class InternalError(CarrelError):
 
 
 class AuditUnavailableError(NotAvailableError):
-    """Nothing was started, because it could not be recorded. Correct the cause, or leave out --audit."""
+    """Nothing was started, because it could not be recorded. Correct the cause, and try again."""
 
     code = "audit_unavailable"
     http_status = 503
