@@ -264,7 +264,7 @@ saved_start(const struct step *saved, int file, const struct step *machine)
 
         if (stream >= 0 && result < 0)
                 (void)close(stream);
-        if (result == -ECONNRESET || result == -EPROTO)
+        if (result == -ECONNRESET || result == -EPIPE || result == -EPROTO)
                 result = -EBADMSG; /* QEMU ended, or the machine does not answer as one does */
         return result < 0 ? result : stream;
 }

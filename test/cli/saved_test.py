@@ -47,8 +47,9 @@ def starts(desk, **words):
     """How the plan starts the machine: 'saved' or 'boots'."""
     with Workspace(text(**{"limits": SIZE, **words})) as ws:
         done = subprocess.run([CARREL, "plan", "-w", ws.path, "--host", desk.host, "--json", "--steps"], env=desk.env, capture_output=True, text=True, check=True)
-    ops = [step["step"] for step in json.loads(done.stdout)["steps"]]
-    return "saved" if "saved" in ops else "boots"
+        told = subprocess.run([CARREL, "plan", "-w", ws.path, "--host", desk.host], env=desk.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+    how = "saved" if "saved" in [step["step"] for step in json.loads(done.stdout)["steps"]] else "boots"
+    return how if {"saved": "starts with a saved machine", "boots": "boots its machine"}[how] in told else told
 
 
 def killed(desk):
