@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/image_disk.h"
+#include "cli/image_machine.h"
 #include "cli/image_print.h"
 #include "cli/image_pull.h"
 #include "cli/options.h"
@@ -26,17 +27,21 @@
 #include "clock/clock.h"
 #include "daemon/state.h"
 #include "image/disk.h"
+#include "image/saved.h"
 #include "seal/landlock.h"
 #include "seal/seal.h"
 #include "volume/erase.h"
 
 enum { WORDS_MAX = 64, ARENA_MAX = 128 << 20, ROWS_MAX = 65536, SHOW_EVERY_MS = 200 };
+enum { MACHINE_MB = 512 }; /* without limits.memory_mb: plan/machine.c */
 
 struct asked {
         const char *state, *ref, *policy;
         uint64_t limit_mib;
         struct words words;
-        bool is_json, is_quiet, is_insecure, has_disk;
+        const char *host;
+        uint64_t memory_mb, saved_bytes;
+        bool is_json, is_quiet, is_insecure, has_disk, removes;
         char pulled[IMAGE_PULL_ROOM]; /* below the store's `making`; empty: nothing */
         struct arena arena;
         struct image_store store;
@@ -256,6 +261,35 @@ image_keep_disk(struct asked *a)
         return image_print_disk(a->words.items[1], !a->has_disk, a->is_json);
 }
 
+/* -- machine ----------------------------------------------------------------------------------- */
+
+static int
+save_machine(struct asked *a, struct error *e)
+{
+        struct image_machine asked = { .host = a->host,
+                                       .name = a->words.items[1],
+                                       .memory_mb = a->memory_mb > 0 ? a->memory_mb : MACHINE_MB };
+        struct digest id;
+
+        if (a->words.count > 2)
+                return fail(e, ERROR_INVALID_ARGUMENT, "image machine takes the name of one image");
+        if (image_store_find(&a->store, a->words.items[1], &id, e) < 0)
+                return -1;
+        if (a->removes) {
+                (void)image_saved_remove(&a->store, &id);
+                return 0;
+        }
+        return state_choose(&a->arena, a->state, &asked.state, e) < 0
+                       ? -1
+                       : image_machine_save(&a->store, &asked, &a->saved_bytes, e);
+}
+
+static int
+image_show_machine(struct asked *a)
+{
+        return image_print_machine(a->words.items[1], a->saved_bytes, a->is_json);
+}
+
 /* -- rm and prune ------------------------------------------------------------------------------ */
 
 static int
@@ -294,6 +328,7 @@ static const struct action {
         { "ls", NULL, "", image_ls, NULL },
         { "show", "the name of an image", " python:3.12", image_show, NULL },
         { "disk", "the name of an image", " python:3.12", image_keep_disk, make_disk },
+        { "machine", "the name of an image", " python:3.12", image_show_machine, save_machine },
         { "rm", "the name of an image", " python:3.12", image_rm, NULL },
         { "prune", NULL, "", image_prune, NULL },
 };
@@ -326,7 +361,8 @@ find_action(struct asked *a, struct error *e)
                 return NULL;
         }
         (void)fail(e, ERROR_INVALID_ARGUMENT,
-                   "image needs to know what to do: import, pull, ls, show, disk, rm or prune");
+                   "image needs to know what to do: import, pull, ls, show, disk, machine, rm or "
+                   "prune");
         error_hint(e, "For example: carrel image ls. `carrel image --help` shows the rest.");
         return NULL;
 }
@@ -378,6 +414,11 @@ static const struct option options[] = {
                 "a list as `carrel gate` reads it"),
         OPTION_FLAG(struct asked, is_insecure, "--insecure",
                     "pull: the registry may use HTTP, or a certificate that no authority signed"),
+        OPTION_NUMBER(struct asked, memory_mb, VALUE_SIZE, "--memory", "SIZE",
+                      "machine: its limits.memory_mb (default: 512m); one for each size"),
+        OPTION_TEXT(struct asked, host, VALUE_FILE, "--host", "FILE",
+                    "machine: host policy file (default: the one of `carrel run`)"),
+        OPTION_FLAG(struct asked, removes, "--remove", "machine: remove those that were saved"),
         OPTION_FLAG(struct asked, is_quiet, "-q", "ls: names only"),
         OPTION_TEXT(struct asked, state, VALUE_DIRECTORY, "--state", "DIR",
                     "the state directory (default: CARREL_STATE, /var/lib/carrel as root, else "
@@ -398,6 +439,10 @@ static const struct operand operands[] = {
         { "show NAME", VALUE_TEXT, "print what an image consists of, and what it sets", true },
         { "disk NAME", VALUE_TEXT,
           "make the disk of an image, which virtual machines need, with mkfs.erofs", true },
+        { "machine NAME", VALUE_TEXT,
+          "boot the virtual machine of an image once and save it: sandboxes without mounts start "
+          "with it",
+          true },
         { "rm NAME...", VALUE_TEXT, "remove images; layers stay while a sandbox uses them", true },
         { "prune", VALUE_TEXT, "remove layers that no image has, and what killed imports left",
           true },

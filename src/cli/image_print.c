@@ -230,6 +230,25 @@ image_print_disk(const char *name, bool is_new, bool is_json)
 }
 
 int
+image_print_machine(const char *name, uint64_t bytes, bool is_json)
+{
+        char size[SIZE_TEXT];
+        struct json_writer w;
+
+        if (!is_json) {
+                (void)(bytes > 0 ? printf("%s  machine saved, %s\n", name, size_text(bytes, size))
+                                 : printf("%s  has no saved machine\n", name));
+                return 0;
+        }
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_text(&w, "image", name);
+        json_member_int(&w, "bytes", (int64_t)bytes);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+int
 image_print_collected(const struct image_collected *c, bool is_json)
 {
         char size[SIZE_TEXT];

@@ -15,6 +15,8 @@ int image_print_imported(const struct image_imported *i, bool is_json);
 /* One image, whole; `name` is how it was asked for. */
 int image_print(const char *name, const struct image_record *r, bool is_json);
 int image_print_disk(const char *name, bool is_new, bool is_json);
+/* bytes 0: those of the image were removed. */
+int image_print_machine(const char *name, uint64_t bytes, bool is_json);
 int image_print_collected(const struct image_collected *c, bool is_json);
 
 /* A name and its image, as a list shows it. */

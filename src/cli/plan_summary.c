@@ -74,6 +74,11 @@ print_provider(FILE *out, const struct run_way *w)
         (void)fprintf(out, "provider %s", spec->provider);
         if (tier)
                 (void)fprintf(out, ", tier %s", tier);
+        if (w->p.machine)
+                (void)fputs(w->p.machine->start == PLAN_MACHINE_WAKES
+                                    ? ", starts with a saved machine"
+                                    : ", boots its machine",
+                            out);
         (void)fprintf(out, "%s%s\n", spec->choice ? "; " : "", spec->choice ? spec->choice : "");
 }
 

@@ -302,7 +302,8 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
                                            .now_s = (int64_t)(clock_wall_ms() / 1000),
                                            .is_living =
                                                    options->replay && options->replay->count > 1,
-                                           .switched_off = ret->switched_off };
+                                           .switched_off = ret->switched_off,
+                                           .saved = options->saved };
         scoped_fd int workspace_fd = -1;
 
         if (make_id(ret->id, e) < 0 || load_rules(options, ret, e) < 0 ||

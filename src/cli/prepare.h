@@ -57,7 +57,8 @@ struct prepare_options {
         const struct replay_options *replay; /* `carrel audit replay`; NULL: no replay */
         const struct replay_command *again;  /* of these, the one that is `command`; or NULL */
         char **command;
-        size_t command_count;    /* the words after the options */
+        size_t command_count;              /* the words after the options */
+        const struct prepare_saved *saved; /* of a virtual machine; NULL: what the store has */
         const char *tool_server; /* run this server of the manifest; NULL: the manifest's sandbox */
         const char *otherwise;   /* the block if the workspace declares none; NULL: it must */
         /* what to say instead if command[0] does not exist inside; NULL: nothing else */

@@ -19,6 +19,7 @@
 #include "image/disk.h"
 #include "image/layer.h"
 #include "image/record.h"
+#include "image/saved.h"
 
 enum { KEPT_MAX = 1 << 20 };
 
@@ -182,6 +183,7 @@ image_collect(struct image_store *s, struct arena *arena, struct image_collected
         if (result == 0) {
                 layer_sweep(s);
                 image_disk_sweep(s);
+                (void)image_saved_remove(s, NULL);
         }
         image_store_unlock(s);
         free(c.images.items);

@@ -7,6 +7,7 @@
  *                 /layers/HEX/   an unpacked layer; HEX is its diff id. Locked (shared) while a
  *                                sandbox uses it, by whoever holds it open
  *                 /disks/HEX     an image as one disk: image/disk.h
+ *                 /machines/HEX.KEY  its machine, saved: image/saved.h
  *                 /making/HEX    a layer that is being unpacked, locked by its maker
  *                 /making/HEX.d/ its files so far
  *

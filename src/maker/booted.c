@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@
 #include "guest/guest.h"
 #include "guest/harden.h"
 #include "guest/transport.h"
+#include "maker/asleep.h"
 #include "maker/box.h"
 #include "plan/request.h"
 #include "seal/landlock.h"
@@ -115,10 +117,11 @@ open_port(void)
         return -ETIMEDOUT;
 }
 
+/* Returns the port, or -errno. */
 static int
 begin(void)
 {
-        int port, result = change_root();
+        int result = change_root();
 
         if (result == 0)
                 result = mount_new("proc", "/proc");
@@ -129,10 +132,7 @@ begin(void)
                                          mount("dev", "/dev", "devtmpfs", MS_NOSUID, NULL) < 0
                                  ? -errno
                                  : 0;
-        if (result < 0)
-                return result;
-        port = open_port();
-        return port < 0 ? port : transport_take(port);
+        return result < 0 ? result : open_port();
 }
 
 /* -- the plan ---------------------------------------------------------------------------------- */
@@ -198,25 +198,39 @@ apply(struct transport *t, const struct plan_view *view, struct harden *harden)
         forget(&box);
 }
 
-void
-booted_inside(void)
+/* The port of a machine that has booted; -errno, or returns never: this process woke. */
+static int
+boot(bool sleeps)
 {
+        int port;
+
+        load_modules();
+        port = begin();
+        if (port < 0 || !sleeps)
+                return port;
+        return mount_disk() < 0 ? -EIO : asleep(port);
+}
+
+void
+booted_inside(const char *word)
+{
+        bool is_woken = word && strcmp(word, PLAN_MACHINE_WOKEN) == 0;
         struct harden harden = { -1, 0, { -1, false } };
         struct transport *t;
         struct plan_view view;
         void *plan;
         size_t len;
-        int control, result;
+        int control, port, result;
 
         (void)prctl(PR_SET_NAME, "carrel-init", 0, 0, 0);
         if (getpid() != 1)
                 give_up();
-        load_modules();
-        if (begin() < 0 ||
+        port = is_woken ? TRANSPORT_STREAM : boot(word && strcmp(word, PLAN_MACHINE_ASLEEP) == 0);
+        if (port < 0 || transport_take(port) < 0 ||
             transport_open(TRANSPORT_STREAM, guest_transport_fds(), &t, &control) < 0 ||
             transport_receive_plan(t, &plan, &len) < 0)
                 give_up();
-        result = plan_unpack(plan, len, &view) < 0 ? -EPROTO : mount_disk();
+        result = plan_unpack(plan, len, &view) < 0 ? -EPROTO : is_woken ? 0 : mount_disk();
         if (result < 0)
                 fail(t, UINT32_MAX, result);
         apply(t, &view, &harden);

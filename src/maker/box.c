@@ -20,6 +20,7 @@
 #include "maker/kernel.h"
 #include "maker/machine.h"
 #include "maker/place.h"
+#include "maker/saved.h"
 #include "plan/request.h"
 
 enum {
@@ -821,6 +822,16 @@ is_prepared(struct box *box, const struct step *s)
         return 1;
 }
 
+static int
+machine_step(struct box *box, const struct step *s)
+{
+        box->stream =
+                box->saved.op == STEP_SAVED
+                        ? saved_start(&box->saved, box->sources[box->saved.source], s)
+                        : machine_start(s, box->serve.path ? &box->serve : NULL, -1, &box->alive);
+        return box->stream < 0 ? box->stream : 0;
+}
+
 int
 box_step(struct box *box, const struct step *s)
 {
@@ -883,9 +894,11 @@ box_step(struct box *box, const struct step *s)
                 return 0;
         case STEP_VIRTIOFS:
                 return virtiofs_step(s);
+        case STEP_SAVED:
+                box->saved = *s;
+                return s->source == STEP_NO_SOURCE ? -EINVAL : 0;
         case STEP_MACHINE:
-                box->stream = machine_start(s, box->serve.path ? &box->serve : NULL, &box->alive);
-                return box->stream < 0 ? box->stream : 0;
+                return machine_step(box, s);
         default:
                 return namespace_step(&box->sockets, s);
         }

@@ -169,7 +169,7 @@ enum { STREAM = 3, SHARE = 4, REPORT = 5, FIRST_FREE = 6 };
 
 struct program {
         const struct step *step;
-        int fds[2]; /* become STREAM and SHARE; -1: none */
+        int fds[2]; /* become STREAM and SHARE (maker/saved.c: what is saved); -1: none */
         const struct step *rules;
         size_t rule_count;
         uint64_t kept; /* capabilities, which count in the box's user namespace alone */
@@ -359,6 +359,13 @@ lift(int ends[2])
         return 0;
 }
 
+static int
+lift_copy(int fd, int *ret)
+{
+        *ret = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FREE);
+        return fd >= 0 && *ret < 0 ? -errno : 0;
+}
+
 /*
  * ends[0] listens, as virtiofsd wants it, and ends[1] is connected to it. The name is an abstract
  * one, which the kernel chooses in the box's own network namespace.
@@ -413,11 +420,12 @@ start_share(const struct step *serve, int listener, int report, int *ret_alive)
 }
 
 static int
-start_both(const struct step *s, const struct step *serve, int stream, int report, int *ret_alive)
+start_both(const struct step *s, const struct step *serve, const int given[2], int report,
+           int *ret_alive)
 {
         int share[2] = { -1, -1 }, result = serve ? pair_to_listen(share) : 0;
         const struct program qemu = { .step = s,
-                                      .fds = { stream, share[1] },
+                                      .fds = { given[0], serve ? share[1] : given[1] },
                                       .rules = qemu_rules,
                                       .rule_count = sizeof qemu_rules / sizeof *qemu_rules };
 
@@ -433,9 +441,9 @@ start_both(const struct step *s, const struct step *serve, int stream, int repor
 
 /* If one cannot be opened, the box ends, and its descriptors with it. */
 int
-machine_start(const struct step *s, const struct step *serve, int *ret_alive)
+machine_start(const struct step *s, const struct step *serve, int saved, int *ret_alive)
 {
-        int stream[2], report[2], result;
+        int stream[2], report[2], result, lifted = -1;
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0 ||
             pipe2(report, O_CLOEXEC) < 0)
@@ -444,7 +452,12 @@ machine_start(const struct step *s, const struct step *serve, int *ret_alive)
         if (result == 0)
                 result = lift(report);
         if (result == 0)
-                result = start_both(s, serve, stream[1], report[1], ret_alive);
+                result = lift_copy(saved, &lifted);
+        if (result == 0)
+                result = start_both(s, serve, (const int[]){ stream[1], lifted }, report[1],
+                                    ret_alive);
+        if (lifted >= 0)
+                (void)close(lifted);
         (void)close(stream[1]);
         (void)close(report[1]);
         if (result == 0)

@@ -18,8 +18,9 @@ int machine_write_first(int root, const struct step *s);
 /*
  * The MACHINE step, in the box's namespaces and root: starts QEMU, restricted as a payload is, and
  * with the SERVE step (NULL: none) virtiofsd. *ret_alive is then a pipe that ends with virtiofsd.
+ * Without one QEMU gets `saved`, borrowed, as descriptor 4 (maker/saved.h; -1: nothing).
  * Returns this end of the stream to pid 1 of the machine, which ends with QEMU, or -errno.
  */
-int machine_start(const struct step *s, const struct step *serve, int *ret_alive);
+int machine_start(const struct step *s, const struct step *serve, int saved, int *ret_alive);
 
 #endif

@@ -884,8 +884,8 @@ main(int argc, char **argv)
                 guest_inside();
         if (argc == 3 && strcmp(argv[1], GUEST_INSIDE_WORD) == 0)
                 guest_take_ids(argv[2]);
-        if (argc == 2 && strcmp(argv[1], PLAN_MACHINE_WORD) == 0)
-                booted_inside();
+        if (argc >= 2 && strcmp(argv[1], PLAN_MACHINE_WORD) == 0)
+                booted_inside(argc > 2 ? argv[2] : NULL);
         if (argc >= 2)
                 (void)setsid();
         if (argc >= 2 && strcmp(argv[1], "spawner") == 0)

@@ -128,6 +128,10 @@ static const struct failure_row rows[] = {
           "the container runtime did not start a container",
           "Run `carrel doctor`: it starts one. `carrel plan --bundle` prints what the runtime "
           "got." },
+        { STEP_MACHINE, EBADMSG, ERROR_CAPABILITY_UNAVAILABLE, "machine_saved",
+          "the machine of QEMU did not wake, or could not be saved",
+          "Save it again: carrel image machine NAME. Or remove it, then it boots: carrel image "
+          "machine --remove NAME" },
         { STEP_MACHINE, 0, ERROR_CAPABILITY_UNAVAILABLE, "machine",
           "the machine of QEMU did not start",
           "`carrel plan --steps` prints how QEMU is started. Does the kernel have the modules that "

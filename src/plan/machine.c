@@ -194,6 +194,20 @@ shares(struct builder *b, unsigned long long mib)
                             mib);
 }
 
+/* QEMU gets the saved machine, or the end of its monitor, in place of virtiofsd's socket. */
+static const char *
+saved(const struct plan_machine *m)
+{
+        static const char *const words[] = {
+                [PLAN_MACHINE_BOOTS] = "",
+                [PLAN_MACHINE_SAVES] =
+                        "\n-chardev\nsocket,id=monitor,fd=4\n-mon\nchardev=monitor,mode=control",
+                [PLAN_MACHINE_WAKES] = "\n-incoming\nfd:4",
+        };
+
+        return words[m->start];
+}
+
 static const char *
 arguments(struct builder *b)
 {
@@ -205,15 +219,47 @@ arguments(struct builder *b)
                 "resourcecontrol=deny\n-global\nvirtio-mmio.force-legacy=false\n-kernel\n" KERNEL_AT
                 "\n-initrd\n" FIRST_AT "\n-append\n"
                 "quiet loglevel=0 panic=-1 reboot=t mitigations=off clocksource=tsc tsc=reliable "
-                "tsc_early_khz=%u no_timer_check -- " PLAN_MACHINE_WORD "\n-chardev\n"
+                "tsc_early_khz=%u no_timer_check -- " PLAN_MACHINE_WORD "%s\n-chardev\n"
                 "socket,id=carrel,fd=3\n-device\nvirtio-serial-device\n-device\n"
                 "virtserialport,chardev=carrel,name=carrel\n-drive\n"
                 "if=none,id=root,file=" DISK_AT ",format=raw,readonly=on\n-device\n"
-                "virtio-blk-device,drive=root%s";
+                "virtio-blk-device,drive=root%s%s";
         unsigned long long mib = plan_machine_memory_mb(b->spec);
 
         return builder_text(b, format, m->qemu, CODE_MB, cores(b), mib, m->tsc_khz,
-                            b->request->mount_count > 0 ? shares(b, mib) : "");
+                            m->start == PLAN_MACHINE_SAVES ? " " PLAN_MACHINE_ASLEEP : "",
+                            b->request->mount_count > 0 ? shares(b, mib) : "", saved(m));
+}
+
+const char *
+plan_machine_identity(struct arena *arena, const struct spec *spec, const struct host_facts *facts,
+                      const struct plan_machine *machine)
+{
+        struct plan_machine booting = *machine;
+        const struct plan_request request = { .machine = &booting };
+        struct builder b = { .arena = arena, .spec = spec, .facts = facts, .request = &request };
+        const char *text;
+
+        if (spec->mount_count > 0 || spec->egress_count > 0 || spec->wall.is_routed)
+                return NULL;
+        booting.start = PLAN_MACHINE_BOOTS;
+        booting.tsc_khz = 0; /* measured anew at each start */
+        text = arguments(&b);
+        return b.is_full ? NULL : text;
+}
+
+static void
+plan_saved(struct builder *b)
+{
+        const struct plan_machine *m = b->request->machine;
+        struct step *s;
+
+        if (m->start == PLAN_MACHINE_BOOTS)
+                return;
+        s = with_text(builder_add(b, STEP_SAVED, "", "its kernel has started already"),
+                      b->request->sources[m->saved].host_path);
+        s->source = m->saved;
+        s->number = m->start;
 }
 
 /* The same mounts below another directory. */
@@ -275,6 +321,7 @@ plan_outside(struct builder *b)
         plan_shares(b);
         (void)builder_add(b, STEP_ENTER, "", "no path of QEMU's leads outside after this");
         (void)builder_add(b, STEP_SEAL, "/", "QEMU writes no file");
+        plan_saved(b);
         (void)with_text(builder_add(b, STEP_MACHINE, b->request->machine->qemu,
                                     "a kernel of its own: what follows is done inside"),
                         arguments(b));

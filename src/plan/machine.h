@@ -7,7 +7,9 @@
 
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/error.h"
+#include "plan/host_facts.h"
 #include "plan/request.h"
 #include "spec/spec.h"
 
@@ -17,6 +19,15 @@ uint64_t plan_machine_memory_mb(const struct spec *spec);
 /* MiB that QEMU itself may take beside it, and the number of its threads. */
 uint64_t plan_machine_overhead_mb(void);
 uint64_t plan_machine_tasks(void);
+
+/*
+ * What a saved machine must have in common with the one that a spec asks for, beside the files that
+ * it was made of: QEMU's arguments. In `arena`. NULL: this machine always boots, because it has
+ * devices that QEMU does not save (mounts) or that belong to one sandbox (network); or no memory.
+ */
+const char *plan_machine_identity(struct arena *arena, const struct spec *spec,
+                                  const struct host_facts *facts,
+                                  const struct plan_machine *machine);
 
 /*
  * 0, or -1 if the request is for a machine and the spec asks for what one cannot do:

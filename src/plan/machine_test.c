@@ -5,6 +5,7 @@
 #include "plan/bench_test.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct plan_machine machine = { .qemu = "/usr/bin/qemu-system-x86_64",
                                              .kernel = "/boot/vmlinuz-6",
@@ -143,6 +144,84 @@ mounts_are_made_outside_and_shown_inside(void **state)
         teardown(&b);
 }
 
+/* QEMU reads the saved machine, and nothing else of it changes. */
+static void
+a_saved_machine_has_the_same_devices(void **state)
+{
+        static const struct plan_source with_saved[] = { { .host_path = "/state/machine" },
+                                                         { .host_path = "box:1@sha256:0" },
+                                                         { .host_path = "/state/images/disks/0" } };
+        struct plan_machine started = machine;
+        const char *boots, *text;
+        const struct step *s;
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        must_build(&b);
+        assert_null(find(b.plan, STEP_SAVED));
+        boots = strdup(find(b.plan, STEP_MACHINE)->text);
+        assert_non_null(boots);
+        teardown(&b);
+
+        set_up(&b);
+        started.start = PLAN_MACHINE_WAKES;
+        b.request.machine = &started;
+        b.request.sources = with_saved;
+        b.request.source_count = 3;
+        must_build(&b);
+        s = find(b.plan, STEP_SAVED);
+        text = find(b.plan, STEP_MACHINE)->text;
+        assert_non_null(s);
+        assert_int_equal(s->source, 0);
+        assert_int_equal(s->number, PLAN_MACHINE_WAKES);
+        assert_string_equal(s->text, "/state/machine");
+        assert_int_equal(find(b.plan, STEP_TREE)->source, 2);
+        assert_memory_equal(text, boots, strlen(boots));
+        assert_string_equal(text + strlen(boots), "\n-incoming\nfd:4");
+        free((char *)(uintptr_t)boots);
+        teardown(&b);
+}
+
+static const char *
+identity(struct bench *b)
+{
+        return plan_machine_identity(&b->arena, &b->spec, &b->facts, b->request.machine);
+}
+
+/* Devices that QEMU does not save, or that are one sandbox's. */
+static void
+a_machine_with_mounts_or_a_network_always_boots(void **state)
+{
+        static const struct spec_mount mount = { .at = "/workspace" };
+        static const struct spec_egress egress = { .host = "example.com" };
+        struct plan_machine measured = machine;
+        const char *first;
+        struct bench b;
+
+        (void)state;
+        set_up(&b);
+        first = identity(&b);
+        assert_non_null(first);
+        measured.tsc_khz++;
+        b.request.machine = &measured;
+        assert_string_equal(identity(&b), first);
+        b.spec.limits.memory_mb++;
+        assert_string_not_equal(identity(&b), first);
+        b.spec.limits.memory_mb--;
+        b.spec.mounts = &mount;
+        b.spec.mount_count = 1;
+        assert_null(identity(&b));
+        b.spec.mount_count = 0;
+        b.spec.egress = &egress;
+        b.spec.egress_count = 1;
+        assert_null(identity(&b));
+        b.spec.egress_count = 0;
+        b.spec.wall.is_routed = true;
+        assert_null(identity(&b));
+        teardown(&b);
+}
+
 static void
 what_it_cannot_do_is_refused_by_name(void **state)
 {
@@ -186,6 +265,8 @@ main(void)
                 cmocka_unit_test(qemu_sees_what_it_needs),
                 cmocka_unit_test(its_size_is_that_of_the_limits),
                 cmocka_unit_test(mounts_are_made_outside_and_shown_inside),
+                cmocka_unit_test(a_saved_machine_has_the_same_devices),
+                cmocka_unit_test(a_machine_with_mounts_or_a_network_always_boots),
                 cmocka_unit_test(what_it_cannot_do_is_refused_by_name),
         };
 

@@ -75,6 +75,9 @@ struct plan_rootfs {
         uint32_t owner, owner_g; /* of the layers' files */
 };
 
+/* How a machine starts: see wire/saved.h. */
+enum plan_machine_start { PLAN_MACHINE_BOOTS, PLAN_MACHINE_SAVES, PLAN_MACHINE_WAKES };
+
 /* A virtual machine: QEMU, and what it boots. */
 struct plan_machine {
         const char *qemu;    /* absolute */
@@ -82,6 +85,8 @@ struct plan_machine {
         const char *modules; /* absolute paths, in the order of loading, a newline between them */
         const char *shares;  /* virtiofsd, absolute; NULL: the machine cannot have mounts */
         uint32_t tsc_khz;    /* how fast the processor's time stamp counts */
+        enum plan_machine_start start;
+        int saved; /* unless it boots: index of the source that is the saved machine */
 };
 
 /* A command name that links to a program, in PLAN_RUNTIME_DIR. */
@@ -184,6 +189,9 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 /* with a virtual machine: the word that starts pid 1 there, and where it mounts the disk */
 #define PLAN_MACHINE_WORD "machine"
 #define PLAN_MACHINE_DISK "/image"
+/* with that word: pid 1 sleeps when its kernel has started; it is a new program after it woke */
+#define PLAN_MACHINE_ASLEEP "asleep"
+#define PLAN_MACHINE_WOKEN "woken"
 /* where the host's mounts are, in QEMU's box and in the machine, and the name between them */
 #define PLAN_MACHINE_SHARES "/share"
 #define PLAN_MACHINE_TAG "carrel"

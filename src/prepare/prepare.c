@@ -24,6 +24,7 @@
 #include "prepare/private.h"
 #include "prepare/reach.h"
 #include "prepare/rootfs.h"
+#include "prepare/saved.h"
 #include "prepare/verdict.h"
 #include "sources/gitconfig.h"
 #include "spec/provider.h"
@@ -681,6 +682,10 @@ walk(const struct prepare_host *host, const struct prepare_request *request, str
                 return -1;
         if (!p->machine)
                 find_disk(host, p);
+        if (p->machine && saved_choose(p->plans, host,
+                                       &(struct saved_request){ p->spec, p->image, request->saved },
+                                       &p->machine, p->sources, e) < 0)
+                return -1;
         if (p->image && (p->machine ? rootfs_open_disk(p->plans, host, p->image, p->sources, e)
                                     : rootfs_open(p->plans, host, p->image, p->sources, e)) < 0)
                 return -1;

@@ -56,7 +56,8 @@ struct prepare_request {
         uint64_t timeout_ms;
         bool watches_exec; /* every execve is reported */
         bool is_living; /* many commands, can be frozen: has a group even if no limit needs one */
-        uint32_t switched_off; /* 0 in the shipped program */
+        uint32_t switched_off;             /* 0 in the shipped program */
+        const struct prepare_saved *saved; /* NULL: what the store has */
 };
 
 struct rootfs;

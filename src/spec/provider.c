@@ -350,6 +350,15 @@ provider_class(const struct provider *p, const struct node *config)
         return strcmp(tier, "T1") == 0 ? "namespaces" : PROVIDER_RUNSC;
 }
 
+const char *
+provider_of_machines(void)
+{
+        for (size_t i = 0; i < provider_count; i++)
+                if (providers[i].engine == PROVIDER_ENGINE_MACHINE)
+                        return providers[i].id;
+        return NULL;
+}
+
 bool
 provider_is_elsewhere(const struct provider *provider)
 {

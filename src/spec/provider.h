@@ -101,6 +101,9 @@ bool provider_needs_config(const struct provider *p);
 /* The reserved provider with exactly this id, or NULL. */
 const struct provider *provider_find(const char *id);
 
+/* The id of the provider whose sandboxes are virtual machines of this host. */
+const char *provider_of_machines(void);
+
 /* Does a provider's program make its sandboxes (docs/BRIDGE.md)? NULL: no. */
 bool provider_is_elsewhere(const struct provider *provider);
 
